@@ -1,0 +1,207 @@
+"""What all estimators share: parameters, checks, the run of a solver, fitted attributes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from nmfcluster._compat import Interval
+from nmfcluster._factorize import Factorization, Plan
+from nmfcluster._iterate import warn_if_not_converged
+from nmfcluster._labels import membership
+
+_ASYMMETRY = 1e-6  # relative: what averaging in float32 may leave
+
+
+class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+    """Base of the estimators; not an estimator itself.
+
+    A subclass names its parameters in ``__init__``, adds their constraints, and gives `fit` and
+    `_extend`.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,), int
+    membership_ : ndarray of shape (n_samples, n_clusters)
+    core_ : ndarray of shape (n_clusters, n_clusters)
+    loss_ : float
+    loss_curve_ : ndarray of shape (n_iter_ + 1,)
+    n_iter_ : int
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, None, None, closed="neither")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    # declared for the type checker; a subclass sets them in __init__
+    n_clusters: int
+    n_init: int
+    max_iter: int
+    tol: float
+    n_jobs: int | None
+    verbose: int
+
+    def _extend(self, X: Any) -> np.ndarray:
+        """Return the similarity of new samples to every cluster, (n_new, n_clusters), >= 0."""
+        raise NotImplementedError
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the memberships of samples, from their mean similarity to every cluster.
+
+        The similarity-weighted extension of Lange and Buhmann (2005), eq. 8, divided by the mass
+        of the cluster; without that division a large cluster draws every uncertain sample.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_new, n_features)
+            Of the kind that `fit` was given.
+
+        Returns
+        -------
+        ndarray of shape (n_new, n_clusters)
+            Rows sum to 1; a row without any similarity to the training samples is uniform.
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` has not been called.
+        ValueError
+            If `X` is not of the kind or width that `fit` was given.
+        """
+        check_is_fitted(self)
+        return membership(self._extend(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the cluster of samples.
+
+        The training samples are extended like any others, so that their prediction can differ
+        from `labels_`, if rarely.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_new, n_features)
+            Of the kind that `fit` was given.
+
+        Returns
+        -------
+        ndarray of shape (n_new,), int
+            -1 for a sample without any similarity to the training samples.
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` has not been called.
+        ValueError
+            If `X` is not of the kind or width that `fit` was given.
+        """
+        check_is_fitted(self)
+        similarity = self._extend(X)
+        return np.where(similarity.max(axis=1) > 0, similarity.argmax(axis=1), -1)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.membership_.shape[1])
+
+    def _plan(self, solver: Callable[..., Any]) -> Plan:
+        """Return this estimator's parameters as the way to run a solver."""
+        return Plan(
+            n_clusters=self.n_clusters,
+            solver=solver,
+            n_init=self.n_init,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            n_jobs=self.n_jobs,
+            say=self._say,
+        )
+
+    def _keep(self, found: Factorization, H: np.ndarray, labels: np.ndarray, order: Any) -> None:
+        """Set the fitted attributes that all estimators have.
+
+        Parameters
+        ----------
+        found : Factorization
+        H : ndarray of shape (n_samples, n_clusters)
+            Its factor, one row a sample, clusters in their final order.
+        labels : ndarray of shape (n_samples,), int
+        order : ndarray of shape (n_clusters,), int
+            Column of `found` that each cluster was.
+        """
+        best, name = found.best, type(self).__name__
+        warn_if_not_converged(best, name, self.max_iter, found.scale)
+        n_found = int(labels.max()) + 1
+        if n_found < self.n_clusters:
+            warnings.warn(
+                f"{name} found {n_found} clusters, fewer than n_clusters={self.n_clusters}.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        self.labels_, self.membership_ = labels, membership(H)
+        self.core_ = found.core[np.ix_(order, order)]
+        self.loss_, self.n_iter_ = best.loss, best.n_iter
+        self.loss_curve_, self.loss_curves_ = best.history, found.curves
+
+    def _check_n_clusters(self, n_samples: int) -> None:
+        if self.n_clusters > n_samples:
+            raise ValueError(f"n_clusters={self.n_clusters} must be at most n_samples={n_samples}.")
+
+    def _check_similarity(self, X: Any, name: str = "X") -> Any:
+        """Return X as a symmetric nonnegative matrix of floats, dense or CSR."""
+        X = validate_data(
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_non_negative=True,
+        )
+        if X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"{name} must be a square kernel matrix of shape (n_samples, n_samples) with "
+                f"affinity='precomputed', got {X.shape}."
+            )
+        difference, size = abs(X - X.T).max(), X.max()
+        if difference > _ASYMMETRY * size:
+            raise ValueError(
+                f"{name} must be symmetric with affinity='precomputed': two entries that should "
+                f"be equal differ by {difference:.3g}, the largest entry is {size:.3g}."
+            )
+        if size == 0:
+            raise ValueError(f"{name} must hold a similarity above 0; all entries are 0.")
+        return sp.csr_array(X) if sp.issparse(X) else X
+
+    def _say(self, message: str) -> None:
+        if self.verbose:
+            print(f"[{type(self).__name__}] {message}")
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Forget an earlier fit for a new one; put it back if the new one does not succeed."""
+        before = dict(vars(self))
+        for name in before:
+            if name.endswith("_") and not name.startswith("_"):
+                delattr(self, name)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise

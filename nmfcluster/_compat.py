@@ -1,0 +1,8 @@
+"""The only module that imports private names of scikit-learn."""
+
+from __future__ import annotations
+
+from sklearn.base import _fit_context as fit_context
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+
+__all__ = ["HasMethods", "Interval", "StrOptions", "fit_context"]

@@ -1,0 +1,223 @@
+"""A set of partitions as consensus sees it: distinct label rows, counted, never (n, n)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from nmfcluster._labels import cluster_counts, distinct_rows, indicator
+from nmfcluster.similarity import Factored, coassociation
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """The distinct rows of a label table, and how many samples have each.
+
+    Samples with equal labels in all partitions have equal rows in a factor of the co-association,
+    so that the collapsed problem is the whole problem, exactly.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (m, T), int
+        Distinct label rows; -1: not seen.
+    counts : ndarray of shape (m,), int
+        Number of samples with each.
+    weights : ndarray of shape (T,)
+        Weights of the partitions, which sum to 1.
+    n_clusters : ndarray of shape (T,), int
+        Number of clusters of every partition.
+    """
+
+    codes: np.ndarray
+    counts: np.ndarray
+    weights: np.ndarray
+    n_clusters: np.ndarray
+
+    @classmethod
+    def from_table(cls, codes: np.ndarray, weights: np.ndarray) -> tuple[Ensemble, np.ndarray]:
+        """Return the ensemble of an encoded table, and the distinct row of every sample."""
+        first, groups, counts = distinct_rows(codes)
+        return cls(codes[first], counts, weights, cluster_counts(codes)), groups
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples that the rows stand for."""
+        return int(self.counts.sum())
+
+    @cached_property
+    def indicator(self) -> sp.csr_array:
+        """Z of shape (m, sum of n_clusters): the clusters that a distinct row is in."""
+        return indicator(self.codes, self.n_clusters)
+
+    @cached_property
+    def cluster_weights(self) -> np.ndarray:
+        """Weight of its partition for every cluster."""
+        return np.repeat(self.weights, self.n_clusters)
+
+    @cached_property
+    def observed(self) -> sp.csr_array | None:
+        """Ones where a partition saw a row, (m, T); None where all saw all."""
+        seen = self.codes >= 0
+        return None if seen.all() else sp.csr_array(seen.astype(np.float64))
+
+    @cached_property
+    def coverage(self) -> np.ndarray:
+        """Total weight of the partitions that saw each row, (m,)."""
+        return (self.codes >= 0) @ self.weights
+
+    @property
+    def constant(self) -> float:
+        """Loss of the zero factor: the weighted mean number of pairs that share a cluster."""
+        sizes = self.indicator.T @ self.counts.astype(np.float64)
+        return float(self.cluster_weights @ sizes**2)
+
+    def similarity(self, dtype: Any) -> Factored:
+        """Return the co-association, collapsed to the distinct rows."""
+        return coassociation(self.codes, self.weights, self.counts, dtype)
+
+    def contingency(self, memberships: np.ndarray) -> np.ndarray:
+        """Return Z' diag(counts) memberships: what every cluster of every partition holds.
+
+        Parameters
+        ----------
+        memberships : ndarray of shape (m, k)
+            One row a distinct row: an indicator, or soft memberships.
+        """
+        return self.indicator.T @ (memberships * self.counts[:, None])
+
+    def seen_sizes(self, contingency: np.ndarray) -> np.ndarray:
+        """Return the number of samples of every cluster that each partition saw, (T, k)."""
+        starts = np.concatenate([[0], np.cumsum(self.n_clusters)[:-1]])
+        return np.add.reduceat(contingency, starts, axis=0)
+
+    def hard_loss(self, indicator: np.ndarray) -> float:
+        """Return the loss of a partition: the weighted mean of its distances to all of them.
+
+        This is eq. 12 of Li et al. up to a constant, the number of ordered pairs on which two
+        partitions disagree, and counts only the pairs that a partition saw.
+        """
+        N = self.contingency(indicator)
+        return float(
+            self.constant
+            - 2 * self.cluster_weights @ (N**2).sum(axis=1)
+            + self.weights @ (self.seen_sizes(N) ** 2).sum(axis=1)
+        )
+
+    def hard_losses_of_partitions(self) -> np.ndarray:
+        """Return the hard loss of every partition as a consensus of all, (T,)."""
+        Z = self.indicator
+        shared = (Z.T @ (Z * self.counts[:, None])).tocsr()
+        if self.observed is None:
+            own = shared.diagonal() ** 2
+        else:  # only the part of a cluster that the other partition saw counts
+            part = self.observed.T @ (Z * self.counts[:, None])
+            own = np.asarray((self.weights[:, None] * part.power(2).toarray()).sum(axis=0))
+        shared.data **= 2
+        per_cluster = own - 2 * (shared @ self.cluster_weights)
+        starts = np.concatenate([[0], np.cumsum(self.n_clusters)[:-1]])
+        return self.constant + np.add.reduceat(per_cluster, starts)
+
+    def cluster_profile(self, memberships: np.ndarray) -> np.ndarray:
+        """Return what membership of a base cluster says of the consensus clusters.
+
+        ``indicator(labels of a sample) @ profile`` is its mean co-association with the members of
+        every consensus cluster.
+
+        Parameters
+        ----------
+        memberships : ndarray of shape (m, k)
+            Rows sum to 1.
+
+        Returns
+        -------
+        ndarray of shape (sum of n_clusters, k)
+        """
+        P = memberships.astype(np.float64)
+        mass = np.maximum(self.counts @ P, np.finfo(float).tiny)
+        return self.cluster_weights[:, None] * self.contingency(P) / mass
+
+    def sample(self, size: int, rng: np.random.RandomState) -> Ensemble:
+        """Return the ensemble of `size` samples drawn without replacement."""
+        owner = np.repeat(np.arange(len(self)), self.counts)
+        drawn = np.bincount(owner[rng.permutation(len(owner))[:size]], minlength=len(self))
+        rows = np.flatnonzero(drawn)
+        return Ensemble(self.codes[rows], drawn[rows], self.weights, self.n_clusters)
+
+    def agreement(self, contingency: np.ndarray) -> np.ndarray:
+        """Return the adjusted Rand index of every partition with a consensus, (T,).
+
+        Parameters
+        ----------
+        contingency : ndarray of shape (sum of n_clusters, k)
+            `contingency` of the consensus' indicator.
+        """
+        starts = np.concatenate([[0], np.cumsum(self.n_clusters)[:-1]])
+
+        def pairs(counts: np.ndarray) -> np.ndarray:
+            return counts * (counts - 1) / 2
+
+        both = np.add.reduceat(pairs(contingency).sum(axis=1), starts)
+        ours = np.add.reduceat(pairs(contingency.sum(axis=1)), starts)
+        theirs = pairs(self.seen_sizes(contingency)).sum(axis=1)
+        everything = pairs(self.seen_sizes(contingency).sum(axis=1))
+        expected = ours * theirs / np.maximum(everything, 1)
+        spread = (ours + theirs) / 2 - expected
+        return np.where(spread == 0, 1.0, (both - expected) / np.where(spread == 0, 1, spread))
+
+    def item_consensus(self, contingency: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """Return how often a sample shares a cluster with the others of its consensus cluster.
+
+        Parameters
+        ----------
+        contingency : ndarray of shape (sum of n_clusters, k)
+        labels : ndarray of shape (m,)
+            Consensus label of every distinct row.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+            A mean over the pairs that were seen, in [0, 1]; 1 for a cluster of one sample.
+        """
+        own = (np.arange(len(self)), labels)
+        together = (self.indicator @ (self.cluster_weights[:, None] * contingency))[own]
+        sizes = self.weights[:, None] * self.seen_sizes(contingency)
+        seen = ((self.codes >= 0).astype(np.float64) @ sizes)[own]
+        others = seen - self.coverage
+        alone = others <= 1e-12
+        return np.where(alone, 1.0, (together - self.coverage) / np.where(alone, 1, others))
+
+
+def consensus_matrix(
+    codes: np.ndarray, weights: np.ndarray, groups: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the co-association over the co-occurrence as a dense array.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n, T), int
+    weights : ndarray of shape (T,)
+    groups : ndarray of shape (n,), int, default=None
+        Group of every sample, 0 to g - 1: the result is then the mean over all pairs of two groups.
+        By default every sample is a group.
+
+    Returns
+    -------
+    ndarray of shape (n, n) or (g, g)
+        NaN where no partition saw a pair together.
+    """
+    n_clusters = cluster_counts(codes)
+    Z, seen = indicator(codes, n_clusters), (codes >= 0).astype(np.float64)
+    if groups is not None:
+        shape = (int(groups.max()) + 1, len(groups))
+        E = sp.csr_array((np.ones(len(groups)), (groups, np.arange(len(groups)))), shape=shape)
+        Z, seen = E @ Z, E @ seen
+    together = ((Z * np.repeat(weights, n_clusters)) @ Z.T).toarray()
+    both = (seen * weights) @ seen.T
+    return np.divide(together, both, out=np.full_like(together, np.nan), where=both > 1e-12)

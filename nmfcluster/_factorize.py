@@ -1,0 +1,236 @@
+"""From a similarity or an ensemble of partitions to its factor: starts, runs, coarse to fine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from nmfcluster._ensemble import Ensemble
+from nmfcluster._init import label_start, random_start, spectral_start
+from nmfcluster._iterate import Solution, Steps, restart
+from nmfcluster._labels import one_hot
+from nmfcluster._solvers import SymmetricObjective, nonnegative_rows
+from nmfcluster.similarity import Similarity, inner
+
+Start = Callable[[], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How an estimator wants its factorization run.
+
+    Attributes
+    ----------
+    n_clusters : int
+    solver : callable
+        Makes a solver's generator from an objective and starts.
+    n_init, max_iter, tol, n_jobs
+        The estimator's parameters.
+    say : callable
+        Takes a line that reports progress.
+    """
+
+    n_clusters: int
+    solver: Callable[[SymmetricObjective, np.ndarray], Steps]
+    n_init: int
+    max_iter: int
+    tol: float
+    n_jobs: int | None
+    say: Callable[[str], None]
+
+    def run(
+        self,
+        objective: SymmetricObjective,
+        starts: list[Start],
+        rank: Callable[[Solution], float],
+        what: str,
+        **options: Any,
+    ) -> list[Solution]:
+        """Run the solver from all starts and return the solutions, the best first."""
+        solutions = restart(
+            partial(self.solver, objective),
+            starts,
+            rank=rank,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            scale=objective.constant,
+            wide=objective.A.wide,
+            n_jobs=self.n_jobs,
+            **options,
+        )
+        best = solutions[0]
+        self.say(
+            f"{what}, {len(solutions)} start(s): best loss {best.loss:.6g} after {best.n_iter} "
+            f"updates, {sum(s.seconds for s in solutions):.2f} s in all"
+        )
+        return solutions
+
+
+@dataclass(frozen=True)
+class Factorization:
+    """The factor that was kept, with what is reported of the runs.
+
+    Attributes
+    ----------
+    best : Solution
+        The kept run.
+    curves : list of ndarray
+        Loss curves of all starts, the kept one first.
+    scale : float
+        Loss of the zero factor.
+    """
+
+    best: Solution
+    curves: list[np.ndarray]
+    scale: float
+
+    @property
+    def H(self) -> np.ndarray:  # noqa: N802
+        """The factor H of ``HH'``, (n, k); ``Q S^1/2`` for a tri-factorization."""
+        return factor_of(self.best)
+
+    @property
+    def core(self) -> np.ndarray:
+        """S of ``QSQ'`` with unit columns in Q, (k, k)."""
+        if len(self.best.factors) > 1:
+            return self.best.factors[1]
+        return np.diag((self.best.factors[0] ** 2).sum(axis=0))
+
+
+def factor_of(solution: Solution) -> np.ndarray:
+    """Return H of ``HH'``, (n, k); ``Q S^1/2`` for a tri-factorization with diagonal S."""
+    if len(solution.factors) == 1:
+        return solution.factors[0]
+    Q, S = solution.factors
+    return Q * np.sqrt(np.diagonal(S))
+
+
+def factorize(A: Similarity, plan: Plan, rng: np.random.RandomState) -> Factorization:
+    """Factorize a similarity; the run with the smallest loss is kept."""
+    objective = SymmetricObjective(A, inner(A, A))
+    ones = np.ones(A.shape[0])
+    starts: list[Start] = [partial(spectral_start, A, plan.n_clusters)]
+    starts += [_random(ones, plan, seed, A.dtype) for seed in _seeds(rng, plan.n_init - 1)]
+    solutions = plan.run(objective, starts, _loss, f"{A.shape[0]} samples")
+    return Factorization(solutions[0], [s.history for s in solutions], objective.constant)
+
+
+def factorize_ensemble(
+    ensemble: Ensemble,
+    plan: Plan,
+    rng: np.random.RandomState,
+    dtype: np.dtype,
+    coarse_size: int | None = None,
+) -> Factorization:
+    """Factorize the co-association of an ensemble; the run with the smallest hard loss is kept.
+
+    With more distinct label rows than `coarse_size`, the starts are run on that many samples
+    drawn at random, and the best is extended to all rows and improved there.
+    """
+    if coarse_size is None or len(ensemble) <= coarse_size:
+        solutions = _run_starts(ensemble, plan, rng, dtype)
+        return Factorization(solutions[0], [s.history for s in solutions], ensemble.constant)
+    coarse = ensemble.sample(coarse_size, rng)
+    solutions = _run_starts(coarse, plan, rng, dtype)
+    H = extend_factor(coarse, factor_of(solutions[0]), ensemble)
+    # what is left to do is local: stop as soon as an update gains too little
+    polished = plan.run(
+        _objective(ensemble, dtype), [lambda: H], _loss, f"{len(ensemble)} label rows", min_iter=1
+    )
+    scale = ensemble.constant / coarse.constant
+    curves = [polished[0].history, *(s.history * scale for s in solutions)]
+    return Factorization(polished[0], curves, ensemble.constant)
+
+
+def extend_factor(coarse: Ensemble, H: np.ndarray, ensemble: Ensemble) -> np.ndarray:
+    """Return the factor of an ensemble that fits best to the factor of a part of its samples.
+
+    Parameters
+    ----------
+    coarse : Ensemble
+        Of the part, with the partitions and clusters of `ensemble`.
+    H : ndarray of shape (m_coarse, k)
+        Its collapsed factor.
+    ensemble : Ensemble
+
+    Returns
+    -------
+    ndarray of shape (m, k)
+        For every row the nonnegative least squares fit of its similarities to the part.
+    """
+    rows = H / np.sqrt(coarse.counts)[:, None]
+    profile = ensemble.cluster_weights[:, None] * coarse.contingency(rows)
+    weighted = rows * coarse.counts[:, None]
+    if ensemble.observed is None:
+        G = weighted.T @ rows
+    else:  # a row is compared with the samples that its partitions saw
+        k = H.shape[1]
+        pairs = (weighted[:, :, None] * rows[:, None, :]).reshape(-1, k * k)
+        seen = np.asarray((coarse.codes >= 0).T @ pairs) * ensemble.weights[:, None]
+        G = (ensemble.observed @ seen).reshape(-1, k, k)
+    fitted = nonnegative_rows(ensemble.indicator @ profile, G, max_sweeps=20)
+    fitted += 1e-3 * fitted.mean()  # a zero would be final for a multiplicative rule
+    return (fitted * np.sqrt(ensemble.counts)[:, None]).astype(H.dtype)
+
+
+def _run_starts(
+    ensemble: Ensemble, plan: Plan, rng: np.random.RandomState, dtype: np.dtype
+) -> list[Solution]:
+    objective = _objective(ensemble, dtype)
+
+    def hard_loss(solution: Solution) -> float:
+        labels = factor_of(solution).argmax(axis=1)
+        return ensemble.hard_loss(one_hot(labels, plan.n_clusters))
+
+    starts = _starts(ensemble, objective.A, plan, rng, dtype)
+    return plan.run(objective, starts, hard_loss, f"{len(ensemble)} label rows")
+
+
+def _objective(ensemble: Ensemble, dtype: np.dtype) -> SymmetricObjective:
+    incomplete = ensemble.observed is not None
+    return SymmetricObjective(
+        ensemble.similarity(dtype),
+        ensemble.constant,
+        ensemble.observed,
+        ensemble.weights if incomplete else None,
+    )
+
+
+def _starts(
+    ensemble: Ensemble, A: Similarity, plan: Plan, rng: np.random.RandomState, dtype: np.dtype
+) -> list[Start]:
+    """Make the starts: one from eigenvectors, then in turn random and from a base partition."""
+    mass = ensemble.counts.astype(np.float64)
+    ranking = np.empty(0, dtype=int)
+    if plan.n_init > 2:
+        ranking = np.argsort(ensemble.hard_losses_of_partitions(), kind="stable")
+    starts: list[Start] = [partial(spectral_start, A, plan.n_clusters)]
+    for i, seed in enumerate(_seeds(rng, plan.n_init - 1)):
+        if i % 2 and i // 2 < len(ranking):
+            labels = ensemble.codes[:, ranking[i // 2]]
+            starts.append(partial(_labelled, labels, mass, plan, seed, dtype))
+        else:
+            starts.append(_random(mass, plan, seed, dtype))
+    return starts
+
+
+def _random(mass: np.ndarray, plan: Plan, seed: int, dtype: np.dtype) -> Start:
+    return lambda: random_start(mass, plan.n_clusters, np.random.RandomState(seed), dtype)
+
+
+def _labelled(
+    labels: np.ndarray, mass: np.ndarray, plan: Plan, seed: int, dtype: np.dtype
+) -> np.ndarray:
+    return label_start(labels, mass, plan.n_clusters, np.random.RandomState(seed), dtype)
+
+
+def _seeds(rng: np.random.RandomState, size: int) -> list[int]:
+    return [int(seed) for seed in rng.randint(np.iinfo(np.int32).max, size=size)]
+
+
+def _loss(solution: Solution) -> float:
+    return solution.loss

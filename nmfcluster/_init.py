@@ -1,0 +1,160 @@
+"""Starting factors: nonnegative, of shape (n, k); solvers rescale them."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from nmfcluster.similarity import Factored, Similarity
+
+_DENSE = 600  # an eigenproblem up to this size is solved as a dense one
+_LIFT = 0.2  # added to an indicator so that no entry starts at 0
+
+
+def random_start(
+    mass: np.ndarray, n_clusters: int, rng: np.random.RandomState, dtype: np.dtype
+) -> np.ndarray:
+    """Draw a factor uniformly from (0, 1).
+
+    Parameters
+    ----------
+    mass : ndarray of shape (n,)
+        Number of samples a row stands for: the rows of a collapsed problem are longer by its root.
+    n_clusters : int
+    rng : RandomState
+    dtype : dtype
+
+    Returns
+    -------
+    ndarray of shape (n, n_clusters)
+    """
+    H = rng.uniform(size=(len(mass), n_clusters)) * np.sqrt(mass)[:, None]
+    return H.astype(dtype)
+
+
+def label_start(
+    labels: np.ndarray,
+    mass: np.ndarray,
+    n_clusters: int,
+    rng: np.random.RandomState,
+    dtype: np.dtype,
+) -> np.ndarray:
+    """Return the lifted indicator of a partition's largest clusters.
+
+    Samples outside them, and clusters that the partition does not have, start with small
+    random entries.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n,), int
+        -1: not seen.
+    mass : ndarray of shape (n,)
+        Number of samples a row stands for.
+    n_clusters : int
+    rng : RandomState
+    dtype : dtype
+
+    Returns
+    -------
+    ndarray of shape (n, n_clusters)
+    """
+    H = _LIFT * rng.uniform(0.5, 1.0, size=(len(labels), n_clusters))
+    seen = labels >= 0
+    sizes = np.bincount(labels[seen], weights=mass[seen])
+    for column, cluster in enumerate(np.argsort(-sizes, kind="stable")[:n_clusters]):
+        H[labels == cluster, column] += 1
+    return (H * np.sqrt(mass)[:, None]).astype(dtype)
+
+
+def leading_eigenpairs(A: Similarity, n_components: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the largest eigenvalues of A, in decreasing order, and their eigenvectors.
+
+    Parameters
+    ----------
+    A : Similarity of shape (n, n)
+    n_components : int
+        At most n.
+
+    Returns
+    -------
+    values : ndarray of shape (n_components,)
+    vectors : ndarray of shape (n, n_components)
+    """
+    n = A.shape[0]
+    if isinstance(A, Factored) and A.is_psd and A.factors[0].shape[1] < n:
+        return _from_gram(A, n_components)
+    if n <= max(_DENSE, 3 * n_components):
+        values, vectors = scipy.linalg.eigh(
+            A.toarray(), subset_by_index=[n - n_components, n - 1], driver="evr"
+        )
+    else:
+        values, vectors = eigsh(_linear_operator(A), k=n_components, which="LA", v0=_fixed(n))
+    order = np.argsort(-values, kind="stable")
+    return values[order], vectors[:, order]
+
+
+def _from_gram(A: Factored, n_components: int) -> tuple[np.ndarray, np.ndarray]:
+    """Use that UCU' and C^1/2 U'U C^1/2 share their nonzero eigenvalues; the latter is small."""
+    U, C = A.factors
+    root = np.sqrt(C.diagonal())
+    gram = U.T @ U
+    gram = (gram.toarray() if hasattr(gram, "toarray") else gram) * root[:, None] * root
+    r = len(root)
+    wanted = min(n_components, r)
+    values, inner = scipy.linalg.eigh(gram, subset_by_index=[r - wanted, r - 1])
+    values, inner = np.maximum(values[::-1], 0), inner[:, ::-1]
+    vectors = U @ (root[:, None] * inner)
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=0), np.finfo(vectors.dtype).tiny)
+    if wanted < n_components:
+        extra = n_components - wanted
+        values = np.pad(values, (0, extra))
+        vectors = np.pad(vectors, ((0, 0), (0, extra)))
+    return values, vectors
+
+
+def _linear_operator(A: Similarity) -> LinearOperator:
+    dtype = np.dtype(np.float64)
+    return LinearOperator(
+        A.shape,
+        matvec=lambda v: (A @ v.reshape(-1, 1).astype(A.dtype)).ravel().astype(dtype),
+        matmat=lambda V: (A @ V.astype(A.dtype)).astype(dtype),
+        dtype=dtype,
+    )
+
+
+def _fixed(n: int) -> np.ndarray:
+    return np.random.default_rng(0).uniform(0.5, 1.0, n)  # ARPACK's own start is not reproducible
+
+
+def spectral_start(A: Similarity, n_clusters: int) -> np.ndarray:
+    """Return the nonnegative part of the leading eigenvectors, turned towards the axes.
+
+    ``V diag(values)^1/2 R`` reproduces the best rank-k part of A for every rotation R. The one
+    taken here makes k rows of the product, chosen by a pivoted QR decomposition [1]_, as close as
+    it can to multiples of unit vectors: for a block diagonal A that is the solution. Nothing
+    is random, and it does not matter which basis of an eigenspace the eigensolver returns.
+
+    Parameters
+    ----------
+    A : Similarity of shape (n, n)
+    n_clusters : int
+
+    Returns
+    -------
+    ndarray of shape (n, n_clusters)
+
+    References
+    ----------
+    .. [1] A. Damle, V. Minden, L. Ying. Simple, direct and efficient multi-way spectral
+       clustering. Information and Inference 8, 2019.
+    """
+    n_components = min(n_clusters, A.shape[0])
+    values, vectors = leading_eigenpairs(A, n_components)
+    _, _, pivots = scipy.linalg.qr(vectors.T, mode="economic", pivoting=True)
+    U, _, Vt = np.linalg.svd(vectors[pivots[:n_components]].T)
+    H = np.maximum((vectors * np.sqrt(np.maximum(values, 0))) @ (U @ Vt), 0)
+    H += 1e-2 * H.mean()  # a positive entry everywhere, for the multiplicative rules
+    missing = n_clusters - n_components
+    H = np.pad(H, ((0, 0), (0, missing)), constant_values=1e-2 * float(H.mean()))
+    return H.astype(A.dtype)

@@ -1,0 +1,283 @@
+"""Label vectors and what is made of them: codes, indicators, memberships, distinct rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+_BLOCK = 16_384  # rows handled at a time, so that a block of a wide table stays in cache
+
+
+def columns_of(table: Any, name: str) -> list[np.ndarray]:
+    """Return the partitions in `table`, one 1-d array each.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_samples, n_partitions), DataFrame, or sequence of label vectors
+        An array or a data frame holds one partition a column; a list or a tuple
+        holds one label vector an element.
+    name : str
+        What to call `table` in an error message.
+
+    Returns
+    -------
+    list of ndarray of shape (n_samples,)
+    """
+    if hasattr(table, "columns") and hasattr(table, "__getitem__"):
+        columns = [np.asarray(table[column]) for column in table.columns]
+    elif isinstance(table, Sequence) and not isinstance(table, str | bytes):
+        columns = [np.asarray(vector) for vector in table]
+        for t, column in enumerate(columns):
+            if column.ndim != 1:
+                raise ValueError(
+                    f"{name} given as a list must hold one label vector per partition, each of "
+                    f"shape (n_samples,); element {t} has shape {column.shape}."
+                )
+    else:
+        if sp.issparse(table):
+            raise TypeError(f"{name} must be a dense table of labels, got a sparse matrix.")
+        array = np.asarray(table)
+        if array.ndim != 2:
+            raise ValueError(
+                f"{name} must have shape (n_samples, n_partitions), got shape {array.shape}."
+            )
+        columns = list(array.T)
+    if not columns:
+        raise ValueError(f"{name} holds no partition; at least one is needed.")
+    lengths = {len(column) for column in columns}
+    if len(lengths) > 1:
+        raise ValueError(f"{name} must be label vectors of one length, got lengths {lengths}.")
+    if lengths == {0}:
+        raise ValueError(f"{name} holds 0 samples; at least one is needed.")
+    return columns
+
+
+def encode(
+    table: Any, name: str, categories: list[np.ndarray] | None = None
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Return the labels of every partition as numbers from 0; -1 stands for "not seen".
+
+    A negative number, NaN and None mean that the partition did not see the sample.
+
+    Parameters
+    ----------
+    table : array-like of shape (n_samples, n_partitions), DataFrame or list of label vectors
+        Integers, booleans, strings, or floats that are whole numbers.
+    name : str
+        What to call `table` in an error message.
+    categories : list of ndarray, default=None
+        The labels of every partition, as an earlier call returned them; a label that is not
+        among them counts as not seen. By default they are found in `table`.
+
+    Returns
+    -------
+    codes : ndarray of shape (n_samples, n_partitions), int32
+    categories : list of ndarray
+        ``categories[t][c]`` is the label that code c of partition t stands for.
+    """
+    if categories is None and isinstance(table, np.ndarray) and table.ndim == 2:
+        fast = _encode_integers(table)
+        if fast is not None:
+            return fast
+    columns = columns_of(table, name)
+    if categories is not None and len(categories) != len(columns):
+        raise ValueError(
+            f"{name} has {len(columns)} partitions, but {len(categories)} were seen in fit."
+        )
+    codes = np.full((len(columns[0]), len(columns)), -1, dtype=np.int32)
+    found = []
+    for t, column in enumerate(columns):
+        values, seen = _clean(column, f"{name}[:, {t}]")
+        if categories is None:
+            known, codes[seen, t] = np.unique(values, return_inverse=True)
+        else:
+            known = categories[t]
+            codes[seen, t] = _look_up(values, known, f"{name}[:, {t}]")
+        found.append(known)
+    return codes, found
+
+
+def _encode_integers(table: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]] | None:
+    """Encode an integer table by counting instead of sorting; None where that does not pay."""
+    if table.dtype.kind not in "iu" or table.size == 0:
+        return None
+    width = int(table.max(initial=0)) + 1
+    if width * table.shape[1] > max(4 * table.size, 1_000_000):
+        return None
+    offsets = np.arange(table.shape[1], dtype=np.int64) * (width + 1)
+    present = np.zeros((width + 1) * table.shape[1], dtype=bool)
+    for block in _blocks(len(table)):
+        present[np.maximum(table[block].astype(np.int64), -1) + 1 + offsets] = True
+    present = present.reshape(table.shape[1], width + 1)
+    present[:, 0] = False
+    translate = np.where(present, np.cumsum(present, axis=1) - 1, -1).astype(np.int32).ravel()
+    codes = np.empty(table.shape, dtype=np.int32)
+    for block in _blocks(len(table)):
+        codes[block] = translate[np.maximum(table[block].astype(np.int64), -1) + 1 + offsets]
+    return codes, [np.flatnonzero(row[1:]) for row in present]
+
+
+def _clean(column: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the labels that are there, comparable with each other, and where they are."""
+    if column.dtype.kind == "O":
+        seen = np.array([not _is_missing(value) for value in column])
+        values = [
+            value.item() if isinstance(value, np.generic) else value for value in column[seen]
+        ]
+        kinds = {str if isinstance(value, str) else type(value) for value in values}
+        if kinds <= {bool, int, float}:
+            column = np.where(seen, column, np.nan).astype(float)
+        elif kinds == {str}:
+            return np.array([str(value) for value in values], dtype=object), seen
+        else:
+            raise TypeError(
+                f"{name} must hold labels of one kind, integers or strings; "
+                f"got {sorted(kind.__name__ for kind in kinds)}."
+            )
+    if column.dtype.kind in "US":
+        return column.astype(object), np.ones(len(column), dtype=bool)
+    if column.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must hold integer or string labels, got dtype {column.dtype}.")
+    if column.dtype.kind == "f":
+        seen = ~np.isnan(column)
+        if not np.array_equal(column[seen], np.floor(column[seen])) or np.isinf(column).any():
+            bad = column[seen][column[seen] != np.floor(column[seen])]
+            raise ValueError(
+                f"{name} must hold labels (integers or strings), got the number "
+                f"{bad[0] if len(bad) else np.inf!s}; NaN or -1 marks a sample that was not seen."
+            )
+        seen &= np.where(seen, column, -1) >= 0
+    else:
+        seen = column >= 0
+    return column[seen].astype(np.int64), seen
+
+
+def _is_missing(value: Any) -> bool:
+    """Tell None, NaN and pandas.NA, the last of which refuses to be compared."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:
+        return True
+
+
+def _look_up(values: np.ndarray, known: np.ndarray, name: str) -> np.ndarray:
+    if (values.dtype == object) != (known.dtype == object) and len(values) and len(known):
+        raise TypeError(f"{name} holds labels of another kind than those seen in fit.")
+    positions = np.searchsorted(known, values)
+    positions = np.minimum(positions, max(len(known) - 1, 0))
+    if not len(known):
+        return np.full(len(values), -1)
+    return np.where(known[positions] == values, positions, -1)
+
+
+def _blocks(n: int, size: int = _BLOCK) -> Iterable[slice]:
+    return (slice(start, min(start + size, n)) for start in range(0, n, size))
+
+
+def cluster_counts(codes: np.ndarray) -> np.ndarray:
+    """Return the number of clusters of every partition of an encoded table, (n_partitions,)."""
+    return codes.max(axis=0, initial=-1) + 1
+
+
+def indicator(codes: np.ndarray, n_clusters: np.ndarray, dtype: Any = np.float64) -> sp.csr_array:
+    """Return Z, (n_samples, sum(n_clusters)): 1 where a sample is in a cluster of a partition.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_samples, n_partitions), int
+        Encoded labels; -1 leaves its row empty for that partition.
+    n_clusters : ndarray of shape (n_partitions,), int
+        Number of columns to give each partition.
+    dtype : dtype, default=float64
+        Type of the ones.
+    """
+    offsets = np.concatenate([[0], np.cumsum(n_clusters)])
+    seen = codes >= 0
+    columns = (codes + offsets[:-1].astype(np.int32))[seen]
+    rows = np.concatenate([[0], np.cumsum(seen.sum(axis=1))])
+    ones = np.ones(len(columns), dtype=dtype)
+    return sp.csr_array((ones, columns, rows), shape=(len(codes), int(offsets[-1])))
+
+
+def one_hot(labels: np.ndarray, n_clusters: int, dtype: Any = np.float64) -> np.ndarray:
+    """Return E, dense (n_samples, n_clusters), with E[i, labels[i]] = 1."""
+    E = np.zeros((len(labels), n_clusters), dtype=dtype)
+    E[np.arange(len(labels)), labels] = 1
+    return E
+
+
+def group_indicator(groups: np.ndarray, dtype: Any = np.float64) -> sp.csr_array:
+    """Return E, sparse (n_samples, n_groups), scaled so that E'E = I.
+
+    Parameters
+    ----------
+    groups : ndarray of shape (n_samples,), int
+        Group of every sample, 0 to n_groups - 1, none empty.
+    dtype : dtype, default=float64
+        Type of the entries.
+    """
+    sizes = np.bincount(groups)
+    if not sizes.all():
+        raise ValueError(f"group {int(np.argmin(sizes))} is empty; groups are numbered from 0.")
+    values = (1 / np.sqrt(sizes)).astype(dtype)[groups]
+    return sp.csr_array(
+        (values, groups, np.arange(len(groups) + 1)), shape=(len(groups), len(sizes))
+    )
+
+
+def distinct_rows(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Find the distinct rows of a table of integers, without sorting rows.
+
+    Rows are compared by a 64-bit key, and every row is then checked against the first of its
+    group, so a collision of keys costs time and never correctness. The order of the groups
+    does not depend on the order of the rows.
+
+    Returns
+    -------
+    first : ndarray of shape (n_distinct,), int
+        A row of each group: ``codes[first]`` are the distinct rows.
+    groups : ndarray of shape (n_samples,), int
+        ``codes[first][groups]`` equals `codes`.
+    counts : ndarray of shape (n_distinct,), int
+        Size of every group.
+    """
+    keys = _row_keys(codes)
+    _, first, groups, counts = np.unique(
+        keys, return_index=True, return_inverse=True, return_counts=True
+    )
+    same = all(
+        np.array_equal(codes[block], codes[first[groups[block]]]) for block in _blocks(len(codes))
+    )
+    if not same:
+        _, first, groups, counts = np.unique(
+            codes, axis=0, return_index=True, return_inverse=True, return_counts=True
+        )
+    return first, groups.ravel(), counts
+
+
+def _row_keys(codes: np.ndarray) -> np.ndarray:
+    # random odd multipliers: two different rows share a key with a chance of about 2^-63
+    factors = np.random.default_rng(0).integers(2**63, size=codes.shape[1], dtype=np.uint64)
+    factors = 2 * factors + np.uint64(1)
+    keys = np.empty(len(codes), dtype=np.uint64)
+    for block in _blocks(len(codes)):
+        keys[block] = (codes[block].astype(np.uint64) * factors).sum(axis=1, dtype=np.uint64)
+    return keys
+
+
+def membership(H: np.ndarray) -> np.ndarray:
+    """Scale the rows of a nonnegative matrix to sum to 1; a row of zeros becomes uniform."""
+    total = H.sum(axis=1, keepdims=True)
+    empty = total <= 0
+    return np.where(empty, 1 / H.shape[1], H / np.where(empty, 1, total)).astype(H.dtype)
+
+
+def by_size(labels: np.ndarray, n_clusters: int, counts: np.ndarray | None = None) -> np.ndarray:
+    """Return the clusters in decreasing order of size: empty ones come last, ties keep order."""
+    sizes = np.bincount(labels, weights=counts, minlength=n_clusters)
+    return np.argsort(-sizes, kind="stable")

@@ -1,0 +1,85 @@
+"""Made-up data whose right answer is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+__all__ = ["make_partitions"]
+
+
+def make_partitions(
+    n_samples: int | tuple[int, ...] = 300,
+    *,
+    n_clusters: int = 3,
+    n_partitions: int = 20,
+    noise: float = 0.2,
+    missing: float = 0.0,
+    random_state: int | np.random.RandomState | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Make noisy copies of one partition, with clusters renamed at random.
+
+    Parameters
+    ----------
+    n_samples : int or tuple of int, default=300
+        Number of samples, in clusters of equal size, or the sizes of the clusters.
+    n_clusters : int, default=3
+        Number of clusters; ignored if `n_samples` gives their sizes.
+    n_partitions : int, default=20
+        Number of copies.
+    noise : float, default=0.2
+        Share of the labels of each copy that are replaced by a cluster drawn at random.
+    missing : float, default=0.0
+        Share of the labels that are then replaced by -1, "not seen". Every sample keeps one.
+    random_state : int, RandomState instance or None, default=None
+        Determines the result.
+
+    Returns
+    -------
+    partitions : ndarray of shape (n_samples, n_partitions), int
+    y : ndarray of shape (n_samples,), int
+        The partition that was copied.
+
+    Raises
+    ------
+    ValueError
+        If a share is not in [0, 1], or a number is below 1.
+
+    Examples
+    --------
+    >>> from nmfcluster.datasets import make_partitions
+    >>> partitions, y = make_partitions((90, 8, 2), n_partitions=5, noise=0, random_state=0)
+    >>> partitions.shape, int(y.sum())
+    ((100, 5), 12)
+    """
+    rng = check_random_state(random_state)
+    for name, share in (("noise", noise), ("missing", missing)):
+        if not 0 <= share <= 1:
+            raise ValueError(f"{name} must be in [0, 1], got {share}.")
+    sizes = _sizes(n_samples, n_clusters)
+    if n_partitions < 1:
+        raise ValueError(f"n_partitions must be at least 1, got {n_partitions}.")
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    partitions = np.empty((len(y), n_partitions), dtype=np.int64)
+    for t in range(n_partitions):
+        labels = np.where(rng.uniform(size=len(y)) < noise, rng.randint(len(sizes), size=len(y)), y)
+        partitions[:, t] = rng.permutation(len(sizes))[labels]
+    lost = rng.uniform(size=partitions.shape) < missing
+    lost[np.arange(len(y)), rng.randint(n_partitions, size=len(y))] = False
+    partitions[lost] = -1
+    return partitions, y
+
+
+def _sizes(n_samples: Any, n_clusters: int) -> np.ndarray:
+    if np.ndim(n_samples):
+        sizes = np.asarray(n_samples)
+    elif n_clusters < 1:
+        raise ValueError(f"n_clusters must be at least 1, got {n_clusters}.")
+    else:
+        sizes = np.full(n_clusters, n_samples // n_clusters)
+        sizes[: n_samples % n_clusters] += 1
+    if sizes.ndim != 1 or len(sizes) == 0 or sizes.min() < 1:
+        raise ValueError(f"n_samples must give every cluster a sample, got {n_samples!r}.")
+    return sizes

@@ -1,0 +1,154 @@
+"""Figures for clusterings and consensus matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.cluster.hierarchy import average, cophenet
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import squareform
+from sklearn.metrics.cluster import contingency_matrix
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
+
+__all__ = ["clustering_accuracy", "cophenetic_correlation", "dispersion"]
+
+
+def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
+    """Return the share of samples in the right cluster under the best matching of clusters.
+
+    Every cluster stands for at most one class and the other way round; the matching with the most
+    samples is found by the Hungarian method. This is the accuracy of [1]_.
+
+    Parameters
+    ----------
+    labels_true : array-like of shape (n_samples,)
+        Classes.
+    labels_pred : array-like of shape (n_samples,)
+        Clusters; their names do not matter, and there may be more or fewer than classes.
+
+    Returns
+    -------
+    float
+        In (0, 1].
+
+    Raises
+    ------
+    ValueError
+        If the lengths differ or there is no sample.
+
+    References
+    ----------
+    .. [1] T. Li, C. Ding, M. I. Jordan. Solving consensus and semi-supervised clustering
+       problems using nonnegative matrix factorization. ICDM 2007.
+
+    Examples
+    --------
+    >>> from nmfcluster.metrics import clustering_accuracy
+    >>> clustering_accuracy([0, 0, 1, 1], [1, 1, 0, 1])
+    0.75
+    """
+    labels_true, labels_pred = column_or_1d(labels_true), column_or_1d(labels_pred)
+    check_consistent_length(labels_true, labels_pred)
+    if not len(labels_true):
+        raise ValueError("labels_true holds 0 samples; at least one is needed.")
+    table = contingency_matrix(labels_true, labels_pred)
+    rows, columns = linear_sum_assignment(table, maximize=True)
+    return float(table[rows, columns].sum() / len(labels_true))
+
+
+def cophenetic_correlation(consensus: Any) -> float:
+    """Return how well a consensus matrix is explained by its average-linkage tree.
+
+    The correlation between the distances ``1 - consensus`` and the heights at which average
+    linkage joins the samples [1]_: 1 for a perfect consensus, in which all entries are 0 or 1. Fit
+    for several numbers of clusters, with base partitions of that number, and look where it
+    begins to fall.
+
+    Parameters
+    ----------
+    consensus : array-like of shape (n_samples, n_samples)
+        Symmetric, entries in [0, 1], ones on the diagonal, as
+        `NMFConsensus.consensus_matrix` returns it. At least 3 samples.
+
+    Returns
+    -------
+    float
+        In [-1, 1]. 1 if all distances are equal.
+
+    Raises
+    ------
+    ValueError
+        If `consensus` is not such a matrix.
+
+    References
+    ----------
+    .. [1] J.-P. Brunet, P. Tamayo, T. R. Golub, J. P. Mesirov. Metagenes and molecular pattern
+       discovery using matrix factorization. PNAS 101, 2004.
+
+    Examples
+    --------
+    >>> from nmfcluster.metrics import cophenetic_correlation
+    >>> round(cophenetic_correlation([[1, 1, 0.2], [1, 1, 0.4], [0.2, 0.4, 1]]), 3)
+    0.971
+    """
+    consensus = _check_consensus(consensus)
+    if len(consensus) < 3:
+        raise ValueError(f"consensus must have at least 3 samples, got {len(consensus)}.")
+    distances = squareform(1 - consensus, checks=False)
+    if np.ptp(distances) < 1e-12:
+        return 1.0
+    heights = cophenet(average(distances))
+    return float(np.corrcoef(distances, heights)[0, 1])
+
+
+def dispersion(consensus: Any) -> float:
+    """Return how close the entries of a consensus matrix are to 0 and 1.
+
+    The mean of ``4 (consensus - 1/2)^2`` [1]_: 1 if all are 0 or 1, 0 if all are 1/2.
+
+    Parameters
+    ----------
+    consensus : array-like of shape (n_samples, n_samples)
+        Symmetric, entries in [0, 1], ones on the diagonal.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If `consensus` is not such a matrix.
+
+    References
+    ----------
+    .. [1] H. Kim, H. Park. Sparse non-negative matrix factorizations via alternating
+       non-negativity-constrained least squares for microarray data analysis.
+       Bioinformatics 23, 2007.
+
+    Examples
+    --------
+    >>> from nmfcluster.metrics import dispersion
+    >>> dispersion([[1, 0.5], [0.5, 1]])
+    0.5
+    """
+    consensus = _check_consensus(consensus)
+    return float(np.mean(4 * (consensus - 0.5) ** 2))
+
+
+def _check_consensus(consensus: Any) -> np.ndarray:
+    consensus = check_array(consensus, dtype=np.float64, input_name="consensus")
+    if consensus.shape[0] != consensus.shape[1]:
+        raise ValueError(f"consensus must be square, got shape {consensus.shape}.")
+    if consensus.min() < -1e-9 or consensus.max() > 1 + 1e-9:
+        raise ValueError(
+            f"consensus must have entries in [0, 1], got {consensus.min():.3g} to "
+            f"{consensus.max():.3g}."
+        )
+    if not np.allclose(consensus, consensus.T, atol=1e-8):
+        raise ValueError("consensus must be symmetric.")
+    if not np.allclose(consensus.diagonal(), 1, atol=1e-8):
+        raise ValueError("consensus must have ones on its diagonal.")
+    return consensus

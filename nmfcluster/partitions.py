@@ -1,0 +1,242 @@
+"""Base partitions: many clusterings of one data set, made to differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+__all__ = ["BasePartitions", "base_partitions"]
+
+
+@dataclass(frozen=True)
+class BasePartitions:
+    """Base partitions and what made them.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_samples, n_estimators), int
+        -1: the sample was not drawn for that partition, or is noise to its clusterer.
+    estimators : list of estimator
+        The fitted clusterers.
+    samples : list of ndarray or None
+        Samples that each clusterer was fitted on; None: all.
+    features : list of ndarray or None
+        Features that each clusterer was fitted on; None: all.
+    """
+
+    labels: np.ndarray
+    estimators: list[Any]
+    samples: list[np.ndarray | None]
+    features: list[np.ndarray | None]
+
+    @property
+    def needs_training_data(self) -> bool:
+        """Whether some clusterer cannot predict, so that new samples need their neighbours."""
+        return not all(hasattr(estimator, "predict") for estimator in self.estimators)
+
+    def predict(self, X: Any, X_train: Any = None) -> np.ndarray:
+        """Label new samples by every partition.
+
+        A clusterer that can predict does; for the others a new sample takes the label of the
+        nearest sample that its partition saw.
+
+        Parameters
+        ----------
+        X : {ndarray, sparse matrix} of shape (n_new, n_features)
+        X_train : {ndarray, sparse matrix} of shape (n_samples, n_features), default=None
+            The training samples; needed if `needs_training_data`.
+
+        Returns
+        -------
+        ndarray of shape (n_new, n_estimators), int
+        """
+        labels = np.empty((X.shape[0], len(self.estimators)), dtype=np.int64)
+        for t, estimator in enumerate(self.estimators):
+            columns = self.features[t]
+            part = X if columns is None else X[:, columns]
+            if hasattr(estimator, "predict"):
+                labels[:, t] = estimator.predict(part)
+            else:
+                seen = np.flatnonzero(self.labels[:, t] >= 0)
+                known = X_train if columns is None else X_train[:, columns]
+                labels[:, t] = self.labels[seen[nearest(known[seen], part)], t]
+        return labels
+
+
+def nearest(X_train: Any, X: Any) -> np.ndarray:
+    """Return the index of the nearest row of `X_train` for every row of `X`."""
+    search = NearestNeighbors(n_neighbors=1).fit(X_train)
+    return search.kneighbors(X, return_distance=False)[:, 0]
+
+
+def base_partitions(
+    X: Any,
+    estimator: Any = None,
+    *,
+    n_estimators: int = 50,
+    n_clusters: int | tuple[int, int] = 8,
+    max_samples: int | float = 1.0,
+    max_features: int | float = 1.0,
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+) -> BasePartitions:
+    """Cluster the data many times, on random samples and features, with random numbers of clusters.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+    estimator : estimator with `fit_predict`, default=None
+        A clusterer; `KMeans(n_init=1)` by default. It is cloned. Its `n_clusters`, where it has
+        one, and its `random_state` are set for every run, also inside a pipeline.
+    n_estimators : int, default=50
+        Number of partitions.
+    n_clusters : int or tuple (low, high), default=8
+        Number of clusters of every run, or the range (both ends included) that it is drawn from.
+    max_samples : int or float, default=1.0
+        Number, or share, of the samples drawn without replacement for a run.
+    max_features : int or float, default=1.0
+        Number, or share, of the features drawn without replacement for a run.
+    random_state : int, RandomState instance or None, default=None
+        All runs are seeded before the first begins: the result does not depend on `n_jobs`.
+    n_jobs : int, default=None
+        Number of runs at a time.
+
+    Returns
+    -------
+    BasePartitions
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from nmfcluster.partitions import base_partitions
+    >>> X = load_iris().data
+    >>> found = base_partitions(X, n_estimators=10, n_clusters=(3, 6), random_state=0)
+    >>> found.labels.shape
+    (150, 10)
+    """
+    rng = check_random_state(random_state)
+    estimator = KMeans(n_init=1) if estimator is None else estimator
+    n_samples, n_features = X.shape
+    n_drawn = _how_many(max_samples, n_samples, "max_samples", least=min(2, n_samples))
+    n_columns = _how_many(max_features, n_features, "max_features", least=1)
+    low, high = range_of_clusters(n_clusters, 2)
+    plans = [
+        (
+            int(min(rng.randint(low, high + 1), n_drawn)),
+            _draw(rng, n_samples, n_drawn),
+            _draw(rng, n_features, n_columns),
+            int(rng.randint(np.iinfo(np.int32).max)),
+        )
+        for _ in range(n_estimators)
+    ]
+    results = Parallel(n_jobs=n_jobs)(delayed(_run)(clone(estimator), X, *plan) for plan in plans)
+    return BasePartitions(
+        labels=np.column_stack([labels for _, labels in results]),
+        estimators=[fitted for fitted, _ in results],
+        samples=[samples for _, samples, _, _ in plans],
+        features=[features for _, _, features, _ in plans],
+    )
+
+
+def range_of_clusters(value: Any, n_clusters: int) -> tuple[int, int]:
+    """Return the range of the number of clusters of base partitions.
+
+    Parameters
+    ----------
+    value : int, pair of int, or None
+        None: from `n_clusters`, 2 at least, to ``2 * n_clusters + 4``.
+    n_clusters : int
+        Number of clusters of the consensus.
+    """
+    if value is None:
+        return max(2, n_clusters), 2 * n_clusters + 4
+    bounds: list[Any] = [value, value] if isinstance(value, Integral) else list(value)
+    whole = all(isinstance(bound, Integral) for bound in bounds)
+    if len(bounds) != 2 or not whole or not 1 <= bounds[0] <= bounds[1]:
+        raise ValueError(
+            "the number of base clusters (base_n_clusters) must be an int, or a pair of ints (low, high) with "
+            f"1 <= low <= high, got {value!r}."
+        )
+    return int(bounds[0]), int(bounds[1])
+
+
+def normalised_weights(weights: Any, n_partitions: int) -> np.ndarray:
+    """Return nonnegative weights of partitions, scaled to sum to 1; equal ones for None."""
+    if weights is None:
+        return np.full(n_partitions, 1 / n_partitions)
+    weights = check_array(weights, ensure_2d=False, dtype=np.float64, input_name="weights")
+    if weights.shape != (n_partitions,) or (weights < 0).any() or weights.sum() <= 0:
+        raise ValueError(
+            f"weights must be {n_partitions} nonnegative numbers, one a partition, not all 0; "
+            f"got shape {weights.shape}, smallest {weights.min():.3g}."
+        )
+    return weights / weights.sum()
+
+
+def check_coverage(codes: np.ndarray, name: str) -> None:
+    """Raise a ValueError if a sample is in no partition, or a partition saw no sample."""
+    seen = codes >= 0
+    if not seen.any(axis=1).all():
+        lost = np.flatnonzero(~seen.any(axis=1))
+        raise ValueError(
+            f"{name} must label every sample at least once: {len(lost)} samples are in no "
+            f"partition, the first is sample {lost[0]}. (For base partitions of drawn samples: "
+            "raise n_estimators or max_samples.)"
+        )
+    if not seen.any(axis=0).all():
+        empty = np.flatnonzero(~seen.any(axis=0))
+        raise ValueError(f"{name} must not hold an empty partition: partition {empty[0]} is.")
+
+
+def _how_many(value: int | float, total: int, name: str, least: int) -> int:
+    if isinstance(value, Integral):
+        if value > total:
+            raise ValueError(f"{name} must be at most {total}, got {value}.")
+        return max(int(value), least)
+    return max(int(value * total), least)
+
+
+def _draw(rng: np.random.RandomState, total: int, size: int) -> np.ndarray | None:
+    return None if size == total else np.sort(rng.permutation(total)[:size])
+
+
+def _run(
+    estimator: Any,
+    X: Any,
+    n_clusters: int,
+    samples: np.ndarray | None,
+    features: np.ndarray | None,
+    seed: int,
+) -> tuple[Any, np.ndarray]:
+    part = X if samples is None else X[samples]
+    part = part if features is None else part[:, features]
+    estimator.set_params(**_seeded(estimator, n_clusters, seed))
+    # k-means sums by thread: one thread, so that its labels do not depend on their number
+    with threadpool_limits(limits=1):
+        found = np.asarray(estimator.fit_predict(part))
+    if found.shape != (part.shape[0],):
+        raise ValueError(
+            f"estimator {estimator!r} returned labels of shape {found.shape} for "
+            f"{part.shape[0]} samples."
+        )
+    labels = np.full(X.shape[0], -1, dtype=np.int64)
+    labels[slice(None) if samples is None else samples] = found
+    return estimator, labels
+
+
+def _seeded(estimator: Any, n_clusters: int, seed: int) -> dict[str, int]:
+    values = {"n_clusters": n_clusters, "random_state": seed}
+    return {
+        name: values[name.rpartition("__")[2]]
+        for name in estimator.get_params(deep=True)
+        if name.rpartition("__")[2] in values
+    }

@@ -1,0 +1,479 @@
+"""Similarities as operators: symmetric (n, n) matrices that need not exist as arrays.
+
+Solvers ask a similarity for block products, inner products, a split into nonnegative parts and
+restrictions, and never how it is stored. Sparse or dense, explicit or factored, float32 or
+float64 is decided in this module alone.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from nmfcluster._labels import cluster_counts, group_indicator, indicator
+
+__all__ = ["Explicit", "Factored", "Similarity", "WeightedSum", "coassociation", "inner"]
+
+_COLUMNS = 256  # columns of an operator that are formed at a time where it must be looked at
+
+
+class Similarity(ABC):
+    """A symmetric (n, n) operator; immutable, and never required to exist as an array.
+
+    Sums, differences and multiples of similarities are similarities, see `WeightedSum`.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        (n, n).
+    dtype : dtype
+        float32 or float64; products keep it.
+    """
+
+    shape: tuple[int, int]
+    dtype: np.dtype
+    #: whether one product with several starts side by side is cheaper than one product each
+    wide: bool = False
+
+    @abstractmethod
+    def __matmul__(self, H: np.ndarray) -> np.ndarray:
+        """Return the product with a block of vectors, or a stack of them.
+
+        Parameters
+        ----------
+        H : ndarray of shape (..., n, k)
+
+        Returns
+        -------
+        ndarray of shape (..., n, k)
+        """
+
+    @abstractmethod
+    def split(self) -> tuple[Similarity, Similarity | None]:
+        """Return (P, N), both with nonnegative entries, such that A = P - N.
+
+        N is None where A has no negative entry. Multiplicative rules need it.
+        """
+
+    @abstractmethod
+    def take(self, indices: np.ndarray) -> Similarity:
+        """Return the similarity of the samples in `indices`, in that order."""
+
+    @abstractmethod
+    def collapse(self, groups: np.ndarray) -> Similarity:
+        """Return E'AE for the group indicator E, scaled so that E'E = I.
+
+        A factor whose rows agree within groups is H = Eh, and then
+        ``||A - HH'||^2 = ||A||^2 - ||E'AE||^2 + ||E'AE - hh'||^2``: the same problem, smaller.
+
+        Parameters
+        ----------
+        groups : ndarray of shape (n,), int
+            Group of every sample, 0 to g - 1, none empty.
+
+        Returns
+        -------
+        Similarity of shape (g, g)
+        """
+
+    @property
+    @abstractmethod
+    def is_psd(self) -> bool:
+        """Whether the operator is known to be positive semidefinite."""
+
+    def toarray(self) -> np.ndarray:
+        """Return the dense (n, n) array: for tests, for plots, for small n."""
+        return self @ np.eye(self.shape[0], dtype=self.dtype)
+
+    def __add__(self, other: Similarity) -> Similarity:
+        return WeightedSum([self, other], [1.0, 1.0])
+
+    def __sub__(self, other: Similarity) -> Similarity:
+        return WeightedSum([self, other], [1.0, -1.0])
+
+    def __mul__(self, weight: float) -> Similarity:
+        return WeightedSum([self], [weight])
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Similarity:
+        return WeightedSum([self], [-1.0])
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(shape={self.shape}, dtype={self.dtype})"
+
+
+class Explicit(Similarity):
+    """A similarity that is an array.
+
+    Parameters
+    ----------
+    array : ndarray or sparse matrix of shape (n, n)
+        Symmetric; float32 stays float32, everything else becomes float64. Not copied where
+        that can be avoided, and never written to.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nmfcluster.similarity import Explicit
+    >>> A = Explicit(np.array([[2.0, -1.0], [-1.0, 2.0]]))
+    >>> A @ np.ones((2, 1))
+    array([[1.],
+           [1.]])
+    >>> P, N = A.split()
+    >>> N.toarray()
+    array([[0., 1.],
+           [1., 0.]])
+    """
+
+    def __init__(self, array: Any) -> None:
+        array = sp.csr_array(array) if sp.issparse(array) else np.asarray(array)
+        if array.ndim != 2 or array.shape[0] != array.shape[1]:
+            raise ValueError(f"array must have shape (n, n), got {array.shape}.")
+        self._array = _as_float(array)
+        self.shape, self.dtype = array.shape, self._array.dtype
+        self.wide = not sp.issparse(array)
+
+    def __matmul__(self, H: np.ndarray) -> np.ndarray:
+        if H.ndim == 2:
+            return self._array @ H
+        if not self.wide:
+            return _each(self._array.__matmul__, H)
+        stacked = np.moveaxis(H, -2, 0)
+        wide = self._array @ stacked.reshape(self.shape[0], -1)
+        return np.moveaxis(wide.reshape(stacked.shape), 0, -2)
+
+    def split(self) -> tuple[Similarity, Similarity | None]:
+        negative = _minimum(self._array, 0)
+        if _sum(negative) == 0:
+            return self, None
+        return Explicit(self._array - negative), Explicit(abs(negative))
+
+    def take(self, indices: np.ndarray) -> Similarity:
+        return Explicit(self._array[indices][:, indices])
+
+    def collapse(self, groups: np.ndarray) -> Similarity:
+        E = group_indicator(groups, self.dtype)
+        return Explicit(E.T @ (self._array @ E))
+
+    @property
+    def is_psd(self) -> bool:
+        return False
+
+    def toarray(self) -> np.ndarray:
+        return self._array.toarray() if sp.issparse(self._array) else self._array.copy()
+
+
+class Factored(Similarity):
+    """A similarity A = U C U' with a thin U; a product costs O(nnz(U) k) and nothing is (n, n).
+
+    Linear and cosine kernels of features and the co-association of partitions are of this kind.
+
+    Parameters
+    ----------
+    U : ndarray or sparse matrix of shape (n, r)
+        float32 stays float32, everything else becomes float64. Never written to.
+    C : array-like of shape (r,) or (r, r), or sparse matrix of shape (r, r), default=None
+        Symmetric core; a vector is the diagonal of C. The identity by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nmfcluster.similarity import Factored
+    >>> X = np.array([[1.0, 0.0], [1.0, 1.0]])
+    >>> Factored(X).toarray()
+    array([[1., 1.],
+           [1., 2.]])
+    """
+
+    def __init__(self, U: Any, C: Any = None) -> None:
+        self._U = _as_float(sp.csr_array(U) if sp.issparse(U) else np.asarray(U))
+        if self._U.ndim != 2:
+            raise ValueError(f"U must have shape (n, r), got {self._U.shape}.")
+        rank, self.dtype = self._U.shape[1], self._U.dtype
+        if C is None:
+            C = np.ones(rank)
+        if not sp.issparse(C):
+            C = np.asarray(C)
+            if C.shape == (rank,):
+                C = sp.dia_array((C[None, :], [0]), shape=(rank, rank))
+        if C.shape != (rank, rank):
+            raise ValueError(f"C must have shape ({rank},) or ({rank}, {rank}), got {C.shape}.")
+        self._C = (sp.csr_array(C) if sp.issparse(C) else C).astype(self.dtype)
+        self.shape = (self._U.shape[0], self._U.shape[0])
+
+    @property
+    def factors(self) -> tuple[Any, Any]:
+        """U of shape (n, r) and C of shape (r, r), as they are stored."""
+        return self._U, self._C
+
+    def __matmul__(self, H: np.ndarray) -> np.ndarray:
+        if H.ndim > 2:
+            return _each(self.__matmul__, H)
+        return self._U @ (self._C @ (self._U.T @ H))
+
+    def split(self) -> tuple[Similarity, Similarity | None]:
+        U_minus, C_minus = abs(_minimum(self._U, 0)), abs(_minimum(self._C, 0))
+        if _sum(U_minus) == 0 and _sum(C_minus) == 0:
+            return self, None
+        # with V = [U+, U-]: A = V [[C, -C], [-C, C]] V', whose core splits entry by entry
+        V = _hstack([self._U + U_minus, U_minus])
+        C_plus = self._C + C_minus
+        return (
+            Factored(V, _blocks_of(C_plus, C_minus)),
+            Factored(V, _blocks_of(C_minus, C_plus)),
+        )
+
+    def take(self, indices: np.ndarray) -> Similarity:
+        return Factored(self._U[indices], self._C)
+
+    def collapse(self, groups: np.ndarray) -> Similarity:
+        return Factored(group_indicator(groups, self.dtype).T @ self._U, self._C)
+
+    @property
+    def is_psd(self) -> bool:
+        if not sp.issparse(self._C):
+            return False
+        off_diagonal = self._C - sp.diags_array(self._C.diagonal())
+        return _sum(abs(off_diagonal)) == 0 and bool((self._C.diagonal() >= 0).all())
+
+    def toarray(self) -> np.ndarray:
+        product = self._U @ self._C @ self._U.T
+        return product.toarray() if sp.issparse(product) else product
+
+
+class WeightedSum(Similarity):
+    """A weighted sum of similarities.
+
+    Terms that are arrays are merged into one at construction, factored ones stay factored.
+
+    Parameters
+    ----------
+    terms : sequence of Similarity, all of shape (n, n)
+    weights : sequence of float
+        One weight a term, of any sign.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nmfcluster.similarity import Explicit, Factored
+    >>> A = Factored(np.ones((2, 1))) - 0.5 * Explicit(np.eye(2))
+    >>> A.toarray()
+    array([[0.5, 1. ],
+           [1. , 0.5]])
+    """
+
+    def __init__(self, terms: Any, weights: Any) -> None:
+        terms, weights = list(terms), [float(w) for w in weights]
+        if not terms or len(terms) != len(weights):
+            raise ValueError(f"got {len(terms)} terms and {len(weights)} weights.")
+        if len({term.shape for term in terms}) > 1:
+            raise ValueError(f"terms must have one shape, got {[term.shape for term in terms]}.")
+        pairs = [pair for term, w in zip(terms, weights, strict=True) for pair in _flat(term, w)]
+        arrays = [(term._array, w) for term, w in pairs if isinstance(term, Explicit)]
+        self._terms = [(term, w) for term, w in pairs if not isinstance(term, Explicit)]
+        if arrays:
+            merged = arrays[0][0] * arrays[0][1]
+            for array, w in arrays[1:]:
+                merged = merged + array * w
+            self._terms.append((Explicit(np.asarray(merged) if _dense(merged) else merged), 1.0))
+        self.shape = terms[0].shape
+        self.dtype = np.result_type(*[term.dtype for term in terms])
+        self.wide = any(term.wide for term, _ in self._terms)
+
+    @property
+    def terms(self) -> list[tuple[Similarity, float]]:
+        """The terms left after merging, and their weights."""
+        return list(self._terms)
+
+    def __matmul__(self, H: np.ndarray) -> np.ndarray:
+        # python floats do not promote float32
+        products = [(term @ H) * weight for term, weight in self._terms]
+        return sum(products[1:], start=products[0])
+
+    def split(self) -> tuple[Similarity, Similarity | None]:
+        positive: list[tuple[Similarity, float]] = []
+        negative: list[tuple[Similarity, float]] = []
+        for term, weight in self._terms:
+            P, N = term.split()
+            gains, losses = (positive, negative) if weight >= 0 else (negative, positive)
+            gains.append((P, abs(weight)))
+            if N is not None:
+                losses.append((N, abs(weight)))
+        if not positive:
+            positive.append((negative[0][0], 0.0))
+        return WeightedSum(*zip(*positive, strict=True)), (
+            WeightedSum(*zip(*negative, strict=True)) if negative else None
+        )
+
+    def take(self, indices: np.ndarray) -> Similarity:
+        return WeightedSum([t.take(indices) for t, _ in self._terms], [w for _, w in self._terms])
+
+    def collapse(self, groups: np.ndarray) -> Similarity:
+        return WeightedSum(
+            [term.collapse(groups) for term, _ in self._terms], [w for _, w in self._terms]
+        )
+
+    @property
+    def is_psd(self) -> bool:
+        return all(term.is_psd and weight >= 0 for term, weight in self._terms)
+
+    def toarray(self) -> np.ndarray:
+        arrays = [term.toarray() * weight for term, weight in self._terms]
+        return sum(arrays[1:], start=arrays[0])
+
+
+def inner(A: Similarity, B: Similarity) -> float:
+    """Return the Frobenius inner product <A, B> = sum_ij A_ij B_ij, accumulated in float64.
+
+    Parameters
+    ----------
+    A, B : Similarity of shape (n, n)
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nmfcluster.similarity import Factored, inner
+    >>> A = Factored(np.array([[1.0], [2.0]]))
+    >>> inner(A, A)  # the squared norm of [[1, 2], [2, 4]]
+    25.0
+    """
+    if A.shape != B.shape:
+        raise ValueError(f"A and B must have one shape, got {A.shape} and {B.shape}.")
+    if isinstance(A, WeightedSum):
+        return sum(weight * inner(term, B) for term, weight in A.terms)
+    if isinstance(B, WeightedSum):
+        return inner(B, A)
+    if isinstance(A, Factored) and isinstance(B, Factored):
+        (U, C), (V, D) = A.factors, B.factors
+        if min(U.shape[1], V.shape[1]) <= A.shape[0]:
+            M = _as_float64(U).T @ _as_float64(V)  # <UCU', VDV'> = <C M, M D>
+            return _dot(_as_float64(C) @ M, M @ _as_float64(D))
+    if isinstance(A, Explicit) and isinstance(B, Explicit):
+        if sp.issparse(A._array) or sp.issparse(B._array):
+            return _dot(_as_float64(A._array), _as_float64(B._array))
+        rows = range(0, A.shape[0], _COLUMNS)
+        return sum(_dot(A._array[i : i + _COLUMNS], B._array[i : i + _COLUMNS]) for i in rows)
+    return sum(_dot(A @ E, B @ E) for E in _unit_blocks(A))
+
+
+def coassociation(
+    codes: np.ndarray,
+    weights: np.ndarray | None = None,
+    counts: np.ndarray | None = None,
+    dtype: Any = np.float64,
+) -> Factored:
+    r"""Return the weighted co-association of partitions, without forming it.
+
+    :math:`\tilde M_{ij} = \sum_t w_t [\,i \text{ and } j \text{ share a cluster of partition }
+    t\,]`, of Li, Ding and Jordan (2007), section 2, is ``Z diag(w) Z'`` with the sparse
+    indicator Z of all clusters of all partitions. A pair that a partition did not see together
+    adds nothing.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_samples, n_partitions), int
+        Clusters of every partition, numbered from 0; a negative entry: not seen.
+    weights : ndarray of shape (n_partitions,), default=None
+        Weight of every partition; equal weights that sum to 1 by default.
+    counts : ndarray of shape (n_samples,), default=None
+        Row i stands for ``counts[i]`` samples with the same labels: the result is then the
+        `Similarity.collapse` of the co-association of all of them.
+    dtype : dtype, default=float64
+        float64 or float32.
+
+    Returns
+    -------
+    Factored of shape (n_samples, n_samples)
+
+    References
+    ----------
+    .. [1] T. Li, C. Ding, M. I. Jordan. Solving consensus and semi-supervised clustering
+       problems using nonnegative matrix factorization. ICDM 2007.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nmfcluster.similarity import coassociation
+    >>> coassociation(np.array([[0, 0], [0, 1], [1, 1]])).toarray()
+    array([[1. , 0.5, 0. ],
+           [0.5, 1. , 0.5],
+           [0. , 0.5, 1. ]])
+    """
+    codes = np.asarray(codes)
+    n_clusters = cluster_counts(codes)
+    if weights is None:
+        weights = np.full(codes.shape[1], 1 / codes.shape[1])
+    Z = indicator(codes, n_clusters, dtype)
+    if counts is not None:
+        Z.data *= np.repeat(np.sqrt(counts), np.diff(Z.indptr)).astype(dtype)
+    return Factored(Z, np.repeat(weights, n_clusters))
+
+
+# --- storage: nothing below is needed outside this module --------------------------------------
+
+
+def _dense(array: Any) -> bool:
+    return not sp.issparse(array)
+
+
+def _as_float(array: Any) -> Any:
+    return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
+
+
+def _as_float64(array: Any) -> Any:
+    return array.astype(np.float64, copy=False)
+
+
+def _each(product: Any, H: np.ndarray) -> np.ndarray:
+    """Apply a product to every (n, k) block of a stack; sparse operators lose in one wide block."""
+    stack = H.reshape(-1, *H.shape[-2:])
+    return np.stack([product(block) for block in stack]).reshape(H.shape)
+
+
+def _minimum(array: Any, value: float) -> Any:
+    return array.minimum(value) if sp.issparse(array) else np.minimum(array, value)
+
+
+def _sum(array: Any) -> float:
+    return float(array.sum(dtype=np.float64))
+
+
+def _dot(a: Any, b: Any) -> float:
+    if sp.issparse(a):
+        return _sum(a.multiply(b))
+    if sp.issparse(b):
+        return _sum(b.multiply(a))
+    return float(np.vdot(a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)))
+
+
+def _hstack(arrays: list[Any]) -> Any:
+    return sp.hstack(arrays, format="csr") if sp.issparse(arrays[0]) else np.hstack(arrays)
+
+
+def _blocks_of(same: Any, cross: Any) -> Any:
+    blocks = [[same, cross], [cross, same]]
+    return sp.block_array(blocks, format="csr") if sp.issparse(same) else np.block(blocks)
+
+
+def _flat(term: Similarity, weight: float) -> list[tuple[Similarity, float]]:
+    if isinstance(term, WeightedSum):
+        return [(inside, w * weight) for inside, w in term.terms]
+    return [(term, weight)]
+
+
+def _unit_blocks(A: Similarity) -> Any:
+    """Yield the identity, some columns at a time."""
+    n = A.shape[0]
+    for start in range(0, n, _COLUMNS):
+        width = min(_COLUMNS, n - start)
+        E = np.zeros((n, width), dtype=A.dtype)
+        E[start + np.arange(width), np.arange(width)] = 1
+        yield E
