@@ -196,9 +196,9 @@ class NMFConsensus(NMFClusterer):
         "coarse_size": [Interval(Integral, 2, None, closed="left"), None],
     }
 
-    partitions_: np.ndarray | None
-    agreement_: np.ndarray | None
-    weights_: np.ndarray | None
+    partitions_: Any
+    agreement_: Any
+    weights_: Any
 
     def __init__(
         self,

@@ -163,7 +163,7 @@ def range_of_clusters(value: Any, n_clusters: int) -> tuple[int, int]:
     whole = all(isinstance(bound, Integral) for bound in bounds)
     if len(bounds) != 2 or not whole or not 1 <= bounds[0] <= bounds[1]:
         raise ValueError(
-            "the number of base clusters (base_n_clusters) must be an int, or a pair of ints (low, high) with "
+            "base_n_clusters must be an int, or a pair of ints (low, high) with "
             f"1 <= low <= high, got {value!r}."
         )
     return int(bounds[0]), int(bounds[1])
