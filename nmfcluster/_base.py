@@ -134,14 +134,16 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             say=self._say,
         )
 
-    def _keep(self, found: Factorization, H: np.ndarray, labels: np.ndarray, order: Any) -> None:
+    def _keep(
+        self, found: Factorization, memberships: np.ndarray, labels: np.ndarray, order: np.ndarray
+    ) -> None:
         """Set the fitted attributes that all estimators have.
 
         Parameters
         ----------
         found : Factorization
-        H : ndarray of shape (n_samples, n_clusters)
-            Its factor, one row a sample, clusters in their final order.
+        memberships : ndarray of shape (n_samples, n_clusters)
+            Rows of its factor, scaled to sum to 1, clusters in their final order.
         labels : ndarray of shape (n_samples,), int
         order : ndarray of shape (n_clusters,), int
             Column of `found` that each cluster was.
@@ -155,7 +157,7 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
                 ConvergenceWarning,
                 stacklevel=5,
             )
-        self.labels_, self.membership_ = labels, membership(H)
+        self.labels_, self.membership_ = labels, memberships
         self.core_ = found.core[np.ix_(order, order)]
         self.loss_, self.n_iter_ = best.loss, best.n_iter
         self.loss_curve_, self.loss_curves_ = best.history, found.curves

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from nmfcluster._labels import cluster_counts, distinct_rows, indicator
-from nmfcluster.similarity import Factored, coassociation
+from nmfcluster._labels import cluster_counts, distinct_rows, indicator, tuple_indicator
+from nmfcluster.similarity import Factored
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,37 @@ class Ensemble:
         return int(self.counts.sum())
 
     @cached_property
-    def indicator(self) -> sp.csr_array:
-        """Z of shape (m, sum of n_clusters): the clusters that a distinct row is in."""
-        return indicator(self.codes, self.n_clusters)
+    def _factors(self) -> tuple[sp.csr_array, sp.csr_array]:
+        """J and A with Z = J A, the indicator of the clusters of all partitions."""
+        return tuple_indicator(self.codes, self.n_clusters)
+
+    def spread(self, per_cluster: np.ndarray) -> np.ndarray:
+        """Return Z X: the sum, for every row, of what X says of its clusters.
+
+        Parameters
+        ----------
+        per_cluster : ndarray of shape (sum of n_clusters, k)
+
+        Returns
+        -------
+        ndarray of shape (m, k)
+        """
+        J, A = self._factors
+        return J @ (A @ per_cluster)
+
+    def collect(self, per_row: np.ndarray) -> np.ndarray:
+        """Return Z' X: the sum, for every cluster of every partition, over its rows.
+
+        Parameters
+        ----------
+        per_row : ndarray of shape (m, k) or (m,)
+
+        Returns
+        -------
+        ndarray of shape (sum of n_clusters, k) or (sum of n_clusters,)
+        """
+        J, A = self._factors
+        return A.T @ (J.T @ per_row)
 
     @cached_property
     def cluster_weights(self) -> np.ndarray:
@@ -64,23 +92,27 @@ class Ensemble:
     @cached_property
     def observed(self) -> sp.csr_array | None:
         """Ones where a partition saw a row, (m, T); None where all saw all."""
-        seen = self.codes >= 0
-        return None if seen.all() else sp.csr_array(seen.astype(np.float64))
+        if self.codes.min() >= 0:
+            return None
+        return sp.csr_array((self.codes >= 0).astype(np.float64))
 
     @cached_property
     def coverage(self) -> np.ndarray:
         """Total weight of the partitions that saw each row, (m,)."""
-        return (self.codes >= 0) @ self.weights
+        if self.observed is None:
+            return np.full(len(self), self.weights.sum())
+        return self.observed @ self.weights
 
     @property
     def constant(self) -> float:
         """Loss of the zero factor: the weighted mean number of pairs that share a cluster."""
-        sizes = self.indicator.T @ self.counts.astype(np.float64)
+        sizes = self.collect(self.counts.astype(np.float64))
         return float(self.cluster_weights @ sizes**2)
 
     def similarity(self, dtype: Any) -> Factored:
         """Return the co-association, collapsed to the distinct rows."""
-        return coassociation(self.codes, self.weights, self.counts, dtype)
+        J, A = (factor.astype(dtype, copy=False) for factor in self._factors)
+        return Factored(J, Factored(A, self.cluster_weights), np.sqrt(self.counts))
 
     def contingency(self, memberships: np.ndarray) -> np.ndarray:
         """Return Z' diag(counts) memberships: what every cluster of every partition holds.
@@ -90,7 +122,7 @@ class Ensemble:
         memberships : ndarray of shape (m, k)
             One row a distinct row: an indicator, or soft memberships.
         """
-        return self.indicator.T @ (memberships * self.counts[:, None])
+        return self.collect(memberships * self.counts[:, None])
 
     def seen_sizes(self, contingency: np.ndarray) -> np.ndarray:
         """Return the number of samples of every cluster that each partition saw, (T, k)."""
@@ -112,7 +144,8 @@ class Ensemble:
 
     def hard_losses_of_partitions(self) -> np.ndarray:
         """Return the hard loss of every partition as a consensus of all, (T,)."""
-        Z = self.indicator
+        J, A = self._factors
+        Z = J @ A
         shared = (Z.T @ (Z * self.counts[:, None])).tocsr()
         if self.observed is None:
             own = shared.diagonal() ** 2
@@ -186,9 +219,9 @@ class Ensemble:
             A mean over the pairs that were seen, in [0, 1]; 1 for a cluster of one sample.
         """
         own = (np.arange(len(self)), labels)
-        together = (self.indicator @ (self.cluster_weights[:, None] * contingency))[own]
+        together = self.spread(self.cluster_weights[:, None] * contingency)[own]
         sizes = self.weights[:, None] * self.seen_sizes(contingency)
-        seen = ((self.codes >= 0).astype(np.float64) @ sizes)[own]
+        seen = sizes.sum(axis=0)[labels] if self.observed is None else (self.observed @ sizes)[own]
         others = seen - self.coverage
         alone = others <= 1e-12
         return np.where(alone, 1.0, (together - self.coverage) / np.where(alone, 1, others))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,8 @@ from nmfcluster._iterate import Solution, Steps, restart
 from nmfcluster._labels import one_hot
 from nmfcluster._solvers import SymmetricObjective, nonnegative_rows
 from nmfcluster.similarity import Similarity, inner
+
+_POLISH_TOL = 1e-4  # of the loss of the zero factor, an update
 
 Start = Callable[[], np.ndarray]
 
@@ -137,8 +139,9 @@ def factorize_ensemble(
     coarse = ensemble.sample(coarse_size, rng)
     solutions = _run_starts(coarse, plan, rng, dtype)
     H = extend_factor(coarse, factor_of(solutions[0]), ensemble)
-    # what is left to do is local: stop as soon as an update gains too little
-    polished = plan.run(
+    # the extension is all but converged: stop as soon as an update gains next to nothing
+    gentle = replace(plan, tol=max(plan.tol, _POLISH_TOL)) if plan.tol >= 0 else plan
+    polished = gentle.run(
         _objective(ensemble, dtype), [lambda: H], _loss, f"{len(ensemble)} label rows", min_iter=1
     )
     scale = ensemble.constant / coarse.constant
@@ -172,7 +175,7 @@ def extend_factor(coarse: Ensemble, H: np.ndarray, ensemble: Ensemble) -> np.nda
         pairs = (weighted[:, :, None] * rows[:, None, :]).reshape(-1, k * k)
         seen = np.asarray((coarse.codes >= 0).T @ pairs) * ensemble.weights[:, None]
         G = (ensemble.observed @ seen).reshape(-1, k, k)
-    fitted = nonnegative_rows(ensemble.indicator @ profile, G, max_sweeps=20)
+    fitted = nonnegative_rows(ensemble.spread(profile), G, max_sweeps=20)
     fitted += 1e-3 * fitted.mean()  # a zero would be final for a multiplicative rule
     return (fitted * np.sqrt(ensemble.counts)[:, None]).astype(H.dtype)
 

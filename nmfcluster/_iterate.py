@@ -180,7 +180,7 @@ def restart(
     """
 
     def run(batch: Sequence[Callable[[], np.ndarray]]) -> list[Solution]:
-        H = np.stack([start() for start in batch])
+        H = batch[0]()[None] if len(batch) == 1 else np.stack([start() for start in batch])
         return iterate(solve(H), max_iter=max_iter, tol=tol, scale=scale, min_iter=min_iter)
 
     # the limit is process-wide: around the workers, never inside one

@@ -107,17 +107,20 @@ def _encode_integers(table: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]] |
     width = int(table.max(initial=0)) + 1
     if width * table.shape[1] > max(4 * table.size, 1_000_000):
         return None
-    offsets = np.arange(table.shape[1], dtype=np.int64) * (width + 1)
+    offsets = np.arange(table.shape[1], dtype=np.intp) * (width + 1) + 1
     present = np.zeros((width + 1) * table.shape[1], dtype=bool)
-    for block in _blocks(len(table)):
-        present[np.maximum(table[block].astype(np.int64), -1) + 1 + offsets] = True
-    present = present.reshape(table.shape[1], width + 1)
-    present[:, 0] = False
-    translate = np.where(present, np.cumsum(present, axis=1) - 1, -1).astype(np.int32).ravel()
     codes = np.empty(table.shape, dtype=np.int32)
     for block in _blocks(len(table)):
-        codes[block] = translate[np.maximum(table[block].astype(np.int64), -1) + 1 + offsets]
-    return codes, [np.flatnonzero(row[1:]) for row in present]
+        np.maximum(table[block], -1, out=codes[block], casting="unsafe")
+        present[codes[block] + offsets] = True
+    present = present.reshape(table.shape[1], width + 1)
+    present[:, 0] = False
+    known = [np.flatnonzero(row[1:]) for row in present]
+    if any(len(labels) and labels[-1] >= len(labels) for labels in known):  # numbers are left out
+        translate = np.where(present, np.cumsum(present, axis=1) - 1, -1).astype(np.int32).ravel()
+        for block in _blocks(len(table)):
+            codes[block] = translate[codes[block] + offsets]
+    return codes, known
 
 
 def _clean(column: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -196,12 +199,82 @@ def indicator(codes: np.ndarray, n_clusters: np.ndarray, dtype: Any = np.float64
     dtype : dtype, default=float64
         Type of the ones.
     """
-    offsets = np.concatenate([[0], np.cumsum(n_clusters)])
-    seen = codes >= 0
-    columns = (codes + offsets[:-1].astype(np.int32))[seen]
-    rows = np.concatenate([[0], np.cumsum(seen.sum(axis=1))])
+    offsets = np.concatenate([[0], np.cumsum(n_clusters)]).astype(np.int32)
+    columns, seen = codes + offsets[:-1], codes >= 0
+    if seen.all():
+        columns, rows = columns.ravel(), np.arange(len(codes) + 1) * codes.shape[1]
+    else:
+        columns, rows = columns[seen], np.concatenate([[0], np.cumsum(seen.sum(axis=1))])
     ones = np.ones(len(columns), dtype=dtype)
     return sp.csr_array((ones, columns, rows), shape=(len(codes), int(offsets[-1])))
+
+
+def tuple_indicator(
+    codes: np.ndarray, n_clusters: np.ndarray, dtype: Any = np.float64
+) -> tuple[sp.csr_array, sp.csr_array]:
+    """Factor the indicator of all clusters through the label tuples that occur.
+
+    A few partitions at a time are taken as one whose clusters are the tuples of labels found in
+    it, "not seen" included. Z = J A with J the indicator of these, which has an entry a row
+    and group of partitions instead of one a row and partition, and A the clusters of every
+    tuple, which is small: products with Z cost about a third, and so does its memory.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_samples, n_partitions), int
+        Encoded labels; -1: not seen.
+    n_clusters : ndarray of shape (n_partitions,), int
+        Number of clusters of every partition.
+    dtype : dtype, default=float64
+        Type of the entries.
+
+    Returns
+    -------
+    J : sparse matrix of shape (n_samples, n_tuples)
+    A : sparse matrix of shape (n_tuples, sum(n_clusters))
+    """
+    symbols = np.asarray(n_clusters, dtype=np.int64) + 1
+    groups = _consecutive_groups(symbols, limit=int(np.clip(50 * len(codes), 500, 200_000)))
+    radix, bases = np.zeros((codes.shape[1], len(groups))), np.zeros(len(groups) + 1, dtype=np.intp)
+    for g, members in enumerate(groups):
+        radix[members, g] = np.cumprod(np.r_[1, symbols[members][:-1]])
+        bases[g + 1] = bases[g] + np.prod(symbols[members])
+    found = np.zeros(bases[-1], dtype=bool)
+    tuples = np.empty((len(codes), len(groups)), dtype=np.int32)
+    for block in _blocks(len(codes)):  # exact: the numbers are far below 2^53
+        tuples[block] = (codes[block] + 1.0) @ radix + bases[:-1]
+        found[tuples[block]] = True
+    number = np.cumsum(found, dtype=np.int32) - 1
+    for block in _blocks(len(codes)):
+        tuples[block] = number[tuples[block]]
+    J = sp.csr_array(
+        (np.ones(tuples.size, dtype), tuples.ravel(), np.arange(len(codes) + 1) * len(groups)),
+        shape=(len(codes), int(found.sum())),
+    )
+    kept, offsets = np.flatnonzero(found), np.concatenate([[0], np.cumsum(n_clusters)])
+    rows, columns = [], []
+    for g, members in enumerate(groups):
+        row = np.flatnonzero((kept >= bases[g]) & (kept < bases[g + 1]))
+        for t in members:
+            code = (kept[row] - bases[g]) // int(radix[t, g]) % symbols[t] - 1
+            rows.append(row[code >= 0])
+            columns.append(code[code >= 0] + offsets[t])
+    row, column = np.concatenate(rows), np.concatenate(columns)
+    A = sp.csr_array(
+        (np.ones(len(row), dtype), (row, column)), shape=(J.shape[1], int(offsets[-1]))
+    )
+    return J, A
+
+
+def _consecutive_groups(sizes: np.ndarray, limit: int) -> list[np.ndarray]:
+    """Cut the indices of `sizes` where a group's product would exceed the limit."""
+    cuts, product = [], 1
+    for t, size in enumerate(sizes.tolist()):
+        product *= size
+        if product > limit and t:
+            cuts.append(t)
+            product = size
+    return np.split(np.arange(len(sizes)), cuts)
 
 
 def one_hot(labels: np.ndarray, n_clusters: int, dtype: Any = np.float64) -> np.ndarray:
@@ -273,8 +346,9 @@ def _row_keys(codes: np.ndarray) -> np.ndarray:
 def membership(H: np.ndarray) -> np.ndarray:
     """Scale the rows of a nonnegative matrix to sum to 1; a row of zeros becomes uniform."""
     total = H.sum(axis=1, keepdims=True)
-    empty = total <= 0
-    return np.where(empty, 1 / H.shape[1], H / np.where(empty, 1, total)).astype(H.dtype)
+    shares = H / np.where(total > 0, total, 1)
+    shares[total[:, 0] <= 0] = 1 / H.shape[1]
+    return shares
 
 
 def by_size(labels: np.ndarray, n_clusters: int, counts: np.ndarray | None = None) -> np.ndarray:

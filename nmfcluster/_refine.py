@@ -47,7 +47,7 @@ def refine_by_moves(
     sizes = np.bincount(labels, minlength=n_clusters)  # distinct rows: none may lose its last
     n_moves = 0
     for _ in range(max_sweeps):
-        score = ensemble.indicator @ (ensemble.cluster_weights[:, None] * N)
+        score = ensemble.spread(ensemble.cluster_weights[:, None] * N)
         score -= seen @ (weights[:, None] * n) / 2
         stay = score[np.arange(len(labels)), labels] - counts * ensemble.coverage / 2
         moved = 0

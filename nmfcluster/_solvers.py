@@ -14,6 +14,7 @@ from nmfcluster._iterate import Steps
 from nmfcluster.similarity import Similarity
 
 _SMALLEST_INVERSE = 1e-2  # bounds the proximal gradient's steps: without it rounding wins
+_ROWS = 8192
 _LARGEST_INVERSE = 2.0**30  # a step so short that it changes nothing; only rounding leads here
 
 
@@ -76,12 +77,16 @@ class SymmetricObjective:
         P, C = self.A @ H, self.quartic(H)
         return self.constant - 2 * dots(H, P) + dots(H, C), P, C
 
-    def rescaled(self, H: np.ndarray) -> np.ndarray:
-        """Return each start times the factor that makes its loss smallest."""
-        fit, size = dots(H, self.A @ H), dots(H, self.quartic(H))
+    def rescaled(self, H: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return each start times the factor that makes its loss smallest, and `evaluate` of it."""
+        _, P, C = self.evaluate(H)
+        fit, size = dots(H, P), dots(H, C)
         usable = (fit > 0) & (size > 0)
-        ratio = np.divide(fit, size, out=np.ones_like(fit), where=usable)
-        return H * per_start(np.sqrt(ratio), H)
+        square = np.divide(fit, size, out=np.ones_like(fit), where=usable)
+        root = per_start(np.sqrt(square), H)
+        P *= root
+        C *= root**3
+        return root * H, self.constant - 2 * square * fit + square**2 * size, P, C
 
 
 def dots(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
@@ -136,19 +141,20 @@ def bregman_nmf(objective: SymmetricObjective, H: np.ndarray) -> Steps:
        minimization. Journal of Optimization Theory and Applications 189, 2021.
     """
     a = objective.quartic_bound
-    H = objective.rescaled(H)
-    loss, P, C = objective.evaluate(H)
+    H, loss, P, C = objective.rescaled(H)
     inverse_step = np.ones(len(H))
     slack = 8 * np.finfo(H.dtype).eps * objective.constant
     while True:
         keep = yield (H,), loss
         H, P, C, loss, inverse_step = kept(keep, H, P, C, loss, inverse_step)
-        slope, norm = C - P, dots(H, H)
+        norm = dots(H, H)
+        slope = np.subtract(C, P, out=C)
         inverse_step = np.maximum(0.8 * inverse_step, _SMALLEST_INVERSE)
-        new = (np.empty_like(loss), *(np.empty_like(H) for _ in range(3)))  # loss, P, C, H
         trying = np.arange(len(H))
+        new: list[np.ndarray] = []  # loss, P, C and H
         while len(trying):
-            old, gradient, t = kept(trying, H, slope, inverse_step)
+            again = trying if new else None
+            old, gradient, t = kept(again, H, slope, inverse_step)
             candidate = _proximal_step(old, gradient, a, norm[trying], t)
             found = (*objective.evaluate(candidate), candidate)
             D = candidate - old
@@ -157,8 +163,11 @@ def bregman_nmf(objective: SymmetricObjective, H: np.ndarray) -> Steps:
             distance = a / 4 * (2 * norm[trying] * square + growth**2)
             bound = loss[trying] + 4 * (dots(gradient, D) + t * distance) + slack
             accepted = (found[0] <= bound) | (t >= _LARGEST_INVERSE)
-            for target, value in zip(new, found, strict=True):
-                target[trying[accepted]] = value[accepted]
+            if not new:  # the first time all are tried: what is not accepted is overwritten later
+                new = list(found)
+            else:
+                for target, value in zip(new, found, strict=True):
+                    target[trying[accepted]] = value[accepted]
             trying = trying[~accepted]
             inverse_step[trying] *= 2
         loss, P, C, H = new
@@ -168,11 +177,13 @@ def _proximal_step(
     H: np.ndarray, slope: np.ndarray, a: float, norm: np.ndarray, inverse_step: np.ndarray
 ) -> np.ndarray:
     """Return r V with V = [a ||H||^2 H - slope / inverse_step]_+ and a r^3 ||V||^2 = 1."""
-    V = per_start(a * norm, H) * H - slope / per_start(inverse_step, H)
+    V = slope * per_start(-1 / inverse_step, H)
+    V += per_start(a * norm, H) * H
     np.maximum(V, 0, out=V)
     size = dots(V, V)
-    r = np.cbrt(1 / (a * np.maximum(size, np.finfo(float).tiny)))
-    return np.where(size[:, None, None] > 0, V * per_start(r, H), H)
+    V *= per_start(np.cbrt(1 / (a * np.maximum(size, np.finfo(float).tiny))), H)
+    V[size == 0] = H[size == 0]
+    return V
 
 
 def multiplicative_nmf(objective: SymmetricObjective, H: np.ndarray) -> Steps:
@@ -197,8 +208,7 @@ def multiplicative_nmf(objective: SymmetricObjective, H: np.ndarray) -> Steps:
     """
     positive, negative = objective.A.split()
     tiny = np.finfo(H.dtype).tiny
-    H = objective.rescaled(H)
-    loss, P, C = objective.evaluate(H)
+    H, loss, P, C = objective.rescaled(H)
     while True:
         keep = yield (H,), loss
         H, P, C, loss = kept(keep, H, P, C, loss)
@@ -270,16 +280,25 @@ def nonnegative_rows(B: np.ndarray, G: np.ndarray, max_sweeps: int = 100) -> np.
     -------
     ndarray of shape (n, k)
     """
-    diagonal = np.maximum(np.einsum("...cc->...c", G), np.finfo(B.dtype).tiny)
-    H = np.maximum(B / diagonal, 0) / B.shape[1]
-    largest = max(float(H.max(initial=0)), float(np.finfo(B.dtype).tiny))
+    H = np.empty_like(B)
+    for start in range(0, len(B), _ROWS):  # some rows at a time, and these as columns: in cache
+        block = slice(start, start + _ROWS)
+        H[block] = _nonnegative_columns(B[block].T, G if G.ndim == 2 else G[block], max_sweeps).T
+    return H
+
+
+def _nonnegative_columns(B: np.ndarray, G: np.ndarray, max_sweeps: int) -> np.ndarray:
+    tiny = np.finfo(B.dtype).tiny
+    G = np.moveaxis(G, 0, -1) if G.ndim == 3 else G  # (k, k) or (k, k, n)
+    diagonal = np.maximum(np.einsum("cc...->c...", G), tiny)
+    H = np.maximum(B / (diagonal if G.ndim == 3 else diagonal[:, None]), 0) / len(B)
     for _ in range(max_sweeps):
         change = 0.0
-        for c in range(B.shape[1]):
-            along = (H * G[..., c]).sum(axis=1)
-            new = np.maximum(H[:, c] + (B[:, c] - along) / diagonal[..., c], 0)
-            change = max(change, float(np.abs(new - H[:, c]).max(initial=0)))
-            H[:, c] = new
-        if change <= 1e-6 * largest:
+        for c in range(len(B)):
+            along = G[c] @ H if G.ndim == 2 else (G[c] * H).sum(axis=0)
+            new = np.maximum(H[c] + (B[c] - along) / diagonal[c], 0)
+            change = max(change, float(np.abs(new - H[c]).max(initial=0)))
+            H[c] = new
+        if change <= 1e-6 * float(H.max(initial=0)):
             break
     return H

@@ -347,21 +347,20 @@ class NMFConsensus(NMFClusterer):
         found = factorize_ensemble(
             ensemble, self._plan(self._solver()), rng, dtype, self.coarse_size
         )
-        # a row of the collapsed factor is sqrt(count) times that of one sample
-        H = found.H / np.sqrt(ensemble.counts)[:, None].astype(dtype)
-        labels = H.argmax(axis=1)
+        P = membership(found.H)  # collapsed rows are longer than a sample's; their shares agree
+        labels = P.argmax(axis=1)
         if self.refine == "moves":
             labels, n_moves = refine_by_moves(ensemble, labels, self.n_clusters)
             self._say(f"{n_moves} label rows moved")
         order = by_size(labels, self.n_clusters, ensemble.counts)
-        H, labels = H[:, order], np.argsort(order)[labels]
+        P, labels = P[:, order], np.argsort(order)[labels]
         contingency = ensemble.contingency(one_hot(labels, self.n_clusters))
         self.partitions_ = codes
         self.agreement_ = ensemble.agreement(contingency)
         self.confidence_ = ensemble.item_consensus(contingency, labels)[groups]
-        self._profile = ensemble.cluster_profile(membership(H))
+        self._profile = ensemble.cluster_profile(P)
         self._n_base_clusters = ensemble.n_clusters
-        self._keep(found, H[groups], labels[groups], order)
+        self._keep(found, P[groups], labels[groups], order)
 
     def _fit_similarity(self, X: Any, rng: np.random.RandomState) -> None:
         if self.refine is not None:
@@ -369,15 +368,15 @@ class NMFConsensus(NMFClusterer):
         self._check_n_clusters(X.shape[0])
         A = Explicit(X)
         found = factorize(A, self._plan(self._solver()), rng)
-        labels = found.H.argmax(axis=1)
+        P = membership(found.H)
+        labels = P.argmax(axis=1)
         order = by_size(labels, self.n_clusters)
-        H, labels = found.H[:, order], np.argsort(order)[labels]
+        P, labels = P[:, order], np.argsort(order)[labels]
         self.partitions_, self.agreement_, self.weights_ = None, None, None
         self.confidence_ = _mean_similarity(A, X.diagonal(), labels, self.n_clusters)
-        P = membership(H)
         self._profile = P / np.maximum(P.sum(axis=0), np.finfo(P.dtype).tiny)
         self._similarity = A
-        self._keep(found, H, labels, order)
+        self._keep(found, P, labels, order)
 
     def _solver(self) -> Any:
         if self.objective == "tri":

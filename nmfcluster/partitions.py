@@ -184,6 +184,8 @@ def normalised_weights(weights: Any, n_partitions: int) -> np.ndarray:
 
 def check_coverage(codes: np.ndarray, name: str) -> None:
     """Raise a ValueError if a sample is in no partition, or a partition saw no sample."""
+    if codes.min() >= 0:
+        return
     seen = codes >= 0
     if not seen.any(axis=1).all():
         lost = np.flatnonzero(~seen.any(axis=1))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from nmfcluster._labels import cluster_counts, group_indicator, indicator
+from nmfcluster._labels import cluster_counts, group_indicator, tuple_indicator
 
 __all__ = ["Explicit", "Factored", "Similarity", "WeightedSum", "coassociation", "inner"]
 
@@ -168,7 +168,7 @@ class Explicit(Similarity):
 
 
 class Factored(Similarity):
-    """A similarity A = U C U' with a thin U; a product costs O(nnz(U) k) and nothing is (n, n).
+    """A similarity A = D U C U' D with a thin U: a product costs O(nnz(U) k), nothing is (n, n).
 
     Linear and cosine kernels of features and the co-association of partitions are of this kind.
 
@@ -176,8 +176,10 @@ class Factored(Similarity):
     ----------
     U : ndarray or sparse matrix of shape (n, r)
         float32 stays float32, everything else becomes float64. Never written to.
-    C : array-like of shape (r,) or (r, r), or sparse matrix of shape (r, r), default=None
-        Symmetric core; a vector is the diagonal of C. The identity by default.
+    C : array-like, sparse matrix or Similarity of shape (r, r), or vector, default=None
+        Symmetric core; a vector of shape (r,) is its diagonal. The identity by default.
+    scale : array-like of shape (n,), default=None
+        Diagonal of D, so that rows can be scaled without a copy of U. The identity by default.
 
     Examples
     --------
@@ -189,59 +191,83 @@ class Factored(Similarity):
            [1., 2.]])
     """
 
-    def __init__(self, U: Any, C: Any = None) -> None:
+    def __init__(self, U: Any, C: Any = None, scale: Any = None) -> None:
         self._U = _as_float(sp.csr_array(U) if sp.issparse(U) else np.asarray(U))
         if self._U.ndim != 2:
             raise ValueError(f"U must have shape (n, r), got {self._U.shape}.")
         rank, self.dtype = self._U.shape[1], self._U.dtype
         if C is None:
             C = np.ones(rank)
-        if not sp.issparse(C):
+        if not sp.issparse(C) and not isinstance(C, Similarity):
             C = np.asarray(C)
             if C.shape == (rank,):
                 C = sp.dia_array((C[None, :], [0]), shape=(rank, rank))
         if C.shape != (rank, rank):
             raise ValueError(f"C must have shape ({rank},) or ({rank}, {rank}), got {C.shape}.")
-        self._C = (sp.csr_array(C) if sp.issparse(C) else C).astype(self.dtype)
+        if not isinstance(C, Similarity):
+            C = (sp.csr_array(C) if sp.issparse(C) else C).astype(self.dtype)
+        self._C = C
         self.shape = (self._U.shape[0], self._U.shape[0])
+        self._scale = None if scale is None else np.asarray(scale, self.dtype).reshape(-1, 1)
+        if self._scale is not None and len(self._scale) != self.shape[0]:
+            raise ValueError(f"scale must have shape ({self.shape[0]},), got {np.shape(scale)}.")
 
     @property
     def factors(self) -> tuple[Any, Any]:
-        """U of shape (n, r) and C of shape (r, r), as they are stored."""
-        return self._U, self._C
+        """DU of shape (n, r) and C of shape (r, r), both arrays."""
+        U, C = self._U, self._C
+        while isinstance(C, Factored):
+            V, C = C.factors
+            U = U @ V
+        if isinstance(C, Similarity):
+            C = C.toarray()
+        if self._scale is not None:
+            U = U * self._scale
+        return (U.tocsr() if sp.issparse(U) else U), C
 
     def __matmul__(self, H: np.ndarray) -> np.ndarray:
         if H.ndim > 2:
             return _each(self.__matmul__, H)
-        return self._U @ (self._C @ (self._U.T @ H))
+        if self._scale is None:
+            return self._U @ (self._C @ (self._U.T @ H))
+        product = self._U @ (self._C @ (self._U.T @ (self._scale * H)))
+        product *= self._scale
+        return product
 
     def split(self) -> tuple[Similarity, Similarity | None]:
-        U_minus, C_minus = abs(_minimum(self._U, 0)), abs(_minimum(self._C, 0))
+        U, C = self.factors
+        U_minus, C_minus = abs(_minimum(U, 0)), abs(_minimum(C, 0))
         if _sum(U_minus) == 0 and _sum(C_minus) == 0:
             return self, None
         # with V = [U+, U-]: A = V [[C, -C], [-C, C]] V', whose core splits entry by entry
-        V = _hstack([self._U + U_minus, U_minus])
-        C_plus = self._C + C_minus
+        V = _hstack([U + U_minus, U_minus])
+        C_plus = C + C_minus
         return (
             Factored(V, _blocks_of(C_plus, C_minus)),
             Factored(V, _blocks_of(C_minus, C_plus)),
         )
 
     def take(self, indices: np.ndarray) -> Similarity:
-        return Factored(self._U[indices], self._C)
+        return Factored(
+            self._U[indices], self._C, None if self._scale is None else self._scale[indices]
+        )
 
     def collapse(self, groups: np.ndarray) -> Similarity:
-        return Factored(group_indicator(groups, self.dtype).T @ self._U, self._C)
+        U, C = self.factors
+        return Factored(group_indicator(groups, self.dtype).T @ U, C)
 
     @property
     def is_psd(self) -> bool:
+        if isinstance(self._C, Similarity):
+            return self._C.is_psd
         if not sp.issparse(self._C):
             return False
         off_diagonal = self._C - sp.diags_array(self._C.diagonal())
         return _sum(abs(off_diagonal)) == 0 and bool((self._C.diagonal() >= 0).all())
 
     def toarray(self) -> np.ndarray:
-        product = self._U @ self._C @ self._U.T
+        U, C = self.factors
+        product = U @ C @ U.T
         return product.toarray() if sp.issparse(product) else product
 
 
@@ -411,10 +437,9 @@ def coassociation(
     n_clusters = cluster_counts(codes)
     if weights is None:
         weights = np.full(codes.shape[1], 1 / codes.shape[1])
-    Z = indicator(codes, n_clusters, dtype)
-    if counts is not None:
-        Z.data *= np.repeat(np.sqrt(counts), np.diff(Z.indptr)).astype(dtype)
-    return Factored(Z, np.repeat(weights, n_clusters))
+    J, A = tuple_indicator(codes, n_clusters, dtype)
+    core = Factored(A, np.repeat(weights, n_clusters))
+    return Factored(J, core, None if counts is None else np.sqrt(counts))
 
 
 # --- storage: nothing below is needed outside this module --------------------------------------
@@ -435,6 +460,8 @@ def _as_float64(array: Any) -> Any:
 def _each(product: Any, H: np.ndarray) -> np.ndarray:
     """Apply a product to every (n, k) block of a stack; sparse operators lose in one wide block."""
     stack = H.reshape(-1, *H.shape[-2:])
+    if len(stack) == 1:  # no copy of a large block
+        return product(stack[0]).reshape(H.shape)
     return np.stack([product(block) for block in stack]).reshape(H.shape)
 
 

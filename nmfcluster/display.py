@@ -1,0 +1,608 @@
+"""Pictures of a clustering, in scikit-learn's style; matplotlib is imported when one is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.isotonic import isotonic_regression
+from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_is_fitted
+
+from nmfcluster._base import NMFClusterer
+from nmfcluster._ensemble import Ensemble, consensus_matrix
+from nmfcluster._labels import cluster_counts, encode, one_hot
+from nmfcluster.partitions import normalised_weights
+
+__all__ = ["ConsensusMatrixDisplay", "LossCurveDisplay"]
+
+# The style of all pictures. The colours are Okabe and Ito's, which colour-blind readers can tell
+# apart; clusters beside each other never share one, and are named beside it.
+_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
+_EMPHASIS, _CONTEXT, _LINE = "#0072B2", "0.6", "0.25"
+_UNKNOWN: dict[str, Any] = {"facecolor": "0.78", "edgecolor": "0.55", "hatch": "//////"}
+_FONT = 9.0
+_STRIP, _NAMES = (-11.0, -3.0), -24.0  # label strip and names of clusters, points from the axes
+_SMALLEST_EXCESS = 1e-8  # relative to the loss: below lies rounding
+_PERFECT = 1e-4  # share of the largest loss: a smaller one is as good as 0
+_MOST_OUTLINES = 100  # with more clusters than this the outlines would hide what they frame
+
+
+class ConsensusMatrixDisplay:
+    """Picture of a co-association matrix, its samples ordered by cluster.
+
+    A good consensus shows dark blocks on the diagonal and little outside them: two clusters that
+    the partitions often join share a dark rectangle, and a cluster that they do not agree upon has
+    a pale block. Many samples are shown as cells that hold the mean over the pairs of
+    two groups; a group never straddles two clusters, and axes count samples.
+
+    `from_estimator` and `from_partitions` make the picture; what the constructor takes are its
+    contents.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_cells, n_cells)
+        Mean co-association of the samples of two cells; NaN: never seen together.
+    cell_sizes : ndarray of shape (n_cells,), int
+        Number of samples of every cell.
+    cell_labels : ndarray of shape (n_cells,), int
+        Cluster of every cell, in increasing order.
+    order : ndarray of shape (n_samples,), int, default=None
+        Samples in the order of the picture.
+    names : sequence of str, default=None
+        Names of the clusters; their numbers by default.
+    value_name : str, default="co-association"
+        What the colours show.
+
+    Attributes
+    ----------
+    matrix, cell_sizes, cell_labels, order, names, value_name
+        As given.
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        The figure of `ax_`.
+    mesh_ : matplotlib QuadMesh
+        The cells.
+    colorbar_ : matplotlib Colorbar or None
+        The scale of colours.
+
+    See Also
+    --------
+    nmfcluster.NMFConsensus.consensus_matrix : The numbers, for some samples or all.
+    LossCurveDisplay : Shows the runs behind the clusters.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from nmfcluster import NMFConsensus
+    >>> from nmfcluster.display import ConsensusMatrixDisplay
+    >>> model = NMFConsensus(n_clusters=3, random_state=0).fit(load_iris().data)
+    >>> display = ConsensusMatrixDisplay.from_estimator(model, max_cells=30)
+    >>> display.matrix.shape
+    (30, 30)
+    >>> display.figure_.savefig("consensus.png")  # doctest: +SKIP
+    """
+
+    ax_: Any
+    figure_: Any
+    mesh_: Any
+    colorbar_: Any
+
+    def __init__(
+        self,
+        *,
+        matrix: np.ndarray,
+        cell_sizes: np.ndarray,
+        cell_labels: np.ndarray,
+        order: np.ndarray | None = None,
+        names: Sequence[str] | None = None,
+        value_name: str = "co-association",
+    ) -> None:
+        self.matrix = matrix
+        self.cell_sizes = cell_sizes
+        self.cell_labels = cell_labels
+        self.order = order
+        self.names = names
+        self.value_name = value_name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        ax: Any = None,
+        max_cells: int = 400,
+        cmap: Any = "Blues",
+        colorbar: bool = True,
+        strip: bool = True,
+    ) -> ConsensusMatrixDisplay:
+        """Show the co-association that a fitted estimator found its clusters in.
+
+        Samples are ordered by cluster, and within a cluster by decreasing confidence.
+
+        Parameters
+        ----------
+        estimator : NMFConsensus
+            A fitted one. With ``affinity="precomputed"`` the similarity is shown.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+        max_cells : int, default=400
+            Largest number of cells in a row, unless there are more clusters than that.
+        cmap : str or matplotlib Colormap, default="Blues"
+            Colours from 0 up.
+        colorbar : bool, default=True
+            Whether to show the scale.
+        strip : bool, default=True
+            Whether to mark the clusters at the side.
+
+        Returns
+        -------
+        ConsensusMatrixDisplay
+            The picture, drawn.
+
+        Raises
+        ------
+        TypeError
+            If `estimator` is no NMFConsensus.
+        NotFittedError
+            If `estimator` is not fitted.
+        ImportError
+            If matplotlib is not installed.
+        """
+        _check_estimator(estimator, "partitions_", "an NMFConsensus")
+        order, groups, cell_labels = _cells(estimator.labels_, estimator.confidence_, max_cells)
+        sizes = np.bincount(groups)
+        if estimator.partitions_ is None:
+            group_of_sample = np.empty_like(groups)
+            group_of_sample[order] = groups
+            scale = np.sqrt(sizes)
+            matrix = estimator._similarity.collapse(group_of_sample).toarray()
+            matrix, value_name = matrix / scale / scale[:, None], "similarity"
+        else:
+            codes, weights = estimator.partitions_[order], estimator.weights_
+            matrix, value_name = consensus_matrix(codes, weights, groups), "co-association"
+        display = cls(
+            matrix=matrix,
+            cell_sizes=sizes,
+            cell_labels=cell_labels,
+            order=order,
+            value_name=value_name,
+        )
+        return display.plot(ax, cmap=cmap, colorbar=colorbar, strip=strip)
+
+    @classmethod
+    def from_partitions(
+        cls,
+        partitions: Any,
+        labels: Any,
+        *,
+        weights: Any = None,
+        ax: Any = None,
+        max_cells: int = 400,
+        cmap: Any = "Blues",
+        colorbar: bool = True,
+        strip: bool = True,
+    ) -> ConsensusMatrixDisplay:
+        """Show the co-association of partitions, ordered by any labels: known classes, say.
+
+        Parameters
+        ----------
+        partitions : array-like of shape (n_samples, n_partitions) or list of label vectors
+            As `NMFConsensus.fit` takes them; a negative number, NaN or None: not seen.
+        labels : array-like of shape (n_samples,)
+            Cluster or class of every sample: integers or strings.
+        weights : array-like of shape (n_partitions,), default=None
+            Nonnegative weights of the partitions; equal by default.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+        max_cells : int, default=400
+            Largest number of cells in a row, unless there are more clusters than that.
+        cmap : str or matplotlib Colormap, default="Blues"
+            Colours from 0 up.
+        colorbar : bool, default=True
+            Whether to show the scale.
+        strip : bool, default=True
+            Whether to mark the clusters at the side.
+
+        Returns
+        -------
+        ConsensusMatrixDisplay
+            The picture, drawn.
+
+        Raises
+        ------
+        ValueError
+            If lengths differ, or a parameter is not as described.
+        TypeError
+            If the labels of a partition are neither integers nor strings.
+        ImportError
+            If matplotlib is not installed.
+
+        Examples
+        --------
+        >>> from nmfcluster.datasets import make_partitions
+        >>> from nmfcluster.display import ConsensusMatrixDisplay
+        >>> partitions, y = make_partitions((90, 8, 2), random_state=0)
+        >>> display = ConsensusMatrixDisplay.from_partitions(partitions, y, max_cells=10)
+        >>> display.cell_labels
+        array([0, 0, 0, 0, 0, 0, 0, 0, 1, 2])
+        """
+        codes, _ = encode(partitions, "partitions")
+        labels = column_or_1d(labels)
+        check_consistent_length(codes, labels)
+        weights = normalised_weights(weights, codes.shape[1])
+        names, labels = np.unique(labels, return_inverse=True)
+        one_by_one = np.ones(len(codes), dtype=int)
+        ensemble = Ensemble(codes, one_by_one, weights, cluster_counts(codes))
+        contingency = ensemble.contingency(one_hot(labels, len(names)))
+        confidence = ensemble.item_consensus(contingency, labels)
+        order, groups, cell_labels = _cells(labels, confidence, max_cells)
+        display = cls(
+            matrix=consensus_matrix(codes[order], weights, groups),
+            cell_sizes=np.bincount(groups),
+            cell_labels=cell_labels,
+            order=order,
+            names=[str(name) for name in names],
+        )
+        return display.plot(ax, cmap=cmap, colorbar=colorbar, strip=strip)
+
+    def plot(
+        self, ax: Any = None, *, cmap: Any = "Blues", colorbar: bool = True, strip: bool = True
+    ) -> ConsensusMatrixDisplay:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+        cmap : str or matplotlib Colormap, default="Blues"
+            Colours from 0 up.
+        colorbar : bool, default=True
+            Whether to show the scale.
+        strip : bool, default=True
+            Whether to mark the clusters at the side.
+
+        Returns
+        -------
+        ConsensusMatrixDisplay
+            Itself.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        self.figure_, self.ax_ = _axes(ax, figsize=(6.4, 5.4))
+        edges = np.concatenate([[0], np.cumsum(self.cell_sizes)])
+        largest, overflow = self._largest_colour()
+        self.mesh_ = self.ax_.pcolormesh(
+            edges, edges, np.ma.masked_invalid(self.matrix), cmap=cmap, vmin=0, vmax=largest
+        )
+        self.mesh_.set_rasterized(True)
+        self.ax_.set(xlim=(0, edges[-1]), ylim=(edges[-1], 0), aspect="equal", xlabel="samples")
+        self.ax_.patch.set(**_UNKNOWN, linewidth=0)
+        self.ax_.grid(False)
+        axes = [self.ax_.xaxis] if strip else [self.ax_.xaxis, self.ax_.yaxis]
+        for axis in axes:
+            axis.set_major_locator(_ticker().MaxNLocator(5, integer=True))
+            axis.set_major_formatter(_ticker().StrMethodFormatter("{x:,.0f}"))
+        self.ax_.set_ylabel("cluster" if strip else "samples")
+        self._outline_clusters(edges)
+        if strip:
+            self._draw_strip(edges)
+        self.colorbar_ = None
+        if colorbar:
+            self.colorbar_ = self.figure_.colorbar(
+                self.mesh_, ax=self.ax_, extend="max" if overflow else "neither", shrink=0.8
+            )
+            averaged = "mean " if self.cell_sizes.max() > 1 else ""
+            self.colorbar_.set_label(averaged + self.value_name)
+        if np.isnan(self.matrix).any():
+            self._explain_unknown()
+        return self
+
+    def _largest_colour(self) -> tuple[float, bool]:
+        """Return the value of the darkest colour, and whether some cell lies above it."""
+        if self.value_name == "co-association":
+            return 1.0, False
+        others = self.matrix[~np.eye(len(self.matrix), dtype=bool)]
+        largest = float(np.nanmax(others)) if np.isfinite(others).any() else 0.0
+        highest = float(np.nanmax(self.matrix))
+        return (largest, highest > largest * (1 + 1e-9)) if largest > 0 else (highest, False)
+
+    def _clusters(self, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the clusters that have cells, and where each begins and ends."""
+        clusters, first = np.unique(self.cell_labels, return_index=True)
+        begin = edges[first]
+        return clusters, begin, np.append(begin[1:], edges[-1])
+
+    def _outline_clusters(self, edges: np.ndarray) -> None:
+        from matplotlib.patches import Rectangle
+
+        clusters, begin, end = self._clusters(edges)
+        if len(clusters) > _MOST_OUTLINES:
+            return
+        for a, b in zip(begin, end, strict=True):
+            frame = Rectangle((a, a), b - a, b - a, fill=False, edgecolor=_LINE, linewidth=0.7)
+            self.ax_.add_patch(frame)
+
+    def _draw_strip(self, edges: np.ndarray) -> None:
+        """Mark the clusters beside the matrix and name them, moving names that would overlap."""
+        from matplotlib.lines import Line2D
+        from matplotlib.patches import Rectangle
+
+        clusters, begin, end = self._clusters(edges)
+        beside = _points_beside(self.ax_)
+        for i, (a, b) in enumerate(zip(begin, end, strict=True)):
+            colour = _COLOURS[i % len(_COLOURS)]
+            box = Rectangle((_STRIP[0], a), _STRIP[1] - _STRIP[0], b - a, transform=beside)
+            box.set(facecolor=colour, linewidth=0, clip_on=False)
+            self.ax_.add_patch(box)
+        line = 1.25 * _FONT * edges[-1] / _height_in_points(self.ax_)  # of text, in samples
+        named = _to_name(end - begin, line, edges[-1])
+        begin, end = begin[named], end[named]
+        places = _spread((begin + end) / 2, end - begin, line, edges[-1])
+        names = [str(c) if self.names is None else self.names[c] for c in clusters[named]]
+        self.ax_.set_yticks(places, names)
+        self.ax_.tick_params(axis="y", length=0, pad=-_NAMES, labelsize=_FONT)
+        for place, anchor in zip(places, np.clip(places, begin, end), strict=True):
+            x = (_STRIP[0], _NAMES + 2, _NAMES)
+            leader = Line2D(x, (anchor, place, place), color=_LINE, linewidth=0.6)
+            leader.set(transform=beside, clip_on=False)
+            self.ax_.add_line(leader)
+
+    def _explain_unknown(self) -> None:
+        from matplotlib.patches import Patch
+
+        self.ax_.legend(
+            handles=[Patch(**_UNKNOWN, linewidth=0, label="never seen together")],
+            loc="lower right",
+            bbox_to_anchor=(1, 1),
+            borderaxespad=0.3,
+            borderpad=0,
+            frameon=False,
+            fontsize=_FONT,
+        )
+
+
+class LossCurveDisplay:
+    """Picture of how the loss fell in every start.
+
+    What is drawn is by how much a loss exceeds the lowest that any start reached, relative to that
+    lowest loss, on a logarithmic scale: a curve that levels off high up has ended in another,
+    worse minimum. Where the lowest loss is next to 0 the loss is shown itself.
+
+    Parameters
+    ----------
+    curves : list of ndarray of shape (n_iter + 1,)
+        Losses before the first update and after every one, of the kept start first.
+
+    Attributes
+    ----------
+    curves : list of ndarray
+        As given.
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        The figure of `ax_`.
+    lines_ : list of matplotlib Line2D
+        One a start, in the order of `curves`.
+
+    See Also
+    --------
+    ConsensusMatrixDisplay : Shows the clusters that came out.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from nmfcluster import NMFConsensus
+    >>> from nmfcluster.display import LossCurveDisplay
+    >>> model = NMFConsensus(n_clusters=3, n_init=5, random_state=0).fit(load_iris().data)
+    >>> display = LossCurveDisplay.from_estimator(model)
+    >>> len(display.lines_)
+    5
+    >>> display.figure_.savefig("loss.png")  # doctest: +SKIP
+    """
+
+    ax_: Any
+    figure_: Any
+    lines_: list[Any]
+
+    def __init__(self, *, curves: list[np.ndarray]) -> None:
+        self.curves = curves
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> LossCurveDisplay:
+        """Show the loss curves of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : estimator of this package
+            A fitted one.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        LossCurveDisplay
+            The picture, drawn.
+
+        Raises
+        ------
+        TypeError
+            If `estimator` is no estimator of this package.
+        NotFittedError
+            If `estimator` is not fitted.
+        ImportError
+            If matplotlib is not installed.
+        """
+        _check_estimator(estimator, "loss_curves_", "an estimator of nmfcluster")
+        return cls(curves=estimator.loss_curves_).plot(ax)
+
+    def plot(self, ax: Any = None) -> LossCurveDisplay:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        LossCurveDisplay
+            Itself.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        self.figure_, self.ax_ = _axes(ax, figsize=(6.4, 4.2))
+        heights, what = self._heights()
+        lines = []
+        for i in reversed(range(len(heights))):  # the kept one on top
+            style = {"color": _CONTEXT, "linewidth": 1.0, "markersize": 3.5, "label": "_"}
+            if i == 0:
+                style = {"color": _EMPHASIS, "linewidth": 2.2, "markersize": 6, "label": "kept"}
+            elif i == 1:
+                others = len(heights) - 1
+                style["label"] = "other start" if others == 1 else f"{others} other starts"
+            shown = np.flatnonzero(np.isfinite(heights[i]))
+            style["markevery"] = shown[-1:].tolist() or None
+            lines += self.ax_.plot(heights[i], marker="o", **style)
+        self.lines_ = lines[::-1]
+        if any(np.isfinite(curve).any() for curve in heights):
+            self.ax_.set_yscale("log")
+        self.ax_.set(xlabel="update", ylabel=what)
+        self.ax_.xaxis.set_major_locator(_ticker().MaxNLocator(6, integer=True))
+        self.ax_.margins(x=0.02)
+        self.ax_.spines[["top", "right"]].set_visible(False)
+        handles, labels = self.ax_.get_legend_handles_labels()
+        self.ax_.legend(handles[::-1], labels[::-1], frameon=False, fontsize=_FONT)
+        return self
+
+    def _heights(self) -> tuple[list[np.ndarray], str]:
+        """Return what to draw of every curve, NaN where a logarithm cannot show it."""
+        lowest = min(float(np.min(curve)) for curve in self.curves)
+        highest = max(float(np.max(curve)) for curve in self.curves)
+        if lowest <= _PERFECT * highest:
+            heights, what = [np.asarray(curve) for curve in self.curves], "loss"
+            floor = max(_SMALLEST_EXCESS * highest, np.finfo(float).tiny)
+        else:
+            heights = [np.asarray(curve) / lowest - 1 for curve in self.curves]
+            what, floor = "loss / lowest loss \N{MINUS SIGN} 1", _SMALLEST_EXCESS
+        return [np.where(height > floor, height, np.nan) for height in heights], what
+
+
+def _check_estimator(estimator: Any, attribute: str, wanted: str) -> None:
+    if not isinstance(estimator, NMFClusterer):
+        raise TypeError(f"estimator must be {wanted}, got {type(estimator).__name__}.")
+    check_is_fitted(estimator)
+    if not hasattr(estimator, attribute):
+        raise TypeError(f"estimator must be {wanted}, got {type(estimator).__name__}.")
+
+
+def _cells(
+    labels: np.ndarray, confidence: np.ndarray, max_cells: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Divide samples into cells that hold one cluster each.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_samples,), int
+    confidence : ndarray of shape (n_samples,)
+        Samples of a cluster are ordered by it, the largest first.
+    max_cells : int
+        There are no more cells than this, or as many as clusters if these are more.
+
+    Returns
+    -------
+    order : ndarray of shape (n_samples,), int
+        Samples in the order of the picture.
+    groups : ndarray of shape (n_samples,), int
+        Cell of ``order[i]``: 0, 1, ... without gaps, increasing.
+    cell_labels : ndarray of shape (n_cells,), int
+        Cluster of every cell.
+    """
+    if max_cells < 1:
+        raise ValueError(f"max_cells must be at least 1, got {max_cells}.")
+    order = np.lexsort((-np.round(confidence, 9), labels))  # rounding errors break no ties
+    clusters, sizes = np.unique(labels, return_counts=True)
+    n_cells = _share_out(sizes, max_cells)
+    within = np.concatenate([np.arange(size) for size in sizes])
+    # whole numbers: cell j of c begins where j * size / c is first reached
+    cell = within * np.repeat(n_cells, sizes) // np.repeat(sizes, sizes)
+    offsets = np.concatenate([[0], np.cumsum(n_cells)[:-1]])
+    return order, cell + np.repeat(offsets, sizes), np.repeat(clusters, n_cells)
+
+
+def _share_out(sizes: np.ndarray, total: int) -> np.ndarray:
+    """Return numbers of cells in proportion to sizes: 1 to size each, `total` in all if it can."""
+    if sizes.sum() <= total:
+        return sizes
+    cells = np.clip((sizes * total) // sizes.sum(), 1, sizes)
+    while cells.sum() > max(total, len(sizes)):
+        density = np.where(cells > 1, cells / sizes, -np.inf)
+        cells[np.argmax(density)] -= 1
+    while cells.sum() < total:
+        spare = np.where(cells < sizes, sizes / cells, -np.inf)
+        cells[np.argmax(spare)] += 1
+    return cells
+
+
+def _to_name(sizes: np.ndarray, line: float, length: int) -> np.ndarray:
+    """Return the clusters to name: all if there is room, or else the large ones."""
+    if len(sizes) * line <= length:
+        return np.arange(len(sizes))
+    large = np.flatnonzero(sizes >= line)
+    room = max(int(length / line), 1)
+    return large if len(large) else np.sort(np.argsort(-sizes, kind="stable")[:room])
+
+
+def _spread(centres: np.ndarray, sizes: np.ndarray, line: float, length: float) -> np.ndarray:
+    """Return the places nearest to the centres, in their order, that are a line apart.
+
+    Large clusters give way to small ones: a name may stand anywhere beside a large one.
+    """
+    steps = line * np.arange(len(centres))
+    low, high = line / 2, length - line / 2 - steps[-1]
+    fitted = isotonic_regression(
+        centres - steps, sample_weight=1 / sizes, y_min=low, y_max=max(low, high)
+    )
+    return fitted + steps
+
+
+def _axes(ax: Any, figsize: tuple[float, float]) -> tuple[Any, Any]:
+    """Return a figure and its axes: those given, or new ones."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            'Drawing needs matplotlib, which is not installed: pip install "nmfcluster[plot]"'
+        ) from error
+    if ax is None:
+        _, ax = plt.subplots(figsize=figsize, layout="compressed")
+    return ax.figure, ax
+
+
+def _ticker() -> Any:
+    from matplotlib import ticker
+
+    return ticker
+
+
+def _points_beside(ax: Any) -> Any:
+    """Return the transform of points from the left edge (x) and data (y)."""
+    from matplotlib.transforms import Affine2D, ScaledTranslation, blended_transform_factory
+
+    edge = ScaledTranslation(0, 0, ax.transAxes)
+    points = Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans + edge
+    return blended_transform_factory(points, ax.transData)
+
+
+def _height_in_points(ax: Any) -> float:
+    """Return the height that square axes have now."""
+    box = ax.get_window_extent()
+    return float(min(box.width, box.height)) * 72 / ax.figure.dpi
