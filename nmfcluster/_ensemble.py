@@ -145,12 +145,12 @@ class Ensemble:
     def hard_losses_of_partitions(self) -> np.ndarray:
         """Return the hard loss of every partition as a consensus of all, (T,)."""
         J, A = self._factors
-        Z = J @ A
-        shared = (Z.T @ (Z * self.counts[:, None])).tocsr()
+        counts = self.counts[:, None].astype(np.float64)
+        shared = (A.T @ ((J.T @ (J * counts)) @ A)).tocsr()  # in this order: T^2 becomes (T / g)^2
         if self.observed is None:
             own = shared.diagonal() ** 2
         else:  # only the part of a cluster that the other partition saw counts
-            part = self.observed.T @ (Z * self.counts[:, None])
+            part = (self.observed.T @ (J * counts)) @ A
             own = np.asarray((self.weights[:, None] * part.power(2).toarray()).sum(axis=0))
         shared.data **= 2
         per_cluster = own - 2 * (shared @ self.cluster_weights)

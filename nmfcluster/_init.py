@@ -6,9 +6,10 @@ import numpy as np
 import scipy.linalg
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from nmfcluster.similarity import Factored, Similarity
+from nmfcluster.similarity import Similarity
 
-_DENSE = 600  # an eigenproblem up to this size is solved as a dense one
+_DENSE = 300  # an eigenproblem up to this size is solved as a dense one
+_TOL = 1e-4  # of an eigenvalue: a start need not be better
 _LIFT = 0.2  # added to an indicator so that no entry starts at 0
 
 
@@ -82,35 +83,16 @@ def leading_eigenpairs(A: Similarity, n_components: int) -> tuple[np.ndarray, np
     vectors : ndarray of shape (n, n_components)
     """
     n = A.shape[0]
-    if isinstance(A, Factored) and A.is_psd and A.factors[0].shape[1] < n:
-        return _from_gram(A, n_components)
     if n <= max(_DENSE, 3 * n_components):
         values, vectors = scipy.linalg.eigh(
             A.toarray(), subset_by_index=[n - n_components, n - 1], driver="evr"
         )
     else:
-        values, vectors = eigsh(_linear_operator(A), k=n_components, which="LA", v0=_fixed(n))
+        values, vectors = eigsh(
+            _linear_operator(A), k=n_components, which="LA", tol=_TOL, v0=_fixed(n)
+        )
     order = np.argsort(-values, kind="stable")
     return values[order], vectors[:, order]
-
-
-def _from_gram(A: Factored, n_components: int) -> tuple[np.ndarray, np.ndarray]:
-    """Use that UCU' and C^1/2 U'U C^1/2 share their nonzero eigenvalues; the latter is small."""
-    U, C = A.factors
-    root = np.sqrt(C.diagonal())
-    gram = U.T @ U
-    gram = (gram.toarray() if hasattr(gram, "toarray") else gram) * root[:, None] * root
-    r = len(root)
-    wanted = min(n_components, r)
-    values, inner = scipy.linalg.eigh(gram, subset_by_index=[r - wanted, r - 1])
-    values, inner = np.maximum(values[::-1], 0), inner[:, ::-1]
-    vectors = U @ (root[:, None] * inner)
-    vectors /= np.maximum(np.linalg.norm(vectors, axis=0), np.finfo(vectors.dtype).tiny)
-    if wanted < n_components:
-        extra = n_components - wanted
-        values = np.pad(values, (0, extra))
-        vectors = np.pad(vectors, ((0, 0), (0, extra)))
-    return values, vectors
 
 
 def _linear_operator(A: Similarity) -> LinearOperator:
