@@ -9,7 +9,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -23,6 +22,7 @@ from nmfcluster._compat import Interval
 from nmfcluster._factorize import Factorization, Plan
 from nmfcluster._iterate import warn_if_not_converged
 from nmfcluster._labels import membership
+from nmfcluster.similarity import asymmetry
 
 _ASYMMETRY = 1e-6  # relative: what averaging in float32 may leave
 
@@ -180,7 +180,7 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
                 f"{name} must be a square kernel matrix of shape (n_samples, n_samples) with "
                 f"affinity='precomputed', got {X.shape}."
             )
-        difference, size = abs(X - X.T).max(), X.max()
+        difference, size = asymmetry(X), float(X.max())
         if difference > _ASYMMETRY * size:
             raise ValueError(
                 f"{name} must be symmetric with affinity='precomputed': two entries that should "
@@ -188,7 +188,7 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             )
         if size == 0:
             raise ValueError(f"{name} must hold a similarity above 0; all entries are 0.")
-        return sp.csr_array(X) if sp.issparse(X) else X
+        return X
 
     def _say(self, message: str) -> None:
         if self.verbose:

@@ -111,7 +111,7 @@ def _encode_integers(table: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]] |
     present = np.zeros((width + 1) * table.shape[1], dtype=bool)
     codes = np.empty(table.shape, dtype=np.int32)
     for block in _blocks(len(table)):
-        np.maximum(table[block], -1, out=codes[block], casting="unsafe")
+        codes[block] = table[block] if table.dtype.kind == "u" else np.maximum(table[block], -1)
         present[codes[block] + offsets] = True
     present = present.reshape(table.shape[1], width + 1)
     present[:, 0] = False
@@ -240,11 +240,12 @@ def tuple_indicator(
         radix[members, g] = np.cumprod(np.r_[1, symbols[members][:-1]])
         bases[g + 1] = bases[g] + np.prod(symbols[members])
     found = np.zeros(bases[-1], dtype=bool)
-    tuples = np.empty((len(codes), len(groups)), dtype=np.int32)
+    number_type = np.int32 if bases[-1] < 2**31 else np.int64
+    tuples = np.empty((len(codes), len(groups)), dtype=number_type)
     for block in _blocks(len(codes)):  # exact: the numbers are far below 2^53
         tuples[block] = (codes[block] + 1.0) @ radix + bases[:-1]
         found[tuples[block]] = True
-    number = np.cumsum(found, dtype=np.int32) - 1
+    number = np.cumsum(found, dtype=number_type) - 1
     for block in _blocks(len(codes)):
         tuples[block] = number[tuples[block]]
     J = sp.csr_array(

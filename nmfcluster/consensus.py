@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral, Real
 from time import perf_counter
 from typing import Any, ClassVar
@@ -366,14 +367,21 @@ class NMFConsensus(NMFClusterer):
         if self.refine is not None:
             raise ValueError("refine='moves' needs partitions, not affinity='precomputed'.")
         self._check_n_clusters(X.shape[0])
-        A = Explicit(X)
+        A, diagonal = Explicit(X), X.diagonal()
+        alone = np.flatnonzero((A @ np.ones((X.shape[0], 1)))[:, 0] <= diagonal)
+        if len(alone) and X.shape[0] > 1:
+            warnings.warn(
+                f"X has {len(alone)} samples without any similarity to another one, the first is "
+                f"sample {alone[0]}: their clusters mean nothing.",
+                stacklevel=4,
+            )
         found = factorize(A, self._plan(self._solver()), rng)
         P = membership(found.H)
         labels = P.argmax(axis=1)
         order = by_size(labels, self.n_clusters)
         P, labels = P[:, order], np.argsort(order)[labels]
         self.partitions_, self.agreement_, self.weights_ = None, None, None
-        self.confidence_ = _mean_similarity(A, X.diagonal(), labels, self.n_clusters)
+        self.confidence_ = _mean_similarity(A, diagonal, labels, self.n_clusters)
         self._profile = P / np.maximum(P.sum(axis=0), np.finfo(P.dtype).tiny)
         self._similarity = A
         self._keep(found, P, labels, order)

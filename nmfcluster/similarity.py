@@ -15,7 +15,15 @@ import scipy.sparse as sp
 
 from nmfcluster._labels import cluster_counts, group_indicator, tuple_indicator
 
-__all__ = ["Explicit", "Factored", "Similarity", "WeightedSum", "coassociation", "inner"]
+__all__ = [
+    "Explicit",
+    "Factored",
+    "Similarity",
+    "WeightedSum",
+    "asymmetry",
+    "coassociation",
+    "inner",
+]
 
 _COLUMNS = 256  # columns of an operator that are formed at a time where it must be looked at
 
@@ -388,6 +396,32 @@ def inner(A: Similarity, B: Similarity) -> float:
         rows = range(0, A.shape[0], _COLUMNS)
         return sum(_dot(A._array[i : i + _COLUMNS], B._array[i : i + _COLUMNS]) for i in rows)
     return sum(_dot(A @ E, B @ E) for E in _unit_blocks(A))
+
+
+def asymmetry(array: Any) -> float:
+    """Return the largest difference between an entry of a matrix and its transpose's.
+
+    Parameters
+    ----------
+    array : ndarray or sparse matrix of shape (n, n)
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nmfcluster.similarity import asymmetry
+    >>> asymmetry(np.array([[1.0, 2.0], [2.5, 1.0]]))
+    0.5
+    """
+    if sp.issparse(array):
+        return float(abs(array - array.T).max())
+    rows = range(0, len(array), _COLUMNS)
+    return max(
+        float(abs(array[i : i + _COLUMNS] - array[:, i : i + _COLUMNS].T).max()) for i in rows
+    )
 
 
 def coassociation(
