@@ -22,7 +22,7 @@ from nmfcluster._compat import Interval
 from nmfcluster._factorize import Factorization, Plan
 from nmfcluster._iterate import warn_if_not_converged
 from nmfcluster._labels import membership
-from nmfcluster.similarity import asymmetry
+from nmfcluster._storage import asymmetry
 
 _ASYMMETRY = 1e-6  # relative: what averaging in float32 may leave
 

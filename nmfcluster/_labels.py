@@ -78,11 +78,12 @@ def encode(
     categories : list of ndarray
         ``categories[t][c]`` is the label that code c of partition t stands for.
     """
-    if categories is None and isinstance(table, np.ndarray) and table.ndim == 2:
-        fast = _encode_integers(table)
+    columns = columns_of(table, name)
+    if categories is None and all(column.dtype.kind in "iu" for column in columns):
+        whole = isinstance(table, np.ndarray)
+        fast = _encode_integers(table if whole else np.column_stack(columns))
         if fast is not None:
             return fast
-    columns = columns_of(table, name)
     if categories is not None and len(categories) != len(columns):
         raise ValueError(
             f"{name} has {len(columns)} partitions, but {len(categories)} were seen in fit."

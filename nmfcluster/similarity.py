@@ -2,7 +2,7 @@
 
 Solvers ask a similarity for block products, inner products, a split into nonnegative parts and
 restrictions, and never how it is stored. Sparse or dense, explicit or factored, float32 or
-float64 is decided in this module alone.
+float64 is decided here and in `_storage`.
 """
 
 from __future__ import annotations
@@ -14,13 +14,22 @@ import numpy as np
 import scipy.sparse as sp
 
 from nmfcluster._labels import cluster_counts, group_indicator, tuple_indicator
+from nmfcluster._storage import (
+    as_float,
+    as_float64,
+    blocks_of,
+    dot,
+    each,
+    hstack,
+    minimum,
+    total,
+)
 
 __all__ = [
     "Explicit",
     "Factored",
     "Similarity",
     "WeightedSum",
-    "asymmetry",
     "coassociation",
     "inner",
 ]
@@ -141,7 +150,7 @@ class Explicit(Similarity):
         array = sp.csr_array(array) if sp.issparse(array) else np.asarray(array)
         if array.ndim != 2 or array.shape[0] != array.shape[1]:
             raise ValueError(f"array must have shape (n, n), got {array.shape}.")
-        self._array = _as_float(array)
+        self._array = as_float(array)
         self.shape, self.dtype = array.shape, self._array.dtype
         self.wide = not sp.issparse(array)
 
@@ -149,14 +158,14 @@ class Explicit(Similarity):
         if H.ndim == 2:
             return self._array @ H
         if not self.wide:
-            return _each(self._array.__matmul__, H)
+            return each(self._array.__matmul__, H)
         stacked = np.moveaxis(H, -2, 0)
         wide = self._array @ stacked.reshape(self.shape[0], -1)
         return np.moveaxis(wide.reshape(stacked.shape), 0, -2)
 
     def split(self) -> tuple[Similarity, Similarity | None]:
-        negative = _minimum(self._array, 0)
-        if _sum(negative) == 0:
+        negative = minimum(self._array, 0)
+        if total(negative) == 0:
             return self, None
         return Explicit(self._array - negative), Explicit(abs(negative))
 
@@ -200,7 +209,7 @@ class Factored(Similarity):
     """
 
     def __init__(self, U: Any, C: Any = None, scale: Any = None) -> None:
-        self._U = _as_float(sp.csr_array(U) if sp.issparse(U) else np.asarray(U))
+        self._U = as_float(sp.csr_array(U) if sp.issparse(U) else np.asarray(U))
         if self._U.ndim != 2:
             raise ValueError(f"U must have shape (n, r), got {self._U.shape}.")
         rank, self.dtype = self._U.shape[1], self._U.dtype
@@ -235,7 +244,7 @@ class Factored(Similarity):
 
     def __matmul__(self, H: np.ndarray) -> np.ndarray:
         if H.ndim > 2:
-            return _each(self.__matmul__, H)
+            return each(self.__matmul__, H)
         if self._scale is None:
             return self._U @ (self._C @ (self._U.T @ H))
         product = self._U @ (self._C @ (self._U.T @ (self._scale * H)))
@@ -244,15 +253,15 @@ class Factored(Similarity):
 
     def split(self) -> tuple[Similarity, Similarity | None]:
         U, C = self.factors
-        U_minus, C_minus = abs(_minimum(U, 0)), abs(_minimum(C, 0))
-        if _sum(U_minus) == 0 and _sum(C_minus) == 0:
+        U_minus, C_minus = abs(minimum(U, 0)), abs(minimum(C, 0))
+        if total(U_minus) == 0 and total(C_minus) == 0:
             return self, None
         # with V = [U+, U-]: A = V [[C, -C], [-C, C]] V', whose core splits entry by entry
-        V = _hstack([U + U_minus, U_minus])
+        V = hstack([U + U_minus, U_minus])
         C_plus = C + C_minus
         return (
-            Factored(V, _blocks_of(C_plus, C_minus)),
-            Factored(V, _blocks_of(C_minus, C_plus)),
+            Factored(V, blocks_of(C_plus, C_minus)),
+            Factored(V, blocks_of(C_minus, C_plus)),
         )
 
     def take(self, indices: np.ndarray) -> Similarity:
@@ -271,7 +280,7 @@ class Factored(Similarity):
         if not sp.issparse(self._C):
             return False
         off_diagonal = self._C - sp.diags_array(self._C.diagonal())
-        return _sum(abs(off_diagonal)) == 0 and bool((self._C.diagonal() >= 0).all())
+        return total(abs(off_diagonal)) == 0 and bool((self._C.diagonal() >= 0).all())
 
     def toarray(self) -> np.ndarray:
         U, C = self.factors
@@ -313,7 +322,7 @@ class WeightedSum(Similarity):
             merged = arrays[0][0] * arrays[0][1]
             for array, w in arrays[1:]:
                 merged = merged + array * w
-            self._terms.append((Explicit(np.asarray(merged) if _dense(merged) else merged), 1.0))
+            self._terms.append((Explicit(merged), 1.0))
         self.shape = terms[0].shape
         self.dtype = np.result_type(*[term.dtype for term in terms])
         self.wide = any(term.wide for term, _ in self._terms)
@@ -388,40 +397,14 @@ def inner(A: Similarity, B: Similarity) -> float:
     if isinstance(A, Factored) and isinstance(B, Factored):
         (U, C), (V, D) = A.factors, B.factors
         if min(U.shape[1], V.shape[1]) <= A.shape[0]:
-            M = _as_float64(U).T @ _as_float64(V)  # <UCU', VDV'> = <C M, M D>
-            return _dot(_as_float64(C) @ M, M @ _as_float64(D))
+            M = as_float64(U).T @ as_float64(V)  # <UCU', VDV'> = <C M, M D>
+            return dot(as_float64(C) @ M, M @ as_float64(D))
     if isinstance(A, Explicit) and isinstance(B, Explicit):
         if sp.issparse(A._array) or sp.issparse(B._array):
-            return _dot(_as_float64(A._array), _as_float64(B._array))
+            return dot(as_float64(A._array), as_float64(B._array))
         rows = range(0, A.shape[0], _COLUMNS)
-        return sum(_dot(A._array[i : i + _COLUMNS], B._array[i : i + _COLUMNS]) for i in rows)
-    return sum(_dot(A @ E, B @ E) for E in _unit_blocks(A))
-
-
-def asymmetry(array: Any) -> float:
-    """Return the largest difference between an entry of a matrix and its transpose's.
-
-    Parameters
-    ----------
-    array : ndarray or sparse matrix of shape (n, n)
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nmfcluster.similarity import asymmetry
-    >>> asymmetry(np.array([[1.0, 2.0], [2.5, 1.0]]))
-    0.5
-    """
-    if sp.issparse(array):
-        return float(abs(array - array.T).max())
-    rows = range(0, len(array), _COLUMNS)
-    return max(
-        float(abs(array[i : i + _COLUMNS] - array[:, i : i + _COLUMNS].T).max()) for i in rows
-    )
+        return sum(dot(A._array[i : i + _COLUMNS], B._array[i : i + _COLUMNS]) for i in rows)
+    return sum(dot(A @ E, B @ E) for E in _unit_blocks(A))
 
 
 def coassociation(
@@ -474,54 +457,6 @@ def coassociation(
     J, A = tuple_indicator(codes, n_clusters, dtype)
     core = Factored(A, np.repeat(weights, n_clusters))
     return Factored(J, core, None if counts is None else np.sqrt(counts))
-
-
-# --- storage: nothing below is needed outside this module --------------------------------------
-
-
-def _dense(array: Any) -> bool:
-    return not sp.issparse(array)
-
-
-def _as_float(array: Any) -> Any:
-    return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
-
-
-def _as_float64(array: Any) -> Any:
-    return array.astype(np.float64, copy=False)
-
-
-def _each(product: Any, H: np.ndarray) -> np.ndarray:
-    """Apply a product to every (n, k) block of a stack; sparse operators lose in one wide block."""
-    stack = H.reshape(-1, *H.shape[-2:])
-    if len(stack) == 1:  # no copy of a large block
-        return product(stack[0]).reshape(H.shape)
-    return np.stack([product(block) for block in stack]).reshape(H.shape)
-
-
-def _minimum(array: Any, value: float) -> Any:
-    return array.minimum(value) if sp.issparse(array) else np.minimum(array, value)
-
-
-def _sum(array: Any) -> float:
-    return float(array.sum(dtype=np.float64))
-
-
-def _dot(a: Any, b: Any) -> float:
-    if sp.issparse(a):
-        return _sum(a.multiply(b))
-    if sp.issparse(b):
-        return _sum(b.multiply(a))
-    return float(np.vdot(a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)))
-
-
-def _hstack(arrays: list[Any]) -> Any:
-    return sp.hstack(arrays, format="csr") if sp.issparse(arrays[0]) else np.hstack(arrays)
-
-
-def _blocks_of(same: Any, cross: Any) -> Any:
-    blocks = [[same, cross], [cross, same]]
-    return sp.block_array(blocks, format="csr") if sp.issparse(same) else np.block(blocks)
 
 
 def _flat(term: Similarity, weight: float) -> list[tuple[Similarity, float]]:
