@@ -26,10 +26,12 @@ def columns_of(table: Any, name: str) -> list[np.ndarray]:
     -------
     list of ndarray of shape (n_samples,)
     """
-    if hasattr(table, "columns") and hasattr(table, "__getitem__"):
+    if hasattr(table, "iloc"):  # by position: names may repeat
+        columns = [np.asarray(table.iloc[:, t]) for t in range(table.shape[1])]
+    elif hasattr(table, "columns") and hasattr(table, "__getitem__"):
         columns = [np.asarray(table[column]) for column in table.columns]
     elif isinstance(table, Sequence) and not isinstance(table, str | bytes):
-        columns = [np.asarray(vector) for vector in table]
+        columns = [_as_vector(vector) for vector in table]
         for t, column in enumerate(columns):
             if column.ndim != 1:
                 raise ValueError(
@@ -53,6 +55,13 @@ def columns_of(table: Any, name: str) -> list[np.ndarray]:
     if lengths == {0}:
         raise ValueError(f"{name} holds 0 samples; at least one is needed.")
     return columns
+
+
+def _as_vector(vector: Any) -> np.ndarray:
+    array = np.asarray(vector)
+    if array.dtype.kind in "US" and not hasattr(vector, "dtype"):
+        return np.array(vector, dtype=object)  # numpy would make strings of numbers and of NaN
+    return array
 
 
 def encode(

@@ -181,8 +181,8 @@ def _proximal_step(
     V += per_start(a * norm, H) * H
     np.maximum(V, 0, out=V)
     size = dots(V, V)
-    V *= per_start(np.cbrt(1 / (a * np.maximum(size, np.finfo(float).tiny))), H)
-    V[size == 0] = H[size == 0]
+    r = np.cbrt(1 / (a * np.where(size > 0, size, 1)))  # V = 0 leads to 0
+    V *= per_start(r, H)
     return V
 
 

@@ -124,6 +124,7 @@ def base_partitions(
     (150, 10)
     """
     rng = check_random_state(random_state)
+    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     estimator = KMeans(n_init=1) if estimator is None else estimator
     n_samples, n_features = X.shape
     n_drawn = _how_many(max_samples, n_samples, "max_samples", least=min(2, n_samples))
