@@ -6,24 +6,33 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.isotonic import isotonic_regression
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from nmfcluster._base import NMFClusterer
 from nmfcluster._ensemble import Ensemble, consensus_matrix
 from nmfcluster._labels import cluster_counts, encode, one_hot
+from nmfcluster._plot import (
+    COLOURS,
+    CONTEXT,
+    EMPHASIS,
+    FONT,
+    LINE,
+    NAMES,
+    STRIP,
+    UNKNOWN,
+    axes_for,
+    divide_into_cells,
+    height_in_points,
+    points_beside,
+    spread,
+    ticker,
+    to_name,
+)
 from nmfcluster.partitions import normalised_weights
 
 __all__ = ["ConsensusMatrixDisplay", "LossCurveDisplay"]
 
-# The style of all pictures. The colours are Okabe and Ito's, which colour-blind readers can tell
-# apart; clusters beside each other never share one, and are named beside it.
-_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
-_EMPHASIS, _CONTEXT, _LINE = "#0072B2", "0.6", "0.25"
-_UNKNOWN: dict[str, Any] = {"facecolor": "0.78", "edgecolor": "0.55", "hatch": "//////"}
-_FONT = 9.0
-_STRIP, _NAMES = (-11.0, -3.0), -24.0  # label strip and names of clusters, points from the axes
 _SMALLEST_EXCESS = 1e-8  # relative to the loss: below lies rounding
 _PERFECT = 1e-4  # share of the largest loss: a smaller one is as good as 0
 _MOST_OUTLINES = 100  # with more clusters than this the outlines would hide what they frame
@@ -152,7 +161,9 @@ class ConsensusMatrixDisplay:
             If matplotlib is not installed.
         """
         _check_estimator(estimator, "partitions_", "an NMFConsensus")
-        order, groups, cell_labels = _cells(estimator.labels_, estimator.confidence_, max_cells)
+        order, groups, cell_labels = divide_into_cells(
+            estimator.labels_, estimator.confidence_, max_cells
+        )
         sizes = np.bincount(groups)
         if estimator.partitions_ is None:
             group_of_sample = np.empty_like(groups)
@@ -238,7 +249,7 @@ class ConsensusMatrixDisplay:
         ensemble = Ensemble(codes, one_by_one, weights, cluster_counts(codes))
         contingency = ensemble.contingency(one_hot(labels, len(names)))
         confidence = ensemble.item_consensus(contingency, labels)
-        order, groups, cell_labels = _cells(labels, confidence, max_cells)
+        order, groups, cell_labels = divide_into_cells(labels, confidence, max_cells)
         display = cls(
             matrix=consensus_matrix(codes[order], weights, groups),
             cell_sizes=np.bincount(groups),
@@ -274,7 +285,7 @@ class ConsensusMatrixDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        self.figure_, self.ax_ = _axes(ax, figsize=(6.4, 5.4))
+        self.figure_, self.ax_ = axes_for(ax, figsize=(6.4, 5.4))
         edges = np.concatenate([[0], np.cumsum(self.cell_sizes)])
         largest, overflow = self._largest_colour()
         self.mesh_ = self.ax_.pcolormesh(
@@ -282,12 +293,12 @@ class ConsensusMatrixDisplay:
         )
         self.mesh_.set_rasterized(True)
         self.ax_.set(xlim=(0, edges[-1]), ylim=(edges[-1], 0), aspect="equal", xlabel="samples")
-        self.ax_.patch.set(**_UNKNOWN, linewidth=0)
+        self.ax_.patch.set(**UNKNOWN, linewidth=0)
         self.ax_.grid(False)
         axes = [self.ax_.xaxis] if strip else [self.ax_.xaxis, self.ax_.yaxis]
         for axis in axes:
-            axis.set_major_locator(_ticker().MaxNLocator(5, integer=True))
-            axis.set_major_formatter(_ticker().StrMethodFormatter("{x:,.0f}"))
+            axis.set_major_locator(ticker().MaxNLocator(5, integer=True))
+            axis.set_major_formatter(ticker().StrMethodFormatter("{x:,.0f}"))
         self.ax_.set_ylabel("cluster" if strip else "samples")
         self._outline_clusters(edges)
         if strip:
@@ -325,7 +336,7 @@ class ConsensusMatrixDisplay:
         if len(clusters) > _MOST_OUTLINES:
             return
         for a, b in zip(begin, end, strict=True):
-            frame = Rectangle((a, a), b - a, b - a, fill=False, edgecolor=_LINE, linewidth=0.7)
+            frame = Rectangle((a, a), b - a, b - a, fill=False, edgecolor=LINE, linewidth=0.7)
             self.ax_.add_patch(frame)
 
     def _draw_strip(self, edges: np.ndarray) -> None:
@@ -334,22 +345,22 @@ class ConsensusMatrixDisplay:
         from matplotlib.patches import Rectangle
 
         clusters, begin, end = self._clusters(edges)
-        beside = _points_beside(self.ax_)
+        beside = points_beside(self.ax_)
         for i, (a, b) in enumerate(zip(begin, end, strict=True)):
-            colour = _COLOURS[i % len(_COLOURS)]
-            box = Rectangle((_STRIP[0], a), _STRIP[1] - _STRIP[0], b - a, transform=beside)
+            colour = COLOURS[i % len(COLOURS)]
+            box = Rectangle((STRIP[0], a), STRIP[1] - STRIP[0], b - a, transform=beside)
             box.set(facecolor=colour, linewidth=0, clip_on=False)
             self.ax_.add_patch(box)
-        line = 1.25 * _FONT * edges[-1] / _height_in_points(self.ax_)  # of text, in samples
-        named = _to_name(end - begin, line, edges[-1])
+        line = 1.25 * FONT * edges[-1] / height_in_points(self.ax_)  # of text, in samples
+        named = to_name(end - begin, line, edges[-1])
         begin, end = begin[named], end[named]
-        places = _spread((begin + end) / 2, end - begin, line, edges[-1])
+        places = spread((begin + end) / 2, end - begin, line, edges[-1])
         names = [str(c) if self.names is None else self.names[c] for c in clusters[named]]
         self.ax_.set_yticks(places, names)
-        self.ax_.tick_params(axis="y", length=0, pad=-_NAMES, labelsize=_FONT)
+        self.ax_.tick_params(axis="y", length=0, pad=-NAMES, labelsize=FONT)
         for place, anchor in zip(places, np.clip(places, begin, end), strict=True):
-            x = (_STRIP[0], _NAMES + 2, _NAMES)
-            leader = Line2D(x, (anchor, place, place), color=_LINE, linewidth=0.6)
+            x = (STRIP[0], NAMES + 2, NAMES)
+            leader = Line2D(x, (anchor, place, place), color=LINE, linewidth=0.6)
             leader.set(transform=beside, clip_on=False)
             self.ax_.add_line(leader)
 
@@ -357,13 +368,13 @@ class ConsensusMatrixDisplay:
         from matplotlib.patches import Patch
 
         self.ax_.legend(
-            handles=[Patch(**_UNKNOWN, linewidth=0, label="never seen together")],
+            handles=[Patch(**UNKNOWN, linewidth=0, label="never seen together")],
             loc="lower right",
             bbox_to_anchor=(1, 1),
             borderaxespad=0.3,
             borderpad=0,
             frameon=False,
-            fontsize=_FONT,
+            fontsize=FONT,
         )
 
 
@@ -459,13 +470,13 @@ class LossCurveDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        self.figure_, self.ax_ = _axes(ax, figsize=(6.4, 4.2))
+        self.figure_, self.ax_ = axes_for(ax, figsize=(6.4, 4.2))
         heights, what = self._heights()
         lines = []
         for i in reversed(range(len(heights))):  # the kept one on top
-            style = {"color": _CONTEXT, "linewidth": 1.0, "markersize": 3.5, "label": "_"}
+            style = {"color": CONTEXT, "linewidth": 1.0, "markersize": 3.5, "label": "_"}
             if i == 0:
-                style = {"color": _EMPHASIS, "linewidth": 2.2, "markersize": 6, "label": "kept"}
+                style = {"color": EMPHASIS, "linewidth": 2.2, "markersize": 6, "label": "kept"}
             elif i == 1:
                 others = len(heights) - 1
                 style["label"] = "other start" if others == 1 else f"{others} other starts"
@@ -476,11 +487,11 @@ class LossCurveDisplay:
         if any(np.isfinite(curve).any() for curve in heights):
             self.ax_.set_yscale("log")
         self.ax_.set(xlabel="update", ylabel=what)
-        self.ax_.xaxis.set_major_locator(_ticker().MaxNLocator(6, integer=True))
+        self.ax_.xaxis.set_major_locator(ticker().MaxNLocator(6, integer=True))
         self.ax_.margins(x=0.02)
         self.ax_.spines[["top", "right"]].set_visible(False)
         handles, labels = self.ax_.get_legend_handles_labels()
-        self.ax_.legend(handles[::-1], labels[::-1], frameon=False, fontsize=_FONT)
+        self.ax_.legend(handles[::-1], labels[::-1], frameon=False, fontsize=FONT)
         return self
 
     def _heights(self) -> tuple[list[np.ndarray], str]:
@@ -502,107 +513,3 @@ def _check_estimator(estimator: Any, attribute: str, wanted: str) -> None:
     check_is_fitted(estimator)
     if not hasattr(estimator, attribute):
         raise TypeError(f"estimator must be {wanted}, got {type(estimator).__name__}.")
-
-
-def _cells(
-    labels: np.ndarray, confidence: np.ndarray, max_cells: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Divide samples into cells that hold one cluster each.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_samples,), int
-    confidence : ndarray of shape (n_samples,)
-        Samples of a cluster are ordered by it, the largest first.
-    max_cells : int
-        There are no more cells than this, or as many as clusters if these are more.
-
-    Returns
-    -------
-    order : ndarray of shape (n_samples,), int
-        Samples in the order of the picture.
-    groups : ndarray of shape (n_samples,), int
-        Cell of ``order[i]``: 0, 1, ... without gaps, increasing.
-    cell_labels : ndarray of shape (n_cells,), int
-        Cluster of every cell.
-    """
-    if max_cells < 1:
-        raise ValueError(f"max_cells must be at least 1, got {max_cells}.")
-    order = np.lexsort((-np.round(confidence, 9), labels))  # rounding errors break no ties
-    clusters, sizes = np.unique(labels, return_counts=True)
-    n_cells = _share_out(sizes, max_cells)
-    within = np.concatenate([np.arange(size) for size in sizes])
-    # whole numbers: cell j of c begins where j * size / c is first reached
-    cell = within * np.repeat(n_cells, sizes) // np.repeat(sizes, sizes)
-    offsets = np.concatenate([[0], np.cumsum(n_cells)[:-1]])
-    return order, cell + np.repeat(offsets, sizes), np.repeat(clusters, n_cells)
-
-
-def _share_out(sizes: np.ndarray, total: int) -> np.ndarray:
-    """Return numbers of cells in proportion to sizes: 1 to size each, `total` in all if it can."""
-    if sizes.sum() <= total:
-        return sizes
-    cells = np.clip((sizes * total) // sizes.sum(), 1, sizes)
-    while cells.sum() > max(total, len(sizes)):
-        density = np.where(cells > 1, cells / sizes, -np.inf)
-        cells[np.argmax(density)] -= 1
-    while cells.sum() < total:
-        spare = np.where(cells < sizes, sizes / cells, -np.inf)
-        cells[np.argmax(spare)] += 1
-    return cells
-
-
-def _to_name(sizes: np.ndarray, line: float, length: int) -> np.ndarray:
-    """Return the clusters to name: all if there is room, or else the large ones."""
-    if len(sizes) * line <= length:
-        return np.arange(len(sizes))
-    large = np.flatnonzero(sizes >= line)
-    room = max(int(length / line), 1)
-    return large if len(large) else np.sort(np.argsort(-sizes, kind="stable")[:room])
-
-
-def _spread(centres: np.ndarray, sizes: np.ndarray, line: float, length: float) -> np.ndarray:
-    """Return the places nearest to the centres, in their order, that are a line apart.
-
-    Large clusters give way to small ones: a name may stand anywhere beside a large one.
-    """
-    steps = line * np.arange(len(centres))
-    low, high = line / 2, length - line / 2 - steps[-1]
-    fitted = isotonic_regression(
-        centres - steps, sample_weight=1 / sizes, y_min=low, y_max=max(low, high)
-    )
-    return fitted + steps
-
-
-def _axes(ax: Any, figsize: tuple[float, float]) -> tuple[Any, Any]:
-    """Return a figure and its axes: those given, or new ones."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            'Drawing needs matplotlib, which is not installed: pip install "nmfcluster[plot]"'
-        ) from error
-    if ax is None:
-        _, ax = plt.subplots(figsize=figsize, layout="compressed")
-    return ax.figure, ax
-
-
-def _ticker() -> Any:
-    from matplotlib import ticker
-
-    return ticker
-
-
-def _points_beside(ax: Any) -> Any:
-    """Return the transform of points from the left edge (x) and data (y)."""
-    from matplotlib.transforms import Affine2D, ScaledTranslation, blended_transform_factory
-
-    edge = ScaledTranslation(0, 0, ax.transAxes)
-    points = Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans + edge
-    return blended_transform_factory(points, ax.transData)
-
-
-def _height_in_points(ax: Any) -> float:
-    """Return the height that square axes have now."""
-    box = ax.get_window_extent()
-    return float(min(box.width, box.height)) * 72 / ax.figure.dpi

@@ -95,7 +95,7 @@ def cophenetic_correlation(consensus: Any) -> float:
     consensus = _check_consensus(consensus)
     if len(consensus) < 3:
         raise ValueError(f"consensus must have at least 3 samples, got {len(consensus)}.")
-    distances = squareform(1 - consensus, checks=False)
+    distances = np.maximum(squareform(1 - consensus, checks=False), 0)  # 1 may be 1 + rounding
     if np.ptp(distances) < 1e-12:
         return 1.0
     heights = cophenet(average(distances))

@@ -1,0 +1,156 @@
+"""Symmetric NMF of a neighbour graph: the estimator of "Adding an estimator"."""
+
+from numbers import Integral
+
+import numpy as np
+from sklearn.neighbors import NearestNeighbors, kneighbors_graph
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from nmfcluster._base import NMFClusterer
+from nmfcluster._compat import Interval, fit_context
+from nmfcluster._factorize import factorize
+from nmfcluster._labels import by_size, membership
+from nmfcluster._solvers import kept
+from nmfcluster.similarity import Explicit
+
+# [solver]
+
+
+def damped_nmf(objective, H):
+    r"""Minimise :math:`\|A - HH'\|^2` over H >= 0 by the damped multiplicative rule.
+
+    .. math:: H \leftarrow H \circ (1/2 + 1/2 \, AH \oslash HH'H)
+
+    The printed rule is for A >= 0. It moves no entry by more than half towards 0.
+
+    Parameters
+    ----------
+    objective : SymmetricObjective
+    H : ndarray of shape (n_starts, n, k)
+        Positive.
+
+    Yields
+    ------
+    factors : tuple of one ndarray of shape (n_starts, n, k)
+    loss : ndarray of shape (n_starts,)
+    """
+    tiny = np.finfo(H.dtype).tiny
+    H, loss, AH, HHH = objective.rescaled(H)
+    while True:
+        keep = yield (H,), loss
+        H, AH, HHH = kept(keep, H, AH, HHH)
+        H = H * (0.5 + 0.5 * AH / np.maximum(HHH, tiny))
+        loss, AH, HHH = objective.evaluate(H)
+
+
+# [estimator]
+
+
+class GraphNMF(NMFClusterer):
+    r"""Clustering by symmetric NMF of a nearest-neighbour graph.
+
+    Minimises :math:`\|A - HH'\|_F^2` over H >= 0 [1]_, where A joins every sample with its
+    nearest neighbours.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters.
+    n_neighbors : int, default=10
+        Number of neighbours that a sample is joined with.
+    n_init, max_iter, tol, random_state, n_jobs, verbose
+        As in `NMFConsensus`.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,), int
+        Cluster of every sample. Clusters are numbered by decreasing size.
+    membership_ : ndarray of shape (n_samples, n_clusters), float
+        Rows of H, scaled to sum to 1.
+    loss_ : float
+        Loss of the kept factor.
+
+    References
+    ----------
+    .. [1] C. Ding, X. He, H. D. Simon. On the equivalence of nonnegative matrix factorization
+       and spectral clustering. SDM 2005.
+    """
+
+    _parameter_constraints = {
+        **NMFClusterer._parameter_constraints,
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_clusters=2,
+        *,
+        n_neighbors=10,
+        n_init=3,
+        max_iter=500,
+        tol=1e-6,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.n_clusters = n_clusters
+        self.n_neighbors = n_neighbors
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y=None):
+        """Cluster the samples.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : None
+            Ignored; here for the conventions of scikit-learn.
+
+        Returns
+        -------
+        GraphNMF
+            The fitted estimator.
+        """
+        with self._all_or_nothing():
+            # validate
+            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+            self._check_n_clusters(X.shape[0])
+            rng = check_random_state(self.random_state)
+            # build the similarity
+            A = Explicit(self._graph(X))
+            # factorize
+            found = factorize(A, self._plan(damped_nmf), rng)
+            # label, and number the clusters by size
+            memberships = membership(found.H)
+            order = by_size(memberships.argmax(axis=1), self.n_clusters)
+            memberships = memberships[:, order]
+            # keep what `predict` needs, and what all estimators have
+            self._X_fit = X
+            mass = np.maximum(memberships.sum(axis=0), np.finfo(X.dtype).tiny)
+            self._profile = memberships / mass
+            self._keep(found, memberships, memberships.argmax(axis=1), order)
+        return self
+
+    def _graph(self, X):
+        n_neighbors = min(self.n_neighbors, X.shape[0])
+        graph = kneighbors_graph(X, n_neighbors, include_self=True).astype(X.dtype)
+        return (graph + graph.T) / 2
+
+    def _extend(self, X):
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        n_neighbors = min(self.n_neighbors, self._X_fit.shape[0])
+        search = NearestNeighbors(n_neighbors=n_neighbors).fit(self._X_fit)
+        return (search.kneighbors_graph(X) @ self._profile).astype(X.dtype)
+
+    def __sklearn_tags__(self):
+        """Return scikit-learn's tags."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
