@@ -82,7 +82,8 @@ class NMFConsensus(NMFClusterer):
         multiplicative rule, eq. 28 of [1]_, with a safeguard.
     refine : {None, "moves"}, default=None
         "moves" lets single samples change clusters while that brings the consensus
-        closer to the partitions (eq. 12 of [1]_). It changes `labels_` only.
+        closer to the partitions (eq. 12 of [1]_). It changes `labels_` only, and harms small
+        clusters when the partitions are noisy.
     coarse_size : int or None, default=10_000
         With more distinct label rows than this, the starts are run on a random subset of this many
         samples; the best is extended to all samples and improved on all. None: never.
