@@ -199,7 +199,7 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         """Forget an earlier fit for a new one; put it back if the new one does not succeed."""
         before = dict(vars(self))
         for name in before:
-            if name.endswith("_") and not name.startswith("_"):
+            if name.endswith("_") and not name.endswith("__"):  # private ones, too
                 delattr(self, name)
         try:
             yield

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from sklearn.base import _fit_context as fit_context
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 
-__all__ = ["HasMethods", "Interval", "StrOptions", "fit_context"]
+__all__ = ["HasMethods", "Interval", "RealNotInt", "StrOptions", "fit_context"]

@@ -90,11 +90,9 @@ class Ensemble:
         return np.repeat(self.weights, self.n_clusters)
 
     @cached_property
-    def observed(self) -> sp.csr_array | None:
-        """Ones where a partition saw a row, (m, T); None where all saw all."""
-        if self.codes.min() >= 0:
-            return None
-        return sp.csr_array((self.codes >= 0).astype(np.float64))
+    def observed(self) -> np.ndarray | None:
+        """Where a partition saw a row, (m, T), bool; None where all saw all."""
+        return None if self.codes.min() >= 0 else self.codes >= 0
 
     @cached_property
     def coverage(self) -> np.ndarray:
@@ -150,8 +148,8 @@ class Ensemble:
         if self.observed is None:
             own = shared.diagonal() ** 2
         else:  # only the part of a cluster that the other partition saw counts
-            part = (self.observed.T @ (J * counts)) @ A
-            own = np.asarray((self.weights[:, None] * part.power(2).toarray()).sum(axis=0))
+            part = A.T @ ((J * counts).T @ self.observed)
+            own = part**2 @ self.weights
         shared.data **= 2
         per_cluster = own - 2 * (shared @ self.cluster_weights)
         starts = np.concatenate([[0], np.cumsum(self.n_clusters)[:-1]])

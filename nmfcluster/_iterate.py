@@ -100,8 +100,9 @@ def iterate(
     """
     began = time.perf_counter()
     factors, losses = next(steps)
+    threshold = -np.inf  # a negative tol never stops
     if tol >= 0:
-        tol = max(tol, float(np.finfo(factors[0].dtype).eps))
+        threshold = max(tol, float(np.finfo(factors[0].dtype).eps)) * scale
     running = np.arange(len(losses))
     histories: list[list[float]] = [[] for _ in running]
     best: list[tuple[float, Factors]] = [(np.inf, ())] * len(running)
@@ -114,7 +115,7 @@ def iterate(
             if loss < best[start][0]:
                 best[start] = (float(loss), tuple(factor[row] for factor in factors))
         stopped = callback is not None and callback(iteration, losses)
-        still = np.array([not _settled(histories[s], tol * scale, min_iter) for s in running])
+        still = np.array([not _settled(histories[s], threshold, min_iter) for s in running])
         seconds = time.perf_counter() - began
         done.update({int(s): (True, seconds) for s in running[~still]})
         running = running[still]
@@ -131,7 +132,7 @@ def iterate(
 
 def _settled(history: list[float], threshold: float, min_iter: int) -> bool:
     n_iter = len(history) - 1
-    if threshold < 0 or n_iter < max(min_iter, 1):
+    if n_iter < max(min_iter, 1):
         return False
     return history[-1 - min(_WINDOW, n_iter)] - history[-1] <= threshold
 
@@ -203,5 +204,5 @@ def warn_if_not_converged(solution: Solution, name: str, max_iter: int, scale: f
         f"{back / scale if scale else back:.1e} of its scale over the last {_WINDOW}. "
         "Increase max_iter or tol.",
         ConvergenceWarning,
-        stacklevel=4,
+        stacklevel=6,
     )

@@ -165,6 +165,9 @@ def _clean(column: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
         seen &= np.where(seen, column, -1) >= 0
     else:
         seen = column >= 0
+    largest = 2**53 if column.dtype.kind == "f" else 2**63 - 1  # floats then leave out numbers
+    if len(column[seen]) and column[seen].max() > largest:
+        raise ValueError(f"{name} must hold labels up to {largest}, got {column[seen].max()}.")
     return column[seen].astype(np.int64), seen
 
 

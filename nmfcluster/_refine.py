@@ -49,9 +49,10 @@ def refine_by_moves(
     for _ in range(max_sweeps):
         score = ensemble.spread(ensemble.cluster_weights[:, None] * N)
         score -= seen @ (weights[:, None] * n) / 2
-        stay = score[np.arange(len(labels)), labels] - counts * ensemble.coverage / 2
+        own = (np.arange(len(labels)), labels)
+        score[own] -= counts * ensemble.coverage / 2
         moved = 0
-        for i in np.flatnonzero(score.max(axis=1) > stay + _ROUNDING):
+        for i in np.flatnonzero(score.max(axis=1) > score[own] + _ROUNDING):
             t = np.flatnonzero(seen[i])
             w = weights[t]
             s = w @ (N[rows_of_N[i, t]] - n[t] / 2)  # the tables have changed since `score`

@@ -6,7 +6,6 @@ Every factor carries the starts as its first axis; see `_iterate` for the protoc
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -34,15 +33,15 @@ class SymmetricObjective:
     A : Similarity of shape (n, n)
     constant : float
         Loss of H = 0.
-    observed : sparse matrix of shape (n, T), default=None
-        Ones where a partition saw a sample.
+    observed : ndarray of shape (n, T), bool, default=None
+        Where a partition saw a sample.
     weights : ndarray of shape (T,), default=None
         Weights of the partitions, used with `observed`.
     """
 
     A: Similarity
     constant: float
-    observed: Any = None
+    observed: np.ndarray | None = None
     weights: np.ndarray | None = None
 
     @property
@@ -57,20 +56,20 @@ class SymmetricObjective:
         return np.stack([self._quartic_of_seen(factor) for factor in H])
 
     def _quartic_of_seen(self, H: np.ndarray) -> np.ndarray:
+        assert self.observed is not None
         n, k = H.shape
-        rows = max(1, 2**21 // (k * k))  # n x k^2 is formed some rows at a time
+        rows = max(1, 2**20 // (k * k))  # n x k^2 is formed some rows at a time
         blocks = [slice(i, i + rows) for i in range(0, n, rows)]
-        seen = [self.observed[block].astype(H.dtype) for block in blocks]
-        G = sum(
-            S.T @ (H[b, :, None] * H[b, None, :]).reshape(-1, k * k)
-            for S, b in zip(seen, blocks, strict=True)
-        )
-        G = G * np.asarray(self.weights, dtype=H.dtype)[:, None]
-        C = [
-            np.matmul((S @ G).reshape(-1, k, k), H[b, :, None])[..., 0]
-            for S, b in zip(seen, blocks, strict=True)
-        ]
-        return np.concatenate(C)
+        G = np.zeros((self.observed.shape[1], k * k), dtype=H.dtype)
+        for b in blocks:
+            pairs = (H[b, :, None] * H[b, None, :]).reshape(-1, k * k)
+            G += self.observed[b].T.astype(H.dtype) @ pairs
+        G *= np.asarray(self.weights, dtype=H.dtype)[:, None]
+        C = np.empty_like(H)
+        for b in blocks:  # row i: the sum of w_t G_t over the partitions that saw i, times h_i
+            seen = (self.observed[b].astype(H.dtype) @ G).reshape(-1, k, k)
+            C[b] = np.einsum("ncd,nd->nc", seen, H[b])
+        return C
 
     def evaluate(self, H: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the losses (n_starts,), AH and C(H)."""
@@ -207,14 +206,13 @@ def multiplicative_nmf(objective: SymmetricObjective, H: np.ndarray) -> Steps:
     loss : ndarray of shape (n_starts,)
     """
     positive, negative = objective.A.split()
-    tiny = np.finfo(H.dtype).tiny
     H, loss, P, C = objective.rescaled(H)
     while True:
         keep = yield (H,), loss
         H, P, C, loss = kept(keep, H, P, C, loss)
         below = C if negative is None else C + negative @ H
         above = P if negative is None else positive @ H
-        ratio = above / np.maximum(below, tiny)
+        ratio = _ratio(above, below)
         H_new = H * np.sqrt(ratio)
         loss_new, P, C = objective.evaluate(H_new)
         worse = loss_new > loss
@@ -222,6 +220,12 @@ def multiplicative_nmf(objective: SymmetricObjective, H: np.ndarray) -> Steps:
             H_new[worse] = H[worse] * np.sqrt(np.sqrt(ratio[worse]))
             loss_new[worse], P[worse], C[worse] = objective.evaluate(H_new[worse])
         H, loss = H_new, loss_new
+
+
+def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """Return above / below, kept from 0/0 and from infinity, which a zero factor makes NaN."""
+    limits = np.finfo(below.dtype)
+    return np.minimum(above, below / limits.eps) / np.maximum(below, limits.tiny)
 
 
 def multiplicative_trinmf(objective: SymmetricObjective, Q: np.ndarray) -> Steps:
@@ -257,9 +261,9 @@ def multiplicative_trinmf(objective: SymmetricObjective, Q: np.ndarray) -> Steps
         keep = yield (Q, S), loss
         Q, S, AQ = kept(keep, Q, S, AQ)
         AQS = AQ @ S
-        Q = Q * np.sqrt(AQS / np.maximum(Q @ (Q.mT @ AQS), tiny))
+        Q = Q * np.sqrt(_ratio(AQS, Q @ (Q.mT @ AQS)))
         AQ, G = A @ Q, Q.mT @ Q
-        S = S * np.sqrt((Q.mT @ AQ) / np.maximum(G @ S @ G, tiny))
+        S = S * np.sqrt(_ratio(Q.mT @ AQ, G @ S @ G))
 
 
 def nonnegative_rows(B: np.ndarray, G: np.ndarray, max_sweeps: int = 100) -> np.ndarray:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral, Real
+from numbers import Integral
 from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
 from nmfcluster._base import NMFClusterer
-from nmfcluster._compat import HasMethods, Interval, StrOptions, fit_context
+from nmfcluster._compat import HasMethods, Interval, RealNotInt, StrOptions, fit_context
 from nmfcluster._ensemble import Ensemble, consensus_matrix
 from nmfcluster._factorize import factorize, factorize_ensemble
 from nmfcluster._labels import by_size, encode, indicator, membership, one_hot
@@ -64,8 +65,9 @@ class NMFConsensus(NMFClusterer):
     n_estimators : int, default=50
         Number of base partitions.
     base_n_clusters : int or tuple (low, high), default=None
-        Number of clusters of a base partition, or the range that it is drawn from; from
-        `n_clusters` (2 at least) to ``2 * n_clusters + 4`` by default.
+        Number of clusters of a base partition, or the range that it is drawn from;
+        `n_clusters` by default. More of them can tell more about clusters of equal size, and
+        tear large clusters apart where sizes are unequal.
     max_samples : int or float, default=1.0
         Number (int) or share (float) of samples drawn, without replacement, for each base
         partition. The others count as not seen by it.
@@ -185,11 +187,11 @@ class NMFConsensus(NMFClusterer):
         "base_n_clusters": [Interval(Integral, 1, None, closed="left"), tuple, list, None],
         "max_samples": [
             Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0, 1, closed="right"),
+            Interval(RealNotInt, 0, 1, closed="right"),
         ],
         "max_features": [
             Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0, 1, closed="right"),
+            Interval(RealNotInt, 0, 1, closed="right"),
         ],
         "weights": ["array-like", None],
         "objective": [StrOptions({"symnmf", "tri"})],
@@ -271,7 +273,8 @@ class NMFConsensus(NMFClusterer):
         TypeError
             If labels are neither integers nor strings.
         """
-        with self._all_or_nothing():
+        # one thread from the first sum to the last: the result does not depend on their number
+        with self._all_or_nothing(), threadpool_limits(limits=1, user_api="blas"):
             rng = check_random_state(self.random_state)
             if self.affinity == "precomputed":
                 if partitions is not None:
@@ -285,27 +288,27 @@ class NMFConsensus(NMFClusterer):
         self, X: Any, partitions: Any, rng: np.random.RandomState
     ) -> tuple[np.ndarray, np.dtype]:
         """Return the encoded label table and the type to compute in."""
-        self._base = self._X_fit = None
+        self._base_ = self._X_fit_ = None
         if self.affinity == "partitions":
             if partitions is not None:
                 raise ValueError("partitions cannot be given with affinity='partitions': X is.")
-            codes, self._categories = encode(self._label_table(X, reset=True), "X")
+            codes, self._categories_ = encode(self._label_table(X, reset=True), "X")
             return codes, np.dtype(np.float64)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
         if partitions is None:
             self._check_n_clusters(X.shape[0])
-            self._base = self._make_partitions(X, rng)
-            self.estimators_ = self._base.estimators
-            codes, self._categories = encode(self._base.labels, "estimator's labels")
+            self._base_ = self._make_partitions(X, rng)
+            self.estimators_ = self._base_.estimators
+            codes, self._categories_ = encode(self._base_.labels, "estimator's labels")
         else:
-            codes, self._categories = encode(partitions, "partitions")
+            codes, self._categories_ = encode(partitions, "partitions")
         if len(codes) != X.shape[0]:
             raise ValueError(
                 f"partitions must label every sample: they have {len(codes)} rows, X has "
                 f"{X.shape[0]}. A list holds one label vector an element, an array one a column."
             )
-        if self._base is None or self._base.needs_training_data:
-            self._X_fit = X
+        if self._base_ is None or self._base_.needs_training_data:
+            self._X_fit_ = X
         return codes, X.dtype
 
     def _label_table(self, X: Any, reset: bool) -> Any:
@@ -319,7 +322,7 @@ class NMFConsensus(NMFClusterer):
         if X.shape[0] < 2:
             raise ValueError(f"n_samples={X.shape[0]}: at least 2 samples are needed to cluster.")
         low, high = range_of_clusters(self.base_n_clusters, self.n_clusters)
-        began = perf_counter()
+        clusters, began = low if low == high else f"{low} to {high}", perf_counter()
         found = base_partitions(
             X,
             self.estimator,
@@ -331,7 +334,7 @@ class NMFConsensus(NMFClusterer):
             n_jobs=self.n_jobs,
         )
         self._say(
-            f"{self.n_estimators} base partitions of {low} to {high} clusters "
+            f"{self.n_estimators} base partitions of {clusters} clusters "
             f"in {perf_counter() - began:.2f} s"
         )
         return found
@@ -340,8 +343,14 @@ class NMFConsensus(NMFClusterer):
         self, codes: np.ndarray, dtype: np.dtype, rng: np.random.RandomState
     ) -> None:
         self._check_n_clusters(len(codes))
-        check_coverage(codes, "X" if self.affinity == "partitions" else "partitions")
+        if self.coarse_size is not None and self.coarse_size < self.n_clusters:
+            raise ValueError(
+                f"coarse_size={self.coarse_size} must be at least n_clusters={self.n_clusters}."
+            )
         self.weights_ = normalised_weights(self.weights, codes.shape[1])
+        check_coverage(
+            codes[:, self.weights_ > 0], "X" if self.affinity == "partitions" else "partitions"
+        )
         ensemble, groups = Ensemble.from_table(codes, self.weights_)
         self._say(f"{len(ensemble)} distinct label rows of {len(codes)} samples")
         if self.objective == "tri" and ensemble.observed is not None:
@@ -360,19 +369,23 @@ class NMFConsensus(NMFClusterer):
         self.partitions_ = codes
         self.agreement_ = ensemble.agreement(contingency)
         self.confidence_ = ensemble.item_consensus(contingency, labels)[groups]
-        self._profile = ensemble.cluster_profile(P)
-        self._n_base_clusters = ensemble.n_clusters
+        self._profile_ = ensemble.cluster_profile(P)
+        self._n_base_clusters_ = ensemble.n_clusters
         self._keep(found, P[groups], labels[groups], order)
 
     def _fit_similarity(self, X: Any, rng: np.random.RandomState) -> None:
-        if self.refine is not None:
-            raise ValueError("refine='moves' needs partitions, not affinity='precomputed'.")
+        for name in ("refine", "weights"):
+            if getattr(self, name) is not None:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} needs partitions; it must be None with "
+                    "affinity='precomputed'."
+                )
         self._check_n_clusters(X.shape[0])
         A, diagonal = Explicit(X), X.diagonal()
         alone = np.flatnonzero((A @ np.ones((X.shape[0], 1)))[:, 0] <= diagonal)
         if len(alone) and X.shape[0] > 1:
             warnings.warn(
-                f"X has {len(alone)} samples without any similarity to another one, the first is "
+                f"{len(alone)} of the samples in X have no similarity to any other, the first is "
                 f"sample {alone[0]}: their clusters mean nothing.",
                 stacklevel=4,
             )
@@ -383,8 +396,8 @@ class NMFConsensus(NMFClusterer):
         P, labels = P[:, order], np.argsort(order)[labels]
         self.partitions_, self.agreement_, self.weights_ = None, None, None
         self.confidence_ = _mean_similarity(A, diagonal, labels, self.n_clusters)
-        self._profile = P / np.maximum(P.sum(axis=0), np.finfo(P.dtype).tiny)
-        self._similarity = A
+        self._profile_ = P / np.maximum(P.sum(axis=0), np.finfo(P.dtype).tiny)
+        self._similarity_ = A
         self._keep(found, P, labels, order)
 
     def _solver(self) -> Any:
@@ -394,8 +407,8 @@ class NMFConsensus(NMFClusterer):
 
     def _extend(self, X: Any) -> np.ndarray:
         if self.affinity == "partitions":
-            codes, _ = encode(self._label_table(X, reset=False), "X", self._categories)
-            return indicator(codes, self._n_base_clusters) @ self._profile
+            codes, _ = encode(self._label_table(X, reset=False), "X", self._categories_)
+            return indicator(codes, self._n_base_clusters_) @ self._profile_
         X = validate_data(
             self,
             X,
@@ -405,13 +418,13 @@ class NMFConsensus(NMFClusterer):
             reset=False,
         )
         if self.affinity == "precomputed":
-            return X @ self._profile
-        if self._base is None:
-            codes = self.partitions_[nearest(self._X_fit, X)]
+            return X @ self._profile_
+        if self._base_ is None:
+            codes = self.partitions_[nearest(self._X_fit_, X)]
         else:
-            found = self._base.predict(X, self._X_fit)
-            codes, _ = encode(found, "estimator's labels", self._categories)
-        return (indicator(codes, self._n_base_clusters) @ self._profile).astype(X.dtype)
+            found = self._base_.predict(X, self._X_fit_)
+            codes, _ = encode(found, "estimator's labels", self._categories_)
+        return (indicator(codes, self._n_base_clusters_) @ self._profile_).astype(X.dtype)
 
     def consensus_matrix(self, indices: Any = None) -> np.ndarray:
         """Return the co-association of the training samples as a dense array.
@@ -441,7 +454,7 @@ class NMFConsensus(NMFClusterer):
         if not whole or (len(chosen) and not (chosen.min() >= -n and chosen.max() < n)):
             raise ValueError(f"indices must be integers from 0 to {n - 1}, got {indices!r}.")
         if self.partitions_ is None:
-            return self._similarity.take(chosen).toarray()
+            return self._similarity_.take(chosen).toarray()
         return consensus_matrix(self.partitions_[chosen], self.weights_)
 
     def __sklearn_tags__(self) -> Any:

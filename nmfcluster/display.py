@@ -169,7 +169,7 @@ class ConsensusMatrixDisplay:
             group_of_sample = np.empty_like(groups)
             group_of_sample[order] = groups
             scale = np.sqrt(sizes)
-            matrix = estimator._similarity.collapse(group_of_sample).toarray()
+            matrix = estimator._similarity_.collapse(group_of_sample).toarray()
             matrix, value_name = matrix / scale / scale[:, None], "similarity"
         else:
             codes, weights = estimator.partitions_[order], estimator.weights_

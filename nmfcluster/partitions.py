@@ -154,12 +154,12 @@ def range_of_clusters(value: Any, n_clusters: int) -> tuple[int, int]:
     Parameters
     ----------
     value : int, pair of int, or None
-        None: from `n_clusters`, 2 at least, to ``2 * n_clusters + 4``.
+        None: `n_clusters`, 2 at least.
     n_clusters : int
         Number of clusters of the consensus.
     """
     if value is None:
-        return max(2, n_clusters), 2 * n_clusters + 4
+        return max(2, n_clusters), max(2, n_clusters)
     bounds: list[Any] = [value, value] if isinstance(value, Integral) else list(value)
     whole = all(isinstance(bound, Integral) for bound in bounds)
     if len(bounds) != 2 or not whole or not 1 <= bounds[0] <= bounds[1]:
@@ -231,6 +231,8 @@ def _run(
             f"estimator {estimator!r} returned labels of shape {found.shape} for "
             f"{part.shape[0]} samples."
         )
+    if found.dtype.kind not in "iu":
+        raise ValueError(f"estimator {estimator!r} must return integer labels, got {found[0]!s}.")
     labels = np.full(X.shape[0], -1, dtype=np.int64)
     labels[slice(None) if samples is None else samples] = found
     return estimator, labels

@@ -221,7 +221,10 @@ class Factored(Similarity):
                 C = sp.dia_array((C[None, :], [0]), shape=(rank, rank))
         if C.shape != (rank, rank):
             raise ValueError(f"C must have shape ({rank},) or ({rank}, {rank}), got {C.shape}.")
-        if not isinstance(C, Similarity):
+        if isinstance(C, Similarity):
+            if C.dtype != self.dtype:
+                raise ValueError(f"C must have the dtype of U, {self.dtype}, got {C.dtype}.")
+        else:
             C = (sp.csr_array(C) if sp.issparse(C) else C).astype(self.dtype)
         self._C = C
         self.shape = (self._U.shape[0], self._U.shape[0])

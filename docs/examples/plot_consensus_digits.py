@@ -34,7 +34,10 @@ answers = {
     "k-means, best of 10": [
         KMeans(10, n_init=10, random_state=seed).fit_predict(X) for seed in seeds
     ],
-    "consensus of 50": [NMFConsensus(10, random_state=seed).fit_predict(X) for seed in seeds],
+    "consensus of 50": [
+        NMFConsensus(10, base_n_clusters=(10, 24), random_state=seed).fit_predict(X)
+        for seed in seeds
+    ],
 }
 
 
@@ -84,7 +87,7 @@ plt.show()
 # finer runs divide, because its digit is written in several ways; a pale rectangle off the
 # diagonal is a pair of clusters that some runs mix.
 
-model = NMFConsensus(10, random_state=0).fit(X)
+model = NMFConsensus(10, base_n_clusters=(10, 24), random_state=0).fit(X)
 display = ConsensusMatrixDisplay.from_estimator(model)
 plt.show()
 

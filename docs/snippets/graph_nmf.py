@@ -132,9 +132,9 @@ class GraphNMF(NMFClusterer):
             order = by_size(memberships.argmax(axis=1), self.n_clusters)
             memberships = memberships[:, order]
             # keep what `predict` needs, and what all estimators have
-            self._X_fit = X
+            self._X_fit_ = X
             mass = np.maximum(memberships.sum(axis=0), np.finfo(X.dtype).tiny)
-            self._profile = memberships / mass
+            self._profile_ = memberships / mass
             self._keep(found, memberships, memberships.argmax(axis=1), order)
         return self
 
@@ -145,9 +145,9 @@ class GraphNMF(NMFClusterer):
 
     def _extend(self, X):
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        n_neighbors = min(self.n_neighbors, self._X_fit.shape[0])
-        search = NearestNeighbors(n_neighbors=n_neighbors).fit(self._X_fit)
-        return (search.kneighbors_graph(X) @ self._profile).astype(X.dtype)
+        n_neighbors = min(self.n_neighbors, self._X_fit_.shape[0])
+        search = NearestNeighbors(n_neighbors=n_neighbors).fit(self._X_fit_)
+        return (search.kneighbors_graph(X) @ self._profile_).astype(X.dtype)
 
     def __sklearn_tags__(self):
         """Return scikit-learn's tags."""

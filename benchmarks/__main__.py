@@ -1,0 +1,25 @@
+"""Answer one question: `python -m benchmarks papers|protocols|peers|scale|solvers`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from pathlib import Path
+
+from benchmarks import questions
+
+RESULTS = Path(__file__).with_name("results")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("question", choices=questions.NAMES)
+    parser.add_argument("--quick", action="store_true", help="toy sizes, in seconds")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
+    chosen = parser.parse_args(arguments)
+    module = importlib.import_module(f"benchmarks.questions.{chosen.question}")
+    module.run(chosen.quick, chosen.out)
+
+
+if __name__ == "__main__":
+    main()

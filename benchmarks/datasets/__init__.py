@@ -1,0 +1,70 @@
+"""Data sets by name: `load(name)` returns one, or raises `UnavailableError` with the reason."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FOLDER = "NMFCLUSTER_DATA"
+
+
+class UnavailableError(Exception):
+    """A data set or method that cannot be had here; the message says why."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Samples with their classes.
+
+    `draws` holds index arrays of drawn subsets, over which a figure is averaged; `own` says
+    whether the data are those of Li, Ding and Jordan (2007), `note` how they differ.
+    """
+
+    name: str
+    X: Any
+    y: np.ndarray
+    own: bool = False
+    note: str = ""
+    draws: tuple[np.ndarray, ...] = ()
+
+    @property
+    def n_clusters(self) -> int:
+        return len(np.unique(self.y))
+
+    def draw(self, i: int) -> tuple[Any, np.ndarray]:
+        """Return X and y of draw i, counted around; all rows where there are no draws."""
+        if not self.draws:
+            return self.X, self.y
+        rows = self.draws[i % len(self.draws)]
+        return self.X[rows], self.y[rows]
+
+
+def read(name: str) -> dict[str, np.ndarray]:
+    """Return the arrays of NAME.npz in the data folder."""
+    folder = os.environ.get(FOLDER)
+    if not folder:
+        raise UnavailableError(f"{name}: set {FOLDER} to the folder that holds {name}.npz")
+    path = Path(folder) / f"{name}.npz"
+    if not path.exists():
+        raise UnavailableError(f"{name}: there is no {path.name} in the folder {FOLDER}")
+    with np.load(path, allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+def names() -> list[str]:
+    """Return the names of all data sets that need no parameters."""
+    return list(_loaders())
+
+
+def load(name: str) -> Dataset:
+    return _loaders()[name](name)
+
+
+def _loaders() -> dict[str, Any]:
+    from benchmarks.datasets import bundled, text, uci
+
+    return {name: module.load for module in (bundled, uci, text) for name in sorted(module.NAMES)}

@@ -1,0 +1,37 @@
+"""Gaussian clusters, and k-means ensembles on them that are cheap at any size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+from benchmarks.datasets import Dataset
+
+SPREAD = {"separated": 5.0, "overlapping": 1.5}  # of the centres, in standard deviations
+FITTED_ON = 5_000
+
+
+def gaussians(
+    n: int, kind: str, shares: int | Sequence[float] = 10, n_features: int = 10, seed: int = 0
+) -> Dataset:
+    """Draw spherical clusters of equal size, or of the given shares."""
+    rng = np.random.default_rng(seed)
+    p = np.full(shares, 1 / shares) if isinstance(shares, int) else np.asarray(shares)
+    centres = rng.normal(scale=SPREAD[kind], size=(len(p), n_features))
+    y = np.sort(rng.choice(len(p), size=n, p=p))
+    return Dataset(f"{kind} Gaussians", centres[y] + rng.normal(size=(n, n_features)), y)
+
+
+def ensemble(
+    X: np.ndarray, n_partitions: int, n_clusters: tuple[int, int], seed: int = 0
+) -> np.ndarray:
+    """Return partitions by k-means, each fitted on some of the rows and extended to all."""
+    rng = np.random.default_rng(seed)
+    table = np.empty((len(X), n_partitions), dtype=np.int32)
+    for t in range(n_partitions):
+        rows = rng.permutation(len(X))[:FITTED_ON]
+        k = int(rng.integers(n_clusters[0], n_clusters[1] + 1))
+        table[:, t] = KMeans(k, n_init=1, random_state=t).fit(X[rows]).predict(X)
+    return table

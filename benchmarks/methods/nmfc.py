@@ -1,0 +1,27 @@
+"""NMFConsensus on given partitions: with its defaults, and two variants."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from benchmarks.methods import Method, timed
+from nmfcluster import NMFConsensus
+
+
+def cluster(X: Any, table: np.ndarray, k: int, seed: int, **options: Any) -> np.ndarray:
+    model = NMFConsensus(k, affinity="partitions", random_state=seed, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the tri-factorization's
+        return model.fit(table).labels_
+
+
+METHODS = [
+    Method("NMFC", timed(cluster)),
+    Method("NMFC, moves", timed(partial(cluster, refine="moves"))),
+    Method("NMFC, tri", timed(partial(cluster, objective="tri"))),
+]

@@ -1,0 +1,5 @@
+"""Questions by name; each module has `run(quick, out)`, which writes its three files."""
+
+from __future__ import annotations
+
+NAMES = ("papers", "protocols", "peers", "scale", "solvers")

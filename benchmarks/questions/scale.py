@@ -1,0 +1,121 @@
+"""Does a consensus of a million samples cost less than k-means on them?
+
+`NMFConsensus` with its defaults on given partitions, and scikit-learn's KMeans(n_init=10) on
+the features of the same samples; every run in a process of its own.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import fresh, report
+from benchmarks.datasets.gaussians import ensemble, gaussians
+from benchmarks.datasets.tables import random_labels
+from benchmarks.runner import Progress, exponent, interleaved
+from nmfcluster._labels import distinct_rows
+
+METHODS = ("NMFC", "KMeans(n_init=10)")
+BASE = {"separated": (10, 10), "overlapping": (10, 24)}  # clusters of a base partition
+KINDS = ("separated", "overlapping", "random labels")
+N_PARTITIONS = 50
+
+
+def run(quick: bool, out: Path) -> list[Path]:
+    sizes = (500, 1_000) if quick else (10_000, 100_000, 1_000_000)
+    kinds, repeats = (KINDS[1:2], 1) if quick else (KINDS, 3)
+    progress = Progress("scale", len(kinds) * len(sizes) * (1 + repeats * len(METHODS)))
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in kinds:
+            for n in sizes:
+                file = Path(folder, f"{n}.npz")
+                distinct = _make(kind, n, file)
+                progress.step(f"{kind}, {n:,} samples made")
+                tasks = {method: partial(fresh.measure, method, file) for method in METHODS}
+                rows.append(_row(kind, n, distinct, interleaved(tasks, repeats, progress)))
+    slopes = [_slope(kind, [row for row in rows if row["labels"] == kind]) for kind in kinds]
+    caption = (
+        f"NMFConsensus(n_clusters=10) with its defaults on {N_PARTITIONS} given partitions, and "
+        "KMeans(n_clusters=10, n_init=10) on the 10 features of the same samples. Time of the "
+        "whole fit and the memory it takes on top of the data, each run in a fresh process; "
+        f"medians of {repeats} interleaved repeats; CPU time counts all cores. Base partitions are "
+        "k-means fitted on 5,000 rows: of 10 clusters for separated, of 10 to 24 for overlapping "
+        "Gaussian clusters; random labels have nothing to find and no two equal rows."
+    )
+    tables = {"Time and memory": rows, "Growth with the number of samples": slopes}
+    notes = [_verdict(rows, slopes)]
+    return report.write(out, "scale", caption, tables, partial(_draw, rows), notes)
+
+
+def _make(kind: str, n: int, file: Path) -> float:
+    """Write X, table and y; return the share of distinct rows of the table."""
+    data = gaussians(n, "overlapping" if kind == "random labels" else kind)
+    if kind == "random labels":
+        table = random_labels(n, 10, N_PARTITIONS)
+    else:
+        table = ensemble(data.X, N_PARTITIONS, BASE[kind])
+    np.savez(file, X=data.X, table=table, y=data.y)
+    return len(distinct_rows(table)[0]) / n
+
+
+def _row(kind: str, n: int, distinct: float, runs: dict[str, list[Any]]) -> report.Row:
+    def median(method: str, what: str) -> float:
+        return float(np.median([run[what] for run in runs[method]]))
+
+    ours, kmeans = METHODS
+    return {
+        "labels": kind,
+        "samples": n,
+        "distinct rows": f"{distinct:.2%}",
+        "time / KMeans": median(ours, "seconds") / median(kmeans, "seconds"),
+        "CPU time / KMeans": median(ours, "cpu") / median(kmeans, "cpu"),
+        "s": median(ours, "seconds"),
+        "s KMeans": median(kmeans, "seconds"),
+        "MiB": median(ours, "mebibytes"),
+        "MiB KMeans": median(kmeans, "mebibytes"),
+        "ARI": median(ours, "ari"),
+        "ARI KMeans": median(kmeans, "ari"),
+    }
+
+
+def _slope(kind: str, rows: list[report.Row]) -> report.Row:
+    sizes = [row["samples"] for row in rows]
+    return {
+        "labels": kind,
+        "exponent of n": exponent(sizes, [row["s"] for row in rows]),
+        "exponent, KMeans": exponent(sizes, [row["s KMeans"] for row in rows]),
+    }
+
+
+def _verdict(rows: list[report.Row], slopes: list[report.Row]) -> str:
+    row = [row for row in rows if row["labels"] == "overlapping"][-1]
+    [slope] = [slope["exponent of n"] for slope in slopes if slope["labels"] == "overlapping"]
+    checks = {
+        f"{row['time / KMeans']:.2f} times the time of KMeans (target: less than 1)": (
+            row["time / KMeans"] < 1
+        ),
+        f"{row['MiB']:,.0f} MiB (target: less than 2,048)": row["MiB"] < 2_048,
+        f"exponent {slope:.2f} (target: at most 1.1)": slope <= 1.1,
+    }
+    told = "; ".join(f"{what}: {'met' if met else 'missed'}" for what, met in checks.items())
+    return f"Overlapping clusters, {row['samples']:,} samples: {told}."
+
+
+def _draw(rows: list[report.Row], figure: Any) -> None:
+    time, memory = figure.subplots(1, 2)
+    for colour, kind in enumerate(dict.fromkeys(row["labels"] for row in rows)):
+        own = [row for row in rows if row["labels"] == kind]
+        sizes = [row["samples"] for row in own]
+        for ax, what in ((time, "s"), (memory, "MiB")):
+            ax.loglog(sizes, [row[what] for row in own], "o-", color=f"C{colour}", label=kind)
+            if kind != "random labels":
+                values = [row[f"{what} KMeans"] for row in own]
+                ax.loglog(sizes, values, "s:", color=f"C{colour}", label=f"KMeans, {kind}")
+    time.set(xlabel="samples", ylabel="seconds")
+    memory.set(xlabel="samples", ylabel="MiB on top of the data")
+    time.legend(fontsize="small")

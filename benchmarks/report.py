@@ -1,0 +1,130 @@
+"""Writes a result as JSON, as a Markdown table and as a picture."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Callable, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy
+import sklearn
+from threadpoolctl import threadpool_info
+
+import nmfcluster
+
+Row = dict[str, Any]
+
+
+def environment() -> dict[str, Any]:
+    """Return what a figure may depend on."""
+    blas = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+    return {
+        "date": date.today().isoformat(),
+        "nmfcluster": nmfcluster.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+        "cores": os.cpu_count(),
+        "blas threads": max((pool["num_threads"] for pool in blas), default=1),
+    }
+
+
+def write(
+    out: Path,
+    name: str,
+    caption: str,
+    tables: dict[str, Sequence[Row]],
+    draw: Callable[[Any], None],
+    notes: Sequence[str] = (),
+    skipped: dict[str, str] | None = None,
+    details: dict[str, Sequence[Row]] | None = None,
+) -> list[Path]:
+    """Write NAME.json, NAME.md and NAME.png into `out` and print the Markdown.
+
+    Parameters
+    ----------
+    out : Path
+    name : str
+    caption : str
+        What was measured, of how many repeats.
+    tables : dict of heading: rows
+    draw : callable
+        Draws on a matplotlib figure.
+    notes : sequence of str, default=()
+        Written below the tables.
+    skipped : dict of name: reason, default=None
+        What could not be run.
+    details : dict of heading: rows, default=None
+        Tables for the JSON file alone.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    where, skipped = environment(), skipped or {}
+    text = [caption, _sentence(where)]
+    for heading, rows in tables.items():
+        text += [f"**{heading}**", markdown(rows)]
+    text += notes
+    if skipped:
+        text.append("Not run:\n\n" + "\n".join(f"- {k}: {v}" for k, v in skipped.items()))
+    body = "\n\n".join(text) + "\n"
+    content = {
+        "caption": caption,
+        "environment": where,
+        "tables": tables,
+        "details": details or {},
+        "notes": list(notes),
+        "skipped": skipped,
+    }
+    files = [out / f"{name}.{kind}" for kind in ("json", "md", "png")]
+    files[0].write_text(json.dumps(content, indent=1, default=_plain) + "\n", encoding="utf-8")
+    files[1].write_text(body, encoding="utf-8")
+    _picture(files[2], draw)
+    print(body)
+    return files
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """Return rows as a table; a key that a row does not have is an empty cell."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    lines = [columns, ["---"] * len(columns)]
+    lines += [[cell(row.get(column, "")) for column in columns] for row in rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def cell(value: Any) -> str:
+    """Return a number with three digits, large ones with all of theirs."""
+    if value is None:
+        return ""
+    if isinstance(value, float | np.floating):
+        if value != 0 and abs(value) < 1e-3:
+            return f"{value:.1e}"
+        return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return f"{value:,}" if isinstance(value, int | np.integer) else str(value)
+
+
+def _sentence(where: Row) -> str:
+    versions = ", ".join(
+        f"{package} {where[package]}"
+        for package in ("nmfcluster", "python", "numpy", "scipy", "scikit-learn")
+    )
+    threads = where["blas threads"]
+    return f"{where['date']}; {where['cores']} cores, {threads} BLAS threads; {versions}."
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)
+
+
+def _picture(path: Path, draw: Callable[[Any], None]) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    FigureCanvasAgg(figure)
+    draw(figure)
+    figure.savefig(path, dpi=120)

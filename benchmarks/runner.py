@@ -1,0 +1,50 @@
+"""Runs tasks in turn, times them, and tells how long it will take."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+
+class Progress:
+    """Counts steps on the error stream and estimates the time left from those done."""
+
+    def __init__(self, title: str, total: int) -> None:
+        self.title, self.total, self.done = title, total, 0
+        self.began = time.perf_counter()
+        self._printed = 0.0
+
+    def step(self, what: str) -> None:
+        self.done += 1
+        spent = time.perf_counter() - self.began
+        if spent < self._printed + 1 and self.done < self.total:
+            return
+        self._printed = spent
+        left = spent / self.done * (self.total - self.done)
+        where = f"[{self.title} {self.done}/{self.total}]"
+        line = f"{where} {what}; {spent:.0f} s, about {left:.0f} s left"
+        print(line, file=sys.stderr, flush=True)
+
+
+def interleaved(
+    tasks: dict[str, Callable[[int], Any]], repeats: int, progress: Progress
+) -> dict[str, list[Any]]:
+    """Call every task with 0, 1, ... `repeats` - 1, in the order A B A B, and keep what it returns.
+
+    What else the machine does in the meantime then falls on all tasks alike.
+    """
+    results: dict[str, list[Any]] = {name: [] for name in tasks}
+    for repeat in range(repeats):
+        for name, task in tasks.items():
+            results[name].append(task(repeat))
+            progress.step(name)
+    return results
+
+
+def exponent(sizes: Sequence[float], seconds: Sequence[float]) -> float:
+    """Return the b of seconds = a * size^b, fitted to the logarithms."""
+    return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])

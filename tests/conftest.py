@@ -1,0 +1,92 @@
+"""What the tests share: the public estimators in all their modes, and the data folder."""
+
+import inspect
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.datasets import make_blobs
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import nmfcluster
+
+# Every public estimator is tested with its defaults; these are the modes it has besides.
+OTHER_MODES = {"NMFConsensus": [{"affinity": "precomputed"}, {"affinity": "partitions"}]}
+
+# (class, affinity): checks of scikit-learn that must fail, and why.
+EXPECTED_FAILURES = {
+    ("NMFConsensus", "precomputed"): {
+        "check_clustering": "fits standardised features, which are no similarity, whatever the "
+        "tags say",
+    },
+    ("NMFConsensus", "partitions"): {
+        "check_clustering": "fits standardised features, whose fractions are no labels",
+        "check_positive_only_tag_during_fit": "fits normally distributed numbers, whose fractions "
+        "are no labels; there is no tag for that, and negative labels are allowed (not seen)",
+    },
+}
+
+
+def estimators():
+    """Return every public estimator, once a mode."""
+    found = []
+    for name in nmfcluster.__all__:
+        public = getattr(nmfcluster, name)
+        if inspect.isclass(public) and issubclass(public, BaseEstimator):
+            signature = inspect.signature(public).parameters
+            needed = {"n_clusters": 3} if "n_clusters" in signature else {}
+            found += [public(**needed, **mode) for mode in [{}, *OTHER_MODES.get(name, [])]]
+    return found
+
+
+def expected_failures(estimator):
+    mode = (type(estimator).__name__, estimator.get_params().get("affinity"))
+    return EXPECTED_FAILURES.get(mode, {})
+
+
+def input_of(estimator, n_samples=60):
+    """Return three well separated clusters in the form that the estimator's tags ask for."""
+    X, y = make_blobs(n_samples, centers=np.eye(3) * 10, cluster_std=1.0, random_state=0)
+    tags = get_tags(estimator).input_tags
+    if tags.categorical:  # a table of labels: the clusters, each time with a few mistakes
+        rng = np.random.RandomState(0)
+        wrong = rng.uniform(size=(n_samples, 9)) < 0.1
+        return np.where(wrong, rng.randint(3, size=wrong.shape), y[:, None]), y
+    return (rbf_kernel(X, gamma=0.05) if tags.pairwise else X), y
+
+
+def pytest_generate_tests(metafunc):
+    """Hand every estimator mode, or every check of it, to the tests that ask for one."""
+    asked = set(metafunc.fixturenames)
+    if {"public_estimator", "check"} <= asked:
+        mark = parametrize_with_checks(estimators(), expected_failed_checks=expected_failures)
+        metafunc.parametrize("public_estimator, check", *mark.args[1:], **mark.kwargs)
+    elif "public_estimator" in asked:
+        metafunc.parametrize("public_estimator", estimators(), ids=repr)
+
+
+@pytest.fixture
+def make_input():
+    return input_of
+
+
+@pytest.fixture
+def load_data():
+    """Return a function from the name of a data set to X and y."""
+    folder = os.environ.get("NMFCLUSTER_DATA")
+    if not folder:
+        pytest.skip("NMFCLUSTER_DATA does not name a folder with the data sets")
+
+    def load(name):
+        with np.load(Path(folder) / f"{name}.npz", allow_pickle=False) as data:
+            if "indptr" not in data:
+                return data["X"].astype(float), data["y"]
+            parts = data["data"].astype(float), data["indices"], data["indptr"]
+            return sp.csr_array(parts, shape=tuple(data["shape"])), data["y"]
+
+    return load

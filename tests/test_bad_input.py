@@ -1,0 +1,347 @@
+"""What is wrong is said: the parameter, what it was, what it may be; and nothing is changed."""
+
+import re
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.cluster import DBSCAN, KMeans
+from sklearn.exceptions import NotFittedError
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+from nmfcluster import NMFConsensus
+
+rng = np.random.RandomState(0)
+X = np.concatenate([rng.normal(0, 1, (12, 4)), rng.normal(9, 1, (8, 4))])
+TABLE = np.column_stack([np.repeat([0, 1], [12, 8])] * 3)
+A = np.exp(-0.02 * ((X[:, None] - X) ** 2).sum(axis=2))
+
+# what numpy and Python say when nobody has looked before them
+RAW = re.compile(
+    "broadcast|ufunc|truth value|out of bounds|zero-size|operands|invalid literal|ambiguous|"
+    "inhomogeneous|not subscriptable|unhashable|has no attribute|not iterable|unexpected keyword|"
+    "mismatch in its core dimension|cannot reshape|'<' not supported|NoneType|Traceback"
+)
+
+
+def changed(array, where, value):
+    array = array.copy()
+    array[where] = value
+    return array
+
+
+class Clusterer(ClusterMixin, BaseEstimator):
+    """Returns labels that are no good."""
+
+    def __init__(self, labels):
+        self.labels = labels
+
+    def fit_predict(self, X, y=None):
+        return self.labels
+
+
+class NotAnEstimator:
+    def fit_predict(self, X):
+        return np.zeros(len(X))
+
+
+class Case(NamedTuple):
+    name: str
+    says: str  # what the message must hold
+    X: Any
+    partitions: Any
+    error: type
+    parameters: dict
+
+
+def features(name, says, X=X, error=ValueError, **parameters):
+    return Case(name, says, X, None, error, parameters)
+
+
+def given(name, says, partitions, error=ValueError, **parameters):
+    return Case(name, says, X, partitions, error, parameters)
+
+
+def table(name, says, X=TABLE, error=ValueError, partitions=None, **parameters):
+    return Case(name, says, X, partitions, error, {"affinity": "partitions"} | parameters)
+
+
+def similarity(name, says, X=A, error=ValueError, partitions=None, **parameters):
+    return Case(name, says, X, partitions, error, {"affinity": "precomputed"} | parameters)
+
+
+HALF_SEEN = changed(TABLE, (3, 0), -1)
+TEXT = TABLE.astype(object)
+
+CASES = [
+    # features
+    features("no samples", r"0 sample\(s\)", X[:0]),
+    features("no features", r"0 feature\(s\)", X[:, :0]),
+    features("one sample", "n_samples=1", X[:1], n_clusters=1),
+    features("a vector", "Expected 2D array", X[:, 0]),
+    features("three dimensions", r"dim 3.*NMFConsensus", X[None]),
+    features("not a number", "X contains NaN", changed(X, (3, 2), np.nan)),
+    features("infinity", "X contains infinity", changed(X, (3, 2), np.inf)),
+    features("complex numbers", "Complex data", X.astype(complex)),
+    features("fewer samples than clusters", "n_clusters=21 .* n_samples=20", n_clusters=21),
+    # parameters
+    features("zero clusters", "'n_clusters' .*Got 0", n_clusters=0),
+    features("half a cluster", "'n_clusters' .*Got 2.5", n_clusters=2.5),
+    features("clusters in words", "'n_clusters' .*Got 'two'", n_clusters="two"),
+    features("no number of clusters", "'n_clusters' .*Got None", n_clusters=None),
+    features("unknown affinity", "'affinity' .*'precomputed'.*Got 'rbf'", affinity="rbf"),
+    features("unknown objective", "'objective' .*'tri'.*Got 'kl'", objective="kl"),
+    features("unknown solver", "'solver' .*'bpg'.*Got 'adam'", solver="adam"),
+    features("unknown refinement", "'refine' .*'moves'.*Got True", refine=True),
+    features("no starts", "'n_init' .*Got 0", n_init=0),
+    features("no updates", "'max_iter' .*Got 0", max_iter=0),
+    features("no tolerance", "'tol' .*Got nan", tol=np.nan),
+    features("a word for a seed", "'random_state' .*Got 'x'", random_state="x"),
+    features("half a job", "'n_jobs' .*Got 0.5", n_jobs=0.5),
+    features("no partitions to make", "'n_estimators' .*Got 0", n_estimators=0),
+    features("a coarse size of one", "'coarse_size' .*Got 1", coarse_size=1),
+    table(
+        "a coarse size below the clusters",
+        "coarse_size.*n_clusters",
+        np.arange(60).reshape(20, 3) % 7,
+        coarse_size=2,
+        n_clusters=3,
+    ),
+    features("base clusters reversed", r"base_n_clusters .*\(5, 2\)", base_n_clusters=(5, 2)),
+    features(
+        "base clusters in threes", r"base_n_clusters .*\(2, 3, 4\)", base_n_clusters=(2, 3, 4)
+    ),
+    features("no base clusters", "base_n_clusters.*0", base_n_clusters=0),
+    features("no base clusters at times", r"base_n_clusters .*\(0, 2\)", base_n_clusters=(0, 2)),
+    features("half a base cluster", "base_n_clusters.*2.5", base_n_clusters=2.5),
+    features("base clusters as floats", r"base_n_clusters .*2\.0", base_n_clusters=(2.0, 3.0)),
+    features("base clusters in words", "base_n_clusters.*'few'", base_n_clusters="few"),
+    features("no samples drawn", "'max_samples' .*Got 0", max_samples=0),
+    features("a negative share of samples", "'max_samples' .*Got -0.5", max_samples=-0.5),
+    features("a share of samples above one", "'max_samples' .*Got 1.5", max_samples=1.5),
+    features("more samples than there are", "max_samples .*20, got 21", max_samples=21),
+    features("no features drawn", "'max_features' .*Got 0", max_features=0),
+    features("more features than there are", "max_features .*4, got 5", max_features=5),
+    features(
+        "samples never drawn",
+        "n_estimators or max_samples",
+        n_estimators=2,
+        max_samples=3,
+        base_n_clusters=2,
+    ),
+    features("noise to all", r"\d+ samples are in no partition", estimator=DBSCAN(eps=1e-3)),
+    # the base clusterer
+    features(
+        "no clusterer", "'estimator' .*fit_predict.*StandardScaler", estimator=StandardScaler()
+    ),
+    features(
+        "a class",
+        "instance of scikit-learn estimator instead of a class",
+        estimator=KMeans,
+        error=TypeError,
+    ),
+    features("a name", "'estimator' .*Got 'kmeans'", estimator="kmeans"),
+    features("not cloneable", "get_params", estimator=NotAnEstimator(), error=TypeError),
+    features("labels of another length", r"estimator .*\(19,\).*20", estimator=Clusterer([0] * 19)),
+    features("labels in a column", r"estimator .*\(20, 1\).*20", estimator=Clusterer([[0]] * 20)),
+    features("fractions from the clusterer", "estimator.*0.5", estimator=Clusterer([0.5] * 20)),
+    features(
+        "words from the clusterer", "estimator", estimator=Clusterer(["a"] * 20), error=Exception
+    ),
+    # weights
+    features("a weight too few", r"weights .*50 .*\(3,\)", weights=[1, 1, 1]),
+    given("a weight too many", r"weights .*3 .*\(4,\)", TABLE, weights=[1, 1, 1, 1]),
+    given("weights in a column", r"weights .*3 .*\(3, 1\)", TABLE, weights=[[1], [1], [1]]),
+    given("a negative weight", "weights .*-1", TABLE, weights=[1, -1, 1]),
+    given("only weights of zero", "weights .*0", TABLE, weights=[0, 0, 0]),
+    given("a weight that is no number", "weights contains NaN", TABLE, weights=[1, np.nan, 1]),
+    given("an infinite weight", "weights contains infinity", TABLE, weights=[1, np.inf, 1]),
+    given("a word for weights", "'weights' .*Got 'equal'", TABLE, weights="equal"),
+    given(
+        "a sample seen with weight zero alone",
+        "sample 3",
+        changed(TABLE, (3, slice(0, 2)), -1),
+        weights=[1, 1, 0],
+    ),
+    similarity("weights without partitions", "weights=.*precomputed", weights=[1, 2, 3]),
+    # partitions
+    given("partitions too long", "partitions .*24 rows, X has 20", np.tile(TABLE, (2, 1))[:24]),
+    given("partitions transposed", "partitions .*3 rows, X has 20", TABLE.T),
+    given("partitions in a list, samples first", "partitions .*3 rows, X has 20", TABLE.tolist()),
+    given("ragged partitions", "partitions .*one length.*19", [[0] * 20, [0] * 19]),
+    given("one vector", r"partitions .*\(20,\)", TABLE[:, 0]),
+    given("one list", r"partitions .*shape \(\)", TABLE[:, 0].tolist()),
+    given("three dimensions of labels", r"partitions .*\(1, 20, 3\)", TABLE[None]),
+    given("a number for partitions", r"partitions .*shape \(\)", 5),
+    given("sparse partitions", "partitions .*sparse", sp.csr_array(TABLE), TypeError),
+    given("no partition", "partitions holds no partition", TABLE[:, :0]),
+    given("an empty list", "partitions holds no partition", []),
+    given("a sample without labels", "partitions .*sample 3", changed(TABLE, 3, -1)),
+    given(
+        "a partition without labels",
+        "partitions .*partition 1",
+        changed(TABLE, (slice(None), 1), -1),
+    ),
+    given("fractions as labels", r"partitions\[:, 2\] .*0\.5", changed(TABLE * 1.0, (4, 2), 0.5)),
+    given("infinity as a label", r"partitions\[:, 2\] .*inf", changed(TABLE * 1.0, (4, 2), np.inf)),
+    given(
+        "numbers and words",
+        r"partitions\[:, 1\] .*int.*str",
+        changed(TEXT, (4, 1), "a"),
+        TypeError,
+    ),
+    given("complex labels", "partitions.*complex", TABLE * 1j, TypeError),
+    given("dates as labels", "partitions.*datetime", TABLE.astype("M8[D]"), TypeError),
+    given("lists as labels", "partitions.*list", changed(TEXT, 0, [[[1]] * 3]), TypeError),
+    given("tri with missing labels", "objective='tri'.*saw all", HALF_SEEN, objective="tri"),
+    table("partitions twice", "partitions .*affinity='partitions'", partitions=TABLE),
+    similarity(
+        "partitions of a similarity", "partitions .*affinity='precomputed'", partitions=TABLE
+    ),
+    # X as a table of labels
+    table("a table of no samples", r"0 sample\(s\)", TABLE[:0]),
+    table("a table of no partitions", r"0 feature\(s\)", TABLE[:, :0]),
+    table("a table of fractions", r"X\[:, 0\] .*0\.5", TABLE + 0.5),
+    table("a sparse table", "[Ss]parse", sp.csr_array(TABLE), TypeError),
+    table("a vector for a table", "Expected 2D array", TABLE[:, 0]),
+    table("a row without labels", "X .*sample 3", changed(TABLE, 3, -1)),
+    table("a column without labels", "X .*partition 1", changed(TABLE, (slice(None), 1), -1)),
+    table("a table of few samples", "n_clusters=2 .* n_samples=1", TABLE[:1]),
+    table("a mixed table", r"X\[:, 1\] .*int.*str", changed(TEXT, (4, 1), "a"), TypeError),
+    table("tri with a missing label", "objective='tri'.*saw all", HALF_SEEN, objective="tri"),
+    # X as a similarity
+    similarity("not square", r"X .*square.*\(20, 19\)", A[:, :19]),
+    similarity("not symmetric", "X .*symmetric.*differ by 5", changed(A, (2, 3), A[2, 3] + 5)),
+    similarity("not symmetric, sparse", "X .*symmetric", sp.csr_array(np.triu(A))),
+    similarity("negative", "Negative values in data passed to X", changed(A, ([2, 3], [3, 2]), -1)),
+    similarity("negative, sparse", "Negative values in data passed to X", sp.csr_array(-A)),
+    similarity("nothing similar", "X .*above 0", np.zeros((20, 20))),
+    similarity("nothing similar, sparse", "X .*above 0", sp.csr_array((20, 20))),
+    similarity("not a number, similar", "X contains NaN", changed(A, (2, 2), np.nan)),
+    similarity("few similar samples", "n_clusters=3 .* n_samples=2", A[:2, :2], n_clusters=3),
+    similarity("moves without partitions", "refine='moves' .*partitions", refine="moves"),
+]
+
+
+def estimator_of(case):
+    return NMFConsensus(**{"n_clusters": 2, "random_state": 0} | case.parameters)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_fit_says_what_is_wrong_and_stays_unfitted(case):
+    model = estimator_of(case)
+    before = dict(vars(model))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises((ValueError, TypeError)) as caught:
+            model.fit(case.X, partitions=case.partitions)
+    assert isinstance(caught.value, case.error)
+    message = str(caught.value)
+    assert re.search(case.says, message, re.DOTALL), message
+    assert not RAW.search(message), message
+    assert vars(model) == before
+    with pytest.raises(NotFittedError):
+        check_is_fitted(model)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_failed_fit_leaves_an_earlier_one_as_it_was(case):
+    model = NMFConsensus(2, n_estimators=5, random_state=0).fit(X)
+    model.set_params(**case.parameters)
+    before = dict(vars(model))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises((ValueError, TypeError)):
+            model.fit(case.X, partitions=case.partitions)
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[name] is value for name, value in before.items())
+
+
+def test_names_of_cases_are_unique():
+    names = [case.name for case in CASES]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda model: model.predict(X),
+        lambda model: model.transform(X),
+        lambda model: model.consensus_matrix(),
+        lambda model: model.get_feature_names_out(),
+    ],
+    ids=["predict", "transform", "consensus_matrix", "get_feature_names_out"],
+)
+@pytest.mark.parametrize("affinity", ["coassociation", "partitions", "precomputed"])
+def test_nothing_can_be_asked_before_fit(use, affinity):
+    with pytest.raises(NotFittedError, match="NMFConsensus instance is not fitted"):
+        use(NMFConsensus(2, affinity=affinity))
+
+
+INPUTS = {"coassociation": X, "partitions": TABLE, "precomputed": A}
+
+
+@pytest.fixture(params=INPUTS)
+def fitted(request):
+    model = NMFConsensus(2, affinity=request.param, n_estimators=5, random_state=0)
+    return model.fit(INPUTS[request.param]), INPUTS[request.param]
+
+
+@pytest.mark.parametrize("method", ["predict", "transform"])
+@pytest.mark.parametrize(
+    ("new", "says"),
+    [
+        (lambda X: X[:, :-1], "X has {fewer} features, but NMFConsensus is expecting {n}"),
+        (lambda X: np.column_stack([X, X[:, 0]]), "X has {more} features.* expecting {n}"),
+        (lambda X: X[:0], r"0 sample\(s\)"),
+        (lambda X: X[0], "Expected 2D array"),
+    ],
+    ids=["narrower", "wider", "no samples", "a vector"],
+)
+def test_new_samples_must_be_like_the_training_samples(fitted, method, new, says):
+    model, data = fitted
+    n = data.shape[1]
+    with pytest.raises(ValueError, match=says.format(fewer=n - 1, n=n, more=n + 1)) as caught:
+        getattr(model, method)(new(data))
+    assert not RAW.search(str(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("affinity", "new", "says", "error"),
+    [
+        ("coassociation", changed(X, 0, np.nan), "X contains NaN", ValueError),
+        ("precomputed", -A, "Negative values in data passed to X", ValueError),
+        ("precomputed", A * np.nan, "X contains NaN", ValueError),
+        ("partitions", TABLE + 0.5, r"X\[:, 0\] .*0\.5", ValueError),
+        ("partitions", np.full((2, 3), "a"), r"X\[:, 0\] .*another kind", TypeError),
+        ("partitions", sp.csr_array(TABLE), "[Ss]parse", TypeError),
+    ],
+)
+def test_new_samples_must_be_of_the_kind_of_the_affinity(affinity, new, says, error):
+    model = NMFConsensus(2, affinity=affinity, n_estimators=5).fit(INPUTS[affinity])
+    with pytest.raises(error, match=says):
+        model.predict(new)
+
+
+def test_columns_of_a_frame_must_keep_their_names():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(TABLE, columns=["a", "b", "c"])
+    model = NMFConsensus(2, affinity="partitions").fit(frame)
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(frame.rename(columns={"a": "z"}))
+
+
+@pytest.mark.parametrize(
+    "indices",
+    [[0, 20], [-21], [0.5], [[0, 1]], ["a"], 3, np.ones(20, dtype=bool)],
+    ids=["too large", "too small", "a float", "2-d", "a word", "a number", "a mask"],
+)
+def test_indices_of_the_consensus_matrix_must_be_samples(fitted, indices):
+    model, _ = fitted
+    with pytest.raises(ValueError, match=r"indices must be .*0 to 19.*got") as caught:
+        model.consensus_matrix(indices)
+    assert not RAW.search(str(caught.value))

@@ -1,0 +1,125 @@
+"""Figures against brute force over matchings and literal formulas."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from sklearn.metrics.cluster import contingency_matrix
+
+from nmfcluster.metrics import clustering_accuracy, cophenetic_correlation, dispersion
+
+law = settings(max_examples=60, deadline=None, derandomize=True)
+label_pairs = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, max_size=14
+).map(lambda pairs: tuple(zip(*pairs, strict=True)))
+
+
+def consensus_of(seed, n, T=5):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 3, size=(T, n))
+    return (labels[:, :, None] == labels[:, None, :]).mean(axis=0)
+
+
+@law
+@given(label_pairs)
+def test_accuracy_is_that_of_the_best_matching(pair):
+    true, pred = pair
+    best = max(
+        sum(p[cluster] == label for label, cluster in zip(true, pred, strict=True))
+        for p in permutations(range(5))
+    )
+    assert_allclose(clustering_accuracy(true, pred), best / len(true))
+    assert_allclose(clustering_accuracy(pred, true), best / len(true))
+
+
+@law
+@given(label_pairs)
+def test_accuracy_is_at_most_the_purity(pair):
+    table = contingency_matrix(*pair)
+    assert clustering_accuracy(*pair) <= table.max(axis=0).sum() / len(pair[0]) + 1e-12
+
+
+def test_accuracy_of_names():
+    assert clustering_accuracy(["a", "a", "b"], [7, 7, -1]) == 1
+    assert clustering_accuracy([1, 1, 1, 1], [0, 1, 2, 3]) == 0.25
+
+
+@pytest.mark.parametrize(
+    ("true", "pred", "message"),
+    [([0, 1], [0], "inconsistent"), ([], [], "0 samples"), ([[0, 1], [1, 0]], [0, 1], "1d")],
+)
+def test_accuracy_refuses_what_are_no_label_vectors(true, pred, message):
+    with pytest.raises(ValueError, match=message):
+        clustering_accuracy(true, pred)
+
+
+def average_linkage_heights(D):
+    """Return, for every pair, the mean distance of the two clusters whose union joins them."""
+    clusters, heights = [[i] for i in range(len(D))], np.zeros_like(D)
+    while len(clusters) > 1:
+        means = {
+            (a, b): D[np.ix_(clusters[a], clusters[b])].mean()
+            for a in range(len(clusters))
+            for b in range(a)
+        }
+        (a, b), height = min(means.items(), key=lambda item: item[1])
+        for i in clusters[a]:
+            for j in clusters[b]:
+                heights[i, j] = heights[j, i] = height
+        clusters[b] += clusters.pop(a)
+    return heights
+
+
+@law
+@given(st.integers(0, 10**6), st.integers(3, 9))
+def test_cophenetic_correlation_is_that_with_the_average_linkage_tree(seed, n):
+    rng = np.random.default_rng(seed)
+    consensus = rng.uniform(size=(n, n))  # no ties
+    consensus = (consensus + consensus.T) / 2
+    np.fill_diagonal(consensus, 1)
+    upper = np.triu_indices(n, 1)
+    heights = average_linkage_heights(1 - consensus)
+    expected = np.corrcoef((1 - consensus)[upper], heights[upper])[0, 1]
+    assert_allclose(cophenetic_correlation(consensus), expected, atol=1e-9)
+
+
+def test_cophenetic_correlation_of_a_perfect_and_of_a_constant_consensus_is_1():
+    labels = np.array([0, 0, 1, 1, 2])
+    assert_allclose(cophenetic_correlation(labels[:, None] == labels), 1)
+    assert cophenetic_correlation(np.full((4, 4), 0.3) + 0.7 * np.eye(4)) == 1
+    assert cophenetic_correlation(np.ones((3, 3))) == 1
+
+
+@law
+@given(st.integers(0, 10**6), st.integers(1, 9))
+def test_dispersion_is_its_formula(seed, n):
+    consensus = consensus_of(seed, n)
+    total = sum(4 * (consensus[i, j] - 0.5) ** 2 for i in range(n) for j in range(n))
+    assert_allclose(dispersion(consensus), total / n**2)
+    assert 0 <= dispersion(consensus) <= 1
+    assert dispersion(consensus > 0.5) == 1
+
+
+@pytest.mark.parametrize("metric", [dispersion, cophenetic_correlation])
+@pytest.mark.parametrize(
+    ("consensus", "message"),
+    [
+        (np.ones((2, 3)), "square"),
+        (np.array([[1, 1.5, 0], [1.5, 1, 0], [0, 0, 1]]), r"entries in \[0, 1\], got 0 to 1.5"),
+        (np.array([[1, -0.1, 0], [-0.1, 1, 0], [0, 0, 1]]), "got -0.1 to 1"),
+        (np.array([[1, 0.2, 0], [0.3, 1, 0], [0, 0, 1]]), "symmetric"),
+        (np.diag([1, 1, 0.5]), "ones on its diagonal"),
+        (np.array([[1, np.nan], [np.nan, 1]]), "contains NaN"),
+    ],
+)
+def test_what_is_no_consensus_matrix_is_refused(metric, consensus, message):
+    with pytest.raises(ValueError, match=message):
+        metric(consensus)
+
+
+def test_cophenetic_correlation_needs_three_samples():
+    with pytest.raises(ValueError, match="at least 3 samples, got 2"):
+        cophenetic_correlation(np.eye(2))

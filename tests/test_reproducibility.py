@@ -1,0 +1,139 @@
+"""One seed, one result: whatever the number of jobs and threads, and wherever they run."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+from sklearn.metrics.pairwise import rbf_kernel
+from threadpoolctl import threadpool_limits
+
+import nmfcluster
+from nmfcluster import NMFConsensus
+from nmfcluster.datasets import make_partitions
+
+FEATURES, _ = make_blobs(700, n_features=8, centers=5, cluster_std=4, random_state=0)
+KERNEL = rbf_kernel(np.round(FEATURES), gamma=0.005)  # of integers: the same for any BLAS
+TABLE, _ = make_partitions((400, 200, 100), n_partitions=20, noise=0.5, random_state=0)
+HOLEY, _ = make_partitions((400, 200), n_partitions=20, noise=0.4, missing=0.3, random_state=0)
+
+# the dense similarity is large enough for BLAS to use threads, and its starts share a batch
+PROBLEMS = {
+    "features": (FEATURES, {"n_clusters": 5, "n_estimators": 12}),
+    "parts of features": (
+        FEATURES,
+        {"n_clusters": 5, "n_estimators": 12, "max_samples": 0.6, "max_features": 0.5},
+    ),
+    "labels": (TABLE, {"n_clusters": 3, "affinity": "partitions"}),
+    "labels, coarse": (TABLE, {"n_clusters": 3, "affinity": "partitions", "coarse_size": 100}),
+    "missing labels": (HOLEY, {"n_clusters": 2, "affinity": "partitions", "refine": "moves"}),
+    "similarity": (
+        KERNEL,
+        {"n_clusters": 4, "affinity": "precomputed", "n_init": 5, "max_iter": 40, "tol": -1},
+    ),
+}
+ATTRIBUTES = ["labels_", "membership_", "partitions_", "confidence_", "core_", "loss_curve_"]
+
+
+def result(problem, **parameters):
+    """Return the fitted attributes as bytes, and the loss."""
+    X, options = PROBLEMS[problem]
+    model = NMFConsensus(**{"random_state": 7, "n_init": 4} | options | parameters).fit(X)
+    found = {name: getattr(model, name) for name in ATTRIBUTES}
+    return {name: None if a is None else a.tobytes() for name, a in found.items()} | {
+        "loss_": model.loss_,
+        "predict": model.predict(X).tobytes(),
+    }
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """Return the results with one job; each is computed once."""
+    found = {}
+
+    def of(problem):
+        if problem not in found:
+            found[problem] = result(problem)
+        return found[problem]
+
+    return of
+
+
+def assert_same(found, expected):
+    assert {name for name in expected if found[name] != expected[name]} == set()
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_same_seed_same_result(problem, expected):
+    assert_same(result(problem), expected(problem))
+    assert_same(result(problem, random_state=np.random.RandomState(7)), expected(problem))
+
+
+@pytest.mark.parametrize("problem", ["features", "parts of features"])
+def test_other_seed_other_partitions(problem, expected):
+    assert result(problem, random_state=8)["partitions_"] != expected(problem)["partitions_"]
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("n_jobs", [2, 4])
+def test_number_of_jobs_does_not_matter(problem, n_jobs, expected):
+    assert_same(result(problem, n_jobs=n_jobs), expected(problem))
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("limit", [1, 2])
+def test_number_of_threads_does_not_matter(problem, limit, expected):
+    with threadpool_limits(limit):
+        assert_same(result(problem), expected(problem))
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_backend_of_joblib_does_not_matter(problem, backend, expected):
+    with joblib.parallel_config(backend=backend, n_jobs=2):
+        assert_same(result(problem), expected(problem))
+
+
+@pytest.mark.slow
+def test_a_dask_cluster_does_not_matter(expected):
+    distributed = pytest.importorskip("dask.distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster),
+        joblib.parallel_config(backend="dask"),
+    ):
+        for problem in PROBLEMS:
+            assert_same(result(problem), expected(problem))
+
+
+def test_environment_of_the_process_does_not_matter():
+    """Threads are set here before the libraries load, as users do it."""
+    digests = set()
+    for threads in ("1", "2"):
+        variables = dict.fromkeys(
+            ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"], threads
+        )
+        search_path = str(Path(nmfcluster.__file__).parents[1])
+        done = subprocess.run(
+            [sys.executable, __file__],
+            env=os.environ | variables | {"PYTHONPATH": search_path},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stderr
+        digests.add(done.stdout)
+    assert len(digests) == 1
+    assert len(digests.pop().splitlines()) == len(PROBLEMS)
+
+
+if __name__ == "__main__":
+    for problem in PROBLEMS:
+        print(problem, hashlib.sha256(repr(sorted(result(problem).items())).encode()).hexdigest())
