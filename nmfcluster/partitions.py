@@ -192,8 +192,8 @@ def check_coverage(codes: np.ndarray, name: str) -> None:
         lost = np.flatnonzero(~seen.any(axis=1))
         raise ValueError(
             f"{name} must label every sample at least once: {len(lost)} samples are in no "
-            f"partition, the first is sample {lost[0]}. (For base partitions of drawn samples: "
-            "raise n_estimators or max_samples.)"
+            f"partition, the first is sample {lost[0]}. (Made by an estimator: raise n_estimators "
+            "or max_samples, or leave out samples that it calls noise in every run.)"
         )
     if not seen.any(axis=0).all():
         empty = np.flatnonzero(~seen.any(axis=0))
