@@ -348,9 +348,8 @@ class NMFConsensus(NMFClusterer):
                 f"coarse_size={self.coarse_size} must be at least n_clusters={self.n_clusters}."
             )
         self.weights_ = normalised_weights(self.weights, codes.shape[1])
-        check_coverage(
-            codes[:, self.weights_ > 0], "X" if self.affinity == "partitions" else "partitions"
-        )
+        counted = codes if self.weights_.all() else codes[:, self.weights_ > 0]
+        check_coverage(counted, "X" if self.affinity == "partitions" else "partitions")
         ensemble, groups = Ensemble.from_table(codes, self.weights_)
         self._say(f"{len(ensemble)} distinct label rows of {len(codes)} samples")
         if self.objective == "tri" and ensemble.observed is not None:
