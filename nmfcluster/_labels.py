@@ -117,12 +117,16 @@ def _encode_integers(table: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]] |
     width = int(table.max(initial=0)) + 1
     if width * table.shape[1] > max(4 * table.size, 1_000_000):
         return None
-    offsets = np.arange(table.shape[1], dtype=np.intp) * (width + 1) + 1
+    number_type = np.int32 if (width + 1) * table.shape[1] < 2**31 else np.intp
+    offsets = np.arange(table.shape[1], dtype=number_type) * (width + 1) + 1
     present = np.zeros((width + 1) * table.shape[1], dtype=bool)
     codes = np.empty(table.shape, dtype=np.int32)
+    n_possible, n_present = int((table.max(axis=0) + 1).clip(0).sum()), 0
     for block in _blocks(len(table)):
         codes[block] = table[block] if table.dtype.kind == "u" else np.maximum(table[block], -1)
-        present[codes[block] + offsets] = True
+        if n_present < n_possible:  # mostly the first block has seen them all
+            present[codes[block] + offsets] = True
+            n_present = int(present.sum() - present[:: width + 1].sum())
     present = present.reshape(table.shape[1], width + 1)
     present[:, 0] = False
     known = [np.flatnonzero(row[1:]) for row in present]
