@@ -22,29 +22,37 @@ class Ensemble:
 
     Attributes
     ----------
-    codes : ndarray of shape (m, T), int
-        Distinct label rows; -1: not seen.
+    table : ndarray of shape (n, T), int
+        Encoded labels; -1: not seen.
     counts : ndarray of shape (m,), int
-        Number of samples with each.
+        Number of samples with each distinct row.
     weights : ndarray of shape (T,)
         Weights of the partitions, which sum to 1.
     n_clusters : ndarray of shape (T,), int
         Number of clusters of every partition.
+    rows : ndarray of shape (m,), int, default=None
+        Where the distinct rows are in `table`; by default they are all of it.
     """
 
-    codes: np.ndarray
+    table: np.ndarray
     counts: np.ndarray
     weights: np.ndarray
     n_clusters: np.ndarray
+    rows: np.ndarray | None = None
 
     @classmethod
     def from_table(cls, codes: np.ndarray, weights: np.ndarray) -> tuple[Ensemble, np.ndarray]:
         """Return the ensemble of an encoded table, and the distinct row of every sample."""
         first, groups, counts = distinct_rows(codes)
-        return cls(codes[first], counts, weights, cluster_counts(codes)), groups
+        return cls(codes, counts, weights, cluster_counts(codes), first), groups
 
     def __len__(self) -> int:
-        return len(self.codes)
+        return len(self.counts)
+
+    @cached_property
+    def codes(self) -> np.ndarray:
+        """Distinct label rows, (m, T); a large table is better read in blocks."""
+        return self.table if self.rows is None else self.table[self.rows]
 
     @property
     def n_samples(self) -> int:
@@ -54,7 +62,7 @@ class Ensemble:
     @cached_property
     def _factors(self) -> tuple[sp.csr_array, sp.csr_array]:
         """J and A with Z = J A, the indicator of the clusters of all partitions."""
-        return tuple_indicator(self.codes, self.n_clusters)
+        return tuple_indicator(self.table, self.n_clusters, rows=self.rows)
 
     def spread(self, per_cluster: np.ndarray) -> np.ndarray:
         """Return Z X: the sum, for every row, of what X says of its clusters.
@@ -92,7 +100,7 @@ class Ensemble:
     @cached_property
     def observed(self) -> np.ndarray | None:
         """Where a partition saw a row, (m, T), bool; None where all saw all."""
-        return None if self.codes.min() >= 0 else self.codes >= 0
+        return None if self.table.min() >= 0 or self.codes.min() >= 0 else self.codes >= 0
 
     @cached_property
     def coverage(self) -> np.ndarray:
@@ -178,8 +186,9 @@ class Ensemble:
         """Return the ensemble of `size` samples drawn without replacement."""
         owner = np.repeat(np.arange(len(self)), self.counts)
         drawn = np.bincount(owner[rng.permutation(len(owner))[:size]], minlength=len(self))
-        rows = np.flatnonzero(drawn)
-        return Ensemble(self.codes[rows], drawn[rows], self.weights, self.n_clusters)
+        kept = np.flatnonzero(drawn)
+        rows = kept if self.rows is None else self.rows[kept]
+        return Ensemble(self.table, drawn[kept], self.weights, self.n_clusters, rows)
 
     def agreement(self, contingency: np.ndarray) -> np.ndarray:
         """Return the adjusted Rand index of every partition with a consensus, (T,).

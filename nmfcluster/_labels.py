@@ -117,7 +117,7 @@ def _encode_integers(table: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]] |
     width = int(table.max(initial=0)) + 1
     if width * table.shape[1] > max(4 * table.size, 1_000_000):
         return None
-    number_type = np.int32 if (width + 1) * table.shape[1] < 2**31 else np.intp
+    number_type: Any = np.int32 if (width + 1) * table.shape[1] < 2**31 else np.intp
     offsets = np.arange(table.shape[1], dtype=number_type) * (width + 1) + 1
     present = np.zeros((width + 1) * table.shape[1], dtype=bool)
     codes = np.empty(table.shape, dtype=np.int32)
@@ -227,7 +227,10 @@ def indicator(codes: np.ndarray, n_clusters: np.ndarray, dtype: Any = np.float64
 
 
 def tuple_indicator(
-    codes: np.ndarray, n_clusters: np.ndarray, dtype: Any = np.float64
+    codes: np.ndarray,
+    n_clusters: np.ndarray,
+    dtype: Any = np.float64,
+    rows: np.ndarray | None = None,
 ) -> tuple[sp.csr_array, sp.csr_array]:
     """Factor the indicator of all clusters through the label tuples that occur.
 
@@ -244,40 +247,43 @@ def tuple_indicator(
         Number of clusters of every partition.
     dtype : dtype, default=float64
         Type of the entries.
+    rows : ndarray of shape (n_rows,), int, default=None
+        Rows of `codes` to make it for; all by default.
 
     Returns
     -------
     J : sparse matrix of shape (n_samples, n_tuples)
     A : sparse matrix of shape (n_tuples, sum(n_clusters))
     """
+    n_rows = len(codes) if rows is None else len(rows)
     symbols = np.asarray(n_clusters, dtype=np.int64) + 1
-    groups = _consecutive_groups(symbols, limit=int(np.clip(50 * len(codes), 500, 200_000)))
+    groups = _consecutive_groups(symbols, limit=int(np.clip(50 * n_rows, 500, 200_000)))
     radix, bases = np.zeros((codes.shape[1], len(groups))), np.zeros(len(groups) + 1, dtype=np.intp)
     for g, members in enumerate(groups):
         radix[members, g] = np.cumprod(np.r_[1, symbols[members][:-1]])
         bases[g + 1] = bases[g] + np.prod(symbols[members])
     found = np.zeros(bases[-1], dtype=bool)
     number_type = np.int32 if bases[-1] < 2**31 else np.int64
-    tuples = np.empty((len(codes), len(groups)), dtype=number_type)
-    for block in _blocks(len(codes)):  # exact: the numbers are far below 2^53
-        tuples[block] = (codes[block] + 1.0) @ radix + bases[:-1]
+    tuples = np.empty((n_rows, len(groups)), dtype=number_type)
+    for block in _blocks(n_rows):  # exact: the numbers are far below 2^53
+        tuples[block] = (codes[block if rows is None else rows[block]] + 1.0) @ radix + bases[:-1]
         found[tuples[block]] = True
     number = np.cumsum(found, dtype=number_type) - 1
-    for block in _blocks(len(codes)):
+    for block in _blocks(n_rows):
         tuples[block] = number[tuples[block]]
     J = sp.csr_array(
-        (np.ones(tuples.size, dtype), tuples.ravel(), np.arange(len(codes) + 1) * len(groups)),
-        shape=(len(codes), int(found.sum())),
+        (np.ones(tuples.size, dtype), tuples.ravel(), np.arange(n_rows + 1) * len(groups)),
+        shape=(n_rows, int(found.sum())),
     )
     kept, offsets = np.flatnonzero(found), np.concatenate([[0], np.cumsum(n_clusters)])
-    rows, columns = [], []
+    members_of, columns = [], []
     for g, members in enumerate(groups):
         row = np.flatnonzero((kept >= bases[g]) & (kept < bases[g + 1]))
         for t in members:
             code = (kept[row] - bases[g]) // int(radix[t, g]) % symbols[t] - 1
-            rows.append(row[code >= 0])
+            members_of.append(row[code >= 0])
             columns.append(code[code >= 0] + offsets[t])
-    row, column = np.concatenate(rows), np.concatenate(columns)
+    row, column = np.concatenate(members_of), np.concatenate(columns)
     A = sp.csr_array(
         (np.ones(len(row), dtype), (row, column)), shape=(J.shape[1], int(offsets[-1]))
     )
