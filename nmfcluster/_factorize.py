@@ -175,7 +175,7 @@ def extend_factor(coarse: Ensemble, H: np.ndarray, ensemble: Ensemble) -> np.nda
         pairs = (weighted[:, :, None] * rows[:, None, :]).reshape(-1, k * k)
         seen = np.asarray((coarse.codes >= 0).T @ pairs) * ensemble.weights[:, None]
         G = (ensemble.observed @ seen).reshape(-1, k, k)
-    fitted = nonnegative_rows(ensemble.spread(profile), G, max_sweeps=20, tol=1e-3)
+    fitted = nonnegative_rows(ensemble.spread(profile), G, max_sweeps=20, resolution=1e-3)
     fitted += 1e-3 * fitted.mean()  # a zero would be final for a multiplicative rule
     return (fitted * np.sqrt(ensemble.counts)[:, None]).astype(H.dtype)
 

@@ -267,7 +267,7 @@ def multiplicative_trinmf(objective: SymmetricObjective, Q: np.ndarray) -> Steps
 
 
 def nonnegative_rows(
-    B: np.ndarray, G: np.ndarray, max_sweeps: int = 100, tol: float = 1e-6
+    B: np.ndarray, G: np.ndarray, max_sweeps: int = 100, resolution: float = 1e-6
 ) -> np.ndarray:
     """Return the rows h >= 0 that minimise ``h'Gh - 2 b'h`` for every row b of B.
 
@@ -281,7 +281,7 @@ def nonnegative_rows(
         Positive semidefinite: one for all rows, or one for each.
     max_sweeps : int, default=100
         Largest number of sweeps over the columns.
-    tol : float, default=1e-6
+    resolution : float, default=1e-6
         It ends when no entry changes by more than this times the largest.
 
     Returns
@@ -292,12 +292,14 @@ def nonnegative_rows(
     for start in range(0, len(B), _ROWS):  # some rows at a time, and these as columns: in cache
         block = slice(start, start + _ROWS)
         H[block] = _nonnegative_columns(
-            B[block].T, G if G.ndim == 2 else G[block], max_sweeps, tol
+            B[block].T, G if G.ndim == 2 else G[block], max_sweeps, resolution
         ).T
     return H
 
 
-def _nonnegative_columns(B: np.ndarray, G: np.ndarray, max_sweeps: int, tol: float) -> np.ndarray:
+def _nonnegative_columns(
+    B: np.ndarray, G: np.ndarray, max_sweeps: int, resolution: float
+) -> np.ndarray:
     tiny = np.finfo(B.dtype).tiny
     G = np.moveaxis(G, 0, -1) if G.ndim == 3 else G  # (k, k) or (k, k, n)
     diagonal = np.maximum(np.einsum("cc...->c...", G), tiny)
@@ -309,6 +311,6 @@ def _nonnegative_columns(B: np.ndarray, G: np.ndarray, max_sweeps: int, tol: flo
             new = np.maximum(H[c] + (B[c] - along) / diagonal[c], 0)
             change = max(change, float(np.abs(new - H[c]).max(initial=0)))
             H[c] = new
-        if change <= tol * float(H.max(initial=0)):
+        if change <= resolution * float(H.max(initial=0)):
             break
     return H
