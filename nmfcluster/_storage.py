@@ -30,7 +30,9 @@ def each(product: Any, H: np.ndarray) -> np.ndarray:
 
 def minimum(array: Any, value: float) -> Any:
     """Return the entry-wise minimum of an array and a number."""
-    return array.minimum(value) if sp.issparse(array) else np.minimum(array, value)
+    if sp.issparse(array):  # the cast is for SciPy 1.13, which promotes float32
+        return array.minimum(value).astype(array.dtype, copy=False)
+    return np.minimum(array, value)
 
 
 def total(array: Any) -> float:
