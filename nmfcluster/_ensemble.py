@@ -93,6 +93,11 @@ class Ensemble:
         return A.T @ (J.T @ per_row)
 
     @cached_property
+    def offsets(self) -> np.ndarray:
+        """Number of the first cluster of every partition, (T,)."""
+        return np.concatenate([[0], np.cumsum(self.n_clusters)[:-1]])
+
+    @cached_property
     def cluster_weights(self) -> np.ndarray:
         """Weight of its partition for every cluster."""
         return np.repeat(self.weights, self.n_clusters)
@@ -109,7 +114,7 @@ class Ensemble:
             return np.full(len(self), self.weights.sum())
         return self.observed @ self.weights
 
-    @property
+    @cached_property
     def constant(self) -> float:
         """Loss of the zero factor: the weighted mean number of pairs that share a cluster."""
         sizes = self.collect(self.counts.astype(np.float64))
@@ -132,8 +137,7 @@ class Ensemble:
 
     def seen_sizes(self, contingency: np.ndarray) -> np.ndarray:
         """Return the number of samples of every cluster that each partition saw, (T, k)."""
-        starts = np.concatenate([[0], np.cumsum(self.n_clusters)[:-1]])
-        return np.add.reduceat(contingency, starts, axis=0)
+        return np.add.reduceat(contingency, self.offsets, axis=0)
 
     def hard_loss(self, indicator: np.ndarray) -> float:
         """Return the loss of a partition: the weighted mean of its distances to all of them.
@@ -160,8 +164,7 @@ class Ensemble:
             own = part**2 @ self.weights
         shared.data **= 2
         per_cluster = own - 2 * (shared @ self.cluster_weights)
-        starts = np.concatenate([[0], np.cumsum(self.n_clusters)[:-1]])
-        return self.constant + np.add.reduceat(per_cluster, starts)
+        return self.constant + np.add.reduceat(per_cluster, self.offsets)
 
     def cluster_profile(self, memberships: np.ndarray) -> np.ndarray:
         """Return what membership of a base cluster says of the consensus clusters.
@@ -198,13 +201,12 @@ class Ensemble:
         contingency : ndarray of shape (sum of n_clusters, k)
             `contingency` of the consensus' indicator.
         """
-        starts = np.concatenate([[0], np.cumsum(self.n_clusters)[:-1]])
 
         def pairs(counts: np.ndarray) -> np.ndarray:
             return counts * (counts - 1) / 2
 
-        both = np.add.reduceat(pairs(contingency).sum(axis=1), starts)
-        ours = np.add.reduceat(pairs(contingency.sum(axis=1)), starts)
+        both = np.add.reduceat(pairs(contingency).sum(axis=1), self.offsets)
+        ours = np.add.reduceat(pairs(contingency.sum(axis=1)), self.offsets)
         theirs = pairs(self.seen_sizes(contingency)).sum(axis=1)
         everything = pairs(self.seen_sizes(contingency).sum(axis=1))
         expected = ours * theirs / np.maximum(everything, 1)

@@ -186,9 +186,11 @@ def restart(
 
     # the limit is process-wide: around the workers, never inside one
     with threadpool_limits(limits=1, user_api="blas"):
-        first, size = list(starts[:1]), 1
+        size = 1
         if wide and len(starts) > 1:
-            size = int(np.clip(_BATCH_BYTES // max(first[0]().nbytes, 1), 1, _BATCH))
+            first = starts[0]()  # made here for its size: it need not be made again
+            starts = [lambda: first, *starts[1:]]
+            size = int(np.clip(_BATCH_BYTES // max(first.nbytes, 1), 1, _BATCH))
         batches = [starts[i : i + size] for i in range(0, len(starts), size)]
         solutions = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(run)(b) for b in batches)
         return sorted((s for batch in solutions for s in batch), key=rank)

@@ -39,8 +39,7 @@ def refine_by_moves(
     labels = labels.copy()
     counts, weights = ensemble.counts, ensemble.weights
     seen = ensemble.codes >= 0
-    offsets = np.concatenate([[0], np.cumsum(ensemble.n_clusters)[:-1]])
-    rows_of_N = ensemble.codes + offsets
+    rows_of_N = ensemble.codes + ensemble.offsets
     E = one_hot(labels, n_clusters)
     N = ensemble.contingency(E)
     n = ensemble.seen_sizes(N)
