@@ -31,7 +31,7 @@ def columns_of(table: Any, name: str) -> list[np.ndarray]:
     elif hasattr(table, "columns") and hasattr(table, "__getitem__"):
         columns = [np.asarray(table[column]) for column in table.columns]
     elif isinstance(table, Sequence) and not isinstance(table, str | bytes):
-        columns = [_as_vector(vector) for vector in table]
+        columns = [as_vector(vector) for vector in table]
         for t, column in enumerate(columns):
             if column.ndim != 1:
                 raise ValueError(
@@ -57,7 +57,7 @@ def columns_of(table: Any, name: str) -> list[np.ndarray]:
     return columns
 
 
-def _as_vector(vector: Any) -> np.ndarray:
+def as_vector(vector: Any) -> np.ndarray:
     array = np.asarray(vector)
     if array.dtype.kind in "US" and not hasattr(vector, "dtype"):
         return np.array(vector, dtype=object)  # numpy would make strings of numbers and of NaN
@@ -100,7 +100,7 @@ def encode(
     codes = np.full((len(columns[0]), len(columns)), -1, dtype=np.int32)
     found = []
     for t, column in enumerate(columns):
-        values, seen = _clean(column, f"{name}[:, {t}]")
+        values, seen = clean_labels(column, f"{name}[:, {t}]")
         if categories is None:
             known, codes[seen, t] = np.unique(values, return_inverse=True)
         else:
@@ -137,7 +137,7 @@ def _encode_integers(table: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]] |
     return codes, known
 
 
-def _clean(column: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
+def clean_labels(column: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the labels that are there, comparable with each other, and where they are."""
     if column.dtype.kind == "O":
         seen = np.array([not _is_missing(value) for value in column])
