@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 _ROWS = 256  # rows compared at a time
+_ASYMMETRY = 1e-6  # relative: what averaging in float32 may leave
 
 
 def as_float(array: Any) -> Any:
@@ -47,6 +49,115 @@ def dot(a: Any, b: Any) -> float:
     if sp.issparse(b):
         return total(b.multiply(a))
     return float(np.vdot(a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)))
+
+
+def row_blocks(n: int, size: int) -> Iterator[slice]:
+    """Yield the rows 0 to n - 1, at most `size` at a time."""
+    return (slice(start, min(start + size, n)) for start in range(0, n, size))
+
+
+def row_dots(a: Any, b: Any) -> np.ndarray:
+    """Return the inner product of every row of a with the same row of b."""
+    if sp.issparse(b):
+        a, b = b, a
+    if sp.issparse(a):
+        return np.asarray(a.multiply(b).sum(axis=1)).ravel()
+    return np.einsum("ij,ij->i", a, b)
+
+
+def scaled_rows(array: Any, factors: np.ndarray) -> Any:
+    """Return the array with every row times its factor; it keeps its type."""
+    factors = np.asarray(factors, dtype=array.dtype).reshape(-1, 1)
+    return sp.csr_array(array.multiply(factors)) if sp.issparse(array) else array * factors
+
+
+def without_diagonal(array: Any) -> Any:
+    """Return a copy of a square matrix with zeros on its diagonal; a sparse one stores none."""
+    if sp.issparse(array):
+        stored = array.tocoo()
+        off = stored.row != stored.col
+        return sp.csr_array((stored.data[off], (stored.row[off], stored.col[off])), array.shape)
+    array = array.copy()
+    np.fill_diagonal(array, 0)
+    return array
+
+
+def require_symmetric(array: Any, name: str) -> None:
+    """Raise if two entries of a square matrix that should be equal differ by more than rounding.
+
+    Parameters
+    ----------
+    array : ndarray or sparse matrix of shape (n, n)
+    name : str
+        What to call it in an error message.
+    """
+    difference, size = asymmetry(array), float(abs(array).max())
+    if difference > _ASYMMETRY * size:
+        raise ValueError(
+            f"{name} must be symmetric: two entries that should be equal differ by "
+            f"{difference:.3g}, the largest entry is {size:.3g}."
+        )
+
+
+def stored_like(array: Any, reference: Any) -> Any:
+    """Return a dense array where `reference` is one, and else the array as it is."""
+    if sp.issparse(array) and not sp.issparse(reference):
+        return array.toarray()
+    return array
+
+
+def knn_weights(
+    distances: np.ndarray,
+    neighbours: np.ndarray,
+    own: np.ndarray,
+    others: np.ndarray,
+    n: int,
+    farthest: float,
+) -> sp.csr_array:
+    """Return ``exp(-d_ij^2 / (own_i others_j))`` for the neighbours j of every i, sparse.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (m, n_neighbors)
+    neighbours : ndarray of shape (m, n_neighbors), int
+    own : ndarray of shape (m,)
+        Scale of every row.
+    others : ndarray of shape (n,)
+        Scale of every possible neighbour.
+    n : int
+        Number of possible neighbours.
+    farthest : float
+        Largest exponent: a neighbour stays one, however far it is.
+
+    Returns
+    -------
+    csr_array of shape (m, n)
+    """
+    m, width = distances.shape
+    weights = np.exp(-np.minimum(distances**2 / (own[:, None] * others[neighbours]), farthest))
+    return sp.csr_array(
+        (weights.ravel(), neighbours.ravel(), np.arange(m + 1) * width), shape=(m, n)
+    )
+
+
+def nonzero_off_diagonal(array: Any) -> np.ndarray:
+    """Return the stored entries above the diagonal of a sparse symmetric matrix, in no order."""
+    stored = array.tocoo()
+    found = stored.data[stored.row < stored.col]
+    return found[found != 0]
+
+
+def stored_entries(array: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the rows, columns and values that a CSR matrix stores, in its order."""
+    rows = np.repeat(np.arange(array.shape[0]), np.diff(array.indptr))
+    return rows, array.indices, array.data
+
+
+def filled_with(array: Any, values: np.ndarray) -> sp.csr_array:
+    """Return a CSR matrix with other values in the places of those stored; zeros are dropped."""
+    filled = sp.csr_array((values, array.indices, array.indptr), shape=array.shape, copy=True)
+    filled.eliminate_zeros()
+    return filled
 
 
 def hstack(arrays: list[Any]) -> Any:

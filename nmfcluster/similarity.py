@@ -8,10 +8,12 @@ float64 is decided here and in `_storage`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from nmfcluster._labels import cluster_counts, group_indicator, tuple_indicator
 from nmfcluster._storage import (
@@ -22,7 +24,12 @@ from nmfcluster._storage import (
     each,
     hstack,
     minimum,
+    nonzero_off_diagonal,
+    row_blocks,
+    row_dots,
+    scaled_rows,
     total,
+    without_diagonal,
 )
 
 __all__ = [
@@ -34,6 +41,7 @@ __all__ = [
     "inner",
 ]
 
+_PAIRS = 4096  # entries of a factored operator that are computed at a time
 _COLUMNS = 256  # columns of an operator that are formed at a time where it must be looked at
 
 
@@ -54,6 +62,8 @@ class Similarity(ABC):
     dtype: np.dtype
     #: whether one product with several starts side by side is cheaper than one product each
     wide: bool = False
+    #: whether some of the samples show what all do: not in a sparse graph, which would fall apart
+    can_be_thinned: bool = True
 
     @abstractmethod
     def __matmul__(self, H: np.ndarray) -> np.ndarray:
@@ -100,6 +110,49 @@ class Similarity(ABC):
     @abstractmethod
     def is_psd(self) -> bool:
         """Whether the operator is known to be positive semidefinite."""
+
+    @abstractmethod
+    def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Return some entries.
+
+        Parameters
+        ----------
+        rows, columns : ndarray of shape (n_entries,), int
+
+        Returns
+        -------
+        ndarray of shape (n_entries,)
+        """
+
+    def stored_off_diagonal(self) -> np.ndarray | None:
+        """Return the nonzero entries above the diagonal if they are stored as such, else None."""
+        return None
+
+    def n_components(self) -> int | None:
+        """Return the number of connected components of a stored graph, None for other storage."""
+        return None
+
+    @abstractmethod
+    def scaled(self, factors: np.ndarray) -> Similarity:
+        """Return ``diag(factors) A diag(factors)``.
+
+        Parameters
+        ----------
+        factors : ndarray of shape (n,)
+
+        Returns
+        -------
+        Similarity of shape (n, n)
+        """
+
+    def without_diagonal(self) -> Similarity:
+        """Return the similarity with a diagonal of 0."""
+        return self - Explicit(sp.csr_array(sp.diags_array(self.diagonal())))
+
+    def diagonal(self) -> np.ndarray:
+        """Return the diagonal as a vector."""
+        every = np.arange(self.shape[0])
+        return self.entries(every, every)
 
     def toarray(self) -> np.ndarray:
         """Return the dense (n, n) array: for tests, for plots, for small n."""
@@ -152,7 +205,7 @@ class Explicit(Similarity):
             raise ValueError(f"array must have shape (n, n), got {array.shape}.")
         self._array = as_float(array)
         self.shape, self.dtype = array.shape, self._array.dtype
-        self.wide = not sp.issparse(array)
+        self.wide = self.can_be_thinned = not sp.issparse(array)
 
     def __matmul__(self, H: np.ndarray) -> np.ndarray:
         if H.ndim == 2:
@@ -179,6 +232,27 @@ class Explicit(Similarity):
     @property
     def is_psd(self) -> bool:
         return False
+
+    def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        found = self._array[rows, columns]
+        return np.asarray(found.toarray() if sp.issparse(found) else found).ravel()
+
+    def n_components(self) -> int | None:
+        if self.wide:
+            return None
+        return int(connected_components(self._array, directed=False, return_labels=False))
+
+    def stored_off_diagonal(self) -> np.ndarray | None:
+        return None if self.wide else nonzero_off_diagonal(self._array)
+
+    def scaled(self, factors: np.ndarray) -> Similarity:
+        return Explicit(scaled_rows(scaled_rows(self._array, factors).T, factors).T)
+
+    def diagonal(self) -> np.ndarray:
+        return self._array.diagonal()
+
+    def without_diagonal(self) -> Similarity:
+        return Explicit(without_diagonal(self._array))
 
     def toarray(self) -> np.ndarray:
         return self._array.toarray() if sp.issparse(self._array) else self._array.copy()
@@ -233,6 +307,11 @@ class Factored(Similarity):
             raise ValueError(f"scale must have shape ({self.shape[0]},), got {np.shape(scale)}.")
 
     @property
+    def rank(self) -> int:
+        """Number of columns of U, which bounds the rank of A."""
+        return int(self._U.shape[1])
+
+    @property
     def factors(self) -> tuple[Any, Any]:
         """DU of shape (n, r) and C of shape (r, r), both arrays."""
         U, C = self._U, self._C
@@ -268,13 +347,24 @@ class Factored(Similarity):
         )
 
     def take(self, indices: np.ndarray) -> Similarity:
-        return Factored(
-            self._U[indices], self._C, None if self._scale is None else self._scale[indices]
-        )
+        U, C = self._U[indices], self._C
+        scale = None if self._scale is None else self._scale[indices]
+        if sp.issparse(U) and U.shape[1] > len(indices):  # part of the columns will do
+            used = np.unique(U.indices)
+            U = U[:, used]
+            C = C.take(used) if isinstance(C, Similarity) else C[used][:, used]
+            if isinstance(C, Factored):
+                V, C = C.factors
+                U = U @ V
+        return Factored(U, C, scale)
 
     def collapse(self, groups: np.ndarray) -> Similarity:
-        U, C = self.factors
-        return Factored(group_indicator(groups, self.dtype).T @ U, C)
+        E = group_indicator(groups, self.dtype)
+        if 2 * E.shape[1] > E.shape[0]:  # hardly smaller: U itself serves, where it would be copied
+            return Factored(E.T, self)
+        if self._scale is not None:  # of E, which is smaller than U
+            E = scaled_rows(E, self._scale)
+        return Factored(E.T @ self._U, self._C)
 
     @property
     def is_psd(self) -> bool:
@@ -284,6 +374,19 @@ class Factored(Similarity):
             return False
         off_diagonal = self._C - sp.diags_array(self._C.diagonal())
         return total(abs(off_diagonal)) == 0 and bool((self._C.diagonal() >= 0).all())
+
+    def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        U, C, scale = self._U, self._C, self._scale
+        if isinstance(C, Similarity):
+            (U, C), scale = self.factors, None
+        found = np.empty(len(rows), dtype=self.dtype)
+        for block in row_blocks(len(rows), _PAIRS):
+            found[block] = row_dots(U[rows[block]] @ C, U[columns[block]])
+        return found if scale is None else found * scale[rows, 0] * scale[columns, 0]
+
+    def scaled(self, factors: np.ndarray) -> Similarity:
+        own = 1 if self._scale is None else self._scale[:, 0]
+        return Factored(self._U, self._C, own * factors)
 
     def toarray(self) -> np.ndarray:
         U, C = self.factors
@@ -329,6 +432,7 @@ class WeightedSum(Similarity):
         self.shape = terms[0].shape
         self.dtype = np.result_type(*[term.dtype for term in terms])
         self.wide = any(term.wide for term, _ in self._terms)
+        self.can_be_thinned = any(term.can_be_thinned for term, _ in self._terms)
 
     @property
     def terms(self) -> list[tuple[Similarity, float]]:
@@ -337,7 +441,7 @@ class WeightedSum(Similarity):
 
     def __matmul__(self, H: np.ndarray) -> np.ndarray:
         # python floats do not promote float32
-        products = [(term @ H) * weight for term, weight in self._terms]
+        products = [(term @ H) * w if w != 1 else term @ H for term, w in self._terms]
         return sum(products[1:], start=products[0])
 
     def split(self) -> tuple[Similarity, Similarity | None]:
@@ -366,6 +470,16 @@ class WeightedSum(Similarity):
     @property
     def is_psd(self) -> bool:
         return all(term.is_psd and weight >= 0 for term, weight in self._terms)
+
+    def n_components(self) -> int | None:
+        return self._terms[0][0].n_components() if len(self._terms) == 1 else None
+
+    def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        found = [term.entries(rows, columns) * weight for term, weight in self._terms]
+        return sum(found[1:], start=found[0])
+
+    def scaled(self, factors: np.ndarray) -> Similarity:
+        return WeightedSum([t.scaled(factors) for t, _ in self._terms], [w for _, w in self._terms])
 
     def toarray(self) -> np.ndarray:
         arrays = [term.toarray() * weight for term, weight in self._terms]
@@ -402,12 +516,17 @@ def inner(A: Similarity, B: Similarity) -> float:
         if min(U.shape[1], V.shape[1]) <= A.shape[0]:
             M = as_float64(U).T @ as_float64(V)  # <UCU', VDV'> = <C M, M D>
             return dot(as_float64(C) @ M, M @ as_float64(D))
+    if isinstance(A, Explicit) and not A.wide and isinstance(B, Factored):
+        stored = A._array.tocoo()
+        return dot(stored.data, B.entries(stored.row, stored.col))
+    if isinstance(B, Explicit) and not B.wide and isinstance(A, Factored):
+        return inner(B, A)
     if isinstance(A, Explicit) and isinstance(B, Explicit):
         if sp.issparse(A._array) or sp.issparse(B._array):
             return dot(as_float64(A._array), as_float64(B._array))
         rows = range(0, A.shape[0], _COLUMNS)
         return sum(dot(A._array[i : i + _COLUMNS], B._array[i : i + _COLUMNS]) for i in rows)
-    return sum(dot(A @ E, B @ E) for E in _unit_blocks(A))
+    return sum(dot(A @ E, B @ E) for E in unit_blocks(A))
 
 
 def coassociation(
@@ -468,7 +587,7 @@ def _flat(term: Similarity, weight: float) -> list[tuple[Similarity, float]]:
     return [(term, weight)]
 
 
-def _unit_blocks(A: Similarity) -> Any:
+def unit_blocks(A: Similarity) -> Iterator[np.ndarray]:
     """Yield the identity, some columns at a time."""
     n = A.shape[0]
     for start in range(0, n, _COLUMNS):

@@ -226,6 +226,106 @@ def test_inner_adds_in_float64(A):
     assert_allclose(inner(A(array), A(array)), n**2 * entry**2, rtol=1e-12)
 
 
+@law
+@anything
+def test_entries_are_those_of_the_array(kind, seed, n):
+    rng = np.random.default_rng(seed)
+    A, dense = make(kind, n, rng)
+    for size in (0, 1, 30):
+        rows, columns = rng.integers(0, n, size=(2, size))
+        found = A.entries(rows, columns)
+        assert type(found) is np.ndarray
+        assert found.shape == (size,)
+        assert_allclose(found, [dense[i, j] for i, j in zip(rows, columns, strict=True)], **exactly)
+
+
+@pytest.mark.parametrize("kind", ["sparse", "dense U, no C", "sparse U, sparse C, scaled", "sum"])
+def test_more_entries_than_are_computed_at_once(kind):
+    rng = np.random.default_rng(12)
+    A, dense = make(kind, 11, rng)
+    rows, columns = rng.integers(0, 11, size=(2, 10_000))
+    assert_allclose(A.entries(rows, columns), dense[rows, columns], **exactly)
+
+
+@law
+@anything
+def test_diagonal_is_that_of_the_array(kind, seed, n):
+    A, dense = make(kind, n, np.random.default_rng(seed))
+    assert A.diagonal().shape == (n,)
+    assert_allclose(A.diagonal(), [dense[i, i] for i in range(n)], **exactly)
+
+
+@law
+@anything
+def test_scaling_is_the_product_with_diagonals(kind, seed, n):
+    rng = np.random.default_rng(seed)
+    A, dense = make(kind, n, rng)
+    factors = rng.normal(size=n) * (rng.uniform(size=n) < 0.8)
+    expected = [[factors[i] * dense[i, j] * factors[j] for j in range(n)] for i in range(n)]
+    scaled = A.scaled(factors)
+    assert_allclose(scaled.toarray(), expected, **exactly)
+    assert_allclose(scaled @ np.eye(n), expected, **exactly)
+    again = scaled.scaled(factors).toarray()
+    assert_allclose(again, np.outer(factors**2, factors**2) * dense, **exactly)
+    assert_allclose(A.toarray(), dense, **exactly)
+
+
+@law
+@anything
+def test_the_diagonal_is_dropped(kind, seed, n):
+    A, dense = make(kind, n, np.random.default_rng(seed))
+    expected = dense - np.diag(np.diag(dense))
+    assert_allclose(A.without_diagonal().toarray(), expected, **exactly)
+    assert_allclose(A.toarray(), dense, **exactly)
+
+
+@law
+@anything
+def test_stored_entries_are_those_above_the_diagonal_of_a_sparse_matrix(kind, seed, n):
+    A, dense = make(kind, n, np.random.default_rng(seed))
+    found = A.stored_off_diagonal()
+    if kind != "sparse":
+        assert found is None
+    else:
+        expected = [dense[i, j] for i in range(n) for j in range(i + 1, n) if dense[i, j] != 0]
+        assert_allclose(np.sort(found), np.sort(expected), **exactly)
+
+
+@law
+@anything
+def test_components_are_those_of_a_stored_graph(kind, seed, n):
+    A, dense = make(kind, n, np.random.default_rng(seed))
+    found = A.n_components()
+    if kind != "sparse":
+        assert found is None
+    else:
+        reached = np.linalg.matrix_power((dense != 0) + np.eye(n), n) > 0
+        assert found == len(np.unique(reached, axis=0))
+
+
+def test_stored_zeros_and_a_dropped_diagonal_are_not_stored_entries():
+    data = np.array([3.0, 0.0, 0.0, 5.0])
+    A = Explicit(sp.csr_array((data, ([0, 0, 1, 1], [0, 1, 0, 1])), shape=(2, 2)))
+    assert len(A.stored_off_diagonal()) == 0
+    assert A.without_diagonal()._array.nnz == 2  # the stored zeros, which are harmless
+
+
+@pytest.mark.parametrize("factored", ["dense U, dense C, scaled", "sparse U, no C", "core dense"])
+def test_inner_of_a_factored_and_a_sparse_operator_forms_neither(factored):
+    """The entries that the sparse one stores are enough: for 40,000 samples, too."""
+    rng = np.random.default_rng(13)
+    A, dense = make(factored, 9, rng)
+    B, spikes = make("sparse", 9, rng)
+    assert_allclose(inner(A, B), (dense * spikes).sum(), **exactly)
+    assert_allclose(inner(B, A), (dense * spikes).sum(), **exactly)
+    n = 40_000
+    large = Factored(np.ones((n, 1)), [2.0], np.arange(n) / n)
+    pair = sp.csr_array(([3.0, 3.0], ([1, n - 1], [n - 1, 1])), shape=(n, n))
+    expected = 2 * 3 * 2 * (1 / n) * ((n - 1) / n)
+    assert_allclose(inner(large, Explicit(pair)), expected)
+    assert_allclose(inner(large - 2 * Explicit(pair), Explicit(pair)), expected - 2 * 18)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_float32_stays_float32(kind):
     rng = np.random.default_rng(1)
@@ -239,12 +339,15 @@ def test_float32_stays_float32(kind):
         P,
         A if N is None else N,
         2.5 * A,
+        A.scaled(np.arange(1.0, 10)),
+        A.without_diagonal(),
     ):
         m = operator.shape[0]
         assert operator.dtype == np.float32
         assert operator.toarray().dtype == np.float32
         for stack in [(), (2,)]:
             assert (operator @ np.ones((*stack, m, 2), np.float32)).dtype == np.float32
+        assert operator.diagonal().dtype == np.float32
     H = rng.normal(size=(9, 3)).astype(np.float32)
     assert_allclose(A @ H, dense @ H, rtol=1e-4, atol=1e-4)
 
@@ -335,6 +438,7 @@ def test_nothing_that_was_handed_in_is_written_to(storage):
     for A in (explicit, factored, explicit - 2 * factored):
         expected = A.toarray()
         results = [A @ H, A @ H[0], *A.split(), A.take(groups), A.collapse(groups), inner(A, A)]
+        results += [A.scaled(scale), A.without_diagonal(), A.entries(groups, groups)]
         for result in results[:2]:
             result *= 2  # the result of a product is the caller's
         A.toarray()[:] = 0
@@ -420,3 +524,38 @@ def test_asymmetry_is_the_largest_difference_to_the_transpose(n):
         expected = max(abs(B - B.T).ravel())
         assert asymmetry(B) == asymmetry(sp.csr_array(B)) == expected
         assert asymmetry(B.astype(np.float32)) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_a_collapse_that_keeps_most_rows_copies_no_features(storage, scaled):
+    """Of pairs and single samples; it is then restricted, collapsed and scaled like any other."""
+    rng = np.random.default_rng(0)
+    U = storage(rng.uniform(size=(12, 40)) * (rng.uniform(size=(12, 40)) < 0.3))
+    A = Factored(U, scale=rng.uniform(1, 2, size=12) if scaled else None)
+    groups = np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 0])
+    small = A.collapse(groups)
+    E = np.eye(10)[groups] / np.sqrt(np.bincount(groups))[groups, None]
+    expected = E.T @ A.toarray() @ E
+    assert small.factors[0].shape == (10, 40)
+    assert_allclose(small.toarray(), expected, atol=1e-12)
+    assert_allclose(small @ np.eye(10), expected, atol=1e-12)
+    assert_allclose(small.diagonal(), expected.diagonal(), atol=1e-12)
+    chosen = np.array([9, 3, 0])
+    part = small.take(chosen)
+    assert_allclose(part.toarray(), expected[chosen][:, chosen], atol=1e-12)
+    assert_allclose(part @ np.eye(3), expected[chosen][:, chosen], atol=1e-12)
+    assert_allclose(inner(small, small), (expected**2).sum())
+    again = small.collapse(np.arange(10) // 5)
+    halves = np.kron(np.eye(2), np.ones((5, 1))) / np.sqrt(5)
+    assert_allclose(again.toarray(), halves.T @ expected @ halves, atol=1e-12)
+
+
+def test_a_part_of_the_samples_has_the_columns_that_it_uses():
+    U = sp.csr_array(np.kron(np.eye(30), np.ones((1, 2))))
+    C = np.random.default_rng(0).uniform(size=(60, 60))
+    for core in (None, C + C.T, sp.csr_array(C + C.T)):
+        A = Factored(U, core)
+        part = A.take(np.array([5, 2]))
+        assert part.rank == 4
+        assert_allclose(part.toarray(), A.toarray()[[5, 2]][:, [5, 2]])

@@ -1,0 +1,274 @@
+"""From features to similarities, and from new samples to those that a model was fitted on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import euclidean_distances
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import check_array
+from threadpoolctl import threadpool_limits
+
+from nmfcluster._storage import knn_weights, require_symmetric, row_blocks, stored_like
+from nmfcluster.similarity import Explicit, Factored, Similarity
+
+__all__ = ["Affinity", "make_affinity"]
+
+#: the affinities that are known by name
+NAMES = ("linear", "cosine", "rbf", "nearest_neighbors", "precomputed")
+
+_ROWS = 512  # new samples compared with all others at a time
+_PAIRS = 100_000  # of samples, whose median distance sets the width of a Gaussian
+_ROUNDING = {4: 1e-4, 8: 1e-10}  # of a row sum, relative to a sum with random signs
+_FARTHEST = 60.0  # exponent of a neighbour's weight: beyond, it would be 0 in float32
+_NARROWEST = 0.1  # of the mean local scale: samples that coincide would have none
+
+
+@dataclass(frozen=True)
+class Affinity:
+    """How similar samples are to each other, and new ones to them.
+
+    Attributes
+    ----------
+    similarity : Similarity of shape (n_samples, n_samples)
+    cross : callable
+        ``cross(X_new, P)`` returns the similarities of new samples to these, (n_new, n_samples),
+        times P of shape (n_samples, r), without forming more of them than it must.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nmfcluster.affinity import make_affinity
+    >>> affinity = make_affinity(np.array([[1.0, 0.0], [0.0, 2.0]]), "linear")
+    >>> affinity.similarity.toarray()
+    array([[1., 0.],
+           [0., 4.]])
+    >>> affinity.cross(np.array([[3.0, 1.0]]), np.eye(2))
+    array([[3., 2.]])
+    """
+
+    similarity: Similarity
+    cross: Callable[[Any, np.ndarray], np.ndarray]
+
+    def normalized(self) -> Affinity:
+        """Return ``D^-1/2 W D^-1/2``, D the row sums of W, and the same for new samples.
+
+        It turns the objective of kernel k-means into that of normalised cut: Li et al. (2007),
+        section 2.3.2. The diagonal of W is put to 0 first, or a sample far from all others would
+        be a cluster of its own.
+
+        Returns
+        -------
+        Affinity
+
+        Raises
+        ------
+        ValueError
+            If a row sums to less than 0, or all sum to 0.
+        """
+        W = self.similarity.without_diagonal()
+        degrees = (W @ np.ones((W.shape[0], 1), dtype=W.dtype))[:, 0]
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(W.shape[0], 1))
+        rounding = _ROUNDING[W.dtype.itemsize] * float(abs(W @ signs.astype(W.dtype)).max())
+        if degrees.min() < -rounding or degrees.max() <= rounding:
+            raise ValueError(
+                "normalize=True needs similarities with rows that sum to 0 or more, and not all to "
+                f"0 as those of centred features do; row {int(degrees.argmin())} sums to "
+                f"{degrees.min():.3g}."
+            )
+        degrees[degrees <= rounding] = 0
+        scale = inverse_root(degrees)
+        return Affinity(W.scaled(scale), partial(_normalized_cross, self.cross, scale))
+
+
+def make_affinity(
+    X: Any,
+    affinity: str | Callable[[Any, Any], Any] = "nearest_neighbors",
+    *,
+    gamma: float | None = None,
+    n_neighbors: int = 10,
+    normalize: bool = False,
+    n_jobs: int | None = None,
+) -> Affinity:
+    r"""Return the similarity of samples.
+
+    Parameters
+    ----------
+    X : {ndarray, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
+        Features, or with ``affinity="precomputed"`` the similarity itself.
+    affinity : str or callable, default="nearest_neighbors"
+        - "linear": :math:`x_i'x_j`, never formed;
+        - "cosine": :math:`x_i'x_j / (\|x_i\| \|x_j\|)`, never formed;
+        - "rbf": :math:`\exp(-\gamma \|x_i - x_j\|^2)`, a dense array;
+        - "nearest_neighbors": :math:`\exp(-\|x_i - x_j\|^2 / (s_i s_j))`, or exp(-60) if that is
+          larger, where one of the two is among the `n_neighbors` nearest of the other, 0 elsewhere
+          and for i = j, sparse; :math:`s_i` is the distance from i to the farthest of its
+          neighbours [1]_;
+        - "precomputed": X is the similarity, dense or sparse;
+        - a callable: ``affinity(X, Y)`` returns the similarities of the rows of X to those of Y,
+          dense or sparse.
+    gamma : float, default=None
+        For "rbf"; 1 over the median squared distance by default.
+    n_neighbors : int, default=10
+        For "nearest_neighbors"; at most n_samples - 1 are taken.
+    normalize : bool, default=False
+        Whether to apply `Affinity.normalized`.
+    n_jobs : int, default=None
+        Number of jobs that look for neighbours.
+
+    Returns
+    -------
+    Affinity
+
+    Raises
+    ------
+    ValueError
+        If `affinity` is not known, a callable returns something else than a similarity, or
+        `normalize` meets a row that sums to less than 0.
+
+    References
+    ----------
+    .. [1] L. Zelnik-Manor, P. Perona. Self-tuning spectral clustering. NIPS 2004.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from nmfcluster.affinity import make_affinity
+    >>> make_affinity(load_iris().data).similarity
+    Explicit(shape=(150, 150), dtype=float64)
+    """
+    if affinity in ("linear", "cosine", "rbf", "nearest_neighbors"):
+        _check_magnitude(X, 4 if affinity == "linear" else 2)
+    if affinity == "linear":
+        found = Affinity(Factored(X), partial(_linear_cross, X))
+    elif affinity == "cosine":
+        found = _cosine(X)
+    elif affinity == "rbf":
+        width = 1 / _median_square(X) if gamma is None else gamma
+        found = Affinity(Explicit(_rbf(X, X, width)), partial(_rbf_cross, X, width))
+    elif affinity == "nearest_neighbors":
+        found = _neighbours(X, n_neighbors, n_jobs)
+    elif affinity == "precomputed":
+        found = Affinity(Explicit(X), _product)
+    elif callable(affinity):
+        found = Affinity(Explicit(_called(affinity, X)), partial(_called_cross, affinity, X))
+    else:
+        raise ValueError(f"affinity must be one of {NAMES} or a callable, got {affinity!r}.")
+    return found.normalized() if normalize else found
+
+
+def _check_magnitude(X: Any, power: int) -> None:
+    """Raise if sums of powers of the features cannot be computed."""
+    largest = max(float(X.max()), -float(X.min()))
+    if largest > (float(np.finfo(X.dtype).max) / X.shape[0] ** 2 / X.shape[1] ** 2) ** (1 / power):
+        raise ValueError(
+            f"X must not hold values as large as {largest:.3g}, the similarities of which overflow "
+            f"{X.dtype}; scale it."
+        )
+
+
+def inverse_root(values: np.ndarray) -> np.ndarray:
+    """Return 1 / sqrt(values), and 0 where a value is not above 0."""
+    return np.divide(1, np.sqrt(values.clip(0)), out=np.zeros_like(values), where=values > 0)
+
+
+def _normalized_cross(
+    cross: Callable[[Any, np.ndarray], np.ndarray], scale: np.ndarray, X: Any, P: np.ndarray
+) -> np.ndarray:
+    both = np.column_stack([P * scale[:, None], np.ones(len(P), dtype=P.dtype)])
+    product = cross(X, both)
+    return product[:, :-1] * inverse_root(product[:, -1])[:, None]
+
+
+def _product(X: Any, P: np.ndarray) -> np.ndarray:
+    return X @ P
+
+
+def _linear_cross(X_fit: Any, X: Any, P: np.ndarray) -> np.ndarray:
+    return X @ (X_fit.T @ P)
+
+
+def _cosine(X: Any) -> Affinity:
+    scale = inverse_root(Factored(X).diagonal())
+    return Affinity(Factored(X, scale=scale), partial(_cosine_cross, X, scale))
+
+
+def _cosine_cross(X_fit: Any, scale: np.ndarray, X: Any, P: np.ndarray) -> np.ndarray:
+    own = inverse_root(Factored(X).diagonal())
+    return _linear_cross(X_fit, X, P * scale[:, None]) * own[:, None]
+
+
+def _median_square(X: Any) -> float:
+    """Return the median squared distance of two samples: of all pairs, or of many drawn ones."""
+    n = X.shape[0]
+    if n * (n - 1) // 2 <= _PAIRS:
+        squares = euclidean_distances(X, squared=True)[np.triu_indices(n, 1)]
+    else:
+        rng = np.random.default_rng(0)
+        chosen = np.sort(rng.choice(n, size=int((2 * _PAIRS) ** 0.5), replace=False))
+        squares = euclidean_distances(X[chosen], squared=True)[np.triu_indices(len(chosen), 1)]
+    squares = squares[squares > 0]  # samples that coincide say nothing of the width
+    return float(np.median(squares)) if len(squares) else 1.0
+
+
+def _rbf(X: Any, Y: Any, gamma: float) -> np.ndarray:
+    K = euclidean_distances(X, Y, squared=True)
+    K *= -gamma
+    return np.exp(K, out=K)
+
+
+def _rbf_cross(X_fit: Any, gamma: float, X: Any, P: np.ndarray) -> np.ndarray:
+    blocks = row_blocks(X.shape[0], _ROWS)
+    return np.concatenate([_rbf(X[block], X_fit, gamma) @ P for block in blocks])
+
+
+def _called(affinity: Callable[[Any, Any], Any], X: Any) -> Any:
+    W = _checked(affinity(X, X), (X.shape[0], X.shape[0]))
+    require_symmetric(W, "what affinity returns for X and X")
+    return W
+
+
+def _checked(W: Any, shape: tuple[int, int]) -> Any:
+    """Return what a callable returned, as floats, if it is what it must be."""
+    if getattr(W, "shape", None) != shape or not hasattr(W, "dtype"):
+        got = getattr(W, "shape", type(W).__name__)
+        raise ValueError(
+            f"affinity must return a dense or sparse array of shape {shape}, got {got}."
+        )
+    if W.dtype.kind not in "fiub":
+        raise ValueError(f"affinity must return real numbers, got dtype {W.dtype}.")
+    return check_array(
+        W, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="returned by affinity"
+    )
+
+
+def _called_cross(
+    affinity: Callable[[Any, Any], Any], X_fit: Any, X: Any, P: np.ndarray
+) -> np.ndarray:
+    return _checked(affinity(X, X_fit), (X.shape[0], X_fit.shape[0])) @ P
+
+
+def _neighbours(X: Any, n_neighbors: int, n_jobs: int | None) -> Affinity:
+    n_neighbors = min(n_neighbors, X.shape[0] - 1)
+    search = NearestNeighbors(n_neighbors=n_neighbors, n_jobs=n_jobs).fit(X)
+    with threadpool_limits(limits=1):  # ties are broken by the number of threads
+        distances, found = search.kneighbors()
+    floor = _NARROWEST * float(distances[:, -1].mean()) or 1.0
+    scales = np.maximum(distances[:, -1], floor)
+    graph = knn_weights(distances, found, scales, scales, X.shape[0], _FARTHEST).astype(X.dtype)
+    return Affinity(
+        Explicit(graph.maximum(graph.T)), partial(_neighbours_cross, search, X, scales, floor)
+    )
+
+
+def _neighbours_cross(
+    search: NearestNeighbors, X_fit: Any, scales: np.ndarray, floor: float, X: Any, P: np.ndarray
+) -> np.ndarray:
+    with threadpool_limits(limits=1):
+        distances, found = search.kneighbors(stored_like(X, X_fit))  # its trees want dense arrays
+    own = np.maximum(distances[:, -1], floor)
+    return knn_weights(distances, found, own, scales, len(scales), _FARTHEST).astype(P.dtype) @ P
