@@ -10,13 +10,17 @@ from typing import Any
 import numpy as np
 
 from nmfcluster._ensemble import Ensemble
+from nmfcluster._figures import squared_norm
 from nmfcluster._init import label_start, random_start, spectral_start
 from nmfcluster._iterate import Solution, Steps, restart
 from nmfcluster._labels import one_hot
 from nmfcluster._solvers import SymmetricObjective, nonnegative_rows
-from nmfcluster.similarity import Similarity, inner
+from nmfcluster.similarity import Similarity
 
-_POLISH_TOL = 1e-4  # of the loss of the zero factor, an update
+# A factor that was extended to all rows is all but converged. Decreases worth an update, or
+# ten of them, relative to the loss of the zero factor:
+_POLISH_TOL = 1e-4  # partitions
+_IMPROVE_TOL = 1e-5  # other similarities, of which the clusters can be a small part
 
 Start = Callable[[], np.ndarray]
 
@@ -96,6 +100,12 @@ class Factorization:
         return factor_of(self.best)
 
     @property
+    def parts(self) -> tuple[np.ndarray, np.ndarray]:
+        """F (n, k) and M (k, k) of what was fitted, ``FMF'``; M is the identity for ``HH'``."""
+        F, *rest = self.best.factors
+        return F, rest[0] if rest else np.eye(F.shape[1], dtype=F.dtype)
+
+    @property
     def core(self) -> np.ndarray:
         """S of ``QSQ'`` with unit columns in Q, (k, k)."""
         if len(self.best.factors) > 1:
@@ -111,14 +121,84 @@ def factor_of(solution: Solution) -> np.ndarray:
     return Q * np.sqrt(np.diagonal(S))
 
 
-def factorize(A: Similarity, plan: Plan, rng: np.random.RandomState) -> Factorization:
-    """Factorize a similarity; the run with the smallest loss is kept."""
-    objective = SymmetricObjective(A, inner(A, A))
-    ones = np.ones(A.shape[0])
-    starts: list[Start] = [partial(spectral_start, A, plan.n_clusters)]
-    starts += [_random(ones, plan, seed, A.dtype) for seed in _seeds(rng, plan.n_init - 1)]
-    solutions = plan.run(objective, starts, _loss, f"{A.shape[0]} samples")
+def factorize(
+    A: Similarity,
+    plan: Plan,
+    rng: np.random.RandomState,
+    *,
+    constant: float | None = None,
+    mass: np.ndarray | None = None,
+    friendly: Similarity | None = None,
+    wanted: np.ndarray | None = None,
+    coarse_size: int | None = None,
+) -> Factorization:
+    """Factorize a similarity; the run with the smallest loss is kept.
+
+    With more rows than `coarse_size`, unless they are those of a sparse graph, the starts are run
+    on that many of them drawn at random, and the best is extended to all and improved there.
+
+    Parameters
+    ----------
+    A : Similarity of shape (n, n)
+    plan : Plan
+    rng : RandomState
+    constant : float, default=None
+        Loss of the zero factor; the squared norm of A by default.
+    mass : ndarray of shape (n,), default=None
+        Number of samples that each row stands for; 1 by default.
+    friendly : Similarity of shape (n, n), default=None
+        Whose leading eigenvectors make the first start; A by default.
+    wanted : ndarray of shape (n,), bool, default=None
+        Rows that make up to half of those drawn; none by default.
+    coarse_size : int, default=None
+        None: all starts are run on all rows.
+
+    Returns
+    -------
+    Factorization
+    """
+    n = A.shape[0]
+    friendly = A if friendly is None else friendly
+    mass = np.ones(n) if mass is None else mass
+    objective = SymmetricObjective(A, squared_norm(A) if constant is None else constant)
+    if coarse_size is not None and n > coarse_size and friendly.can_be_thinned:
+        rows = _drawn(n, wanted, coarse_size, rng)
+        part = factorize(A.take(rows), plan, rng, mass=mass[rows], friendly=friendly.take(rows))
+        H = _extended(friendly, rows, part.H)
+        gentle = _gentle(plan, _IMPROVE_TOL)
+        [polished] = gentle.run(objective, [lambda: H], _loss, f"{n} rows", min_iter=5)
+        scale = objective.constant / part.scale
+        curves = [polished.history, *(curve * scale for curve in part.curves)]
+        return Factorization(polished, curves, objective.constant)
+    starts: list[Start] = [partial(spectral_start, friendly, plan.n_clusters)]
+    starts += [_random(mass, plan, seed, A.dtype) for seed in _seeds(rng, plan.n_init - 1)]
+    solutions = plan.run(objective, starts, _loss, f"{n} rows")
     return Factorization(solutions[0], [s.history for s in solutions], objective.constant)
+
+
+def _drawn(n: int, wanted: np.ndarray | None, size: int, rng: np.random.RandomState) -> np.ndarray:
+    """Draw rows, up to half of them from those that are wanted, and return them in their order."""
+    order = rng.permutation(n)
+    if wanted is not None:
+        first = order[wanted[order]][: size // 2]
+        order = np.concatenate([first, order[~np.isin(order, first)]])
+    return np.sort(order[:size])
+
+
+def _extended(A: Similarity, rows: np.ndarray, h: np.ndarray) -> np.ndarray:
+    """Return the factor of all rows that fits best to the factor of some of them."""
+    padded = np.zeros((A.shape[0], h.shape[1]), dtype=h.dtype)
+    padded[rows] = h
+    return _lifted(nonnegative_rows(A @ padded, h.T @ h, max_sweeps=20, resolution=1e-3))
+
+
+def _gentle(plan: Plan, tol: float) -> Plan:
+    """Return a plan that stops earlier; a negative tolerance stays, which asks for all updates."""
+    return replace(plan, tol=max(plan.tol, tol)) if plan.tol >= 0 else plan
+
+
+def _lifted(H: np.ndarray) -> np.ndarray:
+    return H + 1e-3 * H.mean()  # a zero would be final for a multiplicative rule
 
 
 def factorize_ensemble(
@@ -140,13 +220,12 @@ def factorize_ensemble(
     solutions = _run_starts(coarse, plan, rng, dtype)
     H = extend_factor(coarse, factor_of(solutions[0]), ensemble)
     # the extension is all but converged: stop as soon as an update gains next to nothing
-    gentle = replace(plan, tol=max(plan.tol, _POLISH_TOL)) if plan.tol >= 0 else plan
-    polished = gentle.run(
-        _objective(ensemble, dtype), [lambda: H], _loss, f"{len(ensemble)} label rows", min_iter=1
-    )
+    gentle = _gentle(plan, _POLISH_TOL)
+    objective, rows = _objective(ensemble, dtype), f"{len(ensemble)} label rows"
+    [polished] = gentle.run(objective, [lambda: H], _loss, rows, min_iter=1)
     scale = ensemble.constant / coarse.constant
-    curves = [polished[0].history, *(s.history * scale for s in solutions)]
-    return Factorization(polished[0], curves, ensemble.constant)
+    curves = [polished.history, *(s.history * scale for s in solutions)]
+    return Factorization(polished, curves, ensemble.constant)
 
 
 def extend_factor(coarse: Ensemble, H: np.ndarray, ensemble: Ensemble) -> np.ndarray:
@@ -175,8 +254,7 @@ def extend_factor(coarse: Ensemble, H: np.ndarray, ensemble: Ensemble) -> np.nda
         pairs = (weighted[:, :, None] * rows[:, None, :]).reshape(-1, k * k)
         seen = np.asarray((coarse.codes >= 0).T @ pairs) * ensemble.weights[:, None]
         G = (ensemble.observed @ seen).reshape(-1, k, k)
-    fitted = nonnegative_rows(ensemble.spread(profile), G, max_sweeps=20, resolution=1e-3)
-    fitted += 1e-3 * fitted.mean()  # a zero would be final for a multiplicative rule
+    fitted = _lifted(nonnegative_rows(ensemble.spread(profile), G, max_sweeps=20, resolution=1e-3))
     return (fitted * np.sqrt(ensemble.counts)[:, None]).astype(H.dtype)
 
 

@@ -107,21 +107,23 @@ def kept(keep: np.ndarray | None, *arrays: np.ndarray) -> tuple[np.ndarray, ...]
 
 
 def bregman_nmf(objective: SymmetricObjective, H: np.ndarray) -> Steps:
-    r"""Minimise :math:`J(H)` over H >= 0 by Bregman proximal gradient steps.
+    r"""Minimise :math:`J(H)` over H >= 0 by accelerated Bregman proximal gradient steps.
 
     With the kernel :math:`h(H) = \frac a4 \|H\|^4`, a = 3, J/4 is smooth relative to h when A is
     positive semidefinite [1]_, and so near any H but 0 when it is not. A step of length
-    1 / lambda,
+    1 / lambda from a point Y,
 
-    .. math:: H^+ = r\,[\nabla h(H) - \nabla (J/4)(H) / \lambda]_+ , \quad r^3 = 1 / (a \|V\|^2)
+    .. math:: H^+ = r\,[\nabla h(Y) - \nabla (J/4)(Y) / \lambda]_+ , \quad r^3 = 1 / (a \|V\|^2)
 
-    with V the bracket, lowers J whenever
+    with V the bracket, is taken when
 
-    .. math:: \tfrac14 J(H^+) \le \tfrac14 J(H) + \langle \nabla (J/4)(H), H^+ - H \rangle
-              + \lambda D_h(H^+, H) ,
+    .. math:: \tfrac14 J(H^+) \le \tfrac14 J(Y) + \langle \nabla (J/4)(Y), H^+ - Y \rangle
+              + \lambda D_h(H^+, Y) ,
 
     which holds for lambda = 1 and semidefinite A. Longer steps are tried first; lambda is doubled
-    until the inequality holds, so J never rises, for A of any sign.
+    until the inequality holds. Y runs ahead of H along the last step, as in [2]_, which costs no
+    further product with A. Where J would rise, the step is taken from H instead and the run-up
+    begins anew: J never rises, for A of any sign.
 
     Parameters
     ----------
@@ -138,38 +140,109 @@ def bregman_nmf(objective: SymmetricObjective, H: np.ndarray) -> Steps:
     ----------
     .. [1] R.-A. Dragomir, A. d'Aspremont, J. Bolte. Quartic first-order methods for low-rank
        minimization. Journal of Optimization Theory and Applications 189, 2021.
+    .. [2] M. C. Mukkamala, P. Ochs, T. Pock, S. Sabach. Convex-concave backtracking for inertial
+       Bregman proximal gradient algorithms in nonconvex optimization. SIAM Journal on Mathematics
+       of Data Science 2, 2020.
     """
-    a = objective.quartic_bound
     H, loss, P, C = objective.rescaled(H)
-    inverse_step = np.ones(len(H))
-    slack = 8 * np.finfo(H.dtype).eps * objective.constant
+    H_before, P_before = H, P
+    inverse_step, pace = np.ones(len(H)), np.ones(len(H))
     while True:
         keep = yield (H,), loss
-        H, P, C, loss, inverse_step = kept(keep, H, P, C, loss, inverse_step)
-        norm = dots(H, H)
-        slope = np.subtract(C, P, out=C)
+        H, P, C, loss, H_before, P_before, inverse_step, pace = kept(
+            keep, H, P, C, loss, H_before, P_before, inverse_step, pace
+        )
+        faster = (1 + np.sqrt(1 + 4 * pace**2)) / 2
+        ahead = (pace - 1) / faster
         inverse_step = np.maximum(0.8 * inverse_step, _SMALLEST_INVERSE)
-        trying = np.arange(len(H))
-        new: list[np.ndarray] = []  # loss, P, C and H
-        while len(trying):
-            again = trying if new else None
-            old, gradient, t = kept(again, H, slope, inverse_step)
-            candidate = _proximal_step(old, gradient, a, norm[trying], t)
-            found = (*objective.evaluate(candidate), candidate)
-            D = candidate - old
-            square = dots(D, D)
-            growth = 2 * dots(old, D) + square  # of the squared norm
-            distance = a / 4 * (2 * norm[trying] * square + growth**2)
-            bound = loss[trying] + 4 * (dots(gradient, D) + t * distance) + slack
-            accepted = (found[0] <= bound) | (t >= _LARGEST_INVERSE)
-            if not new:  # the first time all are tried: what is not accepted is overwritten later
-                new = list(found)
-            else:
-                for target, value in zip(new, found, strict=True):
-                    target[trying[accepted]] = value[accepted]
-            trying = trying[~accepted]
-            inverse_step[trying] *= 2
-        loss, P, C, H = new
+        if ahead.any():
+            push = per_start(ahead, H)
+            Y = H - H_before
+            Y *= push
+            Y += H
+            slope = P - P_before  # A is linear: AY comes from AH
+            slope *= push
+            slope += P
+        else:
+            Y, slope = H, P
+        H_before, P_before = H, P
+        H, P, C, loss, back = _descent(objective, (H, P, C, loss), Y, slope, inverse_step)
+        pace = np.where(back & (ahead > 0), 1, faster)
+
+
+def _descent(
+    objective: SymmetricObjective,
+    now: tuple[np.ndarray, ...],
+    Y: np.ndarray,
+    product: np.ndarray,
+    inverse_step: np.ndarray,
+) -> tuple[np.ndarray, ...]:
+    """Take a step from Y, or from H where that does not lower the loss.
+
+    Parameters
+    ----------
+    objective : SymmetricObjective
+    now : tuple
+        H, AH, C(H) and the losses of H.
+    Y : ndarray of shape (n_starts, n, k)
+        H itself, or a point ahead of it.
+    product : ndarray of shape (n_starts, n, k)
+        AY.
+    inverse_step : ndarray of shape (n_starts,)
+        Updated in place.
+
+    Returns
+    -------
+    tuple
+        H, AH, C(H) and the loss after the step, and whether it was taken from H.
+    """
+    a, constant = objective.quartic_bound, objective.constant
+    slack = 8 * np.finfo(Y.dtype).eps * constant
+    H, P, C, loss = now
+    back = np.full(len(H), Y is H)
+    if Y is H:
+        slope, level = C - P, loss.copy()
+    else:
+        slope = objective.quartic(Y)
+        level = constant - 2 * dots(Y, product) + dots(Y, slope)
+        slope -= product
+    norm, trying = dots(Y, Y), np.arange(len(H))
+    new: list[np.ndarray] = []  # loss, P, C and H
+    while len(trying):
+        again = trying if new else None
+        old, gradient, t, size = kept(again, Y, slope, inverse_step, norm)
+        candidate = _proximal_step(old, gradient, a, size, t)
+        found = (*objective.evaluate(candidate), candidate)
+        bound = level[trying] + 4 * _model(candidate - old, old, gradient, a, size, t) + slack
+        smooth = (found[0] <= bound) | (t >= _LARGEST_INVERSE)
+        accepted = smooth & (back[trying] | (found[0] <= loss[trying]))
+        if not new:  # the first time all are tried: what is not accepted is overwritten later
+            new = list(found)
+        else:
+            for target, value in zip(new, found, strict=True):
+                target[trying[accepted]] = value[accepted]
+        inverse_step[trying[~smooth]] *= 2
+        rising = trying[smooth & ~accepted]
+        if len(rising):
+            back[rising] = True
+            Y[rising], slope[rising] = H[rising], C[rising] - P[rising]
+            level[rising], norm[rising] = loss[rising], dots(H[rising], H[rising])
+        trying = trying[~accepted]
+    return new[3], new[1], new[2], new[0], back
+
+
+def _model(
+    D: np.ndarray,
+    Y: np.ndarray,
+    slope: np.ndarray,
+    a: float,
+    norm: np.ndarray,
+    inverse_step: np.ndarray,
+) -> np.ndarray:
+    """Return ``<slope, D> + inverse_step D_h(Y + D, Y)``, the step's bound on the growth of J/4."""
+    square = dots(D, D)
+    growth = 2 * dots(Y, D) + square  # of the squared norm
+    return dots(slope, D) + inverse_step * a / 4 * (2 * norm * square + growth**2)
 
 
 def _proximal_step(
@@ -185,7 +258,9 @@ def _proximal_step(
     return V
 
 
-def multiplicative_nmf(objective: SymmetricObjective, H: np.ndarray) -> Steps:
+def multiplicative_nmf(
+    objective: SymmetricObjective, H: np.ndarray, *, printed: bool = False
+) -> Steps:
     r"""Minimise :math:`J(H)` over H >= 0 by the multiplicative rule of Li et al., eq. 28.
 
     .. math:: H \leftarrow H \circ \sqrt{A^+H \oslash (A^-H + C(H))}
@@ -199,6 +274,8 @@ def multiplicative_nmf(objective: SymmetricObjective, H: np.ndarray) -> Steps:
     objective : SymmetricObjective
     H : ndarray of shape (n_starts, n, k)
         Positive.
+    printed : bool, default=False
+        Take the printed root always.
 
     Yields
     ------
@@ -216,7 +293,7 @@ def multiplicative_nmf(objective: SymmetricObjective, H: np.ndarray) -> Steps:
         H_new = H * np.sqrt(ratio)
         loss_new, P, C = objective.evaluate(H_new)
         worse = loss_new > loss
-        if worse.any():
+        if worse.any() and not printed:
             H_new[worse] = H[worse] * np.sqrt(np.sqrt(ratio[worse]))
             loss_new[worse], P[worse], C[worse] = objective.evaluate(H_new[worse])
         H, loss = H_new, loss_new
@@ -264,6 +341,74 @@ def multiplicative_trinmf(objective: SymmetricObjective, Q: np.ndarray) -> Steps
         Q = Q * np.sqrt(_ratio(AQS, Q @ (Q.mT @ AQS)))
         AQ, G = A @ Q, Q.mT @ Q
         S = S * np.sqrt(_ratio(Q.mT @ AQ, G @ S @ G))
+
+
+def multiplicative_gsg(
+    objective: SymmetricObjective, G: np.ndarray, *, full: bool = False, printed: bool = False
+) -> Steps:
+    r"""Minimise :math:`\|A - GSG'\|^2` over G, S >= 0 (Chen et al., 2007, eq. 3).
+
+    With :math:`A = P - N` split into nonnegative parts and :math:`K = G'G`,
+
+    .. math::
+        S \leftarrow S \circ G'PG \oslash (G'NG + KSK), \qquad
+        G \leftarrow G \circ \sqrt{PGS \oslash (NGS + GSKS)} ,
+
+    columns of G scaled to length 1 after each, which S takes up. The first rule never raises the
+    loss; where the second would, its exponent is 1/4 instead of 1/2, for which descent is proved.
+
+    Parameters
+    ----------
+    objective : SymmetricObjective
+        Without missing pairs.
+    G : ndarray of shape (n_starts, n, k)
+        Positive.
+    full : bool, default=False
+        Whether S may have entries off its diagonal.
+    printed : bool, default=False
+        Follow eq. 5-6 as they are printed, without S and the root in the rule of G, which need not
+        descend. A must then be nonnegative.
+
+    Yields
+    ------
+    factors : tuple of ndarrays of shapes (n_starts, n, k) and (n_starts, k, k)
+        G and S.
+    loss : ndarray of shape (n_starts,)
+    """
+    positive, negative = objective.A.split()
+
+    def products(G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return positive @ G, np.zeros_like(G) if negative is None else negative @ G
+
+    def loss_of(G: np.ndarray, S: np.ndarray, PG: np.ndarray, NG: np.ndarray) -> np.ndarray:
+        SK = S @ (G.mT @ G)
+        return objective.constant - 2 * dots(S, G.mT @ (PG - NG)) + dots(SK, SK.mT)
+
+    G = G / np.maximum(np.linalg.norm(G, axis=1, keepdims=True), np.finfo(G.dtype).tiny)
+    PG, NG = products(G)
+    # a 0 would be final: where negative entries prevail, a part of the positive ones is taken
+    S = np.maximum(G.mT @ (PG - NG), 0.1 * (G.mT @ PG))
+    S = S if full else S * np.eye(G.shape[-1], dtype=G.dtype)
+    while True:
+        keep = yield (G, S), loss_of(G, S, PG, NG)
+        G, S, PG, NG = kept(keep, G, S, PG, NG)
+        K = G.mT @ G
+        if printed:
+            S = S * _ratio(np.maximum(G.mT @ (PG - NG), 0), K @ S @ K)
+            G = G * _ratio(np.maximum(PG - NG, 0), G @ (S @ K))
+            PG, NG = products(G)
+        else:
+            S = S * _ratio(G.mT @ PG, G.mT @ NG + K @ S @ K)
+            loss = loss_of(G, S, PG, NG)
+            ratio = _ratio(PG @ S, NG @ S + G @ (S @ K @ S))
+            old, G = G, G * np.sqrt(ratio)
+            PG, NG = products(G)
+            worse = loss_of(G, S, PG, NG) > loss
+            if worse.any():
+                G[worse] = old[worse] * np.sqrt(np.sqrt(ratio[worse]))
+                PG[worse], NG[worse] = products(G[worse])
+        length = np.maximum(np.linalg.norm(G, axis=1, keepdims=True), np.finfo(G.dtype).tiny)
+        G, PG, NG, S = G / length, PG / length, NG / length, length.mT * S * length
 
 
 def nonnegative_rows(

@@ -89,7 +89,7 @@ def test_the_run_with_the_smallest_loss_is_kept():
     assert_array_equal(found.H, recorder.starts[3])
     assert [curve[0] for curve in found.curves] == [0.5, 1, 2, 3, 4]
     (line,) = said
-    assert line.startswith("5 samples, 5 start(s): best loss 0.5 after 20 updates")
+    assert line.startswith("5 rows, 5 start(s): best loss 0.5 after 20 updates")
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -315,3 +315,79 @@ def test_a_negative_tol_runs_all_updates_also_after_coarse():
     made, _ = plan(max_iter=30, tol=-1.0)
     found = factorize_ensemble(ensemble, made, np.random.RandomState(0), float64, 40)
     assert [len(curve) for curve in found.curves] == [31, 31]
+
+
+# --- a similarity, coarse to fine ----------------------------------------------------------------
+
+
+def blocks(n=300, k=3, seed=0):
+    """Return features of k groups, the similarity X X' of which is all but block diagonal."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.arange(n) % k)
+    return np.eye(k)[y] + 0.1 * rng.uniform(size=(n, k)), y
+
+
+def test_coarse_starts_lead_to_the_minimum_of_all_rows():
+    X, _ = blocks()
+    made, said = plan(n_init=2)
+    A = Factored(X)
+    whole = factorize(A, made, np.random.RandomState(0))
+    coarse = factorize(A, made, np.random.RandomState(0), coarse_size=40)
+    assert [line.split(",")[0] for line in said] == ["300 rows", "40 rows", "300 rows"]
+    assert coarse.best.loss <= whole.best.loss + 1e-4 * whole.scale
+    assert_array_equal(coarse.H.argmax(axis=1)[:, None] == coarse.H.argmax(axis=1), blocks_of(X))
+    assert len(coarse.curves) == 3
+    assert coarse.scale == whole.scale == pytest.approx(((X @ X.T) ** 2).sum())
+    # starts on the part are reported on the scale of all rows
+    assert_allclose(coarse.curves[1][-1] / coarse.scale, 0, atol=0.05)
+
+
+def blocks_of(X):
+    own = X.argmax(axis=1)
+    return own[:, None] == own
+
+
+def test_the_extension_is_the_nonnegative_fit_to_the_part():
+    X, _ = blocks(60)
+    recorder = Recorder()
+    made, _ = plan(solver=recorder)
+    rows = np.sort(np.random.RandomState(0).permutation(60)[:20])
+    factorize(Factored(X), made, np.random.RandomState(0), coarse_size=20)
+    part, start = recorder.starts[0], recorder.starts[-1]
+    assert (len(part), len(start)) == (20, 60)
+    fitted = np.array([nnls(part, w)[0] for w in (X @ X[rows].T)])
+    assert_allclose(start - start.min(), fitted - fitted.min(), atol=2e-2 * fitted.max())
+
+
+def test_up_to_half_of_a_part_are_wanted_rows():
+    seen = []
+
+    class Spied(Factored):
+        def take(self, indices):
+            seen.append(indices)
+            return super().take(indices)
+
+    X, _ = blocks(100)
+    made, _ = plan()
+    wanted = np.arange(100) < 90
+    for mask in (wanted, ~wanted):
+        factorize(Spied(X), made, np.random.RandomState(1), wanted=mask, coarse_size=30)
+    many, few = seen[0], seen[-1]
+    assert len(many) == len(few) == 30
+    assert wanted[many].sum() >= 15
+    assert (~wanted[few]).sum() == 10  # all there are
+    assert all((np.diff(rows) > 0).all() for rows in seen)
+
+
+def test_a_sparse_graph_is_not_thinned():
+    X, _ = blocks(80)
+    for A in (
+        Explicit(sp.csr_array(X @ X.T)),
+        Explicit(sp.csr_array(X @ X.T)) - 0.0 * Explicit(sp.eye_array(80)),
+    ):
+        made, said = plan()
+        factorize(A, made, np.random.RandomState(0), coarse_size=10)
+        assert len(said) == 1
+    made, said = plan()
+    factorize(Explicit(X @ X.T), made, np.random.RandomState(0), coarse_size=10)
+    assert len(said) == 2
