@@ -21,10 +21,31 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from nmfcluster._compat import Interval
 from nmfcluster._factorize import Factorization, Plan
 from nmfcluster._iterate import warn_if_not_converged
-from nmfcluster._labels import membership
-from nmfcluster._storage import asymmetry
+from nmfcluster._labels import by_size, membership
+from nmfcluster._storage import require_symmetric
 
-_ASYMMETRY = 1e-6  # relative: what averaging in float32 may leave
+
+def numbered(
+    memberships: np.ndarray, labels: np.ndarray, counts: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Give clusters numbers by decreasing size.
+
+    Parameters
+    ----------
+    memberships : ndarray of shape (n_rows, n_clusters)
+    labels : ndarray of shape (n_rows,), int
+    counts : ndarray of shape (n_rows,), default=None
+        Number of samples that each row stands for; 1 by default.
+
+    Returns
+    -------
+    memberships : ndarray of shape (n_rows, n_clusters)
+    labels : ndarray of shape (n_rows,), int
+    order : ndarray of shape (n_clusters,), int
+        What each cluster was called before.
+    """
+    order = by_size(labels, memberships.shape[1], counts)
+    return memberships[:, order], np.argsort(order)[labels], order
 
 
 class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
@@ -60,16 +81,16 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     tol: float
     n_jobs: int | None
     verbose: int
+    coarse_size: int | None  # where the estimator has it
 
     def _extend(self, X: Any) -> np.ndarray:
         """Return the similarity of new samples to every cluster, (n_new, n_clusters), >= 0."""
         raise NotImplementedError
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the memberships of samples, from their mean similarity to every cluster.
+        """Return the memberships of samples, from their similarities to the training samples.
 
-        The similarity-weighted extension of Lange and Buhmann (2005), eq. 8, divided by the mass
-        of the cluster; without that division a large cluster draws every uncertain sample.
+        The notes of the class say how these are turned into memberships.
 
         Parameters
         ----------
@@ -95,7 +116,7 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         """Return the cluster of samples.
 
         The training samples are extended like any others, so that their prediction can differ
-        from `labels_`, if rarely.
+        from `labels_`.
 
         Parameters
         ----------
@@ -166,29 +187,34 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         if self.n_clusters > n_samples:
             raise ValueError(f"n_clusters={self.n_clusters} must be at most n_samples={n_samples}.")
 
-    def _check_similarity(self, X: Any, name: str = "X") -> Any:
-        """Return X as a symmetric nonnegative matrix of floats, dense or CSR."""
+    def _check_similarity(self, X: Any, name: str = "X", signed: bool = False) -> Any:
+        """Return X as a symmetric matrix of floats, dense or CSR; nonnegative unless `signed`."""
         X = validate_data(
             self,
             X,
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
-            ensure_non_negative=True,
+            ensure_non_negative=not signed,
         )
         if X.shape[0] != X.shape[1]:
             raise ValueError(
                 f"{name} must be a square kernel matrix of shape (n_samples, n_samples) with "
                 f"affinity='precomputed', got {X.shape}."
             )
-        difference, size = asymmetry(X), float(X.max())
-        if difference > _ASYMMETRY * size:
-            raise ValueError(
-                f"{name} must be symmetric with affinity='precomputed': two entries that should "
-                f"be equal differ by {difference:.3g}, the largest entry is {size:.3g}."
-            )
-        if size == 0:
+        require_symmetric(X, f"{name} with affinity='precomputed'")
+        if not abs(X).max():
             raise ValueError(f"{name} must hold a similarity above 0; all entries are 0.")
         return X
+
+    def _check_coarse_size(self) -> None:
+        if self.coarse_size is not None and self.coarse_size < self.n_clusters:
+            raise ValueError(
+                f"coarse_size={self.coarse_size} must be at least n_clusters={self.n_clusters}."
+            )
+
+    def _check_not_alone(self, n_samples: int) -> None:
+        if n_samples < 2:
+            raise ValueError(f"n_samples={n_samples}: at least 2 samples are needed to cluster.")
 
     def _say(self, message: str) -> None:
         if self.verbose:

@@ -12,11 +12,11 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from nmfcluster._base import NMFClusterer
+from nmfcluster._base import NMFClusterer, numbered
 from nmfcluster._compat import HasMethods, Interval, RealNotInt, StrOptions, fit_context
 from nmfcluster._ensemble import Ensemble, consensus_matrix
 from nmfcluster._factorize import factorize, factorize_ensemble
-from nmfcluster._labels import by_size, encode, indicator, membership, one_hot
+from nmfcluster._labels import encode, indicator, membership, one_hot
 from nmfcluster._refine import refine_by_moves
 from nmfcluster._solvers import bregman_nmf, multiplicative_nmf, multiplicative_trinmf
 from nmfcluster.partitions import (
@@ -154,6 +154,10 @@ class NMFConsensus(NMFClusterer):
 
     Notes
     -----
+    `transform` and `predict` compare samples with every cluster by their mean similarity to it: the
+    extension of Lange and Buhmann (2005), eq. 8, divided by the mass of the cluster. Without
+    that division a large cluster draws every uncertain sample.
+
     With partitions that did not see all samples the objective counts the pairs that they saw. An
     update costs O(m T k + m k^2) for m distinct label rows and T partitions, O(m T k^2) with
     missing labels.
@@ -319,8 +323,7 @@ class NMFConsensus(NMFClusterer):
         return X
 
     def _make_partitions(self, X: Any, rng: np.random.RandomState) -> BasePartitions:
-        if X.shape[0] < 2:
-            raise ValueError(f"n_samples={X.shape[0]}: at least 2 samples are needed to cluster.")
+        self._check_not_alone(X.shape[0])
         low, high = range_of_clusters(self.base_n_clusters, self.n_clusters)
         clusters, began = low if low == high else f"{low} to {high}", perf_counter()
         found = base_partitions(
@@ -343,10 +346,7 @@ class NMFConsensus(NMFClusterer):
         self, codes: np.ndarray, dtype: np.dtype, rng: np.random.RandomState
     ) -> None:
         self._check_n_clusters(len(codes))
-        if self.coarse_size is not None and self.coarse_size < self.n_clusters:
-            raise ValueError(
-                f"coarse_size={self.coarse_size} must be at least n_clusters={self.n_clusters}."
-            )
+        self._check_coarse_size()
         self.weights_ = normalised_weights(self.weights, codes.shape[1])
         counted = codes if self.weights_.all() else codes[:, self.weights_ > 0]
         check_coverage(counted, "X" if self.affinity == "partitions" else "partitions")
@@ -362,8 +362,7 @@ class NMFConsensus(NMFClusterer):
         if self.refine == "moves":
             labels, n_moves = refine_by_moves(ensemble, labels, self.n_clusters)
             self._say(f"{n_moves} label rows moved")
-        order = by_size(labels, self.n_clusters, ensemble.counts)
-        P, labels = P[:, order], np.argsort(order)[labels]
+        P, labels, order = numbered(P, labels, ensemble.counts)
         contingency = ensemble.contingency(one_hot(labels, self.n_clusters))
         self.partitions_ = codes
         self.agreement_ = ensemble.agreement(contingency)
@@ -390,9 +389,7 @@ class NMFConsensus(NMFClusterer):
             )
         found = factorize(A, self._plan(self._solver()), rng)
         P = membership(found.H)
-        labels = P.argmax(axis=1)
-        order = by_size(labels, self.n_clusters)
-        P, labels = P[:, order], np.argsort(order)[labels]
+        P, labels, order = numbered(P, P.argmax(axis=1))
         self.partitions_, self.agreement_, self.weights_ = None, None, None
         self.confidence_ = _mean_similarity(A, diagonal, labels, self.n_clusters)
         self._profile_ = P / np.maximum(P.sum(axis=0), np.finfo(P.dtype).tiny)

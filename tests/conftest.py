@@ -16,7 +16,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import nmfcluster
 
 # Every public estimator is tested with its defaults; these are the modes it has besides.
-OTHER_MODES = {"NMFConsensus": [{"affinity": "precomputed"}, {"affinity": "partitions"}]}
+OTHER_MODES = {
+    "NMFConsensus": [{"affinity": "precomputed"}, {"affinity": "partitions"}],
+    "SSNMFClusterer": [
+        {"affinity": "precomputed"},
+        {"affinity": "cosine"},
+        {"affinity": "rbf", "factorization": "tri", "core": "full"},
+    ],
+}
 
 # (class, affinity): checks of scikit-learn that must fail, and why.
 EXPECTED_FAILURES = {
@@ -28,6 +35,10 @@ EXPECTED_FAILURES = {
         "check_clustering": "fits standardised features, whose fractions are no labels",
         "check_positive_only_tag_during_fit": "fits normally distributed numbers, whose fractions "
         "are no labels; there is no tag for that, and negative labels are allowed (not seen)",
+    },
+    ("SSNMFClusterer", "precomputed"): {
+        "check_clustering": "fits standardised features, which are no similarity, whatever the "
+        "tags say",
     },
 }
 

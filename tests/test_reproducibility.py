@@ -14,10 +14,11 @@ from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_limits
 
 import nmfcluster
-from nmfcluster import NMFConsensus
+from nmfcluster import NMFConsensus, PairwiseConstraints, SSNMFClusterer
 from nmfcluster.datasets import make_partitions
 
-FEATURES, _ = make_blobs(700, n_features=8, centers=5, cluster_std=4, random_state=0)
+FEATURES, CLASSES = make_blobs(700, n_features=8, centers=5, cluster_std=4, random_state=0)
+PAIRS = PairwiseConstraints.from_labels(CLASSES, n_pairs=300, random_state=0)
 KERNEL = rbf_kernel(np.round(FEATURES), gamma=0.005)  # of integers: the same for any BLAS
 TABLE, _ = make_partitions((400, 200, 100), n_partitions=20, noise=0.5, random_state=0)
 HOLEY, _ = make_partitions((400, 200), n_partitions=20, noise=0.4, missing=0.3, random_state=0)
@@ -37,14 +38,40 @@ PROBLEMS = {
         {"n_clusters": 4, "affinity": "precomputed", "n_init": 5, "max_iter": 40, "tol": -1},
     ),
 }
-ATTRIBUTES = ["labels_", "membership_", "partitions_", "confidence_", "core_", "loss_curve_"]
+# of whole numbers, so that products for distances are the same for any BLAS
+WHOLE = np.round(FEATURES)
+CONSTRAINED = {
+    "neighbours, hard": (FEATURES, {"n_clusters": 5}),
+    "kernel, soft": (WHOLE, {"n_clusters": 5, "affinity": "rbf", "hard_must_link": False}),
+    "cosine, replaced": (
+        FEATURES,
+        {"n_clusters": 5, "affinity": "cosine", "mode": "replace", "solver": "mu"},
+    ),
+    "similarity, full core": (
+        KERNEL,
+        {
+            "n_clusters": 4,
+            "affinity": "precomputed",
+            "factorization": "tri",
+            "core": "full",
+            "max_iter": 40,
+            "tol": -1,
+        },
+    ),
+}
+PROBLEMS |= CONSTRAINED
+ATTRIBUTES = ["labels_", "membership_", "core_", "loss_curve_"]
 
 
 def result(problem, **parameters):
     """Return the fitted attributes as bytes, and the loss."""
     X, options = PROBLEMS[problem]
-    model = NMFConsensus(**{"random_state": 7, "n_init": 4} | options | parameters).fit(X)
-    found = {name: getattr(model, name) for name in ATTRIBUTES}
+    options = {"random_state": 7, "n_init": 4} | options | parameters
+    if problem in CONSTRAINED:
+        model, own = SSNMFClusterer(**options).fit(X, constraints=PAIRS), ["must_link_groups_"]
+    else:
+        model, own = NMFConsensus(**options).fit(X), ["partitions_", "confidence_"]
+    found = {name: getattr(model, name) for name in [*ATTRIBUTES, *own]}
     return {name: None if a is None else a.tobytes() for name, a in found.items()} | {
         "loss_": model.loss_,
         "predict": model.predict(X).tobytes(),
@@ -77,6 +104,16 @@ def test_same_seed_same_result(problem, expected):
 @pytest.mark.parametrize("problem", ["features", "parts of features"])
 def test_other_seed_other_partitions(problem, expected):
     assert result(problem, random_state=8)["partitions_"] != expected(problem)["partitions_"]
+
+
+def test_other_seed_other_starts():
+    X, options = PROBLEMS["kernel, soft"]
+    ends = {
+        tuple(curve[-1] for curve in SSNMFClusterer(**options, random_state=seed).fit(X)
+              .loss_curves_)
+        for seed in (7, 8)
+    }  # fmt: skip
+    assert len(ends) == 2
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
