@@ -6,14 +6,28 @@ from typing import Any
 
 import numpy as np
 from sklearn.isotonic import isotonic_regression
+from sklearn.utils.validation import check_is_fitted
+
+from nmfcluster._base import NMFClusterer
 
 # The style of all pictures. The colours are Okabe and Ito's, which colour-blind readers can tell
 # apart; clusters beside each other never share one, and are named beside it.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 EMPHASIS, CONTEXT, LINE = "#0072B2", "0.6", "0.25"
 UNKNOWN: dict[str, Any] = {"facecolor": "0.78", "edgecolor": "0.55", "hatch": "//////"}
+GOOD, BAD = ("#D3E3F1", "#2A6FA8"), ("#F9C79F", "#C04E00")  # of few and of many
+NOTHING = 0.955  # grey where there is nothing to count
 FONT = 9.0
 STRIP, NAMES = (-11.0, -3.0), -24.0  # label strip and names of clusters, points from the axes
+
+
+def check_estimator(estimator: Any, attribute: str, wanted: str) -> None:
+    """Raise unless an object is a fitted estimator with an attribute."""
+    if not isinstance(estimator, NMFClusterer):
+        raise TypeError(f"estimator must be {wanted}, got {type(estimator).__name__}.")
+    check_is_fitted(estimator)
+    if not hasattr(estimator, attribute):
+        raise TypeError(f"estimator must be {wanted}, got {type(estimator).__name__}.")
 
 
 def divide_into_cells(
@@ -119,3 +133,39 @@ def height_in_points(ax: Any) -> float:
     """Return the height that square axes have now."""
     box = ax.get_window_extent()
     return float(min(box.width, box.height)) * 72 / ax.figure.dpi
+
+
+def colours_of_counts(most_good: int, most_bad: int) -> dict[str, Any]:
+    """Return the norm and the colours of numbers of pairs, of which the bad ones are negative.
+
+    The scales of the two are apart, so that a few bad pairs are seen beside many good ones, and
+    they are of square roots, so that few are seen beside many.
+    """
+    from matplotlib.colors import FuncNorm, LinearSegmentedColormap, ListedColormap
+
+    tops = max(most_good, 1), max(most_bad, 1)
+
+    def forward(value: Any) -> Any:
+        value = np.asarray(value, dtype=float)
+        return np.sign(value) * np.sqrt(abs(value) / np.where(value < 0, tops[1], tops[0]))
+
+    def inverse(height: Any) -> Any:
+        height = np.asarray(height, dtype=float)
+        return height * abs(height) * np.where(height < 0, tops[1], tops[0])
+
+    steps = np.linspace(0, 1, 128)
+    good = LinearSegmentedColormap.from_list("good", GOOD)(steps)
+    bad = LinearSegmentedColormap.from_list("bad", BAD)(steps)
+    cmap = ListedColormap(np.vstack([bad[::-1], [[*[NOTHING] * 3, 1.0]], good]))
+    return {"cmap": cmap, "norm": FuncNorm((forward, inverse), vmin=-tops[1], vmax=tops[0])}
+
+
+def shorten(number: int) -> str:
+    """Return a number in four characters at most: 999, 1.2k, 12k, 123k, 1.2M ..."""
+    if number < 1000:
+        return str(number)
+    power = 3 * min((len(str(number)) - 1) // 3, 3)
+    if number >= 999.5 * 10**power and power < 9:  # rounds to a thousand of them
+        power += 3
+    scaled = number / 10**power
+    return (f"{scaled:.1f}" if scaled < 9.95 else f"{scaled:.0f}") + " kMG"[power // 3]
