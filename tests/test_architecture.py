@@ -97,13 +97,15 @@ def names_used(tree):
 @each_module
 def test_storage_is_asked_for_where_matrices_are_defined_or_checked(module):
     asked = {"issparse", "isspmatrix", "isspmatrix_csr"} & set(names_used(TREES[module]))
-    assert not asked or module in {"_storage", "similarity", "_labels", "_base"}
+    allowed = {"_storage", "similarity", "_labels", "_pairs", "constraints", "_base"}
+    assert not asked or module in allowed
 
 
 @each_module
 def test_sparse_matrices_are_made_below_the_estimators(module):
     makers = {name for name, _ in imported(TREES[module]) if name.startswith("scipy.sparse")}
-    allowed = {"_storage", "similarity", "_labels", "_ensemble", "_init", "_base"}
+    labels_and_pairs = {"_labels", "_links", "_pairs", "constraints"}
+    allowed = labels_and_pairs | {"_storage", "similarity", "_ensemble", "_init", "_base"}
     assert not makers or module in allowed
 
 

@@ -7,10 +7,10 @@ from sklearn.neighbors import NearestNeighbors, kneighbors_graph
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from nmfcluster._base import NMFClusterer
+from nmfcluster._base import NMFClusterer, numbered
 from nmfcluster._compat import Interval, fit_context
 from nmfcluster._factorize import factorize
-from nmfcluster._labels import by_size, membership
+from nmfcluster._labels import membership
 from nmfcluster._solvers import kept
 from nmfcluster.similarity import Explicit
 
@@ -129,13 +129,12 @@ class GraphNMF(NMFClusterer):
             found = factorize(A, self._plan(damped_nmf), rng)
             # label, and number the clusters by size
             memberships = membership(found.H)
-            order = by_size(memberships.argmax(axis=1), self.n_clusters)
-            memberships = memberships[:, order]
+            memberships, labels, order = numbered(memberships, memberships.argmax(axis=1))
             # keep what `predict` needs, and what all estimators have
             self._X_fit_ = X
             mass = np.maximum(memberships.sum(axis=0), np.finfo(X.dtype).tiny)
             self._profile_ = memberships / mass
-            self._keep(found, memberships, memberships.argmax(axis=1), order)
+            self._keep(found, memberships, labels, order)
         return self
 
     def _graph(self, X):
