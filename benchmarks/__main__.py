@@ -1,4 +1,8 @@
-"""Answer one question: `python -m benchmarks papers|protocols|peers|scale|solvers`."""
+"""Answer one question: `python -m benchmarks QUESTION`, for example `python -m benchmarks papers`.
+
+papers, protocols, peers, scale and solvers are about consensus clustering; documents, constraints
+and constraint_scale about clustering under constraints.
+"""
 
 from __future__ import annotations
 

@@ -1,67 +1,111 @@
 """One run in a process of its own: its time, and its memory over what was there before it.
 
-`measure` starts ``python -m benchmarks.fresh METHOD FILE SEED`` and reads the line it prints.
+`call` starts ``python -m benchmarks.fresh MODULE:FUNCTION ARGUMENTS`` and reads the line it prints.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import resource
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.metrics import adjusted_rand_score
 
 from benchmarks import methods
+from nmfcluster.constraints import PairwiseConstraints
+from nmfcluster.metrics import clustering_accuracy
 
 ROOT = Path(__file__).parents[1]
 
 
+def call(function: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
+    """Call a function of a module with strings in a new process, and return what it returns."""
+    where = f"{function.__module__}:{function.__qualname__}"
+    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.fresh", where]
+    done = subprocess.run(
+        [*command, *map(str, arguments)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"{where} failed on {arguments}:\n{done.stderr[-2000:]}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
 def measure(method: str, file: Path, seed: int) -> dict[str, Any]:
-    """Run a method on the arrays X, table and y of a .npz file.
+    """Run a method on what `save` wrote.
 
     Returns
     -------
     dict
         "seconds", "cpu" (seconds of all cores), "mebibytes" (largest resident memory less
-        that after imports and reading), "ari" with y.
+        that after imports and reading), "ari" and "accuracy" with y.
     """
-    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.fresh"]
-    done = subprocess.run(
-        [*command, method, str(file), str(seed)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise RuntimeError(f"{method} failed on {file.name}:\n{done.stderr[-2000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
+    return call(cluster, method, file, seed)
 
 
-def main(method: str, file: str, seed: str) -> None:
-    with np.load(file) as arrays:
-        X, table, y = (arrays[name] for name in ("X", "table", "y"))
-    before = _memory("VmRSS")
+def save(
+    file: Path,
+    X: Any,
+    y: np.ndarray,
+    table: np.ndarray | None = None,
+    pairs: PairwiseConstraints | None = None,
+) -> None:
+    """Write features, dense or sparse, classes, base partitions and constraints."""
+    arrays = {"y": y}
+    if sp.issparse(X):
+        arrays |= {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": X.shape}
+    else:
+        arrays["X"] = X
+    if table is not None:
+        arrays["table"] = table
+    if pairs is not None:
+        arrays |= {"must": pairs.must_link, "cannot": pairs.cannot_link}
+    np.savez(file, **arrays)
+
+
+def read(file: str | Path) -> tuple[Any, np.ndarray, dict[str, Any]]:
+    """Return X, y and what is given besides, by the name that methods want it by."""
+    with np.load(file) as stored:
+        arrays = dict(stored)
+    if "X" in arrays:
+        X = arrays["X"]
+    else:
+        parts = tuple(arrays[part] for part in ("data", "indices", "indptr"))
+        X = sp.csr_array(parts, shape=tuple(arrays["shape"]))
+    given = {methods.FEATURES: None, methods.PARTITIONS: arrays.get("table")}
+    if "must" in arrays:
+        links = arrays["must"], arrays["cannot"]
+        given[methods.CONSTRAINTS] = PairwiseConstraints(X.shape[0], *links)
+    return X, arrays["y"], given
+
+
+def cluster(name: str, file: str, seed: str) -> dict[str, Any]:
+    X, y, given = read(file)
+    method = methods.load(name)
     k = len(np.unique(y))
+    before = _memory("VmRSS")
     began = time.process_time()
-    labels, seconds = methods.load(method).run(X, table, k, int(seed))
+    labels, seconds = method.run(X, given[method.wants], k, int(seed))
     cpu = time.process_time() - began
-    mebibytes = (_memory("VmHWM") - before) / 1024
-    print(
-        json.dumps(
-            {
-                "seconds": seconds,
-                "cpu": cpu,
-                "mebibytes": mebibytes,
-                "ari": adjusted_rand_score(y, labels),
-            }
-        )
-    )
+    return {
+        "seconds": seconds,
+        "cpu": cpu,
+        "mebibytes": (_memory("VmHWM") - before) / 1024,
+        "ari": adjusted_rand_score(y, labels),
+        "accuracy": clustering_accuracy(y, labels),
+    }
+
+
+def main(where: str, *arguments: str) -> None:
+    module, name = where.split(":")
+    print(json.dumps(getattr(importlib.import_module(module), name)(*arguments)))
 
 
 def _memory(field: str) -> int:

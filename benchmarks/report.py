@@ -107,6 +107,19 @@ def cell(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int | np.integer) else str(value)
 
 
+def panels(figure: Any, titles: Sequence[str]) -> tuple[list[Any], Any]:
+    """Return axes with these titles, and empty ones for the legend."""
+    columns = min(4, len(titles) + 1)
+    rows = -(-(len(titles) + 1) // columns)
+    figure.set_size_inches(2.6 * columns + 1, 2.2 * rows + 0.6)
+    axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    for ax, title in zip(axes, titles, strict=False):
+        ax.set_title(title, fontsize="small")
+    for ax in axes[len(titles) :]:
+        ax.axis("off")
+    return list(axes[: len(titles)]), axes[len(titles)]
+
+
 def _sentence(where: Row) -> str:
     versions = ", ".join(
         f"{package} {where[package]}"

@@ -10,15 +10,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from sklearn.metrics import mutual_info_score
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 datasets = pytest.importorskip("benchmarks.datasets", reason="benchmarks are not installed")
 
-from benchmarks import fresh, methods, questions, report, runner  # noqa: E402
+from benchmarks import fresh, methods, questions, report, runner, scores, trials  # noqa: E402
 from benchmarks.__main__ import main  # noqa: E402
-from benchmarks.datasets import gaussians, tables, text  # noqa: E402
+from benchmarks.datasets import documents, gaussians, tables, text, topics  # noqa: E402
 from benchmarks.methods.nndsvd import nndsvd_start  # noqa: E402
+from benchmarks.methods.peer import NoClusteringError  # noqa: E402
+from benchmarks.methods.ss_ncut import edited  # noqa: E402
 from benchmarks.methods.symhals import symmetric_hals  # noqa: E402
+from benchmarks.questions import constraint_scale  # noqa: E402
+from nmfcluster import PairwiseConstraints  # noqa: E402
 from nmfcluster._iterate import iterate  # noqa: E402
 from nmfcluster._solvers import SymmetricObjective  # noqa: E402
 from nmfcluster.metrics import clustering_accuracy  # noqa: E402
@@ -27,12 +33,13 @@ from nmfcluster.similarity import Explicit, inner  # noqa: E402
 
 @pytest.fixture(scope="module")
 def blocks():
-    """Features, label table and classes of three groups that anything should find."""
+    """Features and classes of three groups that anything should find, and what is known of them."""
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], 15)
-    X = 10 * np.eye(3)[y] + rng.normal(size=(45, 3))
+    X = np.abs(10 * np.eye(3)[y] + rng.normal(size=(45, 3)))
     table = np.stack([rng.permutation(3)[y] for _ in range(6)], axis=1)
-    return X, table, y
+    pairs = PairwiseConstraints.from_labels(y, n_pairs=60, random_state=0)
+    return X, {methods.FEATURES: None, methods.PARTITIONS: table, methods.CONSTRAINTS: pairs}, y
 
 
 @pytest.mark.parametrize("name", datasets.names())
@@ -73,11 +80,29 @@ def test_method(name, blocks):
     if method.reason():
         assert "pip install" in method.reason()
         pytest.skip(method.reason())
-    X, table, y = blocks
-    labels, seconds = method.run(X, table, 3, 0)
+    X, given, y = blocks
+    labels, seconds = method.run(X, given[method.wants], 3, 0)
     assert seconds > 0
     if name != "k-means":  # one start can end anywhere
         assert clustering_accuracy(y, labels) == 1
+
+
+@pytest.mark.parametrize("name", ["SSNMF", "SS-KK", "SS-SNC"])
+def test_constraints_change_what_is_found(name):
+    # two groups of features, which the constraints cut the other way
+    rng = np.random.default_rng(0)
+    X = np.abs(rng.normal(size=(40, 2)) + 6 * np.eye(2)[np.arange(40) % 2])
+    y = np.repeat([0, 1], 20)
+    pairs = PairwiseConstraints.from_labels(y)
+    labels, _ = methods.load(name).run(X, pairs, 2, 0)
+    assert clustering_accuracy(y, labels) == 1
+
+
+def test_edited_similarities():
+    pairs = PairwiseConstraints(3, must_link=[(0, 2)], cannot_link=[(0, 1)])
+    W = np.array([[1.0, 5.0, 0.5], [5.0, 9.0, 2.0], [0.5, 2.0, 4.0]])
+    expected = [[1.0, 0.5, 9.0], [0.5, 9.0, 2.0], [9.0, 2.0, 4.0]]
+    np.testing.assert_array_equal(edited(W, pairs), expected)
 
 
 def test_symmetric_hals_and_nndsvd_start(blocks):
@@ -94,14 +119,76 @@ def test_symmetric_hals_and_nndsvd_start(blocks):
 
 
 def test_fresh_process(blocks, tmp_path):
-    X, table, y = blocks
-    np.savez(tmp_path / "data.npz", X=X, table=table, y=y)
-    found = fresh.measure("NMFC", tmp_path / "data.npz", 0)
-    assert found["ari"] == 1
-    assert found["seconds"] > 0
-    assert found["mebibytes"] >= 0
+    X, given, y = blocks
+    table, pairs = given[methods.PARTITIONS], given[methods.CONSTRAINTS]
+    for form, name in ((X, "NMFC"), (sp.csr_array(X), "SSNMF, cosine")):
+        fresh.save(tmp_path / "data.npz", form, y, table, pairs)
+        found = fresh.measure(name, tmp_path / "data.npz", 0)
+        assert found["ari"] == found["accuracy"] == 1
+        assert found["seconds"] > 0
+        assert found["mebibytes"] >= 0
     with pytest.raises(RuntimeError, match="no-such-method"):
         fresh.measure("no-such-method", tmp_path / "data.npz", 0)
+
+
+def test_drawn_documents():
+    data = topics.topics(90, 300, 3, length=60)
+    assert data.X.shape == (90, 300)
+    assert data.X.sum() > 45 * 90
+    assert data.n_clusters == 3
+    kept = documents.informative_words(data.X, data.y)
+    present = data.X.toarray() > 0
+    told = [mutual_info_score(data.y, word) for word in present.T]
+    np.testing.assert_allclose(documents.information(data.X, data.y), told, atol=1e-12)
+    best = np.sort(told)[-kept.shape[1] :]
+    found = [mutual_info_score(data.y, word) for word in (kept.toarray() > 0).T]
+    np.testing.assert_allclose(np.sort(found), best)
+
+
+def test_scores():
+    y = np.array([0, 0, 0, 1, 1, 2])
+    labels = np.array([1, 1, 0, 0, 0, 2])
+    table, order = scores.confusion(y, labels)
+    np.testing.assert_array_equal(table, [[2, 0, 0], [1, 2, 0], [0, 0, 1]])
+    np.testing.assert_array_equal(order, [1, 0, 2])
+    pairs = PairwiseConstraints(6, must_link=[(0, 2)], cannot_link=[(0, 4), (0, 3)])
+    found = scores.score(y, labels, pairs)
+    expected = {"accuracy": 5 / 6, "free": 1, "free samples": 2, "violated": 1 / 3}
+    assert found == pytest.approx(expected)
+    # one cluster for all, matched to the largest class
+    np.testing.assert_array_equal(scores.matched(y, np.zeros(6, int)), y == 0)
+
+
+def test_means_over_trials():
+    runs = [
+        {"accuracy": 1.0, "free": 1.0, "free samples": 1},
+        {"accuracy": 0.5, "free": 0.4, "free samples": 5},
+        {"accuracy": np.nan, "free": np.nan, "free samples": np.nan},
+    ]
+    assert trials.mean(runs, "accuracy") == 0.75
+    assert trials.mean(runs, "free") == pytest.approx(3 / 6)  # of all samples, not of trials
+    assert trials.spread(runs) == 0.25
+    assert trials.failures(runs) == 1
+    assert np.isnan(trials.mean(runs[2:], "accuracy"))
+
+
+def test_a_peer_that_finds_nothing_is_counted(blocks):
+    X, given, y = blocks
+
+    def fail(*arguments):
+        raise NoClusteringError
+
+    run = trials.of_method(methods.Method("peer", fail), X, y, given[methods.CONSTRAINTS], 0)
+    assert trials.failures([run]) == 1
+
+
+def test_formed_similarities_are_the_same(tmp_path):
+    constraint_scale._make(tmp_path / "documents.npz", 60, 100, 3, 50)
+    losses = [
+        constraint_scale.time_updates(tmp_path / "documents.npz", form, 0)["loss"]
+        for form in constraint_scale.FORMS
+    ]
+    np.testing.assert_allclose(losses, losses[0], rtol=1e-9)
 
 
 def test_runner_interleaves(capsys):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,9 @@ class UnavailableError(Exception):
 class Dataset:
     """Samples with their classes.
 
-    `draws` holds index arrays of drawn subsets, over which a figure is averaged; `own` says
-    whether the data are those of Li, Ding and Jordan (2007), `note` how they differ.
+    `draws` holds index arrays of drawn subsets, over which a figure is averaged; `prepare` is
+    applied to the X and y of each. `own` says whether the data are those of the paper that
+    a question is about, `note` how they differ.
     """
 
     name: str
@@ -30,17 +32,19 @@ class Dataset:
     own: bool = False
     note: str = ""
     draws: tuple[np.ndarray, ...] = ()
+    prepare: Callable[[Any, np.ndarray], Any] | None = None
 
     @property
     def n_clusters(self) -> int:
-        return len(np.unique(self.y))
+        return len(np.unique(self.y[self.draws[0]] if self.draws else self.y))
 
     def draw(self, i: int) -> tuple[Any, np.ndarray]:
         """Return X and y of draw i, counted around; all rows where there are no draws."""
-        if not self.draws:
-            return self.X, self.y
-        rows = self.draws[i % len(self.draws)]
-        return self.X[rows], self.y[rows]
+        X, y = self.X, self.y
+        if self.draws:
+            rows = self.draws[i % len(self.draws)]
+            X, y = X[rows], y[rows]
+        return (X if self.prepare is None else self.prepare(X, y)), y
 
 
 def read(name: str) -> dict[str, np.ndarray]:
@@ -64,7 +68,19 @@ def load(name: str) -> Dataset:
     return _loaders()[name](name)
 
 
-def _loaders() -> dict[str, Any]:
-    from benchmarks.datasets import bundled, text, uci
+def available(names: Iterable[str]) -> tuple[dict[str, Dataset], dict[str, str]]:
+    """Return the data sets that can be had here, and why the others cannot."""
+    found, skipped = {}, {}
+    for name in names:
+        try:
+            found[name] = load(name)
+        except UnavailableError as why:
+            skipped[name] = str(why)
+    return found, skipped
 
-    return {name: module.load for module in (bundled, uci, text) for name in sorted(module.NAMES)}
+
+def _loaders() -> dict[str, Any]:
+    from benchmarks.datasets import bundled, documents, text, uci
+
+    modules = (bundled, uci, text, documents)
+    return {name: module.load for module in modules for name in sorted(module.NAMES)}

@@ -20,12 +20,17 @@ N_WORDS = 1000
 
 def load(name: str) -> Dataset:
     data = read(name)
-    parts = (data["data"].astype(float), data["indices"], data["indptr"])
-    X = sp.csr_array(parts, shape=tuple(data["shape"]))
+    X = counts(data)
     documents = np.diff(X.tocsc().indptr)  # that hold a word
     X = X[:, np.sort(np.argsort(-documents, kind="stable")[:N_WORDS])]
     draws = tuple(data["subsample"]) if "subsample" in data else ()
     return Dataset(name, X, data["y"], note=NAMES[name], draws=draws)
+
+
+def counts(data: dict[str, np.ndarray]) -> sp.csr_array:
+    """Return the word counts of documents from the parts of a sparse matrix."""
+    parts = (data["data"].astype(float), data["indices"], data["indptr"])
+    return sp.csr_array(parts, shape=tuple(data["shape"]))
 
 
 def weighted(X: sp.csr_array, scheme: str) -> sp.csr_array:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-Run = Callable[[Any, np.ndarray, int, int], tuple[np.ndarray, float]]
+Run = Callable[[Any, Any, int, int], tuple[np.ndarray, float]]
+
+FEATURES, PARTITIONS, CONSTRAINTS = "features", "partitions", "constraints"
 
 
 def _no_reason() -> str:
@@ -20,33 +22,59 @@ def _no_reason() -> str:
 class Method:
     """A clustering method.
 
-    ``run(X, table, n_clusters, seed)`` returns labels and the seconds that they took. `table`
-    holds base partitions, (n, T); a method uses it or the features X. ``reason()`` is
-    empty where the method can be run.
+    ``run(X, given, n_clusters, seed)`` returns labels and the seconds that they took. `given` is
+    what `wants` names: base partitions, (n, T); a `PairwiseConstraints`; or for a
+    method that wants features alone anything, which it does not look at. ``reason()`` is empty
+    where the method can be run.
     """
 
     name: str
     run: Run
     reason: Callable[[], str] = _no_reason
+    wants: str = PARTITIONS
 
 
-def timed(cluster: Callable[[Any, np.ndarray, int, int], np.ndarray]) -> Run:
+def timed(cluster: Callable[[Any, Any, int, int], np.ndarray]) -> Run:
     """Return `cluster` with its time."""
 
-    def run(X: Any, table: np.ndarray, k: int, seed: int) -> tuple[np.ndarray, float]:
+    def run(X: Any, given: Any, k: int, seed: int) -> tuple[np.ndarray, float]:
         began = perf_counter()
-        labels = cluster(X, table, k, seed)
+        labels = cluster(X, given, k, seed)
         return labels, perf_counter() - began
 
     return run
 
 
 def load_all() -> dict[str, Method]:
-    from benchmarks.methods import kc, kmeans, linkage, nmfc, peer_ensembleclustering, spectral
+    from benchmarks.methods import (
+        kc,
+        kernel_kmeans,
+        kmeans,
+        linkage,
+        ncut,
+        nmf,
+        nmfc,
+        peer_activesemi,
+        peer_ensembleclustering,
+        spectral,
+        ss_kernel_kmeans,
+        ss_ncut,
+        ssnmf,
+    )
 
-    modules = (nmfc, kmeans, kc, linkage, spectral, peer_ensembleclustering)
+    consensus = (nmfc, kc, linkage, spectral, peer_ensembleclustering)
+    unsupervised = (kmeans, kernel_kmeans, ncut, nmf)
+    constrained = (ssnmf, ss_kernel_kmeans, ss_ncut, peer_activesemi)
+    modules = (*consensus, *unsupervised, *constrained)
     return {method.name: method for module in modules for method in module.METHODS}
 
 
 def load(name: str) -> Method:
     return load_all()[name]
+
+
+def available(names: Iterable[str]) -> tuple[dict[str, Method], dict[str, str]]:
+    """Return the methods that can be run here, and why the others cannot."""
+    known = load_all()
+    skipped = {name: why for name in names if (why := known[name].reason())}
+    return {name: known[name] for name in names if name not in skipped}, skipped

@@ -2,4 +2,13 @@
 
 from __future__ import annotations
 
-NAMES = ("papers", "protocols", "peers", "scale", "solvers")
+NAMES = (
+    "papers",
+    "protocols",
+    "peers",
+    "scale",
+    "solvers",
+    "documents",
+    "constraints",
+    "constraint_scale",
+)

@@ -84,14 +84,10 @@ CHOSEN = Protocol()
 
 def run(quick: bool, out: Path) -> list[Path]:
     names, trials = (("iris", "wine"), 1) if quick else (TABLE_1, TRIALS)
-    progress, skipped = Progress("papers", len(names) * trials), {}
+    sets, skipped = datasets.available(names)
+    progress = Progress("papers", len(sets) * trials)
     rows = []
-    for name in names:
-        try:
-            data = datasets.load(name)
-        except datasets.UnavailableError as why:
-            skipped[name] = str(why)
-            continue
+    for name, data in sets.items():
         scores: dict[str, list[float]] = {column: [] for column in COLUMNS + EXTRA}
         for trial in range(trials):
             for column, score in _trial(data, trial).items():

@@ -34,10 +34,9 @@ class Case:
 
 def run(quick: bool, out: Path) -> list[Path]:
     repeats = 1 if quick else 3
-    known = methods.load_all()
-    skipped = {name: why for name in DENSE + THIN if (why := known[name].reason())}
+    known, skipped = methods.available((OURS, *DENSE, *THIN))
     cases = _toy_cases() if quick else _cases()
-    takers = [[name for name in case.peers if name not in skipped] for case in cases]
+    takers = [[name for name in case.peers if name in known] for case in cases]
     progress = Progress("peers", repeats * sum(1 + len(names) for names in takers))
     rows: list[report.Row] = []
     for case, names in zip(cases, takers, strict=True):

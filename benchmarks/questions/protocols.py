@@ -34,16 +34,11 @@ PROTOCOLS = {
 
 def run(quick: bool, out: Path) -> list[Path]:
     names, trials = (("iris",), 1) if quick else (TABLE_1, 5)
-    progress = Progress("protocols", len(names) * len(PROTOCOLS))
+    sets, skipped = datasets.available(names)
+    progress = Progress("protocols", len(sets) * len(PROTOCOLS))
     rows: dict[str, report.Row] = {protocol: {"protocol": protocol} for protocol in PROTOCOLS}
     spreads: dict[str, report.Row] = {protocol: {"protocol": protocol} for protocol in PROTOCOLS}
-    skipped = {}
-    for name in names:
-        try:
-            data = datasets.load(name)
-        except datasets.UnavailableError as why:
-            skipped[name] = str(why)
-            continue
+    for name, data in sets.items():
         for title, protocol in PROTOCOLS.items():
             scores = [_accuracy(data, protocol, trial) for trial in range(trials)]
             rows[title][name] = round(float(np.mean(scores)), 3)

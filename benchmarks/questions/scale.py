@@ -59,7 +59,7 @@ def _make(kind: str, n: int, file: Path) -> float:
         table = random_labels(n, 10, N_PARTITIONS)
     else:
         table = ensemble(data.X, N_PARTITIONS, BASE[kind])
-    np.savez(file, X=data.X, table=table, y=data.y)
+    fresh.save(file, data.X, data.y, table=table)
     return len(distinct_rows(table)[0]) / n
 
 

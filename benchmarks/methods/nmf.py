@@ -1,0 +1,32 @@
+"""NMF of the features, the best of three random starts; a sample's largest weight is its cluster.
+
+Parts have unit length, so that weights can be compared.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.decomposition import NMF
+from sklearn.exceptions import ConvergenceWarning
+
+from benchmarks.methods import FEATURES, Method, timed
+
+
+def cluster(X: Any, given: Any, k: int, seed: int) -> np.ndarray:
+    best, found = np.inf, np.zeros(X.shape[0], dtype=int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for start in range(3):
+            model = NMF(k, init="random", max_iter=500, random_state=3 * seed + start)
+            weights = model.fit_transform(X)
+            if model.reconstruction_err_ < best:
+                best = model.reconstruction_err_
+                lengths = np.linalg.norm(model.components_, axis=1)
+                found = (weights * lengths).argmax(axis=1)
+    return found
+
+
+METHODS = [Method("NMF", timed(cluster), wants=FEATURES)]

@@ -1,0 +1,27 @@
+"""PCKMeans, MPCKMeans and COPKMeans of `active-semi-supervised-clustering` 0.0.1."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from benchmarks.methods import CONSTRAINTS, Method, peer
+from nmfcluster.constraints import PairwiseConstraints
+
+WORKER = Path(__file__).with_name("peer_activesemi_worker.py")
+NAMES = ("PCKMeans", "MPCKMeans", "COPKMeans")
+
+
+def run(
+    X: Any, pairs: PairwiseConstraints, k: int, seed: int, name: str = "PCKMeans"
+) -> tuple[np.ndarray, float]:
+    X = X.toarray() if sp.issparse(X) else X
+    given = {"X": X, "must": pairs.must_link, "cannot": pairs.cannot_link}
+    return peer.ask(WORKER, given, k, name, seed)
+
+
+METHODS = [Method(name, partial(run, name=name), peer.reason, wants=CONSTRAINTS) for name in NAMES]

@@ -1,0 +1,47 @@
+"""SSNMFClusterer: with its defaults, with soft must-links, for documents, and as Chen et al. do."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from benchmarks.methods import CONSTRAINTS, Method, timed
+from nmfcluster import SSNMFClusterer
+from nmfcluster.constraints import PairwiseConstraints
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "SSNMF": {},
+    "SSNMF, soft": {"hard_must_link": False, "alpha": 2.0, "beta": 1.0},
+    "SSNMF, linear": {"affinity": "linear", "normalize": True},
+    "SSNMF, cosine": {"affinity": "cosine", "normalize": True},
+    "SSNMF, cosine, one start": {"affinity": "cosine", "normalize": True, "n_init": 1},
+    "SSNMF, replace": {
+        "affinity": "linear",
+        "hard_must_link": False,
+        "mode": "replace",
+        "factorization": "tri",
+    },
+}
+
+
+def fit(X: Any, pairs: PairwiseConstraints, k: int, seed: int, **options: Any) -> SSNMFClusterer:
+    model = SSNMFClusterer(k, random_state=seed, **options)
+    with warnings.catch_warnings():
+        # constraints made from classes can be satisfied, even where no proof is found in time
+        warnings.simplefilter("ignore", UserWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X, constraints=pairs)
+
+
+def cluster(X: Any, pairs: PairwiseConstraints, k: int, seed: int, **options: Any) -> np.ndarray:
+    return fit(X, pairs, k, seed, **options).labels_
+
+
+METHODS = [
+    Method(name, timed(partial(cluster, **options)), wants=CONSTRAINTS)
+    for name, options in VARIANTS.items()
+]

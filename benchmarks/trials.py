@@ -1,0 +1,67 @@
+"""Constrained methods on constraints drawn from the classes, and means over the trials."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks import report, scores
+from benchmarks.datasets import Dataset
+from benchmarks.methods import Method
+from benchmarks.methods.peer import NoClusteringError
+from nmfcluster.constraints import PairwiseConstraints
+
+Run = dict[str, float]
+FIGURES = ("accuracy", "free", "free samples", "violated", "seconds")
+
+
+def of_method(method: Method, X: Any, y: np.ndarray, pairs: PairwiseConstraints, seed: int) -> Run:
+    """Return `scores.score` and seconds of one run; NaN where a peer finds no clustering."""
+    try:
+        labels, seconds = method.run(X, pairs, len(np.unique(y)), seed)
+    except NoClusteringError:
+        return dict.fromkeys(FIGURES, np.nan)
+    return {**scores.score(y, labels, pairs), "seconds": seconds}
+
+
+def of_pairs(
+    data: Dataset, methods: dict[str, Method], n_pairs: int, trials: int
+) -> dict[str, list[Run]]:
+    """Run each method on draw t of the data and draw t of the constraints, t from 0."""
+    found: dict[str, list[Run]] = {name: [] for name in methods}
+    for trial in range(trials):
+        X, y = data.draw(trial)
+        pairs = PairwiseConstraints.from_labels(y, n_pairs=n_pairs, random_state=trial)
+        for name, method in methods.items():
+            found[name].append(of_method(method, X, y, pairs, trial))
+    return found
+
+
+def mean(runs: Sequence[Run], figure: str) -> float:
+    """Return a mean over the trials that have the figure, or NaN; "free" is one over samples."""
+    values = np.array([run[figure] for run in runs])
+    weights = np.array([run["free samples"] if figure == "free" else 1.0 for run in runs])
+    there = ~np.isnan(values)
+    return float(np.average(values[there], weights=weights[there])) if there.any() else np.nan
+
+
+def spread(runs: Sequence[Run]) -> float:
+    """Return the standard deviation of the accuracy over the trials that have one."""
+    values = np.array([run["accuracy"] for run in runs])
+    there = ~np.isnan(values)
+    return float(values[there].std()) if there.any() else np.nan
+
+
+def failures(runs: Sequence[Run]) -> int:
+    return sum(bool(np.isnan(run["accuracy"])) for run in runs)
+
+
+def summary(runs: Sequence[Run]) -> report.Row:
+    """Return all figures of a method's trials, for the JSON file."""
+    row: report.Row = {"trials": len(runs), "failed": failures(runs)}
+    for figure in FIGURES:
+        row[figure] = mean(runs, figure)
+    row["standard deviation of accuracy"] = spread(runs)
+    return row
