@@ -123,7 +123,7 @@ def test_a_factored_similarity_is_never_formed():
     """Of 20,000 samples: W would have 3.2 GB."""
     n = 20_000
     rng = np.random.default_rng(0)
-    X = sp.random_array((n, 500), density=0.01, rng=rng, format="csr")
+    X = sp.csr_array(sp.random(n, 500, density=0.01, random_state=rng))
     known = PairwiseConstraints.from_labels(rng.integers(0, 4, n), n_pairs=4000, random_state=0)
     for hard in (False, True):
         found = of(Factored(X), known, hard=hard)

@@ -121,7 +121,7 @@ def documents(seed, n=2100, width=3000, dtype=np.float64):
     """Draw sparse nonnegative rows, some words far more common than others."""
     rng = np.random.default_rng(seed)
     share = 0.02 / (1 + np.arange(width) / 50)
-    X = sp.random_array((n, width), density=0.01, rng=rng, dtype=np.float64, format="csr")
+    X = sp.csr_array(sp.random(n, width, density=0.01, random_state=rng))
     topics = sp.csr_array((rng.uniform(size=(n, width)) < share) * rng.exponential(size=width))
     return sp.csr_array((X + topics).astype(dtype))
 
@@ -154,7 +154,7 @@ def test_only_factors_of_many_samples_and_columns_are_estimated(monkeypatch):
     monkeypatch.setattr(_figures, "_estimated_norm", lambda A: estimated.append(A.shape) or 7.0)
     rng = np.random.default_rng(2)
     for n, width, wide in [(2001, 2001, True), (2300, 1900, False), (300, 2600, False)]:
-        U = sp.random_array((n, width), density=0.002, rng=rng, format="csr")
+        U = sp.csr_array(sp.random(n, width, density=0.002, random_state=rng))
         before = len(estimated)
         found = squared_norm(Factored(U))
         assert (len(estimated) > before) == wide
