@@ -22,7 +22,7 @@ from nmfcluster._compat import Interval
 from nmfcluster._factorize import Factorization, Plan
 from nmfcluster._iterate import warn_if_not_converged
 from nmfcluster._labels import by_size, membership
-from nmfcluster._storage import require_symmetric
+from nmfcluster._storage import largest, require_symmetric
 
 
 def numbered(
@@ -202,7 +202,7 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
                 f"affinity='precomputed', got {X.shape}."
             )
         require_symmetric(X, f"{name} with affinity='precomputed'")
-        if not abs(X).max():
+        if largest(X) == 0:
             raise ValueError(f"{name} must hold a similarity above 0; all entries are 0.")
         return X
 

@@ -164,16 +164,12 @@ def factorize(
     if coarse_size is not None and n > coarse_size and friendly.can_be_thinned:
         rows = _drawn(n, wanted, coarse_size, rng)
         part = factorize(A.take(rows), plan, rng, mass=mass[rows], friendly=friendly.take(rows))
-        H = _extended(friendly, rows, part.H)
         gentle = _gentle(plan, _IMPROVE_TOL)
-        [polished] = gentle.run(objective, [lambda: H], _loss, f"{n} rows", min_iter=5)
-        scale = objective.constant / part.scale
-        curves = [polished.history, *(curve * scale for curve in part.curves)]
-        return Factorization(polished, curves, objective.constant)
+        H = _extended(friendly, rows, part.H)
+        return _improved(gentle, objective, H, part, f"{n} rows", min_iter=5)
     starts: list[Start] = [partial(spectral_start, friendly, plan.n_clusters)]
     starts += [_random(mass, plan, seed, A.dtype) for seed in _seeds(rng, plan.n_init - 1)]
-    solutions = plan.run(objective, starts, _loss, f"{n} rows")
-    return Factorization(solutions[0], [s.history for s in solutions], objective.constant)
+    return _best(plan.run(objective, starts, _loss, f"{n} rows"), objective)
 
 
 def _drawn(n: int, wanted: np.ndarray | None, size: int, rng: np.random.RandomState) -> np.ndarray:
@@ -190,6 +186,28 @@ def _extended(A: Similarity, rows: np.ndarray, h: np.ndarray) -> np.ndarray:
     padded = np.zeros((A.shape[0], h.shape[1]), dtype=h.dtype)
     padded[rows] = h
     return _lifted(nonnegative_rows(A @ padded, h.T @ h, max_sweeps=20, resolution=1e-3))
+
+
+def _best(solutions: list[Solution], objective: SymmetricObjective) -> Factorization:
+    return Factorization(solutions[0], [s.history for s in solutions], objective.constant)
+
+
+def _improved(
+    plan: Plan,
+    objective: SymmetricObjective,
+    H: np.ndarray,
+    part: Factorization,
+    what: str,
+    min_iter: int,
+) -> Factorization:
+    """Improve the factor of all rows that was extended from a part of them.
+
+    The curves of the starts on the part are scaled to all rows.
+    """
+    [improved] = plan.run(objective, [lambda: H], _loss, what, min_iter=min_iter)
+    scale = objective.constant / part.scale
+    curves = [improved.history, *(curve * scale for curve in part.curves)]
+    return Factorization(improved, curves, objective.constant)
 
 
 def _gentle(plan: Plan, tol: float) -> Plan:
@@ -214,18 +232,14 @@ def factorize_ensemble(
     drawn at random, and the best is extended to all rows and improved there.
     """
     if coarse_size is None or len(ensemble) <= coarse_size:
-        solutions = _run_starts(ensemble, plan, rng, dtype)
-        return Factorization(solutions[0], [s.history for s in solutions], ensemble.constant)
+        return _run_starts(ensemble, plan, rng, dtype)
     coarse = ensemble.sample(coarse_size, rng)
-    solutions = _run_starts(coarse, plan, rng, dtype)
-    H = extend_factor(coarse, factor_of(solutions[0]), ensemble)
+    part = _run_starts(coarse, plan, rng, dtype)
     # the extension is all but converged: stop as soon as an update gains next to nothing
     gentle = _gentle(plan, _POLISH_TOL)
-    objective, rows = _objective(ensemble, dtype), f"{len(ensemble)} label rows"
-    [polished] = gentle.run(objective, [lambda: H], _loss, rows, min_iter=1)
-    scale = ensemble.constant / coarse.constant
-    curves = [polished.history, *(s.history * scale for s in solutions)]
-    return Factorization(polished, curves, ensemble.constant)
+    H = extend_factor(coarse, part.H, ensemble)
+    objective, what = _objective(ensemble, dtype), f"{len(ensemble)} label rows"
+    return _improved(gentle, objective, H, part, what, min_iter=1)
 
 
 def extend_factor(coarse: Ensemble, H: np.ndarray, ensemble: Ensemble) -> np.ndarray:
@@ -260,7 +274,7 @@ def extend_factor(coarse: Ensemble, H: np.ndarray, ensemble: Ensemble) -> np.nda
 
 def _run_starts(
     ensemble: Ensemble, plan: Plan, rng: np.random.RandomState, dtype: np.dtype
-) -> list[Solution]:
+) -> Factorization:
     objective = _objective(ensemble, dtype)
 
     def hard_loss(solution: Solution) -> float:
@@ -268,7 +282,7 @@ def _run_starts(
         return ensemble.hard_loss(one_hot(labels, plan.n_clusters))
 
     starts = _starts(ensemble, objective.A, plan, rng, dtype)
-    return plan.run(objective, starts, hard_loss, f"{len(ensemble)} label rows")
+    return _best(plan.run(objective, starts, hard_loss, f"{len(ensemble)} label rows"), objective)
 
 
 def _objective(ensemble: Ensemble, dtype: np.dtype) -> SymmetricObjective:

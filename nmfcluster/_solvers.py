@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nmfcluster._iterate import Steps
+from nmfcluster._storage import row_blocks
 from nmfcluster.similarity import Similarity
 
 _SMALLEST_INVERSE = 1e-2  # bounds the proximal gradient's steps: without it rounding wins
@@ -59,7 +60,7 @@ class SymmetricObjective:
         assert self.observed is not None
         n, k = H.shape
         rows = max(1, 2**20 // (k * k))  # n x k^2 is formed some rows at a time
-        blocks = [slice(i, i + rows) for i in range(0, n, rows)]
+        blocks = list(row_blocks(n, rows))
         G = np.zeros((self.observed.shape[1], k * k), dtype=H.dtype)
         for b in blocks:
             pairs = (H[b, :, None] * H[b, None, :]).reshape(-1, k * k)
@@ -305,6 +306,11 @@ def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     return np.minimum(above, below / limits.eps) / np.maximum(below, limits.tiny)
 
 
+def _lengths(Q: np.ndarray) -> np.ndarray:
+    """Return the lengths of the columns, (n_starts, 1, k), kept from 0."""
+    return np.maximum(np.linalg.norm(Q, axis=1, keepdims=True), np.finfo(Q.dtype).tiny)
+
+
 def multiplicative_trinmf(objective: SymmetricObjective, Q: np.ndarray) -> Steps:
     r"""Follow eq. 20-21 of Li et al. for :math:`\min \|A - QSQ'\|^2`, Q'Q = I, Q, S >= 0.
 
@@ -328,8 +334,8 @@ def multiplicative_trinmf(objective: SymmetricObjective, Q: np.ndarray) -> Steps
         Q and S.
     loss : ndarray of shape (n_starts,)
     """
-    A, tiny = objective.A, np.finfo(Q.dtype).tiny
-    Q = Q / np.maximum(np.linalg.norm(Q, axis=1, keepdims=True), tiny)
+    A = objective.A
+    Q = Q / _lengths(Q)
     AQ = A @ Q
     S = np.einsum("snk,snk->sk", Q, AQ)[:, :, None] * np.eye(Q.shape[-1], dtype=Q.dtype)
     while True:
@@ -384,7 +390,7 @@ def multiplicative_gsg(
         SK = S @ (G.mT @ G)
         return objective.constant - 2 * dots(S, G.mT @ (PG - NG)) + dots(SK, SK.mT)
 
-    G = G / np.maximum(np.linalg.norm(G, axis=1, keepdims=True), np.finfo(G.dtype).tiny)
+    G = G / _lengths(G)
     PG, NG = products(G)
     # a 0 would be final: where negative entries prevail, a part of the positive ones is taken
     S = np.maximum(G.mT @ (PG - NG), 0.1 * (G.mT @ PG))
@@ -407,7 +413,7 @@ def multiplicative_gsg(
             if worse.any():
                 G[worse] = old[worse] * np.sqrt(np.sqrt(ratio[worse]))
                 PG[worse], NG[worse] = products(G[worse])
-        length = np.maximum(np.linalg.norm(G, axis=1, keepdims=True), np.finfo(G.dtype).tiny)
+        length = _lengths(G)
         G, PG, NG, S = G / length, PG / length, NG / length, length.mT * S * length
 
 
@@ -434,8 +440,7 @@ def nonnegative_rows(
     ndarray of shape (n, k)
     """
     H = np.empty_like(B)
-    for start in range(0, len(B), _ROWS):  # some rows at a time, and these as columns: in cache
-        block = slice(start, start + _ROWS)
+    for block in row_blocks(len(B), _ROWS):  # and these as columns: in cache
         H[block] = _nonnegative_columns(
             B[block].T, G if G.ndim == 2 else G[block], max_sweeps, resolution
         ).T

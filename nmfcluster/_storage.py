@@ -82,6 +82,11 @@ def without_diagonal(array: Any) -> Any:
     return array
 
 
+def largest(array: Any) -> float:
+    """Return the largest absolute value of an entry, without a copy of the array."""
+    return max(float(array.max()), -float(array.min()))
+
+
 def require_symmetric(array: Any, name: str) -> None:
     """Raise if two entries of a square matrix that should be equal differ by more than rounding.
 
@@ -91,7 +96,7 @@ def require_symmetric(array: Any, name: str) -> None:
     name : str
         What to call it in an error message.
     """
-    difference, size = asymmetry(array), float(abs(array).max())
+    difference, size = asymmetry(array), largest(array)
     if difference > _ASYMMETRY * size:
         raise ValueError(
             f"{name} must be symmetric: two entries that should be equal differ by "
@@ -191,5 +196,5 @@ def asymmetry(array: Any) -> float:
     """
     if sp.issparse(array):
         return float(abs(array - array.T).max())
-    rows = range(0, len(array), _ROWS)
-    return max(float(abs(array[i : i + _ROWS] - array[:, i : i + _ROWS].T).max()) for i in rows)
+    blocks = row_blocks(len(array), _ROWS)
+    return max(float(abs(array[rows] - array[:, rows].T).max()) for rows in blocks)

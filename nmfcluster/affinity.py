@@ -13,7 +13,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array
 from threadpoolctl import threadpool_limits
 
-from nmfcluster._storage import knn_weights, require_symmetric, row_blocks, stored_like
+from nmfcluster._storage import knn_weights, largest, require_symmetric, row_blocks, stored_like
 from nmfcluster.similarity import Explicit, Factored, Similarity
 
 __all__ = ["Affinity", "make_affinity"]
@@ -163,10 +163,10 @@ def make_affinity(
 
 def _check_magnitude(X: Any, power: int) -> None:
     """Raise if sums of powers of the features cannot be computed."""
-    largest = max(float(X.max()), -float(X.min()))
-    if largest > (float(np.finfo(X.dtype).max) / X.shape[0] ** 2 / X.shape[1] ** 2) ** (1 / power):
+    size = largest(X)
+    if size > (float(np.finfo(X.dtype).max) / X.shape[0] ** 2 / X.shape[1] ** 2) ** (1 / power):
         raise ValueError(
-            f"X must not hold values as large as {largest:.3g}, the similarities of which overflow "
+            f"X must not hold values as large as {size:.3g}, the similarities of which overflow "
             f"{X.dtype}; scale it."
         )
 

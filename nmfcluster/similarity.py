@@ -524,8 +524,8 @@ def inner(A: Similarity, B: Similarity) -> float:
     if isinstance(A, Explicit) and isinstance(B, Explicit):
         if sp.issparse(A._array) or sp.issparse(B._array):
             return dot(as_float64(A._array), as_float64(B._array))
-        rows = range(0, A.shape[0], _COLUMNS)
-        return sum(dot(A._array[i : i + _COLUMNS], B._array[i : i + _COLUMNS]) for i in rows)
+        blocks = row_blocks(A.shape[0], _COLUMNS)
+        return sum(dot(A._array[rows], B._array[rows]) for rows in blocks)
     return sum(dot(A @ E, B @ E) for E in unit_blocks(A))
 
 
