@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 from scipy.cluster.hierarchy import average, cophenet
-from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import squareform
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
-__all__ = ["clustering_accuracy", "cophenetic_correlation", "dispersion"]
+from nmfcluster._agreement import differing_share, matched
+from nmfcluster._labels import encode
+
+__all__ = ["clustering_accuracy", "cophenetic_correlation", "disagreement", "dispersion"]
 
 
 def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
@@ -52,9 +54,66 @@ def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
     check_consistent_length(labels_true, labels_pred)
     if not len(labels_true):
         raise ValueError("labels_true holds 0 samples; at least one is needed.")
-    table = contingency_matrix(labels_true, labels_pred)
-    rows, columns = linear_sum_assignment(table, maximize=True)
-    return float(table[rows, columns].sum() / len(labels_true))
+    return matched(contingency_matrix(labels_true, labels_pred)) / len(labels_true)
+
+
+def disagreement(labels_a: Any, labels_b: Any) -> float:
+    r"""Return the share of samples that two clusterings place differently.
+
+    The clusters of the one are matched with those of the other so that the share is smallest,
+
+    .. math:: d(Y, Y') = \min_\pi \frac{1}{n} \sum_i I\{y_i \neq \pi(y'_i)\} ,
+
+    eq. 9 of [1]_, by the Hungarian method, in O(n + k^3) for labels that are small integers.
+    With different numbers of clusters, those without a partner count as placed differently.
+
+    Parameters
+    ----------
+    labels_a, labels_b : array-like of shape (n_samples,)
+        Clusters, integers or strings; their names do not matter. A negative number, NaN and None
+        mean that a sample is in no cluster: it is placed differently from whatever the other
+        clustering says, from no cluster, too.
+
+    Returns
+    -------
+    float
+        In [0, 1]: 0 for equal clusterings of all samples. Below (k - 1) / k for k clusters.
+
+    Raises
+    ------
+    ValueError
+        If the lengths differ, there is no sample, or a label is a fraction.
+    TypeError
+        If the labels of a clustering are of several kinds.
+
+    See Also
+    --------
+    clustering_accuracy : One minus the disagreement with classes, where all samples have a label.
+    nmfcluster.model_selection.StabilityScorer : Uses it to choose parameters.
+
+    References
+    ----------
+    .. [1] T. Lange, J. M. Buhmann. Fusion of similarity data in clustering. NIPS 18, 2005.
+
+    Examples
+    --------
+    >>> from nmfcluster.metrics import disagreement
+    >>> disagreement([0, 0, 1, 1], ["b", "b", "a", "b"])
+    0.25
+    >>> disagreement([0, 0, 1, -1], [1, 1, 0, -1])
+    0.25
+    """
+    codes = []
+    for name, labels in (("labels_a", labels_a), ("labels_b", labels_b)):
+        if np.ndim(labels) != 1:
+            raise ValueError(f"{name} must have shape (n_samples,), got {np.shape(labels)}.")
+        codes.append(encode([labels], name)[0][:, 0])
+    if len(codes[0]) != len(codes[1]):
+        raise ValueError(
+            f"labels_a and labels_b must be of one length, got {len(codes[0])} and "
+            f"{len(codes[1])} samples."
+        )
+    return differing_share(*codes)
 
 
 def cophenetic_correlation(consensus: Any) -> float:
