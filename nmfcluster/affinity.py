@@ -8,15 +8,27 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.cluster.hierarchy import cophenet, single
+from scipy.spatial.distance import pdist, squareform
 from sklearn.metrics import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array
 from threadpoolctl import threadpool_limits
 
-from nmfcluster._storage import knn_weights, largest, require_symmetric, row_blocks, stored_like
+from nmfcluster._storage import (
+    as_dense,
+    identity,
+    knn_weights,
+    largest,
+    require_symmetric,
+    row_blocks,
+    row_sums,
+    scaled,
+    stored_like,
+)
 from nmfcluster.similarity import Explicit, Factored, Similarity
 
-__all__ = ["Affinity", "make_affinity"]
+__all__ = ["Affinity", "make_affinity", "path_kernel"]
 
 #: the affinities that are known by name
 NAMES = ("linear", "cosine", "rbf", "nearest_neighbors", "precomputed")
@@ -38,6 +50,8 @@ class Affinity:
     cross : callable
         ``cross(X_new, P)`` returns the similarities of new samples to these, (n_new, n_samples),
         times P of shape (n_samples, r), without forming more of them than it must.
+    between : callable
+        ``between(X_new)`` returns these similarities, dense or CSR.
 
     Examples
     --------
@@ -49,10 +63,13 @@ class Affinity:
            [0., 4.]])
     >>> affinity.cross(np.array([[3.0, 1.0]]), np.eye(2))
     array([[3., 2.]])
+    >>> affinity.between(np.array([[3.0, 1.0]]))
+    array([[3., 2.]])
     """
 
     similarity: Similarity
     cross: Callable[[Any, np.ndarray], np.ndarray]
+    between: Callable[[Any], Any]
 
     def normalized(self) -> Affinity:
         """Return ``D^-1/2 W D^-1/2``, D the row sums of W, and the same for new samples.
@@ -82,7 +99,23 @@ class Affinity:
             )
         degrees[degrees <= rounding] = 0
         scale = inverse_root(degrees)
-        return Affinity(W.scaled(scale), partial(_normalized_cross, self.cross, scale))
+        return Affinity(
+            W.scaled(scale),
+            partial(_normalized_cross, self.cross, scale),
+            partial(_normalized_between, self.between, scale),
+        )
+
+    def block(self) -> Any:
+        """Return the similarity of the samples to each other as an array.
+
+        Returns
+        -------
+        {ndarray, csr_array} of shape (n_samples, n_samples)
+            Sparse where it is stored as a sparse matrix.
+        """
+        if self.similarity.stored_off_diagonal() is None:
+            return self.similarity.toarray()
+        return self.similarity @ identity(self.similarity.shape[0], self.similarity.dtype)
 
 
 def make_affinity(
@@ -144,18 +177,18 @@ def make_affinity(
     if affinity in ("linear", "cosine", "rbf", "nearest_neighbors"):
         _check_magnitude(X, 4 if affinity == "linear" else 2)
     if affinity == "linear":
-        found = Affinity(Factored(X), partial(_linear_cross, X))
+        found = Affinity(Factored(X), partial(_linear_cross, X), partial(_linear, X))
     elif affinity == "cosine":
         found = _cosine(X)
     elif affinity == "rbf":
         width = 1 / _median_square(X) if gamma is None else gamma
-        found = Affinity(Explicit(_rbf(X, X, width)), partial(_rbf_cross, X, width))
+        found = _blockwise(_rbf(X, width, X), partial(_rbf, X, width), _ROWS)
     elif affinity == "nearest_neighbors":
         found = _neighbours(X, n_neighbors, n_jobs)
     elif affinity == "precomputed":
-        found = Affinity(Explicit(X), _product)
+        found = _blockwise(X, _itself)
     elif callable(affinity):
-        found = Affinity(Explicit(_called(affinity, X)), partial(_called_cross, affinity, X))
+        found = _blockwise(_called(affinity, X), partial(_called_between, affinity, X))
     else:
         raise ValueError(f"affinity must be one of {NAMES} or a callable, got {affinity!r}.")
     return found.normalized() if normalize else found
@@ -176,6 +209,23 @@ def inverse_root(values: np.ndarray) -> np.ndarray:
     return np.divide(1, np.sqrt(values.clip(0)), out=np.zeros_like(values), where=values > 0)
 
 
+def _blockwise(W: Any, between: Callable[[Any], Any], rows: int | None = None) -> Affinity:
+    """Return an affinity whose products are made of blocks of similarities, of so many rows."""
+    return Affinity(Explicit(W), partial(_block_cross, between, rows), between)
+
+
+def _block_cross(
+    between: Callable[[Any], Any], rows: int | None, X: Any, P: np.ndarray
+) -> np.ndarray:
+    if rows is None:
+        return between(X) @ P
+    return np.concatenate([between(X[block]) @ P for block in row_blocks(X.shape[0], rows)])
+
+
+def _itself(X: Any) -> Any:
+    return X
+
+
 def _normalized_cross(
     cross: Callable[[Any, np.ndarray], np.ndarray], scale: np.ndarray, X: Any, P: np.ndarray
 ) -> np.ndarray:
@@ -184,8 +234,13 @@ def _normalized_cross(
     return product[:, :-1] * inverse_root(product[:, -1])[:, None]
 
 
-def _product(X: Any, P: np.ndarray) -> np.ndarray:
-    return X @ P
+def _normalized_between(between: Callable[[Any], Any], scale: np.ndarray, X: Any) -> Any:
+    block = between(X)
+    return scaled(block, inverse_root(row_sums(block)), scale)
+
+
+def _linear(X_fit: Any, X: Any) -> np.ndarray:
+    return as_dense(X @ X_fit.T)
 
 
 def _linear_cross(X_fit: Any, X: Any, P: np.ndarray) -> np.ndarray:
@@ -194,12 +249,19 @@ def _linear_cross(X_fit: Any, X: Any, P: np.ndarray) -> np.ndarray:
 
 def _cosine(X: Any) -> Affinity:
     scale = inverse_root(Factored(X).diagonal())
-    return Affinity(Factored(X, scale=scale), partial(_cosine_cross, X, scale))
+    similarity = Factored(X, scale=scale)
+    return Affinity(
+        similarity, partial(_cosine_cross, X, scale), partial(_cosine_between, X, scale)
+    )
 
 
 def _cosine_cross(X_fit: Any, scale: np.ndarray, X: Any, P: np.ndarray) -> np.ndarray:
     own = inverse_root(Factored(X).diagonal())
     return _linear_cross(X_fit, X, P * scale[:, None]) * own[:, None]
+
+
+def _cosine_between(X_fit: Any, scale: np.ndarray, X: Any) -> np.ndarray:
+    return scaled(_linear(X_fit, X), inverse_root(Factored(X).diagonal()), scale)
 
 
 def _median_square(X: Any) -> float:
@@ -215,15 +277,10 @@ def _median_square(X: Any) -> float:
     return float(np.median(squares)) if len(squares) else 1.0
 
 
-def _rbf(X: Any, Y: Any, gamma: float) -> np.ndarray:
-    K = euclidean_distances(X, Y, squared=True)
+def _rbf(X_fit: Any, gamma: float, X: Any) -> np.ndarray:
+    K = euclidean_distances(X, X_fit, squared=True)
     K *= -gamma
     return np.exp(K, out=K)
-
-
-def _rbf_cross(X_fit: Any, gamma: float, X: Any, P: np.ndarray) -> np.ndarray:
-    blocks = row_blocks(X.shape[0], _ROWS)
-    return np.concatenate([_rbf(X[block], X_fit, gamma) @ P for block in blocks])
 
 
 def _called(affinity: Callable[[Any, Any], Any], X: Any) -> Any:
@@ -246,10 +303,8 @@ def _checked(W: Any, shape: tuple[int, int]) -> Any:
     )
 
 
-def _called_cross(
-    affinity: Callable[[Any, Any], Any], X_fit: Any, X: Any, P: np.ndarray
-) -> np.ndarray:
-    return _checked(affinity(X, X_fit), (X.shape[0], X_fit.shape[0])) @ P
+def _called_between(affinity: Callable[[Any, Any], Any], X_fit: Any, X: Any) -> Any:
+    return _checked(affinity(X, X_fit), (X.shape[0], X_fit.shape[0]))
 
 
 def _neighbours(X: Any, n_neighbors: int, n_jobs: int | None) -> Affinity:
@@ -260,15 +315,80 @@ def _neighbours(X: Any, n_neighbors: int, n_jobs: int | None) -> Affinity:
     floor = _NARROWEST * float(distances[:, -1].mean()) or 1.0
     scales = np.maximum(distances[:, -1], floor)
     graph = knn_weights(distances, found, scales, scales, X.shape[0], _FARTHEST).astype(X.dtype)
-    return Affinity(
-        Explicit(graph.maximum(graph.T)), partial(_neighbours_cross, search, X, scales, floor)
+    return _blockwise(
+        graph.maximum(graph.T), partial(_neighbours_between, search, X, scales, floor)
     )
 
 
-def _neighbours_cross(
-    search: NearestNeighbors, X_fit: Any, scales: np.ndarray, floor: float, X: Any, P: np.ndarray
-) -> np.ndarray:
+def _neighbours_between(
+    search: NearestNeighbors, X_fit: Any, scales: np.ndarray, floor: float, X: Any
+) -> Any:
     with threadpool_limits(limits=1):
         distances, found = search.kneighbors(stored_like(X, X_fit))  # its trees want dense arrays
     own = np.maximum(distances[:, -1], floor)
-    return knn_weights(distances, found, own, scales, len(scales), _FARTHEST).astype(P.dtype) @ P
+    return knn_weights(distances, found, own, scales, len(scales), _FARTHEST).astype(X_fit.dtype)
+
+
+def path_kernel(X: Any, Y: Any = None, *, scale: float | None = None) -> np.ndarray:
+    r"""Return how well samples are connected: :math:`\exp(-e_{ij} / \text{scale})`.
+
+    :math:`e_{ij}` is the longest step on the path from i to j whose longest step is shortest, with
+    all steps from one sample to another: the effective dissimilarity of [1]_. Two ends of
+    one ring are near by it, and two rings are not, however close. For ``affinity=`` and for
+    `nmfcluster.stack.KernelStack`.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Samples.
+    Y : array-like of shape (n_others, n_features), default=None
+        The samples that paths go through, and lead to; X by default.
+    scale : float, default=None
+        The median of e between samples of Y by default.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_others)
+
+    Raises
+    ------
+    ValueError
+        If Y has fewer than two samples, X and Y have not the same number of features, or
+        `scale` is not above 0.
+
+    Notes
+    -----
+    O(m^2) for m samples in Y, and O(m^2) more for every sample that is not in Y.
+
+    References
+    ----------
+    .. [1] B. Fischer, V. Roth, J. M. Buhmann. Clustering with the connectivity kernel. NIPS 2003.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nmfcluster.affinity import path_kernel
+    >>> X = np.array([[0.0], [1.0], [2.0], [5.0]])
+    >>> -np.log(path_kernel(X, scale=1.0)).round(6) + 0.0
+    array([[0., 1., 1., 3.],
+           [1., 0., 1., 3.],
+           [1., 1., 0., 3.],
+           [3., 3., 3., 0.]])
+    """
+    X = check_array(X, dtype=np.float64)
+    Y = X if Y is None else check_array(Y, dtype=np.float64, input_name="Y")
+    if X.shape[1] != Y.shape[1] or len(Y) < 2:
+        raise ValueError(
+            "Y must hold at least 2 samples, with as many features as X; got shape "
+            f"{Y.shape} for X of shape {X.shape}."
+        )
+    # the heights of single linkage are the longest steps of shortest trees
+    steps = squareform(cophenet(single(pdist(Y))))
+    if scale is None:
+        scale = float(np.median(steps[np.triu_indices(len(Y), 1)])) or 1.0
+    if scale <= 0:
+        raise ValueError(f"scale must be above 0, got {scale}.")
+    if X is not Y and not np.array_equal(X, Y):
+        first = euclidean_distances(X, Y)  # then on from the sample that was reached
+        steps = np.array([np.maximum(row[:, None], steps).min(axis=0) for row in first])
+    return np.exp(-steps / scale)
