@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -25,6 +25,18 @@ _IMPROVE_TOL = 1e-5  # other similarities, of which the clusters can be a small 
 Start = Callable[[], np.ndarray]
 
 
+class Objective(Protocol):
+    """What a run must know of an objective; the solver knows the rest."""
+
+    @property
+    def constant(self) -> float:
+        """What a decrease of the loss is measured by."""
+
+    @property
+    def wide(self) -> bool:
+        """Whether several starts side by side are faster than one after the other."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """How an estimator wants its factorization run.
@@ -41,7 +53,7 @@ class Plan:
     """
 
     n_clusters: int
-    solver: Callable[[SymmetricObjective, np.ndarray], Steps]
+    solver: Callable[[Any, np.ndarray], Steps]
     n_init: int
     max_iter: int
     tol: float
@@ -50,7 +62,7 @@ class Plan:
 
     def run(
         self,
-        objective: SymmetricObjective,
+        objective: Objective,
         starts: list[Start],
         rank: Callable[[Solution], float],
         what: str,
@@ -64,7 +76,7 @@ class Plan:
             max_iter=self.max_iter,
             tol=self.tol,
             scale=objective.constant,
-            wide=objective.A.wide,
+            wide=objective.wide,
             n_jobs=self.n_jobs,
             **options,
         )
@@ -168,7 +180,7 @@ def factorize(
         H = _extended(friendly, rows, part.H)
         return _improved(gentle, objective, H, part, f"{n} rows", min_iter=5)
     starts: list[Start] = [partial(spectral_start, friendly, plan.n_clusters)]
-    starts += [_random(mass, plan, seed, A.dtype) for seed in _seeds(rng, plan.n_init - 1)]
+    starts += [_random(mass, plan, seed, A.dtype) for seed in draw_seeds(rng, plan.n_init - 1)]
     return _best(plan.run(objective, starts, _loss, f"{n} rows"), objective)
 
 
@@ -304,7 +316,7 @@ def _starts(
     if plan.n_init > 2:
         ranking = np.argsort(ensemble.hard_losses_of_partitions(), kind="stable")
     starts: list[Start] = [partial(spectral_start, A, plan.n_clusters)]
-    for i, seed in enumerate(_seeds(rng, plan.n_init - 1)):
+    for i, seed in enumerate(draw_seeds(rng, plan.n_init - 1)):
         if i % 2 and i // 2 < len(ranking):
             labels = ensemble.codes[:, ranking[i // 2]]
             starts.append(partial(_labelled, labels, mass, plan, seed, dtype))
@@ -323,7 +335,8 @@ def _labelled(
     return label_start(labels, mass, plan.n_clusters, np.random.RandomState(seed), dtype)
 
 
-def _seeds(rng: np.random.RandomState, size: int) -> list[int]:
+def draw_seeds(rng: np.random.RandomState, size: int) -> list[int]:
+    """Draw the seeds of starts before any of them runs."""
     return [int(seed) for seed in rng.randint(np.iinfo(np.int32).max, size=size)]
 
 

@@ -10,6 +10,8 @@ from nmfcluster.similarity import Similarity
 
 _DENSE = 300  # an eigenproblem up to this size is solved as a dense one
 _TOL = 1e-4  # of an eigenvalue: a start need not be better
+_STEPS = 3  # of a random walk: far enough to meet neighbours of neighbours
+_BACKGROUND = 0.1  # of a cluster that begins spread over all samples
 _LIFT = 0.2  # added to an indicator so that no entry starts at 0
 
 
@@ -84,9 +86,9 @@ def leading_eigenpairs(A: Similarity, n_components: int) -> tuple[np.ndarray, np
     """
     n = A.shape[0]
     if n <= max(_DENSE, 3 * n_components):
-        values, vectors = scipy.linalg.eigh(
-            A.toarray(), subset_by_index=[n - n_components, n - 1], driver="evr"
-        )
+        # all of them: LAPACK's driver for a subset fails where many eigenvalues are equal
+        values, vectors = scipy.linalg.eigh(A.toarray(), driver="evd")
+        values, vectors = values[-n_components:], vectors[:, -n_components:]
     else:
         values, vectors = eigsh(
             _linear_operator(A), k=n_components, which="LA", tol=_TOL, v0=_fixed(n)
@@ -140,3 +142,40 @@ def spectral_start(A: Similarity, n_clusters: int) -> np.ndarray:
     missing = n_clusters - n_components
     H = np.pad(H, ((0, 0), (0, missing)), constant_values=1e-2 * float(H.mean()))
     return H.astype(A.dtype)
+
+
+def walk_start(
+    A: Similarity, degrees: np.ndarray, n_clusters: int, rng: np.random.RandomState
+) -> np.ndarray:
+    """Return where a few steps of a random walk lead from samples that are drawn, one a cluster.
+
+    Samples are drawn in proportion to their degrees. On sparse graphs such starts are as diverse
+    as random factors, but do not have to find first which samples belong together.
+
+    Parameters
+    ----------
+    A : Similarity of shape (n, n)
+        Nonnegative.
+    degrees : ndarray of shape (n,)
+        Its row sums.
+    n_clusters : int
+        At most n.
+    rng : RandomState
+
+    Returns
+    -------
+    ndarray of shape (n, n_clusters)
+        Every entry is above 0. Columns sum to the same, but those of samples that are similar to
+        no other, which are drawn only if there are too few others: their walks end nowhere.
+    """
+    n = A.shape[0]
+    known = degrees >= np.finfo(degrees.dtype).tiny  # below it a quotient can overflow
+    chances = np.where(known, degrees, 0) / degrees.sum(dtype=np.float64) if known.any() else known
+    enough = np.count_nonzero(chances) >= n_clusters
+    drawn = rng.choice(n, n_clusters, replace=False, p=chances if enough else None)
+    W = np.zeros((n, n_clusters), dtype=A.dtype)
+    W[drawn, np.arange(n_clusters)] = 1
+    shares = np.divide(1, degrees, out=np.zeros_like(degrees), where=known)[:, None]
+    for _ in range(_STEPS):
+        W = A @ (shares * W)
+    return W / np.maximum(W.sum(axis=0), np.finfo(A.dtype).tiny) + _BACKGROUND / n

@@ -137,6 +137,11 @@ def _settled(history: list[float], threshold: float, min_iter: int) -> bool:
     return history[-1 - min(_WINDOW, n_iter)] - history[-1] <= threshold
 
 
+def kept(keep: np.ndarray | None, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return the arrays restricted to the starts that go on."""
+    return arrays if keep is None else tuple(array[keep] for array in arrays)
+
+
 def restart(
     solve: Callable[[np.ndarray], Steps],
     starts: Sequence[Callable[[], np.ndarray]],

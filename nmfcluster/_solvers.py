@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nmfcluster._iterate import Steps
+from nmfcluster._iterate import Steps, kept
 from nmfcluster._storage import row_blocks
 from nmfcluster.similarity import Similarity
 
@@ -44,6 +44,11 @@ class SymmetricObjective:
     constant: float
     observed: np.ndarray | None = None
     weights: np.ndarray | None = None
+
+    @property
+    def wide(self) -> bool:
+        """Whether several starts in one product are faster than one after the other."""
+        return self.A.wide
 
     @property
     def quartic_bound(self) -> float:
@@ -100,11 +105,6 @@ def dots(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
 def per_start(values: np.ndarray, like: np.ndarray) -> np.ndarray:
     """Return one value a start so that it multiplies (n_starts, n, k) without promoting it."""
     return values.astype(like.dtype)[:, None, None]
-
-
-def kept(keep: np.ndarray | None, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return the arrays restricted to the starts that go on."""
-    return arrays if keep is None else tuple(array[keep] for array in arrays)
 
 
 def bregman_nmf(objective: SymmetricObjective, H: np.ndarray) -> Steps:

@@ -7,7 +7,64 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-__all__ = ["make_partitions"]
+__all__ = ["make_nested_rings", "make_partitions"]
+
+
+def make_nested_rings(
+    n_samples: int = 400,
+    *,
+    radii: tuple[float, ...] = (2.0, 3.5),
+    noise: float = 0.1,
+    random_state: int | np.random.RandomState | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Make points on rings around one centre, the toy data of Lange and Buhmann [1]_.
+
+    Whoever compares points by their distance alone finds halves of both rings. The paper does not
+    print its radii and noise.
+
+    Parameters
+    ----------
+    n_samples : int, default=400
+        Number of points, the same on all rings, give or take one.
+    radii : tuple of float, default=(2.0, 3.5)
+        Radii of the rings.
+    noise : float, default=0.1
+        Standard deviation of a point's distance from its ring.
+    random_state : int, RandomState instance or None, default=None
+        Determines the result.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, 2)
+    y : ndarray of shape (n_samples,), int
+        Ring of every point.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer points than rings, a radius is not above 0 or the noise is below 0.
+
+    References
+    ----------
+    .. [1] T. Lange, J. M. Buhmann. Fusion of similarity data in clustering. NIPS 2005, Figure 1.
+
+    Examples
+    --------
+    >>> from nmfcluster.datasets import make_nested_rings
+    >>> X, y = make_nested_rings(100, noise=0, random_state=0)
+    >>> (X[y == 1] ** 2).sum(axis=1).round(6).max()
+    np.float64(12.25)
+    """
+    rng = check_random_state(random_state)
+    if not radii or min(radii) <= 0:
+        raise ValueError(f"radii must be above 0, at least one of them; got {radii}.")
+    if noise < 0:
+        raise ValueError(f"noise must be at least 0, got {noise}.")
+    sizes = _sizes(n_samples, len(radii))
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    angles = rng.uniform(0, 2 * np.pi, len(y))
+    distances = np.asarray(radii)[y] + noise * rng.normal(size=len(y))
+    return distances[:, None] * np.column_stack([np.cos(angles), np.sin(angles)]), y
 
 
 def make_partitions(

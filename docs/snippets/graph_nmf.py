@@ -10,8 +10,8 @@ from sklearn.utils.validation import validate_data
 from nmfcluster._base import NMFClusterer, numbered
 from nmfcluster._compat import Interval, fit_context
 from nmfcluster._factorize import factorize
+from nmfcluster._iterate import kept
 from nmfcluster._labels import membership
-from nmfcluster._solvers import kept
 from nmfcluster.similarity import Explicit
 
 # [solver]
