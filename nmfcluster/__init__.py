@@ -2,8 +2,18 @@
 
 from nmfcluster.consensus import NMFConsensus
 from nmfcluster.constraints import PairwiseConstraints
+from nmfcluster.fusion import SimilarityFusionNMF
 from nmfcluster.ssnmf import SSNMFClusterer
+from nmfcluster.stack import KernelStack, SimilarityStack
 
-__all__ = ["NMFConsensus", "PairwiseConstraints", "SSNMFClusterer", "__version__"]
+__all__ = [
+    "KernelStack",
+    "NMFConsensus",
+    "PairwiseConstraints",
+    "SSNMFClusterer",
+    "SimilarityFusionNMF",
+    "SimilarityStack",
+    "__version__",
+]
 
 __version__ = "0.1.0.dev0"

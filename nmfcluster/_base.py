@@ -156,7 +156,12 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         )
 
     def _keep(
-        self, found: Factorization, memberships: np.ndarray, labels: np.ndarray, order: np.ndarray
+        self,
+        found: Factorization,
+        memberships: np.ndarray,
+        labels: np.ndarray,
+        order: np.ndarray,
+        depth: int = 0,
     ) -> None:
         """Set the fitted attributes that all estimators have.
 
@@ -168,15 +173,17 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         labels : ndarray of shape (n_samples,), int
         order : ndarray of shape (n_clusters,), int
             Column of `found` that each cluster was.
+        depth : int, default=0
+            Number of calls between `fit` and this one: warnings point at the caller of `fit`.
         """
         best, name = found.best, type(self).__name__
-        warn_if_not_converged(best, name, self.max_iter, found.scale)
+        warn_if_not_converged(best, name, self.max_iter, found.scale, stacklevel=5 + depth)
         n_found = int(labels.max()) + 1
         if n_found < self.n_clusters:
             warnings.warn(
                 f"{name} found {n_found} clusters, fewer than n_clusters={self.n_clusters}.",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=4 + depth,
             )
         self.labels_, self.membership_ = labels, memberships
         self.core_ = found.core[np.ix_(order, order)]

@@ -104,7 +104,7 @@ def _start(A: Similarity, n_clusters: int, seed: int, first: bool, symmetric: bo
     """Return W alone, or W and V, of which nothing but a common scale is fixed."""
     rng = np.random.RandomState(seed)
     degrees = (A @ np.ones((A.shape[0], 1), dtype=A.dtype))[:, 0]
-    if first:
+    if first and degrees.any():  # without it there is no eigenvector, and no walk, either
         roots = np.sqrt(degrees)
         scaled = A.scaled(np.divide(1, roots, out=np.zeros_like(roots), where=roots > 0))
         H = spectral_start(scaled, n_clusters) * roots[:, None]

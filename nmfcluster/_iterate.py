@@ -201,7 +201,9 @@ def restart(
         return sorted((s for batch in solutions for s in batch), key=rank)
 
 
-def warn_if_not_converged(solution: Solution, name: str, max_iter: int, scale: float) -> None:
+def warn_if_not_converged(
+    solution: Solution, name: str, max_iter: int, scale: float, stacklevel: int
+) -> None:
     """Warn, once and with the figures, that the run which was kept ran out of updates."""
     if solution.converged:
         return
@@ -211,5 +213,5 @@ def warn_if_not_converged(solution: Solution, name: str, max_iter: int, scale: f
         f"{back / scale if scale else back:.1e} of its scale over the last {_WINDOW}. "
         "Increase max_iter or tol.",
         ConvergenceWarning,
-        stacklevel=6,
+        stacklevel=stacklevel,
     )

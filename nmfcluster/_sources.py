@@ -167,7 +167,7 @@ class View(NamedTuple):
     columns: Any  # of X, None: all
 
 
-def read_kernels(kernels: Any, known: list[str]) -> list[View]:
+def read_kernels(kernels: Any, known: list[str], parameter: str) -> list[View]:
     """Return the views that kernels are taken of, each with a name of its own.
 
     Parameters
@@ -176,6 +176,8 @@ def read_kernels(kernels: Any, known: list[str]) -> list[View]:
         A kernel, or a list of kernels and of triples (name, kernel, columns).
     known : list of str
         Kernels that are known by name.
+    parameter : str
+        What to call `kernels` in an error message.
 
     Returns
     -------
@@ -183,30 +185,30 @@ def read_kernels(kernels: Any, known: list[str]) -> list[View]:
     """
     items = kernels if isinstance(kernels, list) else [kernels]
     if not items:
-        raise ValueError("kernels must hold at least one kernel, got an empty list.")
-    views = [_read_kernel(item, known) for item in items]
+        raise ValueError(f"{parameter} must hold at least one kernel, got an empty list.")
+    views = [_read_kernel(item, known, parameter) for item in items]
     times = Counter(view.name for view in views if view.name)
     double = [name for name, found in times.items() if found > 1]
     if double:
-        raise ValueError(f"kernels must have names that differ, got {double[0]!r} twice.")
+        raise ValueError(f"{parameter} must have names that differ, got {double[0]!r} twice.")
     return _with_names(views)
 
 
-def _read_kernel(item: Any, known: list[str]) -> View:
+def _read_kernel(item: Any, known: list[str], parameter: str) -> View:
     name, kernel, columns = "", item, None
     if isinstance(item, tuple):
         if len(item) != 3 or not isinstance(item[0], str) or not item[0]:
             raise TypeError(
-                "kernels must hold kernels, or triples of a name, a kernel and columns, got "
+                f"{parameter} must hold kernels, or triples of a name, a kernel and columns, got "
                 f"{shown(item)}."
             )
         name, kernel, columns = item
     if callable(kernel):
         return View(name, kernel, columns)
     if not isinstance(kernel, str):
-        raise TypeError(f"kernels must be of {known} or callables, got {shown(kernel)}.")
+        raise TypeError(f"{parameter} must be of {known} or callables, got {shown(kernel)}.")
     if kernel not in known:
-        raise ValueError(f"kernels must be of {known} or callables, got {kernel!r}.")
+        raise ValueError(f"{parameter} must be of {known} or callables, got {kernel!r}.")
     return View(name, kernel, columns)
 
 

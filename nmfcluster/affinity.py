@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -354,7 +355,7 @@ def path_kernel(X: Any, Y: Any = None, *, scale: float | None = None) -> np.ndar
     ------
     ValueError
         If Y has fewer than two samples, X and Y have not the same number of features, or
-        `scale` is not above 0.
+        `scale` is no number above 0.
 
     Notes
     -----
@@ -375,8 +376,10 @@ def path_kernel(X: Any, Y: Any = None, *, scale: float | None = None) -> np.ndar
            [1., 1., 0., 3.],
            [3., 3., 3., 0.]])
     """
-    X = check_array(X, dtype=np.float64)
-    Y = X if Y is None else check_array(Y, dtype=np.float64, input_name="Y")
+    X = check_array(X, dtype=[np.float64, np.float32], input_name="X")
+    Y = X if Y is None else check_array(Y, dtype=[np.float64, np.float32], input_name="Y")
+    if scale is not None and not (isinstance(scale, Real) and 0 < scale < np.inf):
+        raise ValueError(f"scale must be above 0, got {scale!r}.")
     if X.shape[1] != Y.shape[1] or len(Y) < 2:
         raise ValueError(
             "Y must hold at least 2 samples, with as many features as X; got shape "
@@ -386,9 +389,7 @@ def path_kernel(X: Any, Y: Any = None, *, scale: float | None = None) -> np.ndar
     steps = squareform(cophenet(single(pdist(Y))))
     if scale is None:
         scale = float(np.median(steps[np.triu_indices(len(Y), 1)])) or 1.0
-    if scale <= 0:
-        raise ValueError(f"scale must be above 0, got {scale}.")
     if X is not Y and not np.array_equal(X, Y):
         first = euclidean_distances(X, Y)  # then on from the sample that was reached
         steps = np.array([np.maximum(row[:, None], steps).min(axis=0) for row in first])
-    return np.exp(-steps / scale)
+    return np.exp(-steps / float(scale)).astype(X.dtype)

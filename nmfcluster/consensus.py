@@ -369,7 +369,7 @@ class NMFConsensus(NMFClusterer):
         self.confidence_ = ensemble.item_consensus(contingency, labels)[groups]
         self._profile_ = ensemble.cluster_profile(P)
         self._n_base_clusters_ = ensemble.n_clusters
-        self._keep(found, P[groups], labels[groups], order)
+        self._keep(found, P[groups], labels[groups], order, depth=1)
 
     def _fit_similarity(self, X: Any, rng: np.random.RandomState) -> None:
         for name in ("refine", "weights"):
@@ -394,7 +394,7 @@ class NMFConsensus(NMFClusterer):
         self.confidence_ = _mean_similarity(A, diagonal, labels, self.n_clusters)
         self._profile_ = P / np.maximum(P.sum(axis=0), np.finfo(P.dtype).tiny)
         self._similarity_ = A
-        self._keep(found, P, labels, order)
+        self._keep(found, P, labels, order, depth=1)
 
     def _solver(self) -> Any:
         if self.objective == "tri":

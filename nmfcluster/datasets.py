@@ -56,15 +56,20 @@ def make_nested_rings(
     np.float64(12.25)
     """
     rng = check_random_state(random_state)
-    if not radii or min(radii) <= 0:
-        raise ValueError(f"radii must be above 0, at least one of them; got {radii}.")
-    if noise < 0:
-        raise ValueError(f"noise must be at least 0, got {noise}.")
-    sizes = _sizes(n_samples, len(radii))
+    distances = np.asarray(radii, dtype=float)
+    if distances.ndim != 1 or not len(distances) or not (0 < distances).all():
+        raise ValueError(f"radii must be above 0, at least one of them; got {radii!r}.")
+    if not np.isfinite(distances).all():
+        raise ValueError(f"radii must be finite, got {radii!r}.")
+    if not 0 <= noise < np.inf:
+        raise ValueError(f"noise must be at least 0, got {noise}, and finite.")
+    if np.ndim(n_samples):
+        raise ValueError(f"n_samples must be one number, got {n_samples!r}.")
+    sizes = _sizes(n_samples, len(distances))
     y = np.repeat(np.arange(len(sizes)), sizes)
     angles = rng.uniform(0, 2 * np.pi, len(y))
-    distances = np.asarray(radii)[y] + noise * rng.normal(size=len(y))
-    return distances[:, None] * np.column_stack([np.cos(angles), np.sin(angles)]), y
+    reached = distances[y] + noise * rng.normal(size=len(y))
+    return reached[:, None] * np.column_stack([np.cos(angles), np.sin(angles)]), y
 
 
 def make_partitions(

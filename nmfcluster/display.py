@@ -3,5 +3,13 @@
 from nmfcluster._display_consensus import ConsensusMatrixDisplay
 from nmfcluster._display_constraints import ConstraintDisplay
 from nmfcluster._display_loss import LossCurveDisplay
+from nmfcluster._display_stability import StabilityDisplay
+from nmfcluster._display_weights import SourceWeightsDisplay
 
-__all__ = ["ConsensusMatrixDisplay", "ConstraintDisplay", "LossCurveDisplay"]
+__all__ = [
+    "ConsensusMatrixDisplay",
+    "ConstraintDisplay",
+    "LossCurveDisplay",
+    "SourceWeightsDisplay",
+    "StabilityDisplay",
+]

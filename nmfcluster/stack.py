@@ -455,6 +455,8 @@ class KernelStack(TransformerMixin, BaseEstimator):
     (3, 150, 2)
     """
 
+    _parameter = "kernels"  # as error messages call it
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernels": [StrOptions(set(_KERNELS)), callable, list],
         "gamma": [Interval(Real, 0, None, closed="neither"), None],
@@ -537,12 +539,12 @@ class KernelStack(TransformerMixin, BaseEstimator):
 
     def _fit_transform(self, X: Any) -> SimilarityStack:
         self._validate_params()
-        views = read_kernels(self.kernels, _KERNELS)
+        views = read_kernels(self.kernels, _KERNELS, self._parameter)
         X = self._read_samples(X, reset=True)
         fitted, parts = [], []
         names = getattr(self, "feature_names_in_", None)
         for i, view in enumerate(views):
-            label = called(i, view.name, "kernels")
+            label = called(i, view.name, self._parameter)
             columns = read_columns(view.columns, X.shape[1], names, label)
             V, seen = read_view(X, columns, label)
             if seen.sum() < 2:
@@ -580,7 +582,7 @@ class KernelStack(TransformerMixin, BaseEstimator):
         X = self._read_samples(X, reset=False)
         parts = []
         for i, (name, view) in enumerate(zip(self.names_, self._views, strict=True)):
-            label = called(i, name, "kernels")
+            label = called(i, name, self._parameter)
             V, seen = read_view(X, view.columns, label)
             with _one_thread(label):
                 block = _read_block(view.between(V), label) if seen.any() else view.nobody

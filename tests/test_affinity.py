@@ -534,3 +534,14 @@ def test_paths_as_an_affinity():
 def test_paths_that_there_are_not(X, Y, scale, message):
     with pytest.raises(ValueError, match=message):
         path_kernel(X, Y, scale=scale)
+
+
+@pytest.mark.parametrize("scale", [0, np.nan, np.inf, "a"])
+def test_scales_of_paths_that_there_are_not(scale):
+    with pytest.raises(ValueError, match=r"scale must be above 0, got"):
+        path_kernel(np.arange(6.0)[:, None], scale=scale)
+
+
+def test_paths_keep_float32():
+    X = np.arange(6, dtype=np.float32)[:, None]
+    assert path_kernel(X).dtype == path_kernel(X[:2], X).dtype == np.float32

@@ -96,8 +96,10 @@ def names_used(tree):
 
 @each_module
 def test_storage_is_asked_for_where_matrices_are_defined_or_checked(module):
-    asked = {"issparse", "isspmatrix", "isspmatrix_csr"} & set(names_used(TREES[module]))
-    allowed = {"_storage", "similarity", "_labels", "_pairs", "constraints", "_base"}
+    askers = {"issparse", "is_sparse", "isspmatrix", "isspmatrix_csr"}
+    asked = askers & set(names_used(TREES[module]))
+    matrices = {"_storage", "similarity", "stack", "_mixture"}
+    allowed = matrices | {"_labels", "_pairs", "constraints", "_base"}
     assert not asked or module in allowed
 
 
@@ -105,7 +107,8 @@ def test_storage_is_asked_for_where_matrices_are_defined_or_checked(module):
 def test_sparse_matrices_are_made_below_the_estimators(module):
     makers = {name for name, _ in imported(TREES[module]) if name.startswith("scipy.sparse")}
     labels_and_pairs = {"_labels", "_links", "_pairs", "constraints"}
-    allowed = labels_and_pairs | {"_storage", "similarity", "_ensemble", "_init", "_base"}
+    matrices = {"_storage", "similarity", "_mixture"}
+    allowed = labels_and_pairs | matrices | {"_ensemble", "_init", "_base"}
     assert not makers or module in allowed
 
 

@@ -18,15 +18,30 @@ datasets = pytest.importorskip("benchmarks.datasets", reason="benchmarks are not
 
 from benchmarks import fresh, methods, questions, report, runner, scores, trials  # noqa: E402
 from benchmarks.__main__ import main  # noqa: E402
-from benchmarks.datasets import documents, gaussians, tables, text, topics  # noqa: E402
+from benchmarks.datasets import (  # noqa: E402
+    documents,
+    gaussians,
+    handwritten,
+    proteins,
+    tables,
+    text,
+    topics,
+    views,
+)
+from benchmarks.methods import literal_fusion, mean_similarity, peer  # noqa: E402
 from benchmarks.methods.nndsvd import nndsvd_start  # noqa: E402
 from benchmarks.methods.peer import NoClusteringError  # noqa: E402
 from benchmarks.methods.ss_ncut import edited  # noqa: E402
 from benchmarks.methods.symhals import symmetric_hals  # noqa: E402
-from benchmarks.questions import constraint_scale  # noqa: E402
-from nmfcluster import PairwiseConstraints  # noqa: E402
+from benchmarks.questions import constraint_scale, fusion_scale  # noqa: E402
+from benchmarks.questions import fusion as fusion_question  # noqa: E402
+from nmfcluster import PairwiseConstraints, SimilarityStack  # noqa: E402
+from nmfcluster._fuse import objective_of  # noqa: E402
 from nmfcluster._iterate import iterate  # noqa: E402
+from nmfcluster._mixture import make_mixture  # noqa: E402
 from nmfcluster._solvers import SymmetricObjective  # noqa: E402
+from nmfcluster._solvers_kl import em_step  # noqa: E402
+from nmfcluster.affinity import make_affinity  # noqa: E402
 from nmfcluster.metrics import clustering_accuracy  # noqa: E402
 from nmfcluster.similarity import Explicit, inner  # noqa: E402
 
@@ -39,7 +54,16 @@ def blocks():
     X = np.abs(10 * np.eye(3)[y] + rng.normal(size=(45, 3)))
     table = np.stack([rng.permutation(3)[y] for _ in range(6)], axis=1)
     pairs = PairwiseConstraints.from_labels(y, n_pairs=60, random_state=0)
-    return X, {methods.FEATURES: None, methods.PARTITIONS: table, methods.CONSTRAINTS: pairs}, y
+    views = [X, np.abs(10 * np.eye(3)[y] + rng.normal(size=(45, 3)))]
+    graphs = [make_affinity(V, normalize=True).block() for V in views]
+    known = {
+        methods.FEATURES: None,
+        methods.PARTITIONS: table,
+        methods.CONSTRAINTS: pairs,
+        methods.SIMILARITIES: SimilarityStack(graphs),
+        methods.VIEWS: views,
+    }
+    return X, known, y
 
 
 @pytest.mark.parametrize("name", datasets.names())
@@ -52,6 +76,11 @@ def test_data_set(name):
     X, y = data.draw(0)
     assert X.shape[0] == len(y) > data.n_clusters > 1
     assert data.own or data.note
+    if isinstance(data, views.Views):
+        stacks = [make() for make in data.kernels.values()] if len(y) < 1000 else []
+        assert all(stack.shape[:2] == (len(y), len(y)) for stack in stacks)
+        assert all(view.shape[0] == len(y) for view in data.views)
+        assert sum(view.shape[1] for view in data.views) in (0, X.shape[1])
     if name in text.NAMES:
         assert X.shape[1] <= text.N_WORDS
         assert all(text.weighted(X, scheme).shape == X.shape for scheme in ("unit", "tfidf"))
@@ -191,6 +220,84 @@ def test_formed_similarities_are_the_same(tmp_path):
     np.testing.assert_allclose(losses, losses[0], rtol=1e-9)
 
 
+def test_views_of_pictures():
+    pictures = np.arange(2 * 64, dtype=float).reshape(2, 64)
+    data = handwritten.halves("toy", pictures, np.array([0, 1]))
+    left, right = data.views
+    np.testing.assert_array_equal(left[0], [8 * row + c for row in range(8) for c in range(4)])
+    np.testing.assert_array_equal(right, left + 4)
+
+
+def test_graph_of_distances_is_that_of_features():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    D = np.linalg.norm(X[:, None] - X, axis=2)
+    expected = make_affinity(X, n_neighbors=5).similarity.toarray()
+    np.testing.assert_allclose(proteins.neighbours(D, 5).toarray(), expected, atol=1e-12)
+
+
+def test_mean_of_similarities():
+    stack = SimilarityStack([sp.csr_array([[0, 3.0], [3, 0]]), np.ones((2, 2))])
+    plain = np.array([[1.0, 4], [4, 1]])  # the sum, of mean 5 / 2
+    np.testing.assert_allclose(mean_similarity.mean(stack, scaled=False), plain / 2.5)
+    scaled = np.array([[0.25, 0.75], [0.75, 0.25]])
+    np.testing.assert_allclose(mean_similarity.mean(stack, scaled=True), scaled / 0.5)
+
+
+def test_updates_of_fusion_are_the_same():
+    rng = np.random.default_rng(0)
+    given = [M + M.T for M in rng.uniform(size=(2, 12, 12))]
+    weights, Z = np.array([0.3, 0.7]), rng.uniform(size=(1, 12, 3))
+    Z /= Z.sum()
+    sources = [S / S.sum() for S in given]
+    W, H = literal_fusion.literal(sources, weights, Z[0], Z[0] / Z[0].sum(axis=0))
+    for found in (
+        literal_fusion.per_source(sources, weights, Z[0], Z[0] / Z[0].sum(axis=0)),
+        (W, W / W.sum(axis=0)),  # the symmetric form stays symmetric
+    ):
+        np.testing.assert_allclose(found[0], W, rtol=1e-12)
+        np.testing.assert_allclose(found[1], H, rtol=1e-12)
+    objective = objective_of(make_mixture(given, np.ones((12, 2), dtype=bool)), "kl", 1.0, None)
+    [ours] = em_step(objective, objective.mixture.mixed(weights), weights, Z)
+    np.testing.assert_allclose(ours, W, rtol=1e-12)
+
+
+def test_stored_graphs(tmp_path):
+    fusion_scale.save_graphs(tmp_path / "graphs.npz", 120)
+    for name in (fusion_scale.OURS, fusion_scale.SPECTRAL):
+        found = fusion_scale.cluster_graphs(tmp_path / "graphs.npz", name)
+        assert found["s"] > 0
+        assert found["MiB on top"] >= 0
+        assert 0.3 < found["ARI"] <= 1
+
+
+def test_peers_that_fail_are_told_of(blocks):
+    def fail(*arguments):
+        raise NoClusteringError("it took too long.")
+
+    X, given, y = blocks
+    data = views.Views("toy", X, y, columns=(slice(0, 3),))
+    failed: dict[str, str] = {}
+    method = methods.Method("peer", fail, wants=methods.VIEWS)
+    assert fusion_question._runs(method, data, given[methods.SIMILARITIES], range(2), failed) == []
+    assert failed == {"peer": "it took too long."}
+
+
+def test_verdict_counts_single_sources(blocks):
+    X, _, y = blocks
+    data = views.Views("toy", X, y, kernels={"graph": lambda: None, "rbf": lambda: None})
+
+    def runs(*accuracies):
+        return [{"accuracy": a, "seconds": 1.0} for a in accuracies]
+
+    own = fusion_question.Found(data, {("graph", "fusion"): runs(0.8, 0.9)})
+    own.runs["rbf", "spectral, mean"] = runs(0.85)
+    assert "on 1 of 1 sets" in fusion_question._verdict({"toy": own}, "accuracy")
+    own.alone["a", "fusion"], own.alone["b", "fusion"] = runs(0.1), runs(0.86)
+    told = fusion_question._verdict({"toy": own}, "accuracy")
+    assert "on 0 of 1 sets" in told
+    assert "toy, 0.850 against 0.860 of fusion on b alone" in told
+
+
 def test_runner_interleaves(capsys):
     order = []
     tasks = {name: lambda repeat, name=name: order.append((name, repeat)) for name in "AB"}
@@ -219,7 +326,8 @@ def test_every_question_is_known():
 def test_question(name, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     # the peers' workers start slowly, and are tested above
-    monkeypatch.delenv("NMFCLUSTER_PEER_PYTHON", raising=False)
+    for python in peer.RECIPES:
+        monkeypatch.delenv(python, raising=False)
     main([name, "--quick", "--out", str(tmp_path)])
     assert sorted(os.listdir(tmp_path)) == [f"{name}.{kind}" for kind in ("json", "md", "png")]
     content = json.loads((tmp_path / f"{name}.json").read_text())

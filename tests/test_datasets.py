@@ -1,10 +1,10 @@
-"""Made-up partitions."""
+"""Made-up partitions and rings."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmfcluster.datasets import make_partitions
+from nmfcluster.datasets import make_nested_rings, make_partitions
 
 
 @pytest.mark.parametrize("sizes", [(5, 1, 9), [3, 3], np.array([4])])
@@ -63,3 +63,73 @@ def test_the_seed_determines_the_result():
 def test_what_cannot_be_made_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
         make_partitions(**options)
+
+
+# --- rings ---------------------------------------------------------------------------------------
+
+
+def test_rings_without_noise_are_circles():
+    X, y = make_nested_rings(101, radii=(1.0, 2.0, 0.5), noise=0, random_state=0)
+    assert X.shape == (101, 2)
+    assert_array_equal(np.bincount(y), [34, 34, 33])
+    assert_allclose(np.hypot(*X.T), np.array([1.0, 2.0, 0.5])[y], rtol=1e-12)
+
+
+def test_noise_of_rings_is_the_spread_of_the_distances():
+    X, y = make_nested_rings(20_000, radii=(2.0, 5.0), noise=0.3, random_state=0)
+    distances = np.hypot(*X.T) - np.array([2.0, 5.0])[y]
+    assert_allclose(distances.mean(), 0, atol=0.01)
+    for ring in (0, 1):
+        assert_allclose(distances[y == ring].std(), 0.3, rtol=0.05)
+    assert_allclose(distances[np.abs(distances) > 0.3].size / 20_000, 0.317, atol=0.02)  # normal
+
+
+def test_points_are_spread_evenly_over_a_ring():
+    X, y = make_nested_rings(16_000, random_state=0)
+    for ring in (0, 1):
+        angles = np.arctan2(*X[y == ring].T)
+        shares = np.histogram(angles, bins=8, range=(-np.pi, np.pi))[0] / 8_000
+        assert_allclose(shares, 1 / 8, atol=0.015)
+
+
+def test_the_seed_determines_the_rings():
+    one, two, other = (make_nested_rings(random_state=seed)[0] for seed in (1, 1, 2))
+    assert one.shape == (400, 2)
+    assert_array_equal(one, two)
+    assert not np.array_equal(one, other)
+    assert_array_equal(make_nested_rings(random_state=np.random.RandomState(1))[0], one)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"radii": ()}, r"radii must be above 0.*got \(\)"),
+        ({"radii": (1.0, 0.0)}, r"radii must be above 0.*got \(1.0, 0.0\)"),
+        ({"radii": (1.0, -2.0)}, r"radii must be above 0.*got \(1.0, -2.0\)"),
+        ({"noise": -0.1}, "noise must be at least 0, got -0.1"),
+        ({"n_samples": 1}, "n_samples must give every cluster a sample, got 1"),
+    ],
+)
+def test_rings_that_cannot_be_made_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        make_nested_rings(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"radii": (1.0, np.nan)}, "radii must be above 0"),
+        ({"radii": (1.0, np.inf)}, "radii must be finite"),
+        ({"noise": np.nan}, "noise must be at least 0, got nan"),
+        ({"noise": np.inf}, "noise must be at least 0, got inf, and finite"),
+        ({"n_samples": (3, 4, 5)}, "n_samples must be one number"),
+    ],
+)
+def test_rings_of_no_size_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        make_nested_rings(**options)
+
+
+def test_radii_can_be_an_array():
+    X, y = make_nested_rings(10, radii=np.array([1.0, 4.0]), noise=0, random_state=0)
+    np.testing.assert_allclose(np.linalg.norm(X, axis=1), np.where(y, 4.0, 1.0))

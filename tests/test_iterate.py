@@ -266,15 +266,15 @@ def test_the_warning_has_the_figures_in_it():
     history = np.linspace(10, 5, 21)
     stopped = Solution((), 5.0, history, False, 0.0)
     with pytest.warns(ConvergenceWarning, match=r"NMF did not converge within max_iter=20 .*") as w:
-        warn_if_not_converged(stopped, "NMF", 20, scale=100.0)
+        warn_if_not_converged(stopped, "NMF", 20, scale=100.0, stacklevel=2)
     assert len(w) == 1
     assert "2.5e-02" in str(w[0].message)  # (7.5 - 5) / 100
     short = Solution((), 5.0, np.array([7.0, 5.0]), False, 0.0)
     with pytest.warns(ConvergenceWarning, match=r"2\.0e\+00"):
-        warn_if_not_converged(short, "NMF", 1, scale=0.0)
+        warn_if_not_converged(short, "NMF", 1, scale=0.0, stacklevel=2)
 
 
 def test_what_has_converged_is_not_warned_about():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warn_if_not_converged(solution(1.0), "NMF", 20, scale=1.0)
+        warn_if_not_converged(solution(1.0), "NMF", 20, scale=1.0, stacklevel=2)

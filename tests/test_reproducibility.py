@@ -9,12 +9,19 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.datasets import make_blobs
 from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_limits
 
 import nmfcluster
-from nmfcluster import NMFConsensus, PairwiseConstraints, SSNMFClusterer
+from nmfcluster import (
+    NMFConsensus,
+    PairwiseConstraints,
+    SimilarityFusionNMF,
+    SimilarityStack,
+    SSNMFClusterer,
+)
 from nmfcluster.datasets import make_partitions
 
 FEATURES, CLASSES = make_blobs(700, n_features=8, centers=5, cluster_std=4, random_state=0)
@@ -59,7 +66,25 @@ CONSTRAINED = {
         },
     ),
 }
-PROBLEMS |= CONSTRAINED
+FUSED = {
+    "sources": (
+        SimilarityStack([KERNEL, rbf_kernel(WHOLE[:, :4], gamma=0.02), sp.csr_array(KERNEL > 0.1)]),
+        {"n_clusters": 4, "eta": 0.3, "max_iter": 5, "tol": -1},
+    ),
+    "kernels, a part": (
+        WHOLE,
+        {
+            "n_clusters": 5,
+            "affinity": ["rbf", "nearest_neighbors"],
+            "perplexity": 1.5,
+            "symmetric": False,
+            "max_samples": 300,
+            "max_iter": 20,
+            "tol": -1,
+        },
+    ),
+}
+PROBLEMS |= CONSTRAINED | FUSED
 ATTRIBUTES = ["labels_", "membership_", "core_", "loss_curve_"]
 
 
@@ -69,6 +94,9 @@ def result(problem, **parameters):
     options = {"random_state": 7, "n_init": 4} | options | parameters
     if problem in CONSTRAINED:
         model, own = SSNMFClusterer(**options).fit(X, constraints=PAIRS), ["must_link_groups_"]
+    elif problem in FUSED:
+        model = SimilarityFusionNMF(**options).fit(X)
+        own = ["weights_", "source_losses_", "sample_indices_"]
     else:
         model, own = NMFConsensus(**options).fit(X), ["partitions_", "confidence_"]
     found = {name: getattr(model, name) for name in [*ATTRIBUTES, *own]}
@@ -106,13 +134,15 @@ def test_other_seed_other_partitions(problem, expected):
     assert result(problem, random_state=8)["partitions_"] != expected(problem)["partitions_"]
 
 
-def test_other_seed_other_starts():
-    X, options = PROBLEMS["kernel, soft"]
+@pytest.mark.parametrize(
+    ("cls", "problem"), [(SSNMFClusterer, "kernel, soft"), (SimilarityFusionNMF, "sources")]
+)
+def test_other_seed_other_starts(cls, problem):
+    X, options = PROBLEMS[problem]
     ends = {
-        tuple(curve[-1] for curve in SSNMFClusterer(**options, random_state=seed).fit(X)
-              .loss_curves_)
+        tuple(curve[-1] for curve in cls(**options, random_state=seed).fit(X).loss_curves_)
         for seed in (7, 8)
-    }  # fmt: skip
+    }
     assert len(ends) == 2
 
 

@@ -497,3 +497,11 @@ def test_acceleration_stays_among_factors_and_ends_with_two_plain_steps():
         for candidate in (*found, *visited):
             assert candidate.min() > 0
             assert_allclose(candidate.sum(), 1, rtol=1e-12)
+
+
+@pytest.mark.parametrize("eta", [1e6, 1e12, 1e18, 1e300])
+def test_a_huge_eta_is_as_good_as_infinity(eta):
+    losses = np.array([3.0, 1.0, 2.5])
+    found, value, _ = FusionObjective(None, None, eta).weigh(losses)
+    assert_allclose(found, 1 / 3, rtol=1e-5)
+    assert_allclose(value, losses.mean(), rtol=1e-5)

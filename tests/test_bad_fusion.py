@@ -1,0 +1,307 @@
+"""What SimilarityFusionNMF refuses, and what it says: the parameter, and what is wrong with it."""
+
+import re
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV, cross_val_predict
+
+from nmfcluster import SimilarityFusionNMF, SimilarityStack
+
+rng = np.random.RandomState(0)
+X = np.concatenate([rng.normal(0, 1, (12, 4)), rng.normal(9, 1, (8, 4))])
+A, B = rbf_kernel(X, gamma=0.02), rbf_kernel(X[:, :2], gamma=0.02)
+BOTH = np.stack([A, B], axis=-1)
+
+# what numpy and Python say when nobody has looked before them
+RAW = re.compile(
+    "broadcast|ufunc|truth value|out of bounds|zero-size|operands|invalid literal|ambiguous|"
+    "inhomogeneous|not subscriptable|unhashable|has no attribute|not iterable|unexpected keyword|"
+    "mismatch in its core dimension|cannot reshape|'<' not supported|'NoneType'|Traceback|"
+    "at least one array|scalar array|the loss is nan|is not there: a SimilarityStack"
+)
+
+
+def changed(array, where, value):
+    array = array.copy()
+    array[where] = value
+    return array
+
+
+def model(**parameters):
+    return SimilarityFusionNMF(**{"n_clusters": 2, "n_init": 1, "random_state": 0} | parameters)
+
+
+class Case(NamedTuple):
+    name: str
+    says: str  # what the message must hold
+    X: Any
+    similarities: Any
+    error: type
+    parameters: dict
+
+
+def sources(name, says, similarities, error=ValueError, X=None, **parameters):
+    return Case(name, says, X, similarities, error, parameters)
+
+
+def similarity(name, says, X=BOTH, error=ValueError, **parameters):
+    return Case(name, says, X, None, error, parameters)
+
+
+def features(name, says, X=X, error=ValueError, **parameters):
+    return Case(name, says, X, None, error, {"affinity": "rbf"} | parameters)
+
+
+def constant(value):
+    return lambda X, Y: np.full((len(X), len(Y)), value)
+
+
+SECOND = r"source 1 \('source1'\)"
+SQUARE = r"\(n, n, L\) with the L sources in the last axis, got shape"
+
+CASES = [
+    # sources
+    sources("one entry is NaN", rf"{SECOND} .*NaN in row 3, column 2",
+            [A, changed(B, (3, 2), np.nan)]),
+    sources("one stored entry is NaN", rf"{SECOND} .*NaN in row 3, column 2",
+            [A, sp.csr_array(changed(B, (3, 2), np.nan))]),
+    sources("all is NaN", rf"{SECOND} .*must have seen a sample; all of it is NaN",
+            [A, np.full((20, 20), np.nan)]),
+    sources("a row is NaN, its column is not", r"symmetric: sample 3 is NaN in its row",
+            [changed(A, 3, np.nan)]),
+    sources("infinity", rf"{SECOND} .*must be finite; it holds infinity",
+            [A, changed(B, (3, 2), np.inf)]),
+    sources("negative", rf"{SECOND} .*must not be negative; its smallest entry is -1",
+            [A, changed(B, (3, 2), -1)]),
+    sources("a negative sparse entry", rf"{SECOND} .*must not be negative",
+            [A, sp.csr_array(changed(B, (3, 2), -1))]),
+    sources("not symmetric", rf"{SECOND} .*must be symmetric", [A, changed(B, (3, 2), 5)]),
+    sources("not square", rf"similarities must .*{SQUARE} \(20, 5, 2\)", [A[:, :5], B[:, :5]]),
+    sources("all are 0", rf"{SECOND} .*must hold a similarity above 0", [A, 0 * B]),
+    sources("of several sizes", rf"one shape: {SECOND} .*\(5, 5\).*\(20, 20\)", [A, B[:5, :5]]),
+    sources("no source", "sources must hold at least one similarity matrix", []),
+    sources("one matrix, not in a list", r"list of similarity matrices.*\[S\]", A, TypeError),
+    sources("a dict", "list of similarity matrices", {"a": A}, TypeError),
+    sources("words", rf"{SECOND} .*matrix of numbers", [A, B.astype(str)], TypeError),
+    sources("complex numbers", rf"{SECOND} .*matrix of numbers.*complex", [A, B + 1j], TypeError),
+    sources("a vector", rf"{SECOND} .*of shape \(n, m\)", [A, B[0]]),
+    sources("of other samples than X", "similarities .*of 20 samples, X has 5", [A, B], X=X[:5]),
+    sources("besides features", r"similarities .*affinity='precomputed'; got affinity='rbf'",
+            [A, B], X=X, affinity="rbf"),
+    sources("besides a list of kernels", r"similarities .*got affinity=\['rbf', 'cosine'\]",
+            [A, B], X=X, affinity=["rbf", "cosine"]),
+    sources("one sample", "n_samples=1: at least 2", [A[:1, :1]], n_clusters=1),
+    sources("too large to be summed", rf"{SECOND} .*sum .*float64.*; scale it", [A, B * 1e307]),
+    sources("too large for float32", r"source 0 .*sum .*float32.*; scale it",
+            [(A * 1e37).astype(np.float32)]),
+    sources("too small for float32", r"source 0 .*sum .*float32.*; scale it",
+            [(A * 1e-43).astype(np.float32)]),
+    # similarities as X
+    similarity("nothing", "X is None.*similarities", None),
+    similarity("an empty list", "at least one similarity matrix", []),
+    similarity("no source in an array", r"X must .*got shape \(20, 20, 0\)", BOTH[:, :, :0]),
+    similarity("no object in an array", r"0 sample\(s\)", BOTH[:0]),
+    similarity("NaN in an array", r"source0.*NaN in row 3, column 2",
+               changed(BOTH, (3, 2, 0), np.nan)),
+    similarity("infinity in X", "X contains infinity", changed(A, (3, 2), np.inf)),
+    similarity("negative X", "Negative values in data passed to X", -A),
+    similarity("negative array", "Negative values in data passed to X", -BOTH),
+    similarity("sources in the first axis", rf"X must .*{SQUARE} \(2, 20, 20\)",
+               np.moveaxis(BOTH, 2, 0)),
+    similarity("lists in a list", rf"X must .*{SQUARE} \(2, 20, 20\)", [A.tolist(), B.tolist()]),
+    similarity("four axes", r"array of shape \(n, m, L\).*got shape \(20, 20, 2, 1\)",
+               BOTH[..., None], TypeError),
+    similarity("a vector as X", "Expected 2D array", A[0]),
+    similarity("X not square", rf"X must .*{SQUARE} \(20, 5, 1\)", A[:, :5]),
+    similarity("wide X, of which a part is square", rf"X must .*{SQUARE} \(20, 40, 1\)",
+               np.hstack([A, A]), max_samples=10),
+    similarity("narrow X, of which a part is asked", rf"X must .*{SQUARE} \(20, 5, 1\)",
+               A[:, :5], max_samples=10),
+    # parameters
+    similarity("eta below 0", "'eta' .*Got -1", eta=-1),
+    similarity("eta is NaN", "'eta' .*Got nan", eta=np.nan),
+    similarity("eta in words", "'eta' .*Got 'small'", eta="small"),
+    similarity("no eta", "'eta' .*Got None", eta=None),
+    similarity("perplexity below 1", "'perplexity' .*Got 0.5", perplexity=0.5),
+    similarity("perplexity is NaN", "'perplexity' .*Got nan", perplexity=np.nan),
+    similarity("perplexity above all", "perplexity=2.5 .*at most .* sources, 2", perplexity=2.5),
+    similarity("unknown criterion", "'criterion' .*Got 'l2'", criterion="l2"),
+    similarity("symmetric in words", "'symmetric' .*Got 'no'", symmetric="no"),
+    similarity("one object to fit", "'max_samples' .*Got 1", max_samples=1),
+    similarity("no share of the objects", "'max_samples' .*Got 0.0", max_samples=0.0),
+    similarity("a share above 1", "'max_samples' .*Got 1.5", max_samples=1.5),
+    similarity("more objects than there are", "max_samples=21 .*at most n_samples=20",
+               max_samples=21),
+    similarity("fewer objects than clusters", "max_samples=2 .*n_clusters=3",
+               max_samples=2, n_clusters=3),
+    similarity("a share below the clusters", "max_samples=0.1 .*n_clusters=3.*got 2 of 20",
+               max_samples=0.1, n_clusters=3),
+    similarity("more clusters than objects", "n_clusters=21 .*n_samples=20", n_clusters=21),
+    similarity("no clusters", "'n_clusters' .*Got 0", n_clusters=0),
+    similarity("no tolerance", "'tol' .*Got nan", tol=np.nan),
+    # features
+    features("no features", "X is None", None),
+    features("a stack of similarities as features", "dim 3.*SimilarityFusionNMF", BOTH),
+    features("NaN in part of a view", r"'rbf'.*NaN in some features of sample 3",
+             changed(X, (3, 2), np.nan)),
+    features("infinite features", "X contains infinity", changed(X, (3, 2), np.inf)),
+    features("one row of features", "n_samples=1", X[:1], n_clusters=1),
+    features("unknown kernel", "'affinity' .*Got 'polynomial'", affinity="polynomial"),
+    features("unknown kernel in a list", "got 'x'", affinity=["rbf", "x"]),
+    features("precomputed among kernels", "got 'precomputed'", affinity=["precomputed", "rbf"]),
+    features("no kernel", "at least one kernel", affinity=[]),
+    features("kernels in a tuple", "'affinity' .*Got", affinity=("rbf", "cosine")),
+    features("a number for a kernel", "'affinity' .*Got 3", affinity=3),
+    features("a pair for a triple", r"triples.*\('a', 'rbf'\)", affinity=[("a", "rbf")],
+             error=TypeError),
+    features("one name twice", "names that differ.*'a'",
+             affinity=[("a", "rbf", [0]), ("a", "cosine", [0])]),
+    features("a column that is not there", r"column 9 .*\('a'\) .*has 4",
+             affinity=[("a", "rbf", [9])]),
+    features("a name without a data frame", r"\('a'\) .*'petal'.*no names",
+             affinity=[("a", "rbf", "petal")]),
+    features("a name that the data frame has not", r"\('v'\) .*'z', of which X has 0",
+             pd.DataFrame(X, columns=list("abcd")), affinity=[("v", "rbf", ["a", "z"])]),
+    features("negative kernel", "must not be negative; its smallest entry is -1",
+             affinity=constant(-1.0)),
+    features("products of features around 0", "'linear'.*must not be negative",
+             X - 5, affinity="linear"),
+    features("kernel of 0", "must hold a similarity above 0", affinity=constant(0.0)),
+    features("kernel of NaN", "affinity contains NaN", affinity=constant(np.nan)),
+    features("kernel of another shape", r"shape \(20, 20\), got \(20, 20, 1\)",
+             affinity=lambda X, Y: np.ones((len(X), len(Y), 1))),
+    features("kernel that returns nothing", r"'partial'|affinity must return",
+             affinity=lambda X, Y: None),
+    features("kernel that is not symmetric", "must be symmetric",
+             affinity=lambda X, Y: np.ones((len(X), 1)) * np.arange(1, len(Y) + 1)),
+    features("no width", "'gamma' .*Got 0", gamma=0),
+    features("no neighbours", "'n_neighbors' .*Got 0", n_neighbors=0),
+    features("normalise in words", "'normalize' .*Got 'yes'", normalize="yes"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_bad_input_is_named(case):
+    estimator = model(**case.parameters)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(case.error, match=re.compile(case.says, re.S)) as caught:
+            estimator.fit(case.X, similarities=case.similarities)
+    assert not RAW.search(str(caught.value))
+    assert not [name for name in vars(estimator) if name.endswith("_")]
+
+
+# --- new objects ---------------------------------------------------------------------------------
+
+NEW = [
+    ("nothing", None, "X is None"),
+    ("a source is missing", SimilarityStack([A]), r"20 samples .*by 2 sources.*\(20, 20, 1\)"),
+    ("a source too many", [A, B, B], r"by 2 sources.*\(20, 20, 3\)"),
+    ("one matrix", A, r"by 2 sources.*\(20, 20, 1\)"),
+    ("too few columns", [A[:, :5], B[:, :5]], "X has 5 columns.*fitted to 20 objects"),
+    ("too many columns", SimilarityStack([np.hstack([A, A])] * 2), "X has 40 columns.*20 objects"),
+    ("too few columns in an array", BOTH[:, :5], "X has 5 .*20"),
+    ("sources in the first axis", np.moveaxis(BOTH, 2, 0), r"by 2 sources.*\(2, 20, 20\)"),
+    ("of several lengths", [A, B[:3]], "one shape.*source1"),
+    ("negative", [A, -B], r"source 1 \('source1'\) of X must not be negative"),
+    ("infinite", [A, changed(B, (0, 1), np.inf)], r"source1.* of X must be finite"),
+    ("NaN in part", [A, changed(B, (0, 1), np.nan)], "source1.*NaN in row 0, column 1"),
+    ("NaN in a column that fit had seen", [A, changed(B, (slice(None), 1), np.nan)],
+     "source1.* of X holds NaN in column 1"),
+    ("no objects in a stack", SimilarityStack([A[:0], B[:0]]), r"0 sample\(s\)"),
+    ("no objects in an array", BOTH[:0], r"0 sample\(s\)"),
+    ("an empty list", [], "at least one similarity matrix"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return model().fit([A, B])
+
+
+@pytest.mark.parametrize("method", ["predict", "transform"])
+@pytest.mark.parametrize(("new", "says"), [case[1:] for case in NEW], ids=[c[0] for c in NEW])
+def test_new_similarities_must_be_those_to_the_objects_of_fit(fitted, method, new, says):
+    with pytest.raises(ValueError, match=re.compile(says, re.S)) as caught:
+        getattr(fitted, method)(new)
+    assert not RAW.search(str(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("new", "says"),
+    [
+        (None, "X is None"),
+        (X[:, :2], "X has 2 features, but SimilarityFusionNMF is expecting 4"),
+        (X[:0], r"0 sample\(s\)"),
+        (X[0], "Expected 2D array"),
+        (BOTH, "dim 3"),
+        (changed(X, (3, 2), np.nan), "NaN in some features of sample 3"),
+    ],
+    ids=["nothing", "narrower", "no samples", "a vector", "a stack", "NaN"],
+)
+def test_new_features_must_be_like_those_of_fit(new, says):
+    with pytest.raises(ValueError, match=says) as caught:
+        model(affinity="rbf").fit(X).predict(new)
+    assert not RAW.search(str(caught.value))
+
+
+def test_a_part_needs_the_columns_of_all_objects():
+    part = model(max_samples=10).fit([A, B])
+    chosen = part.sample_indices_
+    assert part.predict([A[:3], B[:3]]).shape == (3,)
+    with pytest.raises(ValueError, match=r"X has 10 columns.*fitted to 20 objects"):
+        part.predict([A[:, chosen], B[:, chosen]])
+
+
+@pytest.mark.parametrize("method", ["predict", "transform"])
+@pytest.mark.parametrize("affinity", ["precomputed", "rbf"])
+def test_nothing_can_be_asked_before_fit(method, affinity):
+    with pytest.raises(NotFittedError, match="SimilarityFusionNMF instance is not fitted"):
+        getattr(model(affinity=affinity), method)(A)
+
+
+def test_a_kernel_that_is_negative_between_new_samples_and_old():
+    def kernel(X, Y):
+        return np.ones((len(X), len(Y))) if len(X) == len(Y) else -np.ones((len(X), len(Y)))
+
+    model_of_ones = model(n_clusters=1, affinity=kernel).fit(X)
+    with pytest.raises(
+        ValueError, match=r"'kernel'.*must not be negative; its smallest entry is -1"
+    ):
+        model_of_ones.predict(X[:3])
+
+
+# --- cross-validation ----------------------------------------------------------------------------
+
+
+def score(estimator, X, y=None):
+    return float(len(estimator.predict(X)))
+
+
+@pytest.mark.parametrize(
+    ("X", "given", "says"),
+    [
+        ([A, B], {}, "have to be passed as arrays"),
+        (X, {"similarities": [A, B]}, "X should be a square kernel matrix"),
+        (A, {"similarities": [A, B]}, "Cross-validation cannot split a list.*SimilarityStack"),
+    ],
+    ids=["a list as X", "a list besides features", "a list besides a similarity"],
+)
+def test_cross_validation_cannot_split_lists(X, given, says):
+    search = GridSearchCV(model(), {"eta": [0.1, 1]}, scoring=score, cv=2, error_score="raise")
+    with pytest.raises(ValueError, match=says):
+        search.fit(X, **given)
+
+
+def test_cross_validation_splits_a_stack():
+    labels = cross_val_predict(model(), SimilarityStack([A, B]), cv=2)
+    assert labels.shape == (20,)
+    search = GridSearchCV(model(), {"eta": [0.1, 1]}, scoring=score, cv=2, error_score="raise")
+    assert search.fit(BOTH).best_score_ == 10
