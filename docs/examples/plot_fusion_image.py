@@ -1,0 +1,210 @@
+"""
+What divides a photograph: brightness or texture?
+=================================================
+
+A patch of a photograph can be compared with another one by how bright it is, and by how much of
+each pattern it holds: fine or coarse, upright or level. These are thirteen similarities of the same
+patches. Lange and Buhmann fuse them to divide images into regions (Figures 2 and 3 of their paper).
+Their images are not to be had, so this example does the same to the two photographs that come with
+scikit-learn. There is no truth to measure against: what there is to judge are the pictures.
+"""
+
+from functools import partial
+
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy.ndimage import gaussian_filter
+from scipy.optimize import linear_sum_assignment
+from scipy.signal import fftconvolve
+from scipy.special import xlogy
+from sklearn.cluster import SpectralClustering
+from sklearn.datasets import load_sample_image
+from sklearn.metrics import confusion_matrix
+from sklearn.model_selection import GridSearchCV
+
+from nmfcluster import KernelStack, SimilarityFusionNMF
+from nmfcluster.display import SourceWeightsDisplay, StabilityDisplay
+from nmfcluster.metrics import disagreement
+from nmfcluster.model_selection import FullSampleSplit, StabilityScorer
+
+# %%
+# Histograms around sites
+# -----------------------
+# A Gabor filter is a wave in a Gaussian window: it responds to stripes of its own wavelength and
+# direction. Around every site of a grid, 8 pixels apart, a histogram of ten bins says how the
+# intensities are distributed, and another one for each of twelve filters (three wavelengths, four
+# directions) how the responses are.
+
+STEP, BINS, REACH = 8, 10, 6  # pixels between sites, bins, standard deviation of a neighbourhood
+NAMES = ["intensity"] + [f"{w} px, {a}°" for w in (4, 8, 16) for a in (0, 45, 90, 135)]
+
+
+def gabor(wavelength, degrees):
+    """Return a filter whose response to a constant is 0."""
+    size, angle = int(1.2 * wavelength), np.deg2rad(degrees)
+    y, x = np.mgrid[-size : size + 1, -size : size + 1]
+    window = np.exp(-2 * (x**2 + y**2) / wavelength**2)
+    wave = np.exp(2j * np.pi * (x * np.cos(angle) + y * np.sin(angle)) / wavelength)
+    return window * (wave - (window * wave).sum() / window.sum())
+
+
+def histograms(image):
+    """Return local histograms, (rows, columns, bins); each bin holds a tenth of the image."""
+    bins = np.searchsorted(np.quantile(image, np.arange(1, BINS) / BINS), image)
+    shares = [gaussian_filter((bins == b).astype(float), REACH) for b in range(BINS)]
+    return np.stack([share[STEP // 2 :: STEP, STEP // 2 :: STEP] for share in shares], axis=-1)
+
+
+def describe(photo):
+    """Return all histograms of all sites, (sites, 13 * bins), and the shape of the grid."""
+    grey = photo @ [0.299, 0.587, 0.114]
+    mirrored = np.pad(grey, 40, mode="reflect")
+    images = [grey]
+    for wavelength in (4, 8, 16):
+        for degrees in (0, 45, 90, 135):
+            response = fftconvolve(mirrored, gabor(wavelength, degrees), mode="same")
+            images.append(abs(response[40:-40, 40:-40]))
+    found = np.stack([histograms(image) for image in images], axis=2)
+    return found.reshape(-1, 13 * BINS), found.shape[:2]
+
+
+# %%
+# Similarities
+# ------------
+# Two histograms are as similar as exp(-JS), with their Jensen-Shannon divergence. That is never
+# less than a half: all patches are alike, and the clusters have little to explain. A power of it,
+# 30 here, sets unlike patches apart; the last section shows what becomes of the paper's, the
+# power 1. A source is a view of the features, ten columns of its own.
+
+
+def jensen_shannon(P, Q, power=30):
+    """Return exp(-power * JS) of the rows of P and those of Q."""
+    own = -xlogy(P, P).sum(axis=1)[:, None] - xlogy(Q, Q).sum(axis=1)
+    both = np.empty(own.shape)
+    for i in range(0, len(P), 64):  # blocks that fit into the cache
+        M = (P[i : i + 64, None] + Q) / 2
+        both[i : i + 64] = -np.einsum("ijb,ijb->ij", M, np.log(M + 1e-300))
+    return np.exp(-power * np.maximum(both - own / 2, 0))
+
+
+columns = [slice(BINS * i, BINS * (i + 1)) for i in range(13)]
+kernels = KernelStack([(n, jensen_shannon, c) for n, c in zip(NAMES, columns, strict=True)])
+
+# %%
+# Fit to 500 sites, predict 4240
+# ------------------------------
+# As in the paper, 500 sites drawn at random are fitted and all are predicted, and `eta` is chosen
+# by stability over 20 fifths of the 500. Beside it stand a fit with equal weights, and normalised
+# cut of the mean similarity. The latter cannot predict; a site goes to the cluster of those 500 to
+# which its mean similarity is largest.
+
+ETAS = [np.inf, 1, 0.3, 0.1]
+
+
+def draw(sites):
+    """Return 500 of the sites."""
+    return np.sort(np.random.default_rng(0).choice(len(sites), 500, replace=False))
+
+
+def search_eta(stack, n_clusters, etas):
+    """Return a search for the most stable eta."""
+    search = GridSearchCV(
+        SimilarityFusionNMF(n_clusters, n_init=2, random_state=0),
+        {"eta": etas},
+        scoring=StabilityScorer(20, subsample_size=0.2, details=True),
+        cv=FullSampleSplit(),
+        refit="stability",
+    )
+    return search.fit(stack)
+
+
+def normalised_cut(stack, to_all, n_clusters):
+    """Return clusters of all sites by spectral clustering of the fitted ones."""
+    cut = SpectralClustering(n_clusters, affinity="precomputed", random_state=0)
+    members = np.eye(n_clusters)[cut.fit_predict(np.mean(stack.sources, axis=0))]
+    return (np.mean(to_all.sources, axis=0) @ (members / members.sum(axis=0))).argmax(axis=1)
+
+
+def segment(photo, n_clusters):
+    """Return the search, the three segmentations, and the shape of the grid."""
+    sites, grid = describe(photo)
+    drawn = draw(sites)
+    stack = kernels.fit_transform(sites[drawn])
+    to_all = kernels.transform(sites)
+    search = search_eta(stack, n_clusters, ETAS)
+    equal = SimilarityFusionNMF(n_clusters, eta=np.inf, random_state=0).fit(stack)
+    found = {
+        f"most stable: eta = {search.best_params_['eta']:g}": search.predict(to_all),
+        "equal weights": equal.predict(to_all),
+        "normalised cut": normalised_cut(stack, to_all, n_clusters),
+    }
+    return search, found, grid
+
+
+photos = [load_sample_image(name) / 255 for name in ("china.jpg", "flower.jpg")]
+results = [segment(photo, k) for photo, k in zip(photos, (4, 3), strict=True)]
+
+# %%
+# What came out
+# -------------
+# The colours of the last three pictures in a row are matched; they mean nothing else.
+
+COLOURS = np.array([[0, 114, 178], [230, 159, 0], [0, 158, 115], [204, 121, 167]]) / 255
+
+
+def tinted(photo, labels, like, grid):
+    """Return the photograph in grey, with a colour for each cluster, matched to another's."""
+    counts = confusion_matrix(labels, like)
+    partner = linear_sum_assignment(-counts)[1]
+    large = partner[labels].reshape(grid).repeat(STEP, axis=0).repeat(STEP, axis=1)
+    grey = photo[: large.shape[0]].mean(axis=2, keepdims=True)
+    return 0.4 * grey + 0.6 * COLOURS[large]
+
+
+figure, axes = plt.subplots(2, 4, figsize=(14, 5.2), layout="constrained")
+for row, photo, (_, found, grid) in zip(axes, photos, results, strict=True):
+    row[0].imshow(photo)
+    like = next(iter(found.values()))
+    for ax, (title, labels) in zip(row[1:], found.items(), strict=True):
+        ax.imshow(tinted(photo, labels, like, grid))
+        ax.set_title(title)
+for ax in axes.ravel():
+    ax.set_axis_off()
+plt.show()
+
+# %%
+# And how stable the values of `eta` are, with the weights for the one that was chosen:
+
+for search, found, _ in results:
+    figure, axes = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
+    StabilityDisplay.from_estimator(search, ax=axes[0])
+    SourceWeightsDisplay.from_estimator(search.best_estimator_, ax=axes[1])
+    chosen, equal, cut = found.values()
+    print(f"differs from equal weights in {disagreement(chosen, equal):.1%} of the sites,")
+    print(f"        from normalised cut in {disagreement(chosen, cut):.1%}")
+plt.show()
+
+# %%
+# On the temple, weights help, and the stability says so. Intensity and coarse stripes are pushed
+# aside, fine stripes count. With equal weights the edges of the temple go with the trees; now it is
+# told from them. Normalised cut mixes the two.
+#
+# On the flower they do not. All values of `eta` are as stable as the others, within their errors.
+# The one that is chosen goes by the finest filter, and divides the blurred leaves into patches
+# that nobody would call regions. This is the case against reading a large weight as a proof: what
+# a fine filter sees in a blurred background is noise, much the same everywhere, and easy to
+# explain. Normalised cut leaves the leaves whole and divides the flower.
+
+# %%
+# The similarity of the paper
+# ---------------------------
+# With the power 1 the losses of the sources are about a hundredth of what they were, and `eta` has
+# to be as much smaller. The temple once more:
+
+sites, _ = describe(photos[0])
+flat = [(n, partial(jensen_shannon, power=1), c) for n, c in zip(NAMES, columns, strict=True)]
+stack = KernelStack(flat).fit_transform(sites[draw(sites)])
+table = search_eta(stack, 4, [np.inf, 0.01, 0.001]).cv_results_
+for i, params in enumerate(table["params"]):
+    mean, error = table["mean_test_stability"][i], table["mean_test_stability_se"][i]
+    print(f"{params['eta']:6}: stability {mean:.3f} ± {error:.3f}")
