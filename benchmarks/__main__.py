@@ -1,7 +1,8 @@
 """Answer one question: `python -m benchmarks QUESTION`, for example `python -m benchmarks papers`.
 
 papers, protocols, peers, scale and solvers are about consensus clustering; documents, constraints
-and constraint_scale about clustering under constraints.
+and constraint_scale about clustering under constraints; fusion and fusion_scale about clustering by
+several similarities.
 """
 
 from __future__ import annotations

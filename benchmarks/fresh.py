@@ -90,14 +90,14 @@ def cluster(name: str, file: str, seed: str) -> dict[str, Any]:
     X, y, given = read(file)
     method = methods.load(name)
     k = len(np.unique(y))
-    before = _memory("VmRSS")
+    before = memory("VmRSS")
     began = time.process_time()
     labels, seconds = method.run(X, given[method.wants], k, int(seed))
     cpu = time.process_time() - began
     return {
         "seconds": seconds,
         "cpu": cpu,
-        "mebibytes": (_memory("VmHWM") - before) / 1024,
+        "mebibytes": (memory("VmHWM") - before) / 1024,
         "ari": adjusted_rand_score(y, labels),
         "accuracy": clustering_accuracy(y, labels),
     }
@@ -108,7 +108,7 @@ def main(where: str, *arguments: str) -> None:
     print(json.dumps(getattr(importlib.import_module(module), name)(*arguments)))
 
 
-def _memory(field: str) -> int:
+def memory(field: str) -> int:
     """Return the resident memory, or its peak, in KiB.
 
     Linux hands `ru_maxrss` on to a child, so the kernel's own table is read where there is one.

@@ -94,13 +94,13 @@ class SimilarityFusionNMF(NMFClusterer):
     max_samples : int or float, default=None
         Number, or share, of the objects that the model is fitted to, drawn at random; the
         others are predicted. None: all.
-    n_init : int, default=5
+    n_init : int, default=10
         Number of starts; the solution with the smallest loss is kept. The first is computed from
         leading eigenvectors of the mean source, the others from random walks on it.
     max_iter : int, default=500
         Largest number of updates of a start. An update finds the weights, and takes three EM steps
         on the mixture that they make, one of them extrapolated.
-    tol : float, default=1e-6
+    tol : float, default=1e-4
         A start has converged when ten updates lower its loss by less than `tol` times the mean
         divergence of the sources from independent objects. A negative value runs all updates.
     random_state : int, RandomState instance or None, default=None
@@ -215,9 +215,9 @@ class SimilarityFusionNMF(NMFClusterer):
         n_neighbors: int = 10,
         normalize: bool | str = "auto",
         max_samples: float | None = None,
-        n_init: int = 5,
+        n_init: int = 10,
         max_iter: int = 500,
-        tol: float = 1e-6,
+        tol: float = 1e-4,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,

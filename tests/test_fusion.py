@@ -39,7 +39,7 @@ def problem(seed=0, cut=0.0):
 
 def model(**parameters):
     return SimilarityFusionNMF(
-        **{"n_clusters": 3, "eta": 0.1, "n_init": 2, "random_state": 0} | parameters
+        **{"n_clusters": 3, "eta": 0.1, "n_init": 2, "tol": 1e-6, "random_state": 0} | parameters
     )
 
 

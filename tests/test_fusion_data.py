@@ -40,7 +40,8 @@ def features(n=60, seed=0):
 
 
 def model(**parameters):
-    return SimilarityFusionNMF(**{"n_clusters": 3, "n_init": 2, "random_state": 0} | parameters)
+    known = {"n_clusters": 3, "n_init": 2, "tol": 1e-6, "random_state": 0}
+    return SimilarityFusionNMF(**known | parameters)
 
 
 def assert_same_fit(one, other):

@@ -80,7 +80,7 @@ def available(names: Iterable[str]) -> tuple[dict[str, Dataset], dict[str, str]]
 
 
 def _loaders() -> dict[str, Any]:
-    from benchmarks.datasets import bundled, documents, text, uci
+    from benchmarks.datasets import bundled, documents, handwritten, news, proteins, text, uci
 
-    modules = (bundled, uci, text, documents)
+    modules = (bundled, uci, text, documents, handwritten, news, proteins)
     return {name: module.load for module in modules for name in sorted(module.NAMES)}

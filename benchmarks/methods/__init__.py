@@ -12,6 +12,7 @@ import numpy as np
 Run = Callable[[Any, Any, int, int], tuple[np.ndarray, float]]
 
 FEATURES, PARTITIONS, CONSTRAINTS = "features", "partitions", "constraints"
+SIMILARITIES, VIEWS = "similarities", "views"
 
 
 def _no_reason() -> str:
@@ -23,8 +24,9 @@ class Method:
     """A clustering method.
 
     ``run(X, given, n_clusters, seed)`` returns labels and the seconds that they took. `given` is
-    what `wants` names: base partitions, (n, T); a `PairwiseConstraints`; or for a
-    method that wants features alone anything, which it does not look at. ``reason()`` is empty
+    what `wants` names: base partitions, (n, T); a `PairwiseConstraints`; a
+    `SimilarityStack`; a list of the features of views; or for a method that wants features alone
+    anything, which it does not look at. ``reason()`` is empty
     where the method can be run.
     """
 
@@ -47,15 +49,19 @@ def timed(cluster: Callable[[Any, Any, int, int], np.ndarray]) -> Run:
 
 def load_all() -> dict[str, Method]:
     from benchmarks.methods import (
+        fusion,
         kc,
         kernel_kmeans,
         kmeans,
         linkage,
+        mean_similarity,
         ncut,
         nmf,
         nmfc,
         peer_activesemi,
         peer_ensembleclustering,
+        peer_snf,
+        peer_views,
         spectral,
         ss_kernel_kmeans,
         ss_ncut,
@@ -65,7 +71,8 @@ def load_all() -> dict[str, Method]:
     consensus = (nmfc, kc, linkage, spectral, peer_ensembleclustering)
     unsupervised = (kmeans, kernel_kmeans, ncut, nmf)
     constrained = (ssnmf, ss_kernel_kmeans, ss_ncut, peer_activesemi)
-    modules = (*consensus, *unsupervised, *constrained)
+    fused = (fusion, mean_similarity, peer_snf, peer_views)
+    modules = (*consensus, *unsupervised, *constrained, *fused)
     return {method.name: method for module in modules for method in module.METHODS}
 
 

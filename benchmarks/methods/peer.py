@@ -1,6 +1,6 @@
 """Other packages, run by an interpreter that has them.
 
-Their releases want old versions of NumPy and SciPy, hence an environment of their own.
+Some want old versions of NumPy and SciPy, some pin or bring much, hence environments of their own.
 """
 
 from __future__ import annotations
@@ -9,31 +9,47 @@ import json
 import os
 import subprocess
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 PYTHON = "NMFCLUSTER_PEER_PYTHON"
+VIEWS_PYTHON = "NMFCLUSTER_VIEWS_PYTHON"
 LONGEST = 600  # seconds that a peer gets
+RECIPES = {
+    PYTHON: (
+        "`python3.11 -m venv peers`, `peers/bin/pip install numpy==1.26.4 scipy==1.10.1 "
+        "scikit-learn==1.3.2 kahypar pymetis active-semi-supervised-clustering snfpy` and "
+        "`peers/bin/pip install --no-deps ensembleclustering`"
+    ),
+    VIEWS_PYTHON: (
+        "`python3.11 -m venv views`, `views/bin/pip install imml polyview matplotlib seaborn` and "
+        "`views/bin/pip install --no-deps mvlearn`"
+    ),
+}
 
 
 class NoClusteringError(Exception):
     """A peer that ran as it should and found no clustering, or took too long."""
 
 
-def reason() -> str:
-    if os.environ.get(PYTHON):
+def reason(python: str = PYTHON) -> str:
+    if os.environ.get(python):
         return ""
-    return (
-        f"set {PYTHON} to the interpreter of an environment made with "
-        "`python3.11 -m venv peers`, `peers/bin/pip install numpy==1.26.4 scipy==1.10.1 "
-        "scikit-learn==1.3.2 kahypar pymetis active-semi-supervised-clustering` and "
-        "`peers/bin/pip install --no-deps ensembleclustering`"
-    )
+    return f"set {python} to the interpreter of an environment made with {RECIPES[python]}"
 
 
 def ask(
-    worker: Path, given: dict[str, np.ndarray], n_clusters: int, name: str, seed: int
+    worker: Path,
+    given: dict[str, np.ndarray],
+    n_clusters: int,
+    name: str,
+    seed: int,
+    python: str = PYTHON,
+    longest: int = LONGEST,
 ) -> tuple[np.ndarray, float]:
     """Return the labels that a worker finds, and the seconds of the clustering alone.
 
@@ -46,16 +62,22 @@ def ask(
     with tempfile.TemporaryDirectory() as folder:
         file, found = Path(folder, "given.npz"), Path(folder, "labels.npy")
         np.savez(file, **given)
-        parts = (os.environ[PYTHON], "-W", "ignore", worker, file, found, n_clusters, name, seed)
+        parts = (os.environ[python], "-W", "ignore", worker, file, found, n_clusters, name, seed)
         command = [str(part) for part in parts]
         try:
             done = subprocess.run(
-                command, capture_output=True, text=True, check=False, cwd=folder, timeout=LONGEST
+                command, capture_output=True, text=True, check=False, cwd=folder, timeout=longest
             )
         except subprocess.TimeoutExpired:
-            raise NoClusteringError(f"{name} took longer than {LONGEST} s.") from None
+            raise NoClusteringError(f"{name} took longer than {longest} s.") from None
         if done.returncode:
             raise RuntimeError(f"{name} failed:\n{done.stderr[-2000:]}")
         if not found.exists():
             raise NoClusteringError(f"{name} found no clustering.")
         return np.load(found), json.loads(done.stdout.splitlines()[-1])["seconds"]
+
+
+def numbered(parts: Iterable[Any]) -> dict[str, np.ndarray]:
+    """Return sources or views as the arrays "part0", "part1", ... that workers read."""
+    dense = [part.toarray() if sp.issparse(part) else np.asarray(part) for part in parts]
+    return {f"part{i}": part for i, part in enumerate(dense)}

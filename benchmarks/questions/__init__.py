@@ -11,4 +11,6 @@ NAMES = (
     "documents",
     "constraints",
     "constraint_scale",
+    "fusion",
+    "fusion_scale",
 )

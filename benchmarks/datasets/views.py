@@ -1,0 +1,61 @@
+"""Samples that are known in several ways: views with features of their own, or similarities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from benchmarks.datasets import Dataset
+from nmfcluster import KernelStack, SimilarityStack
+
+GRAPH = "neighbours"  # the similarity that methods are compared on where there are features
+
+
+@dataclass(frozen=True)
+class Views(Dataset):
+    """Samples with several sources of similarity.
+
+    X holds the features of all views side by side, `columns` the slices of X that they are; of
+    samples with similarities alone it holds a `SimilarityStack`, and `columns` is empty.
+    `kernels` makes the sources, in one way or another; methods are compared on the first.
+    """
+
+    columns: tuple[slice, ...] = ()
+    kernels: dict[str, Callable[[], SimilarityStack]] = field(default_factory=dict)
+
+    @property
+    def views(self) -> list[Any]:
+        """The features of every view; none of samples with similarities alone."""
+        return [self.X[:, columns] for columns in self.columns]
+
+
+def of_features(
+    name: str,
+    views: Sequence[Any],
+    names: Sequence[str],
+    y: np.ndarray,
+    note: str,
+    kernels: Sequence[str],
+) -> Views:
+    """Return a data set of views, all dense or all sparse, with a neighbour graph and kernels."""
+    ends = np.cumsum([0, *(view.shape[1] for view in views)])
+    columns = tuple(slice(int(a), int(b)) for a, b in pairwise(ends))
+    X = sp.csr_array(sp.hstack(views)) if sp.issparse(views[0]) else np.hstack(views)
+    parts = list(zip(map(str, names), columns, strict=True))
+    made = {GRAPH: partial(kernels_of, X, parts, "nearest_neighbors", normalize=True)}
+    made |= {kernel: partial(kernels_of, X, parts, kernel) for kernel in kernels}
+    return Views(name, X, y, note=note, columns=columns, kernels=made)
+
+
+def kernels_of(
+    X: Any, parts: Sequence[tuple[str, slice]], kernel: str, normalize: bool = False
+) -> SimilarityStack:
+    """Return a kernel of every view."""
+    sources = [(name, kernel, columns) for name, columns in parts]
+    return KernelStack(sources, normalize=normalize).fit_transform(X)

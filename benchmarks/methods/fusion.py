@@ -1,0 +1,61 @@
+"""SimilarityFusionNMF: its defaults, the paper's losses, equal weights, and eta by stability."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+
+from benchmarks.methods import SIMILARITIES, Method, timed
+from nmfcluster import SimilarityFusionNMF, SimilarityStack
+from nmfcluster.model_selection import FullSampleSplit, StabilityScorer
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "fusion": {},
+    "fusion, cross-entropy": {"criterion": "cross_entropy"},
+    "fusion, uniform": {"eta": np.inf},
+}
+ETAS = (0.1, 0.3, 1.0, 3.0, np.inf)
+SUBSAMPLE = 0.8  # graphs of ten neighbours fall apart on much less
+
+
+def fit(stack: SimilarityStack, k: int, seed: int, **options: Any) -> SimilarityFusionNMF:
+    model = SimilarityFusionNMF(k, random_state=seed, **options)
+    return _quietly(model, stack)
+
+
+def cluster(X: Any, stack: SimilarityStack, k: int, seed: int, **options: Any) -> np.ndarray:
+    return fit(stack, k, seed, **options).labels_
+
+
+def most_stable(X: Any, stack: SimilarityStack, k: int, seed: int) -> np.ndarray:
+    """Choose eta by stability, without the classes."""
+    scorer = StabilityScorer(
+        10, subsample_size=SUBSAMPLE, adjust="ratio", error_score="raise", random_state=seed
+    )
+    search = GridSearchCV(
+        SimilarityFusionNMF(k, random_state=seed),
+        {"eta": list(ETAS)},
+        scoring=scorer,
+        cv=FullSampleSplit(),
+        error_score="raise",
+    )
+    return _quietly(search, stack).best_estimator_.labels_
+
+
+def _quietly(model: Any, stack: SimilarityStack) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # an object may be similar to no other
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(stack)
+
+
+METHODS = [
+    Method(name, timed(partial(cluster, **options)), wants=SIMILARITIES)
+    for name, options in VARIANTS.items()
+]
+METHODS.append(Method("fusion, stable eta", timed(most_stable), wants=SIMILARITIES))

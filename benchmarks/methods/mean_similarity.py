@@ -1,0 +1,76 @@
+"""What clusters the mean of several similarities: spectral clustering, normalised cut, NMF.
+
+The mean is that of the sources as they are, or of sources that sum to 1.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import SpectralClustering
+from sklearn.decomposition import NMF
+from sklearn.exceptions import ConvergenceWarning
+
+from benchmarks.methods import SIMILARITIES, Method, timed
+from nmfcluster import SimilarityStack
+
+
+def mean(stack: SimilarityStack, scaled: bool) -> np.ndarray:
+    """Return the mean similarity as an array; sources that sum to 1 if they are to be scaled."""
+    total = np.zeros(stack.shape[:2])
+    for source in stack.filled():
+        total += source / source.sum() if scaled else source
+    return total / total.mean()  # of a size that solvers are made for
+
+
+def spectral(M: np.ndarray, k: int, seed: int, labels: str = "kmeans") -> np.ndarray:
+    model = SpectralClustering(k, affinity="precomputed", assign_labels=labels, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a graph may fall apart
+        return model.fit_predict(M)
+
+
+def regularised(M: np.ndarray, k: int, seed: int) -> np.ndarray:
+    """Join what falls apart: a little similarity of all samples, the mean of M."""
+    return spectral(M + M.mean(), k, seed)
+
+
+def nmf(M: np.ndarray, k: int, seed: int, **options: Any) -> np.ndarray:
+    """Factorize M; the largest of a sample's weights is its cluster, with parts that sum to 1."""
+    model = NMF(k, init="nndsvda", random_state=seed, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        weights = model.fit_transform(M)
+    return (weights * model.components_.sum(axis=1)).argmax(axis=1)
+
+
+def cluster(
+    X: Any,
+    stack: SimilarityStack,
+    k: int,
+    seed: int,
+    way: Callable[[np.ndarray, int, int], np.ndarray] = spectral,
+    scaled: bool = False,
+) -> np.ndarray:
+    return way(mean(stack, scaled), k, seed)
+
+
+WAYS: dict[str, dict[str, Any]] = {
+    "spectral, mean": {},
+    "spectral, mean of scaled": {"scaled": True},
+    "spectral, mean and a little": {"way": regularised},
+    "NCut, mean": {"way": partial(spectral, labels="discretize")},
+    "NMF, mean": {"way": nmf},
+    "NMF KL, mean of scaled": {
+        "way": partial(nmf, solver="mu", beta_loss="kullback-leibler"),
+        "scaled": True,
+    },
+}
+METHODS = [
+    Method(name, timed(partial(cluster, **options)), wants=SIMILARITIES)
+    for name, options in WAYS.items()
+]

@@ -1,0 +1,294 @@
+"""Do several similarities tell more than one, and does it matter how they are put together?
+
+All methods that take similarities get the same ones: of features a normalised, self-tuned graph of
+ten neighbours, and besides it kernels; those that take features get the views. None is tuned to
+a data set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+
+from benchmarks import datasets, methods, report
+from benchmarks.datasets import handwritten
+from benchmarks.datasets.views import Views
+from benchmarks.methods import fusion, mean_similarity, peer_snf, peer_views
+from benchmarks.methods.peer import NoClusteringError
+from benchmarks.runner import Progress
+from nmfcluster import SimilarityStack
+from nmfcluster.metrics import clustering_accuracy
+
+SETS = (
+    "mfeat",
+    "3sources",
+    "bbcsport",
+    "protein213",
+    "yeast_mips3",
+    "digits, left and right",
+)
+OURS, STABLE, SPECTRAL, SNF = "fusion", "fusion, stable eta", "spectral, mean", "SNF"
+VARIANTS = (*fusion.VARIANTS, STABLE)
+OTHERS = tuple(m.name for part in (mean_similarity, peer_snf, peer_views) for m in part.METHODS)
+LITTLE = "spectral, mean and a little"
+ON_KERNELS = (OURS, SPECTRAL, "spectral, mean of scaled", LITTLE, SNF)  # besides the first
+ALONE = (OURS, SPECTRAL)  # on every source by itself
+FIGURES = {"accuracy": "Accuracy", "nmi": "NMI", "ari": "ARI", "seconds": "Seconds a run"}
+SCORES = tuple(FIGURES)[:-1]
+LONG = 60.0  # seconds, after which a method is not run on a set with another seed
+
+Run = dict[str, float]
+
+
+@dataclass
+class Found:
+    """What was found of one data set."""
+
+    data: Views
+    runs: dict[tuple[str, str], list[Run]] = field(default_factory=dict)  # by kernel, method
+    alone: dict[tuple[str, str], list[Run]] = field(default_factory=dict)  # by source, method
+    weights: dict[str, float] = field(default_factory=dict)  # of the sources
+    failed: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def first(self) -> str:
+        return next(iter(self.data.kernels))
+
+
+def run(quick: bool, out: Path) -> list[Path]:
+    sets, missing = ({"toy": _toy()}, {}) if quick else datasets.available(SETS)
+    seeds = range(1 if quick else 5)
+    takers, skipped = methods.available((*VARIANTS, *OTHERS))
+    if quick:
+        del takers[STABLE]
+    progress = Progress("fusion", sum(_count(data, takers) for data in sets.values()))
+    found = {data.name: _measure(data, takers, seeds, progress) for data in sets.values()}
+    failed = {f"{m} on {n}": why for n, own in found.items() for m, why in own.failed.items()}
+    return _report(out, found, len(seeds), skipped | missing | failed)
+
+
+def _toy() -> Views:
+    pictures, y = load_digits(n_class=3, return_X_y=True)
+    return handwritten.halves("toy", pictures[:90], y[:90])
+
+
+def _takes(data: Views, method: methods.Method) -> bool:
+    return method.wants == methods.SIMILARITIES or bool(data.columns)
+
+
+def _count(data: Views, takers: dict[str, methods.Method]) -> int:
+    """Return the number of steps of a data set: methods, on kernels and sources."""
+    on_kernels = (len(data.kernels) - 1) * sum(m in takers for m in ON_KERNELS)
+    first = next(iter(data.kernels.values()))()
+    alone = first.shape[2] * len(ALONE)
+    return sum(_takes(data, method) for method in takers.values()) + on_kernels + alone
+
+
+def _measure(
+    data: Views, takers: dict[str, methods.Method], seeds: Iterable[int], progress: Progress
+) -> Found:
+    found = Found(data)
+    for kernel, make in data.kernels.items():
+        stack = make()
+        names = takers if kernel == found.first else [m for m in ON_KERNELS if m in takers]
+        for name in names:
+            if _takes(data, takers[name]):
+                runs = _runs(takers[name], data, stack, seeds, found.failed)
+                found.runs[kernel, name] = runs
+                progress.step(f"{data.name}, {kernel}, {name}")
+        if kernel != found.first:
+            continue
+        weights = fusion.fit(stack, data.n_clusters, 0).weights_
+        found.weights = dict(zip(stack.names, weights.tolist(), strict=True))
+        for source, matrix in zip(stack.names, stack.sources, strict=True):
+            for name in ALONE:
+                one = SimilarityStack([matrix], names=[source])
+                found.alone[source, name] = _runs(takers[name], data, one, seeds, found.failed)
+                progress.step(f"{data.name}, {source} alone, {name}")
+    return found
+
+
+def _runs(
+    method: methods.Method,
+    data: Views,
+    stack: SimilarityStack,
+    seeds: Iterable[int],
+    failed: dict[str, str],
+) -> list[Run]:
+    """Run a method with every seed, as long as that does not take too long."""
+    runs: list[Run] = []
+    given = stack if method.wants == methods.SIMILARITIES else data.views
+    for seed in seeds:
+        try:
+            labels, seconds = method.run(data.X, given, data.n_clusters, seed)
+        except (NoClusteringError, RuntimeError) as why:  # of a peer, which may fail as it likes
+            failed[method.name] = str(why).strip().splitlines()[-1]
+            return runs
+        runs.append(_scores(data.y, labels) | {"seconds": seconds})
+        if sum(run["seconds"] for run in runs) > LONG:
+            break
+    return runs
+
+
+def _scores(y: np.ndarray, labels: np.ndarray) -> Run:
+    return {
+        "accuracy": clustering_accuracy(y, labels),
+        "nmi": float(normalized_mutual_info_score(y, labels)),
+        "ari": float(adjusted_rand_score(y, labels)),
+    }
+
+
+def _mean(runs: list[Run], figure: str) -> float:
+    return float(np.mean([run[figure] for run in runs])) if runs else float("nan")
+
+
+def _told(runs: list[Run], figure: str) -> str | None:
+    if not runs:
+        return None
+    mean = _mean(runs, figure)
+    if figure == "seconds":
+        return report.cell(mean)
+    return f"{mean:.3f} ± {np.std([run[figure] for run in runs]):.3f}"
+
+
+def _report(
+    out: Path, found: dict[str, Found], n_seeds: int, skipped: dict[str, str]
+) -> list[Path]:
+    tables: dict[str, Any] = {"The data": [_about(own) for own in found.values()]}
+    for figure, title in FIGURES.items():
+        tables[title] = _by_method(found, figure)
+    tables["Other similarities: accuracy"] = [row for own in found.values() for row in _others(own)]
+    tables["Every source alone: accuracy"] = [row for own in found.values() for row in _alone(own)]
+    caption = (
+        f"Fusion of several similarities: means and standard deviations over {n_seeds} seeds; a "
+        f"method that had taken {LONG:g} s on a set was run with no more. 'fusion' is "
+        "SimilarityFusionNMF with its defaults; 'stable eta' has eta of "
+        f"{', '.join(f'{eta:g}' for eta in fusion.ETAS)} chosen by StabilityScorer. 'mean' methods "
+        "cluster the mean of the sources; 'of scaled' that of sources that sum to 1; 'and a "
+        "little' adds to every entry the mean of all, which joins a graph that falls apart. NCut "
+        "is spectral clustering with discretized eigenvectors. SNF is "
+        "snfpy, on the same sources or with its kernel of the features, standardised or raw. "
+        "DAIMC, NEMO, EEIMVC and LFIMVC are imml's, CoReg mvlearn's, MultiViewKMeans and "
+        "MultiViewNMF polyview's. The best of a single source is chosen by the classes, which "
+        "nobody has in practice."
+    )
+    details = {"runs": [row for name, own in found.items() for row in _details(name, own)]}
+    notes = [_verdict(found, figure) for figure in SCORES]
+    draw = partial(_draw, found)
+    return report.write(out, "fusion", caption, tables, draw, notes, skipped, details)
+
+
+def _about(own: Found) -> report.Row:
+    data = own.data
+    return {
+        "data": data.name,
+        "samples": len(data.y),
+        "classes": data.n_clusters,
+        "sources": len(own.weights),
+        "similarities": own.first,
+        "what it is": data.note,
+    }
+
+
+def _by_method(found: dict[str, Found], figure: str) -> list[report.Row]:
+    """Return a row for every method and a column for every set, on the first similarities."""
+    rows = []
+    for method in (*VARIANTS, *OTHERS):
+        runs = {name: own.runs.get((own.first, method), []) for name, own in found.items()}
+        if any(runs.values()):
+            cells = {name: _told(of_set, figure) for name, of_set in runs.items()}
+            rows.append({"method": method} | cells)
+    for method in ALONE:
+        cells = {
+            name: _told(_best_alone(own, method, figure)[1], figure) for name, own in found.items()
+        }
+        rows.append({"method": f"{method}, best single source"} | cells)
+    return rows
+
+
+def _best_alone(own: Found, method: str, figure: str) -> tuple[str, list[Run]]:
+    """Return the source that is best by itself, for seconds by accuracy, and its runs."""
+    by = "accuracy" if figure == "seconds" else figure
+    alone = {source: runs for (source, name), runs in own.alone.items() if name == method and runs}
+    if not alone:
+        return "", []
+    best = max(alone, key=lambda source: _mean(alone[source], by))
+    return best, alone[best]
+
+
+def _others(own: Found) -> list[report.Row]:
+    rows = []
+    for kernel in own.data.kernels:
+        row: report.Row = {"data": own.data.name, "similarities": kernel}
+        for method in ON_KERNELS:
+            row[method] = _told(own.runs.get((kernel, method), []), "accuracy")
+        rows.append(row)
+    return rows
+
+
+def _alone(own: Found) -> list[report.Row]:
+    rows = []
+    for source, weight in own.weights.items():
+        row: report.Row = {"data": own.data.name, "source": source, "weight": f"{weight:.3f}"}
+        for method in ALONE:
+            row[method] = _told(own.alone.get((source, method), []), "accuracy")
+        rows.append(row)
+    return rows
+
+
+def _verdict(found: dict[str, Found], figure: str) -> str:
+    """Say on which sets ours is at the best of all others, single sources and kernels included."""
+    met, missed = [], []
+    for name, own in found.items():
+        ours = round(_mean(own.runs[own.first, OURS], figure), 3)
+        rivals = {
+            method + ("" if kernel == own.first else f" ({kernel})"): _mean(runs, figure)
+            for (kernel, method), runs in own.runs.items()
+            if method in OTHERS and runs
+        }
+        for method in ALONE:
+            source, runs = _best_alone(own, method, figure)
+            if runs:
+                rivals[f"{method} on {source} alone"] = _mean(runs, figure)
+        best = max(rivals, key=rivals.__getitem__)
+        told = f"{name}, {ours:.3f} against {rivals[best]:.3f} of {best}"
+        (met if ours >= round(rivals[best], 3) else missed).append(told)
+    return (
+        f"{FIGURES[figure]}: with its defaults at or above the best of all others on {len(met)} "
+        f"of {len(found)} sets. Met: {'; '.join(met) or 'none'}. "
+        f"Missed: {'; '.join(missed) or 'none'}."
+    )
+
+
+def _details(name: str, own: Found) -> list[report.Row]:
+    kinds = (("similarities", own.runs), ("source", own.alone))
+    return [
+        {"data": name, kind: where, "method": method, "runs": len(runs)}
+        | {figure: [run[figure] for run in runs] for figure in FIGURES}
+        for kind, results in kinds
+        for (where, method), runs in results.items()
+    ]
+
+
+def _draw(found: dict[str, Found], figure: Any) -> None:
+    figure.set_size_inches(10, 6)
+    axes = figure.subplots(1, len(found), sharey=True, squeeze=False)[0]
+    rows = [row["method"] for row in _by_method(found, "accuracy")][::-1]
+    for ax, (name, own) in zip(axes, found.items(), strict=True):
+        for place, method in enumerate(rows):
+            runs = own.runs.get((own.first, method), [])
+            if method.endswith("best single source"):
+                runs = _best_alone(own, method.split(", best")[0], "accuracy")[1]
+            values = [run["accuracy"] for run in runs]
+            ax.plot(values, [place] * len(values), "o" if method in VARIANTS else ".", alpha=0.6)
+        ax.axvline(_mean(own.runs[own.first, OURS], "accuracy"), lw=0.8, color="k", ls=":")
+        ax.set_title(name.replace(", ", ",\n"), fontsize="small")
+    axes[0].set(yticks=range(len(rows)), yticklabels=rows)
+    figure.supxlabel("clustering accuracy", fontsize="small")
