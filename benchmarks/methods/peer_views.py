@@ -16,7 +16,7 @@ from benchmarks.methods import SIMILARITIES, VIEWS, Method, peer
 from nmfcluster import SimilarityStack
 
 WORKER = Path(__file__).with_name("peer_views_worker.py")
-LONGEST = 300  # seconds that a run gets: DAIMC takes long for large vocabularies
+LONGEST = 120  # seconds that a run gets: DAIMC takes long for large vocabularies
 FROM_VIEWS = ("DAIMC", "NEMO", "CoReg", "MultiViewKMeans", "MultiViewNMF")
 FROM_SIMILARITIES = ("EEIMVC", "LFIMVC")
 
