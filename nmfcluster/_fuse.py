@@ -15,6 +15,7 @@ from nmfcluster._solvers_kl import FusionObjective
 from nmfcluster.similarity import Similarity
 
 _MIN_ITER = 10  # updates, of three steps each
+_NOTHING = 1e-12  # of the mean share of an object: less does not move its start
 _SPREAD = 0.5  # by which the two factors of the unsymmetric form differ at the start
 
 
@@ -38,6 +39,12 @@ class Fusion(Factorization):
     def core(self) -> np.ndarray:
         """``diag(q)``: the probability of every cluster, (k, k)."""
         return np.diag(self.joint.sum(axis=0))
+
+    def known(self) -> np.ndarray:
+        """Return which objects are in a source that has a weight, (n,), bool."""
+        mixture, weights = self.objective.mixture, self.best.factors[1]
+        margin = mixture.margin(mixture.mixed(weights))
+        return margin > _NOTHING * margin.mean()
 
     @property
     def source_losses(self) -> np.ndarray:

@@ -25,7 +25,7 @@ from nmfcluster._fuse import Fusion, fuse, objective_of
 from nmfcluster._labels import membership
 from nmfcluster._mixture import Mixture, make_mixture
 from nmfcluster._solvers_kl import fusion_nmf
-from nmfcluster._storage import row_blocks
+from nmfcluster._storage import largest, row_blocks
 from nmfcluster.affinity import NAMES
 from nmfcluster.stack import KernelStack, SimilarityStack, cross_sources, square_sources
 
@@ -286,7 +286,7 @@ class SimilarityFusionNMF(NMFClusterer):
             self._keep_sources(found, stack)
             self.sample_indices_, self._seen_ = chosen, seen
             # an object that nothing is known of tells nothing of others, either
-            posterior = membership(found.joint) * (objective.margin > 0)[:, None]
+            posterior = membership(found.joint) * found.known()[:, None]
             self._basis_ = posterior / np.diagonal(found.core)
             P, labels, order = self._of_all(given, posterior)
             self._basis_ = self._basis_[:, order]
@@ -344,6 +344,13 @@ class SimilarityFusionNMF(NMFClusterer):
                 f"X has {num_samples(X)}. Cross-validation cannot split a list of similarities; "
                 "give them as X, in a SimilarityStack."
             )
+        shape = np.shape(X) if not hasattr(X, "shape") else X.shape
+        if len(shape) > 2 or (len(shape) == 2 and shape[0] == shape[1]):
+            raise ValueError(
+                "similarities are given instead of those in X: X must be None, or hold features, "
+                f"got similarities in it, too, of shape {tuple(shape)}. Put all of them into X, in "
+                "a SimilarityStack."
+            )
         self.n_features_in_ = stack.shape[1]
         return stack
 
@@ -394,7 +401,18 @@ class SimilarityFusionNMF(NMFClusterer):
                 f"X has 0 sample(s) (shape={stack.shape}) while a minimum of 1 is required by "
                 f"{type(self).__name__}."
             )
+        else:
+            self._check_names(stack)
         return stack
+
+    def _check_names(self, stack: SimilarityStack) -> None:
+        """Raise where both the sources of `fit` and those of new objects have other names."""
+        numbers = tuple(f"source{i}" for i in range(stack.shape[2]))
+        if stack.names != self.source_names_ and numbers not in (stack.names, self.source_names_):
+            raise ValueError(
+                f"X must have the sources of fit, in their order, {self.source_names_}; got "
+                f"{stack.names}."
+            )
 
     def _draw(self, n_samples: int, rng: np.random.RandomState) -> np.ndarray:
         """Return the objects to fit to, in their order."""
@@ -412,6 +430,8 @@ class SimilarityFusionNMF(NMFClusterer):
                 f"max_samples={self.max_samples} must be at least n_clusters={self.n_clusters} "
                 f"objects, got {size} of {n_samples}."
             )
+        if size == n_samples:  # a full fit, and the same one
+            return np.arange(n_samples)
         return np.sort(rng.permutation(n_samples)[: int(size)])
 
     def _kernels_of(self, given: Any, chosen: np.ndarray) -> SimilarityStack:
@@ -448,7 +468,7 @@ class SimilarityFusionNMF(NMFClusterer):
         rows[self.sample_indices_] = posterior
         others = np.setdiff1d(np.arange(len(rows)), self.sample_indices_)
         if len(others):
-            rows[others] = self._extended(take_samples(given, others))
+            rows[others] = self._extended(given, others)
         known = np.asarray(rows.any(axis=1))
         P, labels, order = numbered(membership(rows), rows.argmax(axis=1), known)
         if not known.all():
@@ -464,22 +484,28 @@ class SimilarityFusionNMF(NMFClusterer):
         features = hasattr(self, "_kernels_")
         X = self._as_features(X, reset=False) if features else self._as_stack(X, reset=False)
         with threadpool_limits(limits=1, user_api="blas"):
-            return self._extended(X)
+            return self._extended(X, np.arange(X.shape[0]))
 
-    def _extended(self, given: Any) -> np.ndarray:
-        """Return the similarity of new objects to every cluster, (n_new, n_clusters): eq. 8."""
-        blocks = [self._extended_block(given, rows) for rows in row_blocks(given.shape[0], _ROWS)]
-        return np.concatenate(blocks)
+    def _extended(self, given: Any, chosen: np.ndarray) -> np.ndarray:
+        """Return the similarity of some objects to every cluster, (n_new, n_clusters): eq. 8."""
+        blocks = row_blocks(len(chosen), _ROWS)
+        return np.concatenate([self._extended_block(given, chosen[block]) for block in blocks])
 
-    def _extended_block(self, given: Any, rows: slice) -> np.ndarray:
-        numbers = np.arange(rows.start, rows.stop)
+    def _extended_block(self, given: Any, numbers: np.ndarray) -> np.ndarray:
         if isinstance(given, SimilarityStack):
             new = given[np.ix_(numbers, self.sample_indices_)]
         else:
             new = self._kernels_.transform(take_samples(given, numbers))
         sources, _ = cross_sources(new, len(self._basis_), self._seen_)
         terms = zip(self._scales_, sources, strict=True)
-        return sum(float(scale) * (source @ self._basis_) for scale, source in terms)
+        with np.errstate(over="ignore", invalid="ignore"):
+            rows = sum(float(scale) * (source @ self._basis_) for scale, source in terms)
+        if not np.isfinite(rows).all():
+            raise ValueError(
+                "X must not hold similarities whose sums are too large for their dtype, "
+                f"{sources[0].dtype}; the largest is {max(largest(s) for s in sources):.3g}."
+            )
+        return rows
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags, which depend on `affinity`."""

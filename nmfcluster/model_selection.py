@@ -386,7 +386,12 @@ class StabilityScorer(BaseEstimator):
         size = self._size(n_samples)
         _check_all_samples(estimator, X, pairwise)
         given = {"sample_weight": sample_weight, "constraints": constraints, **metadata}
+        if y is not None and _count(y) != n_samples:
+            raise ValueError(
+                f"y must have one entry for each of the {n_samples} samples, got {_describe(y)}."
+            )
         params = self._params(estimator, given, n_samples)
+        _warn_of_lost_constraints(estimator, params)
         plans = [
             np.random.default_rng((int(self.random_state), b)) for b in range(self.n_subsamples)
         ]
@@ -656,6 +661,21 @@ def _check_all_samples(estimator: Any, X: Any, pairwise: bool) -> None:
         raise ValueError(
             f"X has {_count(X)} samples, but the estimator was fitted on {len(labels)}. {advice}; "
             "or, for other samples, give the scorer an estimator that is not fitted."
+        )
+
+
+def _warn_of_lost_constraints(estimator: Any, params: dict[str, Any]) -> None:
+    """Warn where the estimator was fitted under constraints that its copies are not given."""
+    while isinstance(estimator, Pipeline):
+        estimator = estimator.steps[-1][1]
+    pairs = getattr(estimator, "constraints_", None)
+    if "constraints" in params or not isinstance(pairs, PairwiseConstraints):
+        return
+    if len(pairs.must_link) or len(pairs.cannot_link):
+        warnings.warn(
+            "StabilityScorer scores copies without the constraints that the estimator was fitted "
+            "under: give them as fit_params={'constraints': pairs}, or enable metadata routing.",
+            stacklevel=3,
         )
 
 

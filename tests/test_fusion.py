@@ -473,3 +473,50 @@ def test_fit_transform_takes_similarities_too():
     found = fitted.fit_transform(None, similarities=sources)
     assert_array_equal(found, fitted.transform(sources))
     assert_array_equal(found, fitted.fit_transform(SimilarityStack(sources)))
+
+
+def test_objects_that_only_sources_without_weight_saw_are_in_no_cluster():
+    rng = np.random.RandomState(0)
+    X = np.repeat([0.0, 5.0, 10.0], 20)[:, None] + 0.1 * rng.normal(size=(60, 1))
+    sharp, noise = rbf_kernel(X), rng.uniform(size=(60, 60)) ** 8
+    noise = (noise + noise.T) / 2
+    sharp[:5] = sharp[:, :5] = np.nan
+    fitted = SimilarityFusionNMF(3, eta=0, random_state=0)
+    with pytest.warns(UserWarning, match="Nothing tells the cluster of 5 objects"):
+        fitted.fit(None, similarities=[sharp, noise])
+    assert_array_equal(fitted.weights_, [1, 0])
+    assert_array_equal(fitted.labels_[:5], -1)
+    assert_allclose(fitted.membership_[:5], 1 / 3)
+    assert_array_equal(fitted.predict([sharp, noise])[:5], -1)
+
+
+def test_sources_of_new_objects_have_the_names_and_order_of_fit():
+    sources, _ = problem()
+    fitted = model().fit(SimilarityStack(sources, names=["a", "b", "c"]))
+    whole = fitted.transform(SimilarityStack(sources, names=["a", "b", "c"]))
+    assert_array_equal(fitted.transform(sources), whole)  # without names they go by their order
+    with pytest.raises(ValueError, match=r"X must have the sources of fit, in their order, .*'c'"):
+        fitted.predict(SimilarityStack(sources[::-1], names=["c", "b", "a"]))
+
+
+def test_all_samples_are_the_full_fit():
+    sources, _ = problem()
+    full = model().fit(sources)
+    for size in (len(sources[0]), 1.0):
+        fitted = model(max_samples=size).fit(sources)
+        assert_array_equal(fitted.membership_, full.membership_)
+
+
+@pytest.mark.parametrize("given", [lambda S: S[0], np.dstack, SimilarityStack])
+def test_similarities_are_given_in_one_place(given):
+    sources, _ = problem()
+    with pytest.raises(ValueError, match="X must be None, or hold features, got similarities"):
+        model().fit(given(sources), similarities=sources)
+
+
+def test_similarities_whose_sums_overflow_are_refused():
+    sources, _ = problem()
+    fitted = model().fit(sources)
+    huge = [np.full((2, len(source)), 1e308) for source in sources]
+    with pytest.raises(ValueError, match="X must not hold similarities whose sums are too large"):
+        fitted.predict(huge)

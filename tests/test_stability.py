@@ -1,6 +1,7 @@
 """Stability against literal loops, and parameters chosen by it through scikit-learn's searches."""
 
 import pickle
+import warnings
 from itertools import combinations
 
 import joblib
@@ -719,3 +720,20 @@ def test_a_copy_that_cannot_be_fitted_raises_if_asked(n_jobs):
     with pytest.raises(ValueError, match="n_clusters=5") as caught:
         scorer(kmeans(5), X)
     assert "subsample 0 of 3, with 4 of 120 samples" in caught.value.__notes__[0]
+
+
+def test_copies_without_the_constraints_of_the_estimator_are_warned_of():
+    X, y = make_blobs(60, centers=3, random_state=0)
+    pairs = PairwiseConstraints.from_labels(y, n_pairs=10, random_state=0)
+    fitted = SSNMFClusterer(3, random_state=0).fit(X, constraints=pairs)
+    with pytest.warns(UserWarning, match="scores copies without the constraints"):
+        StabilityScorer(3, subsample_size=0.5)(fitted, X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        StabilityScorer(3, subsample_size=0.5, fit_params={"constraints": pairs})(fitted, X)
+
+
+def test_a_target_of_another_length_is_refused():
+    X, _ = make_blobs(60, centers=3, random_state=0)
+    with pytest.raises(ValueError, match="y must have one entry for each of the 60 samples"):
+        StabilityScorer(3)(KMeans(3), X, np.zeros(5))
