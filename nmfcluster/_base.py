@@ -17,6 +17,7 @@ from sklearn.base import (
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
 from nmfcluster._compat import Interval
 from nmfcluster._factorize import Factorization, Plan
@@ -109,8 +110,7 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         ValueError
             If `X` is not of the kind or width that `fit` was given.
         """
-        check_is_fitted(self)
-        return membership(self._extend(X))
+        return membership(self._extend_alone(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the cluster of samples.
@@ -135,9 +135,14 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         ValueError
             If `X` is not of the kind or width that `fit` was given.
         """
-        check_is_fitted(self)
-        similarity = self._extend(X)
+        similarity = self._extend_alone(X)
         return np.where(similarity.max(axis=1) > 0, similarity.argmax(axis=1), -1)
+
+    def _extend_alone(self, X: Any) -> np.ndarray:
+        """Return `_extend` of `X`, whose last bits do not depend on the number of threads."""
+        check_is_fitted(self)
+        with threadpool_limits(limits=1, user_api="blas"):
+            return self._extend(X)
 
     @property
     def _n_features_out(self) -> int:

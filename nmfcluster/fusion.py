@@ -483,8 +483,7 @@ class SimilarityFusionNMF(NMFClusterer):
     def _extend(self, X: Any) -> np.ndarray:
         features = hasattr(self, "_kernels_")
         X = self._as_features(X, reset=False) if features else self._as_stack(X, reset=False)
-        with threadpool_limits(limits=1, user_api="blas"):
-            return self._extended(X, np.arange(X.shape[0]))
+        return self._extended(X, np.arange(X.shape[0]))
 
     def _extended(self, given: Any, chosen: np.ndarray) -> np.ndarray:
         """Return the similarity of some objects to every cluster, (n_new, n_clusters): eq. 8."""
