@@ -183,7 +183,8 @@ def make_affinity(
         found = _cosine(X)
     elif affinity == "rbf":
         width = 1 / _median_square(X) if gamma is None else gamma
-        found = _blockwise(_rbf(X, width, X), partial(_rbf, X, width), _ROWS)
+        # a copy: BLAS has another way to multiply an array with itself, with other last bits
+        found = _blockwise(_rbf(X, width, X), partial(_rbf, X.copy(), width), _ROWS)
     elif affinity == "nearest_neighbors":
         found = _neighbours(X, n_neighbors, n_jobs)
     elif affinity == "precomputed":

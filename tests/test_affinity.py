@@ -545,3 +545,11 @@ def test_scales_of_paths_that_there_are_not(scale):
 def test_paths_keep_float32():
     X = np.arange(6, dtype=np.float32)[:, None]
     assert path_kernel(X).dtype == path_kernel(X[:2], X).dtype == np.float32
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_samples_of_the_fit_are_treated_like_copies_of_them(seed):
+    X = np.random.default_rng(seed).normal(size=(60, 3)) * 10
+    affinity, P = make_affinity(X, "rbf", gamma=0.01), np.eye(60)[:, :5]
+    assert_array_equal(affinity.between(X), affinity.between(X.copy()))
+    assert_array_equal(affinity.cross(X, P), affinity.cross(X.copy(), P))
