@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, is_clusterer
 from sklearn.datasets import make_blobs
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -107,6 +108,17 @@ def pytest_generate_tests(metafunc):
 @pytest.fixture
 def make_input():
     return input_of
+
+
+@pytest.fixture
+def require_names():
+    """Return a function that skips the test where scikit-learn sees no names in a data frame."""
+
+    def require(frame):
+        if not hasattr(StandardScaler().fit(frame), "feature_names_in_"):
+            pytest.skip("this scikit-learn does not see the names of columns of this polars")
+
+    return require
 
 
 @pytest.fixture

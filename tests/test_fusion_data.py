@@ -84,10 +84,11 @@ def test_features_are_their_kernels_as_a_stack(kernels):
 
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
 @pytest.mark.parametrize("max_samples", [None, 40])
-def test_views_can_be_columns_of_a_data_frame(library, max_samples):
+def test_views_can_be_columns_of_a_data_frame(library, max_samples, require_names):
     X, _ = features()
     named = [("one", "rbf", NAMES[:3]), ("two", "rbf", NAMES[3:])]
     frame = library(dict(zip(NAMES, X.T, strict=True)))
+    require_names(frame)
     fitted = model(affinity=named, max_samples=max_samples).fit(frame)
     expected = model(affinity=VIEWS, max_samples=max_samples).fit(X)
     assert_same_fit(fitted, expected)

@@ -613,13 +613,14 @@ def test_names_of_kernels_that_occur_several_times():
 
 
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
-def test_views_are_columns_of_a_data_frame(library):
+def test_views_are_columns_of_a_data_frame(library, require_names):
     X, new = features(), features(6, seed=1)
     names = ["a", "b", "c", "d"]
 
     def frame(X):
         return library(dict(zip(names, X.T, strict=True)))
 
+    require_names(frame(X))
     by_name = KernelStack([("one", "rbf", ["d", "a"]), ("two", "rbf", "b"), ("all", "rbf", None)])
     by_place = KernelStack([("one", "rbf", [3, 0]), ("two", "rbf", [1]), ("all", "rbf", None)])
     assert_array_equal(dense(by_name.fit_transform(frame(X))), dense(by_place.fit_transform(X)))
