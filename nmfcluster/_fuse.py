@@ -96,9 +96,10 @@ def fuse(
     """
     n_sources = len(objective.mixture.totals)
     A = objective.mixture.similarity(np.full(n_sources, 1 / n_sources)).without_diagonal()
+    degrees = (A @ np.ones((A.shape[0], 1), dtype=A.dtype))[:, 0]
     seeds = draw_seeds(rng, plan.n_init)
     starts: list[Start] = [
-        partial(_start, A, plan.n_clusters, seed, number == 0, symmetric)
+        partial(_start, A, degrees, plan.n_clusters, seed, number == 0, symmetric)
         for number, seed in enumerate(seeds)
     ]
     what = f"{A.shape[0]} objects, {n_sources} source(s)"
@@ -107,10 +108,11 @@ def fuse(
     return Fusion(solutions[0], curves, objective.constant, objective)
 
 
-def _start(A: Similarity, n_clusters: int, seed: int, first: bool, symmetric: bool) -> np.ndarray:
+def _start(
+    A: Similarity, degrees: np.ndarray, n_clusters: int, seed: int, first: bool, symmetric: bool
+) -> np.ndarray:
     """Return W alone, or W and V, of which nothing but a common scale is fixed."""
     rng = np.random.RandomState(seed)
-    degrees = (A @ np.ones((A.shape[0], 1), dtype=A.dtype))[:, 0]
     if first and degrees.any():  # without it there is no eigenvector, and no walk, either
         roots = np.sqrt(degrees)
         scaled = A.scaled(np.divide(1, roots, out=np.zeros_like(roots), where=roots > 0))

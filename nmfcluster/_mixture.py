@@ -250,7 +250,7 @@ class SparseMixture(Mixture):
         found = np.zeros(len(self.totals))
         for places in row_blocks(len(self._rows), _ENTRIES):
             logs = np.log(self._model(W, H, places))
-            found -= row_sums(self._values[:, places] * logs)
+            found -= (self._values[:, places] * logs).sum(axis=1, dtype=np.float64)
         return found / self.totals
 
     def entropies(self) -> np.ndarray:
@@ -274,8 +274,3 @@ class SparseMixture(Mixture):
 def _entropy(values: np.ndarray, size: float) -> float:
     """Return ``-sum p log p`` for ``p = values / size``, in float64."""
     return float(entr(values.astype(np.float64) / size).sum())
-
-
-def row_sums(array: np.ndarray) -> np.ndarray:
-    """Return the sum of every row, accumulated in float64."""
-    return array.sum(axis=1, dtype=np.float64)
