@@ -35,6 +35,7 @@ def numbered(
     ----------
     memberships : ndarray of shape (n_rows, n_clusters)
     labels : ndarray of shape (n_rows,), int
+        -1 for a row in no cluster, which it stays.
     counts : ndarray of shape (n_rows,), default=None
         Number of samples that each row stands for; 1 by default.
 
@@ -45,8 +46,18 @@ def numbered(
     order : ndarray of shape (n_clusters,), int
         What each cluster was called before.
     """
-    order = by_size(labels, memberships.shape[1], counts)
-    return memberships[:, order], np.argsort(order)[labels], order
+    own = labels >= 0
+    order = by_size(labels[own], memberships.shape[1], None if counts is None else counts[own])
+    return memberships[:, order], np.where(own, np.argsort(order)[labels], -1), order
+
+
+def check_indices(indices: Any, n_samples: int) -> np.ndarray:
+    """Return the samples that a user asks for, all of them for None."""
+    chosen = np.arange(n_samples) if indices is None else np.asarray(indices)
+    whole = chosen.ndim == 1 and chosen.dtype.kind in "iu"
+    if not whole or (len(chosen) and not -n_samples <= chosen.min() <= chosen.max() < n_samples):
+        raise ValueError(f"indices must be integers from 0 to {n_samples - 1}, got {indices!r}.")
+    return chosen
 
 
 class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
@@ -60,6 +71,7 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     labels_ : ndarray of shape (n_samples,), int
     membership_ : ndarray of shape (n_samples, n_clusters)
     core_ : ndarray of shape (n_clusters, n_clusters)
+        Where the factorization is symmetric.
     loss_ : float
     loss_curve_ : ndarray of shape (n_iter_ + 1,)
     n_iter_ : int
@@ -168,6 +180,25 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         order: np.ndarray,
         depth: int = 0,
     ) -> None:
+        """Set the fitted attributes of estimators whose clusters have a core.
+
+        Parameters
+        ----------
+        found : Factorization
+        memberships : ndarray of shape (n_samples, n_clusters)
+            As for `_keep_clusters`.
+        labels : ndarray of shape (n_samples,), int
+        order : ndarray of shape (n_clusters,), int
+            Column of `found` that each cluster was.
+        depth : int, default=0
+            As for `_keep_clusters`.
+        """
+        self._keep_clusters(found, memberships, labels, depth + 1)
+        self.core_ = found.core[np.ix_(order, order)]
+
+    def _keep_clusters(
+        self, found: Factorization, memberships: np.ndarray, labels: np.ndarray, depth: int = 0
+    ) -> None:
         """Set the fitted attributes that all estimators have.
 
         Parameters
@@ -176,8 +207,6 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         memberships : ndarray of shape (n_samples, n_clusters)
             Rows of its factor, scaled to sum to 1, clusters in their final order.
         labels : ndarray of shape (n_samples,), int
-        order : ndarray of shape (n_clusters,), int
-            Column of `found` that each cluster was.
         depth : int, default=0
             Number of calls between `fit` and this one: warnings point at the caller of `fit`.
         """
@@ -191,7 +220,6 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
                 stacklevel=4 + depth,
             )
         self.labels_, self.membership_ = labels, memberships
-        self.core_ = found.core[np.ix_(order, order)]
         self.loss_, self.n_iter_ = best.loss, best.n_iter
         self.loss_curve_, self.loss_curves_ = best.history, found.curves
 

@@ -14,7 +14,8 @@ from nmfcluster._figures import squared_norm
 from nmfcluster._init import label_start, random_start, spectral_start
 from nmfcluster._iterate import Solution, Steps, restart
 from nmfcluster._labels import one_hot
-from nmfcluster._solvers import SymmetricObjective, nonnegative_rows
+from nmfcluster._nnls import nonnegative_rows
+from nmfcluster._solvers import SymmetricObjective
 from nmfcluster.similarity import Similarity
 
 # A factor that was extended to all rows is all but converged. Decreases worth an update, or

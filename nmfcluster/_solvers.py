@@ -14,7 +14,6 @@ from nmfcluster._storage import row_blocks
 from nmfcluster.similarity import Similarity
 
 _SMALLEST_INVERSE = 1e-2  # bounds the proximal gradient's steps: without it rounding wins
-_ROWS = 8192
 _LARGEST_INVERSE = 2.0**30  # a step so short that it changes nothing; only rounding leads here
 
 
@@ -415,52 +414,3 @@ def multiplicative_gsg(
                 PG[worse], NG[worse] = products(G[worse])
         length = _lengths(G)
         G, PG, NG, S = G / length, PG / length, NG / length, length.mT * S * length
-
-
-def nonnegative_rows(
-    B: np.ndarray, G: np.ndarray, max_sweeps: int = 100, resolution: float = 1e-6
-) -> np.ndarray:
-    """Return the rows h >= 0 that minimise ``h'Gh - 2 b'h`` for every row b of B.
-
-    With ``B = A[new, :] @ H`` and ``G = H'H`` these are the factor rows of new samples for a
-    fixed H. Cyclic coordinate descent, all rows at once.
-
-    Parameters
-    ----------
-    B : ndarray of shape (n, k)
-    G : ndarray of shape (k, k) or (n, k, k)
-        Positive semidefinite: one for all rows, or one for each.
-    max_sweeps : int, default=100
-        Largest number of sweeps over the columns.
-    resolution : float, default=1e-6
-        It ends when no entry changes by more than this times the largest.
-
-    Returns
-    -------
-    ndarray of shape (n, k)
-    """
-    H = np.empty_like(B)
-    for block in row_blocks(len(B), _ROWS):  # and these as columns: in cache
-        H[block] = _nonnegative_columns(
-            B[block].T, G if G.ndim == 2 else G[block], max_sweeps, resolution
-        ).T
-    return H
-
-
-def _nonnegative_columns(
-    B: np.ndarray, G: np.ndarray, max_sweeps: int, resolution: float
-) -> np.ndarray:
-    tiny = np.finfo(B.dtype).tiny
-    G = np.moveaxis(G, 0, -1) if G.ndim == 3 else G  # (k, k) or (k, k, n)
-    diagonal = np.maximum(np.einsum("cc...->c...", G), tiny)
-    H = np.maximum(B / (diagonal if G.ndim == 3 else diagonal[:, None]), 0) / len(B)
-    for _ in range(max_sweeps):
-        change = 0.0
-        for c in range(len(B)):
-            along = G[c] @ H if G.ndim == 2 else (G[c] * H).sum(axis=0)
-            new = np.maximum(H[c] + (B[c] - along) / diagonal[c], 0)
-            change = max(change, float(np.abs(new - H[c]).max(initial=0)))
-            H[c] = new
-        if change <= resolution * float(H.max(initial=0)):
-            break
-    return H

@@ -49,6 +49,12 @@ def total(array: Any) -> float:
     return float(array.sum(dtype=np.float64))
 
 
+def sum_of_squares(array: Any) -> float:
+    """Return the sum of the squared entries, accumulated in float64."""
+    values = np.ravel(array.data if sp.issparse(array) else array, order="K")
+    return float(np.einsum("i,i->", values, values, dtype=np.float64))
+
+
 def dot(a: Any, b: Any) -> float:
     """Return the sum of the products of equal entries, accumulated in float64."""
     if sp.issparse(a):

@@ -12,7 +12,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from nmfcluster._base import NMFClusterer, numbered
+from nmfcluster._base import NMFClusterer, check_indices, numbered
 from nmfcluster._compat import HasMethods, Interval, RealNotInt, StrOptions, fit_context
 from nmfcluster._ensemble import Ensemble, consensus_matrix
 from nmfcluster._factorize import factorize, factorize_ensemble
@@ -444,11 +444,7 @@ class NMFConsensus(NMFClusterer):
             If `indices` are not integers in the range of the samples.
         """
         check_is_fitted(self)
-        n = len(self.labels_)
-        chosen = np.arange(n) if indices is None else np.asarray(indices)
-        whole = chosen.ndim == 1 and chosen.dtype.kind in "iu"
-        if not whole or (len(chosen) and not (chosen.min() >= -n and chosen.max() < n)):
-            raise ValueError(f"indices must be integers from 0 to {n - 1}, got {indices!r}.")
+        chosen = check_indices(indices, len(self.labels_))
         if self.partitions_ is None:
             return self._similarity_.take(chosen).toarray()
         return consensus_matrix(self.partitions_[chosen], self.weights_)

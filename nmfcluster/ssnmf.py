@@ -19,12 +19,8 @@ from nmfcluster._constrain import Constrained, constrain
 from nmfcluster._factorize import factorize
 from nmfcluster._figures import extremes, is_zero
 from nmfcluster._labels import membership
-from nmfcluster._solvers import (
-    bregman_nmf,
-    multiplicative_gsg,
-    multiplicative_nmf,
-    nonnegative_rows,
-)
+from nmfcluster._nnls import nonnegative_rows
+from nmfcluster._solvers import bregman_nmf, multiplicative_gsg, multiplicative_nmf
 from nmfcluster.affinity import NAMES, Affinity, make_affinity
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.similarity import Similarity

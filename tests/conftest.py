@@ -20,6 +20,10 @@ import nmfcluster
 OTHER_MODES = {
     "KernelStack": [{"kernels": "rbf"}],
     "NMFConsensus": [{"affinity": "precomputed"}, {"affinity": "partitions"}],
+    "NMFMetaCluster": [
+        {"meta": "nmf", "base_n_clusters": (2, 4), "solver": "mu"},
+        {"meta": "kmeans", "sparsity": 0.1, "penalty": "l1_rows"},
+    ],
     "SSNMFClusterer": [
         {"affinity": "precomputed"},
         {"affinity": "cosine"},
@@ -48,6 +52,10 @@ EXPECTED_FAILURES = {
     ("SimilarityFusionNMF", "precomputed"): {
         "check_clustering": "fits standardised features, which are no similarity, whatever the "
         "tags say",
+    },
+    ("NMFMetaCluster", "None"): {
+        "check_clustering": "fits standardised features, some of them negative, whatever the tags "
+        "say",
     },
     ("NMFConsensus", "precomputed"): {
         "check_clustering": "fits standardised features, which are no similarity, whatever the "
@@ -91,7 +99,9 @@ def input_of(estimator, n_samples=60):
         rng = np.random.RandomState(0)
         wrong = rng.uniform(size=(n_samples, 9)) < 0.1
         return np.where(wrong, rng.randint(3, size=wrong.shape), y[:, None]), y
-    return (rbf_kernel(X, gamma=0.05) if tags.pairwise else X), y
+    if tags.pairwise:
+        return rbf_kernel(X, gamma=0.05), y
+    return (np.maximum(X, 0) if tags.positive_only else X), y
 
 
 def pytest_generate_tests(metafunc):

@@ -98,7 +98,7 @@ def names_used(tree):
 def test_storage_is_asked_for_where_matrices_are_defined_or_checked(module):
     askers = {"issparse", "is_sparse", "isspmatrix", "isspmatrix_csr"}
     asked = askers & set(names_used(TREES[module]))
-    matrices = {"_storage", "similarity", "stack", "_mixture"}
+    matrices = {"_storage", "similarity", "stack", "_mixture", "_solvers_nmf"}
     allowed = matrices | {"_labels", "_pairs", "constraints", "_base"}
     assert not asked or module in allowed
 

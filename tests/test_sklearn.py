@@ -6,7 +6,7 @@ import joblib
 import numpy as np
 import pytest
 import sklearn
-from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, BiclusterMixin, ClusterMixin, TransformerMixin, clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
@@ -122,7 +122,8 @@ def test_fitted_attributes_agree_with_each_other(public_estimator, make_input):
     assert (np.diff(sizes) <= 0).all()
     np.testing.assert_array_equal(model.labels_, model.membership_.argmax(axis=1))
     np.testing.assert_allclose(model.membership_.sum(axis=1), 1)
-    assert model.core_.shape == (3, 3)
+    if not isinstance(model, BiclusterMixin):
+        assert model.core_.shape == (3, 3)
     assert len(model.loss_curve_) == model.n_iter_ + 1
     assert model.loss_ == model.loss_curve_.min()
     np.testing.assert_array_equal(model.loss_curves_[0], model.loss_curve_)

@@ -13,13 +13,13 @@ from scipy.optimize import nnls
 
 from nmfcluster._ensemble import Ensemble
 from nmfcluster._iterate import iterate
+from nmfcluster._nnls import nonnegative_rows
 from nmfcluster._solvers import (
     SymmetricObjective,
     bregman_nmf,
     multiplicative_gsg,
     multiplicative_nmf,
     multiplicative_trinmf,
-    nonnegative_rows,
 )
 from nmfcluster.similarity import Explicit, Factored, coassociation, inner
 

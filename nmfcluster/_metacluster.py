@@ -1,0 +1,277 @@
+"""From many NMF runs to metaclusters: the runs, their clusters side by side, what recurs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+from nmfcluster._factorize import Factorization, Plan, Start, draw_seeds
+from nmfcluster._iterate import Solution
+from nmfcluster._labels import one_hot
+from nmfcluster._nnls import exact_rows
+from nmfcluster._solvers_nmf import (
+    MatrixObjective,
+    RunsObjective,
+    hals,
+    sparse_hals,
+    tensor_hals,
+)
+
+_LIFT = 0.05  # of a factor's mean: what starts at 0 could stay there
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The clusters of all runs, the run with the smallest loss first.
+
+    Attributes
+    ----------
+    W : ndarray of shape (J, n)
+        Their rows: W transposed, one row a cluster.
+    H : ndarray of shape (J, p)
+        Their columns, scaled to length 1 (eq. 7); W has taken up the lengths.
+    sizes : ndarray of shape (n_runs,), int
+        Number of clusters of every run.
+    losses : ndarray of shape (n_runs,)
+    converged : ndarray of shape (n_runs,), bool
+    """
+
+    W: np.ndarray
+    H: np.ndarray
+    sizes: np.ndarray
+    losses: np.ndarray
+    converged: np.ndarray
+
+    @classmethod
+    def of(cls, solutions: list[Solution]) -> Runs:
+        """Put the clusters of solutions together."""
+        W = np.concatenate([solution.factors[0].T for solution in solutions])
+        H = np.concatenate([solution.factors[1] for solution in solutions])
+        return cls(
+            *scaled_to_unit(W, H),
+            np.array([len(solution.factors[1]) for solution in solutions]),
+            np.array([solution.loss for solution in solutions]),
+            np.array([solution.converged for solution in solutions]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def members(self) -> list[slice]:
+        """Return where the clusters of every run are."""
+        ends = np.cumsum(self.sizes)
+        return [slice(end - size, end) for size, end in zip(self.sizes, ends, strict=True)]
+
+    def partitions(self) -> np.ndarray:
+        """Return the largest cluster of every row in every run, (n, n_runs); -1: in none."""
+        found = np.empty((self.W.shape[1], len(self)), dtype=np.int64)
+        for run, own in enumerate(self.members()):
+            found[:, run] = hard_labels(self.W[own].T)
+        return found
+
+    def start(self, run: int, n_clusters: int) -> np.ndarray:
+        """Return the largest clusters of a run, or of it and the next, as columns of length 1."""
+        order = np.roll(np.arange(len(self)), -run)
+        members = self.members()
+        ranked = [
+            own.start + np.argsort(-np.linalg.norm(self.W[own], axis=1), kind="stable")
+            for own in (members[i] for i in order)
+        ]
+        return np.concatenate(ranked)[:n_clusters]
+
+
+@dataclass(frozen=True)
+class Metaclusters:
+    r"""What recurs in the runs.
+
+    Attributes
+    ----------
+    correspondence : ndarray of shape (J, k)
+        How much of every metacluster is in every cluster of the runs: :math:`\alpha`, whose
+        columns sum to the number of runs.
+    columns : ndarray of shape (k, p)
+        The prototypes :math:`\gamma`.
+    """
+
+    correspondence: np.ndarray
+    columns: np.ndarray
+
+
+def scaled_to_unit(W: np.ndarray, H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Scale the rows of H to length 1, which those of W, (k, n), take up; zeros stay."""
+    length = np.linalg.norm(H, axis=1, keepdims=True)
+    return W * length, H / np.where(length > 0, length, 1)
+
+
+def hard_labels(W: np.ndarray) -> np.ndarray:
+    """Return the largest entry of every row, -1 for a row of zeros."""
+    return np.where(W.max(axis=1) > 0, W.argmax(axis=1), -1)
+
+
+def fitted_rows(X: Any, H: np.ndarray) -> np.ndarray:
+    """Return the W >= 0 that minimises ``||X - WH||``, (n, k)."""
+    return exact_rows(np.asarray(X @ H.T), H @ H.T)
+
+
+def run_many(
+    objective: MatrixObjective, plan: Plan, sizes: np.ndarray, rng: np.random.RandomState
+) -> Runs:
+    """Factorize X from random starts, once for each number of clusters in `sizes`.
+
+    Parameters
+    ----------
+    objective : MatrixObjective
+    plan : Plan
+        With the solver of the runs.
+    sizes : ndarray of shape (n_runs,), int
+    rng : RandomState
+
+    Returns
+    -------
+    Runs
+    """
+    X = objective.X
+    height = 2 * float(np.sqrt(X.mean(dtype=np.float64)))  # entries of W and H, times k^1/2
+
+    def start(size: int, seed: int) -> np.ndarray:
+        F = np.random.RandomState(seed).uniform(size=(size, sum(X.shape)))
+        return (F * (height / np.sqrt(size))).astype(X.dtype)
+
+    seeds, solutions = draw_seeds(rng, len(sizes)), []
+    for size in np.unique(sizes):
+        starts: list[Start] = [
+            partial(start, int(size), seed)
+            for seed, own in zip(seeds, sizes, strict=True)
+            if own == size
+        ]
+        solutions += plan.run(objective, starts, _loss, f"runs of {size} clusters")
+    return Runs.of(sorted(solutions, key=_loss))
+
+
+def _loss(solution: Solution) -> float:
+    return solution.loss
+
+
+def _meta_run(
+    objective: Any, solver: Callable[..., Any], plan: Plan, starts: list[np.ndarray]
+) -> Solution:
+    plan = replace(plan, solver=solver)
+    makers: list[Start] = [partial(np.asarray, start) for start in starts]
+    return plan.run(objective, makers, _loss, f"{solver.__name__} of the runs' clusters")[0]
+
+
+def _beside(W: np.ndarray, H: np.ndarray) -> np.ndarray:
+    """Return a start (k, n + p) from W (k, n) and H, without zeros."""
+    return np.concatenate([F + _LIFT * F.mean(dtype=np.float64) for F in (W, H)], axis=1).astype(
+        H.dtype
+    )
+
+
+def by_nmf(runs: Runs, plan: Plan) -> Metaclusters:
+    r"""Metacluster the columns of the runs' clusters by NMF, ``H ~ alpha gamma`` (eq. 8).
+
+    The starts are the clusters of single runs.
+    """
+    starts = []
+    for run in range(min(plan.n_init, len(runs))):
+        prototypes = runs.H[runs.start(run, plan.n_clusters)]
+        starts.append(_beside(fitted_rows(runs.H, prototypes).T, prototypes))
+    best = _meta_run(MatrixObjective(runs.H), hals, plan, starts)
+    correspondence, columns = best.factors
+    return _scaled(correspondence, columns, len(runs))
+
+
+def by_ptf(runs: Runs, plan: Plan) -> Metaclusters:
+    r"""Metacluster the biclusters of the runs by positive tensor factorization (eq. 14).
+
+    The starts are the clusters of single runs: from random ones worse optima are found.
+    """
+    starts = []
+    for run in range(min(plan.n_init, len(runs))):
+        chosen = runs.start(run, plan.n_clusters)
+        starts.append(_beside(runs.W[chosen], runs.H[chosen]))
+    best = _meta_run(RunsObjective(runs.W, runs.H), tensor_hals, plan, starts)
+    correspondence, _, columns = best.factors
+    return _scaled(correspondence, columns, len(runs))
+
+
+def by_kmeans(runs: Runs, plan: Plan, seed: int) -> Metaclusters:
+    """Metacluster the columns of the runs' clusters by k-means, a baseline of the paper."""
+    kmeans = KMeans(
+        plan.n_clusters, n_init=plan.n_init, max_iter=plan.max_iter, random_state=seed
+    ).fit(runs.H)
+    hard = one_hot(kmeans.labels_, plan.n_clusters, runs.H.dtype)
+    return _scaled(hard, kmeans.cluster_centers_.astype(runs.H.dtype), len(runs))
+
+
+def metacluster(how: str, runs: Runs, plan: Plan, rng: np.random.RandomState) -> Metaclusters:
+    """Metacluster the clusters of runs by "ptf", "nmf" or "kmeans"."""
+    if how == "kmeans":
+        return by_kmeans(runs, plan, draw_seeds(rng, 1)[0])
+    return (by_ptf if how == "ptf" else by_nmf)(runs, plan)
+
+
+def _scaled(correspondence: np.ndarray, columns: np.ndarray, n_runs: int) -> Metaclusters:
+    """Scale columns of the correspondence to sum to the number of runs, and gamma to length 1."""
+    total = correspondence.sum(axis=0)
+    shares = correspondence * (n_runs / np.where(total > 0, total, 1))
+    return Metaclusters(shares, scaled_to_unit(np.zeros_like(columns), columns)[1])
+
+
+def refine(
+    objective: MatrixObjective, plan: Plan, columns: np.ndarray, final: bool
+) -> Factorization:
+    """Factorize X from the prototypes: their rows by least squares and, if `final`, NMF on."""
+    W = fitted_rows(objective.X, columns).T
+    if final:
+        W[~W.any(axis=1)] = _LIFT * W.mean()  # a cluster of zeros would stay one
+    plan = replace(
+        plan,
+        solver=sparse_hals if objective.sparsity else hals,
+        max_iter=plan.max_iter if final else 0,
+    )
+    start: Start = partial(np.concatenate, [W, columns], axis=1)
+    [found] = plan.run(objective, [start], _loss, "last factorization")
+    found = replace(found, converged=found.converged or not final)
+    return Factorization(found, [found.history], objective.constant)
+
+
+def recurrence(runs: Runs, W: np.ndarray, H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return how often every cluster recurs in the runs, and how pure it is where it does.
+
+    A cluster recurs in a run if a cluster of the run and it are each other's most similar, by the
+    cosine of the biclusters; purity is the mean of that cosine over these runs.
+
+    Parameters
+    ----------
+    runs : Runs
+    W : ndarray of shape (k, n)
+    H : ndarray of shape (k, p)
+
+    Returns
+    -------
+    recurrence : ndarray of shape (k,)
+        Share of the runs.
+    purity : ndarray of shape (k,)
+        0 for a cluster that never recurs.
+    """
+    cosine = _cosine(runs.W, W) * _cosine(runs.H, H)
+    found = np.zeros((len(runs), len(W)))
+    for run, own in enumerate(runs.members()):
+        near = cosine[own]
+        best = near.argmax(axis=0)  # of the run, for every cluster
+        mutual = near.argmax(axis=1)[best] == np.arange(len(W))
+        found[run] = np.where(mutual, near.max(axis=0), 0)
+    times = (found > 0).sum(axis=0)
+    return times / len(runs), found.sum(axis=0) / np.maximum(times, 1)
+
+
+def _cosine(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    a, b = (np.linalg.norm(F, axis=1) for F in (A, B))
+    scale = a[:, None] * b
+    return np.divide(A @ B.T, scale, out=np.zeros_like(scale), where=scale > 0)
