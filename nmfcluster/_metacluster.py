@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_limits
 
 from nmfcluster._factorize import Factorization, Plan, Start, draw_seeds
 from nmfcluster._iterate import Solution
@@ -202,9 +203,9 @@ def by_ptf(runs: Runs, plan: Plan) -> Metaclusters:
 
 def by_kmeans(runs: Runs, plan: Plan, seed: int) -> Metaclusters:
     """Metacluster the columns of the runs' clusters by k-means, a baseline of the paper."""
-    kmeans = KMeans(
-        plan.n_clusters, n_init=plan.n_init, max_iter=plan.max_iter, random_state=seed
-    ).fit(runs.H)
+    kmeans = KMeans(plan.n_clusters, n_init=plan.n_init, max_iter=plan.max_iter, random_state=seed)
+    with threadpool_limits(limits=1):  # the order of sums would depend on the number of threads
+        kmeans.fit(runs.H)
     hard = one_hot(kmeans.labels_, plan.n_clusters, runs.H.dtype)
     return _scaled(hard, kmeans.cluster_centers_.astype(runs.H.dtype), len(runs))
 

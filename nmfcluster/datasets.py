@@ -2,12 +2,175 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-__all__ = ["make_nested_rings", "make_partitions"]
+from nmfcluster._pairs import shown
+
+__all__ = ["make_biclusters", "make_nested_rings", "make_partitions"]
+
+_INTENSITY = 0.5  # of the second of two twins
+_APART = 0.1  # of the features of a twin, which the other one does not have
+
+
+def make_biclusters(
+    shape: tuple[int, int] = (21, 35),
+    n_clusters: int = 4,
+    *,
+    overlap: float = 0.25,
+    twins: bool = True,
+    noise: float = 0.0,
+    random_state: int | np.random.RandomState | None = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    r"""Make nonnegative data of overlapping biclusters, after section 6 of Badea [1]_.
+
+    A bicluster is a set of samples and a set of features. Where biclusters meet, they add up:
+
+    .. math:: X = W H + E, \quad W, H \ge 0 ,
+
+    with a column of W and a row of H for each of them, 0 outside of it.
+
+    Parameters
+    ----------
+    shape : tuple of int, default=(21, 35)
+        Number of samples and of features; by default those of Figure 2 in the paper.
+    n_clusters : int, default=4
+        Number of biclusters.
+    overlap : float, default=0.25
+        Share of the samples, and of the features, of a bicluster that the next one has, too,
+        rounded to whole ones; in [0, 0.5).
+    twins : bool, default=True
+        Whether the first two biclusters are as good as equal in their features: nine tenths of
+        these, or all but one, they share, and with the same coefficients. Their samples differ,
+        and the second one is half as intense. Who looks at features alone confuses them.
+    noise : float, default=0.0
+        Standard deviation of the normal noise of a feature, as a multiple of the standard
+        deviation of the feature without noise. Entries below 0 are then put to 0.
+    random_state : int, RandomState instance or None, default=None
+        Determines the result. The same one gives the same W and H for every `noise`.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+        The data, at least 0.
+    W : ndarray of shape (n_samples, n_clusters)
+        How strong a bicluster is in a sample: the absolute value of a normal number in the
+        samples of the bicluster, 0 in others.
+    H : ndarray of shape (n_clusters, n_features)
+        How strong a feature is in a bicluster: uniform in [0.5, 1] in the features of the
+        bicluster, 0 in others.
+
+    Raises
+    ------
+    TypeError
+        If an argument is of the wrong type.
+    ValueError
+        If `shape` is too small for all biclusters to have samples and features of their own, there
+        are fewer than 1 bicluster, or 2 with `twins`, `overlap` is not in [0, 0.5), or `noise` is
+        negative or not finite.
+
+    See Also
+    --------
+    nmfcluster.metrics.overlap_match : Compares biclusters that were found with these.
+    sklearn.datasets.make_biclusters : Blocks of constants that do not overlap, in any order.
+
+    Notes
+    -----
+    Every bicluster has a sample and a feature that no other one has. Hence without noise
+    W H is the only factorization of X with `n_clusters` nonnegative factors, up to their scale and
+    order: the samples and features of their own form a diagonal block, of which one factor can
+    hold one entry only. But a single run of NMF misses it often, most of all with `twins`.
+
+    Samples and features are in the order of the biclusters, so that a picture of X shows them,
+    but the second twin has the last samples. The paper does not print sizes, overlaps and
+    coefficients; those here are our own.
+
+    References
+    ----------
+    .. [1] L. Badea. Clustering and metaclustering with nonnegative matrix decompositions.
+       ECML 2005.
+
+    Examples
+    --------
+    >>> from nmfcluster.datasets import make_biclusters
+    >>> X, W, H = make_biclusters(random_state=0)
+    >>> X.shape, W.shape, H.shape
+    ((21, 35), (21, 4), (4, 35))
+    >>> (H > 0).sum(axis=1), (H[0] * H[1] > 0).sum()
+    (array([13, 13, 14, 14]), np.int64(12))
+    """
+    rng = _generator(random_state)
+    _check_count(n_clusters, "n_clusters", 1)
+    if not isinstance(twins, bool | np.bool_):
+        raise TypeError(f"twins must be True or False, got {shown(twins)}.")
+    if twins and n_clusters < 2:
+        raise ValueError(f"n_clusters must be at least 2 with twins=True, got {n_clusters}.")
+    _check_number(overlap, "overlap")
+    if not 0 <= overlap < 0.5:
+        raise ValueError(f"overlap must be in [0, 0.5), got {overlap}.")
+    _check_noise(noise)
+    rows, columns = _blocks_of(shape, int(n_clusters), float(overlap), bool(twins))
+    W = np.abs(rng.normal(size=rows.shape)).T * rows.T
+    coefficients = rng.uniform(0.5, 1, size=columns.shape)
+    if twins:
+        coefficients[1] = coefficients[0]
+        W[:, 1] *= _INTENSITY
+    H = coefficients * columns
+    X = W @ H
+    if noise:
+        X = np.maximum(X + noise * X.std(axis=0) * rng.normal(size=X.shape), 0)
+    return X, W, H
+
+
+def _blocks_of(
+    shape: Any, n_clusters: int, overlap: float, twins: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return which samples and which features biclusters have, (n_clusters, n) each."""
+    if not isinstance(shape, tuple | list) or len(shape) != 2:
+        raise TypeError(f"shape must be (n_samples, n_features), got {shown(shape)}.")
+    for size, name in zip(shape, ("shape[0]", "shape[1]"), strict=True):
+        _check_count(size, name, 1)
+    n_samples, n_features = map(int, shape)
+    if twins:
+        alone = n_clusters == 2  # neighbours, hence without the samples that neighbours share
+        rows = _intervals(n_samples, n_clusters, 0.0 if alone else overlap)
+        rows = rows[[0, n_clusters - 1, *range(1, n_clusters - 1)]]
+        columns = _with_twin(_intervals(n_features, n_clusters - 1, overlap))
+    else:
+        rows = _intervals(n_samples, n_clusters, overlap)
+        columns = _intervals(n_features, n_clusters, overlap)
+    common = not twins or (columns[0] & columns[1]).any()
+    for members, enough, things in ((rows, True, "samples"), (columns, common, "features")):
+        own = members & (members.sum(axis=0) == 1)
+        if not (enough and own.any(axis=1).all()):
+            raise ValueError(
+                f"shape must give each of n_clusters={n_clusters} biclusters {things} of its own "
+                f"with overlap={overlap} and twins={twins}, got {(n_samples, n_features)}: "
+                f"too few {things}."
+            )
+    return rows, columns
+
+
+def _intervals(n: int, n_intervals: int, overlap: float) -> np.ndarray:
+    """Cover 0 to n - 1 by intervals of one length that overlap by a share of it, as rows."""
+    length = n / (n_intervals - (n_intervals - 1) * overlap)
+    starts = length * (1 - overlap) * np.arange(n_intervals)
+    position = np.arange(n)
+    first, end = np.rint(starts)[:, None], np.rint(starts + length)[:, None]
+    return (first <= position) & (position < end)
+
+
+def _with_twin(columns: np.ndarray) -> np.ndarray:
+    """Make the first block two, each without some of the features that no other block has."""
+    alone = np.flatnonzero(columns[0] & ~columns[1:].any(axis=0))
+    apart = max(1, round(_APART * int(columns[0].sum())))
+    twins = np.stack([columns[0], columns[0]])
+    twins[0, alone[-apart:]] = False
+    twins[1, alone[:apart]] = False
+    return np.concatenate([twins, columns[1:]])
 
 
 def make_nested_rings(
@@ -41,6 +204,8 @@ def make_nested_rings(
 
     Raises
     ------
+    TypeError
+        If an argument is of the wrong type.
     ValueError
         If there are fewer points than rings, a radius is not above 0 or the noise is below 0.
 
@@ -55,15 +220,17 @@ def make_nested_rings(
     >>> (X[y == 1] ** 2).sum(axis=1).round(6).max()
     np.float64(12.25)
     """
-    rng = check_random_state(random_state)
-    distances = np.asarray(radii, dtype=float)
+    rng = _generator(random_state)
+    try:
+        distances = np.asarray(radii, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"radii must be numbers, got {shown(radii)}.") from error
     if distances.ndim != 1 or not len(distances) or not (0 < distances).all():
         raise ValueError(f"radii must be above 0, at least one of them; got {radii!r}.")
     if not np.isfinite(distances).all():
         raise ValueError(f"radii must be finite, got {radii!r}.")
-    if not 0 <= noise < np.inf:
-        raise ValueError(f"noise must be at least 0, got {noise}, and finite.")
-    if np.ndim(n_samples):
+    _check_noise(noise)
+    if _several(n_samples):
         raise ValueError(f"n_samples must be one number, got {n_samples!r}.")
     sizes = _sizes(n_samples, len(distances))
     y = np.repeat(np.arange(len(sizes)), sizes)
@@ -106,6 +273,8 @@ def make_partitions(
 
     Raises
     ------
+    TypeError
+        If an argument is of the wrong type.
     ValueError
         If a share is not in [0, 1], or a number is below 1.
 
@@ -116,13 +285,13 @@ def make_partitions(
     >>> partitions.shape, int(y.sum())
     ((100, 5), 12)
     """
-    rng = check_random_state(random_state)
+    rng = _generator(random_state)
     for name, share in (("noise", noise), ("missing", missing)):
+        _check_number(share, name)
         if not 0 <= share <= 1:
             raise ValueError(f"{name} must be in [0, 1], got {share}.")
     sizes = _sizes(n_samples, n_clusters)
-    if n_partitions < 1:
-        raise ValueError(f"n_partitions must be at least 1, got {n_partitions}.")
+    _check_count(n_partitions, "n_partitions", 1)
     y = np.repeat(np.arange(len(sizes)), sizes)
     partitions = np.empty((len(y), n_partitions), dtype=np.int64)
     for t in range(n_partitions):
@@ -135,13 +304,50 @@ def make_partitions(
 
 
 def _sizes(n_samples: Any, n_clusters: int) -> np.ndarray:
-    if np.ndim(n_samples):
+    if _several(n_samples):
         sizes = np.asarray(n_samples)
-    elif n_clusters < 1:
-        raise ValueError(f"n_clusters must be at least 1, got {n_clusters}.")
+        if len(sizes) and sizes.dtype.kind not in "iu":
+            raise TypeError(f"n_samples must be whole numbers, got {shown(n_samples)}.")
     else:
+        _check_count(n_clusters, "n_clusters", 1)
+        _check_count(n_samples, "n_samples")
         sizes = np.full(n_clusters, n_samples // n_clusters)
         sizes[: n_samples % n_clusters] += 1
     if sizes.ndim != 1 or len(sizes) == 0 or sizes.min() < 1:
         raise ValueError(f"n_samples must give every cluster a sample, got {n_samples!r}.")
     return sizes
+
+
+def _several(n_samples: Any) -> bool:
+    try:
+        return np.ndim(n_samples) > 0
+    except ValueError as error:  # lists of different lengths
+        raise TypeError(f"n_samples must be whole numbers, got {shown(n_samples)}.") from error
+
+
+def _generator(random_state: Any) -> np.random.RandomState:
+    try:
+        return check_random_state(random_state)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "random_state must be an int from 0 to 2**32 - 1, a RandomState or None, got "
+            f"{shown(random_state)}."
+        ) from error
+
+
+def _check_count(value: Any, name: str, least: int | None = None) -> None:
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise TypeError(f"{name} must be an int, got {shown(value)}.")
+    if least is not None and value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}.")
+
+
+def _check_number(value: Any, name: str) -> None:
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a number, got {shown(value)}.")
+
+
+def _check_noise(noise: Any) -> None:
+    _check_number(noise, "noise")
+    if not 0 <= noise < np.inf:
+        raise ValueError(f"noise must be at least 0, got {noise}, and finite.")

@@ -1,10 +1,14 @@
-"""Made-up partitions and rings."""
+"""Made-up partitions, rings and biclusters."""
+
+from itertools import combinations
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.decomposition import NMF
 
-from nmfcluster.datasets import make_nested_rings, make_partitions
+from nmfcluster.datasets import make_biclusters, make_nested_rings, make_partitions
+from nmfcluster.metrics import overlap_match
 
 
 @pytest.mark.parametrize("sizes", [(5, 1, 9), [3, 3], np.array([4])])
@@ -133,3 +137,190 @@ def test_rings_of_no_size_are_refused(options, message):
 def test_radii_can_be_an_array():
     X, y = make_nested_rings(10, radii=np.array([1.0, 4.0]), noise=0, random_state=0)
     np.testing.assert_allclose(np.linalg.norm(X, axis=1), np.where(y, 4.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "error", "message"),
+    [
+        (make_nested_rings, {"radii": "ab"}, TypeError, "radii must be numbers, got 'ab'"),
+        (make_nested_rings, {"radii": [1, [2]]}, TypeError, r"radii must be numbers, got \[1, \["),
+        (make_nested_rings, {"noise": None}, TypeError, "noise must be a number, got None"),
+        (make_nested_rings, {"n_samples": "x"}, TypeError, "n_samples must be an int, got 'x'"),
+        (make_nested_rings, {"n_samples": 9.5}, TypeError, "n_samples must be an int, got 9.5"),
+        (make_nested_rings, {"random_state": "q"}, ValueError, "random_state must be .* got 'q'"),
+        (make_partitions, {"n_samples": (2.5, 3)}, TypeError, "n_samples must be whole numbers"),
+        (make_partitions, {"n_samples": (2, [3])}, TypeError, "n_samples must be whole numbers"),
+        (make_partitions, {"n_clusters": 2.5}, TypeError, "n_clusters must be an int, got 2.5"),
+        (make_partitions, {"n_partitions": "3"}, TypeError, "n_partitions must be an int, got '3'"),
+        (make_partitions, {"noise": "much"}, TypeError, "noise must be a number, got 'much'"),
+        (make_partitions, {"missing": True}, TypeError, "missing must be a number, got True"),
+        (make_partitions, {"random_state": -1}, ValueError, "random_state must be .* got -1"),
+    ],
+)
+def test_arguments_of_the_wrong_type_are_named(make, options, error, message):
+    with pytest.raises(error, match=message):
+        make(**options)
+
+
+# --- biclusters ----------------------------------------------------------------------------------
+
+SIZES = [
+    {},
+    {"twins": False},
+    {"shape": (200, 5000), "n_clusters": 10},
+    {"shape": (1000, 30), "n_clusters": 5, "overlap": 0.4},
+    {"shape": (8, 12), "n_clusters": 3, "overlap": 0},
+    {"shape": (30, 20), "n_clusters": 2},
+    {"shape": (2, 3), "n_clusters": 2},
+    {"shape": (5, 3), "n_clusters": 1, "twins": False},
+]
+each_size = pytest.mark.parametrize("options", SIZES, ids=str)
+
+
+@each_size
+def test_without_noise_the_data_are_the_product_of_the_factors(options):
+    X, W, H = make_biclusters(**options, random_state=0)
+    n_clusters = options.get("n_clusters", 4)
+    assert X.shape == options.get("shape", (21, 35))
+    assert W.shape == (len(X), n_clusters)
+    assert H.shape == (n_clusters, X.shape[1])
+    assert W.min() >= 0
+    assert H.min() >= 0
+    assert_allclose(X, W @ H, atol=1e-12)
+    assert np.linalg.matrix_rank(X) == n_clusters
+
+
+@each_size
+def test_biclusters_have_samples_and_features_of_their_own(options):
+    _, W, H = make_biclusters(**options, random_state=1)
+    for members in (W.T > 0, H > 0):
+        for c in range(len(members)):
+            assert (members[c] & ~np.delete(members, c, axis=0).any(axis=0)).any()
+        assert members.any(axis=0).all()  # every sample, every feature is in some bicluster
+
+
+def test_factors_have_the_distributions_that_are_documented():
+    _, W, H = make_biclusters((40_000, 9_000), 3, twins=False, overlap=0, random_state=0)
+    latent, coefficients = W[W > 0], H[H > 0]
+    assert len(latent) == 40_000  # no overlap: each in one bicluster
+    assert_allclose(latent.mean(), np.sqrt(2 / np.pi), atol=0.02)
+    assert_allclose((latent**2).mean(), 1, atol=0.03)
+    assert 0.5 <= coefficients.min() <= 0.501
+    assert 0.999 <= coefficients.max() <= 1
+    assert_allclose(coefficients.mean(), 0.75, atol=0.01)
+
+
+@pytest.mark.parametrize("overlap", [0, 0.1, 0.25, 0.4])
+def test_overlap_is_the_share_that_neighbours_have_in_common(overlap):
+    _, W, H = make_biclusters((1000, 3000), 5, twins=False, overlap=overlap, random_state=0)
+    for members in (W.T > 0, H > 0):
+        sizes = members.sum(axis=1)
+        assert np.ptp(sizes) <= 1
+        for c, d in combinations(range(5), 2):
+            expected = overlap * sizes[c] if d == c + 1 else 0
+            assert abs((members[c] & members[d]).sum() - expected) <= 1
+
+
+@pytest.mark.parametrize(("shape", "n_clusters"), [((21, 35), 4), ((90, 800), 6), ((12, 9), 2)])
+def test_twins_share_features_but_no_samples(shape, n_clusters):
+    _, W, H = make_biclusters(shape, n_clusters, random_state=3)
+    one, two = H[:2] > 0
+    shared = one & two
+    assert (one & ~shared).sum() == (two & ~shared).sum() == max(1, round(0.1 * (one | two).sum()))
+    assert_allclose(H[0, shared], H[1, shared])
+    assert not (W[:, 0] * W[:, 1]).any()
+    for c, d in combinations(range(n_clusters), 2):  # nobody else is as close
+        if (c, d) != (0, 1):
+            assert ((H[c] > 0) & (H[d] > 0)).sum() < 0.5 * (H[c] > 0).sum()
+
+
+def test_the_second_twin_is_half_as_intense():
+    _, W, _ = make_biclusters((60_000, 20), random_state=0)
+    means = [column[column > 0].mean() for column in W.T]
+    assert_allclose(means, np.sqrt(2 / np.pi) * np.array([1, 0.5, 1, 1]), rtol=0.03)
+    _, W, _ = make_biclusters((60_000, 20), twins=False, random_state=0)
+    means = [column[column > 0].mean() for column in W.T]
+    assert_allclose(means, np.sqrt(2 / np.pi), rtol=0.03)
+
+
+@pytest.mark.parametrize("noise", [0.1, 0.75])
+def test_noise_is_a_multiple_of_the_spread_of_the_feature(noise):
+    X, W, H = make_biclusters((30_000, 12), 3, twins=False, overlap=0, noise=noise, random_state=0)
+    clean = W @ H
+    assert X.min() == 0
+    for j in range(X.shape[1]):
+        unit = clean[:, j].std()
+        far = clean[:, j] > 3.5 * noise * unit  # never cut off at 0
+        residual = (X - clean)[far, j] / unit
+        assert len(residual) > 1000
+        assert_allclose(residual.std(), noise, rtol=0.1)
+        assert_allclose(residual.mean(), 0, atol=0.1 * noise)
+        empty = clean[:, j] == 0  # half of these are cut off
+        assert_allclose((X[empty, j] > 0).mean(), 0.5, atol=0.02)
+        assert_allclose((X[empty, j] ** 2).mean() / unit**2, noise**2 / 2, rtol=0.05)
+
+
+def test_the_seed_determines_the_biclusters():
+    one, two, other = (make_biclusters(noise=0.1, random_state=seed) for seed in (1, 1, 2))
+    for a, b, c in zip(one, two, other, strict=True):
+        assert_array_equal(a, b)
+        assert not np.array_equal(a, c)
+    again = make_biclusters(noise=0.1, random_state=np.random.RandomState(1))
+    assert_array_equal(again[0], one[0])
+    clean = make_biclusters(random_state=1)
+    assert not np.array_equal(clean[0], one[0])
+    for a, b in zip(clean[1:], one[1:], strict=True):
+        assert_array_equal(a, b)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_runs_of_nmf_that_fit_find_the_biclusters_and_others_miss_a_twin():
+    n_missed = 0
+    for seed in range(6):
+        X, W, H = make_biclusters(random_state=seed)
+        errors, matches = [], []
+        for start in range(12):
+            model = NMF(4, init="random", max_iter=2000, tol=1e-6, random_state=start)
+            W_found, H_found = model.fit_transform(X), model.components_
+            errors.append(model.reconstruction_err_ / np.linalg.norm(X))
+            matches.append(overlap_match((W.T, H), (W_found.T, H_found)))
+        errors, matches = np.array(errors), np.array(matches)
+        assert errors.min() < 1e-4
+        assert matches[errors < 1e-4].min() > 0.95
+        n_missed += (matches < 0.95).sum()
+    assert 0.15 <= n_missed / 72 <= 0.6
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"shape": 21}, TypeError, r"shape must be \(n_samples, n_features\), got 21"),
+        ({"shape": (21,)}, TypeError, "shape must be"),
+        ({"shape": "ab"}, TypeError, "shape must be"),
+        ({"shape": np.array(21)}, TypeError, "shape must be"),
+        ({"shape": (21, 35.0)}, TypeError, r"shape\[1\] must be an int, got 35.0"),
+        ({"shape": (0, 35)}, ValueError, r"shape\[0\] must be at least 1, got 0"),
+        ({"shape": (3, 35)}, ValueError, r"shape must .*n_clusters=4.* \(3, 35\): too few samples"),
+        ({"shape": (21, 5)}, ValueError, "shape must .*too few features"),
+        ({"shape": (21, 2), "n_clusters": 2}, ValueError, "shape must .*too few features"),
+        ({"n_clusters": 0}, ValueError, "n_clusters must be at least 1, got 0"),
+        ({"n_clusters": 1}, ValueError, "n_clusters must be at least 2 with twins=True, got 1"),
+        ({"n_clusters": 3.0}, TypeError, "n_clusters must be an int, got 3.0"),
+        ({"n_clusters": True}, TypeError, "n_clusters must be an int, got True"),
+        ({"n_clusters": 30}, ValueError, "shape must .*n_clusters=30.*too few samples"),
+        ({"overlap": 0.5}, ValueError, r"overlap must be in \[0, 0.5\), got 0.5"),
+        ({"overlap": -0.1}, ValueError, r"overlap must be in \[0, 0.5\), got -0.1"),
+        ({"overlap": np.nan}, ValueError, r"overlap must be in \[0, 0.5\), got nan"),
+        ({"overlap": "0.1"}, TypeError, "overlap must be a number, got '0.1'"),
+        ({"overlap": 0.49}, ValueError, "shape must .*overlap=0.49.*too few"),
+        ({"twins": 1}, TypeError, "twins must be True or False, got 1"),
+        ({"twins": None}, TypeError, "twins must be True or False, got None"),
+        ({"noise": -0.1}, ValueError, "noise must be at least 0, got -0.1"),
+        ({"noise": np.inf}, ValueError, "noise must be at least 0, got inf, and finite"),
+        ({"noise": (0.1, 0.2)}, TypeError, "noise must be a number, got"),
+        ({"random_state": "seed"}, ValueError, "random_state must be .* got 'seed'"),
+    ],
+)
+def test_biclusters_that_cannot_be_made_are_refused(options, error, message):
+    with pytest.raises(error, match=message):
+        make_biclusters(**options)
