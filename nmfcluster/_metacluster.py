@@ -207,7 +207,8 @@ def by_kmeans(runs: Runs, plan: Plan, seed: int) -> Metaclusters:
     with threadpool_limits(limits=1):  # the order of sums would depend on the number of threads
         kmeans.fit(runs.H)
     hard = one_hot(kmeans.labels_, plan.n_clusters, runs.H.dtype)
-    return _scaled(hard, kmeans.cluster_centers_.astype(runs.H.dtype), len(runs))
+    centres = np.maximum(kmeans.cluster_centers_, 0)  # 0 may be less by rounding
+    return _scaled(hard, centres.astype(runs.H.dtype), len(runs))
 
 
 def metacluster(how: str, runs: Runs, plan: Plan, rng: np.random.RandomState) -> Metaclusters:

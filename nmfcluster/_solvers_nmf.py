@@ -63,13 +63,13 @@ class MatrixObjective:
 
     def loss(self, N: np.ndarray, F: np.ndarray, G: np.ndarray) -> np.ndarray:
         """Return the losses, without the penalty, from the products for one of the factors."""
-        return self.constant - dots(N, F) + dots(G, F @ F.mT) / 2
+        return _loss(self.constant, N, F, G)
 
     def error(self, W: np.ndarray, H: np.ndarray) -> float:
         """Return ``||X - WH||`` of one pair of factors, W of shape (n, k)."""
         if is_sparse(self.X):
             loss = self.loss(self.of_columns(H[None]), W.T[None], (H @ H.T)[None])[0]
-            return float(np.sqrt(max(2 * loss, 0)))
+            return float(np.sqrt(2 * loss))
         blocks = row_blocks(len(W), _ROWS)
         return float(np.sqrt(sum(sum_of_squares(self.X[b] - W[b] @ H) for b in blocks)))
 
@@ -77,6 +77,11 @@ class MatrixObjective:
         """Return a start (n_starts, k, n + p) as its two factors."""
         n = self.X.shape[0]
         return np.ascontiguousarray(F[..., :n]), np.ascontiguousarray(F[..., n:])
+
+
+def _loss(constant: float, N: np.ndarray, F: np.ndarray, G: np.ndarray) -> np.ndarray:
+    """Return ``constant - <N, F> + <G, FF'> / 2`` of every start; rounding may not go below 0."""
+    return np.maximum(constant - dots(N, F) + dots(G, F @ F.mT) / 2, 0)
 
 
 def _flat_product(F: np.ndarray, X: Any) -> np.ndarray:
@@ -287,9 +292,10 @@ def _descend_on_sphere(W: np.ndarray, N: np.ndarray, G: np.ndarray) -> None:
                 continue  # a cluster without columns: any row is as good
             towards = N[c] - G[c] @ W + G[c, c] * W[c]
             new = np.maximum(towards, 0)
-            length = np.linalg.norm(new)
-            if length > 0:
-                W[c] = new / length
+            high = new.max()
+            if high > 0:
+                new /= high  # whose square may be no number
+                W[c] = new / np.linalg.norm(new)
             else:
                 W[c], W[c, np.argmax(towards)] = 0, 1
 
@@ -346,8 +352,7 @@ def tensor_hals(objective: RunsObjective, F: np.ndarray) -> Steps:
     N, G = along * across, (B @ B.mT) * (C @ C.mT)
     A = _descended(np.zeros_like(N), N, G, _FIRST_SWEEPS)
     while True:
-        loss = objective.constant - dots(N, A) + dots(G, A @ A.mT) / 2
-        keep = yield (A.mT, B.mT, C), loss
+        keep = yield (A.mT, B.mT, C), _loss(objective.constant, N, A, G)
         A, B, C, along, across = kept(keep, A, B, C, along, across)
         K = A @ A.mT
         B = _descended(B, (A * across) @ W, K * (C @ C.mT))

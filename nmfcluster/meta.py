@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from nmfcluster._base import NMFClusterer, check_indices, numbered
 from nmfcluster._compat import Interval, StrOptions, fit_context
 from nmfcluster._ensemble import Ensemble, consensus_matrix
-from nmfcluster._factorize import Factorization
+from nmfcluster._factorize import Factorization, Plan
 from nmfcluster._labels import cluster_counts, membership, one_hot
 from nmfcluster._metacluster import (
     Metaclusters,
@@ -268,7 +268,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
             objective = MatrixObjective(X, self.sparsity, self.penalty)
             sizes = self._sizes(rng)
             plan = self._plan(self._run_solver())
-            runs = run_many(objective, plan, sizes, rng)
+            runs = self._runs(objective, plan, sizes, rng)
             found = metacluster(self.meta, runs, plan, rng)
             end = refine(objective, plan, found.columns, self.final)
             self._keep_biclusters(X, runs, found, end)
@@ -316,6 +316,25 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         if self.sparsity:
             raise ValueError(f"sparsity={self.sparsity} needs solver='hals', got {self.solver!r}.")
         return multiplicative
+
+    def _runs(
+        self, objective: MatrixObjective, plan: Plan, sizes: np.ndarray, rng: np.random.RandomState
+    ) -> Runs:
+        given = (
+            f"sparsity={self.sparsity} with penalty={self.penalty!r}, and X with entries up to "
+            f"{largest(objective.X):.3g}"
+        )
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):  # said below
+                runs = run_many(objective, plan, sizes, rng)
+        except FloatingPointError as error:
+            raise ValueError(
+                f"{given}, make losses that {objective.X.dtype} cannot hold: the sparsity must be "
+                "smaller, or X scaled, or its range be less wide."
+            ) from error
+        if not runs.W.any():
+            raise ValueError(f"{given}, leave nothing of X: the sparsity must be smaller.")
+        return runs
 
     def _keep_biclusters(self, X: Any, runs: Runs, found: Metaclusters, end: Factorization) -> None:
         """Set the fitted attributes, clusters in their final order."""
@@ -388,13 +407,38 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
             If `X` has not one column a cluster.
         """
         check_is_fitted(self)
-        W = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        W = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
         if W.shape[1] != len(self.components_):
             raise ValueError(
                 f"X must have a column for each of the {len(self.components_)} clusters, as "
                 f"transform returns it; got shape {W.shape}."
             )
         return W @ self.components_
+
+    def get_indices(self, i: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the samples and the columns of a bicluster.
+
+        Parameters
+        ----------
+        i : int
+            The bicluster, as `labels_` numbers them.
+
+        Returns
+        -------
+        samples : ndarray of shape (n_samples_of_i,), int
+        columns : ndarray of shape (n_columns_of_i,), int
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` has not been called.
+        ValueError
+            If there is no such bicluster.
+        """
+        check_is_fitted(self)
+        if not isinstance(i, Integral) or not -len(self.rows_) <= i < len(self.rows_):
+            raise ValueError(f"i must be an integer from 0 to {len(self.rows_) - 1}, got {i!r}.")
+        return super().get_indices(i)
 
     def consensus_matrix(self, indices: Any = None) -> np.ndarray:
         """Return how often the runs put two samples together, as a dense array.
@@ -440,6 +484,7 @@ def _members(F: np.ndarray, threshold: float) -> np.ndarray:
 
 def _confidence(partitions: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
     """Return how often a sample is with the others of its cluster; 0 for one in no cluster."""
+    partitions = partitions[:, partitions.max(axis=0) >= 0]  # a run may have found no cluster
     weights = normalised_weights(None, partitions.shape[1])
     ones = np.ones(len(labels), dtype=np.int64)
     ensemble = Ensemble(partitions, ones, weights, cluster_counts(partitions))

@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 import nmfcluster
 from nmfcluster import (
     NMFConsensus,
+    NMFMetaCluster,
     PairwiseConstraints,
     SimilarityFusionNMF,
     SimilarityStack,
@@ -84,8 +85,28 @@ FUSED = {
         },
     ),
 }
-PROBLEMS |= CONSTRAINED | FUSED
-ATTRIBUTES = ["labels_", "membership_", "core_", "loss_curve_"]
+COUNTS = np.random.RandomState(0).poisson(np.exp(FEATURES[:400] @ np.eye(8, 300) / 3))
+METACLUSTERED = {
+    "counts": (COUNTS, {"n_clusters": 5, "n_runs": 20, "max_iter": 20, "tol": -1}),
+    "counts, sparse factors": (
+        sp.csr_array(COUNTS),
+        {
+            "n_clusters": 4,
+            "n_runs": 12,
+            "meta": "nmf",
+            "base_n_clusters": (3, 6),
+            "sparsity": 0.1,
+            "max_iter": 20,
+        },
+    ),
+    # more clusters of runs than k-means handles at a time
+    "counts, k-means": (
+        COUNTS,
+        {"n_clusters": 5, "n_runs": 60, "meta": "kmeans", "solver": "mu", "max_iter": 20},
+    ),
+}
+PROBLEMS |= CONSTRAINED | FUSED | METACLUSTERED
+ATTRIBUTES = ["labels_", "membership_", "loss_curve_"]
 
 
 def result(problem, **parameters):
@@ -93,12 +114,17 @@ def result(problem, **parameters):
     X, options = PROBLEMS[problem]
     options = {"random_state": 7, "n_init": 4} | options | parameters
     if problem in CONSTRAINED:
-        model, own = SSNMFClusterer(**options).fit(X, constraints=PAIRS), ["must_link_groups_"]
+        model = SSNMFClusterer(**options).fit(X, constraints=PAIRS)
+        own = ["core_", "must_link_groups_"]
     elif problem in FUSED:
         model = SimilarityFusionNMF(**options).fit(X)
-        own = ["weights_", "source_losses_", "sample_indices_"]
+        own = ["core_", "weights_", "source_losses_", "sample_indices_"]
+    elif problem in METACLUSTERED:
+        model = NMFMetaCluster(**options).fit(X)
+        own = ["components_", "factor_", "correspondence_", "run_losses_", "confidence_"]
     else:
-        model, own = NMFConsensus(**options).fit(X), ["partitions_", "confidence_"]
+        model = NMFConsensus(**options).fit(X)
+        own = ["core_", "partitions_", "confidence_"]
     found = {name: getattr(model, name) for name in [*ATTRIBUTES, *own]}
     return {name: None if a is None else a.tobytes() for name, a in found.items()} | {
         "loss_": model.loss_,

@@ -1,0 +1,293 @@
+"""What NMFMetaCluster refuses, and what it says: the parameter, its value, what is allowed."""
+
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+from nmfcluster import NMFMetaCluster
+
+rng = np.random.RandomState(0)
+X = rng.uniform(size=(20, 6))
+
+# what numpy and Python say when nobody has looked before them
+RAW = re.compile(
+    "broadcast|ufunc|truth value|out of bounds|out-of-bounds|zero-size|operands|invalid literal|"
+    "ambiguous|inhomogeneous|not subscriptable|unhashable|has no attribute|not iterable|"
+    "unexpected keyword|mismatch in its core dimension|cannot reshape|'<' not supported|"
+    "'NoneType'|Traceback|at least one array|scalar array|the loss is nan|the loss is inf|"
+    "an integer is required|sequence of integers"
+)
+
+
+def changed(array, where, value):
+    array = array.copy()
+    array[where] = value
+    return array
+
+
+def model(**parameters):
+    small = {"n_clusters": 2, "n_runs": 3, "n_init": 1, "max_iter": 30, "tol": 1e-2}
+    return NMFMetaCluster(**small | {"random_state": 0} | parameters)
+
+
+FLOAT32 = X.astype(np.float32)
+NAN, INFINITE = "Input X contains NaN", "Input X contains infinity"
+NEGATIVE = "Negative values in data passed to X"
+SQUARES = "X must have squares that {} can sum .*got entries up to {}; scale it"
+PAIR = r"base_n_clusters must be an int, or a pair .* with 1 <= low <= high, got "
+
+# name, what the message must hold, X, parameters
+TABLES = [
+    ("NaN", NAN, changed(X, (3, 2), np.nan)),
+    ("NaN, sparse", NAN, sp.csr_array(changed(X, (3, 2), np.nan))),
+    ("None in an array", NAN, changed(X.astype(object), (3, 2), None)),
+    ("missing in a data frame", NAN, pd.DataFrame({"a": pd.array([1, None, 3]), "b": 1.0})),
+    ("infinity", INFINITE, changed(X, (3, 2), np.inf)),
+    ("infinity, sparse", INFINITE, sp.csc_array(changed(X, (3, 2), np.inf))),
+    ("negative", NEGATIVE, changed(X, (3, 2), -1)),
+    ("negative, sparse", NEGATIVE, sp.csr_array(changed(X, (3, 2), -1))),
+    ("entries that sum to a negative one", NEGATIVE,
+     sp.coo_array(([1.0, -2.0, 3.0], ([0, 0, 1], [0, 0, 1])), shape=(3, 3))),
+    ("minus infinity", INFINITE, changed(X, (3, 2), -np.inf)),
+    ("all 0", "X must hold an entry above 0; all entries are 0", 0 * X),
+    ("all 0, sparse", "X must hold an entry above 0", sp.csr_array(X.shape)),
+    ("one sample", "n_samples=1: at least 2 samples", X[:1]),
+    ("no sample", r"0 sample\(s\)", X[:0]),
+    ("no column", r"0 feature\(s\)", X[:, :0]),
+    ("no column, sparse", r"0 feature\(s\)", sp.csr_array((20, 0))),
+    ("a vector", "Expected 2D array, got 1D array", X[0]),
+    ("three axes", "Found array with dim 3", X[None]),
+    ("a number", "Expected 2D array, got scalar", 3.0),
+    ("nothing", "Expected 2D array", None),
+    ("words", "could not convert string to float", np.array([["a", "b"]] * 5)),
+    ("words among numbers", "could not convert string", np.array([["a", 1], ["b", 2]], object)),
+    ("words in a data frame", "could not convert", pd.DataFrame({"a": list("xy"), "b": [1, 2]})),
+    ("complex", "Complex data not supported", X + 1j),
+    ("complex, sparse", "Complex data not supported", sp.csr_array(X + 1j)),
+    ("a dict", "'dict'", {"a": 1}),
+    ("too large", SQUARES.format("float64", r"9\.88e\+159"), X * 1e160),
+    ("too large to be squared in passing", SQUARES.format("float64", ".*"), X * 1e153),
+    ("too large, sparse", SQUARES.format("float64", ".*"), sp.csr_array(X * 1e160)),
+    ("too large for float32", SQUARES.format("float32", r"9\.88e\+19"), FLOAT32 * 1e20),
+    ("too small", SQUARES.format("float64", "9.88e-171"), X * 1e-170),
+    ("too small for float32", SQUARES.format("float32", ".*"), FLOAT32 * np.float32(1e-25)),
+    ("too small for float32, sparse", SQUARES.format("float32", ".*"),
+     sp.csr_array(FLOAT32 * np.float32(1e-25))),
+]  # fmt: skip
+
+# the message must hold the name, the value and what is allowed
+PARAMETERS = [
+    ({"n_clusters": 0}, r"'n_clusters' .*int in the range \[1, inf\).*Got 0"),
+    ({"n_clusters": -1}, "'n_clusters' .*Got -1"),
+    ({"n_clusters": 2.0}, r"'n_clusters' .*int.*Got 2\.0"),
+    ({"n_clusters": None}, "'n_clusters' .*Got None"),
+    ({"n_clusters": "2"}, "'n_clusters' .*Got '2'"),
+    ({"n_clusters": [2]}, r"'n_clusters' .*Got \[2\]"),
+    ({"n_clusters": 21}, "n_clusters=21 must be at most n_samples=20"),
+    ({"n_runs": 0}, r"'n_runs' .*int in the range \[1, inf\).*Got 0"),
+    ({"n_runs": 2.5}, r"'n_runs' .*Got 2\.5"),
+    ({"n_runs": None}, "'n_runs' .*Got None"),
+    ({"base_n_clusters": 0}, r"'base_n_clusters' .*int in the range \[1, inf\).*Got 0"),
+    ({"base_n_clusters": "a"}, "'base_n_clusters' .*Got 'a'"),
+    ({"base_n_clusters": 2.5}, r"'base_n_clusters' .*Got 2\.5"),
+    ({"base_n_clusters": (5, 3)}, PAIR + r"\(5, 3\)"),
+    ({"base_n_clusters": (0, 2)}, PAIR + r"\(0, 2\)"),
+    ({"base_n_clusters": [2]}, PAIR + r"\[2\]"),
+    ({"base_n_clusters": ()}, PAIR + r"\(\)"),
+    ({"base_n_clusters": (2, 3, 4)}, PAIR + r"\(2, 3, 4\)"),
+    ({"base_n_clusters": (2.0, 3.0)}, PAIR + r"\(2\.0, 3\.0\)"),
+    ({"base_n_clusters": ("2", "3")}, PAIR + r"\('2', '3'\)"),
+    ({"base_n_clusters": (None, 3)}, PAIR + r"\(None, 3\)"),
+    ({"n_clusters": 10, "n_runs": 2, "base_n_clusters": 3},
+     "n_runs=2 runs with base_n_clusters=3 have 6 clusters, .*at least n_clusters=10"),
+    ({"n_clusters": 10, "n_runs": 1, "base_n_clusters": (2, 9)},
+     r"n_runs=1 runs with base_n_clusters=\(2, 9\) have \d clusters, .*n_clusters=10"),
+    ({"meta": "x"}, "'meta' .*among {.*ptf.*Got 'x'"),
+    ({"meta": None}, "'meta' .*Got None"),
+    ({"final": "no"}, "'final' .*Got 'no'"),
+    ({"final": 1}, "'final' .*Got 1"),
+    ({"sparsity": -1}, r"'sparsity' .*\[0.*, inf\).*Got -1"),
+    ({"sparsity": np.nan}, "'sparsity' .*Got nan"),
+    ({"sparsity": np.inf}, "'sparsity' .*Got inf"),
+    ({"sparsity": "a"}, "'sparsity' .*Got 'a'"),
+    ({"sparsity": None}, "'sparsity' .*Got None"),
+    ({"sparsity": 0.1, "solver": "mu"}, r"sparsity=0\.1 needs solver='hals', got 'mu'"),
+    ({"penalty": "l3"}, "'penalty' .*among {.*l1_columns.*Got 'l3'"),
+    ({"penalty": None}, "'penalty' .*Got None"),
+    ({"solver": "cd"}, "'solver' .*among {.*hals.*Got 'cd'"),
+    ({"threshold": 0}, r"'threshold' .*\(0.*, 1.*\].*Got 0"),
+    ({"threshold": 1.5}, r"'threshold' .*Got 1\.5"),
+    ({"threshold": np.nan}, "'threshold' .*Got nan"),
+    ({"threshold": None}, "'threshold' .*Got None"),
+    ({"n_init": 0}, r"'n_init' .*\[1, inf\).*Got 0"),
+    ({"max_iter": 0}, r"'max_iter' .*\[1, inf\).*Got 0"),
+    ({"tol": np.inf}, r"'tol' .*\(-inf, inf\).*Got inf"),
+    ({"tol": np.nan}, "'tol' .*Got nan"),
+    ({"random_state": "a"}, "'random_state' .*Got 'a'"),
+    ({"random_state": np.random.default_rng(0)}, "'random_state' .*Got Generator"),
+    ({"n_jobs": 1.5}, r"'n_jobs' .*Got 1\.5"),
+    ({"n_jobs": 0}, "n_jobs == 0"),
+    ({"verbose": "a"}, "'verbose' .*Got 'a'"),
+]  # fmt: skip
+
+
+def refused(X, says, **parameters):
+    """Fit, and check that it is refused as it should be; return the message."""
+    estimator = model(**parameters)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises((ValueError, TypeError), match=re.compile(says, re.S)) as caught:
+            estimator.fit(X)
+    assert not [name for name in vars(estimator) if name.endswith("_")]
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(("says", "table"), [c[1:] for c in TABLES], ids=[c[0] for c in TABLES])
+def test_bad_tables_are_named(says, table):
+    message = refused(table, says)
+    assert says.startswith("Expected 2D") or not RAW.search(message)  # scikit-learn's own words
+
+
+@pytest.mark.parametrize(("parameters", "says"), PARAMETERS, ids=[str(c[0]) for c in PARAMETERS])
+def test_bad_parameters_are_named(parameters, says):
+    assert not RAW.search(refused(X, says, **parameters))
+
+
+@pytest.mark.parametrize("penalty", ["l1", "l2", "l1_columns"])
+@pytest.mark.parametrize("sparsity", [1e200, 1e308])
+def test_a_sparsity_of_which_nothing_is_left_is_named(penalty, sparsity):
+    message = refused(X, "sparsity=1e", penalty=penalty, sparsity=sparsity)
+    assert f"penalty='{penalty}'" in message
+    assert not RAW.search(message)
+
+
+@pytest.mark.parametrize("sparsity", [2.5, 8, 1e3])
+def test_a_sparsity_in_the_unit_of_the_table_that_is_above_all_of_it_is_named(sparsity):
+    assert not RAW.search(refused(X, f"sparsity={sparsity}", penalty="l1", sparsity=sparsity))
+
+
+def test_runs_without_any_cluster_do_not_spoil_the_others():
+    """Where one entry outweighs all, the penalty leaves nothing of some runs."""
+    table = changed(X, (0, 0), 1e40)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = model(sparsity=0.1, max_iter=100).fit(table)
+    assert found.partitions_.shape == (20, 3)
+    assert np.isfinite(found.confidence_).all()
+    assert np.isfinite(found.components_).all()
+
+
+@pytest.mark.parametrize("penalty", ["l1_columns", "l1_rows", "l2"])
+@pytest.mark.parametrize(
+    ("dtype", "scale"), [(np.float32, 1e-14), (np.float32, 1e12), (float, 1e-100), (float, 1e100)]
+)
+def test_what_is_not_refused_has_room(penalty, dtype, scale):
+    """Squares of squares would overflow here, and be 0 for small numbers."""
+    options = {"sparsity": 0.1, "penalty": penalty, "max_iter": 300, "tol": 1e-5}
+    expected = model(**options).fit(X.astype(dtype))
+    found = model(**options).fit((X * scale).astype(dtype))
+    np.testing.assert_array_equal(found.labels_, expected.labels_)
+    np.testing.assert_allclose(found.components_, expected.components_, atol=2e-3)
+
+
+# --- new samples ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return model().fit(X)
+
+
+@pytest.mark.parametrize("method", ["predict", "transform"])
+@pytest.mark.parametrize(
+    ("new", "says"),
+    [
+        (X[:, :3], "X has 3 features, but NMFMetaCluster is expecting 6"),
+        (sp.csr_array(X[:, :3]), "X has 3 features, but NMFMetaCluster is expecting 6"),
+        (changed(X, (3, 2), np.nan), NAN),
+        (changed(X, (3, 2), np.inf), INFINITE),
+        (-X, NEGATIVE),
+        (sp.csr_array(-X), NEGATIVE),
+        (X[0], "Expected 2D array, got 1D array"),
+        (X[None], "Found array with dim 3"),
+        (X[:0], r"0 sample\(s\)"),
+        (X + 1j, "Complex data not supported"),
+        (np.array([["a"] * 6]), "could not convert string to float"),
+        (None, "Expected 2D array"),
+    ],
+)
+def test_new_samples_must_be_like_those_of_fit(fitted, method, new, says):
+    with pytest.raises(ValueError, match=says):
+        getattr(fitted, method)(new)
+
+
+@pytest.mark.parametrize(
+    ("strengths", "says"),
+    [
+        (X, r"X must have a column for each of the 2 clusters.*got shape \(20, 6\)"),
+        (sp.csr_array(X), r"X must have a column for each of the 2 clusters.*\(20, 6\)"),
+        (changed(X[:, :2], (3, 1), np.nan), NAN),
+        (changed(X[:, :2], (3, 1), np.inf), INFINITE),
+        (X[0, :2], "Expected 2D array, got 1D array"),
+        (X[:0, :2], r"0 sample\(s\)"),
+        (X[:, :2] + 1j, "Complex data not supported"),
+        ([["a", "b"]], "could not convert string to float"),
+    ],
+)
+def test_strengths_must_be_as_transform_returns_them(fitted, strengths, says):
+    with pytest.raises(ValueError, match=says):
+        fitted.inverse_transform(strengths)
+
+
+@pytest.mark.parametrize("indices", [[20], [-21], [0.5], "a", ["a"], [None], [[0, 1]], 3, X > 2])
+def test_samples_that_are_asked_for_must_exist(fitted, indices):
+    with pytest.raises(ValueError, match="indices must be integers from 0 to 19, got") as caught:
+        fitted.consensus_matrix(indices)
+    assert not RAW.search(str(caught.value))
+
+
+@pytest.mark.parametrize("indices", [[0, 0.5], [np.nan], {1}, slice(0, 3)])
+def test_samples_that_are_asked_for_must_be_numbers(fitted, indices):
+    with pytest.raises(ValueError, match="indices must be integers from 0 to 19, got"):
+        fitted.consensus_matrix(indices)
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments"),
+    [
+        ("predict", [X]),
+        ("transform", [X]),
+        ("inverse_transform", [X]),
+        ("consensus_matrix", []),
+        ("get_feature_names_out", []),
+        ("get_indices", [0]),
+        ("get_shape", [0]),
+        ("get_submatrix", [0, X]),
+    ],
+)
+def test_nothing_can_be_asked_before_fit(method, arguments):
+    with pytest.raises(NotFittedError, match="NMFMetaCluster instance is not fitted"):
+        getattr(model(), method)(*arguments)
+
+
+@pytest.mark.parametrize("bad", [-X, X[:1], 0 * X])
+def test_a_fit_that_fails_leaves_the_one_before(bad):
+    estimator = model().fit(X)
+    before = dict(vars(estimator))
+    with pytest.raises(ValueError, match=r"Negative|n_samples=1|all entries are 0"):
+        estimator.fit(bad)
+    assert vars(estimator).keys() == before.keys()
+    assert all(vars(estimator)[name] is value for name, value in before.items())
+
+
+def test_a_parameter_that_is_refused_leaves_the_fit_before():
+    estimator = model().fit(X)
+    labels = estimator.labels_
+    with pytest.raises(ValueError, match="needs solver='hals'"):
+        estimator.set_params(sparsity=0.1, solver="mu").fit(X)
+    assert estimator.labels_ is labels

@@ -1,0 +1,319 @@
+"""NMFMetaCluster: planted biclusters, every attribute by its definition, what must not matter."""
+
+import pickle
+import warnings
+from functools import partial
+from itertools import pairwise, product
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import nnls
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+
+from nmfcluster import NMFConsensus, NMFMetaCluster
+from nmfcluster import meta as module
+from nmfcluster.datasets import make_biclusters
+from nmfcluster.metrics import cophenetic_correlation, overlap_match
+from nmfcluster.model_selection import FullSampleSplit, StabilityScorer
+
+NOISY = make_biclusters(noise=0.3, random_state=0)[0]
+NOISY[[4, 9]] = 0  # samples that no cluster explains any of
+EASY, STRENGTH, _ = make_biclusters((40, 30), 3, twins=False, overlap=0.1, random_state=1)
+
+
+def model(n_clusters=4, **parameters):
+    return NMFMetaCluster(n_clusters, **{"n_runs": 8, "random_state": 0} | parameters)
+
+
+def share(F, threshold):
+    return F >= threshold * F.max(axis=1, keepdims=True)
+
+
+def sets(mask):
+    return sorted(tuple(np.flatnonzero(row)) for row in mask)
+
+
+# --- planted biclusters --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [1, 2, 7, 8, 11])
+def test_planted_biclusters_are_found_where_single_runs_fail(seed):
+    X, W, H = make_biclusters(random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer clusters than asked for
+        single = [model(n_runs=1, random_state=s).fit(X) for s in range(8)]
+    assert min(overlap_match(found.components_, H) for found in single) < 0.75
+    found = model(n_runs=20).fit(X)
+    assert overlap_match(found.components_, H) >= 0.98
+    assert overlap_match((found.rows_, found.columns_), (W.T, H)) >= 0.98
+    assert sets(found.rows_) == sets(share(W.T, 0.2))
+    assert sets(found.columns_) == sets(share(H, 0.2))
+    assert found.reconstruction_err_ < 2e-3 * np.linalg.norm(X)
+
+
+@pytest.mark.parametrize("seed", [2, 7, 8, 11])
+def test_only_biclusters_tell_twins_apart(seed):
+    """Twins have nearly the same columns, in other samples."""
+    X, _, H = make_biclusters(random_state=seed)
+    assert overlap_match(model(n_runs=20).fit(X).components_, H) >= 0.98
+    with pytest.warns(ConvergenceWarning, match="found 3 clusters"):
+        by_columns = model(meta="nmf", n_runs=20).fit(X)
+    assert overlap_match(by_columns.components_, H) < 0.75
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_planted_biclusters_are_found_in_noise(seed):
+    X, _, H = make_biclusters(noise=0.1, random_state=seed)
+    assert overlap_match(model(n_runs=20).fit(X).components_, H, threshold=0.3) >= 0.9
+
+
+# --- attributes by their definitions -------------------------------------------------------------
+
+
+@pytest.fixture(
+    params=[
+        {},
+        {"meta": "nmf", "base_n_clusters": (2, 6), "threshold": 0.5},
+        {"meta": "kmeans", "final": False, "solver": "mu"},
+        {"sparsity": 0.05, "penalty": "l1_rows", "n_clusters": 3},
+    ],
+    ids=["ptf", "nmf", "kmeans", "sparse"],
+)
+def fitted(request, monkeypatch):
+    """Return a model of the noisy table, and its runs and metaclusters."""
+    kept = {}
+
+    def keeping(name, original, *arguments):
+        kept[name] = original(*arguments)
+        return kept[name]
+
+    for name in ("run_many", "metacluster"):
+        monkeypatch.setattr(module, name, partial(keeping, name, getattr(module, name)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = model(**request.param).fit(NOISY)
+    return found, kept["run_many"], kept["metacluster"]
+
+
+def test_factor_is_the_least_squares_fit_to_components_of_length_1(fitted):
+    found, *_ = fitted
+    H = found.components_
+    assert_allclose(np.linalg.norm(H, axis=1), 1, rtol=1e-12)
+    assert H.min() >= 0
+    expected = np.array([nnls(H.T, row)[0] for row in NOISY])
+    assert_allclose(found.factor_, expected, atol=1e-9)
+    error = np.linalg.norm(NOISY - expected @ H)
+    assert_allclose(found.reconstruction_err_, error, rtol=1e-9)
+
+
+def test_labels_and_memberships_are_those_of_the_factor(fitted):
+    found, *_ = fitted
+    k = found.n_clusters
+    for row, label, membership in zip(found.factor_, found.labels_, found.membership_, strict=True):
+        if row.sum() == 0:
+            assert label == -1
+            assert_array_equal(membership, np.full(k, 1 / k))
+        else:
+            assert label == row.argmax()
+            assert_allclose(membership, row / row.sum(), rtol=1e-12)
+    assert_array_equal(np.flatnonzero(found.labels_ == -1), [4, 9])
+    sizes = np.bincount(found.labels_[found.labels_ >= 0], minlength=k)
+    assert all(a >= b for a, b in pairwise(sizes))
+
+
+def test_biclusters_are_what_reaches_the_threshold(fitted):
+    found, *_ = fitted
+    W, H, t = found.factor_, found.components_, found.threshold
+    for c in range(found.n_clusters):
+        rows = [s for s in range(len(W)) if W[s, c] >= t * W[:, c].max()]
+        columns = [g for g in range(H.shape[1]) if H[c, g] >= t * H[c].max()]
+        assert_array_equal(np.flatnonzero(found.rows_[c]), rows)
+        assert_array_equal(np.flatnonzero(found.columns_[c]), columns)
+        assert_array_equal(found.get_indices(c)[0], rows)
+        assert_array_equal(found.get_indices(c)[1], columns)
+        assert found.get_shape(c) == (len(rows), len(columns))
+        assert_array_equal(found.get_submatrix(c, NOISY), NOISY[rows][:, columns])
+    assert found.biclusters_[0] is found.rows_
+    assert found.biclusters_[1] is found.columns_
+    assert found.rows_.dtype == found.columns_.dtype == bool
+
+
+def test_correspondence_is_that_of_the_metaclusters(fitted):
+    found, runs, metaclusters = fitted
+    assert_allclose(found.correspondence_.sum(axis=0), found.n_runs, rtol=1e-12)
+    columns = metaclusters.correspondence.T.tolist()
+    order = [columns.index(column) for column in found.correspondence_.T.tolist()]
+    assert sorted(order) == list(range(found.n_clusters))  # the same, in another order
+    sizes = np.bincount(found.base_runs_, minlength=found.n_runs)
+    low, high = (found.n_clusters,) * 2 if found.base_n_clusters is None else found.base_n_clusters
+    assert ((sizes >= low) & (sizes <= high)).all()
+    assert_array_equal(sizes, [len(runs.H[own]) for own in runs.members()])
+    assert (np.diff(found.base_runs_) >= 0).all()
+    assert len(found.base_runs_) == len(found.correspondence_)
+
+
+def test_runs_come_in_the_order_of_their_losses(fitted):
+    found, runs, _ = fitted
+    assert (np.diff(found.run_losses_) >= 0).all()
+    for run in range(found.n_runs):
+        own = found.base_runs_ == run
+        W, H = runs.W[own].T, runs.H[own]
+        if not found.sparsity:
+            loss = np.linalg.norm(NOISY - W @ H) ** 2 / 2
+            assert_allclose(found.run_losses_[run], loss, rtol=1e-9)
+        expected = [row.argmax() if row.sum() else -1 for row in W]
+        assert_array_equal(found.partitions_[:, run], expected)
+
+
+def test_recurrence_and_purity_are_those_of_mutual_neighbours(fitted):
+    found, runs, _ = fitted
+    own = [np.outer(w, h) for w, h in zip(found.factor_.T, found.components_, strict=True)]
+    theirs = [np.outer(w, h) for w, h in zip(runs.W, runs.H, strict=True)]
+
+    def cosine(a, b):
+        return (a * b).sum() / (np.linalg.norm(a) * np.linalg.norm(b))
+
+    for c in range(found.n_clusters):
+        cosines = []
+        for run in range(found.n_runs):
+            members = np.flatnonzero(found.base_runs_ == run)
+            best = max(members, key=lambda j: cosine(theirs[j], own[c]))
+            back = max(range(len(own)), key=lambda d: cosine(theirs[best], own[d]))
+            if back == c:
+                cosines.append(cosine(theirs[best], own[c]))
+        assert_allclose(found.recurrence_[c], len(cosines) / found.n_runs)
+        assert_allclose(found.purity_[c], np.mean(cosines) if cosines else 0, rtol=1e-9)
+
+
+def test_confidence_is_counted_over_pairs(fitted):
+    found, *_ = fitted
+    labels, P = found.labels_, found.partitions_
+    for i in range(len(labels)):
+        together = []
+        for j, run in product(range(len(labels)), range(found.n_runs)):
+            if j != i and labels[j] == labels[i] >= 0 and P[i, run] >= 0 <= P[j, run]:
+                together.append(P[i, run] == P[j, run])
+        alone = float(labels[i] >= 0)  # of a cluster of one sample
+        assert_allclose(found.confidence_[i], np.mean(together) if together else alone)
+
+
+def test_losses_are_those_of_the_last_factorization(fitted):
+    found, *_ = fitted
+    assert len(found.loss_curve_) == found.n_iter_ + 1
+    assert len(found.loss_curves_) == 1
+    assert found.loss_curves_[0] is found.loss_curve_
+    assert found.loss_ == found.loss_curve_.min()
+    assert (np.diff(found.loss_curve_) <= 1e-12 * found.loss_curve_[0]).all()
+    assert found.final or found.n_iter_ == 0
+    if not found.sparsity:  # the rows are still improved after it
+        assert found.reconstruction_err_**2 / 2 <= found.loss_ * (1 + 1e-9)
+
+
+def test_clusters_of_the_runs_are_those_of_the_metaclusters_on_easy_data():
+    """Alpha is 1 for the cluster of a run that is the metacluster, 0 for others."""
+    found = model(3).fit(EASY)
+    assert_allclose(found.run_losses_ / np.square(EASY).sum(), 0, atol=1e-4)
+    assert_allclose(np.sort(found.correspondence_, axis=1)[:, -1], 1, atol=0.05)
+    assert_allclose(found.correspondence_.sum(axis=1), 1, atol=0.1)
+    assert_allclose(found.recurrence_, 1)
+    assert_allclose(found.purity_, 1, atol=1e-3)
+    assert_allclose(found.confidence_, 1)
+
+
+# --- scikit-learn --------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_new_samples_are_treated_like_those_of_fit(fitted):
+    found, *_ = fitted
+    assert_array_equal(found.transform(NOISY), found.factor_)
+    assert_array_equal(found.predict(NOISY), found.labels_)
+    assert_array_equal(found.transform(NOISY[3:5]), found.factor_[3:5])
+    assert_array_equal(found.predict(sp.csr_array(NOISY)), found.labels_)
+    for copy in (pickle.loads(pickle.dumps(found)), clone(found).fit(NOISY)):
+        assert_array_equal(copy.transform(NOISY), found.factor_)
+        assert_array_equal(copy.confidence_, found.confidence_)
+
+
+@pytest.mark.parametrize("table", [EASY, make_biclusters(random_state=0)[0]])
+def test_strengths_stand_for_the_table(table):
+    found = model(3 if table is EASY else 4, tol=1e-12, max_iter=2000, n_runs=4).fit(table)
+    W = found.transform(table)
+    assert_allclose(found.inverse_transform(W), table, atol=1e-4 * table.max())
+    assert_array_equal(found.inverse_transform(W), W @ found.components_)
+    assert_allclose(found.inverse_transform(sp.csr_array(W)), W @ found.components_, atol=1e-15)
+    assert_array_equal(clone(found).fit_transform(table), W)
+
+
+def test_names_go_in_and_out():
+    frame = pd.DataFrame(EASY, columns=[f"gene {i}" for i in range(EASY.shape[1])])
+    found = model(3).set_output(transform="pandas").fit(frame)
+    assert_array_equal(found.feature_names_in_, frame.columns)
+    names = ["nmfmetacluster0", "nmfmetacluster1", "nmfmetacluster2"]
+    assert_array_equal(found.get_feature_names_out(), names)
+    out = found.transform(frame)
+    assert_array_equal(out.columns, names)
+    assert_array_equal(out.to_numpy(), found.factor_)
+    assert_array_equal(found.labels_, model(3).fit(EASY).labels_)
+
+
+def test_in_a_pipeline():
+    pipeline = make_pipeline(MaxAbsScaler(), model(3)).fit(EASY)
+    scaled = MaxAbsScaler().fit_transform(EASY)
+    assert_array_equal(pipeline.predict(EASY), model(3).fit(scaled).labels_)
+    head = make_pipeline(model(3), KMeans(3, n_init=1, random_state=0)).fit(EASY)
+    W = model(3).fit(EASY).factor_
+    assert_array_equal(head.predict(EASY), KMeans(3, n_init=1, random_state=0).fit(W).labels_)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:NMFMetaCluster found:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("k", [3, 4])
+def test_a_search_finds_how_many_there_are(k):
+    X, *_ = make_biclusters((120, 40), k, twins=False, overlap=0.0, noise=0.2, random_state=0)
+    search = GridSearchCV(
+        model(n_runs=5),
+        {"n_clusters": [2, 3, 4, 5]},
+        scoring=StabilityScorer(n_subsamples=6, subsample_size=0.5),
+        cv=FullSampleSplit(),
+        error_score="raise",
+    )
+    assert search.fit(X).best_params_ == {"n_clusters": k}
+
+
+def test_consensus_matrix_counts_runs():
+    found = model(5).fit(NOISY)
+    P, C = found.partitions_, found.consensus_matrix()
+    assert 0 < np.nanmin(C[C > 0]) < 1  # there is something to count
+    for i, j in product(range(0, 21, 4), range(21)):
+        both = (P[i] >= 0) & (P[j] >= 0)
+        expected = np.mean(P[i][both] == P[j][both]) if both.any() else np.nan
+        assert_allclose(C[i, j], expected)
+    assert_array_equal(found.consensus_matrix([7, 2, -1]), C[np.ix_([7, 2, -1], [7, 2, -1])])
+
+
+def test_stable_runs_have_a_cophenetic_correlation_of_1():
+    noise = np.random.RandomState(0).uniform(size=EASY.shape) ** 4
+    stable, unstable = (
+        cophenetic_correlation(model(k, n_runs=12).fit(table).consensus_matrix())
+        for k, table in ((3, EASY), (4, noise))
+    )
+    assert_allclose(stable, 1, atol=1e-12)
+    assert unstable < 0.97
+
+
+def test_partitions_can_be_given_to_a_consensus():
+    found = model(3).fit(EASY)
+    assert adjusted_rand_score(found.labels_, STRENGTH.argmax(axis=1)) > 0.8
+    consensus = NMFConsensus(3, affinity="partitions", random_state=0).fit(found.partitions_)
+    assert adjusted_rand_score(consensus.labels_, found.labels_) == 1
+    assert_allclose(consensus.confidence_, found.confidence_)

@@ -1,0 +1,309 @@
+"""NMFMetaCluster: what must not matter, what is warned of, and data of patients."""
+
+import warnings
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+
+from nmfcluster import NMFMetaCluster
+from nmfcluster.datasets import make_biclusters
+from nmfcluster.metrics import clustering_accuracy, cophenetic_correlation
+
+PLANTED = make_biclusters(random_state=0)[0]
+# cut, so that no two clusters are of one size, of which either could come first
+EASY = make_biclusters((40, 30), 3, twins=False, overlap=0.1, noise=0.1, random_state=1)[0][:-4]
+
+
+def model(n_clusters=3, **parameters):
+    return NMFMetaCluster(n_clusters, **{"n_runs": 6, "random_state": 0} | parameters)
+
+
+def assert_near(found, expected, order=slice(None), atol=1e-6):
+    """Check that clusters are the same, row by row; `order` is that of the samples."""
+    scale = expected.factor_.max()
+    assert_array_equal(found.labels_, expected.labels_[order])
+    assert_allclose(found.components_, expected.components_, atol=atol)
+    assert_allclose(found.factor_, expected.factor_[order], atol=atol * scale)
+    assert_allclose(found.recurrence_, expected.recurrence_)
+
+
+# --- what must not matter ------------------------------------------------------------------------
+
+COMBINATIONS = [
+    *({"meta": m, "final": f} for m, f in product(["ptf", "nmf", "kmeans"], [True, False])),
+    {"solver": "mu", "max_iter": 2000},
+    *({"sparsity": 0.05, "penalty": p} for p in ("l1_columns", "l1_rows", "l2")),
+    {"sparsity": 0.05, "penalty": "l1_rows", "meta": "nmf", "final": False},
+    {"sparsity": 0.01, "penalty": "l1", "meta": "kmeans"},
+]
+
+
+@pytest.mark.parametrize("options", COMBINATIONS, ids=str)
+def test_sparse_is_never_made_dense_and_gives_the_same(options, monkeypatch):
+    table = np.where(EASY > 0.3, EASY, 0)
+
+    def refuse(self, *arguments, **options):
+        raise AssertionError("a sparse table was made an array")
+
+    expected = model(**options).fit(table)
+    X = sp.csr_array(table)
+    for kind in (sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_array):
+        for name in ("toarray", "todense"):
+            monkeypatch.setattr(kind, name, refuse)
+    for storage in (X, sp.csc_array(X), sp.coo_array(X), sp.csr_matrix(X)):
+        found = model(**options).fit(storage)
+        assert_near(found, expected)
+        assert_array_equal(found.transform(storage), found.factor_)
+        assert_allclose(found.reconstruction_err_, expected.reconstruction_err_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("options", COMBINATIONS, ids=str)
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_float32_stays_float32(options, storage):
+    found = model(**options).fit(storage(EASY.astype(np.float32)))
+    for name in ("factor_", "components_", "membership_"):
+        assert getattr(found, name).dtype == np.float32
+    assert found.transform(EASY.astype(np.float32)).dtype == np.float32
+    assert_array_equal(found.transform(storage(EASY.astype(np.float32))), found.factor_)
+    expected = model(**options).fit(EASY)
+    assert np.mean(found.labels_ == expected.labels_) >= 0.95
+    assert_allclose(found.components_, expected.components_, atol=0.02)
+
+
+@pytest.mark.parametrize("options", COMBINATIONS, ids=str)
+def test_scale_does_not_matter(options):
+    expected = model(**options).fit(EASY)
+    if options.get("penalty") == "l1":  # lambda has the unit of the table: both are scaled
+        options = options | {"sparsity": 1000 * options["sparsity"]}
+    found = model(**options).fit(1000 * EASY)
+    expected.factor_ = 1000 * expected.factor_
+    assert_near(found, expected)
+
+
+@pytest.mark.parametrize("options", [{}, {"sparsity": 0.05}, {"meta": "nmf"}], ids=str)
+def test_a_power_of_two_changes_no_bit(options):
+    expected, found = (model(**options).fit(scale * EASY) for scale in (1, 2.0**20))
+    assert_array_equal(found.components_, expected.components_)
+    assert_array_equal(found.factor_, expected.factor_ * 2.0**20)
+    assert_array_equal(found.partitions_, expected.partitions_)
+
+
+@pytest.mark.parametrize("table", [EASY, PLANTED], ids=["easy", "planted"])
+def test_order_of_samples_and_columns_does_not_matter(table):
+    rng = np.random.RandomState(0)
+    rows, columns = (rng.permutation(n) for n in table.shape)
+    options = {"n_clusters": 3 if table is EASY else 4, "n_runs": 20, "tol": 1e-9}
+    options["max_iter"] = 3000
+    expected = model(**options).fit(table)
+    found = model(**options).fit(table[rows][:, columns])
+    order = (expected.components_[:, columns] @ found.components_.T).argmax(axis=0)
+    assert sorted(order) == list(range(len(order)))  # of clusters of one size
+    assert_array_equal(order[found.labels_], expected.labels_[rows])
+    assert_allclose(found.components_, expected.components_[order][:, columns], atol=1e-3)
+    assert_allclose(found.factor_, expected.factor_[rows][:, order], atol=2e-3 * table.max())
+
+
+def test_how_the_table_is_kept_does_not_matter():
+    expected = model().fit(EASY)
+    locked = EASY.copy()
+    locked.flags.writeable = False
+    kinds = [locked, np.asfortranarray(EASY), pd.DataFrame(EASY), EASY.tolist(), EASY[::-1][::-1]]
+    for table in kinds:
+        before = np.array(table)
+        found = model().fit(table)
+        assert_near(found, expected, atol=1e-9)
+        assert_array_equal(np.asarray(table), before)
+    narrow = sp.csr_array(EASY)
+    narrow.data.flags.writeable = False
+    assert_near(model().fit(narrow), expected)
+
+
+def test_duplicates_are_treated_alike():
+    found = model().fit(np.repeat(EASY, 3, axis=0))
+    assert_array_equal(found.labels_, np.repeat(found.labels_[::3], 3))
+    assert_allclose(found.factor_, np.repeat(found.factor_[::3], 3, axis=0))
+    assert adjusted_rand_score(found.labels_[::3], model().fit(EASY).labels_) == 1
+
+
+@pytest.mark.parametrize("meta", ["ptf", "nmf", "kmeans"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"n_runs": 1},
+        {"n_clusters": 1},
+        {"n_clusters": 1, "n_runs": 1},
+        {"base_n_clusters": 2},
+        {"base_n_clusters": 1},
+        {"base_n_clusters": (1, 7)},
+        {"base_n_clusters": [5, 6], "final": False},
+        {"n_clusters": 6, "base_n_clusters": 2},
+        {"n_init": 20},
+        {"max_iter": 1},
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_any_numbers_of_runs_and_clusters(meta, options):
+    found = model(meta=meta, **options).fit(EASY)
+    k, total = found.n_clusters, len(found.base_runs_)
+    assert found.components_.shape == (k, EASY.shape[1])
+    assert found.correspondence_.shape == (total, k)
+    assert len(np.unique(found.base_runs_)) == found.n_runs
+    assert np.isfinite(found.factor_).all()
+    assert set(found.labels_) <= set(range(k))
+    assert_array_equal(found.predict(EASY), found.labels_)
+    sizes = np.bincount(found.labels_, minlength=k)
+    assert (np.diff(sizes) <= 0).all()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("meta", ["ptf", "nmf", "kmeans"])
+@pytest.mark.parametrize("width", [1, 2])
+def test_more_clusters_than_columns(meta, width):
+    found = model(4, meta=meta).fit(EASY[:, :width] + 0.01)
+    assert found.components_.shape == (4, width)
+    assert_allclose(found.inverse_transform(found.factor_), EASY[:, :width] + 0.01, atol=0.05)
+
+
+def test_no_state_is_shared_between_fits():
+    state = np.random.RandomState(0)
+    first, second = (model(random_state=state).fit(EASY) for _ in range(2))
+    assert_array_equal(first.components_, model().fit(EASY).components_)
+    assert not np.array_equal(first.run_losses_, second.run_losses_)
+
+
+# --- what is warned of ---------------------------------------------------------------------------
+
+
+def test_nothing_is_said_where_all_is_well():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for options in COMBINATIONS:
+            model(**options).fit(EASY)
+        model(n_clusters=1).fit(EASY)
+
+
+def test_runs_and_the_last_factorization_that_do_not_converge_are_counted():
+    with pytest.warns(ConvergenceWarning) as caught:
+        model(max_iter=15, tol=1e-9).fit(EASY)
+    texts = [str(warning.message) for warning in caught]
+    assert len(texts) == 2
+    assert "NMFMetaCluster did not converge within max_iter=15 updates: the loss still" in texts[0]
+    assert texts[1].startswith("6 of the 6 runs did not converge within max_iter=15 updates.")
+    assert all(text.endswith("Increase max_iter or tol.") for text in texts)
+    assert {warning.filename for warning in caught} == {__file__}
+
+
+def test_without_a_last_factorization_nothing_is_said_of_it():
+    with pytest.warns(ConvergenceWarning) as caught:
+        model(max_iter=15, tol=1e-9, final=False).fit(EASY)
+    assert len(caught) == 1
+    assert str(caught[0].message).startswith("6 of the 6 runs")
+    assert caught[0].filename == __file__
+
+
+def test_fewer_clusters_than_asked_for_are_counted():
+    with pytest.warns(ConvergenceWarning, match="found 1 clusters, fewer than n_clusters=3") as w:
+        model().fit(np.outer(np.arange(1, 20), [1.0, 2, 3]))
+    assert {warning.filename for warning in w} == {__file__}
+
+
+def test_progress_is_printed_where_asked_for(capsys):
+    model(base_n_clusters=(2, 3)).fit(EASY)
+    assert capsys.readouterr().out == ""
+    model(base_n_clusters=(2, 3), verbose=1).fit(EASY)
+    lines = capsys.readouterr().out.splitlines()
+    assert all(line.startswith("[NMFMetaCluster] ") for line in lines)
+    for stage in ("runs of 2 clusters", "runs of 3 clusters", "tensor_hals", "last factorization"):
+        assert sum(stage in line for line in lines) == 1
+
+
+# --- data of patients ----------------------------------------------------------------------------
+
+SEEDS = range(5)
+
+
+@pytest.fixture
+def leukaemia(load_data):
+    X, y = load_data("all_aml")  # 19 ALL of B cells, 8 of T cells, 11 AML
+    return X, y
+
+
+@pytest.mark.parametrize("meta", ["ptf", "nmf", "kmeans"])
+def test_kinds_of_leukaemia(leukaemia, meta):
+    """All but AML_13 are placed as they were diagnosed; it comes to lie with ALL of B cells."""
+    X, y = leukaemia
+    for seed in SEEDS:
+        found = NMFMetaCluster(3, meta=meta, random_state=seed).fit(X)
+        kinds = np.array([0, 2, 1])  # by size
+        assert_array_equal(np.flatnonzero(kinds[found.labels_] != y), [28])
+        assert_allclose(found.recurrence_, 1)
+        assert found.purity_.min() > 0.999
+
+
+def test_acute_leukaemia_is_of_two_kinds(leukaemia):
+    """AML_13 and AML_5 are the only ones that lie with ALL."""
+    X, y = leukaemia
+    for seed in SEEDS:
+        found = NMFMetaCluster(2, random_state=seed).fit(X)
+        assert_array_equal(np.flatnonzero(found.labels_ != (y == 2)), [28, 35])
+
+
+@pytest.mark.slow
+def test_the_cophenetic_curve_of_leukaemia(leukaemia):
+    """It is 1 for two and three kinds, and less for six."""
+    X, _ = leukaemia
+    for seed in (0, 1):
+        curve = [
+            cophenetic_correlation(
+                NMFMetaCluster(k, n_runs=50, random_state=seed).fit(X).consensus_matrix()
+            )
+            for k in (2, 3, 4, 6)
+        ]
+        assert_allclose(curve[:2], 1, atol=1e-9)
+        assert 0.99 < curve[2] < 1
+        assert curve[3] < curve[2]
+
+
+@pytest.fixture
+def lung(load_data):
+    """Return lung samples of length 1, their genes divided by the mean before."""
+    X, y = load_data("lung_bhattacharjee")
+    X = X / X.mean(axis=0)
+    return X / np.linalg.norm(X, axis=1, keepdims=True), y
+
+
+def test_kinds_of_lung_tumours(lung):
+    """Adenocarcinomas, carcinoids, squamous cell carcinomas and normal tissue are found.
+
+    The six small cell carcinomas have no cluster: four are with the carcinoids, neuroendocrine
+    tumours like them.
+    """
+    X, y = lung
+    for seed in SEEDS:
+        found = NMFMetaCluster(4, random_state=seed).fit(X)
+        assert clustering_accuracy(y, found.labels_) > 0.905
+        assert adjusted_rand_score(y, found.labels_) > 0.78
+        table = np.array([np.bincount(found.labels_[y == c], minlength=4) for c in range(5)])
+        assert_array_equal(table.argmax(axis=1), [0, 3, 1, 2, 1])
+        shares = table.max(axis=1) / table.sum(axis=1)
+        assert (shares[[0, 1, 3, 4]] > 0.9).all()
+        assert_allclose(found.recurrence_, 1)
+        assert cophenetic_correlation(found.consensus_matrix()) > 0.9999
+
+
+@pytest.mark.slow
+def test_five_clusters_of_lung_samples_are_stable_and_split_adenocarcinomas(lung):
+    X, y = lung
+    for seed in SEEDS:
+        found = NMFMetaCluster(5, random_state=seed).fit(X)
+        table = np.array([np.bincount(found.labels_[y == c], minlength=5) for c in range(5)])
+        assert_array_equal(table.argmax(axis=0), [0, 0, 1, 4, 3])  # a second cluster of them
+        assert table.max(axis=0).sum() > 0.9 * len(y)  # purity
+        assert_allclose(found.recurrence_, 1)
