@@ -197,7 +197,12 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         self.core_ = found.core[np.ix_(order, order)]
 
     def _keep_clusters(
-        self, found: Factorization, memberships: np.ndarray, labels: np.ndarray, depth: int = 0
+        self,
+        found: Factorization,
+        memberships: np.ndarray,
+        labels: np.ndarray,
+        depth: int = 0,
+        n_found: int | None = None,
     ) -> None:
         """Set the fitted attributes that all estimators have.
 
@@ -209,10 +214,12 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         labels : ndarray of shape (n_samples,), int
         depth : int, default=0
             Number of calls between `fit` and this one: warnings point at the caller of `fit`.
+        n_found : int, default=None
+            Number of clusters that are not empty: by default of those that have a label.
         """
         best, name = found.best, type(self).__name__
         warn_if_not_converged(best, name, self.max_iter, found.scale, stacklevel=5 + depth)
-        n_found = int(labels.max()) + 1
+        n_found = int(labels.max()) + 1 if n_found is None else n_found
         if n_found < self.n_clusters:
             warnings.warn(
                 f"{name} found {n_found} clusters, fewer than n_clusters={self.n_clusters}.",

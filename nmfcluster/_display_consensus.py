@@ -73,6 +73,7 @@ class ConsensusMatrixDisplay:
     See Also
     --------
     nmfcluster.NMFConsensus.consensus_matrix : The numbers, for some samples or all.
+    nmfcluster.NMFMetaCluster.consensus_matrix : The same of the runs of another estimator.
     LossCurveDisplay : Shows the runs behind the clusters.
 
     Examples
@@ -122,11 +123,12 @@ class ConsensusMatrixDisplay:
     ) -> ConsensusMatrixDisplay:
         """Show the co-association that a fitted estimator found its clusters in.
 
-        Samples are ordered by cluster, and within a cluster by decreasing confidence.
+        Samples are ordered by cluster, and within a cluster by decreasing confidence; those in
+        no cluster come last.
 
         Parameters
         ----------
-        estimator : NMFConsensus
+        estimator : NMFConsensus or NMFMetaCluster
             A fitted one. With ``affinity="precomputed"`` the similarity is shown.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
@@ -147,16 +149,15 @@ class ConsensusMatrixDisplay:
         Raises
         ------
         TypeError
-            If `estimator` is no NMFConsensus.
+            If `estimator` is neither of them.
         NotFittedError
             If `estimator` is not fitted.
         ImportError
             If matplotlib is not installed.
         """
-        check_estimator(estimator, "partitions_", "an NMFConsensus")
-        order, groups, cell_labels = divide_into_cells(
-            estimator.labels_, estimator.confidence_, max_cells
-        )
+        check_estimator(estimator, "partitions_", "an NMFConsensus or an NMFMetaCluster")
+        labels, names = _with_unassigned(estimator.labels_)
+        order, groups, cell_labels = divide_into_cells(labels, estimator.confidence_, max_cells)
         sizes = np.bincount(groups)
         if estimator.partitions_ is None:
             group_of_sample = np.empty_like(groups)
@@ -165,13 +166,16 @@ class ConsensusMatrixDisplay:
             matrix = estimator._similarity_.collapse(group_of_sample).toarray()
             matrix, value_name = matrix / scale / scale[:, None], "similarity"
         else:
-            codes, weights = estimator.partitions_[order], estimator.weights_
+            codes = estimator.partitions_[order]
+            given = getattr(estimator, "weights_", None)  # the runs of an NMFMetaCluster have none
+            weights = normalised_weights(given, codes.shape[1])
             matrix, value_name = consensus_matrix(codes, weights, groups), "co-association"
         display = cls(
             matrix=matrix,
             cell_sizes=sizes,
             cell_labels=cell_labels,
             order=order,
+            names=names,
             value_name=value_name,
         )
         return display.plot(ax, cmap=cmap, colorbar=colorbar, strip=strip)
@@ -369,3 +373,11 @@ class ConsensusMatrixDisplay:
             frameon=False,
             fontsize=FONT,
         )
+
+
+def _with_unassigned(labels: np.ndarray) -> tuple[np.ndarray, list[str] | None]:
+    """Return labels with samples in no cluster as the last one, and names if there are such."""
+    if labels.min() >= 0:
+        return labels, None
+    last = int(labels.max()) + 1
+    return np.where(labels < 0, last, labels), [*map(str, range(last)), "none"]

@@ -17,7 +17,7 @@ class LossCurveDisplay:
 
     What is drawn is by how much a loss exceeds the lowest that any start reached, relative to that
     lowest loss, on a logarithmic scale: a curve that levels off high up has ended in another,
-    worse minimum. Where the lowest loss is next to 0 the loss is shown itself.
+    worse minimum. Where the lowest loss is next to 0, or none is higher, the loss is shown itself.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class LossCurveDisplay:
             If matplotlib is not installed.
         """
         self.figure_, self.ax_ = axes_for(ax, figsize=(6.4, 4.2))
-        heights, what = self._heights()
+        heights, what, flat = self._heights()
         lines = []
         for i in reversed(range(len(heights))):  # the kept one on top
             style = {"color": CONTEXT, "linewidth": 1.0, "markersize": 3.5, "label": "_"}
@@ -118,7 +118,9 @@ class LossCurveDisplay:
             style["markevery"] = shown[-1:].tolist() or None
             lines += self.ax_.plot(heights[i], marker="o", **style)
         self.lines_ = lines[::-1]
-        if any(np.isfinite(curve).any() for curve in heights):
+        if flat:
+            self.ax_.set_ylim(0, 1.1 * float(np.max(heights[0])) or 1.0)
+        else:
             self.ax_.set_yscale("log")
         self.ax_.set(xlabel="update", ylabel=what)
         self.ax_.xaxis.set_major_locator(ticker().MaxNLocator(6, integer=True))
@@ -128,8 +130,11 @@ class LossCurveDisplay:
         self.ax_.legend(handles[::-1], labels[::-1], frameon=False, fontsize=FONT)
         return self
 
-    def _heights(self) -> tuple[list[np.ndarray], str]:
-        """Return what to draw of every curve, NaN where a logarithm cannot show it."""
+    def _heights(self) -> tuple[list[np.ndarray], str, bool]:
+        """Return what to draw of every curve, its name, and whether all are one flat line.
+
+        If they are not, NaN stands where a logarithm cannot show a value.
+        """
         lowest = min(float(np.min(curve)) for curve in self.curves)
         highest = max(float(np.max(curve)) for curve in self.curves)
         if lowest <= _PERFECT * highest:
@@ -138,4 +143,7 @@ class LossCurveDisplay:
         else:
             heights = [np.asarray(curve) / lowest - 1 for curve in self.curves]
             what, floor = "loss / lowest loss \N{MINUS SIGN} 1", _SMALLEST_EXCESS
-        return [np.where(height > floor, height, np.nan) for height in heights], what
+        shown = [np.where(height > floor, height, np.nan) for height in heights]
+        if not any(np.isfinite(height).any() for height in shown):  # all began at the minimum
+            return [np.asarray(curve) for curve in self.curves], "loss", True
+        return shown, what, False

@@ -23,6 +23,8 @@ from nmfcluster._solvers_nmf import (
     tensor_hals,
 )
 
+_MIN_ITER = 10  # updates of a metaclustering: its starts are close to where it ends
+_SAME = 1e-4  # of the loss of zero factors: optima that differ by less are one
 _LIFT = 0.05  # of a factor's mean: what starts at 0 could stay there
 
 
@@ -158,12 +160,16 @@ def _loss(solution: Solution) -> float:
     return solution.loss
 
 
-def _meta_run(
+def _distinct(
     objective: Any, solver: Callable[..., Any], plan: Plan, starts: list[np.ndarray]
-) -> Solution:
+) -> list[Solution]:
+    """Run a solver on the runs' clusters and return its optima, each of them once."""
     plan = replace(plan, solver=solver)
     makers: list[Start] = [partial(np.asarray, start) for start in starts]
-    return plan.run(objective, makers, _loss, f"{solver.__name__} of the runs' clusters")[0]
+    what = f"{solver.__name__} of the runs' clusters"
+    solutions = plan.run(objective, makers, _loss, what, min_iter=_MIN_ITER)
+    apart = np.diff([s.loss for s in solutions], prepend=-np.inf) > _SAME * objective.constant
+    return [solution for solution, new in zip(solutions, apart, strict=True) if new]
 
 
 def _beside(W: np.ndarray, H: np.ndarray) -> np.ndarray:
@@ -173,7 +179,7 @@ def _beside(W: np.ndarray, H: np.ndarray) -> np.ndarray:
     )
 
 
-def by_nmf(runs: Runs, plan: Plan) -> Metaclusters:
+def by_nmf(runs: Runs, plan: Plan) -> list[Metaclusters]:
     r"""Metacluster the columns of the runs' clusters by NMF, ``H ~ alpha gamma`` (eq. 8).
 
     The starts are the clusters of single runs.
@@ -182,37 +188,36 @@ def by_nmf(runs: Runs, plan: Plan) -> Metaclusters:
     for run in range(min(plan.n_init, len(runs))):
         prototypes = runs.H[runs.start(run, plan.n_clusters)]
         starts.append(_beside(fitted_rows(runs.H, prototypes).T, prototypes))
-    best = _meta_run(MatrixObjective(runs.H), hals, plan, starts)
-    correspondence, columns = best.factors
-    return _scaled(correspondence, columns, len(runs))
+    found = _distinct(MatrixObjective(runs.H), hals, plan, starts)
+    return [_scaled(s.factors[0], s.factors[1], len(runs)) for s in found]
 
 
-def by_ptf(runs: Runs, plan: Plan) -> Metaclusters:
+def by_ptf(runs: Runs, plan: Plan) -> list[Metaclusters]:
     r"""Metacluster the biclusters of the runs by positive tensor factorization (eq. 14).
 
-    The starts are the clusters of single runs: from random ones worse optima are found.
+    The starts are the clusters of single runs, from which the best optimum is found more often
+    than from random ones.
     """
     starts = []
     for run in range(min(plan.n_init, len(runs))):
         chosen = runs.start(run, plan.n_clusters)
         starts.append(_beside(runs.W[chosen], runs.H[chosen]))
-    best = _meta_run(RunsObjective(runs.W, runs.H), tensor_hals, plan, starts)
-    correspondence, _, columns = best.factors
-    return _scaled(correspondence, columns, len(runs))
+    found = _distinct(RunsObjective(runs.W, runs.H), tensor_hals, plan, starts)
+    return [_scaled(s.factors[0], s.factors[2], len(runs)) for s in found]
 
 
-def by_kmeans(runs: Runs, plan: Plan, seed: int) -> Metaclusters:
+def by_kmeans(runs: Runs, plan: Plan, seed: int) -> list[Metaclusters]:
     """Metacluster the columns of the runs' clusters by k-means, a baseline of the paper."""
     kmeans = KMeans(plan.n_clusters, n_init=plan.n_init, max_iter=plan.max_iter, random_state=seed)
     with threadpool_limits(limits=1):  # the order of sums would depend on the number of threads
         kmeans.fit(runs.H)
     hard = one_hot(kmeans.labels_, plan.n_clusters, runs.H.dtype)
     centres = np.maximum(kmeans.cluster_centers_, 0)  # 0 may be less by rounding
-    return _scaled(hard, centres.astype(runs.H.dtype), len(runs))
+    return [_scaled(hard, centres.astype(runs.H.dtype), len(runs))]
 
 
-def metacluster(how: str, runs: Runs, plan: Plan, rng: np.random.RandomState) -> Metaclusters:
-    """Metacluster the clusters of runs by "ptf", "nmf" or "kmeans"."""
+def metacluster(how: str, runs: Runs, plan: Plan, rng: np.random.RandomState) -> list[Metaclusters]:
+    """Metacluster the clusters of runs by "ptf", "nmf" or "kmeans": the optima that were found."""
     if how == "kmeans":
         return by_kmeans(runs, plan, draw_seeds(rng, 1)[0])
     return (by_ptf if how == "ptf" else by_nmf)(runs, plan)
@@ -226,9 +231,33 @@ def _scaled(correspondence: np.ndarray, columns: np.ndarray, n_runs: int) -> Met
 
 
 def refine(
-    objective: MatrixObjective, plan: Plan, columns: np.ndarray, final: bool
-) -> Factorization:
-    """Factorize X from the prototypes: their rows by least squares and, if `final`, NMF on."""
+    objective: MatrixObjective, plan: Plan, candidates: list[Metaclusters], final: bool
+) -> tuple[Metaclusters, Factorization]:
+    """Factorize X from metaclusters, and keep those with the smallest loss.
+
+    Their rows are found by least squares; if `final`, NMF goes on from there.
+
+    Parameters
+    ----------
+    objective : MatrixObjective
+    plan : Plan
+    candidates : list of Metaclusters
+    final : bool
+
+    Returns
+    -------
+    Metaclusters
+        Those that were kept.
+    Factorization
+        What they led to, with the curves of all.
+    """
+    ends = [_refined(objective, plan, found.columns, final) for found in candidates]
+    order = np.argsort([end.loss for end in ends], kind="stable")
+    curves = [ends[i].history for i in order]
+    return candidates[order[0]], Factorization(ends[order[0]], curves, objective.constant)
+
+
+def _refined(objective: MatrixObjective, plan: Plan, columns: np.ndarray, final: bool) -> Solution:
     W = fitted_rows(objective.X, columns).T
     if final:
         W[~W.any(axis=1)] = _LIFT * W.mean()  # a cluster of zeros would stay one
@@ -238,9 +267,8 @@ def refine(
         max_iter=plan.max_iter if final else 0,
     )
     start: Start = partial(np.concatenate, [W, columns], axis=1)
-    [found] = plan.run(objective, [start], _loss, "last factorization")
-    found = replace(found, converged=found.converged or not final)
-    return Factorization(found, [found.history], objective.constant)
+    [end] = plan.run(objective, [start], _loss, "last factorization")
+    return replace(end, converged=end.converged or not final)
 
 
 def recurrence(runs: Runs, W: np.ndarray, H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

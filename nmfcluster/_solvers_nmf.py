@@ -19,6 +19,7 @@ from nmfcluster._storage import is_sparse, row_blocks, sum_of_squares
 
 _ROWS = 1024
 _SWEEPS = 3  # of coordinate descent a product with the data: fewest seconds to a given loss
+_TENSOR_SWEEPS = 1  # where a product costs no more than a sweep
 _FIRST_SWEEPS = 20  # of a factor that starts at 0
 _PACE, _FASTER, _LIMIT, _SLOWER = 0.5, 1.05, 1.01, 1.5  # of the extrapolation, as in the paper
 
@@ -355,9 +356,9 @@ def tensor_hals(objective: RunsObjective, F: np.ndarray) -> Steps:
         keep = yield (A.mT, B.mT, C), _loss(objective.constant, N, A, G)
         A, B, C, along, across = kept(keep, A, B, C, along, across)
         K = A @ A.mT
-        B = _descended(B, (A * across) @ W, K * (C @ C.mT))
+        B = _descended(B, (A * across) @ W, K * (C @ C.mT), _TENSOR_SWEEPS)
         along = B @ W.T
-        C = _descended(C, (A * along) @ H, K * (B @ B.mT))
+        C = _descended(C, (A * along) @ H, K * (B @ B.mT), _TENSOR_SWEEPS)
         across = C @ H.T
         N, G = along * across, (B @ B.mT) * (C @ C.mT)
-        A = _descended(A, N, G)
+        A = _descended(A, N, G, _TENSOR_SWEEPS)

@@ -90,7 +90,9 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         A sample, or a column, is in a bicluster if its entry of W, or of H, is at least
         `threshold` times the largest of that bicluster; see `rows_` and `columns_`.
     n_init : int, default=5
-        Number of starts of the metaclustering. Each is a single run, the best run first.
+        Number of starts of the metaclustering. Each is a single run, the best run first. Every
+        optimum that they lead to is followed by the last factorization; the one with the smallest
+        loss is kept.
     max_iter : int, default=500
         Largest number of updates of a run, of the metaclustering, and of the last factorization.
     tol : float, default=1e-5
@@ -141,9 +143,9 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         :math:`\frac12 \|X - WH\|^2`, with the penalty where there is one, at the end of the last
         factorization.
     loss_curve_ : ndarray of shape (n_iter_ + 1,)
-        The same before the first and after every update of the last factorization.
+        The same before the first and after every update of the last factorization that was kept.
     loss_curves_ : list of ndarray
-        `loss_curve_` alone.
+        The same for all metaclusterings, the kept one first.
     n_iter_ : int
         Number of updates of the last factorization.
     n_features_in_ : int
@@ -269,8 +271,8 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
             sizes = self._sizes(rng)
             plan = self._plan(self._run_solver())
             runs = self._runs(objective, plan, sizes, rng)
-            found = metacluster(self.meta, runs, plan, rng)
-            end = refine(objective, plan, found.columns, self.final)
+            candidates = metacluster(self.meta, runs, plan, rng)
+            found, end = refine(objective, plan, candidates, self.final)
             self._keep_biclusters(X, runs, found, end)
         return self
 
@@ -352,7 +354,8 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         self.run_losses_, self.partitions_ = runs.losses, runs.partitions()
         self.confidence_ = _confidence(self.partitions_, labels, self.n_clusters)
         self.reconstruction_err_ = MatrixObjective(X).error(self.factor_, self.components_)
-        self._keep_clusters(end, membership(self.factor_), labels, depth=1)
+        n_found = int(self.factor_.any(axis=0).sum())  # some may be nobody's strongest
+        self._keep_clusters(end, membership(self.factor_), labels, depth=1, n_found=n_found)
         lost = np.count_nonzero(~runs.converged)
         if lost:
             warnings.warn(

@@ -21,6 +21,7 @@ MODULES = [
     "datasets",
     "display",
     "fusion",
+    "meta",
     "metrics",
     "model_selection",
     "partitions",
