@@ -35,6 +35,7 @@ from nmfcluster.partitions import normalised_weights, range_of_clusters
 
 __all__ = ["NMFMetaCluster"]
 
+_ALIKE = 1e-6  # clusters whose columns have a cosine nearer to 1 are one
 _ROOM = 1e3  # by which squares of X must stay within what its dtype can hold
 
 
@@ -354,8 +355,9 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         self.run_losses_, self.partitions_ = runs.losses, runs.partitions()
         self.confidence_ = _confidence(self.partitions_, labels, self.n_clusters)
         self.reconstruction_err_ = MatrixObjective(X).error(self.factor_, self.components_)
-        n_found = int(self.factor_.any(axis=0).sum())  # some may be nobody's strongest
-        self._keep_clusters(end, membership(self.factor_), labels, depth=1, n_found=n_found)
+        self._keep_clusters(
+            end, membership(self.factor_), labels, depth=1, n_found=self._n_distinct()
+        )
         lost = np.count_nonzero(~runs.converged)
         if lost:
             warnings.warn(
@@ -364,6 +366,14 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
                 ConvergenceWarning,
                 stacklevel=4,
             )
+
+    def _n_distinct(self) -> int:
+        """Return the number of clusters that are neither 0 nor another one's likeness.
+
+        Where clusters overlap, one can be nobody's strongest and still be a cluster.
+        """
+        alike = np.triu(self.components_ @ self.components_.T, 1) > 1 - _ALIKE
+        return int((self.factor_.any(axis=0) & ~alike.any(axis=0)).sum())
 
     def _extend(self, X: Any) -> np.ndarray:
         return fitted_rows(self._read(X, reset=False), self.components_)

@@ -65,8 +65,7 @@ def test_only_biclusters_tell_twins_apart(seed):
     """Twins have nearly the same columns, in other samples."""
     X, _, H = make_biclusters(random_state=seed)
     assert overlap_match(model(n_runs=20).fit(X).components_, H) >= 0.98
-    with pytest.warns(ConvergenceWarning, match="found 3 clusters"):
-        by_columns = model(meta="nmf", n_runs=20).fit(X)
+    by_columns = model(meta="nmf", n_runs=20).fit(X)
     assert overlap_match(by_columns.components_, H) < 0.75
 
 
@@ -96,12 +95,12 @@ def fitted(request, monkeypatch):
         kept[name] = original(*arguments)
         return kept[name]
 
-    for name in ("run_many", "metacluster"):
+    for name in ("run_many", "refine"):
         monkeypatch.setattr(module, name, partial(keeping, name, getattr(module, name)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         found = model(**request.param).fit(NOISY)
-    return found, kept["run_many"], kept["metacluster"]
+    return found, kept["run_many"], kept["refine"][0]
 
 
 def test_factor_is_the_least_squares_fit_to_components_of_length_1(fitted):
@@ -159,6 +158,14 @@ def test_correspondence_is_that_of_the_metaclusters(fitted):
     assert_array_equal(sizes, [len(runs.H[own]) for own in runs.members()])
     assert (np.diff(found.base_runs_) >= 0).all()
     assert len(found.base_runs_) == len(found.correspondence_)
+
+
+def test_of_several_metaclusterings_that_with_the_smallest_loss_is_kept():
+    X, _, _ = make_biclusters((42, 70), 8, noise=0.25, random_state=0)
+    found = model(n_clusters=8, n_runs=10, n_init=10).fit(X)
+    ends = [curve.min() for curve in found.loss_curves_]
+    assert len(ends) > 1
+    assert found.loss_ == min(ends) < max(ends)
 
 
 def test_runs_come_in_the_order_of_their_losses(fitted):
