@@ -2,7 +2,7 @@
 
 papers, protocols, peers, scale and solvers are about consensus clustering; documents, constraints
 and constraint_scale about clustering under constraints; fusion and fusion_scale about clustering by
-several similarities.
+several similarities; meta and meta_scale about the clusters that recur in many runs of NMF.
 """
 
 from __future__ import annotations

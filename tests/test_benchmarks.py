@@ -20,6 +20,7 @@ from benchmarks import fresh, methods, questions, report, runner, scores, trials
 from benchmarks.__main__ import main  # noqa: E402
 from benchmarks.datasets import (  # noqa: E402
     documents,
+    expression,
     gaussians,
     handwritten,
     proteins,
@@ -28,12 +29,30 @@ from benchmarks.datasets import (  # noqa: E402
     topics,
     views,
 )
-from benchmarks.methods import literal_fusion, mean_similarity, peer  # noqa: E402
+from benchmarks.methods import (  # noqa: E402
+    cnmf,
+    fcm,
+    literal_fusion,
+    mean_similarity,
+    metacluster,
+    nmf_runs,
+    peer,
+    peer_tensorly,
+)
 from benchmarks.methods.nndsvd import nndsvd_start  # noqa: E402
 from benchmarks.methods.peer import NoClusteringError  # noqa: E402
+from benchmarks.methods.plain_hals import plain_hals  # noqa: E402
 from benchmarks.methods.ss_ncut import edited  # noqa: E402
 from benchmarks.methods.symhals import symmetric_hals  # noqa: E402
-from benchmarks.questions import constraint_scale, fusion_scale  # noqa: E402
+from benchmarks.questions import (  # noqa: E402
+    _meta_planted,
+    _meta_runs,
+    _meta_tensor,
+    _meta_tumours,
+    constraint_scale,
+    fusion_scale,
+    meta_scale,
+)
 from benchmarks.questions import fusion as fusion_question  # noqa: E402
 from nmfcluster import PairwiseConstraints, SimilarityStack  # noqa: E402
 from nmfcluster._fuse import objective_of  # noqa: E402
@@ -41,7 +60,9 @@ from nmfcluster._iterate import iterate  # noqa: E402
 from nmfcluster._mixture import make_mixture  # noqa: E402
 from nmfcluster._solvers import SymmetricObjective  # noqa: E402
 from nmfcluster._solvers_kl import em_step  # noqa: E402
+from nmfcluster._solvers_nmf import MatrixObjective, hals  # noqa: E402
 from nmfcluster.affinity import make_affinity  # noqa: E402
+from nmfcluster.datasets import make_biclusters  # noqa: E402
 from nmfcluster.metrics import clustering_accuracy  # noqa: E402
 from nmfcluster.similarity import Explicit, inner  # noqa: E402
 
@@ -296,6 +317,148 @@ def test_verdict_counts_single_sources(blocks):
     told = fusion_question._verdict({"toy": own}, "accuracy")
     assert "on 0 of 1 sets" in told
     assert "toy, 0.850 against 0.860 of fusion on b alone" in told
+
+
+def test_fuzzy_c_means_is_at_its_own_fixed_point():
+    X = np.random.default_rng(0).normal(size=(30, 3)) + 5 * np.eye(3)[np.arange(30) % 3]
+    U, centres, loss = fcm.fuzzy_c_means(X, 3, np.random.RandomState(0), tol=1e-12)
+    np.testing.assert_allclose(U.sum(axis=1), 1)
+    np.testing.assert_allclose(centres, (U**2).T @ X / (U**2).sum(axis=0)[:, None], atol=1e-9)
+    squares = ((X[:, None] - centres) ** 2).sum(axis=2)
+    closeness = squares**-1.0  # to the power of 1 / (m - 1), m = 2
+    np.testing.assert_allclose(U, closeness / closeness.sum(axis=1, keepdims=True), atol=1e-9)
+    assert loss == pytest.approx((U**2 * squares).sum())
+
+
+def test_fuzzy_c_means_of_rows_that_are_centres():
+    X = np.repeat([[0.0, 0.0], [1.0, 0.0]], 4, axis=0)
+    U, centres, loss = fcm.fuzzy_c_means(X, 2, np.random.RandomState(0))
+    np.testing.assert_allclose(np.sort(U, axis=1), np.tile([0.0, 1.0], (8, 1)), atol=1e-6)
+    np.testing.assert_allclose(np.sort(centres[:, 0]), [0, 1], atol=1e-6)
+    assert loss == pytest.approx(0, abs=1e-9)
+
+
+def test_consensus_of_parts_leaves_outliers_out():
+    rng = np.random.default_rng(0)
+    parts = np.array([[1.0, 1, 0, 0], [0, 0, 3, 4]])
+    W = rng.uniform(size=(6, 2))
+    runs = [nmf_runs.NMFRun(W, parts[rng.permutation(2)] * (1 + i), 0.0) for i in range(9)]
+    # a run unlike the others: its parts have no neighbours
+    runs.append(nmf_runs.NMFRun(W, np.array([[0.0, 1, 1, 0], [1.0, 0, 0, 0]]), 1.0))
+    found, H = cnmf.consensus(W @ parts, runs, 2, 0)
+    order = H[:, 0].argsort()[::-1]
+    lengths = np.linalg.norm(parts, axis=1)
+    np.testing.assert_allclose(H[order], parts / lengths[:, None], atol=1e-12)
+    np.testing.assert_allclose(found[:, order], W * lengths, atol=1e-9)
+
+
+def test_plain_hals_descends():
+    X, _, _ = make_biclusters(random_state=0)
+    F = np.random.default_rng(0).uniform(size=(3, 4, sum(X.shape)))
+    objective = MatrixObjective(X)
+    ends = iterate(plain_hals(objective, F), max_iter=50, tol=-1, scale=objective.constant)
+    for end in ends:
+        W, H = end.factors
+        assert end.loss == pytest.approx(((X - W @ H) ** 2).sum() / 2, abs=1e-9)
+        assert (np.diff(end.history) <= 1e-12 * objective.constant).all()
+        assert end.loss < end.history[0] / 2
+
+
+def test_clusters_of_columns_as_factors():
+    X, W, H = make_biclusters(random_state=0)
+    runs = _meta_planted.object_runs("k-means", X, 4, 3, np.random.RandomState(0))
+    np.testing.assert_allclose(np.linalg.norm(runs.H, axis=1), 1)
+    assert (np.diff(runs.losses) >= 0).all()
+    for own, loss in zip(runs.members(), runs.losses, strict=True):
+        model = runs.W[own].T @ runs.H[own]  # every column is the mean of its cluster
+        labels = runs.H[own].argmax(axis=0)
+        means = np.stack([X[:, labels == c].mean(axis=1) for c in range(4)], axis=1)
+        np.testing.assert_allclose(model, means[:, labels], atol=1e-9)
+        assert loss == pytest.approx(((X - model) ** 2).sum() / 2)
+    told = _meta_planted.Planted(X, W, H).told(W[:, ::-1], H[::-1])
+    assert told == pytest.approx({"match": 1, "match of biclusters": 1, "error": 0})
+
+
+def test_expression_in_two_classes(monkeypatch, tmp_path):
+    stored = {"X": np.array([[20, 40], [20, 80], [160, 20]]), "y": np.array([0, 1, 2])}
+    names = {"target_names": ["ALL-B", "ALL-T", "AML"], "sample_names": ["a", "b", "c"]}
+    np.savez(tmp_path / "all_aml.npz", **stored, **names)
+    monkeypatch.setenv(datasets.FOLDER, str(tmp_path))
+    data = datasets.load("all_aml, two classes")
+    assert data.y.tolist() == [0, 0, 1]
+    assert data.classes == ("ALL", "AML")
+    np.testing.assert_allclose(expression.logged(data.X), [[0, 1], [0, 2], [3, 0]])
+
+
+def test_misplaced_samples_are_named():
+    y = np.array([0, 0, 0, 1, 1, 1])
+    data = expression.Expression("toy", y, y, samples=tuple("abcdef"), classes=("x", "y"))
+    runs = [_meta_tumours._told(y, np.array([1, 1, 0, 0, 0, i])) for i in (0, 0, 1)]
+    own = dict.fromkeys((*_meta_tumours.TAKERS, _meta_tumours.BEST), runs)
+    row = _meta_tumours.misplaced({("toy", "raw"): own}, {"toy": data})[0]
+    assert (row["samples"], row["which"]) == (1, "c")  # f is misplaced in one of three
+
+
+def test_updates_that_reach_a_loss():
+    X = make_biclusters(noise=0.25, random_state=0)[0]
+    case = _meta_runs.make_case("toy", X, 4, 3)
+    ends = [s.factors for s in _meta_runs.solve(case, hals, 30, -1)]
+    direct = np.mean([((X - W @ H) ** 2).sum() for W, H in ends]) / (X**2).sum()
+    assert _meta_runs.mean_loss(case, ends) == pytest.approx(direct)
+    target = 1.05 * direct
+    n = _meta_runs.updates_to(case, hals, target)
+    assert _meta_runs.time_ours(case, hals, n, -1, 0)[1] <= target
+    assert _meta_runs.time_ours(case, hals, n - 1, -1, 0)[1] > target
+    assert _meta_runs.updates_to(case, plain_hals, 0.0) is None
+
+
+def _literal_update(T, factors):
+    """Return factors after one update by eq. 15 of Badea (2005), one after the other."""
+    factors = list(factors)
+    for mode in range(3):
+        others = [F for i, F in enumerate(factors) if i != mode]
+        unfolded = np.moveaxis(T, mode, 0)
+        up = np.einsum("iab,ak,bk->ik", unfolded, *others)
+        gram = (others[0].T @ others[0]) * (others[1].T @ others[1])
+        factors[mode] = factors[mode] * up / (factors[mode] @ gram)
+    return factors
+
+
+def test_tensor_factorization_beside_the_dense_tensor():
+    runs = _meta_tensor.make_runs((12, 15), 3, 3, np.float64)
+    T = runs.W[:, :, None] * runs.H[:, None, :]
+    start = _meta_tensor.random_start(runs, 3, np.random.RandomState(0))
+    _, end = _meta_tensor.ours(runs, start, 40, -1)
+    model = np.einsum("jk,sk,kg->jsg", *end.factors)
+    assert end.loss == pytest.approx(((T - model) ** 2).sum() / 2)
+    if peer_tensorly.reason():
+        pytest.skip(peer_tensorly.reason())
+    rng = np.random.default_rng(0)
+    factors = tuple(rng.uniform(0.5, 1, size=(n, 3)) for n in T.shape)
+    seconds, errors = peer_tensorly.factorize(runs, factors, "tensorly, mu", 2)
+    expected = []
+    for _ in range(2):
+        factors = _literal_update(T, factors)
+        rest = T - np.einsum("jk,sk,gk->jsg", *factors)
+        expected.append(np.linalg.norm(rest) / np.linalg.norm(T))
+    np.testing.assert_allclose(errors, expected, rtol=1e-6)
+    assert seconds > 0
+
+
+def test_whole_fits(tmp_path):
+    for name in ("planted, 20 x 30", "documents, 30 x 60"):
+        shape = (20, 30) if name.startswith("planted") else (30, 60)
+        stored = meta_scale.save_table(tmp_path / "table.npz", name, shape, 3)
+        assert stored > 0
+        arguments = (str(tmp_path / "table.npz"), "3", "4", "0")
+        found = meta_scale.fit_ours(*arguments) | meta_scale.fit_sklearn(*arguments)
+        assert set(found) == {meta_scale.OURS, meta_scale.SKLEARN, meta_scale.CNMF}
+        X = fresh.read(tmp_path / "table.npz")[0]
+        model = metacluster.fit(X, 3, 0, n_runs=4, n_jobs=2)
+        size = np.sqrt((X.multiply(X) if sp.issparse(X) else X**2).sum())
+        expected = model.reconstruction_err_ / size
+        assert found[meta_scale.OURS]["relative error"] == pytest.approx(expected)
+        assert all(told["relative error"] < 1 and told["s"] > 0 for told in found.values())
 
 
 def test_runner_interleaves(capsys):

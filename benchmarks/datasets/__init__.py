@@ -80,7 +80,16 @@ def available(names: Iterable[str]) -> tuple[dict[str, Dataset], dict[str, str]]
 
 
 def _loaders() -> dict[str, Any]:
-    from benchmarks.datasets import bundled, documents, handwritten, news, proteins, text, uci
+    from benchmarks.datasets import (
+        bundled,
+        documents,
+        expression,
+        handwritten,
+        news,
+        proteins,
+        text,
+        uci,
+    )
 
-    modules = (bundled, uci, text, documents, handwritten, news, proteins)
+    modules = (bundled, uci, text, documents, handwritten, news, proteins, expression)
     return {name: module.load for module in modules for name in sorted(module.NAMES)}

@@ -49,14 +49,18 @@ def timed(cluster: Callable[[Any, Any, int, int], np.ndarray]) -> Run:
 
 def load_all() -> dict[str, Method]:
     from benchmarks.methods import (
+        cnmf,
+        fcm,
         fusion,
         kc,
         kernel_kmeans,
         kmeans,
         linkage,
         mean_similarity,
+        metacluster,
         ncut,
         nmf,
+        nmf_runs,
         nmfc,
         peer_activesemi,
         peer_ensembleclustering,
@@ -72,7 +76,8 @@ def load_all() -> dict[str, Method]:
     unsupervised = (kmeans, kernel_kmeans, ncut, nmf)
     constrained = (ssnmf, ss_kernel_kmeans, ss_ncut, peer_activesemi)
     fused = (fusion, mean_similarity, peer_snf, peer_views)
-    modules = (*consensus, *unsupervised, *constrained, *fused)
+    many_runs = (metacluster, nmf_runs, cnmf, fcm)
+    modules = (*consensus, *unsupervised, *constrained, *fused, *many_runs)
     return {method.name: method for module in modules for method in module.METHODS}
 
 

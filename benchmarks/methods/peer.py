@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 PYTHON = "NMFCLUSTER_PEER_PYTHON"
 VIEWS_PYTHON = "NMFCLUSTER_VIEWS_PYTHON"
+META_PYTHON = "NMFCLUSTER_META_PYTHON"
 LONGEST = 600  # seconds that a peer gets
 RECIPES = {
     PYTHON: (
@@ -29,6 +30,7 @@ RECIPES = {
         "`python3.11 -m venv views`, `views/bin/pip install imml polyview matplotlib seaborn` and "
         "`views/bin/pip install --no-deps mvlearn`"
     ),
+    META_PYTHON: "`python3.11 -m venv meta` and `meta/bin/pip install tensorly`",
 }
 
 

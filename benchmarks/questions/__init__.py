@@ -13,4 +13,6 @@ NAMES = (
     "constraint_scale",
     "fusion",
     "fusion_scale",
+    "meta",
+    "meta_scale",
 )

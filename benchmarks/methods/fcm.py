@@ -1,0 +1,53 @@
+"""Fuzzy c-means (Bezdek, 1981), to cluster the columns of a table and their clusters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks.methods import FEATURES, Method, timed
+
+
+def fuzzy_c_means(
+    X: np.ndarray,
+    k: int,
+    rng: np.random.RandomState,
+    fuzziness: float = 2.0,
+    max_iter: int = 500,
+    tol: float = 1e-6,
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return memberships (n, k), whose rows sum to 1, centres (k, p) and the loss.
+
+    The loss is ``sum_ic u_ic^m |x_i - v_c|^2`` with m = `fuzziness`; it ends when no membership
+    changes by more than `tol`. The start is memberships at random.
+    """
+    U = rng.uniform(size=(len(X), k))
+    U /= U.sum(axis=1, keepdims=True)
+    for _ in range(max_iter):
+        before, weights = U, U**fuzziness
+        centres = weights.T @ X / weights.sum(axis=0)[:, None]
+        distances = np.stack([((X - centre) ** 2).sum(axis=1) for centre in centres], axis=1)
+        low = distances.min(axis=1, keepdims=True)
+        # one where a row is on a centre, where low is 0
+        near = np.divide(low, distances, out=np.ones_like(distances), where=distances > 0)
+        U = near ** (1 / (fuzziness - 1))
+        U /= U.sum(axis=1, keepdims=True)
+        if np.abs(U - before).max() <= tol:
+            break
+    return U, centres, float((U**fuzziness * distances).sum())
+
+
+def best_of(
+    X: np.ndarray, k: int, rng: np.random.RandomState, n_init: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return memberships and centres of the best of several starts."""
+    U, centres, _ = min((fuzzy_c_means(X, k, rng) for _ in range(n_init)), key=lambda run: run[2])
+    return U, centres
+
+
+def cluster(X: Any, given: Any, k: int, seed: int) -> np.ndarray:
+    return best_of(X, k, np.random.RandomState(seed), 5)[0].argmax(axis=1)
+
+
+METHODS = [Method("fuzzy c-means", timed(cluster), wants=FEATURES)]

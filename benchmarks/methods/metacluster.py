@@ -1,0 +1,40 @@
+"""NMFMetaCluster with its defaults, and with other ways to cluster the clusters of the runs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from benchmarks.methods import FEATURES, Method, timed
+from nmfcluster import NMFMetaCluster
+from nmfcluster._factorize import Plan
+from nmfcluster._solvers_nmf import hals
+
+VARIANTS = {"meta PTF": "ptf", "meta NMF": "nmf", "meta k-means": "kmeans"}
+
+
+def fit(X: Any, k: int, seed: int, **options: Any) -> NMFMetaCluster:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return NMFMetaCluster(k, random_state=seed, **options).fit(X)
+
+
+def cluster(X: Any, given: Any, k: int, seed: int, **options: Any) -> np.ndarray:
+    return fit(X, k, seed, **options).labels_
+
+
+def plan(k: int, solver: Callable[..., Any] = hals, **changed: Any) -> Plan:
+    """Return the estimator's defaults as its parts take them."""
+    defaults: dict[str, Any] = {"n_init": 5, "max_iter": 500, "tol": 1e-5, "n_jobs": None}
+    return Plan(k, solver, **(defaults | changed), say=lambda line: None)
+
+
+METHODS = [
+    Method(name, timed(partial(cluster, meta=meta)), wants=FEATURES)
+    for name, meta in VARIANTS.items()
+]

@@ -1,0 +1,234 @@
+"""Many runs of NMF: seconds to where those of scikit-learn end, by solver."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.decomposition import NMF
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+from benchmarks import datasets, report
+from benchmarks.datasets import expression
+from benchmarks.methods.plain_hals import plain_hals
+from benchmarks.runner import Progress, interleaved
+from nmfcluster._iterate import Solution, restart
+from nmfcluster._solvers_nmf import MatrixObjective, hals, multiplicative
+from nmfcluster.datasets import make_biclusters
+
+N_JOBS = 2
+OURS, SKLEARN = "ours", "scikit-learn, cd"
+SOLVERS: dict[str, Callable[..., Any]] = {
+    OURS: hals,
+    "HALS, one sweep, no extrapolation": plain_hals,
+    "mu": multiplicative,
+}
+OWN_STOP = "ours, to its own stop"
+TARGET, STRETCH = 1.7, 2.5
+LONGEST = 1_000  # updates, after which a solver has not reached the loss
+NOISE = 0.25  # with which runs end in several optima
+
+Task = Callable[[int], tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A table and the starts of runs on it."""
+
+    name: str
+    X: np.ndarray
+    k: int
+    starts: np.ndarray  # (n_runs, k, n + p)
+
+    @property
+    def objective(self) -> MatrixObjective:
+        return MatrixObjective(self.X)
+
+
+def make_case(name: str, X: np.ndarray, k: int, n_runs: int) -> Case:
+    """Draw starts as the estimator does."""
+    height = 2 * np.sqrt(X.mean(dtype=np.float64) / k)
+    starts = np.random.default_rng(0).uniform(high=height, size=(n_runs, k, sum(X.shape)))
+    return Case(name, X, k, starts.astype(X.dtype))
+
+
+def cases(
+    shapes: list[tuple[int, int]], k: int, n_runs: int, real: bool
+) -> tuple[list[Case], dict[str, str]]:
+    """Return planted and real tables in both dtypes, and what could not be had."""
+    tables = {}
+    for shape in shapes:
+        X = make_biclusters(shape, k, noise=NOISE, random_state=0)[0]
+        tables[f"planted, {shape[0]:,} x {shape[1]:,}"] = X
+    names = [name for name in expression.NAMES if "," not in name and real]
+    found, skipped = datasets.available(names)
+    tables |= {name: data.X for name, data in found.items()}
+    made = [
+        make_case(name, X.astype(dtype), k, n_runs)
+        for name, X in tables.items()
+        for dtype in (np.float64, np.float32)
+    ]
+    return made, skipped
+
+
+def solve(case: Case, solver: Callable[..., Any], max_iter: int, tol: float) -> list[Solution]:
+    """Run the solver from all starts, as the estimator does."""
+    objective = case.objective
+    return restart(
+        partial(solver, objective),
+        [partial(np.asarray, start) for start in case.starts],
+        rank=lambda solution: solution.loss,
+        max_iter=max_iter,
+        tol=tol,
+        scale=objective.constant,
+        wide=objective.wide,
+        n_jobs=N_JOBS,
+    )
+
+
+def sklearn_run(X: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Run scikit-learn's NMF with its defaults from a start."""
+    W, H = np.ascontiguousarray(start[:, : len(X)].T), start[:, len(X) :].copy()
+    model = NMF(len(start), solver="cd", init="custom")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit_transform(X, W=W, H=H), model.components_
+
+
+def mean_loss(case: Case, factors: list[tuple[np.ndarray, np.ndarray]]) -> float:
+    """Return the mean of ``|X - WH|^2 / |X|^2`` over the runs, in float64."""
+    X = case.X.astype(np.float64)
+    size, total = float(np.vdot(X, X)), 0.0
+    for W, H in factors:
+        W, H = W.astype(np.float64), H.astype(np.float64)
+        total += size - 2 * np.vdot(X @ H.T, W) + np.vdot(W.T @ W, H @ H.T)
+    return total / len(factors) / size
+
+
+def time_sklearn(case: Case, prefer: str, repeat: int) -> tuple[float, float]:
+    """Return seconds and mean loss of scikit-learn's runs, as many at a time as ours."""
+    with threadpool_limits(limits=1, user_api="blas"):
+        began = perf_counter()
+        found = Parallel(n_jobs=N_JOBS, prefer=prefer)(
+            delayed(sklearn_run)(case.X, start) for start in case.starts
+        )
+        return perf_counter() - began, mean_loss(case, found)
+
+
+def time_ours(
+    case: Case, solver: Callable[..., Any], max_iter: int, tol: float, repeat: int
+) -> tuple[float, float]:
+    """Return seconds and mean loss of our runs."""
+    began = perf_counter()
+    found = solve(case, solver, max_iter, tol)
+    return perf_counter() - began, mean_loss(case, [s.factors for s in found])
+
+
+def updates_to(
+    case: Case, solver: Callable[..., Any], target: float, longest: int = LONGEST
+) -> int | None:
+    """Return after how many updates of all runs their mean loss is at the target."""
+    n_updates = 64
+    while True:
+        found = solve(case, solver, n_updates, -1)
+        lowest = [np.minimum.accumulate(s.history) for s in found]
+        mean = np.mean(lowest, axis=0) / case.objective.constant
+        reached = np.flatnonzero(mean <= target)
+        if len(reached):
+            return int(reached[0])
+        if n_updates >= longest:
+            return None
+        n_updates = min(4 * n_updates, longest)
+
+
+def measure(
+    case: Case, repeats: int, progress: Progress, longest: int = LONGEST
+) -> list[report.Row]:
+    """Return a row for every solver, with the ratio of scikit-learn's time to its own."""
+    prefer = {SKLEARN: "processes", f"{SKLEARN}, in threads": "threads"}
+    # also starts the processes
+    target = time_sklearn(case, "processes", 0)[1]
+    tasks: dict[str, Task] = {
+        name: partial(time_sklearn, case, how) for name, how in prefer.items()
+    }
+    needed: dict[str, int | None] = {}
+    for name, solver in SOLVERS.items():
+        needed[name] = updates_to(case, solver, target, longest)
+        if needed[name] is not None:
+            tasks[name] = partial(time_ours, case, solver, needed[name], -1)
+        else:
+            progress.done += repeats  # what it does not take
+    tasks[OWN_STOP] = partial(time_ours, case, hals, 500, 1e-5)
+    runs = interleaved(tasks, repeats, progress)
+    seconds = {name: float(np.median([one[0] for one in own])) for name, own in runs.items()}
+    theirs = min(seconds[name] for name in prefer)
+    about = {"table": case.name, "dtype": case.X.dtype.name}
+    rows = []
+    for name in (*prefer, *SOLVERS, OWN_STOP):
+        row: report.Row = about | {"runs by": name, "updates": needed.get(name)}
+        if name in runs:
+            spread = [one[0] for one in runs[name]]
+            row |= {
+                "times faster": theirs / seconds[name],
+                "than processes": seconds[SKLEARN] / seconds[name],
+                "s": seconds[name],
+                "s, range": f"{report.cell(min(spread))} to {report.cell(max(spread))}",
+                "loss": f"{runs[name][0][1]:.6f}",
+            }
+        rows.append(row)
+    return rows
+
+
+def n_steps(repeats: int) -> int:
+    return repeats * (3 + len(SOLVERS))
+
+
+def optima(case: Case) -> report.Row:
+    """Say where the runs end."""
+    losses = np.array([s.loss for s in solve(case, hals, 500, 1e-5)]) / case.objective.constant
+    best = losses.min()
+    return {
+        "table": case.name,
+        "dtype": case.X.dtype.name,
+        "runs": len(losses),
+        "best loss": f"{best:.6f}",
+        "worst": f"{losses.max():.6f}",
+        "within 1e-3 of the best": int((losses <= best * 1.001 + 1e-9).sum()),
+    }
+
+
+def verdicts(rows: list[report.Row]) -> list[str]:
+    told = []
+    for row in rows:
+        if row["runs by"] != OURS:
+            continue
+        faster = row.get("times faster", 0.0)
+        met = "met" if faster >= TARGET else "missed"
+        met += ", the stretch too" if faster >= STRETCH else ""
+        told.append(
+            f"{row['table']}, {row['dtype']}: ours reaches the loss of scikit-learn "
+            f"{faster:.2f} times as fast (target: {TARGET:g}, stretch: {STRETCH:g}): {met}."
+        )
+    return told
+
+
+def draw(rows: list[report.Row], ax: Any) -> None:
+    names = list(dict.fromkeys((row["table"], row["dtype"]) for row in rows))[::-1]
+    for colour, solver in enumerate(SOLVERS):
+        own = {
+            (r["table"], r["dtype"]): r.get("times faster") for r in rows if r["runs by"] == solver
+        }
+        places = np.arange(len(names)) + 0.25 * (1 - colour)
+        ax.barh(places, [own[n] or 0 for n in names], height=0.25, label=solver)
+    labels = [f"{table}\n{dtype}" for table, dtype in names]
+    ax.set(yticks=range(len(names)), yticklabels=labels, xlabel="times faster than scikit-learn")
+    ax.axvline(TARGET, color="k", ls=":", lw=0.8)
+    ax.axvline(1, color="k", lw=0.8)
+    ax.legend(fontsize="x-small")

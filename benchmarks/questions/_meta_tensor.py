@@ -1,0 +1,206 @@
+"""Positive tensor factorization: from factors beside the dense tensor, and from which starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from operator import attrgetter
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks import report
+from benchmarks.methods import metacluster, peer_tensorly
+from benchmarks.runner import Progress, interleaved
+from nmfcluster._iterate import Solution, iterate
+from nmfcluster._metacluster import Metaclusters, Runs, _beside, refine, run_many
+from nmfcluster._solvers_nmf import MatrixObjective, RunsObjective, tensor_hals
+from nmfcluster.datasets import make_biclusters
+from nmfcluster.metrics import overlap_match
+
+OURS = "ours"
+TARGET = 200.0
+NOISE = 0.25
+NEAR = 1.001  # times our final relative error is as good
+STARTS = ("from a run", "random")
+N_INIT = 5  # starts of the estimator
+
+
+@dataclass(frozen=True)
+class End:
+    """Where a start ends: its loss, then match and relative error after the final NMF."""
+
+    loss: float
+    match: float
+    error: float
+
+
+def make_runs(shape: tuple[int, int], k: int, n_runs: int, dtype: Any) -> Runs:
+    """Return the runs on planted data that are to be clustered."""
+    X = make_biclusters(shape, k, noise=NOISE, random_state=0)[0].astype(dtype)
+    plan = metacluster.plan(k, max_iter=100)
+    with threadpool_limits(limits=1, user_api="blas"):
+        return run_many(MatrixObjective(X), plan, np.full(n_runs, k), np.random.RandomState(0))
+
+
+def first_start(runs: Runs, k: int, run: int = 0) -> np.ndarray:
+    """Return the start from a run, as the estimator makes it."""
+    chosen = runs.start(run, k)
+    return _beside(runs.W[chosen], runs.H[chosen])
+
+
+def random_start(runs: Runs, k: int, rng: np.random.RandomState) -> np.ndarray:
+    """Return a start at random, of the size of the biclusters."""
+    height = 2 * RunsObjective(runs.W, runs.H).constant ** (1 / 6)
+    size = (k, runs.W.shape[1] + runs.H.shape[1])
+    return rng.uniform(high=height, size=size).astype(runs.H.dtype)
+
+
+def ours(runs: Runs, start: np.ndarray, max_iter: int, tol: float) -> tuple[float, Solution]:
+    """Return seconds and solution of our factorization from one start."""
+    objective = RunsObjective(runs.W, runs.H)
+    with threadpool_limits(limits=1, user_api="blas"):
+        began = perf_counter()
+        [end] = iterate(
+            tensor_hals(objective, start[None]),
+            max_iter=max_iter,
+            tol=tol,
+            scale=objective.constant,
+        )
+        return perf_counter() - began, end
+
+
+def compare(
+    shape: tuple[int, int],
+    k: int,
+    n_runs: int,
+    n_updates: int,
+    repeats: int,
+    dtype: Any,
+    progress: Progress,
+) -> list[report.Row]:
+    """Return time an update, and to a relative error, of ours and of tensorly's if it is there."""
+    runs = make_runs(shape, k, n_runs, dtype)
+    objective = RunsObjective(runs.W, runs.H)
+    start = random_start(runs, k, np.random.RandomState(0))  # single runs would be there at once
+    factors = next(tensor_hals(objective, start[None]))[0]
+    A, B, C = (np.ascontiguousarray(F) for F in (factors[0][0], factors[1][0], factors[2][0].T))
+
+    def error(loss: float) -> float:
+        return float(np.sqrt(max(loss, 0) / objective.constant))
+
+    def of_ours(repeat: int) -> tuple[float, np.ndarray]:
+        seconds, end = ours(runs, start, n_updates, -1)
+        return seconds / n_updates, np.array([error(loss) for loss in end.history[1:]])
+
+    tasks: dict[str, Any] = {OURS: of_ours}
+    if not peer_tensorly.reason():
+        for name in peer_tensorly.SOLVERS:
+            tasks[name] = lambda repeat, name=name: peer_tensorly.factorize(
+                runs, (A, B, C), name, n_updates
+            )
+    found = interleaved(tasks, repeats, progress)
+    whole = [ours(runs, start, 500, 1e-5) for _ in range(repeats)]
+    end = whole[0][1]
+    goal = NEAR * error(end.loss)
+    about = {"biclusters": len(runs.H), "table": f"{shape[0]:,} x {shape[1]:,}", "k": k}
+    about["dtype"] = np.dtype(dtype).name
+    base = float(np.median([one[0] for one in found[OURS]]))
+    rows = []
+    for name, own in found.items():
+        each = float(np.median([one[0] for one in own]))
+        reached = np.flatnonzero(own[0][1] <= goal)
+        updates = int(reached[0]) + 1 if len(reached) else None
+        to_goal = {"updates to the error": f"more than {n_updates}"}
+        if updates:
+            to_goal = {"updates to the error": f"{updates}", "s to the error": each * updates}
+        rows.append(
+            about
+            | {"factorization": name, "times slower, an update": each / base, "ms": 1e3 * each}
+            | {f"error after {n_updates}": f"{own[0][1][-1]:.6f}"}
+            | to_goal
+        )
+    rows[0]["updates to the end"] = end.n_iter
+    rows[0]["s to the end"] = float(np.median([seconds for seconds, _ in whole]))
+    rows[0]["error at the end"] = f"{error(end.loss):.6f}"
+    return rows
+
+
+def starts(
+    n_data: int, n_starts: int, noises: tuple[float, ...], progress: Progress
+) -> list[report.Row]:
+    """Return how many starts reach the best loss, and what the chosen one of them is worth."""
+    rows = []
+    for noise in noises:
+        for k, shape in ((4, (21, 35)), (8, (42, 70))):
+            found = [_ends(shape, k, noise, n_starts, seed) for seed in range(n_data)]
+            row: report.Row = {"table": f"{shape[0]} x {shape[1]}", "k": k, "noise": noise}
+            best = np.array([min(end.loss for own in f.values() for end in own) for f in found])
+            for kind in STARTS:
+                losses = np.array([[end.loss for end in f[kind]] for f in found])
+                hits = losses <= NEAR * best[:, None] + 1e-9
+                row[f"reach the best, {kind}"] = f"{hits.mean():.1%}"
+                row[f"one of {N_INIT} does, {kind}"] = f"{hits[:, :N_INIT].any(axis=1).mean():.0%}"
+            for by in ("loss", "error"):
+                chosen = [min(f[STARTS[0]][:N_INIT], key=attrgetter(by)) for f in found]
+                for figure in ("match", "error"):
+                    row[f"{figure} if chosen by {by}"] = float(
+                        np.mean([getattr(end, figure) for end in chosen])
+                    )
+            rows.append(row)
+            progress.step(f"starts, k = {k}, noise {noise:g}")
+    return rows
+
+
+def _ends(
+    shape: tuple[int, int], k: int, noise: float, n_starts: int, seed: int
+) -> dict[str, list[End]]:
+    """Return where the starts of both kinds end, and the final NMF from there."""
+    X, _, planted = make_biclusters(shape, k, noise=noise, random_state=seed)
+    objective, plan = MatrixObjective(X), metacluster.plan(k)
+    rng = np.random.RandomState(seed)
+    runs = run_many(objective, plan, np.full(max(10, n_starts), k), rng)
+    scale = RunsObjective(runs.W, runs.H).constant
+
+    def end(start: np.ndarray) -> End:
+        reached = ours(runs, start, 2_000, 1e-8)[1]
+        found = [Metaclusters(reached.factors[0], reached.factors[2])]
+        W, H = refine(objective, plan, found, True)[1].best.factors
+        error = objective.error(W, H) / np.linalg.norm(X)
+        return End(reached.loss / scale, overlap_match(H, planted), float(error))
+
+    return {
+        "from a run": [end(first_start(runs, k, run)) for run in range(n_starts)],
+        "random": [end(random_start(runs, k, rng)) for _ in range(n_starts)],
+    }
+
+
+def verdicts(rows: list[report.Row]) -> list[str]:
+    told = []
+    for row in rows:
+        if row["factorization"] == OURS:
+            continue
+        slower = row["times slower, an update"]
+        met = "met" if slower >= TARGET else "missed"
+        told.append(
+            f"PTF of {row['biclusters']} biclusters, {row['table']}: an update of "
+            f"{row['factorization']} takes {slower:,.0f} times as long as ours "
+            f"(target: {TARGET:g}): {met}."
+        )
+    return told
+
+
+def draw(rows: list[report.Row], ax: Any) -> None:
+    labels = [f"{row['factorization']}\n{row['table']}, {row['biclusters']}" for row in rows]
+    ax.barh(labels, [row["ms"] for row in rows])
+    ax.set(xscale="log", xlabel="ms an update of the tensor factorization")
+
+
+def verdict_of_starts(rows: list[report.Row]) -> str:
+    shares = {
+        kind: np.mean([float(str(row[f"reach the best, {kind}"]).rstrip("%")) for row in rows])
+        for kind in STARTS
+    }
+    told = " and ".join(f"{share:.0f} % {kind}" for kind, share in shares.items())
+    return f"Starts of the tensor factorization that reach the best loss: {told}, on average."

@@ -1,0 +1,178 @@
+"""Tumours by their gene expression: which classes are found, which samples are misplaced."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.metrics import adjusted_rand_score
+
+from benchmarks import datasets, methods, report, scores
+from benchmarks.datasets import expression
+from benchmarks.datasets.expression import PREPARATIONS, Expression
+from benchmarks.methods import metacluster, nmf_runs
+from benchmarks.runner import Progress
+from nmfcluster.metrics import clustering_accuracy, cophenetic_correlation
+
+TAKERS = (*metacluster.VARIANTS, "cNMF-style", "KMeans(n_init=10)", "NMFC, of features")
+BEST, SINGLE = f"NMF, best of {nmf_runs.N_RUNS}", "NMF, a single run"
+SHOWN = 12  # samples that are named in a cell
+
+Run = dict[str, Any]
+Found = dict[tuple[str, str], dict[str, list[Run]]]  # by data and preparation, then by method
+
+
+def sets(quick: bool) -> tuple[dict[str, Expression], dict[str, str]]:
+    if not quick:
+        return datasets.available(expression.NAMES)
+    X, y = load_digits(n_class=3, return_X_y=True)
+    samples = tuple(map(str, range(45)))
+    return {"toy": Expression("toy", 1 + X[:45], y[:45], samples=samples, classes=tuple("012"))}, {}
+
+
+def compare(found_sets: dict[str, Expression], seeds: Iterable[int], progress: Progress) -> Found:
+    """Return the runs of all methods, on all preparations of all sets."""
+    takers = {name: methods.load(name) for name in TAKERS}
+    found: Found = {}
+    for name, data in found_sets.items():
+        for how, prepare in PREPARATIONS.items():
+            X, k = prepare(data.X), data.n_clusters
+            own: dict[str, list[Run]] = {}
+            for seed in seeds:
+                for method, taker in takers.items():
+                    labels, seconds = taker.run(X, None, k, seed)
+                    own.setdefault(method, []).append(_told(data.y, labels, seconds))
+                singles = nmf_runs.run_many(X, k, nmf_runs.N_RUNS, seed, **nmf_runs.PATIENT)
+                told = [_told(data.y, one.labels) for one in singles]
+                own.setdefault(BEST, []).append(told[0])
+                own.setdefault(SINGLE, []).extend(told)
+                progress.step(f"{name}, {how}")
+            found[name, how] = own
+    return found
+
+
+def _told(y: np.ndarray, labels: np.ndarray, seconds: float = float("nan")) -> Run:
+    return {
+        "accuracy": clustering_accuracy(y, labels),
+        "ari": float(adjusted_rand_score(y, labels)),
+        "misplaced": np.flatnonzero(~scores.matched(y, labels)).tolist(),
+        "seconds": seconds,
+    }
+
+
+def table(found: Found, figure: str) -> list[report.Row]:
+    """Return a row for every method, a column for every preparation of every set."""
+    rows = []
+    for method in (*TAKERS, BEST, SINGLE):
+        row: report.Row = {"method": method}
+        for (name, how), own in found.items():
+            values = [run[figure] for run in own[method]]
+            row[f"{name}, {how}"] = f"{np.mean(values):.3f} ± {np.std(values):.3f}"
+        rows.append(row)
+    return rows
+
+
+def misplaced(found: Found, found_sets: dict[str, Expression]) -> list[report.Row]:
+    """Return who is not in the cluster of its class, in most of the runs of a method."""
+    rows = []
+    for (name, how), own in found.items():
+        data = found_sets[name]
+        for method in (*TAKERS, BEST):
+            often = _often(own[method])
+            classes = Counter(data.classes[data.y[i]] for i in often)
+            by_class = ", ".join(f"{c} {n}" for c, n in classes.items())
+            who = ", ".join(data.samples[i] for i in often)
+            row = {"data": f"{name}, {how}", "method": method, "samples": len(often)}
+            rows.append(row | {"which": who if len(often) <= SHOWN else f"of {by_class}"})
+    return rows
+
+
+def _often(runs: list[Run]) -> list[int]:
+    times = Counter(i for run in runs for i in run["misplaced"])
+    return sorted(i for i, n in times.items() if 2 * n > len(runs))
+
+
+def details(found: Found, found_sets: dict[str, Expression]) -> list[report.Row]:
+    return [
+        {"data": name, "preparation": how, "method": method}
+        | {figure: [run[figure] for run in runs] for figure in ("accuracy", "ari", "seconds")}
+        | {"misplaced": [[found_sets[name].samples[i] for i in r["misplaced"]] for r in runs]}
+        for (name, how), own in found.items()
+        for method, runs in own.items()
+    ]
+
+
+def by_k(
+    found_sets: dict[str, Expression], ks: Iterable[int], seeds: Iterable[int], progress: Progress
+) -> list[report.Row]:
+    """Return how clear the clusters of ours are, and how good, by their number."""
+    rows = []
+    for name, data in found_sets.items():
+        if "," in name:
+            continue  # the same table with other classes
+        for how, prepare in PREPARATIONS.items():
+            X = prepare(data.X)
+            for k in ks:
+                told = [_of_k(X, data.y, k, seed) for seed in seeds]
+                rows.append(
+                    {"data": f"{name}, {how}", "k": k, "classes": data.n_clusters}
+                    | {key: float(np.mean([one[key] for one in told])) for key in told[0]}
+                    | {"deviation": float(np.std([one["cophenetic"] for one in told]))}
+                )
+                progress.step(f"{name}, {how}, k = {k}")
+    return rows
+
+
+def _of_k(X: np.ndarray, y: np.ndarray, k: int, seed: int) -> dict[str, float]:
+    model = metacluster.fit(X, k, seed)
+    return {
+        "cophenetic": float(cophenetic_correlation(model.consensus_matrix())),
+        "recurrence": float(model.recurrence_.min()),
+        "accuracy": clustering_accuracy(y, model.labels_),
+    }
+
+
+def curves(rows: list[report.Row], figure: str) -> list[report.Row]:
+    """Return a row for every set, a column for every k."""
+    return [
+        {"data": name} | {f"k = {r['k']}": f"{r[figure]:.3f}" for r in rows if r["data"] == name}
+        for name in dict.fromkeys(row["data"] for row in rows)
+    ]
+
+
+def verdicts(found: Found) -> list[str]:
+    """Say whether ours with its defaults is at the best of all others."""
+    told = []
+    ours, *others = (*TAKERS, BEST, SINGLE)
+    others = [method for method in others if method not in metacluster.VARIANTS]
+    for (name, how), own in found.items():
+        means = {m: float(np.mean([run["accuracy"] for run in own[m]])) for m in (ours, *others)}
+        best = max(others, key=means.__getitem__)
+        met = "met" if round(means[ours], 3) >= round(means[best], 3) else "missed"
+        told.append(
+            f"{name}, {how}: accuracy {means[ours]:.3f} with defaults against {means[best]:.3f} "
+            f"of {best}: {met}."
+        )
+    return told
+
+
+def draw_accuracy(found: Found, ax: Any) -> None:
+    rows = (SINGLE, BEST, *TAKERS[::-1])
+    for colour, ((name, how), own) in enumerate(found.items()):
+        means = [np.mean([run["accuracy"] for run in own[method]]) for method in rows]
+        ax.plot(means, range(len(rows)), "o", color=f"C{colour}", alpha=0.7, label=f"{name}, {how}")
+    ax.set(yticks=range(len(rows)), yticklabels=rows, xlabel="accuracy")
+    ax.legend(fontsize="x-small")
+
+
+def draw_curves(rows: list[report.Row], ax: Any) -> None:
+    for name in dict.fromkeys(row["data"] for row in rows):
+        own = [row for row in rows if row["data"] == name]
+        values = [row["cophenetic"] for row in own]
+        spread = [row["deviation"] for row in own]
+        ax.errorbar([row["k"] for row in own], values, spread, fmt="o-", capsize=2, label=name)
+    ax.set(xlabel="k", ylabel="cophenetic correlation")
+    ax.legend(fontsize="x-small")

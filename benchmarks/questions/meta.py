@@ -1,0 +1,106 @@
+"""Do the clusters that recur in many runs of NMF tell more than the best of the runs?
+
+The tables of Badea (2005) on planted biclusters, and tumours by their gene expression.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks import report
+from benchmarks.methods import nmf_runs
+from benchmarks.questions import _meta_planted as planted
+from benchmarks.questions import _meta_tumours as tumours
+from benchmarks.runner import Progress
+
+
+def run(quick: bool, out: Path) -> list[Path]:
+    n_data, n_runs, n_starts, seeds = (2, 4, 2, range(1)) if quick else (10, 10, 10, range(5))
+    lambdas = planted.LAMBDAS[:3:2] if quick else planted.LAMBDAS
+    ks = range(2, 4) if quick else range(2, 9)
+    sets, skipped = tumours.sets(quick)
+    steps = 2 * n_data + len(planted.PENALTIES) * len(lambdas)
+    preparations = len(tumours.PREPARATIONS)
+    steps += preparations * len(seeds) * len(sets)
+    steps += preparations * len(ks) * sum("," not in name for name in sets)
+    progress = Progress("meta", steps)
+    match = planted.compare(planted.THE_PAPERS, n_data, n_runs, progress)
+    harder = planted.compare(planted.LARGER, n_data, n_runs, progress)
+    sparse = planted.sparser(n_data, n_starts, lambdas, progress)
+    found = tumours.compare(sets, seeds, progress)
+    clear = tumours.by_k(sets, ks, seeds, progress)
+    tables = {title: planted.comparison(match, f) for f, title in planted.FIGURES.items()}
+    tables["More biclusters, and noise"] = planted.larger(harder)
+    tables["Sparser factorizations of noisy data"] = planted.beside_paper(sparse)
+    if found:
+        tables["Tumours: accuracy"] = tumours.table(found, "accuracy")
+        tables["Tumours: adjusted Rand index"] = tumours.table(found, "ari")
+        tables["Tumours: samples misplaced by most runs"] = tumours.misplaced(found, sets)
+        by_k = {
+            "Tumours: cophenetic correlation of the runs": "cophenetic",
+            "Tumours: recurrence of the least stable cluster": "recurrence",
+            "Tumours: accuracy by number of clusters": "accuracy",
+        }
+        tables |= {title: tumours.curves(clear, figure) for title, figure in by_k.items()}
+    notes = [planted.verdict(match), planted.minima(sparse), *tumours.verdicts(found)]
+    details = {
+        "planted": [
+            {"metaclusters by": row, "runs": objects, "found": told}
+            for (row, objects), told in match.items()
+        ],
+        "larger": planted.larger(harder),
+        "sparser": sparse,
+        "tumours": tumours.details(found, sets),
+        "numbers of clusters": clear,
+    }
+    draw = partial(_draw, match, sparse, found, clear)
+    caption = _caption(n_data, n_runs, n_starts, len(seeds))
+    return report.write(out, "meta", caption, tables, draw, notes, skipped, details)
+
+
+def _caption(n_data: int, n_runs: int, n_starts: int, n_seeds: int) -> str:
+    return (
+        "Clusters that recur in many runs, beside the tables of L. Badea, Clustering and "
+        "metaclustering with nonnegative matrix decompositions, ECML 2005, sections 6 and 4.1, "
+        f"'paper'. Planted biclusters: means and standard deviations over {n_data} data sets of "
+        f"`make_biclusters` with its defaults, {n_runs} runs each; the paper does not print its "
+        "generator, so that its figures stand for another instance of the same kind. Of k-means "
+        "and fuzzy c-means, which cluster the columns, H are the memberships, rows scaled to "
+        "length 1, and W is the nonnegative least squares fit to X, as it is for the prototypes "
+        "of every metaclustering without a final NMF ('+ NMF'). The best single run is that with "
+        "the smallest error; 'a single run' is the mean of all. 'NMF by mu' are runs by the rules "
+        "of the paper, and 'NMF' the estimator's. More biclusters: "
+        f"{planted.LARGER.k} of them in tables of {planted.LARGER.shape[0]} x "
+        f"{planted.LARGER.shape[1]}, noise {planted.LARGER.noise:g}. Match is `overlap_match` "
+        f"with threshold {planted.THRESHOLD:g}; the paper does not say what is in a soft cluster. "
+        f"Sparser factorizations: noise {planted.NOISE:g}, means over {n_data} data sets, each "
+        "the best "
+        f"of {n_starts} starts of `sparse_hals` alone, WH as the solver leaves it. Tumours: means "
+        f"and standard deviations over {n_seeds} seeds; 'meta' is NMFMetaCluster, with 'ptf' its "
+        f"defaults; NMF is scikit-learn's, {nmf_runs.N_RUNS} runs of up to "
+        f"{nmf_runs.PATIENT['max_iter']:,} updates, of which the best is that with the smallest "
+        "loss; 'cNMF-style' clusters the parts of such runs by k-means without outliers, as cNMF "
+        "(Kotliar et al., 2019) does; NMFC is NMFConsensus on the features. 'log2' are logarithms "
+        "over the smallest intensity, 'scaled' are intensities over the mean of their gene, samples "
+        "then scaled to length 1. A sample is misplaced by most runs if it is not in the "
+        "cluster matched to its class in more than half of the seeds. The cophenetic correlation "
+        "is that of the consensus of the 20 runs, as in Brunet et al. (2004)."
+    )
+
+
+def _draw(
+    match: planted.Found,
+    sparse: list[report.Row],
+    found: tumours.Found,
+    clear: list[report.Row],
+    figure: Any,
+) -> None:
+    figure.set_size_inches(11, 8)
+    (top, right), (left, bottom) = figure.subplots(2, 2)
+    planted.draw_match(match, top)
+    planted.draw_errors(sparse, right)
+    if found:
+        tumours.draw_accuracy(found, left)
+        tumours.draw_curves(clear, bottom)
