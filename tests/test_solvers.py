@@ -9,11 +9,9 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import nnls
 
 from nmfcluster._ensemble import Ensemble
 from nmfcluster._iterate import iterate
-from nmfcluster._nnls import nonnegative_rows
 from nmfcluster._solvers import (
     SymmetricObjective,
     bregman_nmf,
@@ -733,47 +731,3 @@ def test_a_collapsed_problem_takes_the_same_path():
         for ((few,), loss), ((all_,), loss_of_all) in paths:
             assert_allclose((few[0] / roots)[groups], all_[0], rtol=1e-7, atol=1e-9)
             assert_allclose(loss, loss_of_all, rtol=1e-9)
-
-
-# --- nonnegative least squares -----------------------------------------------------------------
-
-
-@law
-@given(seeds, st.integers(1, 6), st.integers(1, 5), st.booleans())
-def test_nonnegative_rows_are_least_squares_solutions(seed, n, k, one_for_all):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, k + 3, k))
-    if one_for_all:
-        X[:] = X[0]
-    y = rng.normal(size=(n, k + 3))
-    B, G = np.einsum("nmk,nm->nk", X, y), X.mT @ X
-    B.flags.writeable = G.flags.writeable = False
-    found = nonnegative_rows(B, G[0] if one_for_all else G, max_sweeps=3000)
-    expected = [nnls(X[i], y[i])[0] for i in range(n)]
-    assert_allclose(found, expected, atol=1e-4)
-
-
-def test_nonnegative_rows_of_a_table_longer_than_a_block():
-    rng = np.random.default_rng(11)
-    X = rng.normal(size=(6, 3))
-    for n, per_row in [(20_000, False), (20_000, True)]:
-        B = rng.normal(size=(n, 3))
-        G = X.T @ X * (rng.uniform(1, 2, size=(n, 1, 1)) if per_row else 1)
-        H = nonnegative_rows(B, G)
-        slope = (G @ H[:, :, None])[..., 0] - B  # at the solution: 0 where H > 0, else >= 0
-        assert H.min() == 0
-        assert abs(slope[H > 0]).max() < 1e-3
-        assert slope[H == 0].min() > -1e-3
-
-
-def test_nonnegative_rows_are_finite_for_a_column_of_zeros():
-    G, B = np.diag([2.0, 0.0]), np.array([[4.0, 0.0], [-1.0, 0.0]])
-    assert_allclose(nonnegative_rows(B, G), [[2, 0], [0, 0]])
-    assert nonnegative_rows(B.astype(np.float32), G.astype(np.float32)).dtype == np.float32
-
-
-def test_fewer_sweeps_stop_earlier():
-    G, exact = np.array([[1.0, 0.9], [0.9, 1.0]]), np.array([[1.0, 2.0]])
-    error = [abs(nonnegative_rows(exact @ G, G, max_sweeps=m) - exact).max() for m in (1, 5, 200)]
-    assert error[0] > error[1] > error[2]
-    assert error[2] < 1e-5

@@ -83,7 +83,7 @@ def _caption(n_data: int, n_runs: int, n_starts: int, n_seeds: int) -> str:
         f"{nmf_runs.PATIENT['max_iter']:,} updates, of which the best is that with the smallest "
         "loss; 'cNMF-style' clusters the parts of such runs by k-means without outliers, as cNMF "
         "(Kotliar et al., 2019) does; NMFC is NMFConsensus on the features. 'log2' are logarithms "
-        "over the smallest intensity, 'scaled' are intensities over the mean of their gene, samples "
+        "over the smallest intensity, 'scaled' intensities over the mean of their gene, samples "
         "then scaled to length 1. A sample is misplaced by most runs if it is not in the "
         "cluster matched to its class in more than half of the seeds. The cophenetic correlation "
         "is that of the consensus of the 20 runs, as in Brunet et al. (2004)."
