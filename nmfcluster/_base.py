@@ -53,7 +53,10 @@ def numbered(
 
 def check_indices(indices: Any, n_samples: int) -> np.ndarray:
     """Return the samples that a user asks for, all of them for None."""
-    chosen = np.arange(n_samples) if indices is None else np.asarray(indices)
+    try:
+        chosen = np.arange(n_samples) if indices is None else np.asarray(indices)
+    except ValueError:  # lists of different lengths
+        chosen = np.empty(0)
     whole = chosen.ndim == 1 and chosen.dtype.kind in "iu"
     if not whole or (len(chosen) and not -n_samples <= chosen.min() <= chosen.max() < n_samples):
         raise ValueError(f"indices must be integers from 0 to {n_samples - 1}, got {indices!r}.")

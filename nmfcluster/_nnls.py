@@ -11,8 +11,10 @@ import numpy as np
 from nmfcluster._storage import row_blocks
 
 _ROWS = 8192
-_RIDGE = 1e-14  # relative: keeps a system of equal columns from being singular
-_SURE = 1e-10  # relative: a slope smaller than this may be rounding
+_ENTRIES = 2**20  # of small systems that are solved at a time
+_RIDGE = 1e-14  # keeps a system of equal columns from being singular
+_SURE = 1e-12  # relative: a slope smaller than this may be rounding
+_PATIENCE, _ROUNDS = 3, 50  # rounds without progress; rounds in all, times k
 
 
 def descend(F: np.ndarray, N: np.ndarray, G: np.ndarray, sweeps: int) -> None:
@@ -25,7 +27,7 @@ def descend(F: np.ndarray, N: np.ndarray, G: np.ndarray, sweeps: int) -> None:
     N : ndarray of shape (k, m)
     G : ndarray of shape (k, k) or (k, k, m)
         Positive semidefinite: one for all columns, or one for each. A row of F with a 0 on the
-        diagonal is as good as any other, and stays as it is.
+        diagonal for all columns is as good as any other, and stays as it is.
     sweeps : int
     """
     N, G, rows = _per_diagonal(N, G)
@@ -95,11 +97,11 @@ def _nonnegative_columns(
 
 
 def exact_rows(B: np.ndarray, G: np.ndarray) -> np.ndarray:
-    """Return `nonnegative_rows` to rounding: a row does not depend on those beside it.
+    """Return the rows h >= 0 that minimise ``h'Gh - 2 b'h``, to rounding.
 
-    Coordinate descent finds which entries are 0; the others solve a linear system. Where that
-    does not answer the conditions of optimality, as for columns of G that say the same, what
-    coordinate descent found stays.
+    Block principal pivoting [1]_: which entries of a row are above 0 is guessed, these are
+    solved for, and all that turn out to be on the wrong side change it. Rows do not depend on
+    those beside them.
 
     Parameters
     ----------
@@ -110,23 +112,48 @@ def exact_rows(B: np.ndarray, G: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray of shape (n, k)
+
+    References
+    ----------
+    .. [1] J. Kim, H. Park. Fast nonnegative matrix factorization: an active-set-like method and
+       comparisons. SIAM Journal on Scientific Computing 33, 2011.
     """
-    H = nonnegative_rows(B, G, max_sweeps=500, resolution=1e-8)
-    wide, diagonal = G.astype(np.float64), np.diagonal(G)
+    diagonal = np.diagonal(G).astype(np.float64)
     scale = np.sqrt(np.where(diagonal > np.finfo(G.dtype).tiny, diagonal, 1))
-    for block in row_blocks(len(B), max(1, _ROWS // len(G))):
-        H[block] = _polished(H[block], B[block].astype(np.float64), wide, scale)
+    unit = G / scale[:, None] / scale + _RIDGE * np.eye(len(G))
+    H = np.empty_like(B)
+    for block in row_blocks(len(B), max(1, _ENTRIES // len(G) ** 2)):
+        H[block] = _pivoted(B[block] / scale, unit) / scale
     return H
 
 
-def _polished(H: np.ndarray, B: np.ndarray, G: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Return the rows solved exactly on their positive entries, where that is the solution."""
-    free = H > 0
+def _pivoted(B: np.ndarray, G: np.ndarray) -> np.ndarray:
+    """Return the rows of `exact_rows` for a G of unit diagonal, in float64."""
+    n, k = B.shape
+    found, todo = np.empty((n, k)), np.arange(n)
+    free = B > 0
+    wrong_before, patience = np.full(n, k + 1), np.full(n, _PATIENCE)
+    for _ in range(_ROUNDS * k):
+        solved = _solved(B[todo], G, free[todo])
+        slope = B[todo] - solved @ G
+        allowed = _SURE * np.abs(B[todo]).max(axis=1, keepdims=True)
+        wrong = np.where(free[todo], solved < 0, slope > allowed)
+        found[todo] = np.maximum(solved, 0)
+        count = wrong.sum(axis=1)
+        todo, wrong, count = todo[count > 0], wrong[count > 0], count[count > 0]
+        if not len(todo):
+            break
+        fewer = count < wrong_before[todo]
+        patience[todo] = np.where(fewer, _PATIENCE, patience[todo] - 1)
+        wrong_before[todo] = np.minimum(count, wrong_before[todo])
+        # where all at once lead nowhere, one at a time ends after finitely many rounds
+        last = np.arange(k) == (k - 1 - wrong[:, ::-1].argmax(axis=1))[:, None]
+        free[todo] ^= wrong & ((patience[todo] >= 0)[:, None] | last)
+    return found
+
+
+def _solved(B: np.ndarray, G: np.ndarray, free: np.ndarray) -> np.ndarray:
+    """Return the rows that solve ``Gh = b`` in the free entries, the others being 0."""
     system = np.where(free[:, :, None] & free[:, None, :], G, 0)
-    lift = np.where(free, _RIDGE, 1) * np.square(scale)
-    system += lift[:, :, None] * np.eye(len(G))
-    solved = np.linalg.solve(system, np.where(free, B, 0)[:, :, None])[..., 0]
-    slope = (B - solved @ G) / scale  # must vanish where an entry is free, and else not be above 0
-    allowed = _SURE * np.abs(B / scale).max(axis=1, keepdims=True)
-    optimal = (solved >= 0) & (np.where(free, np.abs(slope), slope) <= allowed)
-    return np.where(optimal.all(axis=1, keepdims=True), solved, H)
+    np.einsum("ncc->nc", system)[~free] = 1
+    return np.linalg.solve(system, np.where(free, B, 0)[:, :, None])[..., 0]

@@ -15,7 +15,7 @@ import numpy as np
 from nmfcluster._iterate import Steps, kept
 from nmfcluster._nnls import descend
 from nmfcluster._solvers import dots, per_start
-from nmfcluster._storage import is_sparse, row_blocks, sum_of_squares
+from nmfcluster._storage import as_float64, is_sparse, row_blocks, sum_of_squares
 
 _ROWS = 1024
 _SWEEPS = 3  # of coordinate descent a product with the data: fewest seconds to a given loss
@@ -69,7 +69,8 @@ class MatrixObjective:
     def error(self, W: np.ndarray, H: np.ndarray) -> float:
         """Return ``||X - WH||`` of one pair of factors, W of shape (n, k)."""
         if is_sparse(self.X):
-            loss = self.loss(self.of_columns(H[None]), W.T[None], (H @ H.T)[None])[0]
+            wide, W, H = MatrixObjective(as_float64(self.X)), as_float64(W), as_float64(H)
+            loss = wide.loss(wide.of_columns(H[None]), W.T[None], (H @ H.T)[None])[0]
             return float(np.sqrt(2 * loss))
         blocks = row_blocks(len(W), _ROWS)
         return float(np.sqrt(sum(sum_of_squares(self.X[b] - W[b] @ H) for b in blocks)))
@@ -143,7 +144,7 @@ def hals(objective: MatrixObjective, F: np.ndarray) -> Steps:
         careful = ~(new <= loss)
         if careful.any():
             W[careful] = ahead[careful] = old_W[careful]
-            H[careful] = behind[careful] = old_H[careful]
+            H[careful] = old_H[careful]
         limit = np.where(careful, last, np.minimum(1, _LIMIT * limit))
         last = np.where(careful, last, pace)
         pace = np.where(careful, pace / _SLOWER, np.minimum(limit, _FASTER * pace))
