@@ -52,6 +52,8 @@ class Plan:
         The estimator's parameters.
     say : callable
         Takes a line that reports progress.
+    of_loss : bool, default=False
+        Whether `tol` is relative to the loss itself, as in `iterate`.
     """
 
     n_clusters: int
@@ -61,6 +63,7 @@ class Plan:
     tol: float
     n_jobs: int | None
     say: Callable[[str], None]
+    of_loss: bool = False
 
     def run(
         self,
@@ -79,6 +82,7 @@ class Plan:
             max_iter=self.max_iter,
             tol=self.tol,
             scale=objective.constant,
+            of_loss=self.of_loss,
             wide=objective.wide,
             n_jobs=self.n_jobs,
             **options,
@@ -102,7 +106,7 @@ class Factorization:
     curves : list of ndarray
         Loss curves of all starts, the kept one first.
     scale : float
-        Loss of the zero factor.
+        What a decrease was measured by: the loss of the zero factor, or that of `best`.
     """
 
     best: Solution

@@ -62,14 +62,15 @@ def iterate(
     max_iter: int,
     tol: float,
     scale: float,
+    of_loss: bool = False,
     min_iter: int = 2 * _WINDOW,
     callback: Callable[[int, np.ndarray], bool | None] | None = None,
 ) -> list[Solution]:
     """Run a solver until every start has converged or `max_iter` updates were made.
 
-    A start has converged when its loss fell by less than ``tol * scale`` over the last ten
-    updates; it then leaves the batch. It never stops before `min_iter` updates, because a symmetric
-    start can sit on a plateau at first.
+    A start has converged when its loss fell by less than ``tol * scale``, or ``tol`` times itself,
+    over the last ten updates; it then leaves the batch. It never stops before `min_iter` updates,
+    because a symmetric start can sit on a plateau at first.
 
     Parameters
     ----------
@@ -79,9 +80,11 @@ def iterate(
         Largest number of updates.
     tol : float
         Smallest relative decrease over ten updates that counts as progress; raised to the
-        resolution of the factors' dtype. A negative `tol` runs all updates.
+        resolution of the factors' dtype, for `scale`. A negative `tol` runs all updates.
     scale : float
         What the decrease is relative to: the loss of the zero factor.
+    of_loss : bool, default=False
+        Whether it is relative to the loss itself instead, which may end near 0.
     min_iter : int, default=20
         Smallest number of updates.
     callback : callable, default=None
@@ -100,9 +103,11 @@ def iterate(
     """
     began = time.perf_counter()
     factors, losses = next(steps)
-    threshold = -np.inf  # a negative tol never stops
-    if tol >= 0:
-        threshold = max(tol, float(np.finfo(factors[0].dtype).eps)) * scale
+    least = float(np.finfo(factors[0].dtype).eps) * scale
+
+    def threshold(loss: float) -> float:
+        return max(tol * (loss if of_loss else scale), least) if tol >= 0 else -np.inf
+
     running = np.arange(len(losses))
     histories: list[list[float]] = [[] for _ in running]
     best: list[tuple[float, Factors]] = [(np.inf, ())] * len(running)
@@ -130,11 +135,11 @@ def iterate(
     ]
 
 
-def _settled(history: list[float], threshold: float, min_iter: int) -> bool:
+def _settled(history: list[float], threshold: Callable[[float], float], min_iter: int) -> bool:
     n_iter = len(history) - 1
     if n_iter < max(min_iter, 1):
         return False
-    return history[-1 - min(_WINDOW, n_iter)] - history[-1] <= threshold
+    return history[-1 - min(_WINDOW, n_iter)] - history[-1] <= threshold(history[-1])
 
 
 def kept(keep: np.ndarray | None, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -150,6 +155,7 @@ def restart(
     max_iter: int,
     tol: float,
     scale: float,
+    of_loss: bool = False,
     wide: bool = False,
     n_jobs: int | None = None,
     min_iter: int = 2 * _WINDOW,
@@ -173,6 +179,8 @@ def restart(
         As in `iterate`.
     scale : float
         As in `iterate`.
+    of_loss : bool, default=False
+        As in `iterate`.
     wide : bool, default=False
         Whether several starts in one product are faster than one after the other.
     n_jobs : int, default=None
@@ -187,7 +195,14 @@ def restart(
 
     def run(batch: Sequence[Callable[[], np.ndarray]]) -> list[Solution]:
         H = batch[0]()[None] if len(batch) == 1 else np.stack([start() for start in batch])
-        return iterate(solve(H), max_iter=max_iter, tol=tol, scale=scale, min_iter=min_iter)
+        return iterate(
+            solve(H),
+            max_iter=max_iter,
+            tol=tol,
+            scale=scale,
+            of_loss=of_loss,
+            min_iter=min_iter,
+        )
 
     # the limit is process-wide: around the workers, never inside one
     with threadpool_limits(limits=1, user_api="blas"):

@@ -254,7 +254,8 @@ def refine(
     ends = [_refined(objective, plan, found.columns, final) for found in candidates]
     order = np.argsort([end.loss for end in ends], kind="stable")
     curves = [ends[i].history for i in order]
-    return candidates[order[0]], Factorization(ends[order[0]], curves, objective.constant)
+    best = ends[order[0]]
+    return candidates[order[0]], Factorization(best, curves, best.loss)
 
 
 def _refined(objective: MatrixObjective, plan: Plan, columns: np.ndarray, final: bool) -> Solution:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -94,11 +95,11 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         Number of starts of the metaclustering. Each is a single run, the best run first. Every
         optimum that they lead to is followed by the last factorization; the one with the smallest
         loss is kept.
-    max_iter : int, default=500
+    max_iter : int, default=1000
         Largest number of updates of a run, of the metaclustering, and of the last factorization.
-    tol : float, default=1e-5
-        Any of them has converged when ten updates lower its loss by less than `tol` times the loss
-        of factors that are 0. A negative value runs all updates.
+    tol : float, default=1e-4
+        Any of them has converged when ten updates lower its loss by less than `tol` times itself.
+        A negative value runs all updates.
     random_state : int, RandomState instance or None, default=None
         Determines the starts. The result depends on it alone, not on `n_jobs` nor on the number of
         threads.
@@ -218,8 +219,8 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         solver: str = "hals",
         threshold: float = 0.2,
         n_init: int = 5,
-        max_iter: int = 500,
-        tol: float = 1e-5,
+        max_iter: int = 1000,
+        tol: float = 1e-4,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -270,7 +271,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
             self._check_size(X)
             objective = MatrixObjective(X, self.sparsity, self.penalty)
             sizes = self._sizes(rng)
-            plan = self._plan(self._run_solver())
+            plan = replace(self._plan(self._run_solver()), of_loss=True)
             runs = self._runs(objective, plan, sizes, rng)
             candidates = metacluster(self.meta, runs, plan, rng)
             found, end = refine(objective, plan, candidates, self.final)

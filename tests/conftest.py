@@ -21,7 +21,7 @@ OTHER_MODES = {
     "KernelStack": [{"kernels": "rbf"}],
     "NMFConsensus": [{"affinity": "precomputed"}, {"affinity": "partitions"}],
     "NMFMetaCluster": [
-        {"meta": "nmf", "base_n_clusters": (2, 4), "solver": "mu"},
+        {"meta": "nmf", "base_n_clusters": (2, 4), "solver": "mu", "n_runs": 4, "max_iter": 200},
         {"meta": "kmeans", "sparsity": 0.1, "penalty": "l1_rows"},
     ],
     "SSNMFClusterer": [

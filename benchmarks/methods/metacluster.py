@@ -30,8 +30,11 @@ def cluster(X: Any, given: Any, k: int, seed: int, **options: Any) -> np.ndarray
 
 def plan(k: int, solver: Callable[..., Any] = hals, **changed: Any) -> Plan:
     """Return the estimator's defaults as its parts take them."""
-    defaults: dict[str, Any] = {"n_init": 5, "max_iter": 500, "tol": 1e-5, "n_jobs": None}
-    return Plan(k, solver, **(defaults | changed), say=lambda line: None)
+    given = NMFMetaCluster(k).get_params()
+    defaults: dict[str, Any] = {
+        name: given[name] for name in ("n_init", "max_iter", "tol", "n_jobs")
+    }
+    return Plan(k, solver, **(defaults | changed), say=lambda line: None, of_loss=True)
 
 
 METHODS = [

@@ -31,6 +31,7 @@ SOLVERS: dict[str, Callable[..., Any]] = {
     "mu": multiplicative,
 }
 OWN_STOP = "ours, to its own stop"
+OWN_END = 1_000, 1e-4  # updates and tolerance, the estimator's
 TARGET, STRETCH = 1.7, 2.5
 LONGEST = 1_000  # updates, after which a solver has not reached the loss
 NOISE = 0.25  # with which runs end in several optima
@@ -88,6 +89,7 @@ def solve(case: Case, solver: Callable[..., Any], max_iter: int, tol: float) -> 
         max_iter=max_iter,
         tol=tol,
         scale=objective.constant,
+        of_loss=True,
         wide=objective.wide,
         n_jobs=N_JOBS,
     )
@@ -165,7 +167,7 @@ def measure(
             tasks[name] = partial(time_ours, case, solver, needed[name], -1)
         else:
             progress.done += repeats  # what it does not take
-    tasks[OWN_STOP] = partial(time_ours, case, hals, 500, 1e-5)
+    tasks[OWN_STOP] = partial(time_ours, case, hals, *OWN_END)
     runs = interleaved(tasks, repeats, progress)
     seconds = {name: float(np.median([one[0] for one in own])) for name, own in runs.items()}
     theirs = min(seconds[name] for name in prefer)
@@ -192,7 +194,7 @@ def n_steps(repeats: int) -> int:
 
 def optima(case: Case) -> report.Row:
     """Say where the runs end."""
-    losses = np.array([s.loss for s in solve(case, hals, 500, 1e-5)]) / case.objective.constant
+    losses = np.array([s.loss for s in solve(case, hals, *OWN_END)]) / case.objective.constant
     best = losses.min()
     return {
         "table": case.name,

@@ -67,6 +67,7 @@ def ours(runs: Runs, start: np.ndarray, max_iter: int, tol: float) -> tuple[floa
             max_iter=max_iter,
             tol=tol,
             scale=objective.constant,
+            of_loss=True,
         )
         return perf_counter() - began, end
 
@@ -101,7 +102,7 @@ def compare(
                 runs, (A, B, C), name, n_updates
             )
     found = interleaved(tasks, repeats, progress)
-    whole = [ours(runs, start, 500, 1e-5) for _ in range(repeats)]
+    whole = [ours(runs, start, 1_000, 1e-4) for _ in range(repeats)]
     end = whole[0][1]
     goal = NEAR * error(end.loss)
     about = {"biclusters": len(runs.H), "table": f"{shape[0]:,} x {shape[1]:,}", "k": k}
