@@ -163,7 +163,7 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     def _n_features_out(self) -> int:
         return int(self.membership_.shape[1])
 
-    def _plan(self, solver: Callable[..., Any]) -> Plan:
+    def _plan(self, solver: Callable[..., Any], of_loss: bool = False) -> Plan:
         """Return this estimator's parameters as the way to run a solver."""
         return Plan(
             n_clusters=self.n_clusters,
@@ -173,6 +173,7 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             tol=self.tol,
             n_jobs=self.n_jobs,
             say=self._say,
+            of_loss=of_loss,
         )
 
     def _keep(

@@ -22,6 +22,7 @@ Factors = tuple[np.ndarray, ...]
 Steps = Generator[tuple[Factors, np.ndarray], np.ndarray | None, None]
 
 _WINDOW = 10  # iterations over which the loss must have fallen by tol
+_NOTHING = 1e-10  # of the scale: a loss that is next to 0 need not fall further
 _BATCH = 8  # starts side by side: a wider product gains little more
 _BATCH_BYTES = 2**28
 
@@ -103,7 +104,7 @@ def iterate(
     """
     began = time.perf_counter()
     factors, losses = next(steps)
-    least = float(np.finfo(factors[0].dtype).eps) * scale
+    least = max(float(np.finfo(factors[0].dtype).eps), _NOTHING if of_loss else 0) * scale
 
     def threshold(loss: float) -> float:
         return max(tol * (loss if of_loss else scale), least) if tol >= 0 else -np.inf

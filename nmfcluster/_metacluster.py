@@ -22,9 +22,11 @@ from nmfcluster._solvers_nmf import (
     sparse_hals,
     tensor_hals,
 )
+from nmfcluster._storage import row_blocks
 
 _MIN_ITER = 10  # updates of a metaclustering: its starts are close to where it ends
 _SAME = 1e-4  # of the loss of zero factors: optima that differ by less are one
+_ENTRIES = 2**22  # of a table that are widened at a time
 _LIFT = 0.05  # of a factor's mean: what starts at 0 could stay there
 
 
@@ -118,7 +120,10 @@ def hard_labels(W: np.ndarray) -> np.ndarray:
 
 def fitted_rows(X: Any, H: np.ndarray) -> np.ndarray:
     """Return the W >= 0 that minimises ``||X - WH||``, (n, k)."""
-    return exact_rows(np.asarray(X @ H.T), H @ H.T)
+    wide = H.astype(np.float64)  # products in float32 lose what tells clusters that are alike
+    blocks = row_blocks(X.shape[0], max(1, _ENTRIES // X.shape[1]))
+    B = np.concatenate([np.asarray(X[block] @ wide.T) for block in blocks])
+    return exact_rows(B, wide @ wide.T).astype(np.result_type(X.dtype, H.dtype), copy=False)
 
 
 def run_many(
@@ -305,4 +310,5 @@ def recurrence(runs: Runs, W: np.ndarray, H: np.ndarray) -> tuple[np.ndarray, np
 def _cosine(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     a, b = (np.linalg.norm(F, axis=1) for F in (A, B))
     scale = a[:, None] * b
-    return np.divide(A @ B.T, scale, out=np.zeros_like(scale), where=scale > 0)
+    cosine = np.divide(A @ B.T, scale, out=np.zeros_like(scale), where=scale > 0)
+    return np.minimum(cosine, 1)  # it may be more by rounding

@@ -7,6 +7,7 @@ over F >= 0, for ``X ~ A'F`` with ``G = AA'`` and ``N = AX``.
 from __future__ import annotations
 
 import numpy as np
+from scipy.optimize import nnls
 
 from nmfcluster._storage import row_blocks
 
@@ -14,7 +15,7 @@ _ROWS = 8192
 _ENTRIES = 2**20  # of small systems that are solved at a time
 _RIDGE = 1e-14  # keeps a system of equal columns from being singular
 _SURE = 1e-12  # relative: a slope smaller than this may be rounding
-_PATIENCE, _ROUNDS = 3, 50  # rounds without progress; rounds in all, times k
+_PATIENCE, _LONGEST = 3, 100  # rounds without progress; steps of one entry, times k
 
 
 def descend(F: np.ndarray, N: np.ndarray, G: np.ndarray, sweeps: int) -> None:
@@ -130,26 +131,35 @@ def exact_rows(B: np.ndarray, G: np.ndarray) -> np.ndarray:
 def _pivoted(B: np.ndarray, G: np.ndarray) -> np.ndarray:
     """Return the rows of `exact_rows` for a G of unit diagonal, in float64."""
     n, k = B.shape
-    found, todo = np.empty((n, k)), np.arange(n)
+    found, todo, given_up = np.empty((n, k)), np.arange(n), []
     free = B > 0
-    wrong_before, patience = np.full(n, k + 1), np.full(n, _PATIENCE)
-    for _ in range(_ROUNDS * k):
+    fewest, patience = np.full(n, k + 1), np.full(n, _PATIENCE)
+    while len(todo):
         solved = _solved(B[todo], G, free[todo])
-        slope = B[todo] - solved @ G
         allowed = _SURE * np.abs(B[todo]).max(axis=1, keepdims=True)
-        wrong = np.where(free[todo], solved < 0, slope > allowed)
+        wrong = np.where(free[todo], solved < 0, B[todo] - solved @ G > allowed)
         found[todo] = np.maximum(solved, 0)
         count = wrong.sum(axis=1)
-        todo, wrong, count = todo[count > 0], wrong[count > 0], count[count > 0]
-        if not len(todo):
-            break
-        fewer = count < wrong_before[todo]
-        patience[todo] = np.where(fewer, _PATIENCE, patience[todo] - 1)
-        wrong_before[todo] = np.minimum(count, wrong_before[todo])
-        # where all at once lead nowhere, one at a time ends after finitely many rounds
-        last = np.arange(k) == (k - 1 - wrong[:, ::-1].argmax(axis=1))[:, None]
-        free[todo] ^= wrong & ((patience[todo] >= 0)[:, None] | last)
+        patience[todo] = np.where(count < fewest[todo], _PATIENCE, patience[todo] - 1)
+        fewest[todo] = np.minimum(count, fewest[todo])
+        free[todo] ^= wrong
+        given_up.append(todo[(count > 0) & (patience[todo] < 0)])
+        todo = todo[(count > 0) & (patience[todo] >= 0)]
+    rest = np.concatenate(given_up) if given_up else todo
+    if len(rest):
+        found[rest] = _one_by_one(B[rest], G)
     return found
+
+
+def _one_by_one(B: np.ndarray, G: np.ndarray) -> np.ndarray:
+    """Return the rows of `_pivoted` by an active set method, which changes one entry at a time.
+
+    It is needed where columns say nearly the same: exchanges of many at once then go in circles.
+    """
+    values, vectors = np.linalg.eigh(G)
+    roots = np.sqrt(np.maximum(values, np.finfo(float).eps * values[-1]))
+    A, targets = roots[:, None] * vectors.T, (B @ vectors) / roots  # A'A = G, A'y = b
+    return np.array([nnls(A, y, maxiter=_LONGEST * len(G))[0] for y in targets])
 
 
 def _solved(B: np.ndarray, G: np.ndarray, free: np.ndarray) -> np.ndarray:

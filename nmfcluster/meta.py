@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -36,6 +35,7 @@ from nmfcluster.partitions import normalised_weights, range_of_clusters
 
 __all__ = ["NMFMetaCluster"]
 
+_MUCH, _NOTHING = 1.1, 1e-6  # times a loss; of the loss of zero factors
 _ALIKE = 1e-6  # clusters whose columns have a cosine nearer to 1 are one
 _ROOM = 1e3  # by which squares of X must stay within what its dtype can hold
 
@@ -70,7 +70,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         Number of factorizations from random starts.
     base_n_clusters : int or tuple (low, high), default=None
         Number of clusters of the runs, or the range that it is drawn from, ends included.
-        `n_clusters` by default.
+        `n_clusters` by default. With fewer, not all clusters can recur in a run.
     meta : {"ptf", "nmf", "kmeans"}, default="ptf"
         How the runs' clusters are clustered: as biclusters, by their columns, or by their
         columns and hard, which is the baseline of [1]_. Biclusters that have the same columns in
@@ -125,14 +125,15 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         Columns of every bicluster: ``H[c, g] >= threshold * H[c].max()``.
     correspondence_ : ndarray of shape (n_base_clusters, n_clusters), float
         :math:`\alpha`: how much of every metacluster is in every cluster of the runs. Its columns
-        sum to `n_runs`.
+        sum to `n_runs`; that of a metacluster without any is 0.
     base_runs_ : ndarray of shape (n_base_clusters,), int
         The run of every row of `correspondence_`.
     recurrence_ : ndarray of shape (n_clusters,), float
         How often a cluster recurs: the share of the runs in which it and a cluster of the run are
         each other's most similar, by the cosine of the biclusters.
     purity_ : ndarray of shape (n_clusters,), float
-        How much it stays the same: the mean of that cosine over these runs.
+        How much it stays the same: the mean of that cosine over these runs, 0 without any. In
+        noise, runs often agree as well: both figures are to be read together.
     run_losses_ : ndarray of shape (n_runs,), float
         Losses of the runs, the smallest first; this is the order of the runs elsewhere, too.
     partitions_ : ndarray of shape (n_samples, n_runs), int
@@ -271,11 +272,12 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
             self._check_size(X)
             objective = MatrixObjective(X, self.sparsity, self.penalty)
             sizes = self._sizes(rng)
-            plan = replace(self._plan(self._run_solver()), of_loss=True)
+            plan = self._plan(self._run_solver(), of_loss=True)
             runs = self._runs(objective, plan, sizes, rng)
             candidates = metacluster(self.meta, runs, plan, rng)
             found, end = refine(objective, plan, candidates, self.final)
             self._keep_biclusters(X, runs, found, end)
+            self._compare_with_runs(runs, end, objective.constant)
         return self
 
     def _read(self, X: Any, reset: bool) -> Any:
@@ -304,7 +306,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
     def _sizes(self, rng: np.random.RandomState) -> np.ndarray:
         """Return the number of clusters of every run."""
         if self.base_n_clusters is None:
-            return np.full(self.n_runs, self.n_clusters)
+            return np.full(int(self.n_runs), int(self.n_clusters))
         low, high = range_of_clusters(self.base_n_clusters, self.n_clusters)
         sizes = rng.randint(low, high + 1, size=self.n_runs)
         if sizes.sum() < self.n_clusters:
@@ -359,12 +361,23 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         self._keep_clusters(
             end, membership(self.factor_), labels, depth=1, n_found=self._n_distinct()
         )
+
+    def _compare_with_runs(self, runs: Runs, end: Factorization, constant: float) -> None:
+        """Warn where runs had no time to converge, or where one of them fits much better."""
         lost = np.count_nonzero(~runs.converged)
         if lost:
             warnings.warn(
                 f"{lost} of the {len(runs)} runs did not converge within max_iter={self.max_iter} "
                 "updates. Increase max_iter or tol.",
                 ConvergenceWarning,
+                stacklevel=4,
+            )
+        best, loss = runs.losses[0], end.best.loss
+        comparable = self.final and (runs.sizes == self.n_clusters).all()
+        if comparable and loss > _MUCH * best + _NOTHING * constant:
+            warnings.warn(
+                f"What recurs in the runs fits X less well than the best of them: loss {loss:.4g} "
+                f"against {best:.4g}. More runs or n_init can help; n_runs=1 returns a single run.",
                 stacklevel=4,
             )
 
@@ -450,7 +463,8 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
             If there is no such bicluster.
         """
         check_is_fitted(self)
-        if not isinstance(i, Integral) or not -len(self.rows_) <= i < len(self.rows_):
+        whole = isinstance(i, Integral) and not isinstance(i, bool)
+        if not whole or not -len(self.rows_) <= i < len(self.rows_):
             raise ValueError(f"i must be an integer from 0 to {len(self.rows_) - 1}, got {i!r}.")
         return super().get_indices(i)
 
@@ -458,7 +472,8 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         """Return how often the runs put two samples together, as a dense array.
 
         Of every run the strongest cluster of a sample counts, as in Brunet et al. (2004). Give
-        it to `nmfcluster.metrics.cophenetic_correlation` to choose the number of clusters.
+        it to `nmfcluster.metrics.cophenetic_correlation` to choose the number of clusters; where
+        a sample is in no cluster, that of ``np.flatnonzero(model.labels_ >= 0)``.
 
         Parameters
         ----------
@@ -487,6 +502,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True
         tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 

@@ -291,3 +291,10 @@ def test_a_parameter_that_is_refused_leaves_the_fit_before():
     with pytest.raises(ValueError, match="needs solver='hals'"):
         estimator.set_params(sparsity=0.1, solver="mu").fit(X)
     assert estimator.labels_ is labels
+
+
+@pytest.mark.parametrize("i", [True, 2, -3, 0.0, "0", None])
+def test_biclusters_that_are_not_there_are_refused(i):
+    fitted = NMFMetaCluster(2, n_runs=2, random_state=0).fit(np.eye(4) + 0.1)
+    with pytest.raises(ValueError, match=r"i must be an integer from 0 to 1, got"):
+        fitted.get_indices(i)

@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
 from sklearn.base import clone
 from sklearn.cluster import KMeans
+from sklearn.datasets import load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import GridSearchCV
@@ -324,3 +325,31 @@ def test_partitions_can_be_given_to_a_consensus():
     consensus = NMFConsensus(3, affinity="partitions", random_state=0).fit(found.partitions_)
     assert adjusted_rand_score(consensus.labels_, found.labels_) == 1
     assert_allclose(consensus.confidence_, found.confidence_)
+
+
+def test_what_fits_less_well_than_a_single_run_is_told():
+    X, _, _ = make_biclusters(random_state=7)
+    with pytest.warns(UserWarning, match="less well than the best") as caught:
+        found = model(meta="nmf", n_runs=20).fit(X)
+    assert [w.filename for w in caught] == [__file__]
+    assert found.loss_ > 1.1 * found.run_losses_[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = model(n_runs=20).fit(X)
+        model(meta="nmf", n_runs=20, final=False).fit(X)  # nothing was fitted at the end
+    assert found.loss_ < 1e-6 * np.linalg.norm(X) ** 2
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_samples_are_transformed_alike_alone_and_together(dtype):
+    """Raw measurements: one column outweighs all others, and components are much alike."""
+    X = load_wine().data.astype(dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = model(5, n_runs=3, max_iter=50).fit(X)
+    together = found.transform(X)
+    H = found.components_.astype(float)
+    exact = [nnls(H.T, x.astype(float))[0] for x in X]
+    assert_allclose(together, exact, rtol=1e-3, atol=1e-4 * together.max())
+    for i in range(0, len(X), 20):
+        assert_allclose(found.transform(X[[i]])[0], together[i], rtol=1e-5, atol=1e-6)

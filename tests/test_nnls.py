@@ -253,3 +253,15 @@ def test_exact_rows_do_not_depend_on_scale(dtype):
     unequal = np.array([1e-8, 1.0, 1e8, 1e3])
     scaled = exact_rows((B * unequal).astype(dtype), (G * np.outer(unequal, unequal)).astype(dtype))
     assert_allclose(scaled * unequal, W, atol=1e-11 if dtype is np.float64 else 1e-5)
+
+
+@pytest.mark.parametrize("k", [12, 20, 25])
+@pytest.mark.parametrize("width", [0.02, 0.1])
+def test_exact_rows_are_exact_for_bands_that_overlap(k, width):
+    """Exchanges of many entries at once go in circles here."""
+    centres = np.linspace(0, 1, k)[:, None]
+    H = np.exp(-((np.linspace(0, 1, 300) - centres) ** 2) / width)
+    X = np.random.default_rng(0).uniform(size=(40, 300))
+    W = exact_rows(*products(X, H))
+    errors = (np.linalg.norm(X - F @ H, axis=1) for F in (W, least_squares(X, H)))
+    assert_allclose(*errors, rtol=1e-9)
