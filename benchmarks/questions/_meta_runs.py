@@ -33,7 +33,7 @@ SOLVERS: dict[str, Callable[..., Any]] = {
 OWN_STOP = "ours, to its own stop"
 OWN_END = 1_000, 1e-4  # updates and tolerance, the estimator's
 TARGET, STRETCH = 1.7, 2.5
-LONGEST = 1_000  # updates, after which a solver has not reached the loss
+LONGEST = 300  # updates, after which a solver has not reached the loss
 NOISE = 0.25  # with which runs end in several optima
 
 Task = Callable[[int], tuple[float, float]]

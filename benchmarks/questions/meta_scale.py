@@ -40,7 +40,7 @@ TOY_TENSORS = (((20, 30), 3, 3, 1, np.float64),)
 
 
 def run(quick: bool, out: Path) -> list[Path]:
-    repeats, k, n_runs, longest = (1, 3, 3, 64) if quick else (5, K, 20, runs_part.LONGEST)
+    repeats, k, n_runs, longest = (1, 3, 3, 64) if quick else (3, K, 20, runs_part.LONGEST)
     shapes = [(20, 40)] if quick else [(200, 5_000), (60, 20_000)]
     n_data, n_starts, noises = (1, 2, (0.25,)) if quick else (12, 8, (0.0, 0.25, 0.75))
     fits, tensors = (TOY_FITS, TOY_TENSORS) if quick else (FITS, TENSORS)
