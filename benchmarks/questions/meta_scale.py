@@ -65,7 +65,7 @@ def run(quick: bool, out: Path) -> list[Path]:
     starts = tensor_part.starts(n_data, n_starts, noises, progress)
     whole = _whole(fits, k, progress)
     tables = {
-        f"{n_runs} runs, k = {k}, to the mean loss of scikit-learn's": speed,
+        f"{n_runs} runs, k = {k}, to where scikit-learn's end": speed,
         "Where the runs end": ends,
         "Positive tensor factorization": tensor,
         "Starts that reach the best loss of the tensor factorization": starts,
@@ -88,7 +88,8 @@ def _caption(repeats: int, longest: int, n_data: int, n_starts: int) -> str:
         "scikit-learn is NMF(solver='cd', init='custom') with its defaults otherwise, under "
         "joblib with n_jobs=2, in processes (or threads) started before, on one BLAS thread each. "
         "The others start from the same factors and run, batched as in the estimator on two "
-        "threads, as many updates as bring the mean loss to that of scikit-learn's, "
+        "threads, as many updates as bring the median, or the mean, of their losses to that of "
+        "scikit-learn's, "
         f"{repeats} repeats; a loss is |X - WH|^2 / |X|^2, computed in float64 from the factors. "
         "'times faster' is scikit-learn's time, in processes or threads, whichever is shorter, "
         "over that of a row; the next column takes processes. 'mu' are the multiplicative rules "
