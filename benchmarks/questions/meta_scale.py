@@ -215,5 +215,5 @@ def _draw(
         places = np.arange(len(tables)) + 0.25 * (1 - place)
         right.barh(places, [own[name] for name in tables], height=0.25, label=method)
     right.set(yticks=range(len(tables)), yticklabels=[t.replace(", ", "\n") for t in tables])
-    right.set(xscale="log", xlabel="s, whole fit")
-    right.legend(fontsize="x-small")
+    right.set(xlabel="s, whole fit")
+    right.legend(fontsize="x-small", loc="lower center", bbox_to_anchor=(0.5, 1))
