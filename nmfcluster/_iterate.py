@@ -8,7 +8,6 @@ are here.
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
@@ -41,15 +40,12 @@ class Solution:
         Loss at the start and after every update.
     converged : bool
         Whether the loss had stopped falling when the loop ended.
-    seconds : float
-        Time from the first update of the batch to the last of this start.
     """
 
     factors: Factors
     loss: float
     history: np.ndarray
     converged: bool
-    seconds: float
 
     @property
     def n_iter(self) -> int:
@@ -102,7 +98,6 @@ def iterate(
     FloatingPointError
         If a loss is not finite.
     """
-    began = time.perf_counter()
     factors, losses = next(steps)
     least = max(float(np.finfo(factors[0].dtype).eps), _NOTHING if of_loss else 0) * scale
 
@@ -112,7 +107,6 @@ def iterate(
     running = np.arange(len(losses))
     histories: list[list[float]] = [[] for _ in running]
     best: list[tuple[float, Factors]] = [(np.inf, ())] * len(running)
-    done: dict[int, tuple[bool, float]] = {}
     for iteration in range(max_iter + 1):
         if not np.isfinite(losses).all():
             raise FloatingPointError(f"the loss is {losses.max()} after {iteration} updates.")
@@ -122,16 +116,13 @@ def iterate(
                 best[start] = (float(loss), tuple(factor[row] for factor in factors))
         stopped = callback is not None and callback(iteration, losses)
         still = np.array([not _settled(histories[s], threshold, min_iter) for s in running])
-        seconds = time.perf_counter() - began
-        done.update({int(s): (True, seconds) for s in running[~still]})
         running = running[still]
         if stopped or iteration == max_iter or not len(running):
             break
         factors, losses = steps.send(None if still.all() else still)
     steps.close()
-    done.update({int(s): (False, time.perf_counter() - began) for s in running})
     return [
-        Solution(best[s][1], best[s][0], np.array(histories[s]), *done[s])
+        Solution(best[s][1], best[s][0], np.array(histories[s]), s not in running)
         for s in range(len(histories))
     ]
 

@@ -120,7 +120,7 @@ def test_results_depend_on_the_seed_alone():
 
 def test_factor_and_core_of_a_trifactorization():
     Q, S = np.array([[1.0, 0.0], [2.0, 3.0]]), np.diag([4.0, 9.0])
-    solution = Solution((Q, S), 0.0, np.zeros(1), True, 0.0)
+    solution = Solution((Q, S), 0.0, np.zeros(1), True)
     H = factor_of(solution)
     assert_allclose(H @ H.T, Q @ S @ Q.T)
     codes, weights, _ = table()

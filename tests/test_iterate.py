@@ -66,7 +66,21 @@ def test_it_stops_when_ten_updates_gain_too_little(falls, tol, scale, min_iter, 
     n_iter, converged = updates_until_settled(losses, tol * scale, min_iter, max_iter)
     assert (found.n_iter, found.converged) == (n_iter, converged)
     assert_array_equal(found.history, losses[: n_iter + 1])
-    assert found.seconds >= 0
+
+
+@pytest.mark.parametrize("end", [0.0, 1e-6, 1.0])
+def test_the_decrease_can_be_of_the_loss_itself(end):
+    """It then stops late where the loss ends near 0, but not at a resolution that nobody needs."""
+    losses = end + 0.5 ** np.arange(101)
+    (found,) = run(Made(losses), tol=1e-3, of_loss=True)
+    expected = next(
+        i for i in range(10, 101) if losses[i - 10] - losses[i] <= max(1e-3 * losses[i], 1e-10)
+    )
+    assert (found.n_iter, found.converged) == (expected, True)
+    (sooner,) = run(Made(losses), tol=1e-3)
+    assert sooner.n_iter <= found.n_iter
+    (all_of_them,) = run(Made(losses), tol=-1, of_loss=True)
+    assert all_of_them.n_iter == 100
 
 
 def test_a_plateau_at_the_start_is_passed():
@@ -180,7 +194,7 @@ def test_no_update_at_all():
 
 
 def solution(loss, n=1):
-    return Solution((np.zeros((n, 1)),), loss, np.array([loss]), True, 0.0)
+    return Solution((np.zeros((n, 1)),), loss, np.array([loss]), True)
 
 
 class Recorder:
@@ -264,12 +278,12 @@ def test_the_smallest_number_of_updates_is_passed_on():
 
 def test_the_warning_has_the_figures_in_it():
     history = np.linspace(10, 5, 21)
-    stopped = Solution((), 5.0, history, False, 0.0)
+    stopped = Solution((), 5.0, history, False)
     with pytest.warns(ConvergenceWarning, match=r"NMF did not converge within max_iter=20 .*") as w:
         warn_if_not_converged(stopped, "NMF", 20, scale=100.0, stacklevel=2)
     assert len(w) == 1
     assert "2.5e-02" in str(w[0].message)  # (7.5 - 5) / 100
-    short = Solution((), 5.0, np.array([7.0, 5.0]), False, 0.0)
+    short = Solution((), 5.0, np.array([7.0, 5.0]), False)
     with pytest.warns(ConvergenceWarning, match=r"2\.0e\+00"):
         warn_if_not_converged(short, "NMF", 1, scale=0.0, stacklevel=2)
 

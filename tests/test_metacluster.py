@@ -17,6 +17,7 @@ from nmfcluster._metacluster import (
     by_ptf,
     fitted_rows,
     metacluster,
+    recurrence,
     refine,
     run_many,
 )
@@ -33,7 +34,7 @@ def plan_of(k, **options):
 
 
 def solution(W, H, loss=1.0, converged=True):
-    return Solution((W, H), loss, np.array([loss]), converged, 0.0)
+    return Solution((W, H), loss, np.array([loss]), converged)
 
 
 def random_runs(rng, sizes, n=7, p=9, zeros=0.4):
@@ -272,3 +273,18 @@ def test_planted_biclusters_come_back(seed):
     _, end = refine(objective, plan, by_ptf(runs, plan), final=True)
     assert end.best.loss < 0.001**2 * objective.constant
     assert overlap_match(end.best.factors[1], H) == 1
+
+
+def test_recurrence_of_equal_runs_is_1_and_of_what_is_elsewhere_0():
+    rng = np.random.default_rng(12)
+    W, H = planted(rng, 3, 12, 15)
+    runs, _ = equal_runs(rng, W, H, 4)
+    times, purity = recurrence(runs, 5 * W.T, H)
+    assert_array_equal(times, 1)
+    assert_allclose(purity, 1)
+    half = Runs.of([solution(W, H), solution(W[:, :2], H[:2])])
+    nothing = np.zeros((1, 12)), np.zeros((1, 15))
+    more_W, more_H = (np.concatenate([F, o]) for F, o in zip((W.T, H), nothing, strict=True))
+    times, purity = recurrence(half, more_W, more_H)
+    assert_array_equal(times, [1, 1, 0.5, 0])
+    assert_allclose(purity, [1, 1, 1, 0])

@@ -24,7 +24,7 @@ def plan_of(k, **options):
 
 
 def solution(W, H, loss=1.0, converged=True):
-    return Solution((W, H), loss, np.array([loss]), converged, 0.0)
+    return Solution((W, H), loss, np.array([loss]), converged)
 
 
 def random_runs(rng, sizes, n=7, p=9, zeros=0.4):
@@ -35,26 +35,6 @@ def random_runs(rng, sizes, n=7, p=9, zeros=0.4):
         H *= rng.uniform(size=H.shape) > zeros
         solutions.append(solution(W, H, rng.uniform(), rng.uniform() < 0.5))
     return Runs.of(solutions)
-
-
-def planted(rng, k, n, p):
-    """Draw W and H of which a row and a column of WH are a cluster's own."""
-    W, H = (rng.uniform(0.2, 1, s) * (rng.uniform(size=s) < 0.5) for s in ((n, k), (k, p)))
-    W[:k], H[:, :k] = np.eye(k), np.eye(k)
-    return W, H
-
-
-def equal_runs(rng, W, H, n_runs):
-    """Return runs that found W and H, each in an order and at a scale of its own, and the orders.
-
-    Row j of the runs is cluster ``orders[j]``.
-    """
-    solutions, orders = [], []
-    for _ in range(n_runs):
-        order, scale = rng.permutation(len(H)), rng.uniform(0.1, 10, size=len(H))
-        solutions.append(solution(W[:, order] / scale, H[order] * scale[:, None]))
-        orders.append(order)
-    return Runs.of(solutions), np.concatenate(orders)
 
 
 # --- the pieces --------------------------------------------------------------------------------
@@ -202,18 +182,3 @@ def test_recurrence_is_how_often_clusters_are_each_others_nearest(seed, sizes, k
     found, expected = recurrence(runs, W, H), recurrence_by_loops(runs, W, H)
     for one, other in zip(found, expected, strict=True):
         assert_allclose(one, other, atol=1e-12)
-
-
-def test_recurrence_of_equal_runs_is_1_and_of_what_is_elsewhere_0():
-    rng = np.random.default_rng(12)
-    W, H = planted(rng, 3, 12, 15)
-    runs, _ = equal_runs(rng, W, H, 4)
-    times, purity = recurrence(runs, 5 * W.T, H)
-    assert_array_equal(times, 1)
-    assert_allclose(purity, 1)
-    half = Runs.of([solution(W, H), solution(W[:, :2], H[:2])])
-    nothing = np.zeros((1, 12)), np.zeros((1, 15))
-    more_W, more_H = (np.concatenate([F, o]) for F, o in zip((W.T, H), nothing, strict=True))
-    times, purity = recurrence(half, more_W, more_H)
-    assert_array_equal(times, [1, 1, 0.5, 0])
-    assert_allclose(purity, [1, 1, 1, 0])
