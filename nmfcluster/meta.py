@@ -287,6 +287,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
             reset=reset,
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
+            order="C",  # sums run in one order, however the table was kept
             ensure_non_negative=True,
         )
 

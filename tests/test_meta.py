@@ -245,7 +245,8 @@ def test_new_samples_are_treated_like_those_of_fit(fitted):
     found, *_ = fitted
     assert_array_equal(found.transform(NOISY), found.factor_)
     assert_array_equal(found.predict(NOISY), found.labels_)
-    assert_array_equal(found.transform(NOISY[3:5]), found.factor_[3:5])
+    # fewer rows: the last bit of a product may be another one
+    assert_allclose(found.transform(NOISY[3:5]), found.factor_[3:5], rtol=1e-12, atol=1e-12)
     assert_array_equal(found.predict(sp.csr_array(NOISY)), found.labels_)
     for copy in (pickle.loads(pickle.dumps(found)), clone(found).fit(NOISY)):
         assert_array_equal(copy.transform(NOISY), found.factor_)
