@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from nmfcluster._compat import Interval
 from nmfcluster._factorize import Factorization, Plan
 from nmfcluster._iterate import warn_if_not_converged
-from nmfcluster._labels import by_size, membership
+from nmfcluster._labels import by_size, hard_labels, membership
 from nmfcluster._storage import largest, require_symmetric
 
 
@@ -150,8 +150,7 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         ValueError
             If `X` is not of the kind or width that `fit` was given.
         """
-        similarity = self._extend_alone(X)
-        return np.where(similarity.max(axis=1) > 0, similarity.argmax(axis=1), -1)
+        return hard_labels(self._extend_alone(X))
 
     def _extend_alone(self, X: Any) -> np.ndarray:
         """Return `_extend` of `X`, whose last bits do not depend on the number of threads."""

@@ -20,6 +20,7 @@ from nmfcluster._plot import (
     axes_for,
     check_estimator,
     divide_into_cells,
+    points_below,
     points_beside,
     ticker,
 )
@@ -418,7 +419,7 @@ names
         """Mark rows and columns of every cluster, and name it where its two strips meet."""
         clusters = self._in_order()
         pitch = min(_PITCH, _ALL_STRIPS / len(clusters))
-        beside, below = points_beside(self.ax_), _points_below(self.ax_)
+        beside, below = points_beside(self.ax_), points_below(self.ax_)
         every = int(np.ceil(_LETTERS * _SMALL / pitch))
         for i, (c, colour) in enumerate(clusters):
             near = -_GAP - i * pitch
@@ -563,15 +564,6 @@ def _marks(
     ]
     colours = [(_EMPTY,) * 3 + (1.0,), *(to_rgba(colour, shares[a]) for a, _ in runs[1:])]
     return np.array(rectangles), np.array(colours)
-
-
-def _points_below(ax: Any) -> Any:
-    """Return the transform of data (x) and points from the bottom edge (y)."""
-    from matplotlib.transforms import Affine2D, ScaledTranslation, blended_transform_factory
-
-    edge = ScaledTranslation(0, 0, ax.transAxes)
-    points = Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans + edge
-    return blended_transform_factory(ax.transData, points)
 
 
 def _check_table(X: Any, shape: tuple[int, int]) -> Any:

@@ -188,7 +188,7 @@ def factorize(
         return _improved(gentle, objective, H, part, f"{n} rows", min_iter=5)
     starts: list[Start] = [partial(spectral_start, friendly, plan.n_clusters)]
     starts += [_random(mass, plan, seed, A.dtype) for seed in draw_seeds(rng, plan.n_init - 1)]
-    return _best(plan.run(objective, starts, _loss, f"{n} rows"), objective)
+    return _best(plan.run(objective, starts, loss_of, f"{n} rows"), objective)
 
 
 def _drawn(n: int, wanted: np.ndarray | None, size: int, rng: np.random.RandomState) -> np.ndarray:
@@ -223,7 +223,7 @@ def _improved(
 
     The curves of the starts on the part are scaled to all rows.
     """
-    [improved] = plan.run(objective, [lambda: H], _loss, what, min_iter=min_iter)
+    [improved] = plan.run(objective, [lambda: H], loss_of, what, min_iter=min_iter)
     scale = objective.constant / part.scale
     curves = [improved.history, *(curve * scale for curve in part.curves)]
     return Factorization(improved, curves, objective.constant)
@@ -347,5 +347,6 @@ def draw_seeds(rng: np.random.RandomState, size: int) -> list[int]:
     return [int(seed) for seed in rng.randint(np.iinfo(np.int32).max, size=size)]
 
 
-def _loss(solution: Solution) -> float:
+def loss_of(solution: Solution) -> float:
+    """Return the figure that runs are mostly ranked by."""
     return solution.loss

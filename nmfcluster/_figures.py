@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from nmfcluster._storage import sum_of_squares
 from nmfcluster.similarity import Factored, Similarity, WeightedSum, inner, unit_blocks
 
 _FEW = 2_000  # samples up to which all entries of an operator may be looked at
@@ -52,11 +53,7 @@ def _estimated_norm(A: Similarity) -> float:
     )
     Q, _ = np.linalg.qr(A @ sketch)
     rest = A @ (probes - Q @ (Q.T @ probes))
-    return _square(A @ Q) + _square(rest) / _PROBES
-
-
-def _square(array: np.ndarray) -> float:
-    return float(np.einsum("ij,ij->", array, array, dtype=np.float64))
+    return sum_of_squares(A @ Q) + sum_of_squares(rest) / _PROBES
 
 
 def large_entry(A: Similarity, share: float = 0.999) -> float:

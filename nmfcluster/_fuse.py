@@ -7,9 +7,8 @@ from functools import partial
 
 import numpy as np
 
-from nmfcluster._factorize import Factorization, Plan, Start, draw_seeds
+from nmfcluster._factorize import Factorization, Plan, Start, draw_seeds, loss_of
 from nmfcluster._init import spectral_start, walk_start
-from nmfcluster._iterate import Solution
 from nmfcluster._mixture import Mixture
 from nmfcluster._solvers_kl import FusionObjective
 from nmfcluster.similarity import Similarity
@@ -103,7 +102,7 @@ def fuse(
         for number, seed in enumerate(seeds)
     ]
     what = f"{A.shape[0]} objects, {n_sources} source(s)"
-    solutions = plan.run(objective, starts, _loss, what, min_iter=_MIN_ITER)
+    solutions = plan.run(objective, starts, loss_of, what, min_iter=_MIN_ITER)
     curves = [solution.history for solution in solutions]
     return Fusion(solutions[0], curves, objective.constant, objective)
 
@@ -125,7 +124,3 @@ def _start(
         return W[None]
     noise = rng.uniform(1 - _SPREAD, 1 + _SPREAD, size=W.shape).astype(W.dtype)
     return np.stack([W, W * noise])
-
-
-def _loss(solution: Solution) -> float:
-    return solution.loss

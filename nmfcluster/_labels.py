@@ -375,6 +375,11 @@ def membership(H: np.ndarray) -> np.ndarray:
     return shares
 
 
+def hard_labels(H: np.ndarray) -> np.ndarray:
+    """Return the column with the largest entry of every row, -1 for a row of zeros."""
+    return np.where(H.max(axis=1) > 0, H.argmax(axis=1), -1)
+
+
 def by_size(labels: np.ndarray, n_clusters: int, counts: np.ndarray | None = None) -> np.ndarray:
     """Return the clusters in decreasing order of size: empty ones come last, ties keep order."""
     sizes = np.bincount(labels, weights=counts, minlength=n_clusters)

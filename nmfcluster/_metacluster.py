@@ -11,9 +11,9 @@ import numpy as np
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
-from nmfcluster._factorize import Factorization, Plan, Start, draw_seeds
+from nmfcluster._factorize import Factorization, Plan, Start, draw_seeds, loss_of
 from nmfcluster._iterate import Solution
-from nmfcluster._labels import one_hot
+from nmfcluster._labels import hard_labels, one_hot
 from nmfcluster._nnls import exact_rows
 from nmfcluster._solvers_nmf import (
     MatrixObjective,
@@ -113,11 +113,6 @@ def scaled_to_unit(W: np.ndarray, H: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return W * length, H / np.where(length > 0, length, 1)
 
 
-def hard_labels(W: np.ndarray) -> np.ndarray:
-    """Return the largest entry of every row, -1 for a row of zeros."""
-    return np.where(W.max(axis=1) > 0, W.argmax(axis=1), -1)
-
-
 def fitted_rows(X: Any, H: np.ndarray) -> np.ndarray:
     """Return the W >= 0 that minimises ``||X - WH||``, (n, k)."""
     wide = H.astype(np.float64)  # products in float32 lose what tells clusters that are alike
@@ -157,12 +152,8 @@ def run_many(
             for seed, own in zip(seeds, sizes, strict=True)
             if own == size
         ]
-        solutions += plan.run(objective, starts, _loss, f"runs of {size} clusters")
-    return Runs.of(sorted(solutions, key=_loss))
-
-
-def _loss(solution: Solution) -> float:
-    return solution.loss
+        solutions += plan.run(objective, starts, loss_of, f"runs of {size} clusters")
+    return Runs.of(sorted(solutions, key=loss_of))
 
 
 def _distinct(
@@ -172,7 +163,7 @@ def _distinct(
     plan = replace(plan, solver=solver)
     makers: list[Start] = [partial(np.asarray, start) for start in starts]
     what = f"{solver.__name__} of the runs' clusters"
-    solutions = plan.run(objective, makers, _loss, what, min_iter=_MIN_ITER)
+    solutions = plan.run(objective, makers, loss_of, what, min_iter=_MIN_ITER)
     apart = np.diff([s.loss for s in solutions], prepend=-np.inf) > _SAME * objective.constant
     return [solution for solution, new in zip(solutions, apart, strict=True) if new]
 
@@ -273,7 +264,7 @@ def _refined(objective: MatrixObjective, plan: Plan, columns: np.ndarray, final:
         max_iter=plan.max_iter if final else 0,
     )
     start: Start = partial(np.concatenate, [W, columns], axis=1)
-    [end] = plan.run(objective, [start], _loss, "last factorization")
+    [end] = plan.run(objective, [start], loss_of, "last factorization")
     return replace(end, converged=end.converged or not final)
 
 

@@ -122,11 +122,23 @@ def ticker() -> Any:
 
 def points_beside(ax: Any) -> Any:
     """Return the transform of points from the left edge (x) and data (y)."""
-    from matplotlib.transforms import Affine2D, ScaledTranslation, blended_transform_factory
+    from matplotlib.transforms import blended_transform_factory
 
-    edge = ScaledTranslation(0, 0, ax.transAxes)
-    points = Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans + edge
-    return blended_transform_factory(points, ax.transData)
+    return blended_transform_factory(_points_from_corner(ax), ax.transData)
+
+
+def points_below(ax: Any) -> Any:
+    """Return the transform of data (x) and points from the bottom edge (y)."""
+    from matplotlib.transforms import blended_transform_factory
+
+    return blended_transform_factory(ax.transData, _points_from_corner(ax))
+
+
+def _points_from_corner(ax: Any) -> Any:
+    from matplotlib.transforms import Affine2D, ScaledTranslation
+
+    corner = ScaledTranslation(0, 0, ax.transAxes)
+    return Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans + corner
 
 
 def height_in_points(ax: Any) -> float:

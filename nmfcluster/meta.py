@@ -17,12 +17,11 @@ from nmfcluster._base import NMFClusterer, check_indices, numbered
 from nmfcluster._compat import Interval, StrOptions, fit_context
 from nmfcluster._ensemble import Ensemble, consensus_matrix
 from nmfcluster._factorize import Factorization, Plan
-from nmfcluster._labels import cluster_counts, membership, one_hot
+from nmfcluster._labels import cluster_counts, hard_labels, membership, one_hot
 from nmfcluster._metacluster import (
     Metaclusters,
     Runs,
     fitted_rows,
-    hard_labels,
     metacluster,
     recurrence,
     refine,
@@ -30,7 +29,7 @@ from nmfcluster._metacluster import (
     scaled_to_unit,
 )
 from nmfcluster._solvers_nmf import PENALTIES, MatrixObjective, hals, multiplicative, sparse_hals
-from nmfcluster._storage import largest, sum_of_squares
+from nmfcluster._storage import largest
 from nmfcluster.partitions import normalised_weights, range_of_clusters
 
 __all__ = ["NMFMetaCluster"]
@@ -269,8 +268,8 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         with self._all_or_nothing(), threadpool_limits(limits=1, user_api="blas"):
             rng = check_random_state(self.random_state)
             X = self._read(X, reset=True)
-            self._check_size(X)
             objective = MatrixObjective(X, self.sparsity, self.penalty)
+            self._check_size(objective)
             sizes = self._sizes(rng)
             plan = self._plan(self._run_solver(), of_loss=True)
             runs = self._runs(objective, plan, sizes, rng)
@@ -291,13 +290,14 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
             ensure_non_negative=True,
         )
 
-    def _check_size(self, X: Any) -> None:
+    def _check_size(self, objective: MatrixObjective) -> None:
+        X = objective.X
         self._check_not_alone(X.shape[0])
         self._check_n_clusters(X.shape[0])
         high, limits = largest(X), np.finfo(X.dtype)
         if high == 0:
             raise ValueError("X must hold an entry above 0; all entries are 0.")
-        size = float(sum_of_squares(X))
+        size = 2 * objective.constant
         if not _ROOM * float(limits.tiny) < size < float(limits.max) / _ROOM:
             raise ValueError(
                 f"X must have squares that {X.dtype} can sum with some room, got entries up to "
@@ -327,20 +327,22 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
     def _runs(
         self, objective: MatrixObjective, plan: Plan, sizes: np.ndarray, rng: np.random.RandomState
     ) -> Runs:
-        given = (
-            f"sparsity={self.sparsity} with penalty={self.penalty!r}, and X with entries up to "
-            f"{largest(objective.X):.3g}"
-        )
+        def given() -> str:
+            return (
+                f"sparsity={self.sparsity} with penalty={self.penalty!r}, and X with entries up to "
+                f"{largest(objective.X):.3g}"
+            )
+
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # said below
                 runs = run_many(objective, plan, sizes, rng)
         except FloatingPointError as error:
             raise ValueError(
-                f"{given}, make losses that {objective.X.dtype} cannot hold: the sparsity must be "
-                "smaller, or X scaled, or its range be less wide."
+                f"{given()}, make losses that {objective.X.dtype} cannot hold: the sparsity must "
+                "be smaller, or X scaled, or its range be less wide."
             ) from error
         if not runs.W.any():
-            raise ValueError(f"{given}, leave nothing of X: the sparsity must be smaller.")
+            raise ValueError(f"{given()}, leave nothing of X: the sparsity must be smaller.")
         return runs
 
     def _keep_biclusters(self, X: Any, runs: Runs, found: Metaclusters, end: Factorization) -> None:

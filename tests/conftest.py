@@ -1,5 +1,6 @@
 """What the tests share: the public estimators in all their modes, and the data folder."""
 
+import builtins
 import inspect
 import os
 from pathlib import Path
@@ -118,6 +119,19 @@ def pytest_generate_tests(metafunc):
 @pytest.fixture
 def make_input():
     return input_of
+
+
+@pytest.fixture
+def without_matplotlib(monkeypatch):
+    """Make every import of matplotlib fail."""
+    really_import = builtins.__import__
+
+    def importing(name, *args, **kwargs):
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return really_import(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", importing)
 
 
 @pytest.fixture

@@ -1,4 +1,3 @@
-import builtins
 from itertools import pairwise
 
 import numpy as np
@@ -233,15 +232,8 @@ class TestEveryDisplay:
         with pytest.raises(TypeError, match=rf"estimator must be .*, got {type(wrong).__name__}"):
             display.from_estimator(wrong)
 
-    def test_missing_matplotlib_is_named(self, display, shows, monkeypatch):
-        really_import = builtins.__import__
-
-        def without_matplotlib(name, *args, **kwargs):
-            if name.startswith("matplotlib"):
-                raise ImportError(name)
-            return really_import(name, *args, **kwargs)
-
-        monkeypatch.setattr(builtins, "__import__", without_matplotlib)
+    @pytest.mark.usefixtures("without_matplotlib")
+    def test_missing_matplotlib_is_named(self, display, shows):
         with pytest.raises(ImportError, match=r'pip install "nmfcluster\[plot\]"'):
             display.from_estimator(shows)
 

@@ -1,7 +1,5 @@
 """Pictures of biclusters and of NMFMetaCluster: what is drawn, and where."""
 
-import builtins
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -331,15 +329,8 @@ def test_a_figure_without_pyplot_will_do(model, table):
     assert plt.get_fignums() == []
 
 
-def test_missing_matplotlib_is_named(model, table, monkeypatch):
-    really_import = builtins.__import__
-
-    def without_matplotlib(name, *args, **kwargs):
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return really_import(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without_matplotlib)
+@pytest.mark.usefixtures("without_matplotlib")
+def test_missing_matplotlib_is_named(model, table):
     with pytest.raises(ImportError, match=r'pip install "nmfcluster\[plot\]"'):
         BiclusterDisplay.from_estimator(model, table)
 

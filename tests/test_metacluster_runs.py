@@ -10,7 +10,8 @@ from scipy.optimize import nnls
 
 from nmfcluster._factorize import Plan
 from nmfcluster._iterate import Solution
-from nmfcluster._metacluster import Runs, fitted_rows, hard_labels, recurrence, run_many
+from nmfcluster._labels import hard_labels
+from nmfcluster._metacluster import Runs, fitted_rows, recurrence, run_many
 from nmfcluster._solvers_nmf import MatrixObjective, hals
 from nmfcluster.datasets import make_biclusters
 
