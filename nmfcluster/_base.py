@@ -19,11 +19,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
+from nmfcluster._arrays.labels import by_size, hard_labels, membership
+from nmfcluster._arrays.storage import largest, require_symmetric
 from nmfcluster._compat import Interval
-from nmfcluster._factorize import Factorization, Plan
-from nmfcluster._iterate import warn_if_not_converged
-from nmfcluster._labels import by_size, hard_labels, membership
-from nmfcluster._storage import largest, require_symmetric
+from nmfcluster._engine.factorize import Factorization, Plan
+from nmfcluster._engine.run import warn_if_not_converged
 
 
 def numbered(
@@ -49,18 +49,6 @@ def numbered(
     own = labels >= 0
     order = by_size(labels[own], memberships.shape[1], None if counts is None else counts[own])
     return memberships[:, order], np.where(own, np.argsort(order)[labels], -1), order
-
-
-def check_indices(indices: Any, n_samples: int) -> np.ndarray:
-    """Return the samples that a user asks for, all of them for None."""
-    try:
-        chosen = np.arange(n_samples) if indices is None else np.asarray(indices)
-    except ValueError:  # lists of different lengths
-        chosen = np.empty(0)
-    whole = chosen.ndim == 1 and chosen.dtype.kind in "iu"
-    if not whole or (len(chosen) and not -n_samples <= chosen.min() <= chosen.max() < n_samples):
-        raise ValueError(f"indices must be integers from 0 to {n_samples - 1}, got {indices!r}.")
-    return chosen
 
 
 class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):

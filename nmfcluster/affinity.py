@@ -16,7 +16,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array
 from threadpoolctl import threadpool_limits
 
-from nmfcluster._storage import (
+from nmfcluster._arrays.storage import (
     as_dense,
     identity,
     knn_weights,

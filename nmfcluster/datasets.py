@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from nmfcluster._pairs import shown
+from nmfcluster._arrays.arguments import check_count, check_number, shown
 
 __all__ = ["make_biclusters", "make_nested_rings", "make_partitions"]
 
@@ -103,12 +102,12 @@ def make_biclusters(
     (array([13, 13, 14, 14]), np.int64(12))
     """
     rng = _generator(random_state)
-    _check_count(n_clusters, "n_clusters", 1)
+    check_count(n_clusters, "n_clusters", 1)
     if not isinstance(twins, bool | np.bool_):
         raise TypeError(f"twins must be True or False, got {shown(twins)}.")
     if twins and n_clusters < 2:
         raise ValueError(f"n_clusters must be at least 2 with twins=True, got {n_clusters}.")
-    _check_number(overlap, "overlap")
+    check_number(overlap, "overlap")
     if not 0 <= overlap < 0.5:
         raise ValueError(f"overlap must be in [0, 0.5), got {overlap}.")
     _check_noise(noise)
@@ -132,7 +131,7 @@ def _blocks_of(
     if not isinstance(shape, tuple | list) or len(shape) != 2:
         raise TypeError(f"shape must be (n_samples, n_features), got {shown(shape)}.")
     for size, name in zip(shape, ("shape[0]", "shape[1]"), strict=True):
-        _check_count(size, name, 1)
+        check_count(size, name, 1)
     n_samples, n_features = map(int, shape)
     if twins:
         alone = n_clusters == 2  # neighbours, hence without the samples that neighbours share
@@ -287,11 +286,11 @@ def make_partitions(
     """
     rng = _generator(random_state)
     for name, share in (("noise", noise), ("missing", missing)):
-        _check_number(share, name)
+        check_number(share, name)
         if not 0 <= share <= 1:
             raise ValueError(f"{name} must be in [0, 1], got {share}.")
     sizes = _sizes(n_samples, n_clusters)
-    _check_count(n_partitions, "n_partitions", 1)
+    check_count(n_partitions, "n_partitions", 1)
     y = np.repeat(np.arange(len(sizes)), sizes)
     partitions = np.empty((len(y), n_partitions), dtype=np.int64)
     for t in range(n_partitions):
@@ -309,8 +308,8 @@ def _sizes(n_samples: Any, n_clusters: int) -> np.ndarray:
         if len(sizes) and sizes.dtype.kind not in "iu":
             raise TypeError(f"n_samples must be whole numbers, got {shown(n_samples)}.")
     else:
-        _check_count(n_clusters, "n_clusters", 1)
-        _check_count(n_samples, "n_samples")
+        check_count(n_clusters, "n_clusters", 1)
+        check_count(n_samples, "n_samples")
         sizes = np.full(n_clusters, n_samples // n_clusters)
         sizes[: n_samples % n_clusters] += 1
     if sizes.ndim != 1 or len(sizes) == 0 or sizes.min() < 1:
@@ -335,19 +334,7 @@ def _generator(random_state: Any) -> np.random.RandomState:
         ) from error
 
 
-def _check_count(value: Any, name: str, least: int | None = None) -> None:
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise TypeError(f"{name} must be an int, got {shown(value)}.")
-    if least is not None and value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value}.")
-
-
-def _check_number(value: Any, name: str) -> None:
-    if not isinstance(value, Real) or isinstance(value, bool):
-        raise TypeError(f"{name} must be a number, got {shown(value)}.")
-
-
 def _check_noise(noise: Any) -> None:
-    _check_number(noise, "noise")
+    check_number(noise, "noise")
     if not 0 <= noise < np.inf:
         raise ValueError(f"noise must be at least 0, got {noise}, and finite.")

@@ -55,14 +55,14 @@ from benchmarks.questions import (  # noqa: E402
 )
 from benchmarks.questions import fusion as fusion_question  # noqa: E402
 from nmfcluster import PairwiseConstraints, SimilarityStack  # noqa: E402
-from nmfcluster._fuse import objective_of  # noqa: E402
-from nmfcluster._iterate import iterate  # noqa: E402
-from nmfcluster._mixture import make_mixture  # noqa: E402
-from nmfcluster._solvers import SymmetricObjective  # noqa: E402
-from nmfcluster._solvers_kl import em_step  # noqa: E402
-from nmfcluster._solvers_nmf import MatrixObjective, hals  # noqa: E402
+from nmfcluster._engine.run import iterate  # noqa: E402
+from nmfcluster._engine.symmetric import SymmetricObjective  # noqa: E402
 from nmfcluster.affinity import make_affinity  # noqa: E402
 from nmfcluster.datasets import make_biclusters  # noqa: E402
+from nmfcluster.fusion.fuse import objective_of  # noqa: E402
+from nmfcluster.fusion.mixture import make_mixture  # noqa: E402
+from nmfcluster.fusion.model import em_step  # noqa: E402
+from nmfcluster.meta.solvers import MatrixObjective, hals  # noqa: E402
 from nmfcluster.metrics import clustering_accuracy  # noqa: E402
 from nmfcluster.similarity import Explicit, inner  # noqa: E402
 

@@ -16,7 +16,7 @@ from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
 
 from benchmarks.methods import FEATURES, Method, nmf_runs, timed
-from nmfcluster._metacluster import fitted_rows
+from nmfcluster.meta.runs import fitted_rows
 
 NEIGHBOURS = 0.3  # times the number of runs
 FARTHEST = 0.5  # mean distance to these, beyond which a part is an outlier

@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.methods import FEATURES, Method, timed
 from nmfcluster import NMFMetaCluster
-from nmfcluster._factorize import Plan
-from nmfcluster._solvers_nmf import hals
+from nmfcluster._engine.factorize import Plan
+from nmfcluster.meta.solvers import hals
 
 VARIANTS = {"meta PTF": "ptf", "meta NMF": "nmf", "meta k-means": "kmeans"}
 

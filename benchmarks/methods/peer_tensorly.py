@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.methods import peer
-from nmfcluster._metacluster import Runs
+from nmfcluster.meta.runs import Runs
 
 WORKER = Path(__file__).with_name("peer_tensorly_worker.py")
 SOLVERS = {"tensorly, mu": "non_negative_parafac", "tensorly, HALS": "non_negative_parafac_hals"}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from nmfcluster._iterate import Steps, kept
-from nmfcluster._nnls import descend
-from nmfcluster._solvers_nmf import MatrixObjective
+from nmfcluster._arrays.least_squares import descend
+from nmfcluster._engine.run import Steps, kept
+from nmfcluster.meta.solvers import MatrixObjective
 
 
 def plain_hals(objective: MatrixObjective, F: np.ndarray) -> Steps:
-    """Minimise as `nmfcluster._solvers_nmf.hals` does, without extrapolation and in one sweep."""
+    """Minimise as `nmfcluster.meta.solvers.hals` does, without extrapolation and in one sweep."""
     W, H = objective.split(F)
     loss = objective.loss(objective.of_rows(W), H, W @ W.mT)
     while True:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nmfcluster._iterate import Steps, kept
-from nmfcluster._solvers import SymmetricObjective, per_start
+from nmfcluster._engine.run import Steps, kept
+from nmfcluster._engine.symmetric import SymmetricObjective, per_start
 
 
 def symmetric_hals(objective: SymmetricObjective, H: np.ndarray) -> Steps:

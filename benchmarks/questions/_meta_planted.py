@@ -13,9 +13,10 @@ from benchmarks import report
 from benchmarks.methods import fcm
 from benchmarks.methods import metacluster as ours
 from benchmarks.runner import Progress
-from nmfcluster._factorize import Plan
-from nmfcluster._labels import one_hot
-from nmfcluster._metacluster import (
+from nmfcluster._arrays.labels import one_hot
+from nmfcluster._engine.factorize import Plan
+from nmfcluster.datasets import make_biclusters
+from nmfcluster.meta.runs import (
     Metaclusters,
     Runs,
     fitted_rows,
@@ -24,8 +25,7 @@ from nmfcluster._metacluster import (
     run_many,
     scaled_to_unit,
 )
-from nmfcluster._solvers_nmf import MatrixObjective, hals, multiplicative, sparse_hals
-from nmfcluster.datasets import make_biclusters
+from nmfcluster.meta.solvers import MatrixObjective, hals, multiplicative, sparse_hals
 from nmfcluster.metrics import overlap_match
 
 KMEANS, FCM, NMF, MU, PTF = "k-means", "fuzzy c-means", "NMF", "NMF by mu", "PTF"

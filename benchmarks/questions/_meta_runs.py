@@ -19,9 +19,9 @@ from benchmarks import datasets, report
 from benchmarks.datasets import expression
 from benchmarks.methods.plain_hals import plain_hals
 from benchmarks.runner import Progress, interleaved
-from nmfcluster._iterate import Solution, restart
-from nmfcluster._solvers_nmf import MatrixObjective, hals, multiplicative
+from nmfcluster._engine.run import Solution, restart
 from nmfcluster.datasets import make_biclusters
+from nmfcluster.meta.solvers import MatrixObjective, hals, multiplicative
 
 N_JOBS = 2
 OURS, SKLEARN = "ours", "scikit-learn, cd"

@@ -13,10 +13,10 @@ from threadpoolctl import threadpool_limits
 from benchmarks import report
 from benchmarks.methods import metacluster, peer_tensorly
 from benchmarks.runner import Progress, interleaved
-from nmfcluster._iterate import Solution, iterate
-from nmfcluster._metacluster import Metaclusters, Runs, _beside, refine, run_many
-from nmfcluster._solvers_nmf import MatrixObjective, RunsObjective, tensor_hals
+from nmfcluster._engine.run import Solution, iterate
 from nmfcluster.datasets import make_biclusters
+from nmfcluster.meta.runs import Metaclusters, Runs, _beside, refine, run_many
+from nmfcluster.meta.solvers import MatrixObjective, RunsObjective, tensor_hals
 from nmfcluster.metrics import overlap_match
 
 OURS = "ours"

@@ -22,13 +22,13 @@ from benchmarks.datasets import text
 from benchmarks.datasets.gaussians import gaussians
 from benchmarks.datasets.topics import topics
 from benchmarks.runner import Progress, interleaved
-from nmfcluster._constrain import constrain
-from nmfcluster._init import random_start
-from nmfcluster._iterate import iterate
-from nmfcluster._solvers import SymmetricObjective, bregman_nmf
+from nmfcluster._engine.run import iterate
+from nmfcluster._engine.starts import random_start
+from nmfcluster._engine.symmetric import SymmetricObjective, bregman_nmf
 from nmfcluster.affinity import make_affinity
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.similarity import Explicit, Factored, Similarity
+from nmfcluster.ssnmf.penalties import constrain
 
 OURS, OURS_TEXT, ONE_START = "SSNMF", "SSNMF, cosine", "SSNMF, cosine, one start"
 GRAPH = "SpectralClustering, neighbours"

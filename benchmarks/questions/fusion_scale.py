@@ -28,9 +28,9 @@ from benchmarks.methods import fusion
 from benchmarks.methods.literal_fusion import literal, per_source
 from benchmarks.runner import Progress, exponent, interleaved
 from nmfcluster import KernelStack, SimilarityStack
-from nmfcluster._fuse import objective_of
-from nmfcluster._mixture import make_mixture
-from nmfcluster._solvers_kl import em_step
+from nmfcluster.fusion.fuse import objective_of
+from nmfcluster.fusion.mixture import make_mixture
+from nmfcluster.fusion.model import em_step
 
 OURS, SNF, SPECTRAL = "fusion", "SNF", "spectral, mean"
 STEP, SINGLE = "ours", "ours, float32"

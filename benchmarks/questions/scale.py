@@ -17,7 +17,7 @@ from benchmarks import fresh, report
 from benchmarks.datasets.gaussians import ensemble, gaussians
 from benchmarks.datasets.tables import random_labels
 from benchmarks.runner import Progress, exponent, interleaved
-from nmfcluster._labels import distinct_rows
+from nmfcluster._arrays.labels import distinct_rows
 
 METHODS = ("NMFC", "KMeans(n_init=10)")
 BASE = {"separated": (10, 10), "overlapping": (10, 24)}  # clusters of a base partition

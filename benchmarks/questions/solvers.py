@@ -22,11 +22,11 @@ from benchmarks.datasets.gaussians import gaussians
 from benchmarks.methods.nndsvd import nndsvd_start
 from benchmarks.methods.symhals import symmetric_hals
 from benchmarks.runner import Progress, interleaved
-from nmfcluster._ensemble import Ensemble
-from nmfcluster._init import random_start, spectral_start
-from nmfcluster._iterate import Solution, iterate
-from nmfcluster._solvers import SymmetricObjective, bregman_nmf, multiplicative_nmf
+from nmfcluster._engine.run import Solution, iterate
+from nmfcluster._engine.starts import random_start, spectral_start
+from nmfcluster._engine.symmetric import SymmetricObjective, bregman_nmf, multiplicative_nmf
 from nmfcluster.partitions import base_partitions
+from nmfcluster.partitions.ensemble import Ensemble
 from nmfcluster.similarity import Explicit, inner
 
 SOLVERS = {"bpg": bregman_nmf, "symhals": symmetric_hals, "mu": multiplicative_nmf}

@@ -7,11 +7,11 @@ from sklearn.neighbors import NearestNeighbors, kneighbors_graph
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
+from nmfcluster._arrays.labels import membership
 from nmfcluster._base import NMFClusterer, numbered
 from nmfcluster._compat import Interval, fit_context
-from nmfcluster._factorize import factorize
-from nmfcluster._iterate import kept
-from nmfcluster._labels import membership
+from nmfcluster._engine.factorize import factorize
+from nmfcluster._engine.run import kept
 from nmfcluster.similarity import Explicit
 
 # [solver]

@@ -1,0 +1,1 @@
+"""Arrays and label vectors, dense or sparse, with no idea of clustering."""

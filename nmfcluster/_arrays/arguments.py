@@ -1,0 +1,102 @@
+"""What a user hands in: numbers and indices, checked; and warnings that point at the user."""
+
+from __future__ import annotations
+
+import reprlib
+import sys
+import warnings
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import sklearn
+
+# Folders whose frames are no user's: the package, and what calls its methods for the user.
+_NOT_THE_USER = tuple(
+    f"{folder}/" for folder in (Path(__file__).parents[1], *sklearn.__path__, *joblib.__path__)
+)
+
+
+def shown(value: Any) -> str:
+    """Return a value and its type as an error message shows them."""
+    return f"{reprlib.repr(value)} ({type(value).__name__})"
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line of the user that led here: the first one outside the package.
+
+    Parameters
+    ----------
+    message : str
+    category : type, default=UserWarning
+    """
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and Path(frame.f_code.co_filename).as_posix().startswith(_NOT_THE_USER):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def check_count(value: Any, name: str, least: int | None = None) -> None:
+    """Raise unless a value is an int, and at least `least`."""
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise TypeError(f"{name} must be an int, got {shown(value)}.")
+    if least is not None and value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}.")
+
+
+def check_number(value: Any, name: str) -> None:
+    """Raise unless a value is a number."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a number, got {shown(value)}.")
+
+
+def positions(key: Any, n: int, noun: str, owner: str) -> np.ndarray:
+    """Return the positions, from 0, that a key names on an axis.
+
+    Parameters
+    ----------
+    key : slice, or array-like of int or bool
+        Negative numbers count from the end.
+    n : int
+        Length of the axis.
+    noun : str
+        What the axis consists of, to name it in an error message: "row".
+    owner : str
+        What has the axis: "a SimilarityStack".
+
+    Returns
+    -------
+    ndarray of int
+    """
+    if isinstance(key, slice):
+        try:
+            return np.arange(n)[key]
+        except (TypeError, ValueError) as error:
+            raise type(error)(
+                f"a slice of the {noun}s of {owner} must be of integers, the step not 0, "
+                f"got {key!r}."
+            ) from None
+    try:
+        named = np.asarray(key)
+    except (TypeError, ValueError):  # lists of different lengths
+        named = np.empty((0, 0))
+    if named.ndim == 1 and not len(named):
+        return np.empty(0, dtype=np.intp)
+    if named.ndim != 1 or named.dtype.kind not in "iub":
+        hint = f" For one {noun} say [{key}]." if isinstance(key, Integral) else ""
+        raise TypeError(
+            f"{noun}s of {owner} must be named by a list or an array of integers, a mask or a "
+            f"slice, got {shown(key)}.{hint}"
+        )
+    if named.dtype.kind == "b":
+        if len(named) != n:
+            raise ValueError(
+                f"a mask of the {noun}s of {owner} must have {n} entries, got {len(named)}."
+            )
+        return np.flatnonzero(named)
+    bad = (named >= n) | (named < -n)
+    if bad.any():
+        raise ValueError(f"{noun} {named[bad][0]} is not there: {owner} has {n} {noun}s.")
+    return np.where(named < 0, named + n, named).astype(np.intp)

@@ -1,0 +1,169 @@
+"""Nonnegative least squares for one factor while the other is fixed, from inner products alone.
+
+With the rows of a factor F as variables, all problems here read: minimise ``<G, FF'> - 2 <N, F>``
+over F >= 0, for ``X ~ A'F`` with ``G = AA'`` and ``N = AX``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import nnls
+
+from nmfcluster._arrays.storage import row_blocks
+
+_ROWS = 8192
+_ENTRIES = 2**20  # of small systems that are solved at a time
+_RIDGE = 1e-14  # keeps a system of equal columns from being singular
+_SURE = 1e-12  # relative: a slope smaller than this may be rounding
+_PATIENCE, _LONGEST = 3, 100  # rounds without progress; steps of one entry, times k
+
+
+def descend(F: np.ndarray, N: np.ndarray, G: np.ndarray, sweeps: int) -> None:
+    """Improve F by sweeps of exact coordinate descent over its rows, in place.
+
+    Parameters
+    ----------
+    F : ndarray of shape (k, m)
+        Nonnegative.
+    N : ndarray of shape (k, m)
+    G : ndarray of shape (k, k) or (k, k, m)
+        Positive semidefinite: one for all columns, or one for each. A row of F with a 0 on the
+        diagonal for all columns is as good as any other, and stays as it is.
+    sweeps : int
+    """
+    N, G, rows = _per_diagonal(N, G)
+    for _ in range(sweeps):
+        _sweep(F, N, G, rows)
+
+
+def _per_diagonal(N: np.ndarray, G: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return N and G with rows divided by the diagonal of G, then 0; and those where it was not."""
+    diagonal = np.einsum("cc...->c...", G)
+    usable = diagonal > np.finfo(G.dtype).tiny
+    inverse = np.divide(1, diagonal, out=np.zeros_like(diagonal), where=usable)
+    G = G * inverse[:, None]
+    np.einsum("cc...->c...", G)[...] = 0
+    scaled = N * (inverse if inverse.ndim == 2 else inverse[:, None])
+    return scaled, G, np.flatnonzero(usable.reshape(len(usable), -1).any(axis=1))
+
+
+def _sweep(F: np.ndarray, N: np.ndarray, G: np.ndarray, rows: np.ndarray) -> None:
+    for c in rows:
+        new = G[c] @ F if G.ndim == 2 else (G[c] * F).sum(axis=0)
+        np.subtract(N[c], new, out=new)
+        np.maximum(new, 0, out=F[c])
+
+
+def nonnegative_rows(
+    B: np.ndarray, G: np.ndarray, max_sweeps: int = 100, resolution: float = 1e-6
+) -> np.ndarray:
+    """Return the rows h >= 0 that minimise ``h'Gh - 2 b'h`` for every row b of B.
+
+    With ``B = A[new, :] @ H`` and ``G = H'H`` these are the factor rows of new samples for a
+    fixed H. Cyclic coordinate descent, all rows at once.
+
+    Parameters
+    ----------
+    B : ndarray of shape (n, k)
+    G : ndarray of shape (k, k) or (n, k, k)
+        Positive semidefinite: one for all rows, or one for each.
+    max_sweeps : int, default=100
+        Largest number of sweeps over the columns.
+    resolution : float, default=1e-6
+        It ends when no entry changes by more than this times the largest.
+
+    Returns
+    -------
+    ndarray of shape (n, k)
+    """
+    H = np.empty_like(B)
+    for block in row_blocks(len(B), _ROWS):  # and these as columns: in cache
+        H[block] = _nonnegative_columns(
+            B[block].T, G if G.ndim == 2 else np.moveaxis(G[block], 0, -1), max_sweeps, resolution
+        ).T
+    return H
+
+
+def _nonnegative_columns(
+    N: np.ndarray, G: np.ndarray, max_sweeps: int, resolution: float
+) -> np.ndarray:
+    N, G, rows = _per_diagonal(N, G)
+    F = np.maximum(N, 0) / len(N)
+    for _ in range(max_sweeps):
+        before = F.copy()
+        _sweep(F, N, G, rows)
+        if np.abs(F - before).max(initial=0) <= resolution * F.max(initial=0):
+            break
+    return F
+
+
+def exact_rows(B: np.ndarray, G: np.ndarray) -> np.ndarray:
+    """Return the rows h >= 0 that minimise ``h'Gh - 2 b'h``, to rounding.
+
+    Block principal pivoting [1]_: which entries of a row are above 0 is guessed, these are
+    solved for, and all that turn out to be on the wrong side change it. Rows do not depend on
+    those beside them.
+
+    Parameters
+    ----------
+    B : ndarray of shape (n, k)
+    G : ndarray of shape (k, k)
+        Positive semidefinite.
+
+    Returns
+    -------
+    ndarray of shape (n, k)
+
+    References
+    ----------
+    .. [1] J. Kim, H. Park. Fast nonnegative matrix factorization: an active-set-like method and
+       comparisons. SIAM Journal on Scientific Computing 33, 2011.
+    """
+    diagonal = np.diagonal(G).astype(np.float64)
+    scale = np.sqrt(np.where(diagonal > np.finfo(G.dtype).tiny, diagonal, 1))
+    unit = G / scale[:, None] / scale + _RIDGE * np.eye(len(G))
+    H = np.empty_like(B)
+    for block in row_blocks(len(B), max(1, _ENTRIES // len(G) ** 2)):
+        H[block] = _pivoted(B[block] / scale, unit) / scale
+    return H
+
+
+def _pivoted(B: np.ndarray, G: np.ndarray) -> np.ndarray:
+    """Return the rows of `exact_rows` for a G of unit diagonal, in float64."""
+    n, k = B.shape
+    found, todo, given_up = np.empty((n, k)), np.arange(n), []
+    free = B > 0
+    fewest, patience = np.full(n, k + 1), np.full(n, _PATIENCE)
+    while len(todo):
+        solved = _solved(B[todo], G, free[todo])
+        allowed = _SURE * np.abs(B[todo]).max(axis=1, keepdims=True)
+        wrong = np.where(free[todo], solved < 0, B[todo] - solved @ G > allowed)
+        found[todo] = np.maximum(solved, 0)
+        count = wrong.sum(axis=1)
+        patience[todo] = np.where(count < fewest[todo], _PATIENCE, patience[todo] - 1)
+        fewest[todo] = np.minimum(count, fewest[todo])
+        free[todo] ^= wrong
+        given_up.append(todo[(count > 0) & (patience[todo] < 0)])
+        todo = todo[(count > 0) & (patience[todo] >= 0)]
+    rest = np.concatenate(given_up) if given_up else todo
+    if len(rest):
+        found[rest] = _one_by_one(B[rest], G)
+    return found
+
+
+def _one_by_one(B: np.ndarray, G: np.ndarray) -> np.ndarray:
+    """Return the rows of `_pivoted` by an active set method, which changes one entry at a time.
+
+    It is needed where columns say nearly the same: exchanges of many at once then go in circles.
+    """
+    values, vectors = np.linalg.eigh(G)
+    roots = np.sqrt(np.maximum(values, np.finfo(float).eps * values[-1]))
+    A, targets = roots[:, None] * vectors.T, (B @ vectors) / roots  # A'A = G, A'y = b
+    return np.array([nnls(A, y, maxiter=_LONGEST * len(G))[0] for y in targets])
+
+
+def _solved(B: np.ndarray, G: np.ndarray, free: np.ndarray) -> np.ndarray:
+    """Return the rows that solve ``Gh = b`` in the free entries, the others being 0."""
+    system = np.where(free[:, :, None] & free[:, None, :], G, 0)
+    np.einsum("ncc->nc", system)[~free] = 1
+    return np.linalg.solve(system, np.where(free, B, 0)[:, :, None])[..., 0]

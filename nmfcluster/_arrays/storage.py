@@ -1,0 +1,411 @@
+"""Dense or sparse, float32 or float64: decided here and in `similarity`, and asked nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+_ROWS = 256  # rows compared at a time
+_ASYMMETRY = 1e-6  # relative: what averaging in float32 may leave
+
+
+def as_float(array: Any) -> Any:
+    """Return the array in float32 or float64: as it is if it can be."""
+    return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
+
+
+def as_float64(array: Any) -> Any:
+    """Return the array in float64."""
+    return array.astype(np.float64, copy=False)
+
+
+def each(product: Any, H: np.ndarray) -> np.ndarray:
+    """Apply a product to every (n, k) block of a stack; sparse operators lose in one wide block."""
+    stack = H.reshape(-1, *H.shape[-2:])
+    if len(stack) == 1:  # no copy of a large block
+        return product(stack[0]).reshape(H.shape)
+    return np.stack([product(block) for block in stack]).reshape(H.shape)
+
+
+def minimum(array: Any, value: float) -> Any:
+    """Return the entry-wise minimum of an array and a number."""
+    if sp.issparse(array):  # the cast is for SciPy 1.13, which promotes float32
+        return array.minimum(value).astype(array.dtype, copy=False)
+    return np.minimum(array, value)
+
+
+def without_negatives(array: Any) -> Any:
+    """Return the matrix with 0 in the places of negative entries."""
+    if sp.issparse(array):
+        return filled_with(array, np.maximum(array.data, 0))
+    return np.maximum(array, 0)
+
+
+def total(array: Any) -> float:
+    """Return the sum of all entries, accumulated in float64."""
+    return float(array.sum(dtype=np.float64))
+
+
+def sum_of_squares(array: Any) -> float:
+    """Return the sum of the squared entries, accumulated in float64."""
+    values = np.ravel(array.data if sp.issparse(array) else array, order="K")
+    return float(np.einsum("i,i->", values, values, dtype=np.float64))
+
+
+def dot(a: Any, b: Any) -> float:
+    """Return the sum of the products of equal entries, accumulated in float64."""
+    if sp.issparse(a):
+        return total(a.multiply(b))
+    if sp.issparse(b):
+        return total(b.multiply(a))
+    return float(np.vdot(a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)))
+
+
+def row_blocks(n: int, size: int) -> Iterator[slice]:
+    """Yield the rows 0 to n - 1, at most `size` at a time."""
+    return (slice(start, min(start + size, n)) for start in range(0, n, size))
+
+
+def row_dots(a: Any, b: Any) -> np.ndarray:
+    """Return the inner product of every row of a with the same row of b."""
+    if sp.issparse(b):
+        a, b = b, a
+    if sp.issparse(a):
+        return np.asarray(a.multiply(b).sum(axis=1)).ravel()
+    return np.einsum("ij,ij->i", a, b)
+
+
+def scaled_rows(array: Any, factors: np.ndarray) -> Any:
+    """Return the array with every row times its factor; it keeps its type."""
+    factors = np.asarray(factors, dtype=array.dtype).reshape(-1, 1)
+    return sp.csr_array(array.multiply(factors)) if sp.issparse(array) else array * factors
+
+
+def scaled(array: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
+    """Return the array with every row and every column times its factor; it keeps its type."""
+    factors = np.asarray(columns, dtype=array.dtype).reshape(1, -1)
+    wide = sp.csr_array(array.multiply(factors)) if sp.issparse(array) else array * factors
+    return scaled_rows(wide, rows)
+
+
+def without_diagonal(array: Any) -> Any:
+    """Return a copy of a square matrix with zeros on its diagonal; a sparse one stores none."""
+    if sp.issparse(array):
+        stored = array.tocoo()
+        off = stored.row != stored.col
+        return sp.csr_array((stored.data[off], (stored.row[off], stored.col[off])), array.shape)
+    array = array.copy()
+    np.fill_diagonal(array, 0)
+    return array
+
+
+def largest(array: Any) -> float:
+    """Return the largest absolute value of an entry, without a copy of the array."""
+    return max(float(array.max()), -float(array.min()))
+
+
+def require_symmetric(array: Any, name: str) -> None:
+    """Raise if two entries of a square matrix that should be equal differ by more than rounding.
+
+    Parameters
+    ----------
+    array : ndarray or sparse matrix of shape (n, n)
+    name : str
+        What to call it in an error message.
+    """
+    difference, size = asymmetry(array), largest(array)
+    if difference > _ASYMMETRY * size:
+        raise ValueError(
+            f"{name} must be symmetric: two entries that should be equal differ by "
+            f"{difference:.3g}, the largest entry is {size:.3g}."
+        )
+
+
+def row_sums(array: Any) -> np.ndarray:
+    """Return the sum of every row."""
+    return np.asarray(array.sum(axis=1)).ravel()
+
+
+def identity(n: int, dtype: Any) -> sp.csr_array:
+    """Return the identity matrix, sparse."""
+    return sp.csr_array(sp.eye_array(n, dtype=dtype))
+
+
+def as_dense(array: Any) -> np.ndarray:
+    """Return a matrix as an array."""
+    return array.toarray() if sp.issparse(array) else array
+
+
+def stored_like(array: Any, reference: Any) -> Any:
+    """Return a dense array where `reference` is one, and else the array as it is."""
+    if sp.issparse(array) and not sp.issparse(reference):
+        return array.toarray()
+    return array
+
+
+def knn_weights(
+    distances: np.ndarray,
+    neighbours: np.ndarray,
+    own: np.ndarray,
+    others: np.ndarray,
+    n: int,
+    farthest: float,
+) -> sp.csr_array:
+    """Return ``exp(-d_ij^2 / (own_i others_j))`` for the neighbours j of every i, sparse.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (m, n_neighbors)
+    neighbours : ndarray of shape (m, n_neighbors), int
+    own : ndarray of shape (m,)
+        Scale of every row.
+    others : ndarray of shape (n,)
+        Scale of every possible neighbour.
+    n : int
+        Number of possible neighbours.
+    farthest : float
+        Largest exponent: a neighbour stays one, however far it is.
+
+    Returns
+    -------
+    csr_array of shape (m, n)
+    """
+    m, width = distances.shape
+    weights = np.exp(-np.minimum(distances**2 / (own[:, None] * others[neighbours]), farthest))
+    return sp.csr_array(
+        (weights.ravel(), neighbours.ravel(), np.arange(m + 1) * width), shape=(m, n)
+    )
+
+
+def nonzero_off_diagonal(array: Any) -> np.ndarray:
+    """Return the stored entries above the diagonal of a sparse symmetric matrix, in no order."""
+    stored = array.tocoo()
+    found = stored.data[stored.row < stored.col]
+    return found[found != 0]
+
+
+def stored_entries(array: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the rows, columns and values that a CSR matrix stores, in its order."""
+    rows = np.repeat(np.arange(array.shape[0]), np.diff(array.indptr))
+    return rows, array.indices, array.data
+
+
+def filled_with(array: Any, values: np.ndarray) -> sp.csr_array:
+    """Return a CSR matrix with other values in the places of those stored; zeros are dropped."""
+    filled = sp.csr_array((values, array.indices, array.indptr), shape=array.shape, copy=True)
+    filled.eliminate_zeros()
+    return filled
+
+
+def hstack(arrays: list[Any]) -> Any:
+    """Return the arrays side by side; all of them dense, or all sparse."""
+    return sp.hstack(arrays, format="csr") if sp.issparse(arrays[0]) else np.hstack(arrays)
+
+
+def blocks_of(same: Any, cross: Any) -> Any:
+    """Return the symmetric matrix [[same, cross], [cross, same]]."""
+    blocks = [[same, cross], [cross, same]]
+    return sp.block_array(blocks, format="csr") if sp.issparse(same) else np.block(blocks)
+
+
+def asymmetry(array: Any) -> float:
+    """Return the largest difference between an entry of a matrix and its transpose's.
+
+    Parameters
+    ----------
+    array : ndarray or sparse matrix of shape (n, n)
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nmfcluster._arrays.storage import asymmetry
+    >>> asymmetry(np.array([[1.0, 2.0], [2.5, 1.0]]))
+    0.5
+    """
+    if sp.issparse(array):
+        return float(abs(array - array.T).max())
+    blocks = row_blocks(len(array), _ROWS)
+    return max(float(abs(array[rows] - array[:, rows].T).max()) for rows in blocks)
+
+
+def is_sparse(array: Any) -> bool:
+    """Return whether a matrix is stored as a sparse one."""
+    return bool(sp.issparse(array))
+
+
+def as_matrix(value: Any) -> Any:
+    """Return a matrix of floats: a C-contiguous array, or CSR in canonical form, without zeros.
+
+    Parameters
+    ----------
+    value : array-like or sparse matrix
+        Never written to, and not copied where that can be avoided.
+
+    Returns
+    -------
+    ndarray or csr_array
+
+    Raises
+    ------
+    TypeError
+        If it does not hold real numbers.
+    ValueError
+        If it is not a matrix.
+    """
+    array = value if sp.issparse(value) else np.asarray(value)
+    if array.dtype.kind not in "fiubO":
+        raise TypeError(f"it holds {array.dtype}, not numbers")
+    if array.ndim != 2:
+        raise ValueError(f"it has shape {array.shape}, not (n, m)")
+    if not sp.issparse(array):
+        return np.ascontiguousarray(as_float(array))
+    array = as_float(sp.csr_array(array))
+    if not array.has_canonical_format or (array.data == 0).any():
+        array = array.copy()
+        array.sum_duplicates()
+        array.eliminate_zeros()
+    return array
+
+
+def read_only(array: Any) -> Any:
+    """Return the matrix, not copied, in a form whose entries cannot be written to."""
+    values = (array.data if sp.issparse(array) else array).view()
+    values.flags.writeable = False
+    if not sp.issparse(array):
+        return values
+    return sp.csr_array((values, array.indices, array.indptr), shape=array.shape)
+
+
+def cut(array: Any, rows: np.ndarray, columns: np.ndarray | None = None) -> Any:
+    """Return some rows and columns of a matrix, or all columns, in a new matrix of its kind."""
+    if not sp.issparse(array):
+        return array[rows] if columns is None else array[np.ix_(rows, columns)]
+    part = array[rows] if columns is None else array[rows][:, columns]
+    part.sort_indices()
+    return part
+
+
+def embedded(array: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
+    """Return a matrix of zeros that holds another one where two masks cross.
+
+    Parameters
+    ----------
+    array : ndarray or csr_array of shape (rows.sum(), columns.sum())
+    rows, columns : ndarray of bool
+
+    Returns
+    -------
+    ndarray or csr_array of shape (len(rows), len(columns))
+    """
+    if rows.all() and columns.all():
+        return array
+    shape, rows, columns = (len(rows), len(columns)), np.flatnonzero(rows), np.flatnonzero(columns)
+    if sp.issparse(array):
+        stored = array.tocoo()
+        return sp.csr_array((stored.data, (rows[stored.row], columns[stored.col])), shape=shape)
+    whole = np.zeros(shape, dtype=array.dtype)
+    whole[np.ix_(rows, columns)] = array
+    return whole
+
+
+class Seen(NamedTuple):
+    """A matrix without its NaN, and what these said."""
+
+    values: Any  # 0 in their places
+    rows: np.ndarray  # bool: not NaN throughout
+    columns: np.ndarray  # bool: not NaN throughout in these rows
+
+
+def without_nan(array: Any) -> tuple[Seen, tuple[int, int] | None]:
+    """Tell values from rows and columns that are NaN throughout.
+
+    In a sparse matrix the entries that are stored count.
+
+    Parameters
+    ----------
+    array : ndarray or csr_array
+
+    Returns
+    -------
+    seen : Seen
+    stray : tuple of int, or None
+        Position of a NaN whose row and column both hold numbers.
+    """
+    nan = np.isnan(array.data if sp.issparse(array) else array)
+    if not nan.any():
+        n, m = array.shape
+        return Seen(array, np.ones(n, dtype=bool), np.ones(m, dtype=bool)), None
+    if sp.issparse(array):
+        return _without_stored_nan(array, nan)
+    rows = ~nan.all(axis=1)
+    stray = nan & rows[:, None]
+    columns = (~nan & rows[:, None]).any(axis=0) | ~stray.any(axis=0)
+    stray &= columns
+    first = int(stray.argmax())
+    position = divmod(first, array.shape[1]) if stray.flat[first] else None
+    return Seen(np.where(nan, 0, array), rows, columns), position
+
+
+def _without_stored_nan(array: Any, nan: np.ndarray) -> tuple[Seen, tuple[int, int] | None]:
+    i, j, data = stored_entries(array)
+    rows = _held(i, nan, array.shape[0])
+    left = rows[i]
+    columns = _held(j[left], nan[left], array.shape[1])
+    stray = np.flatnonzero(nan & left & columns[j])
+    position = (int(i[stray[0]]), int(j[stray[0]])) if len(stray) else None
+    return Seen(filled_with(array, np.where(nan, 0, data)), rows, columns), position
+
+
+def _held(lines: np.ndarray, nan: np.ndarray, n: int) -> np.ndarray:
+    """Return which of the lines 0 to n - 1 hold a number, or no NaN."""
+    numbers, missing = (np.bincount(lines[part], minlength=n) for part in (~nan, nan))
+    return (numbers > 0) | (missing == 0)
+
+
+def first_nan(array: Any) -> tuple[int, int] | None:
+    """Return the row and the column of a NaN, None where there is none."""
+    if sp.issparse(array):
+        i, j, data = stored_entries(array)
+        found = np.column_stack([i, j])[np.isnan(data)]
+    else:
+        found = np.argwhere(np.isnan(array))
+    return (int(found[0, 0]), int(found[0, 1])) if len(found) else None
+
+
+def with_nan(seen: Seen, mark: bool = False) -> Any:
+    """Return a matrix with NaN in the rows and columns that were not seen.
+
+    Parameters
+    ----------
+    seen : Seen
+    mark : bool, default=False
+        Whether a sparse matrix stays one, with one NaN in each row that was not seen; else it
+        becomes an array.
+
+    Returns
+    -------
+    ndarray or csr_array
+    """
+    values, rows, columns = seen
+    if not mark or not sp.issparse(values):
+        array = values.toarray() if sp.issparse(values) else values.copy()
+        array[~rows] = np.nan
+        array[:, ~columns] = np.nan
+        return array
+    lost, stored = np.flatnonzero(~rows if values.shape[1] else []), values.tocoo()
+    marks = np.full(len(lost), np.nan, dtype=values.dtype)
+    places = np.minimum(lost, values.shape[1] - 1)  # the diagonal, where there is one
+    return sp.csr_array(
+        (
+            np.concatenate([stored.data, marks]),
+            (np.concatenate([stored.row, lost]), np.concatenate([stored.col, places])),
+        ),
+        shape=values.shape,
+    )

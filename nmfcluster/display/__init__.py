@@ -1,0 +1,17 @@
+"""Pictures of a clustering, in scikit-learn's style; matplotlib is imported when one is drawn."""
+
+from nmfcluster.display.bicluster import BiclusterDisplay
+from nmfcluster.display.consensus import ConsensusMatrixDisplay
+from nmfcluster.display.constraints import ConstraintDisplay
+from nmfcluster.display.loss import LossCurveDisplay
+from nmfcluster.display.stability import StabilityDisplay
+from nmfcluster.display.weights import SourceWeightsDisplay
+
+__all__ = [
+    "BiclusterDisplay",
+    "ConsensusMatrixDisplay",
+    "ConstraintDisplay",
+    "LossCurveDisplay",
+    "SourceWeightsDisplay",
+    "StabilityDisplay",
+]

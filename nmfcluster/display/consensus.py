@@ -1,0 +1,383 @@
+"""Picture of a consensus: the co-association matrix, its samples ordered by cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_consistent_length, column_or_1d
+
+from nmfcluster._arrays.labels import cluster_counts, encode, one_hot
+from nmfcluster.display.style import (
+    COLOURS,
+    FONT,
+    LINE,
+    NAMES,
+    STRIP,
+    UNKNOWN,
+    axes_for,
+    check_estimator,
+    divide_into_cells,
+    height_in_points,
+    points_beside,
+    spread,
+    ticker,
+    to_name,
+)
+from nmfcluster.partitions.ensemble import Ensemble, consensus_matrix
+from nmfcluster.partitions.making import normalised_weights
+
+_MOST_OUTLINES = 100  # with more clusters than this the outlines would hide what they frame
+
+
+class ConsensusMatrixDisplay:
+    """Picture of a co-association matrix, its samples ordered by cluster.
+
+    A good consensus shows dark blocks on the diagonal and little outside them: two clusters that
+    the partitions often join share a dark rectangle, and a cluster that they do not agree upon has
+    a pale block. Many samples are shown as cells that hold the mean over the pairs of
+    two groups; a group never straddles two clusters, and axes count samples.
+
+    `from_estimator` and `from_partitions` make the picture; what the constructor takes are its
+    contents.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_cells, n_cells)
+        Mean co-association of the samples of two cells; NaN: never seen together.
+    cell_sizes : ndarray of shape (n_cells,), int
+        Number of samples of every cell.
+    cell_labels : ndarray of shape (n_cells,), int
+        Cluster of every cell, in increasing order.
+    order : ndarray of shape (n_samples,), int, default=None
+        Samples in the order of the picture.
+    names : sequence of str, default=None
+        Names of the clusters; their numbers by default.
+    value_name : str, default="co-association"
+        What the colours show.
+
+    Attributes
+    ----------
+    matrix, cell_sizes, cell_labels, order, names, value_name
+        As given.
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        The figure of `ax_`.
+    mesh_ : matplotlib QuadMesh
+        The cells.
+    colorbar_ : matplotlib Colorbar or None
+        The scale of colours.
+
+    See Also
+    --------
+    nmfcluster.NMFConsensus.consensus_matrix : The numbers, for some samples or all.
+    nmfcluster.NMFMetaCluster.consensus_matrix : The same of the runs of another estimator.
+    LossCurveDisplay : Shows the runs behind the clusters.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from nmfcluster import NMFConsensus
+    >>> from nmfcluster.display import ConsensusMatrixDisplay
+    >>> model = NMFConsensus(n_clusters=3, random_state=0).fit(load_iris().data)
+    >>> display = ConsensusMatrixDisplay.from_estimator(model, max_cells=30)
+    >>> display.matrix.shape
+    (30, 30)
+    >>> display.figure_.savefig("consensus.png")  # doctest: +SKIP
+    """
+
+    ax_: Any
+    figure_: Any
+    mesh_: Any
+    colorbar_: Any
+
+    def __init__(
+        self,
+        *,
+        matrix: np.ndarray,
+        cell_sizes: np.ndarray,
+        cell_labels: np.ndarray,
+        order: np.ndarray | None = None,
+        names: Sequence[str] | None = None,
+        value_name: str = "co-association",
+    ) -> None:
+        self.matrix = matrix
+        self.cell_sizes = cell_sizes
+        self.cell_labels = cell_labels
+        self.order = order
+        self.names = names
+        self.value_name = value_name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        ax: Any = None,
+        max_cells: int = 400,
+        cmap: Any = "Blues",
+        colorbar: bool = True,
+        strip: bool = True,
+    ) -> ConsensusMatrixDisplay:
+        """Show the co-association that a fitted estimator found its clusters in.
+
+        Samples are ordered by cluster, and within a cluster by decreasing confidence; those in
+        no cluster come last.
+
+        Parameters
+        ----------
+        estimator : NMFConsensus or NMFMetaCluster
+            A fitted one. With ``affinity="precomputed"`` the similarity is shown.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+        max_cells : int, default=400
+            Largest number of cells in a row, unless there are more clusters than that.
+        cmap : str or matplotlib Colormap, default="Blues"
+            Colours from 0 up.
+        colorbar : bool, default=True
+            Whether to show the scale.
+        strip : bool, default=True
+            Whether to mark the clusters at the side.
+
+        Returns
+        -------
+        ConsensusMatrixDisplay
+            The picture, drawn.
+
+        Raises
+        ------
+        TypeError
+            If `estimator` is neither of them.
+        NotFittedError
+            If `estimator` is not fitted.
+        ImportError
+            If matplotlib is not installed.
+        """
+        check_estimator(estimator, "partitions_", "an NMFConsensus or an NMFMetaCluster")
+        labels, names = _with_unassigned(estimator.labels_)
+        order, groups, cell_labels = divide_into_cells(labels, estimator.confidence_, max_cells)
+        sizes = np.bincount(groups)
+        if estimator.partitions_ is None:
+            group_of_sample = np.empty_like(groups)
+            group_of_sample[order] = groups
+            scale = np.sqrt(sizes)
+            matrix = estimator._similarity_.collapse(group_of_sample).toarray()
+            matrix, value_name = matrix / scale / scale[:, None], "similarity"
+        else:
+            codes = estimator.partitions_[order]
+            given = getattr(estimator, "weights_", None)  # the runs of an NMFMetaCluster have none
+            weights = normalised_weights(given, codes.shape[1])
+            matrix, value_name = consensus_matrix(codes, weights, groups), "co-association"
+        display = cls(
+            matrix=matrix,
+            cell_sizes=sizes,
+            cell_labels=cell_labels,
+            order=order,
+            names=names,
+            value_name=value_name,
+        )
+        return display.plot(ax, cmap=cmap, colorbar=colorbar, strip=strip)
+
+    @classmethod
+    def from_partitions(
+        cls,
+        partitions: Any,
+        labels: Any,
+        *,
+        weights: Any = None,
+        ax: Any = None,
+        max_cells: int = 400,
+        cmap: Any = "Blues",
+        colorbar: bool = True,
+        strip: bool = True,
+    ) -> ConsensusMatrixDisplay:
+        """Show the co-association of partitions, ordered by any labels: known classes, say.
+
+        Parameters
+        ----------
+        partitions : array-like of shape (n_samples, n_partitions) or list of label vectors
+            As `NMFConsensus.fit` takes them; a negative number, NaN or None: not seen.
+        labels : array-like of shape (n_samples,)
+            Cluster or class of every sample: integers or strings.
+        weights : array-like of shape (n_partitions,), default=None
+            Nonnegative weights of the partitions; equal by default.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+        max_cells : int, default=400
+            Largest number of cells in a row, unless there are more clusters than that.
+        cmap : str or matplotlib Colormap, default="Blues"
+            Colours from 0 up.
+        colorbar : bool, default=True
+            Whether to show the scale.
+        strip : bool, default=True
+            Whether to mark the clusters at the side.
+
+        Returns
+        -------
+        ConsensusMatrixDisplay
+            The picture, drawn.
+
+        Raises
+        ------
+        ValueError
+            If lengths differ, or a parameter is not as described.
+        TypeError
+            If the labels of a partition are neither integers nor strings.
+        ImportError
+            If matplotlib is not installed.
+
+        Examples
+        --------
+        >>> from nmfcluster.datasets import make_partitions
+        >>> from nmfcluster.display import ConsensusMatrixDisplay
+        >>> partitions, y = make_partitions((90, 8, 2), random_state=0)
+        >>> display = ConsensusMatrixDisplay.from_partitions(partitions, y, max_cells=10)
+        >>> display.cell_labels
+        array([0, 0, 0, 0, 0, 0, 0, 0, 1, 2])
+        """
+        codes, _ = encode(partitions, "partitions")
+        labels = column_or_1d(labels)
+        check_consistent_length(codes, labels)
+        weights = normalised_weights(weights, codes.shape[1])
+        names, labels = np.unique(labels, return_inverse=True)
+        one_by_one = np.ones(len(codes), dtype=int)
+        ensemble = Ensemble(codes, one_by_one, weights, cluster_counts(codes))
+        contingency = ensemble.contingency(one_hot(labels, len(names)))
+        confidence = ensemble.item_consensus(contingency, labels)
+        order, groups, cell_labels = divide_into_cells(labels, confidence, max_cells)
+        display = cls(
+            matrix=consensus_matrix(codes[order], weights, groups),
+            cell_sizes=np.bincount(groups),
+            cell_labels=cell_labels,
+            order=order,
+            names=[str(name) for name in names],
+        )
+        return display.plot(ax, cmap=cmap, colorbar=colorbar, strip=strip)
+
+    def plot(
+        self, ax: Any = None, *, cmap: Any = "Blues", colorbar: bool = True, strip: bool = True
+    ) -> ConsensusMatrixDisplay:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+        cmap : str or matplotlib Colormap, default="Blues"
+            Colours from 0 up.
+        colorbar : bool, default=True
+            Whether to show the scale.
+        strip : bool, default=True
+            Whether to mark the clusters at the side.
+
+        Returns
+        -------
+        ConsensusMatrixDisplay
+            Itself.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        self.figure_, self.ax_ = axes_for(ax, figsize=(6.4, 5.4))
+        edges = np.concatenate([[0], np.cumsum(self.cell_sizes)])
+        largest, overflow = self._largest_colour()
+        self.mesh_ = self.ax_.pcolormesh(
+            edges, edges, np.ma.masked_invalid(self.matrix), cmap=cmap, vmin=0, vmax=largest
+        )
+        self.mesh_.set_rasterized(True)
+        self.ax_.set(xlim=(0, edges[-1]), ylim=(edges[-1], 0), aspect="equal", xlabel="samples")
+        self.ax_.patch.set(**UNKNOWN, linewidth=0)
+        self.ax_.grid(False)
+        axes = [self.ax_.xaxis] if strip else [self.ax_.xaxis, self.ax_.yaxis]
+        for axis in axes:
+            axis.set_major_locator(ticker().MaxNLocator(5, integer=True))
+            axis.set_major_formatter(ticker().StrMethodFormatter("{x:,.0f}"))
+        self.ax_.set_ylabel("cluster" if strip else "samples")
+        self._outline_clusters(edges)
+        if strip:
+            self._draw_strip(edges)
+        self.colorbar_ = None
+        if colorbar:
+            self.colorbar_ = self.figure_.colorbar(
+                self.mesh_, ax=self.ax_, extend="max" if overflow else "neither", shrink=0.8
+            )
+            averaged = "mean " if self.cell_sizes.max() > 1 else ""
+            self.colorbar_.set_label(averaged + self.value_name)
+        if np.isnan(self.matrix).any():
+            self._explain_unknown()
+        return self
+
+    def _largest_colour(self) -> tuple[float, bool]:
+        """Return the value of the darkest colour, and whether some cell lies above it."""
+        if self.value_name == "co-association":
+            return 1.0, False
+        others = self.matrix[~np.eye(len(self.matrix), dtype=bool)]
+        largest = float(np.nanmax(others)) if np.isfinite(others).any() else 0.0
+        highest = float(np.nanmax(self.matrix))
+        return (largest, highest > largest * (1 + 1e-9)) if largest > 0 else (highest, False)
+
+    def _clusters(self, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the clusters that have cells, and where each begins and ends."""
+        clusters, first = np.unique(self.cell_labels, return_index=True)
+        begin = edges[first]
+        return clusters, begin, np.append(begin[1:], edges[-1])
+
+    def _outline_clusters(self, edges: np.ndarray) -> None:
+        from matplotlib.patches import Rectangle
+
+        clusters, begin, end = self._clusters(edges)
+        if len(clusters) > _MOST_OUTLINES:
+            return
+        for a, b in zip(begin, end, strict=True):
+            frame = Rectangle((a, a), b - a, b - a, fill=False, edgecolor=LINE, linewidth=0.7)
+            self.ax_.add_patch(frame)
+
+    def _draw_strip(self, edges: np.ndarray) -> None:
+        """Mark the clusters beside the matrix and name them, moving names that would overlap."""
+        from matplotlib.lines import Line2D
+        from matplotlib.patches import Rectangle
+
+        clusters, begin, end = self._clusters(edges)
+        beside = points_beside(self.ax_)
+        for i, (a, b) in enumerate(zip(begin, end, strict=True)):
+            colour = COLOURS[i % len(COLOURS)]
+            box = Rectangle((STRIP[0], a), STRIP[1] - STRIP[0], b - a, transform=beside)
+            box.set(facecolor=colour, linewidth=0, clip_on=False)
+            self.ax_.add_patch(box)
+        line = 1.25 * FONT * edges[-1] / height_in_points(self.ax_)  # of text, in samples
+        named = to_name(end - begin, line, edges[-1])
+        begin, end = begin[named], end[named]
+        places = spread((begin + end) / 2, end - begin, line, edges[-1])
+        names = [str(c) if self.names is None else self.names[c] for c in clusters[named]]
+        self.ax_.set_yticks(places, names)
+        self.ax_.tick_params(axis="y", length=0, pad=-NAMES, labelsize=FONT)
+        for place, anchor in zip(places, np.clip(places, begin, end), strict=True):
+            x = (STRIP[0], NAMES + 2, NAMES)
+            leader = Line2D(x, (anchor, place, place), color=LINE, linewidth=0.6)
+            leader.set(transform=beside, clip_on=False)
+            self.ax_.add_line(leader)
+
+    def _explain_unknown(self) -> None:
+        from matplotlib.patches import Patch
+
+        self.ax_.legend(
+            handles=[Patch(**UNKNOWN, linewidth=0, label="never seen together")],
+            loc="lower right",
+            bbox_to_anchor=(1, 1),
+            borderaxespad=0.3,
+            borderpad=0,
+            frameon=False,
+            fontsize=FONT,
+        )
+
+
+def _with_unassigned(labels: np.ndarray) -> tuple[np.ndarray, list[str] | None]:
+    """Return labels with samples in no cluster as the last one, and names if there are such."""
+    if labels.min() >= 0:
+        return labels, None
+    last = int(labels.max()) + 1
+    return np.where(labels < 0, last, labels), [*map(str, range(last)), "none"]

@@ -1,0 +1,353 @@
+"""Picture of pairwise constraints: how many are satisfied and violated, and between what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from nmfcluster._arrays.labels import encode
+from nmfcluster.constraints import PairwiseConstraints
+from nmfcluster.display.style import (
+    FONT,
+    axes_for,
+    check_estimator,
+    colours_of_counts,
+    height_in_points,
+    shorten,
+)
+
+_SMALLEST_FONT = 5.0  # points; smaller numbers cannot be read
+_LETTER = 0.62  # width of a digit, in heights of the font
+_CELL = 0.28  # inches, for numbers of three letters
+_GAP = 0.4  # cells between the two triangles
+
+
+class ConstraintDisplay:
+    """Picture of how many constraints a clustering satisfies and violates, and where.
+
+    Two triangles of cells share their rows, the clusters. The lower left one counts must-link
+    pairs: on its edge those within a cluster, which are satisfied, and below it those between two
+    clusters, which are violated. The upper right one counts cannot-link pairs: on its edge those
+    within a cluster, which are violated, and above it the others, which are satisfied. So a
+    number in a blue cell is good, and one in an orange cell is not. Two clusters that many violated
+    must-links join might be one; a cluster with many violated cannot-links might be two.
+
+    `from_estimator` and `from_labels` make the picture; what the constructor takes are its
+    contents.
+
+    Parameters
+    ----------
+    must_link : ndarray of shape (n_clusters, n_clusters), int
+        Number of must-link pairs with a sample in each of two clusters; symmetric.
+    cannot_link : ndarray of shape (n_clusters, n_clusters), int
+        The same of cannot-link pairs.
+    names : sequence of str, default=None
+        Names of the clusters; their numbers by default.
+    unassigned : bool, default=False
+        Whether the last row is no cluster, but the samples in none: they violate all their pairs.
+
+    Attributes
+    ----------
+    must_link, cannot_link, names, unassigned
+        As given.
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        The figure of `ax_`.
+    must_link_cells_, cannot_link_cells_ : matplotlib PolyCollection
+        The cells of the two triangles, row by row; their values are the numbers of pairs, with a
+        minus where these are violated.
+    texts_ : list of matplotlib Text
+        Numbers in the cells, must-links first; empty where there is no room.
+
+    See Also
+    --------
+    nmfcluster.SSNMFClusterer : Clusters under constraints.
+    nmfcluster.PairwiseConstraints.satisfied : Which pairs are satisfied.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from nmfcluster import PairwiseConstraints, SSNMFClusterer
+    >>> from nmfcluster.display import ConstraintDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> pairs = PairwiseConstraints.from_labels(y, n_pairs=100, random_state=0)
+    >>> model = SSNMFClusterer(n_clusters=3, random_state=0).fit(X, constraints=pairs)
+    >>> display = ConstraintDisplay.from_estimator(model)
+    >>> display.must_link.tolist()
+    [[11, 0, 0], [0, 9, 0], [0, 0, 7]]
+    >>> display.cannot_link.diagonal().tolist()  # within clusters: violated
+    [1, 0, 0]
+    >>> display.figure_.savefig("constraints.png")  # doctest: +SKIP
+    """
+
+    ax_: Any
+    figure_: Any
+    must_link_cells_: Any
+    cannot_link_cells_: Any
+    texts_: list[Any]
+
+    def __init__(
+        self,
+        *,
+        must_link: np.ndarray,
+        cannot_link: np.ndarray,
+        names: Sequence[str] | None = None,
+        unassigned: bool = False,
+    ) -> None:
+        self.must_link = must_link
+        self.cannot_link = cannot_link
+        self.names = names
+        self.unassigned = unassigned
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, ax: Any = None, include_values: bool = True
+    ) -> ConstraintDisplay:
+        """Show which of its constraints a fitted estimator satisfies.
+
+        Parameters
+        ----------
+        estimator : SSNMFClusterer
+            A fitted one.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+        include_values : bool, default=True
+            Whether to write the numbers into the cells, if there is room.
+
+        Returns
+        -------
+        ConstraintDisplay
+            The picture, drawn.
+
+        Raises
+        ------
+        TypeError
+            If `estimator` is no SSNMFClusterer.
+        NotFittedError
+            If `estimator` is not fitted.
+        ImportError
+            If matplotlib is not installed.
+        """
+        check_estimator(estimator, "constraints_", "an SSNMFClusterer")
+        return cls.from_labels(
+            estimator.labels_, estimator.constraints_, ax=ax, include_values=include_values
+        )
+
+    @classmethod
+    def from_labels(
+        cls,
+        labels: Any,
+        constraints: PairwiseConstraints,
+        *,
+        ax: Any = None,
+        include_values: bool = True,
+    ) -> ConstraintDisplay:
+        """Show which constraints a clustering satisfies, whatever made it.
+
+        Parameters
+        ----------
+        labels : array-like of shape (n_samples,)
+            Cluster of every sample, integers or strings; a negative number, None or NaN: none.
+        constraints : PairwiseConstraints
+            Constraints of these samples; those held out, say.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+        include_values : bool, default=True
+            Whether to write the numbers into the cells, if there is room.
+
+        Returns
+        -------
+        ConstraintDisplay
+            The picture, drawn.
+
+        Raises
+        ------
+        TypeError
+            If `constraints` is no PairwiseConstraints, or the labels are of several kinds.
+        ValueError
+            If there is not one label a sample.
+        ImportError
+            If matplotlib is not installed.
+
+        Examples
+        --------
+        >>> from nmfcluster import PairwiseConstraints
+        >>> from nmfcluster.display import ConstraintDisplay
+        >>> known = PairwiseConstraints(4, must_link=[(0, 1), (1, 2)], cannot_link=[(2, 3)])
+        >>> display = ConstraintDisplay.from_labels(["a", "a", "b", "b"], known)
+        >>> display.must_link
+        array([[1, 1],
+               [1, 0]])
+        >>> display.cannot_link  # within b: violated
+        array([[0, 0],
+               [0, 1]])
+        """
+        if not isinstance(constraints, PairwiseConstraints):
+            raise TypeError(
+                f"constraints must be a PairwiseConstraints, got {type(constraints).__name__}."
+            )
+        constraints.satisfied(labels)  # raises where labels do not fit
+        codes, (values,) = encode([labels], "labels")
+        groups = codes[:, 0]
+        names = [str(value) for value in values]
+        unassigned = bool((groups < 0).any())
+        if unassigned:
+            groups = np.where(groups < 0, len(names), groups)
+            names.append("none")
+        display = cls(
+            must_link=_pairs_between(groups, constraints.must_link, len(names)),
+            cannot_link=_pairs_between(groups, constraints.cannot_link, len(names)),
+            names=names,
+            unassigned=unassigned,
+        )
+        return display.plot(ax, include_values=include_values)
+
+    def plot(self, ax: Any = None, *, include_values: bool = True) -> ConstraintDisplay:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+        include_values : bool, default=True
+            Whether to write the numbers into the cells, if there is room.
+
+        Returns
+        -------
+        ConstraintDisplay
+            Itself.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        n = len(self.must_link)
+        side = float(np.clip(_CELL * n, 4.2, 8.4))
+        self.figure_, self.ax_ = axes_for(ax, figsize=(side + 2.2, side + 1.2))
+        shift = 1 + max(_GAP, n / 40)  # of the upper triangle, to the right
+        must, cannot = self._signed()
+        most, worst = max(must.max(), cannot.max()), -min(must.min(), cannot.min())
+        style = {
+            **colours_of_counts(most, worst),
+            "edgecolor": "white",
+            "linewidth": min(1.5, 20 / n),
+        }
+        self.must_link_cells_ = self._draw(must, 0.0, style)
+        self.cannot_link_cells_ = self._draw(cannot, shift, style)
+        self.ax_.set(xlim=(0, n + shift), ylim=(n, 0), aspect="equal", ylabel="cluster")
+        self.ax_.grid(False)
+        self.ax_.spines[:].set_visible(False)
+        cell = height_in_points(self.ax_) / (n + shift)
+        self._name_clusters(must, cannot, shift, cell)
+        self.texts_ = []
+        font = _font_for(must, cannot, cell)
+        if include_values and font >= _SMALLEST_FONT:
+            self._write(must, 0.0, font)
+            self._write(cannot, shift, font)
+        self._explain(must, cannot)
+        return self
+
+    def _signed(self) -> tuple[np.ma.MaskedArray, np.ma.MaskedArray]:
+        """Return the numbers of the two triangles, negative where pairs are violated."""
+        n = len(self.must_link)
+        within = np.eye(n, dtype=bool)
+        lost = np.zeros((n, n), dtype=bool)
+        if self.unassigned:
+            lost[-1], lost[:, -1] = True, True
+        must = np.where(within & ~lost, self.must_link, -self.must_link)
+        cannot = np.where(within | lost, -self.cannot_link, self.cannot_link)
+        below = np.tri(n, dtype=bool)
+        return np.ma.array(must, mask=~below), np.ma.array(cannot, mask=~below.T)
+
+    def _draw(self, values: np.ma.MaskedArray, shift: float, style: dict[str, Any]) -> Any:
+        """Draw the cells of a triangle, and return them."""
+        from matplotlib.collections import PolyCollection
+
+        rows, columns = np.nonzero(~values.mask)
+        corners = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
+        squares = np.column_stack([columns + shift, rows])[:, None] + corners
+        cells = PolyCollection(squares, array=values.compressed(), **style)
+        return self.ax_.add_collection(cells)
+
+    def _name_clusters(
+        self, must: np.ma.MaskedArray, cannot: np.ma.MaskedArray, shift: float, cell: float
+    ) -> None:
+        """Name the clusters at three sides, and say what the triangles hold in all."""
+        n = len(self.must_link)
+        names = [str(c) for c in range(n)] if self.names is None else list(self.names)
+        height, width = 1.3 * FONT, _LETTER * FONT * (max(map(len, names)) + 1)
+        turned: dict[str, Any] = {"rotation": 90} if width > max(cell, 3 * FONT) else {}
+        every = max(1, int(np.ceil((height if turned else max(height, width)) / cell)))
+        shown = np.arange(0, n, every)  # names that would overlap are left out
+        labels = [names[c] for c in shown]
+        self.ax_.set_yticks(shown + 0.5, labels)
+        self.ax_.set_xticks(shown + 0.5, labels, **turned)
+        self.ax_.set_xlabel(f"must-links: {_share(must)}")
+        top = self.ax_.secondary_xaxis("top")
+        top.set_xticks(shown + 0.5 + shift, labels, **turned)
+        top.set_xlabel(f"cannot-links: {_share(cannot)}")
+        top.spines[:].set_visible(False)
+        for axis in (self.ax_, top):
+            axis.tick_params(length=0, labelsize=FONT)
+
+    def _write(self, values: np.ma.MaskedArray, shift: float, font: float) -> None:
+        """Write numbers into the cells of a triangle; those of violated pairs are bold."""
+        cells = self.must_link_cells_
+        for row, column in np.argwhere(values.filled(0) != 0).tolist():
+            value = int(values[row, column])
+            red, green, blue, _ = cells.cmap(cells.norm(value))
+            dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.55
+            text = self.ax_.text(
+                column + 0.5 + shift,
+                row + 0.5,
+                shorten(abs(value)),
+                ha="center",
+                va="center_baseline",
+                fontsize=font,
+                fontweight="bold" if value < 0 else "normal",
+                color="white" if dark else "black",
+            )
+            self.texts_.append(text)
+
+    def _explain(self, must: np.ma.MaskedArray, cannot: np.ma.MaskedArray) -> None:
+        from matplotlib.patches import Patch
+
+        cells = self.must_link_cells_
+        handles = []
+        for sign, what in ((1, "satisfied"), (-1, "violated")):
+            most = max((sign * must).max(), (sign * cannot).max(), 0)
+            amount = f", up to {most:,} a cell" if most and not self.texts_ else ""
+            colour = cells.cmap(cells.norm(sign * max(most, 1)))
+            handles.append(Patch(facecolor=colour, label=what + amount))
+        self.ax_.legend(
+            handles=handles,
+            loc="upper left",
+            bbox_to_anchor=(1.01, 1.0),
+            borderaxespad=0,
+            frameon=False,
+            fontsize=FONT,
+        )
+
+
+def _pairs_between(groups: np.ndarray, pairs: np.ndarray, n_groups: int) -> np.ndarray:
+    """Return the number of pairs with a sample in each of two groups, symmetric."""
+    one, other = groups[pairs].T
+    counts = np.bincount(one * n_groups + other, minlength=n_groups**2)
+    counts = counts.reshape(n_groups, n_groups)
+    return counts + np.tril(counts, -1).T + np.triu(counts, 1).T
+
+
+def _share(values: np.ma.MaskedArray) -> str:
+    satisfied, total = int(values.clip(0).sum()), int(abs(values).sum())
+    return f"{satisfied:,} of {total:,} satisfied" if total else "none"
+
+
+def _font_for(must: np.ma.MaskedArray, cannot: np.ma.MaskedArray, cell: float) -> float:
+    """Return the largest font in which all numbers fit into cells of a size in points."""
+    numbers = np.unique(np.ma.concatenate([must, cannot]).compressed())
+    widest = max(len(shorten(abs(number))) for number in numbers.tolist())
+    return min(FONT + 2, 0.9 * cell / (_LETTER * widest), 0.8 * cell)

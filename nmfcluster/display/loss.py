@@ -1,0 +1,149 @@
+"""Picture of the runs of a solver: their loss curves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nmfcluster.display.style import CONTEXT, EMPHASIS, FONT, axes_for, check_estimator, ticker
+
+_SMALLEST_EXCESS = 1e-8  # relative to the loss: below lies rounding
+_PERFECT = 1e-4  # share of the largest loss: a smaller one is as good as 0
+
+
+class LossCurveDisplay:
+    """Picture of how the loss fell in every start.
+
+    What is drawn is by how much a loss exceeds the lowest that any start reached, relative to that
+    lowest loss, on a logarithmic scale: a curve that levels off high up has ended in another,
+    worse minimum. Where the lowest loss is next to 0, or none is higher, the loss is shown itself.
+
+    Parameters
+    ----------
+    curves : list of ndarray of shape (n_iter + 1,)
+        Losses before the first update and after every one, of the kept start first.
+
+    Attributes
+    ----------
+    curves : list of ndarray
+        As given.
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        The figure of `ax_`.
+    lines_ : list of matplotlib Line2D
+        One a start, in the order of `curves`.
+
+    See Also
+    --------
+    ConsensusMatrixDisplay : Shows the clusters that came out.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from nmfcluster import NMFConsensus
+    >>> from nmfcluster.display import LossCurveDisplay
+    >>> model = NMFConsensus(n_clusters=3, n_init=5, random_state=0).fit(load_iris().data)
+    >>> display = LossCurveDisplay.from_estimator(model)
+    >>> len(display.lines_)
+    5
+    >>> display.figure_.savefig("loss.png")  # doctest: +SKIP
+    """
+
+    ax_: Any
+    figure_: Any
+    lines_: list[Any]
+
+    def __init__(self, *, curves: list[np.ndarray]) -> None:
+        self.curves = curves
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> LossCurveDisplay:
+        """Show the loss curves of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : estimator of this package
+            A fitted one.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        LossCurveDisplay
+            The picture, drawn.
+
+        Raises
+        ------
+        TypeError
+            If `estimator` is no estimator of this package.
+        NotFittedError
+            If `estimator` is not fitted.
+        ImportError
+            If matplotlib is not installed.
+        """
+        check_estimator(estimator, "loss_curves_", "an estimator of nmfcluster")
+        return cls(curves=estimator.loss_curves_).plot(ax)
+
+    def plot(self, ax: Any = None) -> LossCurveDisplay:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        LossCurveDisplay
+            Itself.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        self.figure_, self.ax_ = axes_for(ax, figsize=(6.4, 4.2))
+        heights, what, flat = self._heights()
+        lines = []
+        for i in reversed(range(len(heights))):  # the kept one on top
+            style = {"color": CONTEXT, "linewidth": 1.0, "markersize": 3.5, "label": "_"}
+            if i == 0:
+                style = {"color": EMPHASIS, "linewidth": 2.2, "markersize": 6, "label": "kept"}
+            elif i == 1:
+                others = len(heights) - 1
+                style["label"] = "other start" if others == 1 else f"{others} other starts"
+            shown = np.flatnonzero(np.isfinite(heights[i]))
+            style["markevery"] = shown[-1:].tolist() or None
+            lines += self.ax_.plot(heights[i], marker="o", **style)
+        self.lines_ = lines[::-1]
+        if flat:
+            self.ax_.set_ylim(0, 1.1 * float(np.max(heights[0])) or 1.0)
+        else:
+            self.ax_.set_yscale("log")
+        self.ax_.set(xlabel="update", ylabel=what)
+        self.ax_.xaxis.set_major_locator(ticker().MaxNLocator(6, integer=True))
+        self.ax_.margins(x=0.02)
+        self.ax_.spines[["top", "right"]].set_visible(False)
+        handles, labels = self.ax_.get_legend_handles_labels()
+        self.ax_.legend(handles[::-1], labels[::-1], frameon=False, fontsize=FONT)
+        return self
+
+    def _heights(self) -> tuple[list[np.ndarray], str, bool]:
+        """Return what to draw of every curve, its name, and whether all are one flat line.
+
+        If they are not, NaN stands where a logarithm cannot show a value.
+        """
+        lowest = min(float(np.min(curve)) for curve in self.curves)
+        highest = max(float(np.max(curve)) for curve in self.curves)
+        if lowest <= _PERFECT * highest:
+            heights, what = [np.asarray(curve) for curve in self.curves], "loss"
+            floor = max(_SMALLEST_EXCESS * highest, np.finfo(float).tiny)
+        else:
+            heights = [np.asarray(curve) / lowest - 1 for curve in self.curves]
+            what, floor = "loss / lowest loss \N{MINUS SIGN} 1", _SMALLEST_EXCESS
+        shown = [np.where(height > floor, height, np.nan) for height in heights]
+        if not any(np.isfinite(height).any() for height in shown):  # all began at the minimum
+            return [np.asarray(curve) for curve in self.curves], "loss", True
+        return shown, what, False

@@ -1,0 +1,548 @@
+"""Clustering by several similarities at once, with learned weights (Lange and Buhmann, 2005)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import validate_data
+from threadpoolctl import threadpool_limits
+
+from nmfcluster._arrays.labels import membership
+from nmfcluster._arrays.storage import largest, row_blocks
+from nmfcluster._base import NMFClusterer, numbered
+from nmfcluster._compat import (
+    Interval,
+    RealNotInt,
+    StrOptions,
+    fit_context,
+    num_samples,
+    take_samples,
+)
+from nmfcluster.affinity import NAMES
+from nmfcluster.fusion.fuse import Fusion, fuse, objective_of
+from nmfcluster.fusion.mixture import Mixture, make_mixture
+from nmfcluster.fusion.model import fusion_nmf
+from nmfcluster.stack import KernelStack, SimilarityStack, cross_sources, square_sources
+
+__all__ = ["SimilarityFusionNMF"]
+
+_ROWS = 2048  # new samples whose similarities are made at a time
+
+
+class _Affinity(KernelStack):
+    """Kernels that error messages call what the user of the estimator calls them."""
+
+    _parameter = "affinity"
+
+
+class SimilarityFusionNMF(NMFClusterer):
+    r"""Clustering by several similarities of the same objects, with learned weights.
+
+    Each of L sources says how similar the objects are: an array, a sparse graph, a kernel of the
+    features or of some of them. Scaled to sum to 1, a source :math:`P_l` is read as how
+    often two objects occur together, and all are explained by one model: cluster :math:`\nu` has
+    probability :math:`q_\nu`, and draws two objects independently, each by :math:`h_\nu`,
+
+    .. math:: P_l \approx H \,\mathrm{diag}(q)\, H' , \quad 1'H = 1', \quad 1'q = 1 .
+
+    The weights :math:`\alpha` of the sources and the model are found together [1]_:
+
+    .. math:: \min_{\alpha, H, q} \sum_l \alpha_l c_l - \eta\, H(\alpha) , \quad
+              c_l = D\bigl(P_l \,\|\, H \,\mathrm{diag}(q)\, H'\bigr) , \quad
+              \alpha_l \propto e^{-c_l / \eta} .
+
+    A source that the clusters explain well gets a large weight. `eta` says how much that counts:
+    0 leaves one source, infinity gives all the same weight.
+
+    Read more in the :ref:`User Guide <fusion>`.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters.
+    eta : float, default=1.0
+        How even the weights are, in nats: sources whose losses differ by `eta` have weights
+        that differ by the factor e. 0: the best source only; ``numpy.inf``: equal weights. To
+        choose it see `nmfcluster.model_selection.StabilityScorer`.
+    perplexity : float, default=None
+        The effective number of sources, exp of the entropy of the weights, from 1 to the number of
+        sources; instead of `eta`, which is then found for it.
+    criterion : {"kl", "cross_entropy"}, default="kl"
+        The loss of a source: its Kullback-Leibler divergence from the model, or the cross-entropy
+        of [1]_, larger by the entropy of the source. That favours sources with few large
+        similarities, whatever the model.
+    symmetric : bool, default=True
+        Whether the model is symmetric, as above. False fits :math:`P_l \approx W H'` with two
+        factors, as [1]_ does.
+    affinity : str, callable or list, default="precomputed"
+        "precomputed": `X` holds the similarities. Otherwise they are made of the features in `X`,
+        as by `nmfcluster.stack.KernelStack`: a kernel, or a list of kernels or of triples
+        (name, kernel, columns), a kernel being a name that `nmfcluster.affinity.make_affinity`
+        knows or a function of two sets of samples.
+    gamma : float, default=None
+        Of "rbf" kernels; 1 over the median squared distance of two samples by default.
+    n_neighbors : int, default=10
+        Of "nearest_neighbors" kernels.
+    normalize : bool or "auto", default="auto"
+        Whether kernels of features are replaced by :math:`D^{-1/2} W D^{-1/2}`, D their row sums.
+        "auto": those by "nearest_neighbors" only.
+    max_samples : int or float, default=None
+        Number, or share, of the objects that the model is fitted to, drawn at random; the
+        others are predicted. None: all.
+    n_init : int, default=10
+        Number of starts; the solution with the smallest loss is kept. The first is computed from
+        leading eigenvectors of the mean source, the others from random walks on it.
+    max_iter : int, default=500
+        Largest number of updates of a start. An update finds the weights, and takes three EM steps
+        on the mixture that they make, one of them extrapolated.
+    tol : float, default=1e-4
+        A start has converged when ten updates lower its loss by less than `tol` times the mean
+        divergence of the sources from independent objects. A negative value runs all updates.
+    random_state : int, RandomState instance or None, default=None
+        Determines the starts and the objects of `max_samples`. The result depends on it alone, not
+        on `n_jobs` nor on the number of threads.
+    n_jobs : int, default=None
+        Number of starts that run at a time, and of jobs that look for neighbours.
+    verbose : int, default=0
+        1 prints a line for each stage.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,), int
+        Cluster of every object. Clusters are numbered by decreasing size.
+    membership_ : ndarray of shape (n_samples, n_clusters), float
+        Probability of the clusters given the object, :math:`h_{i\nu} q_\nu` scaled to sum to 1.
+    weights_ : ndarray of shape (n_sources,), float
+        :math:`\alpha`, which sum to 1.
+    source_losses_ : ndarray of shape (n_sources,), float
+        :math:`c_l`, in nats.
+    source_names_ : tuple of str
+        Names of the sources.
+    eta_ : float
+        `eta`, or what was found for `perplexity`.
+    core_ : ndarray of shape (n_clusters, n_clusters)
+        :math:`\mathrm{diag}(q)`: the probability of every cluster.
+    loss_ : float
+        Objective of the kept model, in nats, with :math:`\eta \log L` added, so that it lies
+        between the smallest and the mean loss of a source. With a `perplexity`,
+        :math:`\sum_l \alpha_l c_l`.
+    loss_curve_ : ndarray of shape (n_iter_ + 1,)
+        Objective before the first and after every update of the kept run.
+    loss_curves_ : list of ndarray
+        The same for all starts, the kept one first.
+    n_iter_ : int
+        Number of updates of the kept run.
+    sample_indices_ : ndarray of shape (n_fitted,), int
+        The objects that the model was fitted to: all, unless there is `max_samples`.
+    n_features_in_ : int
+        Number of columns of `X`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns of `X`, if they are all strings.
+
+    See Also
+    --------
+    nmfcluster.stack.SimilarityStack : Similarities that cross-validation can split.
+    nmfcluster.stack.KernelStack : Makes them of features, in pipelines.
+    nmfcluster.model_selection.StabilityScorer : Chooses `eta` and `n_clusters`.
+
+    Notes
+    -----
+    A new object o gets :math:`z_{o\nu} \propto \sum_i \hat p_{oi} z_{i\nu} / q_\nu` from the
+    memberships z of the objects that the model was fitted to, with
+    :math:`\hat p_{oi} = \sum_l \alpha_l s^l_{oi} / 1'S_l1`. Eq. 8 of [1]_ has neither
+    :math:`q_\nu`, without which flat kernels send all objects to the largest cluster, nor the
+    sums of the sources, by which the weights were learned. The objects of `fit` are extended like
+    any others, so that `predict` can differ from `labels_`.
+
+    An object that a source did not see has NaN in its row and column there, see
+    `SimilarityStack`. The source then says how the objects it saw occur together, and nothing of
+    the others.
+
+    An update costs O(n^2 k) for dense sources, and O(nnz k) if all are sparse; only finding the
+    weights looks at every source, and needs no products. A sparse similarity
+    that is 0 is a statement: these two objects never occur together.
+
+    References
+    ----------
+    .. [1] T. Lange, J. M. Buhmann. Fusion of similarity data in clustering. NIPS 2005.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.metrics.pairwise import rbf_kernel
+    >>> from nmfcluster import SimilarityFusionNMF
+    >>> rng = np.random.RandomState(0)
+    >>> y = np.repeat([0, 1], [20, 10])
+    >>> telling, noise = y[:, None] + 0.1 * rng.normal(size=(30, 1)), rng.normal(size=(30, 1))
+    >>> sources = [rbf_kernel(telling), rbf_kernel(noise)]
+    >>> model = SimilarityFusionNMF(n_clusters=2, eta=0.1, random_state=0)
+    >>> bool((model.fit(None, similarities=sources).labels_ == y).all())
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **NMFClusterer._parameter_constraints,
+        "eta": [Interval(Real, 0, None, closed="both")],
+        "perplexity": [Interval(Real, 1, None, closed="left"), None],
+        "criterion": [StrOptions({"kl", "cross_entropy"})],
+        "symmetric": ["boolean"],
+        "affinity": [StrOptions(set(NAMES)), callable, list],
+        "gamma": [Interval(Real, 0, None, closed="neither"), None],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "normalize": ["boolean", StrOptions({"auto"})],
+        "max_samples": [
+            Interval(Integral, 2, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="right"),
+            None,
+        ],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int,
+        *,
+        eta: float = 1.0,
+        perplexity: float | None = None,
+        criterion: str = "kl",
+        symmetric: bool = True,
+        affinity: str | Callable[[Any, Any], Any] | list[Any] = "precomputed",
+        gamma: float | None = None,
+        n_neighbors: int = 10,
+        normalize: bool | str = "auto",
+        max_samples: float | None = None,
+        n_init: int = 10,
+        max_iter: int = 500,
+        tol: float = 1e-4,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.eta = eta
+        self.perplexity = perplexity
+        self.criterion = criterion
+        self.symmetric = symmetric
+        self.affinity = affinity
+        self.gamma = gamma
+        self.n_neighbors = n_neighbors
+        self.normalize = normalize
+        self.max_samples = max_samples
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any = None, *, similarities: Any = None) -> SimilarityFusionNMF:
+        """Cluster the objects.
+
+        Parameters
+        ----------
+        X : SimilarityStack, {array-like, sparse matrix} or None
+            With ``affinity="precomputed"`` the similarities: a stack, an array of shape
+            (n_samples, n_samples, n_sources), or one matrix of shape (n_samples, n_samples); else
+            features, of shape (n_samples, n_features).
+        y : None
+            Ignored.
+        similarities : list of {array-like, sparse matrix}, or SimilarityStack, default=None
+            The sources, each of shape (n_samples, n_samples), instead of `X`, which may be None
+            and of which nothing but its length is used. Cross-validation cannot split a
+            list: give it a `SimilarityStack` as `X`.
+
+        Returns
+        -------
+        SimilarityFusionNMF
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If the similarities or a parameter are not as described.
+        TypeError
+            If they are of a type that is not.
+        """
+        # one thread from the first sum to the last: the result does not depend on their number
+        with self._all_or_nothing(), threadpool_limits(limits=1, user_api="blas"):
+            rng = check_random_state(self.random_state)
+            given = self._read(X, similarities)
+            chosen = self._draw(given.shape[0], rng)
+            stack = self._kernels_of(given, chosen)
+            self._check_perplexity(stack)
+            name = "similarities" if similarities is not None else "X"
+            name = "affinity" if self._takes_features() else name
+            sources, seen = square_sources(stack, name)
+            with np.errstate(over="ignore"):  # a sum that is too large is refused below
+                mixture = make_mixture(sources, seen)
+            _check_sums(mixture, stack, name)
+            objective = objective_of(mixture, self.criterion, self.eta, self.perplexity)
+            found = fuse(objective, self._plan(fusion_nmf), rng, self.symmetric)
+            self._keep_sources(found, stack)
+            self.sample_indices_, self._seen_ = chosen, seen
+            # an object that nothing is known of tells nothing of others, either
+            posterior = membership(found.joint) * found.known()[:, None]
+            self._basis_ = posterior / np.diagonal(found.core)
+            P, labels, order = self._of_all(given, posterior)
+            self._basis_ = self._basis_[:, order]
+            self._keep(found, P, labels, order)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, *, similarities: Any = None) -> np.ndarray:
+        """Cluster the objects, and return their memberships as `transform` finds them.
+
+        Parameters
+        ----------
+        X : as for `fit`
+            Similarities or features.
+        y : None
+            Ignored.
+        similarities : as for `fit`, default=None
+            Similarities instead of `X`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters)
+            Rows sum to 1. `membership_` holds those of the model itself.
+        """
+        fitted = self.fit(X, y, similarities=similarities)
+        return fitted.transform(X if similarities is None else SimilarityStack(similarities))
+
+    def _read(self, X: Any, similarities: Any) -> Any:
+        """Return the features, or the similarities as a stack, checked as far as `X` goes."""
+        if similarities is not None:
+            given = self._read_similarities(X, similarities)
+        elif self._takes_features():
+            given = self._as_features(X, reset=True)
+        else:
+            given = self._as_stack(X, reset=True)
+        if isinstance(given, SimilarityStack) and given.shape[0] != given.shape[1]:
+            raise ValueError(  # here, since a part of it could be square
+                f"{'X' if similarities is None else 'similarities'} must hold the similarities of "
+                "samples to each other, in shape (n, n, L) with the L sources in the last axis, "
+                f"got shape {given.shape}."
+            )
+        self._check_not_alone(given.shape[0])
+        self._check_n_clusters(given.shape[0])
+        return given
+
+    def _read_similarities(self, X: Any, similarities: Any) -> SimilarityStack:
+        if self._takes_features():
+            raise ValueError(
+                "similarities are given instead of features, and need affinity='precomputed'; got "
+                f"affinity={self.affinity!r}."
+            )
+        stack = SimilarityStack(similarities)
+        if X is not None and num_samples(X) != stack.shape[0]:
+            raise ValueError(
+                f"similarities must be of the samples of X: they are of {stack.shape[0]} samples, "
+                f"X has {num_samples(X)}. Cross-validation cannot split a list of similarities; "
+                "give them as X, in a SimilarityStack."
+            )
+        shape = np.shape(X) if not hasattr(X, "shape") else X.shape
+        if len(shape) > 2 or (len(shape) == 2 and shape[0] == shape[1]):
+            raise ValueError(
+                "similarities are given instead of those in X: X must be None, or hold features, "
+                f"got similarities in it, too, of shape {tuple(shape)}. Put all of them into X, in "
+                "a SimilarityStack."
+            )
+        self.n_features_in_ = stack.shape[1]
+        return stack
+
+    def _takes_features(self) -> bool:
+        return not (isinstance(self.affinity, str) and self.affinity == "precomputed")
+
+    def _as_features(self, X: Any, reset: bool) -> Any:
+        """Return checked features; a data frame as it is, since views can name its columns."""
+        _check_given(X)
+        checked = validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite="allow-nan",
+        )
+        return X if hasattr(X, "columns") else checked
+
+    def _as_stack(self, X: Any, reset: bool) -> SimilarityStack:
+        """Return `X` as a stack; its columns are the objects of `fit`."""
+        _check_given(X)
+        if _is_array(X):
+            checked = check_array(
+                X,
+                accept_sparse="csr",
+                allow_nd=True,
+                dtype=[np.float64, np.float32],
+                ensure_all_finite="allow-nan",
+                ensure_non_negative=True,
+                estimator=self,
+                input_name="X",
+            )
+            stack = SimilarityStack([checked] if checked.ndim == 2 else checked)
+            named = X if hasattr(X, "columns") else checked
+            validate_data(self, named, reset=reset, skip_check_array=True)
+            return stack
+        stack = SimilarityStack(X)
+        if reset:
+            self.n_features_in_ = stack.shape[1]
+        elif stack.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {stack.shape[1]} columns, but {type(self).__name__} was fitted to "
+                f"{self.n_features_in_} objects: it needs the similarities to all of them."
+            )
+        elif not len(stack):
+            raise ValueError(
+                f"X has 0 sample(s) (shape={stack.shape}) while a minimum of 1 is required by "
+                f"{type(self).__name__}."
+            )
+        else:
+            self._check_names(stack)
+        return stack
+
+    def _check_names(self, stack: SimilarityStack) -> None:
+        """Raise where both the sources of `fit` and those of new objects have other names."""
+        numbers = tuple(f"source{i}" for i in range(stack.shape[2]))
+        if stack.names != self.source_names_ and numbers not in (stack.names, self.source_names_):
+            raise ValueError(
+                f"X must have the sources of fit, in their order, {self.source_names_}; got "
+                f"{stack.names}."
+            )
+
+    def _draw(self, n_samples: int, rng: np.random.RandomState) -> np.ndarray:
+        """Return the objects to fit to, in their order."""
+        size = self.max_samples
+        if size is None:
+            return np.arange(n_samples)
+        if not isinstance(size, Integral):
+            size = max(round(size * n_samples), 2)
+        if size > n_samples:
+            raise ValueError(
+                f"max_samples={self.max_samples} must be at most n_samples={n_samples}."
+            )
+        if size < self.n_clusters:
+            raise ValueError(
+                f"max_samples={self.max_samples} must be at least n_clusters={self.n_clusters} "
+                f"objects, got {size} of {n_samples}."
+            )
+        if size == n_samples:  # a full fit, and the same one
+            return np.arange(n_samples)
+        return np.sort(rng.permutation(n_samples)[: int(size)])
+
+    def _kernels_of(self, given: Any, chosen: np.ndarray) -> SimilarityStack:
+        """Return the similarities of the objects to fit to."""
+        if isinstance(given, SimilarityStack):
+            return given if len(chosen) == len(given) else given[np.ix_(chosen, chosen)]
+        self._kernels_ = _Affinity(
+            self.affinity,
+            gamma=self.gamma,
+            n_neighbors=self.n_neighbors,
+            normalize=self.normalize,
+            n_jobs=self.n_jobs,
+        )
+        return self._kernels_.fit_transform(take_samples(given, chosen))
+
+    def _check_perplexity(self, stack: SimilarityStack) -> None:
+        n_sources = stack.shape[2]
+        if self.perplexity is not None and self.perplexity > n_sources:
+            raise ValueError(
+                f"perplexity={self.perplexity} must be at most the number of sources, {n_sources}."
+            )
+
+    def _keep_sources(self, found: Fusion, stack: SimilarityStack) -> None:
+        self.source_losses_ = found.source_losses
+        self.weights_, _, self.eta_ = found.objective.weigh(self.source_losses_)
+        self.source_names_ = stack.names
+        self._scales_ = self.weights_ / found.objective.mixture.totals
+
+    def _of_all(
+        self, given: Any, posterior: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return memberships and labels of all objects, and the order of the clusters."""
+        rows = np.empty((given.shape[0], self.n_clusters), dtype=posterior.dtype)
+        rows[self.sample_indices_] = posterior
+        others = np.setdiff1d(np.arange(len(rows)), self.sample_indices_)
+        if len(others):
+            rows[others] = self._extended(given, others)
+        known = np.asarray(rows.any(axis=1))
+        P, labels, order = numbered(membership(rows), rows.argmax(axis=1), known)
+        if not known.all():
+            labels[~known] = -1
+            warnings.warn(
+                f"Nothing tells the cluster of {(~known).sum()} objects, which are similar to no "
+                "other: their memberships are uniform, their label is -1.",
+                stacklevel=4,
+            )
+        return P, labels, order
+
+    def _extend(self, X: Any) -> np.ndarray:
+        features = hasattr(self, "_kernels_")
+        X = self._as_features(X, reset=False) if features else self._as_stack(X, reset=False)
+        return self._extended(X, np.arange(X.shape[0]))
+
+    def _extended(self, given: Any, chosen: np.ndarray) -> np.ndarray:
+        """Return the similarity of some objects to every cluster, (n_new, n_clusters): eq. 8."""
+        blocks = row_blocks(len(chosen), _ROWS)
+        return np.concatenate([self._extended_block(given, chosen[block]) for block in blocks])
+
+    def _extended_block(self, given: Any, numbers: np.ndarray) -> np.ndarray:
+        if isinstance(given, SimilarityStack):
+            new = given[np.ix_(numbers, self.sample_indices_)]
+        else:
+            new = self._kernels_.transform(take_samples(given, numbers))
+        sources, _ = cross_sources(new, len(self._basis_), self._seen_)
+        terms = zip(self._scales_, sources, strict=True)
+        with np.errstate(over="ignore", invalid="ignore"):
+            rows = sum(float(scale) * (source @ self._basis_) for scale, source in terms)
+        if not np.isfinite(rows).all():
+            raise ValueError(
+                "X must not hold similarities whose sums are too large for their dtype, "
+                f"{sources[0].dtype}; the largest is {max(largest(s) for s in sources):.3g}."
+            )
+        return rows
+
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags, which depend on `affinity`."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = not self._takes_features()
+        tags.input_tags.positive_only = not self._takes_features()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _check_given(X: Any) -> None:
+    """Raise where scikit-learn would speak of a scalar, and numpy of an empty reduction."""
+    if X is None:
+        raise ValueError(
+            "X is None: give similarities or, with another affinity than 'precomputed', features. "
+            "Only fit takes similarities= instead of X."
+        )
+    shape = getattr(X, "shape", ())
+    if len(shape) == 3 and 0 in shape[1:] and not isinstance(X, SimilarityStack):
+        raise ValueError(
+            f"X must hold similarities to at least one sample, by at least one source, in shape "
+            f"(n, m, L); got shape {tuple(shape)}."
+        )
+
+
+def _check_sums(mixture: Mixture, stack: SimilarityStack, name: str) -> None:
+    """Raise if a source, or its logarithms, cannot be summed, or not be divided by its sum."""
+    most = float(np.finfo(mixture.dtype).max) / 1e3
+    for i, total in enumerate(mixture.totals):
+        if not 1 / most < total < most:
+            raise ValueError(
+                f"source {i} ({stack.names[i]!r}) of {name} must have a sum that {mixture.dtype} "
+                f"can hold with some room, got {total:.3g}; scale it."
+            )
+
+
+def _is_array(X: Any) -> bool:
+    """Return whether X is one array, and not a collection of sources."""
+    if isinstance(X, list | tuple):
+        return len(X) > 0 and not any(getattr(source, "ndim", 0) == 2 for source in X)
+    return not isinstance(X, SimilarityStack)

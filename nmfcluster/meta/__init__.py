@@ -1,0 +1,5 @@
+"""Stable, overlapping biclusters out of many NMF runs: metaclustering (Badea, 2005)."""
+
+from nmfcluster.meta.estimator import NMFMetaCluster
+
+__all__ = ["NMFMetaCluster"]

@@ -1,0 +1,265 @@
+"""A set of partitions as consensus sees it: distinct label rows, counted, never (n, n)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from nmfcluster._arrays.labels import cluster_counts, distinct_rows, indicator, tuple_indicator
+from nmfcluster.similarity import Factored
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """The distinct rows of a label table, and how many samples have each.
+
+    Samples with equal labels in all partitions have equal rows in a factor of the co-association,
+    so that the collapsed problem is the whole problem, exactly.
+
+    Attributes
+    ----------
+    table : ndarray of shape (n, T), int
+        Encoded labels; -1: not seen.
+    counts : ndarray of shape (m,), int
+        Number of samples with each distinct row.
+    weights : ndarray of shape (T,)
+        Weights of the partitions, which sum to 1.
+    n_clusters : ndarray of shape (T,), int
+        Number of clusters of every partition.
+    rows : ndarray of shape (m,), int, default=None
+        Where the distinct rows are in `table`; by default they are all of it.
+    """
+
+    table: np.ndarray
+    counts: np.ndarray
+    weights: np.ndarray
+    n_clusters: np.ndarray
+    rows: np.ndarray | None = None
+
+    @classmethod
+    def from_table(cls, codes: np.ndarray, weights: np.ndarray) -> tuple[Ensemble, np.ndarray]:
+        """Return the ensemble of an encoded table, and the distinct row of every sample."""
+        first, groups, counts = distinct_rows(codes)
+        return cls(codes, counts, weights, cluster_counts(codes), first), groups
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    @cached_property
+    def codes(self) -> np.ndarray:
+        """Distinct label rows, (m, T); a large table is better read in blocks."""
+        return self.table if self.rows is None else self.table[self.rows]
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples that the rows stand for."""
+        return int(self.counts.sum())
+
+    @cached_property
+    def _factors(self) -> tuple[sp.csr_array, sp.csr_array]:
+        """J and A with Z = J A, the indicator of the clusters of all partitions."""
+        return tuple_indicator(self.table, self.n_clusters, rows=self.rows)
+
+    def spread(self, per_cluster: np.ndarray) -> np.ndarray:
+        """Return Z X: the sum, for every row, of what X says of its clusters.
+
+        Parameters
+        ----------
+        per_cluster : ndarray of shape (sum of n_clusters, k)
+
+        Returns
+        -------
+        ndarray of shape (m, k)
+        """
+        J, A = self._factors
+        return J @ (A @ per_cluster)
+
+    def collect(self, per_row: np.ndarray) -> np.ndarray:
+        """Return Z' X: the sum, for every cluster of every partition, over its rows.
+
+        Parameters
+        ----------
+        per_row : ndarray of shape (m, k) or (m,)
+
+        Returns
+        -------
+        ndarray of shape (sum of n_clusters, k) or (sum of n_clusters,)
+        """
+        J, A = self._factors
+        return A.T @ (J.T @ per_row)
+
+    @cached_property
+    def offsets(self) -> np.ndarray:
+        """Number of the first cluster of every partition, (T,)."""
+        return np.concatenate([[0], np.cumsum(self.n_clusters)[:-1]])
+
+    @cached_property
+    def cluster_weights(self) -> np.ndarray:
+        """Weight of its partition for every cluster."""
+        return np.repeat(self.weights, self.n_clusters)
+
+    @cached_property
+    def observed(self) -> np.ndarray | None:
+        """Where a partition saw a row, (m, T), bool; None where all saw all."""
+        return None if self.table.min() >= 0 or self.codes.min() >= 0 else self.codes >= 0
+
+    @cached_property
+    def coverage(self) -> np.ndarray:
+        """Total weight of the partitions that saw each row, (m,)."""
+        if self.observed is None:
+            return np.full(len(self), self.weights.sum())
+        return self.observed @ self.weights
+
+    @cached_property
+    def constant(self) -> float:
+        """Loss of the zero factor: the weighted mean number of pairs that share a cluster."""
+        sizes = self.collect(self.counts.astype(np.float64))
+        return float(self.cluster_weights @ sizes**2)
+
+    def similarity(self, dtype: Any) -> Factored:
+        """Return the co-association, collapsed to the distinct rows."""
+        J, A = (factor.astype(dtype, copy=False) for factor in self._factors)
+        return Factored(J, Factored(A, self.cluster_weights), np.sqrt(self.counts))
+
+    def contingency(self, memberships: np.ndarray) -> np.ndarray:
+        """Return Z' diag(counts) memberships: what every cluster of every partition holds.
+
+        Parameters
+        ----------
+        memberships : ndarray of shape (m, k)
+            One row a distinct row: an indicator, or soft memberships.
+        """
+        return self.collect(memberships * self.counts[:, None])
+
+    def seen_sizes(self, contingency: np.ndarray) -> np.ndarray:
+        """Return the number of samples of every cluster that each partition saw, (T, k)."""
+        return np.add.reduceat(contingency, self.offsets, axis=0)
+
+    def hard_loss(self, indicator: np.ndarray) -> float:
+        """Return the loss of a partition: the weighted mean of its distances to all of them.
+
+        This is eq. 12 of Li et al. up to a constant, the number of ordered pairs on which two
+        partitions disagree, and counts only the pairs that a partition saw.
+        """
+        N = self.contingency(indicator)
+        return float(
+            self.constant
+            - 2 * self.cluster_weights @ (N**2).sum(axis=1)
+            + self.weights @ (self.seen_sizes(N) ** 2).sum(axis=1)
+        )
+
+    def hard_losses_of_partitions(self) -> np.ndarray:
+        """Return the hard loss of every partition as a consensus of all, (T,)."""
+        J, A = self._factors
+        counts = self.counts[:, None].astype(np.float64)
+        shared = (A.T @ ((J.T @ (J * counts)) @ A)).tocsr()  # in this order: T^2 becomes (T / g)^2
+        if self.observed is None:
+            own = shared.diagonal() ** 2
+        else:  # only the part of a cluster that the other partition saw counts
+            part = A.T @ ((J * counts).T @ self.observed)
+            own = part**2 @ self.weights
+        shared.data **= 2
+        per_cluster = own - 2 * (shared @ self.cluster_weights)
+        return self.constant + np.add.reduceat(per_cluster, self.offsets)
+
+    def cluster_profile(self, memberships: np.ndarray) -> np.ndarray:
+        """Return what membership of a base cluster says of the consensus clusters.
+
+        ``indicator(labels of a sample) @ profile`` is its mean co-association with the members of
+        every consensus cluster.
+
+        Parameters
+        ----------
+        memberships : ndarray of shape (m, k)
+            Rows sum to 1.
+
+        Returns
+        -------
+        ndarray of shape (sum of n_clusters, k)
+        """
+        P = memberships.astype(np.float64)
+        mass = np.maximum(self.counts @ P, np.finfo(float).tiny)
+        return self.cluster_weights[:, None] * self.contingency(P) / mass
+
+    def sample(self, size: int, rng: np.random.RandomState) -> Ensemble:
+        """Return the ensemble of `size` samples drawn without replacement."""
+        owner = np.repeat(np.arange(len(self)), self.counts)
+        drawn = np.bincount(owner[rng.permutation(len(owner))[:size]], minlength=len(self))
+        kept = np.flatnonzero(drawn)
+        rows = kept if self.rows is None else self.rows[kept]
+        return Ensemble(self.table, drawn[kept], self.weights, self.n_clusters, rows)
+
+    def agreement(self, contingency: np.ndarray) -> np.ndarray:
+        """Return the adjusted Rand index of every partition with a consensus, (T,).
+
+        Parameters
+        ----------
+        contingency : ndarray of shape (sum of n_clusters, k)
+            `contingency` of the consensus' indicator.
+        """
+
+        def pairs(counts: np.ndarray) -> np.ndarray:
+            return counts * (counts - 1) / 2
+
+        both = np.add.reduceat(pairs(contingency).sum(axis=1), self.offsets)
+        ours = np.add.reduceat(pairs(contingency.sum(axis=1)), self.offsets)
+        theirs = pairs(self.seen_sizes(contingency)).sum(axis=1)
+        everything = pairs(self.seen_sizes(contingency).sum(axis=1))
+        expected = ours * theirs / np.maximum(everything, 1)
+        spread = (ours + theirs) / 2 - expected
+        return np.where(spread == 0, 1.0, (both - expected) / np.where(spread == 0, 1, spread))
+
+    def item_consensus(self, contingency: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """Return how often a sample shares a cluster with the others of its consensus cluster.
+
+        Parameters
+        ----------
+        contingency : ndarray of shape (sum of n_clusters, k)
+        labels : ndarray of shape (m,)
+            Consensus label of every distinct row.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+            A mean over the pairs that were seen, in [0, 1]; 1 for a cluster of one sample.
+        """
+        own = (np.arange(len(self)), labels)
+        together = self.spread(self.cluster_weights[:, None] * contingency)[own]
+        sizes = self.weights[:, None] * self.seen_sizes(contingency)
+        seen = sizes.sum(axis=0)[labels] if self.observed is None else (self.observed @ sizes)[own]
+        others = seen - self.coverage
+        alone = others <= 1e-12
+        return np.where(alone, 1.0, (together - self.coverage) / np.where(alone, 1, others))
+
+
+def consensus_matrix(
+    codes: np.ndarray, weights: np.ndarray, groups: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the co-association over the co-occurrence as a dense array.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n, T), int
+    weights : ndarray of shape (T,)
+    groups : ndarray of shape (n,), int, default=None
+        Group of every sample, 0 to g - 1: the result is then the mean over all pairs of two groups.
+        By default every sample is a group.
+
+    Returns
+    -------
+    ndarray of shape (n, n) or (g, g)
+        NaN where no partition saw a pair together.
+    """
+    n_clusters = cluster_counts(codes)
+    Z, seen = indicator(codes, n_clusters), (codes >= 0).astype(np.float64)
+    if groups is not None:
+        shape = (int(groups.max()) + 1, len(groups))
+        E = sp.csr_array((np.ones(len(groups)), (groups, np.arange(len(groups)))), shape=shape)
+        Z, seen = E @ Z, E @ seen
+    together = ((Z * np.repeat(weights, n_clusters)) @ Z.T).toarray()
+    both = (seen * weights) @ seen.T
+    return np.divide(together, both, out=np.full_like(together, np.nan), where=both > 1e-12)

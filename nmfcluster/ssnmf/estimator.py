@@ -1,0 +1,489 @@
+"""Clustering under pairwise constraints (Li, Ding and Jordan, 2007; Chen et al., 2007)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+from threadpoolctl import threadpool_limits
+
+from nmfcluster._arrays.labels import membership
+from nmfcluster._arrays.least_squares import nonnegative_rows
+from nmfcluster._base import NMFClusterer, numbered
+from nmfcluster._compat import Interval, StrOptions, fit_context
+from nmfcluster._engine.factorize import factorize
+from nmfcluster._engine.symmetric import bregman_nmf, multiplicative_gsg, multiplicative_nmf
+from nmfcluster.affinity import NAMES, Affinity, make_affinity
+from nmfcluster.constraints import PairwiseConstraints
+from nmfcluster.similarity import Similarity
+from nmfcluster.similarity.measures import extremes, is_zero
+from nmfcluster.ssnmf.penalties import Constrained, constrain
+
+__all__ = ["SSNMFClusterer"]
+
+_ROUNDING = 1e-9  # relative: what is less below 0 counts as 0
+
+
+class SSNMFClusterer(NMFClusterer):
+    r"""Clustering under must-link and cannot-link constraints by symmetric NMF.
+
+    A similarity W of the samples is raised where a pair must be together and lowered where it
+    must not,
+
+    .. math:: \tilde A = W + \alpha u A - \beta u B ,
+
+    with the pairs in A and B, and factorized: :math:`\min_{H \ge 0} \|\tilde A - HH'\|_F^2`, eq. 27
+    of [1]_, or :math:`\min_{G, S \ge 0} \|\tilde A - GSG'\|_F^2`, eq. 3 of [2]_ with the signs
+    of a similarity. By default must-links are *hard*: samples that they join share one row of the
+    factor (eq. 34 of [1]_), so that no must-link can be violated. Cannot-links are always soft.
+
+    Read more in the :ref:`User Guide <ssnmf>`.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters.
+    alpha : float, default=2.0
+        Weight of must-link pairs with ``hard_must_link=False``.
+    beta : float, default=1.0
+        Weight of cannot-link pairs.
+    unit : {"quantile", "raw"}, default="quantile"
+        What `alpha` and `beta` count: u, the 0.999-quantile of the nonzero entries of W off its
+        diagonal (of 100,000 drawn entries where W is not sparse and has more), or 1.
+    hard_must_link : bool, default=True
+        Whether samples joined by must-links, directly or by a chain, are fitted as one.
+    mode : {"add", "replace"}, default="add"
+        "replace" puts the largest and the smallest entry of W in the places of (soft) must-link and
+        cannot-link pairs, as [2]_ does, and uses neither `alpha` and `beta` nor weights of pairs.
+    contradictions : {"raise", "warn", "ignore"}, default="raise"
+        What to do where constraints cannot all be satisfied: a cannot-link between samples that
+        must-links join, or cannot-links that need more clusters. Where hard must-links contradict
+        a cannot-link they win.
+    affinity : str or callable, default="nearest_neighbors"
+        How W is made of `X`: "nearest_neighbors", which is sparse; "linear" and "cosine", which
+        never form it; "rbf", a dense array; "precomputed": `X` is W, symmetric, dense or sparse, of
+        any sign; or a function of two sets of samples. See `nmfcluster.affinity.make_affinity`.
+    gamma : float, default=None
+        Of the "rbf" affinity; 1 over the median squared distance of two samples by default.
+    n_neighbors : int, default=10
+        Of the "nearest_neighbors" affinity.
+    normalize : bool or "auto", default="auto"
+        Whether W is replaced by :math:`D^{-1/2} W D^{-1/2}`, D its row sums: the objective of
+        normalised cut instead of that of kernel k-means. "auto": for "nearest_neighbors" only.
+    factorization : {"bi", "tri"}, default="bi"
+        "bi" is HH', "tri" is GSG'.
+    core : {"diagonal", "full"}, default="diagonal"
+        Form of S with ``factorization="tri"``. With a diagonal S the two factorizations have the
+        same solutions.
+    solver : {"auto", "bpg", "mu", "printed"}, default="auto"
+        "bpg": Bregman proximal gradient, which never raises the loss; "mu": the multiplicative
+        rules of [1]_, eq. 28, or of [2]_, corrected, both with a safeguard; "printed": the same to
+        the letter, which need not descend, and for "tri" want nonnegative similarities. "auto":
+        "bpg", or "mu" with a full core.
+    coarse_size : int or None, default=3_000
+        With more samples than this, and another affinity than a sparse graph, the starts are run
+        on a random subset of this many, up to half of them from constrained samples; the best is
+        extended to all samples and improved on all, until ten updates lower its loss by less than
+        1e-5 of that of H = 0. None: never.
+    n_init : int, default=3
+        Number of starts; the solution with the smallest loss is kept. The first is computed from
+        leading eigenvectors, the others are random.
+    max_iter : int, default=500
+        Largest number of updates of a start.
+    tol : float, default=1e-6
+        A start has converged when ten updates lower its loss by less than `tol` times the loss of
+        H = 0. A negative value runs all updates.
+    random_state : int, RandomState instance or None, default=None
+        Determines the random starts. The result depends on it alone, not on `n_jobs` nor on the
+        number of threads.
+    n_jobs : int, default=None
+        Number of jobs that look for neighbours, and of starts run at a time.
+    verbose : int, default=0
+        1 prints a line for each stage.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,), int
+        Cluster of every sample. Clusters are numbered by decreasing size.
+    membership_ : ndarray of shape (n_samples, n_clusters), float
+        Rows of H, or of :math:`G \,\mathrm{diag}(S)^{1/2}`, scaled to sum to 1. A sample whose
+        penalties outweigh its similarities has a row of zeros there, and gets shares of
+        :math:`\tilde A H` instead: it belongs where they do so least.
+    core_ : ndarray of shape (n_clusters, n_clusters)
+        S, where G has unit columns: weights of the clusters on its diagonal, and with
+        ``core="full"`` how similar they are to each other off it.
+    constraints_ : PairwiseConstraints
+        The constraints, as they were understood.
+    satisfaction_ : float
+        Share of the constraints that `labels_` satisfy; NaN without constraints.
+    violated_must_link_ : ndarray of shape (n_violated, 2), int
+        Must-link pairs that are not together.
+    violated_cannot_link_ : ndarray of shape (n_violated, 2), int
+        Cannot-link pairs that are together.
+    must_link_groups_ : ndarray of shape (n_samples,), int
+        Group of every sample: samples that must-links join, directly or by a chain.
+    unit_ : float
+        The unit u of `alpha` and `beta`.
+    loss_ : float
+        :math:`\|\tilde A - HH'\|^2`, or :math:`\|\tilde A - GSG'\|^2`, of the kept factors. Its
+        constant :math:`\|\tilde A\|^2` is estimated, to a few per cent, for "linear" and "cosine"
+        with more than 2,000 samples and features.
+    loss_curve_ : ndarray of shape (n_iter_ + 1,)
+        Loss before the first and after every update of the kept run.
+    loss_curves_ : list of ndarray
+        Loss curves of all starts, the kept one first; those of starts on a subset of the samples
+        are scaled to all of them.
+    n_iter_ : int
+        Number of updates of the kept run.
+    n_features_in_ : int
+        Number of columns of `X`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns of `X`, if they are all strings.
+
+    See Also
+    --------
+    nmfcluster.constraints.PairwiseConstraints : Constraints that cross-validation can split.
+    nmfcluster.model_selection.ConstraintScorer : Scores models by constraints held out.
+    nmfcluster.display.ConstraintDisplay : Shows which constraints are satisfied.
+
+    Notes
+    -----
+    `transform` and `predict` fit a row h >= 0 to the similarities w of a sample to the training
+    samples, :math:`\min_h \|w - Hh\|`, with GS for H in a tri-factorization: the other factor is
+    kept. No constraint holds for new
+    samples, and training samples are extended like new ones.
+
+    An update costs O(nnz k + n k^2), with nnz the entries of `X` for the "linear" and "cosine"
+    affinities, and those of W otherwise.
+
+    References
+    ----------
+    .. [1] T. Li, C. Ding, M. I. Jordan. Solving consensus and semi-supervised clustering
+       problems using nonnegative matrix factorization. ICDM 2007.
+    .. [2] Y. Chen, M. Rege, M. Dong, J. Hua. Incorporating user provided constraints into
+       document clustering. ICDM 2007.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from nmfcluster import PairwiseConstraints, SSNMFClusterer
+    >>> X, y = load_iris(return_X_y=True)
+    >>> pairs = PairwiseConstraints.from_labels(y, n_pairs=100, random_state=0)
+    >>> model = SSNMFClusterer(n_clusters=3, random_state=0).fit(X, constraints=pairs)
+    >>> model.satisfaction_, model.violated_cannot_link_.tolist()
+    (0.99, [[77, 119]])
+
+    Two pairs of samples, by hand:
+
+    >>> model.fit(X, must_link=[(70, 133)], cannot_link=[(0, 50)]).labels_[[70, 133]]
+    array([0, 0])
+    """
+
+    # constraints are split with the samples, and wanted wherever a search hands them out
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"constraints": True}
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **NMFClusterer._parameter_constraints,
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "beta": [Interval(Real, 0, None, closed="left")],
+        "unit": [StrOptions({"quantile", "raw"})],
+        "hard_must_link": ["boolean"],
+        "mode": [StrOptions({"add", "replace"})],
+        "contradictions": [StrOptions({"raise", "warn", "ignore"})],
+        "affinity": [StrOptions(set(NAMES)), callable],
+        "gamma": [Interval(Real, 0, None, closed="neither"), None],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "normalize": ["boolean", StrOptions({"auto"})],
+        "factorization": [StrOptions({"bi", "tri"})],
+        "core": [StrOptions({"diagonal", "full"})],
+        "coarse_size": [Interval(Integral, 2, None, closed="left"), None],
+        "solver": [StrOptions({"auto", "bpg", "mu", "printed"})],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int,
+        *,
+        alpha: float = 2.0,
+        beta: float = 1.0,
+        unit: str = "quantile",
+        hard_must_link: bool = True,
+        mode: str = "add",
+        contradictions: str = "raise",
+        affinity: str | Callable[[Any, Any], Any] = "nearest_neighbors",
+        gamma: float | None = None,
+        n_neighbors: int = 10,
+        normalize: bool | str = "auto",
+        factorization: str = "bi",
+        core: str = "diagonal",
+        solver: str = "auto",
+        coarse_size: int | None = 3_000,
+        n_init: int = 3,
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.alpha = alpha
+        self.beta = beta
+        self.unit = unit
+        self.hard_must_link = hard_must_link
+        self.mode = mode
+        self.contradictions = contradictions
+        self.affinity = affinity
+        self.gamma = gamma
+        self.n_neighbors = n_neighbors
+        self.normalize = normalize
+        self.factorization = factorization
+        self.core = core
+        self.solver = solver
+        self.coarse_size = coarse_size
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        constraints: PairwiseConstraints | None = None,
+        must_link: Any = None,
+        cannot_link: Any = None,
+    ) -> SSNMFClusterer:
+        """Cluster the samples under constraints.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features, or the similarity with ``affinity="precomputed"``.
+        y : None
+            Ignored, whatever it is: it would be the way for the truth to leak in.
+        constraints : PairwiseConstraints, default=None
+            The constraints, in the container that cross-validation splits with the samples.
+        must_link : array-like of shape (n_pairs, 2) or (n_pairs, 3), or sparse matrix of shape \
+                (n_samples, n_samples), default=None
+            Pairs of samples that belong together, instead of `constraints`; a third column, or
+            the entries of the matrix, are weights: the cost of violating the pair.
+        cannot_link : as must_link, default=None
+            Pairs of samples that do not belong together.
+
+        Returns
+        -------
+        SSNMFClusterer
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If `X`, the constraints or a parameter is not as described, or if constraints
+            contradict each other and `contradictions` is "raise".
+        TypeError
+            If `constraints` is no `PairwiseConstraints`.
+        """
+        # one thread from the first sum to the last: the result does not depend on their number
+        with self._all_or_nothing(), threadpool_limits(limits=1, user_api="blas"):
+            rng = check_random_state(self.random_state)
+            X = self._read_samples(X)
+            pairs = self._read_constraints(X.shape[0], y, constraints, must_link, cannot_link)
+            self._check_constraints(pairs)
+            affinity = self._make_affinity(X)
+            if is_zero(affinity.similarity):
+                raise ValueError(
+                    f"the similarities of affinity={self.affinity!r} are all 0: X must have "
+                    "samples that are similar to each other."
+                )
+            problem = self._constrain(affinity.similarity, pairs)
+            self._check_signs(problem.A)
+            self._warn_of_parts(problem.friendly.n_components())
+            found = factorize(
+                problem.A,
+                self._plan(self._solver()),
+                rng,
+                constant=problem.constant,
+                mass=problem.sizes,
+                friendly=problem.friendly,
+                wanted=problem.constrained,
+                coarse_size=self.coarse_size,
+            )
+            F, M = found.parts
+            P = self._memberships(problem.A, F, M)[problem.groups]
+            P, labels, order = numbered(P, P.argmax(axis=1))
+            self._cross_ = affinity.cross
+            self._factor_, self._middle_ = problem.expand(F)[:, order], M[np.ix_(order, order)]
+            self.unit_ = problem.unit
+            self._keep(found, P, labels, order)
+            self._keep_constraints(pairs)
+        return self
+
+    def _read_samples(self, X: Any) -> Any:
+        if self.affinity == "precomputed":
+            X = self._check_similarity(X, signed=True)
+        else:
+            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+            self._check_not_alone(X.shape[0])
+        self._check_n_clusters(X.shape[0])
+        self._check_coarse_size()
+        self._check_solver()
+        return X
+
+    def _read_constraints(
+        self, n_samples: int, y: Any, constraints: Any, must_link: Any, cannot_link: Any
+    ) -> PairwiseConstraints:
+        if constraints is None:
+            if isinstance(y, PairwiseConstraints) and must_link is None and cannot_link is None:
+                warnings.warn(
+                    "y holds constraints, and fit ignores y; to fit under them, give them by name: "
+                    "fit(X, constraints=...).",
+                    stacklevel=4,
+                )
+            return PairwiseConstraints(n_samples, must_link, cannot_link)
+        if must_link is not None or cannot_link is not None:
+            raise ValueError(
+                "constraints cannot be given together with must_link or cannot_link; put all "
+                "pairs into one PairwiseConstraints."
+            )
+        if not isinstance(constraints, PairwiseConstraints):
+            raise TypeError(
+                f"constraints must be a PairwiseConstraints, got {type(constraints).__name__}; "
+                "plain pairs are given as must_link and cannot_link, or as "
+                "PairwiseConstraints(n_samples, must_link, cannot_link)."
+            )
+        if len(constraints) != n_samples:
+            raise ValueError(
+                f"constraints must be about the samples of X: they are about {len(constraints)} "
+                f"samples, X has {n_samples}."
+            )
+        return constraints
+
+    def _check_constraints(self, pairs: PairwiseConstraints) -> None:
+        if self.contradictions == "ignore":
+            return
+        try:
+            verdict = pairs.check(self.n_clusters)
+        except ValueError as error:
+            if self.contradictions == "raise":
+                raise
+            warnings.warn(f"Not all constraints can be satisfied: {error}", stacklevel=4)
+            return
+        if verdict == "undecided":
+            warnings.warn(
+                f"No way was found to satisfy all cannot-links with {self.n_clusters} clusters, "
+                "nor a proof that there is none.",
+                stacklevel=4,
+            )
+
+    def _make_affinity(self, X: Any) -> Affinity:
+        normalize = self.normalize
+        if normalize == "auto":
+            normalize = self.affinity == "nearest_neighbors"
+        return make_affinity(
+            X,
+            self.affinity,
+            gamma=self.gamma,
+            n_neighbors=self.n_neighbors,
+            normalize=bool(normalize),
+            n_jobs=self.n_jobs,
+        )
+
+    def _constrain(self, W: Similarity, pairs: PairwiseConstraints) -> Constrained:
+        A, B = pairs.as_matrices(W.dtype)
+        self.must_link_groups_ = pairs.components()
+        return constrain(
+            W,
+            A,
+            B,
+            alpha=self.alpha,
+            beta=self.beta,
+            raw_unit=self.unit == "raw",
+            replace=self.mode == "replace",
+            groups=self.must_link_groups_ if self.hard_must_link else None,
+        )
+
+    def _check_solver(self) -> None:
+        if self.core == "full" and self.factorization != "tri":
+            raise ValueError("core='full' needs factorization='tri'.")
+        if self.core == "full" and self.solver == "bpg":
+            raise ValueError("solver='bpg' needs core='diagonal'; take 'mu' or 'auto'.")
+
+    def _solver(self) -> Callable[..., Any]:
+        full, printed = self.core == "full", self.solver == "printed"
+        if self.solver == "bpg" or (self.solver == "auto" and not full):
+            return bregman_nmf
+        if self.factorization == "bi":
+            return partial(multiplicative_nmf, printed=printed)
+        return partial(multiplicative_gsg, full=full, printed=printed)
+
+    def _check_signs(self, A: Similarity) -> None:
+        """Raise if the printed rules of Chen et al. would meet a negative entry."""
+        if self.solver == "printed" and self.factorization == "tri":
+            smallest, largest = extremes(A)
+            if smallest < -_ROUNDING * abs(largest):
+                raise ValueError(
+                    "solver='printed' with factorization='tri' needs similarities that are nowhere "
+                    "negative, with the constraints in them; take beta=0, mode='replace' or "
+                    "another solver."
+                )
+
+    def _warn_of_parts(self, n_parts: int | None) -> None:
+        if n_parts is not None and n_parts > self.n_clusters:
+            more = ", for example by a larger n_neighbors" * (self.affinity == "nearest_neighbors")
+            warnings.warn(
+                f"The graph of similarities and must-links falls into {n_parts} parts that nothing "
+                f"connects, more than n_clusters={self.n_clusters}: which of them share a cluster "
+                f"is arbitrary. Connect them{more}.",
+                stacklevel=4,
+            )
+
+    def _memberships(self, A: Similarity, F: np.ndarray, M: np.ndarray) -> np.ndarray:
+        """Return the rows of ``F M^1/2`` scaled to sum to 1, and others for rows of zeros.
+
+        Penalties can outweigh all similarities of a sample, so that no cluster holds it; it then
+        belongs where they do so least.
+        """
+        P, lost = membership(F * np.sqrt(np.diagonal(M))), ~F.any(axis=1)
+        if lost.any():
+            drawn = (A @ (F @ M))[lost]
+            drawn -= drawn.min(axis=1, keepdims=True)
+            P[lost] = membership(drawn)
+            n_alone = int((~drawn.any(axis=1)).sum())
+            if n_alone:
+                warnings.warn(
+                    f"Nothing tells the cluster of {n_alone} samples, or groups of samples that "
+                    "must be linked: their memberships are uniform, their labels mean nothing.",
+                    stacklevel=5,
+                )
+        return P
+
+    def _keep_constraints(self, pairs: PairwiseConstraints) -> None:
+        self.constraints_ = pairs
+        must, cannot = pairs.satisfied(self.labels_)
+        self.violated_must_link_ = pairs.must_link[~must]
+        self.violated_cannot_link_ = pairs.cannot_link[~cannot]
+        satisfied = np.concatenate([must, cannot])
+        self.satisfaction_ = float(satisfied.mean()) if len(satisfied) else float("nan")
+
+    def _extend(self, X: Any) -> np.ndarray:
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        FM = self._factor_ @ self._middle_
+        rows = nonnegative_rows(self._cross_(X, FM), FM.T @ FM)
+        return rows * np.sqrt(np.diagonal(self._middle_))
+
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags, which depend on `affinity`."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.affinity == "precomputed"
+        return tags

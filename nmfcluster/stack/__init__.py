@@ -1,0 +1,5 @@
+"""Several similarities of the same samples: the container, its checks, and kernels that fill it."""
+
+from nmfcluster.stack.container import KernelStack, SimilarityStack, cross_sources, square_sources
+
+__all__ = ["KernelStack", "SimilarityStack", "cross_sources", "square_sources"]

@@ -1,0 +1,265 @@
+"""Starting factors."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from nmfcluster._engine.starts import (
+    label_start,
+    leading_eigenpairs,
+    random_start,
+    spectral_start,
+    walk_start,
+)
+from nmfcluster.partitions.ensemble import Ensemble
+from nmfcluster.similarity import Explicit, Factored, coassociation
+
+law = settings(max_examples=30, deadline=None, derandomize=True)
+
+
+def blocks(sizes, values=None):
+    """Return a block diagonal matrix with constant blocks, in mixed order, and its labels."""
+    values = np.ones(len(sizes)) if values is None else np.asarray(values)
+    labels = np.random.default_rng(0).permutation(np.repeat(np.arange(len(sizes)), sizes))
+    return (labels[:, None] == labels) * np.sqrt(values[labels][:, None] * values[labels]), labels
+
+
+def same_partition(one, other):
+    pairs = set(zip(one, other, strict=True))
+    return len(pairs) == len(set(one)) == len(set(other))
+
+
+STORAGES = {
+    "dense": Explicit,
+    "sparse": lambda A: Explicit(sp.csr_array(A)),
+    "sum": lambda A: Factored(A, np.linalg.pinv(A)) - 0.5 * Explicit(A) + 0.5 * Explicit(A),
+}
+
+
+def factored(labels, values=None):
+    values = np.ones(max(labels) + 1) if values is None else values
+    return Factored(sp.csr_array(np.eye(max(labels) + 1)[labels]), values)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("sizes", [(5, 3, 2), (4, 4, 4), (1, 1, 7, 1)])
+@pytest.mark.parametrize("equal", [True, False])
+def test_spectral_start_solves_a_block_diagonal_similarity(storage, sizes, equal):
+    A, labels = blocks(sizes, None if equal else 1.0 + np.arange(len(sizes)))
+    H = spectral_start(STORAGES[storage](A), len(sizes))
+    assert same_partition(H.argmax(axis=1), labels)
+    lift = H.min()
+    assert 0 < lift <= 1e-2 * H.mean()
+    assert_allclose((H - lift) @ (H - lift).T, A, atol=1e-7)
+
+
+def test_spectral_start_with_one_cluster_is_the_leading_eigenvector():
+    x = np.array([[1.0], [2.0], [3.0]])
+    assert_allclose(spectral_start(Explicit(x @ x.T), 1), x + 0.02)
+
+
+@pytest.mark.parametrize("storage", ["sparse", "factored"])
+def test_spectral_start_solves_large_equal_blocks(storage):
+    A, labels = blocks((240,) * 4)
+    operator = factored(labels) if storage == "factored" else Explicit(sp.csr_array(A))
+    H = spectral_start(operator, 4)
+    assert same_partition(H.argmax(axis=1), labels)
+    lift = H.min()
+    assert_allclose((H - lift) @ (H - lift).T, A, atol=5e-3)
+
+
+@law
+@given(st.integers(0, 10**6), st.integers(1, 10), st.integers(1, 13))
+def test_spectral_start_is_nonnegative_and_deterministic_for_any_matrix(seed, n, k):
+    """Also with more clusters than positive eigenvalues, or samples."""
+    rng = np.random.default_rng(seed)
+    B, X = rng.normal(size=(n, n)), rng.uniform(size=(n, 2))
+    for A in (Explicit(B + B.T), Factored(X), coassociation(rng.integers(0, 2, size=(n, 3)))):
+        H = spectral_start(A, k)
+        assert H.shape == (n, k)
+        assert np.isfinite(H).all()
+        assert H.min() >= 0
+        assert H.min() > 0 or isinstance(A, Explicit)  # A >= 0 has a positive leading eigenvector
+        assert_array_equal(H, spectral_start(A, k))
+
+
+def test_spectral_start_with_more_clusters_than_the_rank():
+    A, labels = blocks((6, 4))
+    for operator in (Explicit(A), factored(labels)):
+        H = spectral_start(operator, 5)
+        assert H.min() > 0
+        assert same_partition(H.argmax(axis=1), labels)
+
+
+@pytest.mark.parametrize("n", [9, 900])
+def test_spectral_start_keeps_float32(n):
+    labels = np.arange(n) % 3
+    A = factored(labels).take(np.arange(n))
+    single = Factored(np.eye(3, dtype=np.float32)[labels])
+    assert spectral_start(single, 3).dtype == np.float32
+    H, double = spectral_start(single, 3), spectral_start(A, 3)
+    assert_allclose(H @ H.T, double @ double.T, atol=1e-3)  # equal clusters in any order
+
+
+@law
+@given(st.integers(0, 10**6), st.integers(2, 12), st.integers(1, 4))
+def test_leading_eigenpairs_of_small_operators(seed, n, k):
+    rng = np.random.default_rng(seed)
+    B, X = rng.normal(size=(n, n)), rng.normal(size=(n, 2))
+    for A in (
+        Explicit(B + B.T),
+        Explicit(sp.csr_array(B + B.T)),
+        Factored(X, [2.0, 1.0]),
+        Factored(X, [2.0, -1.0]),
+        Factored(X, rng.uniform(1, 2, size=2), rng.uniform(1, 2, size=n)),
+        Factored(X) - Explicit(np.eye(n)),
+    ):
+        dense, k = A.toarray(), min(k, n)
+        values, vectors = leading_eigenpairs(A, k)
+        assert_allclose(values, np.linalg.eigvalsh(dense)[::-1][:k], atol=1e-9)
+        assert_allclose(dense @ vectors, vectors * values, atol=1e-8)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n", [3, 17, 18, 19, 20, 30, 64, 100])
+def test_leading_eigenpairs_where_all_but_one_eigenvalue_are_equal(n, dtype):
+    """As those of a similarity without structure, its diagonal left out."""
+    A = (np.ones((n, n)) - np.eye(n)).astype(dtype)
+    for scale in (1, 1 / (n - 1)):
+        for k in (1, 3, n - 1, n):
+            values, vectors = leading_eigenpairs(Explicit(A * dtype(scale)), k)
+            want = scale * np.where(np.arange(k), -1, n - 1)
+            assert_allclose(values, want, atol=1e-5 * scale * n)
+            assert vectors.shape == (n, k)
+            assert_allclose(vectors.T @ vectors, np.eye(k), atol=1e-4)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_leading_eigenpairs_of_a_large_operator(sign):
+    rng = np.random.default_rng(3)
+    U = np.linalg.qr(rng.normal(size=(1000, 5)))[0]
+    spectrum = np.array([9.0, 7, 5, 3, sign * 11])  # the largest, not the largest in size
+    for A in (Factored(U, spectrum), Explicit(U * spectrum @ U.T)):
+        values, vectors = leading_eigenpairs(A, 3)
+        assert_allclose(values, np.sort(spectrum)[::-1][:3], rtol=1e-3)
+        assert_allclose(vectors.T @ vectors, np.eye(3), atol=1e-3)
+        assert np.linalg.norm(A @ vectors - vectors * values, axis=0).max() < 1e-2 * values[0]
+
+
+def test_spectral_start_of_a_large_operator_is_deterministic():
+    A = Factored(np.random.default_rng(5).uniform(size=(700, 40)))
+    assert_array_equal(spectral_start(A, 4), spectral_start(A, 4))
+
+
+def test_random_start_is_uniform_and_longer_where_a_row_stands_for_more():
+    mass = np.array([1.0, 4.0, 100.0])
+    H = random_start(mass, 5000, np.random.RandomState(0), np.dtype(np.float32))
+    assert H.dtype == np.float32
+    unit = H / np.sqrt(mass)[:, None]
+    assert unit.min() > 0
+    assert 0.99 < unit.max() <= 1
+    assert_allclose(unit.mean(axis=1), 0.5, atol=0.02)
+    assert_array_equal(H, random_start(mass, 5000, np.random.RandomState(0), H.dtype))
+
+
+def test_label_start_lifts_the_indicator_of_the_largest_clusters():
+    labels = np.array([3, 3, 0, 0, 0, 1, -1, 4])
+    mass = np.array([1.0, 1, 1, 1, 1, 16, 4, 1])  # cluster 1 holds 16, 0 holds 3, 3 holds 2
+    H = label_start(labels, mass, 3, np.random.RandomState(0), np.dtype(np.float32))
+    assert H.dtype == np.float32
+    unit = H / np.sqrt(mass)[:, None]
+    own = {1: 0, 0: 1, 3: 2}
+    for i, label in enumerate(labels):
+        for c in range(3):
+            base = 1 if own.get(label) == c else 0
+            assert base + 0.1 <= unit[i, c] <= base + 0.2
+
+
+def test_label_start_with_more_clusters_than_labels():
+    labels = np.array([0, 1, 1, 0, 1])
+    H = label_start(labels, np.ones(5), 4, np.random.RandomState(0), np.dtype(np.float64))
+    assert_array_equal(H.argmax(axis=1), [1, 0, 0, 1, 0])  # by size
+    assert H[:, 2:].max() <= 0.2
+
+
+def test_start_of_an_ensemble_recovers_partitions_without_noise():
+    labels = np.random.default_rng(4).integers(0, 4, size=50)
+    codes = np.stack([np.random.default_rng(t).permutation(4)[labels] for t in range(5)], axis=1)
+    ensemble, groups = Ensemble.from_table(codes, np.full(5, 0.2))
+    H = spectral_start(ensemble.similarity(np.float64), 4)
+    assert same_partition(H.argmax(axis=1)[groups], labels)
+
+
+def walked(A, drawn):
+    """Return where three steps of a random walk lead, with a tenth spread over all samples."""
+    found, n = [], len(A)
+    for start in drawn:
+        shares = np.eye(n)[start]
+        for _ in range(3):
+            after = np.zeros(n)
+            for j in np.flatnonzero(shares):
+                for i in range(n):
+                    after[i] += shares[j] * A[i, j] / A[:, j].sum()
+            shares = after
+        found.append(shares + 0.1 / n)
+    return np.stack(found, axis=1)
+
+
+@law
+@given(st.integers(0, 10**6), st.integers(3, 15), st.integers(1, 3), st.booleans())
+def test_walk_start_is_where_random_walks_lead(seed, n, k, sparse):
+    A = np.random.default_rng(seed).uniform(size=(n, n))
+    A = (A + A.T) * (abs(np.subtract.outer(np.arange(n), np.arange(n))) <= 2)
+    operator = Explicit(sp.csr_array(A)) if sparse else Explicit(A)
+    W = walk_start(operator, A.sum(axis=1), k, np.random.RandomState(seed))
+    assert_array_equal(W, walk_start(operator, A.sum(axis=1), k, np.random.RandomState(seed)))
+    want = walked(A, range(n))  # from every sample: those that were drawn differ
+    nearest = [int(abs(want - column[:, None]).sum(axis=0).argmin()) for column in W.T]
+    assert len(set(nearest)) == k
+    assert_allclose(W, want[:, nearest], atol=1e-14)
+    assert_allclose(W.sum(axis=0), 1.1)
+    assert W.min() > 0
+    half = Explicit(A.astype(np.float32))
+    single = walk_start(half, half.toarray().sum(axis=1), k, np.random.RandomState(seed))
+    assert single.dtype == np.float32
+    assert_allclose(single, W, atol=1e-5)
+
+
+def test_walk_start_draws_samples_by_their_degrees():
+    A = np.diag([1.0, 2.0, 5.0, 0.0])  # a walk stays where it starts
+    rng, count = np.random.RandomState(0), np.zeros(4)
+    for _ in range(4000):
+        count[walk_start(Explicit(A), A.sum(axis=1), 1, rng).argmax()] += 1
+    assert_allclose(count / 4000, [1 / 8, 2 / 8, 5 / 8, 0], atol=0.03)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_walk_start_with_fewer_connected_samples_than_clusters(dtype):
+    """Walks that cannot leave end nowhere: their clusters are the spread-out part alone."""
+    A = np.zeros((5, 5), dtype=dtype)
+    for edges in (0, 1):
+        A[0, 1] = A[1, 0] = edges
+        W = walk_start(Explicit(A), A.sum(axis=1), 4, np.random.RandomState(0))
+        assert W.shape == (5, 4)
+        assert W.dtype == dtype
+        assert W.min() > 0
+        sums = W.sum(axis=0)
+        assert ((abs(sums - 0.1) < 1e-6) | (abs(sums - 1.1) < 1e-6)).all()
+        assert (sums > 1).sum() <= 2 * edges
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_walk_start_with_similarities_at_the_end_of_the_range(dtype):
+    tiny = float(np.finfo(dtype).smallest_subnormal)
+    for small in (tiny, 30 * tiny):
+        A = np.zeros((6, 6), dtype=dtype)
+        for i, value in [(0, small), (2, 100.0), (4, 3 * small)]:
+            A[i, i + 1] = A[i + 1, i] = value
+        for k in (1, 2, 3, 5):
+            W = walk_start(Explicit(A), A.sum(axis=1), k, np.random.RandomState(0))
+            assert np.isfinite(W).all()
+            assert W.min() > 0
+            assert W.sum(axis=0).max() < 1.11

@@ -1,0 +1,290 @@
+"""From runs to metaclusters and to the last factorization: cases whose answer is known."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import nnls
+
+from nmfcluster._engine.factorize import Plan
+from nmfcluster._engine.run import Solution, iterate
+from nmfcluster.datasets import make_biclusters
+from nmfcluster.meta.runs import (
+    Metaclusters,
+    Runs,
+    by_kmeans,
+    by_nmf,
+    by_ptf,
+    fitted_rows,
+    metacluster,
+    recurrence,
+    refine,
+    run_many,
+)
+from nmfcluster.meta.solvers import MatrixObjective, hals, multiplicative
+from nmfcluster.metrics import overlap_match
+
+every_way = pytest.mark.parametrize("how", ["ptf", "nmf", "kmeans"])
+
+
+def plan_of(k, **options):
+    plan = {"solver": hals, "n_init": 5, "max_iter": 500, "tol": 1e-9, "n_jobs": None}
+    return Plan(n_clusters=k, say=lambda line: None, **{**plan, **options})
+
+
+def solution(W, H, loss=1.0, converged=True):
+    return Solution((W, H), loss, np.array([loss]), converged)
+
+
+def random_runs(rng, sizes, n=7, p=9, zeros=0.4):
+    solutions = []
+    for size in sizes:
+        W, H = rng.uniform(size=(n, size)), rng.uniform(size=(size, p))
+        W *= rng.uniform(size=W.shape) > zeros
+        H *= rng.uniform(size=H.shape) > zeros
+        solutions.append(solution(W, H, rng.uniform(), rng.uniform() < 0.5))
+    return Runs.of(solutions)
+
+
+def planted(rng, k, n, p):
+    """Draw W and H of which a row and a column of WH are a cluster's own."""
+    W, H = (rng.uniform(0.2, 1, s) * (rng.uniform(size=s) < 0.5) for s in ((n, k), (k, p)))
+    W[:k], H[:, :k] = np.eye(k), np.eye(k)
+    return W, H
+
+
+def equal_runs(rng, W, H, n_runs):
+    """Return runs that found W and H, each in an order and at a scale of its own, and the orders.
+
+    Row j of the runs is cluster ``orders[j]``.
+    """
+    solutions, orders = [], []
+    for _ in range(n_runs):
+        order, scale = rng.permutation(len(H)), rng.uniform(0.1, 10, size=len(H))
+        solutions.append(solution(W[:, order] / scale, H[order] * scale[:, None]))
+        orders.append(order)
+    return Runs.of(solutions), np.concatenate(orders)
+
+
+# --- metaclusters ------------------------------------------------------------------------------
+
+
+@every_way
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_equal_runs_correspond_one_to_one(how, k):
+    rng = np.random.default_rng(k)
+    W, H = planted(rng, k, 15, 22)
+    runs, which = equal_runs(rng, W, H, 6)
+    [found] = metacluster(how, runs, plan_of(k), np.random.RandomState(0))
+    columns = H / np.linalg.norm(H, axis=1, keepdims=True)
+    order = (found.columns @ columns.T).argmax(axis=1)
+    assert sorted(order) == list(range(k))
+    assert_allclose(found.columns, columns[order], atol=1e-4)
+    assert_allclose(found.correspondence, which[:, None] == order, atol=1e-3)
+    for own in runs.members():
+        block = found.correspondence[own].round(3)
+        assert_array_equal(block.sum(axis=0), 1)
+        assert_array_equal(block.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize(("n_init", "n_starts"), [(1, 1), (4, 4), (9, 5)])
+@pytest.mark.parametrize("how", ["ptf", "nmf"])
+def test_every_run_is_at_most_one_start(how, n_init, n_starts):
+    runs, lines = random_runs(np.random.default_rng(2), [3] * 5), []
+    plan = replace(plan_of(3, n_init=n_init), say=lines.append)
+    metacluster(how, runs, plan, np.random.RandomState(0))
+    assert [f"{n_starts} start(s)" in line for line in lines] == [True]
+
+
+@every_way
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_metaclusters_of_runs_of_different_sizes(how, dtype):
+    rng = np.random.default_rng(3)
+    runs = random_runs(rng, [2, 5, 3, 4, 3])
+    runs = replace(runs, W=runs.W.astype(dtype), H=runs.H.astype(dtype))
+    optima = metacluster(how, runs, plan_of(4, n_init=9), np.random.RandomState(0))
+    for found in optima:
+        assert found.correspondence.shape == (17, 4)
+        assert found.columns.shape == (4, 9)
+        assert found.columns.dtype == dtype
+        assert min(found.correspondence.min(), found.columns.min()) >= 0
+        assert_allclose(found.correspondence.sum(axis=0), 5, rtol=1e-5)
+        assert_allclose(np.linalg.norm(found.columns, axis=1), 1, rtol=1e-5)
+
+
+def test_metaclusters_by_nmf_are_a_factorization_of_the_columns():
+    rng = np.random.default_rng(4)
+    runs, plan = random_runs(rng, [4] * 6), {"max_iter": 500, "tol": -1, "scale": 1}
+    optima = by_nmf(runs, plan_of(4))
+    fits = [fitted_rows(runs.H, found.columns) for found in optima]
+    for found, fit in zip(optima, fits, strict=True):
+        assert_allclose(found.correspondence, fit * (6 / fit.sum(axis=0)), atol=1e-2)
+    losses = [
+        ((runs.H - fit @ found.columns) ** 2).sum() / 2
+        for found, fit in zip(optima, fits, strict=True)
+    ]
+    assert (np.diff(losses) > 1e-4 * (runs.H**2).sum() / 2).all()  # each of them once
+    starts = rng.uniform(0.1, 1, size=(10, 4, 24 + 9))
+    best = min(end.loss for end in iterate(hals(MatrixObjective(runs.H), starts), **plan))
+    assert len(losses) > 1
+    assert losses[0] <= 1.1 * best
+
+
+def test_metaclusters_by_kmeans_are_hard_and_the_means_of_their_clusters():
+    for seed in (0, 80, 159, 163, 179):  # k-means returns -1e-17 in all but the first
+        runs = random_runs(np.random.default_rng(seed), [3, 4, 4])
+        [found] = by_kmeans(runs, plan_of(4), 0)
+        assert found.columns.min() == 0
+        labels = found.correspondence.argmax(axis=1)
+        for c in range(4):
+            own = labels == c
+            mean = runs.H[own].mean(axis=0)
+            assert_allclose(found.columns[c], mean / np.linalg.norm(mean), atol=1e-12)
+            assert_allclose(found.correspondence[:, c], np.where(own, 3 / own.sum(), 0))
+
+
+def test_way_of_metaclustering_is_the_one_asked_for():
+    runs = random_runs(np.random.default_rng(6), [3] * 5)
+    plan = plan_of(3)
+    ways = {"ptf": by_ptf(runs, plan), "nmf": by_nmf(runs, plan)}
+    for how, expected in ways.items():
+        found = metacluster(how, runs, plan, np.random.RandomState(0))
+        for one, other in zip(found, expected, strict=True):
+            assert_array_equal(one.columns, other.columns)
+            assert_array_equal(one.correspondence, other.correspondence)
+    assert abs(ways["ptf"][0].correspondence - ways["nmf"][0].correspondence).max() > 0.01
+    first, again = (metacluster("kmeans", runs, plan, np.random.RandomState(1))[0] for _ in "ab")
+    assert_array_equal(first.columns, again.columns)
+
+
+def test_biclusters_with_the_same_columns_are_told_apart_by_tensors_alone():
+    rng = np.random.default_rng(7)
+    W, H = planted(rng, 3, 18, 30)
+    H[1] = H[0]
+    W[3:10, 0] = W[10:, 1] = 0  # and have no row in common
+    orders = [rng.permutation(3) for _ in range(8)]
+    noisy = [H * rng.uniform(0.7, 1.3, size=H.shape) for _ in orders]
+    runs = Runs.of([solution(W[:, o], N[o]) for o, N in zip(orders, noisy, strict=True)])
+    consistent = {}
+    for how, way in {"ptf": by_ptf, "nmf": by_nmf}.items():
+        blocks = way(runs, plan_of(3))[0].correspondence.reshape(8, 3, 3)
+        found = np.array([o[block.argmax(axis=0)] for o, block in zip(orders, blocks, strict=True)])
+        consistent[how] = (found == found[0]).all() and sorted(found[0]) == [0, 1, 2]
+    assert consistent == {"ptf": True, "nmf": False}
+
+
+@pytest.mark.parametrize("scale", [2.0**20, 2.0**-20])
+@every_way
+def test_metaclusters_do_not_depend_on_the_scale_of_the_runs(how, scale):
+    runs = random_runs(np.random.default_rng(8), [3] * 5)
+    same, scaled = (
+        metacluster(how, replace(runs, W=runs.W * s), plan_of(3), np.random.RandomState(0))
+        for s in (1, scale)
+    )
+    for one, other in zip(same, scaled, strict=True):
+        assert_array_equal(one.columns, other.columns)
+        assert_array_equal(one.correspondence, other.correspondence)
+
+
+# --- the last factorization --------------------------------------------------------------------
+
+
+def refined(objective, plan, columns, final):
+    found = Metaclusters(np.ones((1, len(columns))), columns)
+    kept, end = refine(objective, plan, [found], final)
+    assert kept is found
+    return end
+
+
+def test_metaclusters_that_lead_to_the_smallest_loss_are_kept():
+    rng = np.random.default_rng(9)
+    X = rng.uniform(size=(10, 12))
+    candidates = [Metaclusters(np.ones((1, 3)), rng.uniform(size=(3, 12))) for _ in range(4)]
+    for final in (False, True):
+        alone = [refined(MatrixObjective(X), plan_of(3), c.columns, final) for c in candidates]
+        order = np.argsort([end.best.loss for end in alone])
+        kept, end = refine(MatrixObjective(X), plan_of(3), candidates, final)
+        assert kept is candidates[order[0]]
+        assert_array_equal(end.best.factors[1], alone[order[0]].best.factors[1])
+        for curve, i in zip(end.curves, order, strict=True):
+            assert_array_equal(curve, alone[i].best.history)
+
+
+def test_without_a_last_factorization_rows_are_fitted_to_the_prototypes():
+    rng = np.random.default_rng(9)
+    X, columns = rng.uniform(size=(10, 12)), rng.uniform(size=(3, 12))
+    found = refined(MatrixObjective(X), plan_of(3), columns, final=False)
+    W, H = found.best.factors
+    assert_array_equal(H, columns)
+    assert_allclose(W, [nnls(H.T, x)[0] for x in X], atol=1e-10)
+    assert_allclose(found.best.loss, ((X - W @ H) ** 2).sum() / 2)
+    assert found.best.n_iter == 0
+    assert found.best.converged
+    assert found.scale == found.best.loss
+    better = refined(MatrixObjective(X), plan_of(3), columns, final=True).best
+    assert better.n_iter > 0
+    assert_allclose(better.history[0], found.best.loss)
+    assert better.loss < 0.9 * found.best.loss
+    short = refined(MatrixObjective(X), plan_of(3, max_iter=2), columns, final=True).best
+    assert not short.converged
+
+
+@pytest.mark.parametrize("final", [False, True])
+def test_last_factorization_has_the_penalty(final):
+    rng = np.random.default_rng(10)
+    X, columns = rng.uniform(size=(10, 12)), rng.uniform(size=(3, 12))
+    found = refined(MatrixObjective(X, 0.2, "l1_columns"), plan_of(3), columns, final).best
+    W, H = found.factors
+    assert_allclose(np.linalg.norm(W, axis=0), 1)
+    loss = ((X - W @ H) ** 2).sum() / 2 + 0.2 * sum(H[:, g].sum() ** 2 for g in range(12))
+    assert_allclose(found.loss, loss)
+
+
+def test_a_prototype_that_no_row_uses_is_used_at_the_end():
+    W, H = planted(np.random.default_rng(11), 2, 12, 15)
+    H[:, -1] = 0
+    X, nowhere = W @ H, np.eye(1, 15, 14)[0]
+    columns = np.stack([H[0] / np.linalg.norm(H[0]), nowhere])
+    before = refined(MatrixObjective(X), plan_of(2), columns, final=False)
+    assert_array_equal(before.best.factors[0][:, 1], 0)
+    after = refined(MatrixObjective(X), plan_of(2, tol=-1), columns, final=True).best
+    assert after.loss < 1e-8 * (X**2).sum() / 2
+
+
+def test_exact_zeros_of_prototypes_do_not_stop_the_last_factorization():
+    """As published, by multiplicative updates, it is stuck at the zeros that it starts from."""
+    for seed in range(4):
+        X, _, H = make_biclusters(random_state=seed)
+        columns = H * (np.random.default_rng(seed).uniform(size=H.shape) > 0.2)
+        start = np.concatenate([fitted_rows(X, columns).T, columns], axis=1)
+        steps = multiplicative(MatrixObjective(X), start[None])
+        [stuck] = iterate(steps, max_iter=1000, tol=-1, scale=1)
+        free = refined(MatrixObjective(X), plan_of(4, tol=-1), columns, final=True)
+        assert stuck.loss > 0.2**2 * (X**2).sum() / 2  # a relative error of 0.2
+        assert free.best.loss < 0.001**2 * (X**2).sum() / 2
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_planted_biclusters_come_back(seed):
+    X, _, H = make_biclusters(random_state=seed)
+    objective, plan = MatrixObjective(X), plan_of(4, tol=1e-5)
+    runs = run_many(objective, plan, np.full(10, 4), np.random.RandomState(seed))
+    _, end = refine(objective, plan, by_ptf(runs, plan), final=True)
+    assert end.best.loss < 0.001**2 * objective.constant
+    assert overlap_match(end.best.factors[1], H) == 1
+
+
+def test_recurrence_of_equal_runs_is_1_and_of_what_is_elsewhere_0():
+    rng = np.random.default_rng(12)
+    W, H = planted(rng, 3, 12, 15)
+    runs, _ = equal_runs(rng, W, H, 4)
+    times, purity = recurrence(runs, 5 * W.T, H)
+    assert_array_equal(times, 1)
+    assert_allclose(purity, 1)
+    half = Runs.of([solution(W, H), solution(W[:, :2], H[:2])])
+    nothing = np.zeros((1, 12)), np.zeros((1, 15))
+    more_W, more_H = (np.concatenate([F, o]) for F, o in zip((W.T, H), nothing, strict=True))
+    times, purity = recurrence(half, more_W, more_H)
+    assert_array_equal(times, [1, 1, 0.5, 0])
+    assert_allclose(purity, [1, 1, 1, 0])

@@ -1,0 +1,185 @@
+"""The runs side by side, and what recurs in them, against loops."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import nnls
+
+from nmfcluster._arrays.labels import hard_labels
+from nmfcluster._engine.factorize import Plan
+from nmfcluster._engine.run import Solution
+from nmfcluster.datasets import make_biclusters
+from nmfcluster.meta.runs import Runs, fitted_rows, recurrence, run_many
+from nmfcluster.meta.solvers import MatrixObjective, hals
+
+law = settings(max_examples=40, deadline=None, derandomize=True)
+seeds = st.integers(0, 10**6)
+
+
+def plan_of(k, **options):
+    plan = {"solver": hals, "n_init": 5, "max_iter": 500, "tol": 1e-9, "n_jobs": None}
+    return Plan(n_clusters=k, say=lambda line: None, **{**plan, **options})
+
+
+def solution(W, H, loss=1.0, converged=True):
+    return Solution((W, H), loss, np.array([loss]), converged)
+
+
+def random_runs(rng, sizes, n=7, p=9, zeros=0.4):
+    solutions = []
+    for size in sizes:
+        W, H = rng.uniform(size=(n, size)), rng.uniform(size=(size, p))
+        W *= rng.uniform(size=W.shape) > zeros
+        H *= rng.uniform(size=H.shape) > zeros
+        solutions.append(solution(W, H, rng.uniform(), rng.uniform() < 0.5))
+    return Runs.of(solutions)
+
+
+# --- the pieces --------------------------------------------------------------------------------
+
+
+def test_clusters_of_runs_are_scaled_and_put_one_below_the_other():
+    rng = np.random.default_rng(0)
+    solutions = [
+        solution(rng.uniform(size=(6, k)), rng.uniform(size=(k, 8)), loss, converged)
+        for k, loss, converged in [(2, 0.5, True), (4, 0.7, False), (3, 0.9, True)]
+    ]
+    solutions[1].factors[1][2] = 0
+    runs = Runs.of(solutions)
+    assert len(runs) == 3
+    assert_array_equal(runs.sizes, [2, 4, 3])
+    assert_array_equal(runs.losses, [0.5, 0.7, 0.9])
+    assert_array_equal(runs.converged, [True, False, True])
+    assert runs.members() == [slice(0, 2), slice(2, 6), slice(6, 9)]
+    j = 0
+    for found in solutions:
+        W, H = found.factors
+        for c in range(len(H)):
+            assert_allclose(np.outer(runs.W[j], runs.H[j]), np.outer(W[:, c], H[c]), atol=1e-12)
+            assert_allclose(np.linalg.norm(runs.H[j]), 0 if j == 4 else 1)
+            j += 1
+    assert j == len(runs.W) == len(runs.H)
+
+
+def test_hard_labels_are_the_largest_entries_the_first_of_equals():
+    W = np.array([[0.0, 2, 2], [0, 0, 0], [3, 0, 1], [0, 0, 1e-300]])
+    assert_array_equal(hard_labels(W), [1, -1, 0, 2])
+
+
+@law
+@given(seeds, st.lists(st.integers(1, 4), min_size=1, max_size=4))
+def test_partitions_are_the_largest_clusters_of_every_run(seed, sizes):
+    runs = random_runs(np.random.default_rng(seed), sizes)
+    found = runs.partitions()
+    assert found.shape == (7, len(sizes))
+    for run, own in enumerate(runs.members()):
+        for i in range(7):
+            weights = list(runs.W[own, i])
+            expected = weights.index(max(weights)) if max(weights) > 0 else -1
+            assert found[i, run] == expected
+
+
+def test_a_start_takes_the_largest_clusters_of_a_run_and_then_of_the_next():
+    W = np.array([[1.0, 3, 2, 5, 4, 7, 6]]).T * np.ones((1, 4))
+    H = np.tile([1.0, 0, 0], (7, 1))
+    ones = np.ones(3)
+    runs = Runs(W, H, np.array([3, 2, 2]), ones, ones > 0)
+    assert_array_equal(runs.start(0, 2), [1, 2])
+    assert_array_equal(runs.start(0, 4), [1, 2, 0, 3])
+    assert_array_equal(runs.start(1, 1), [3])
+    assert_array_equal(runs.start(2, 4), [5, 6, 1, 2])
+    assert_array_equal(runs.start(2, 7), [5, 6, 1, 2, 0, 3, 4])
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_fitted_rows_are_least_squares_solutions(storage):
+    rng = np.random.default_rng(1)
+    X, H = (
+        rng.uniform(size=(20, 12)) * (rng.uniform(size=(20, 12)) < 0.5),
+        rng.uniform(size=(3, 12)),
+    )
+    assert_allclose(fitted_rows(storage(X), H), [nnls(H.T, x)[0] for x in X], atol=1e-10)
+
+
+# --- many runs ---------------------------------------------------------------------------------
+
+
+def test_runs_are_sorted_by_loss_and_have_the_sizes_asked_for():
+    X = make_biclusters(noise=0.3, random_state=0)[0]
+    sizes = np.array([2, 4, 3, 2, 4, 4, 2, 4, 4, 4, 4, 4, 4])  # more than a batch of 4
+    runs = run_many(MatrixObjective(X), plan_of(4, tol=1e-5), sizes, np.random.RandomState(0))
+    assert_array_equal(np.sort(runs.sizes), np.sort(sizes))
+    assert (np.diff(runs.losses) >= 0).all()
+    for run, own in enumerate(runs.members()):
+        loss = ((X - runs.W[own].T @ runs.H[own]) ** 2).sum() / 2
+        assert_allclose(runs.losses[run], loss, rtol=1e-9)
+    assert_allclose(np.linalg.norm(runs.H, axis=1), 1)
+    assert len(set(runs.losses[runs.sizes == 4].round(12))) > 1  # from different starts
+
+
+def test_runs_depend_on_the_seed_alone():
+    X = make_biclusters(noise=0.3, random_state=0)[0]
+    sizes = np.repeat([4, 3], 10)
+    plans = [plan_of(4, n_jobs=jobs, max_iter=9) for jobs in (1, 2)]
+    one, two = (
+        run_many(MatrixObjective(X), plan, sizes, np.random.RandomState(3)) for plan in plans
+    )
+    assert_array_equal(one.W, two.W)
+    assert_array_equal(one.H, two.H)
+    other = run_many(MatrixObjective(X), plans[0], sizes, np.random.RandomState(4))
+    assert abs(other.losses - one.losses).min() > 0
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("k", [1, 5])
+def test_starts_have_the_mean_of_the_table(storage, dtype, k):
+    """Whatever its scale: the product of uniform entries has a quarter of their largest product."""
+    X = (np.random.default_rng(2).uniform(size=(60, 80)) < 0.1).astype(dtype) * dtype(3e4)
+    objective, rng = MatrixObjective(storage(X)), np.random.RandomState(0)
+    runs = run_many(objective, plan_of(k, max_iter=0), np.full(12, k), rng)
+    assert runs.W.dtype == runs.H.dtype == dtype
+    means = [(runs.W[own].T @ runs.H[own]).mean() for own in runs.members()]
+    assert_allclose(np.mean(means), X.mean(), rtol=0.1)
+    assert np.std(means) > 0
+    if storage is np.asarray:
+        spread = [np.std(runs.W[own] / runs.W[own].mean()) for own in runs.members()]
+        assert_allclose(np.mean(spread), 3**-0.5, rtol=0.1)  # of a uniform variable
+
+
+# --- recurrence --------------------------------------------------------------------------------
+
+
+def recurrence_by_loops(runs, W, H):
+    """Compare the biclusters themselves."""
+    k, start = len(W), 0
+    times, total = np.zeros(k), np.zeros(k)
+
+    def cosine(a, b):
+        size = np.linalg.norm(a) * np.linalg.norm(b)
+        return (a * b).sum() / size if size > 0 else 0
+
+    for size in runs.sizes:
+        of_run = [np.outer(runs.W[j], runs.H[j]) for j in range(start, start + size)]
+        near = np.array([[cosine(a, np.outer(W[c], H[c])) for c in range(k)] for a in of_run])
+        for c in range(k):
+            j = max(range(size), key=lambda j: near[j, c])
+            if near[j, c] > 0 and c == max(range(k), key=lambda c: near[j, c]):
+                times[c] += 1
+                total[c] += near[j, c]
+        start += size
+    return times / len(runs.sizes), total / np.maximum(times, 1)
+
+
+@law
+@given(seeds, st.lists(st.integers(1, 4), min_size=1, max_size=5), st.integers(1, 4))
+def test_recurrence_is_how_often_clusters_are_each_others_nearest(seed, sizes, k):
+    rng = np.random.default_rng(seed)
+    runs = random_runs(rng, sizes, zeros=0.6)
+    W, H = (rng.uniform(size=(k, m)) * (rng.uniform(size=(k, m)) < 0.5) for m in (7, 9))
+    found, expected = recurrence(runs, W, H), recurrence_by_loops(runs, W, H)
+    for one, other in zip(found, expected, strict=True):
+        assert_allclose(one, other, atol=1e-12)

@@ -1,0 +1,238 @@
+"""Base partitions: what is drawn, what is set, and that nothing depends on n_jobs."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from joblib import parallel_config
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
+from sklearn.datasets import make_blobs
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from nmfcluster.partitions import base_partitions
+from nmfcluster.partitions.making import (
+    check_coverage,
+    nearest,
+    normalised_weights,
+    range_of_clusters,
+)
+
+X, Y = make_blobs(60, n_features=4, centers=3, random_state=0)
+
+
+class Recorder(ClusterMixin, BaseEstimator):
+    """A clusterer that keeps the data it saw."""
+
+    def __init__(self, n_clusters=2, random_state=None):
+        self.n_clusters, self.random_state = n_clusters, random_state
+
+    def fit_predict(self, X, y=None):
+        self.seen_ = X
+        return np.arange(len(X)) % self.n_clusters
+
+
+class Wrong(Recorder):
+    def fit_predict(self, X, y=None):
+        return np.zeros((len(X), 1))
+
+
+def same(one, other):
+    return set(zip(one, other, strict=True)).__len__() == len(set(one)) == len(set(other))
+
+
+@pytest.mark.parametrize("estimator", [None, make_pipeline(StandardScaler(), KMeans(n_init=1))])
+def test_the_result_is_the_same_for_any_number_of_jobs(estimator):
+    options = {"n_estimators": 6, "n_clusters": (2, 5), "max_samples": 0.8, "max_features": 0.5}
+    with parallel_config("threading"):
+        one, two = (
+            base_partitions(X, estimator, **options, random_state=3, n_jobs=n) for n in (None, 2)
+        )
+    assert_array_equal(one.labels, two.labels)
+    other = base_partitions(X, estimator, **options, random_state=4)
+    assert not np.array_equal(one.labels, other.labels)
+    rng = np.random.RandomState(3)
+    assert_array_equal(
+        base_partitions(X, estimator, **options, random_state=rng).labels, one.labels
+    )
+
+
+def test_a_partition_is_what_the_clusterer_finds_with_its_seed():
+    found = base_partitions(X, n_estimators=4, n_clusters=3, random_state=0)
+    assert found.labels.dtype == np.int64
+    for labels, fitted in zip(found.labels.T, found.estimators, strict=True):
+        again = KMeans(3, n_init=1, random_state=fitted.random_state).fit_predict(X)
+        assert_array_equal(labels, again)
+    assert len({fitted.random_state for fitted in found.estimators}) == 4
+
+
+def test_numbers_of_clusters_are_drawn_from_the_whole_range():
+    found = base_partitions(X, Recorder(), n_estimators=80, n_clusters=(2, 5), random_state=0)
+    drawn = [estimator.n_clusters for estimator in found.estimators]
+    assert sorted(set(drawn)) == [2, 3, 4, 5]
+    assert min(drawn.count(k) for k in (2, 3, 4, 5)) > 8
+    assert_array_equal(found.labels.max(axis=0) + 1, drawn)
+
+
+def test_no_more_clusters_than_drawn_samples():
+    found = base_partitions(X, Recorder(), n_estimators=3, n_clusters=30, max_samples=7)
+    assert [estimator.n_clusters for estimator in found.estimators] == [7, 7, 7]
+
+
+@pytest.mark.parametrize(("share", "size"), [(0.5, 30), (17, 17), (1e-6, 2), (1, 2), (0.99, 59)])
+def test_samples_that_were_not_drawn_are_marked_and_no_others(share, size):
+    found = base_partitions(
+        X, Recorder(), n_estimators=12, n_clusters=2, max_samples=share, random_state=0
+    )
+    for labels, drawn, estimator in zip(
+        found.labels.T, found.samples, found.estimators, strict=True
+    ):
+        assert len(set(drawn)) == size
+        assert_array_equal(np.flatnonzero(labels >= 0), drawn)
+        assert_array_equal(estimator.seen_, X[drawn])
+        assert_array_equal(labels[drawn], np.arange(size) % 2)
+    assert len({tuple(drawn) for drawn in found.samples}) > 1
+
+
+@pytest.mark.parametrize(("share", "size"), [(0.5, 2), (3, 3), (0.01, 1)])
+def test_features_that_were_drawn_are_those_the_clusterer_saw(share, size):
+    found = base_partitions(
+        X, Recorder(), n_estimators=9, n_clusters=2, max_features=share, random_state=0
+    )
+    for columns, estimator in zip(found.features, found.estimators, strict=True):
+        assert len(set(columns)) == size
+        assert_array_equal(estimator.seen_, X[:, columns])
+    assert len({tuple(columns) for columns in found.features}) > 1
+
+
+@pytest.mark.parametrize("everything", [1.0, 60])
+def test_all_samples_and_features_by_default(everything):
+    found = base_partitions(X, Recorder(), n_estimators=2, n_clusters=2, max_samples=everything)
+    assert found.samples == found.features == [None, None]
+    assert_array_equal(found.estimators[0].seen_, X)
+
+
+def test_sparse_features():
+    options = {"n_estimators": 5, "n_clusters": 3, "max_samples": 0.7, "max_features": 0.5}
+    sparse = base_partitions(sp.csr_array(X), **options, random_state=0)
+    dense = base_partitions(X, **options, random_state=0)
+    for one, other in zip(sparse.labels.T, dense.labels.T, strict=True):
+        assert_array_equal(one < 0, other < 0)
+    assert sparse.labels.max() == 2
+    assert_array_equal(sparse.predict(sp.csr_array(X)), sparse.predict(X))
+
+
+def test_a_pipeline_is_seeded_inside():
+    pipeline = make_pipeline(StandardScaler(), KMeans(n_init=1))
+    found = base_partitions(X, pipeline, n_estimators=3, n_clusters=(3, 3), random_state=0)
+    assert [fitted[-1].n_clusters for fitted in found.estimators] == [3, 3, 3]
+    assert len({fitted[-1].random_state for fitted in found.estimators}) == 3
+    assert pipeline[-1].n_clusters == 8  # the caller's is not touched
+    assert all(same(labels, Y) for labels in found.labels.T)
+
+
+def test_noise_of_a_clusterer_counts_as_not_seen():
+    outlier = np.vstack([X, [[1e3] * 4]])
+    clusterer = DBSCAN(eps=4)
+    found = base_partitions(outlier, clusterer, n_estimators=2, random_state=0)
+    assert_array_equal(found.labels[:, 0], clusterer.fit_predict(outlier))
+    assert (found.labels[-1] == -1).all()
+    assert (found.labels[:-1] >= 0).all()
+
+
+def test_new_samples_are_predicted_with_the_features_of_each_clusterer():
+    found = base_partitions(X, n_estimators=5, n_clusters=3, max_features=2, random_state=0)
+    assert not found.needs_training_data
+    new = X[:9] + 0.1
+    expected = [
+        fitted.predict(new[:, columns])
+        for fitted, columns in zip(found.estimators, found.features, strict=True)
+    ]
+    assert_array_equal(found.predict(new).T, expected)
+
+
+@pytest.mark.parametrize("max_features", [1.0, 2])
+def test_clusterers_that_cannot_predict_take_the_nearest_sample_they_saw(max_features):
+    found = base_partitions(
+        X, AgglomerativeClustering(), n_estimators=4, n_clusters=(3, 6),
+        max_samples=0.4, max_features=max_features, random_state=0,
+    )  # fmt: skip
+    assert found.needs_training_data
+    new = np.random.default_rng(0).normal(X.mean(axis=0), 4, size=(15, 4))
+    labels = found.predict(new, X)
+    for i, t in np.ndindex(labels.shape):
+        columns = np.arange(4) if found.features[t] is None else found.features[t]
+        seen = found.samples[t]
+        distances = ((X[seen][:, columns] - new[i, columns]) ** 2).sum(axis=1)
+        assert labels[i, t] == found.labels[seen[np.argmin(distances)], t]
+    assert_array_equal(found.predict(X, X)[found.labels >= 0], found.labels[found.labels >= 0])
+
+
+def test_nearest():
+    assert_array_equal(nearest(np.array([[0.0], [5.0], [9.0]]), np.array([[6.0], [-3.0]])), [1, 0])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_samples": 61}, "max_samples must be at most 60, got 61"),
+        ({"max_features": 5}, "max_features must be at most 4, got 5"),
+        ({"estimator": Wrong()}, r"returned labels of shape \(60, 1\) for 60 samples"),
+        ({"n_clusters": (4, 2)}, "1 <= low <= high"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        base_partitions(X, **{"n_estimators": 1} | options)
+
+
+def test_features_may_be_any_array_like():
+    pd = pytest.importorskip("pandas")
+    options = {"n_estimators": 2, "n_clusters": 3, "max_samples": 0.5, "random_state": 0}
+    expected = base_partitions(X, **options).labels
+    assert_array_equal(base_partitions(X.tolist(), **options).labels, expected)
+    assert_array_equal(base_partitions(pd.DataFrame(X), **options).labels, expected)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(None, (3, 3)), (5, (5, 5)), ((2, 4), (2, 4)), ([3, 3], (3, 3)), (np.int64(4), (4, 4))],
+)
+def test_range_of_clusters(value, expected):
+    assert range_of_clusters(value, 3) == expected
+
+
+def test_range_of_clusters_of_one_cluster():
+    assert range_of_clusters(None, 1) == (2, 2)
+
+
+@pytest.mark.parametrize("value", [0, (0, 3), (3, 2), (1, 2, 3), (2.0, 3.0), (2,)])
+def test_ranges_that_are_none_are_refused(value):
+    with pytest.raises(ValueError, match="base_n_clusters must be an int, or a pair of ints"):
+        range_of_clusters(value, 3)
+
+
+def test_weights_are_scaled_to_sum_to_1():
+    assert_allclose(normalised_weights(None, 4), 0.25)
+    assert_allclose(normalised_weights([1, 0, 3], 3), [0.25, 0, 0.75])
+
+
+@pytest.mark.parametrize("weights", [[1, 2], [[1, 2, 3]], [1, -1, 2], [0, 0, 0]])
+def test_weights_that_do_not_fit_are_refused(weights):
+    with pytest.raises(ValueError, match="weights must be 3 nonnegative numbers"):
+        normalised_weights(weights, 3)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_weights_must_be_finite(bad):
+    with pytest.raises(ValueError, match="weights contains"):
+        normalised_weights([1, bad], 2)
+
+
+def test_coverage():
+    check_coverage(np.array([[0, -1], [-1, 0]]), "P")
+    with pytest.raises(ValueError, match="2 samples are in no partition, the first is sample 1"):
+        check_coverage(np.array([[0, 1], [-1, -1], [-1, -1]]), "P")
+    with pytest.raises(ValueError, match="partition 1 is"):
+        check_coverage(np.array([[0, -1], [1, -1]]), "P")

@@ -1,0 +1,187 @@
+"""Figures of a whole similarity: exact where it is small, near where it is large."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from nmfcluster import _figures
+from nmfcluster.similarity import Explicit, Factored
+from nmfcluster.similarity.measures import extremes, large_entry, squared_norm
+
+law = settings(max_examples=40, deadline=None, derandomize=True)
+seeds = st.integers(0, 10**6)
+
+
+def factors(rng, n, width=5, share=0.5):
+    return rng.normal(size=(n, width)) * (rng.uniform(size=(n, width)) < share)
+
+
+def stored_in_all_ways(U):
+    """Return one matrix as operators of every kind, and as an array."""
+    dense = U @ U.T
+    return dense, {
+        "dense": Explicit(dense),
+        "sparse": Explicit(sp.csr_array(dense)),
+        "factored": Factored(U),
+        "factored, sparse": Factored(sp.csr_array(U)),
+        "scaled": Factored(U / 2, scale=np.full(len(U), 2.0)),
+        "sum": 0.5 * Factored(U) + Explicit(dense / 2),
+    }
+
+
+# --- the large entry ---------------------------------------------------------------------------
+
+
+def literal_large_entry(dense, share=0.999):
+    n = len(dense)
+    values = [abs(dense[i, j]) for i in range(n) for j in range(i) if dense[i, j] != 0]
+    return np.quantile(values, share) if values else 1.0
+
+
+@law
+@given(seeds, st.integers(1, 30), st.sampled_from([0.999, 0.5]))
+def test_the_large_entry_is_a_quantile_of_what_is_not_zero_off_the_diagonal(seed, n, share):
+    rng = np.random.default_rng(seed)
+    signed = factors(rng, n, n, 0.1)
+    signed = signed + signed.T
+    for A in (Explicit(signed), Explicit(sp.csr_array(signed))):
+        expected = literal_large_entry(signed, share)
+        assert large_entry(A, share) == pytest.approx(expected, rel=1e-12)
+    dense, kinds = stored_in_all_ways(abs(factors(rng, n, share=0.3)))
+    for A in kinds.values():
+        expected = literal_large_entry(dense, share)
+        assert large_entry(A, share) == pytest.approx(expected, rel=1e-12)
+
+
+def test_one_matrix_has_one_large_entry_however_it_is_stored():
+    n = 400  # of so many all pairs are looked at
+    dense, kinds = stored_in_all_ways(abs(factors(np.random.default_rng(0), n, 12, share=0.2)))
+    pairs = dense[np.triu_indices(n, 1)]
+    assert (pairs == 0).any()
+    for A in kinds.values():
+        assert large_entry(A) == pytest.approx(np.quantile(pairs[pairs > 0], 0.999), rel=1e-12)
+
+
+def test_zeros_and_the_diagonal_do_not_count():
+    dense = np.diag([9.0, 8, 7, 6])
+    for storage in (np.asarray, sp.csr_array):
+        assert large_entry(Explicit(storage(dense))) == 1.0
+    dense[0, 1] = dense[1, 0] = -0.25
+    for A in (Explicit(dense), Explicit(sp.csr_array(dense))):
+        assert large_entry(A) == 0.25
+    stored_zero = sp.csr_array((np.zeros(2), ([0, 1], [1, 0])), shape=(2, 2))
+    assert large_entry(Explicit(stored_zero)) == 1.0
+    assert large_entry(Factored(np.eye(3))) == 1.0
+    assert large_entry(Explicit(np.ones((1, 1)))) == 1.0
+
+
+@pytest.mark.parametrize("kind", ["dense", "factored"])
+def test_the_large_entry_of_many_is_estimated_and_repeatable(kind):
+    rng = np.random.default_rng(0)
+    U = rng.exponential(size=(1500, 4))
+    A = Factored(U) if kind == "factored" else Explicit(U @ U.T)
+    exact = np.quantile((U @ U.T)[np.triu_indices(1500, 1)], 0.999)
+    found = large_entry(A)
+    assert found == pytest.approx(exact, rel=0.1)
+    assert large_entry(A) == found
+    assert isinstance(found, float)
+
+
+def test_stored_entries_are_all_looked_at():
+    """A few large entries among very many: no sample of all pairs would find them."""
+    n = 3000
+    rows, columns = np.arange(20), np.arange(20) + 100
+    A = sp.csr_array((np.arange(1.0, 21), (rows, columns)), shape=(n, n))
+    assert large_entry(Explicit(A + A.T), 1.0) == 20
+    assert large_entry(Explicit(A + A.T), 0.0) == 1
+
+
+# --- the squared norm --------------------------------------------------------------------------
+
+
+@law
+@given(seeds, st.integers(1, 12), st.integers(1, 20))
+def test_the_norm_is_the_sum_of_the_squared_entries(seed, n, width):
+    rng = np.random.default_rng(seed)
+    dense, kinds = stored_in_all_ways(factors(rng, n, width))
+    spikes = sp.csr_array(np.triu(factors(rng, n, n, 0.2), 1))
+    spikes = spikes + spikes.T
+    for A in kinds.values():
+        assert squared_norm(A) == pytest.approx((dense**2).sum(), rel=1e-9, abs=1e-12)
+        changed = A + 2.0 * Explicit(spikes) - 0.5 * Factored(np.ones((n, 1)))
+        expected = ((dense + 2 * spikes.toarray() - 0.5) ** 2).sum()
+        assert squared_norm(changed) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+        assert isinstance(squared_norm(changed), float)
+
+
+def documents(seed, n=2100, width=3000, dtype=np.float64):
+    """Draw sparse nonnegative rows, some words far more common than others."""
+    rng = np.random.default_rng(seed)
+    share = 0.02 / (1 + np.arange(width) / 50)
+    X = sp.csr_array(sp.random(n, width, density=0.01, random_state=rng))
+    topics = sp.csr_array((rng.uniform(size=(n, width)) < share) * rng.exponential(size=width))
+    return sp.csr_array((X + topics).astype(dtype))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_norm_of_many_documents_is_estimated(dtype):
+    errors = []
+    for seed in range(5):
+        A = Factored(documents(seed, dtype=dtype))
+        K = A.factors[0].astype(np.float64)
+        exact = float(((K @ K.T).data ** 2).sum())
+        found = squared_norm(A)
+        assert found != exact  # else this is no test of an estimate
+        assert squared_norm(A) == found
+        errors.append(found / exact - 1)
+    assert np.sqrt(np.mean(np.square(errors))) < 0.02
+
+
+def test_what_constraints_add_to_an_estimated_norm_is_exact():
+    X = documents(1)
+    A, (i, j), w = Factored(X), (4, 7), 30.0
+    pairs = Explicit(sp.csr_array(([1.0, 1.0], ([i, j], [j, i])), shape=A.shape))
+    entry = float((X[[i]] @ X[[j]].T).toarray()[0, 0])
+    added = squared_norm(A + w * pairs) - squared_norm(A)
+    assert added == pytest.approx(2 * ((entry + w) ** 2 - entry**2), rel=1e-6)
+
+
+def test_only_factors_of_many_samples_and_columns_are_estimated(monkeypatch):
+    estimated = []
+    monkeypatch.setattr(_figures, "_estimated_norm", lambda A: estimated.append(A.shape) or 7.0)
+    rng = np.random.default_rng(2)
+    for n, width, wide in [(2001, 2001, True), (2300, 1900, False), (300, 2600, False)]:
+        U = sp.csr_array(sp.random(n, width, density=0.002, random_state=rng))
+        before = len(estimated)
+        found = squared_norm(Factored(U))
+        assert (len(estimated) > before) == wide
+        if not wide:
+            assert found == pytest.approx(((U @ U.T).toarray() ** 2).sum(), rel=1e-9)
+
+
+def test_the_estimate_is_exact_where_the_rank_is_small():
+    rng = np.random.default_rng(3)
+    U = rng.normal(size=(2100, 6)) @ rng.normal(size=(6, 2200))
+    assert squared_norm(Factored(U)) == pytest.approx(((U @ U.T) ** 2).sum(), rel=1e-9)
+
+
+# --- extremes ----------------------------------------------------------------------------------
+
+
+@law
+@given(seeds, st.integers(1, 12))
+def test_extremes_are_the_smallest_and_the_largest_entry(seed, n):
+    dense, kinds = stored_in_all_ways(factors(np.random.default_rng(seed), n))
+    for A in kinds.values():
+        assert_allclose(extremes(A), (dense.min(), dense.max()), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("place", [0, 255, 256, 599])
+def test_extremes_are_found_in_every_block_of_columns(place):
+    S = sp.dok_array((600, 600))
+    S[3, place] = S[place, 3] = 5.0
+    S[place, place] = -2.0
+    assert extremes(Explicit(sp.csr_array(S))) == (-2.0, 5.0)

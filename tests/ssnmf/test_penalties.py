@@ -1,0 +1,293 @@
+"""Constraints in a similarity, against the formulas of both papers in dense arrays."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from nmfcluster.constraints import PairwiseConstraints
+from nmfcluster.similarity import Explicit, Factored
+from nmfcluster.ssnmf.penalties import constrain
+
+law = settings(max_examples=60, deadline=None, derandomize=True)
+seeds = st.integers(0, 10**6)
+exactly = {"rtol": 1e-10, "atol": 1e-10}
+STORAGES = ["dense", "sparse", "factored"]
+
+
+def problem(seed, n, storage):
+    """Draw a signed similarity, its operator, and constraints with weights."""
+    rng = np.random.default_rng(seed)
+    U = rng.normal(size=(n, 3)) * (rng.uniform(size=(n, 3)) < 0.7)
+    W = U @ U.T
+    operator = {
+        "dense": lambda: Explicit(W),
+        "sparse": lambda: Explicit(sp.csr_array(W)),
+        "factored": lambda: Factored(sp.csr_array(U)),
+    }[storage]()
+    must, cannot = (draw_pairs(rng, n, int(rng.integers(0, n))) for _ in range(2))
+    return W, operator, PairwiseConstraints(n, must, cannot)
+
+
+def draw_pairs(rng, n, size):
+    pairs = rng.integers(0, n, size=(size, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    return np.column_stack([pairs, rng.uniform(0.2, 3, size=len(pairs))])
+
+
+def dense_weights(n, pairs, weights):
+    """Return the matrix with the weight of every pair in both of its places."""
+    M = np.zeros((n, n))
+    for (i, j), w in zip(pairs, weights, strict=True):
+        M[i, j] = M[j, i] = w
+    return M
+
+
+def rewards_and_penalties(known):
+    A = dense_weights(known.n_samples, known.must_link, known.must_link_weights)
+    B = dense_weights(known.n_samples, known.cannot_link, known.cannot_link_weights)
+    return A, B
+
+
+def unit_of(W):
+    off = W[np.triu_indices(len(W), 1)]
+    return np.quantile(abs(off[off != 0]), 0.999) if off.any() else 1.0
+
+
+def indicator(groups):
+    """Return C of shape (n, g) with C_ic = 1 for the samples i of group c."""
+    return (np.asarray(groups)[:, None] == np.arange(max(groups) + 1)).astype(float)
+
+
+def inside(groups, B):
+    return np.where(groups[:, None] == groups, 0, B)
+
+
+def of(operator, known, *, hard=False, alpha=2.0, beta=1.0, **options):
+    A, B = known.as_matrices()
+    groups = known.components() if hard else None
+    return constrain(operator, A, B, alpha=alpha, beta=beta, groups=groups, **options)
+
+
+anything = given(
+    seeds, st.integers(2, 11), st.sampled_from(STORAGES), st.sampled_from([0.0, 0.5, 2.0])
+)
+
+
+# --- soft --------------------------------------------------------------------------------------
+
+
+@law
+@anything
+def test_soft_constraints_are_added_in_units_of_the_large_entry(seed, n, storage, alpha):
+    W, operator, known = problem(seed, n, storage)
+    A, B = rewards_and_penalties(known)
+    for beta, raw in product([0.0, 1.5], [False, True]):
+        u = 1.0 if raw else unit_of(W)
+        found = of(operator, known, alpha=alpha, beta=beta, raw_unit=raw)
+        expected = W + alpha * u * A - beta * u * B
+        assert_allclose(found.unit, u, rtol=1e-9)
+        assert_allclose(found.A.toarray(), expected, **exactly)
+        assert_allclose(found.friendly.toarray(), W + alpha * u * A, **exactly)
+        assert_allclose(found.constant, (expected**2).sum(), **exactly)
+        assert_array_equal(found.groups, np.arange(n))
+        assert_array_equal(found.sizes, np.ones(n))
+        H = np.random.default_rng(seed).uniform(size=(n, 2))
+        assert_array_equal(found.expand(H), H)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_the_four_by_four_case_by_hand(storage):
+    X = np.array([[1.0], [2.0], [0.0], [1.0]])
+    W = {"dense": Explicit(X @ X.T), "sparse": Explicit(sp.csr_array(X @ X.T))}
+    known = PairwiseConstraints(4, must_link=[(0, 1, 0.5)], cannot_link=[(2, 1, 1), (0, 3, 3)])
+    found = of(W.get(storage, Factored(X)), known, alpha=2, beta=1, raw_unit=True)
+    expected = [[1, 2 + 1, 0, 1 - 3], [2 + 1, 4, 0 - 1, 2], [0, 0 - 1, 0, 0], [1 - 3, 2, 0, 1]]
+    assert_allclose(found.A.toarray(), expected)
+
+
+def test_constraints_that_count_nothing_leave_the_similarity():
+    W, operator, known = problem(3, 9, "dense")
+    assert known.n_pairs
+    for pairs, options in [(known, {"alpha": 0.0, "beta": 0.0}), (PairwiseConstraints(9), {})]:
+        found = of(operator, pairs, **options)
+        assert_allclose(found.A.toarray(), W, **exactly)
+        assert_allclose(found.constant, (W**2).sum())
+
+
+def test_a_factored_similarity_is_never_formed():
+    """Of 20,000 samples: W would have 3.2 GB."""
+    n = 20_000
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(sp.random(n, 500, density=0.01, random_state=rng))
+    known = PairwiseConstraints.from_labels(rng.integers(0, 4, n), n_pairs=4000, random_state=0)
+    for hard in (False, True):
+        found = of(Factored(X), known, hard=hard)
+        i, j = known.cannot_link[0]
+        if not hard:
+            entry = (X[[i]] @ X[[j]].T).toarray()[0, 0]
+            penalised = found.A.entries(np.array([i]), np.array([j]))
+            assert_allclose(penalised, entry - found.unit)
+        h = np.ones((found.A.shape[0], 1))
+        assert (found.A @ h).shape == h.shape
+        assert found.expand(h).shape == (n, 1)
+
+
+# --- hard --------------------------------------------------------------------------------------
+
+
+@law
+@anything
+def test_hard_must_links_contract_the_similarity(seed, n, storage, beta):
+    """W_c = N^-1/2 C'(W - b u B)C N^-1/2, N the sizes: cannot-links inside a group are dropped."""
+    W, operator, known = problem(seed, n, storage)
+    groups = known.components()
+    _, B = rewards_and_penalties(known)
+    C = indicator(groups)
+    scale = np.diag(1 / np.sqrt(C.sum(axis=0)))
+    u = unit_of(W)
+    found = of(operator, known, hard=True, alpha=7.0, beta=beta)
+    penalised = W - beta * u * inside(groups, B)
+    assert_allclose(found.A.toarray(), scale @ C.T @ penalised @ C @ scale, **exactly)
+    assert_allclose(found.friendly.toarray(), scale @ C.T @ W @ C @ scale, **exactly)
+    assert_allclose(found.constant, (penalised**2).sum(), **exactly)
+    assert_array_equal(found.groups, groups)
+    assert_array_equal(found.sizes, C.sum(axis=0))
+
+
+@law
+@anything
+def test_the_loss_of_the_contraction_is_that_of_all_samples(seed, n, storage, beta):
+    """||A~ - HH'||^2 = constant - 2 <h, A_c h> + ||h'h||^2 with H the expanded h."""
+    W, operator, known = problem(seed, n, storage)
+    groups = known.components()
+    A = W - beta * unit_of(W) * inside(groups, rewards_and_penalties(known)[1])
+    found = of(operator, known, hard=True, beta=beta)
+    h = np.random.default_rng(seed).uniform(size=(len(found.sizes), 3))
+    H = found.expand(h)
+    for i, j in known.must_link:
+        assert_array_equal(H[i], H[j])
+    small = found.constant - 2 * (h * (found.A @ h)).sum() + ((h.T @ h) ** 2).sum()
+    assert_allclose(small, ((A - H @ H.T) ** 2).sum(), **exactly)
+    assert_allclose(H.T @ H, h.T @ h, **exactly)
+
+
+def test_the_contraction_by_hand():
+    W = np.arange(16.0).reshape(4, 4)
+    W = W + W.T
+    known = PairwiseConstraints(
+        4, must_link=[(0, 2)], cannot_link=[(0, 1, 1), (1, 2, 2), (0, 2, 9)]
+    )
+    found = of(Explicit(W), known, hard=True, beta=1, raw_unit=True)
+    # groups {0, 2}, {1}, {3}: sums over the blocks, divided by the roots of both sizes
+    together = (W[0, 0] + W[2, 2] + 2 * W[0, 2]) / 2
+    with_1 = (W[0, 1] - 1 + W[2, 1] - 2) / np.sqrt(2)
+    with_3 = (W[0, 3] + W[2, 3]) / np.sqrt(2)
+    expected = [[together, with_1, with_3], [with_1, W[1, 1], W[1, 3]], [with_3, W[1, 3], W[3, 3]]]
+    assert_allclose(found.A.toarray(), expected)
+    root = np.sqrt(2)
+    assert_allclose(found.expand(np.eye(3)), np.array([[1, 0, 0], [0, root, 0], [1, 0, 0],
+                                                       [0, 0, root]]) / root)  # fmt: skip
+
+
+# --- replaced ----------------------------------------------------------------------------------
+
+
+@law
+@anything
+def test_replacing_puts_the_extremes_in_place(seed, n, storage, weight):
+    """Section 4.3 of Chen et al.: neither weights nor alpha, beta and the unit play a part."""
+    W, operator, known = problem(seed, n, storage)
+    cannot = known.cannot_link.tolist()
+    must = [pair for pair in known.must_link.tolist() if pair not in cannot]
+    known = PairwiseConstraints(n, must, cannot)
+    expected = W.copy()
+    for i, j in known.must_link:
+        expected[i, j] = expected[j, i] = W.max()
+    for i, j in known.cannot_link:
+        expected[i, j] = expected[j, i] = W.min()
+    found = of(operator, known, alpha=weight, beta=weight, replace=True)
+    assert_allclose(found.A.toarray(), expected, **exactly)
+    assert_allclose(found.constant, (expected**2).sum(), **exactly)
+    assert found.unit == 1.0
+
+
+@law
+@anything
+def test_replacing_cannot_links_under_hard_must_links(seed, n, storage, beta):
+    W, operator, known = problem(seed, n, storage)
+    groups = known.components()
+    replaced = W.copy()
+    for i, j in known.cannot_link:
+        if groups[i] != groups[j]:
+            replaced[i, j] = replaced[j, i] = W.min()
+    C = indicator(groups)
+    scale = np.diag(1 / np.sqrt(C.sum(axis=0)))
+    found = of(operator, known, hard=True, beta=beta, replace=True)
+    assert_allclose(found.A.toarray(), scale @ C.T @ replaced @ C @ scale, **exactly)
+    assert_allclose(found.friendly.toarray(), scale @ C.T @ W @ C @ scale, **exactly)
+    assert_allclose(found.constant, (replaced**2).sum(), **exactly)
+
+
+@pytest.mark.parametrize("kind", ["must_link", "cannot_link"])
+@pytest.mark.parametrize("storage", STORAGES)
+def test_replacing_one_kind_alone(storage, kind):
+    W, operator, _ = problem(1, 6, storage)
+    value = W.max() if kind == "must_link" else W.min()
+    expected = W.copy()
+    expected[1, 4] = expected[4, 1] = value
+    found = of(operator, PairwiseConstraints(6, **{kind: [(4, 1)]}), replace=True)
+    assert_allclose(found.A.toarray(), expected, **exactly)
+
+
+def test_a_nonnegative_similarity_stays_so_when_entries_are_replaced():
+    rng = np.random.default_rng(0)
+    W = rng.uniform(size=(8, 8))
+    known = PairwiseConstraints(8, [(0, 1), (2, 3)], [(4, 5), (0, 7)])
+    for hard in (False, True):
+        found = of(Explicit(W + W.T), known, hard=hard, replace=True)
+        assert found.A.split()[1] is None
+
+
+# --- types -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("replace", [False, True])
+@pytest.mark.parametrize("hard", [False, True])
+@pytest.mark.parametrize("storage", STORAGES)
+def test_float32_stays_float32(storage, hard, replace):
+    rng = np.random.default_rng(4)
+    U = rng.uniform(size=(9, 3)).astype(np.float32)
+    W = {"dense": Explicit(U @ U.T), "sparse": Explicit(sp.csr_array(U @ U.T))}
+    operator = W.get(storage, Factored(U))
+    known = PairwiseConstraints(9, [(0, 1, 0.5), (1, 2, 1)], [(3, 4, 1), (0, 8, 2)])
+    A, B = known.as_matrices(np.float32)
+    groups = known.components() if hard else None
+    found = constrain(operator, A, B, alpha=2.0, beta=1.0, replace=replace, groups=groups)
+    for part in (found.A, found.friendly):
+        assert part.dtype == np.float32
+        assert (part @ np.ones((part.shape[0], 1), np.float32)).dtype == np.float32
+    assert found.expand(np.ones((len(found.sizes), 2), np.float32)).dtype == np.float32
+    full = of(Explicit(U.astype(float) @ U.T.astype(float)), known, hard=hard, replace=replace)
+    assert_allclose(found.A.toarray(), full.A.toarray(), rtol=1e-4, atol=1e-5)
+    assert isinstance(found.constant, float)
+    assert isinstance(found.unit, float)
+
+
+@pytest.mark.parametrize("hard", [False, True])
+@pytest.mark.parametrize("replace", [False, True])
+def test_nothing_that_was_handed_in_is_written_to(hard, replace):
+    W, _, known = problem(5, 9, "dense")
+    A, B = known.as_matrices()
+    arrays = [W, A.data, A.indices, A.indptr, B.data, B.indices, B.indptr]
+    before = [array.copy() for array in arrays]
+    for array in arrays:
+        array.flags.writeable = False
+    groups = known.components() if hard else None
+    constrain(Explicit(W), A, B, alpha=2.0, beta=1.0, replace=replace, groups=groups)
+    for array, copy in zip(arrays, before, strict=True):
+        assert_array_equal(array, copy)
