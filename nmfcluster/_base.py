@@ -1,8 +1,7 @@
-"""What all estimators share: parameters, checks, the run of a solver, fitted attributes."""
+"""What all estimators share: reading, the context of a fit, parameters, fitted attributes."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from numbers import Integral, Real
@@ -16,14 +15,74 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from nmfcluster._arrays.labels import by_size, hard_labels, membership
+from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.storage import largest, require_symmetric
 from nmfcluster._compat import Interval
-from nmfcluster._engine.factorize import Factorization, Plan
-from nmfcluster._engine.run import warn_if_not_converged
+from nmfcluster._engine.run import WINDOW, Plan, StopRule
+from nmfcluster._engine.symmetric import Factorization
+
+
+@contextmanager
+def fitting(estimator: Any) -> Iterator[np.random.RandomState]:
+    """Forget an earlier fit for a new one, and put it back if the new one does not succeed.
+
+    BLAS has one thread from the first sum to the last, so that the result does not depend on
+    their number. Yields the generator that all randomness of the fit is drawn from.
+    """
+    before = dict(vars(estimator))
+    for name in before:
+        if name.endswith("_") and not name.endswith("__"):  # private ones, too
+            delattr(estimator, name)
+    try:
+        with threadpool_limits(limits=1, user_api="blas"):
+            yield check_random_state(getattr(estimator, "random_state", None))
+    except BaseException:
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise
+
+
+def read_features(estimator: Any, X: Any, reset: bool = True, **checks: Any) -> Any:
+    """Return X as floats, dense or CSR; `checks` are further options of `validate_data`."""
+    floats = [np.float64, np.float32]
+    return validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=floats, **checks)
+
+
+def read_similarity(estimator: Any, X: Any, signed: bool = False) -> Any:
+    """Return X as a symmetric matrix of floats, dense or CSR; nonnegative unless `signed`."""
+    X = read_features(estimator, X, ensure_non_negative=not signed)
+    if X.shape[0] != X.shape[1]:
+        raise ValueError(
+            "X must be a square kernel matrix of shape (n_samples, n_samples) with "
+            f"affinity='precomputed', got {X.shape}."
+        )
+    require_symmetric(X, "X with affinity='precomputed'")
+    if largest(X) == 0:
+        raise ValueError("X must hold a similarity above 0; all entries are 0.")
+    return X
+
+
+def membership(H: np.ndarray) -> np.ndarray:
+    """Scale the rows of a nonnegative matrix to sum to 1; a row of zeros becomes uniform."""
+    total = H.sum(axis=1, keepdims=True)
+    shares = H / np.where(total > 0, total, 1)
+    shares[total[:, 0] <= 0] = 1 / H.shape[1]
+    return shares
+
+
+def hard_labels(H: np.ndarray) -> np.ndarray:
+    """Return the column with the largest entry of every row, -1 for a row of zeros."""
+    return np.where(H.max(axis=1) > 0, H.argmax(axis=1), -1)
+
+
+def by_size(labels: np.ndarray, n_clusters: int, counts: np.ndarray | None = None) -> np.ndarray:
+    """Return the clusters in decreasing order of size: empty ones come last, ties keep order."""
+    sizes = np.bincount(labels, weights=counts, minlength=n_clusters)
+    return np.argsort(-sizes, kind="stable")
 
 
 def numbered(
@@ -152,97 +211,62 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
 
     def _plan(self, solver: Callable[..., Any], of_loss: bool = False) -> Plan:
         """Return this estimator's parameters as the way to run a solver."""
-        return Plan(
-            n_clusters=self.n_clusters,
-            solver=solver,
-            n_init=self.n_init,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            n_jobs=self.n_jobs,
-            say=self._say,
-            of_loss=of_loss,
-        )
+        stop = StopRule(self.max_iter, self.tol, of_loss)
+        return Plan(self.n_clusters, solver, self.n_init, stop, self.n_jobs, self._say)
 
     def _keep(
         self,
-        found: Factorization,
+        factorization: Factorization,
         memberships: np.ndarray,
         labels: np.ndarray,
         order: np.ndarray,
-        depth: int = 0,
     ) -> None:
         """Set the fitted attributes of estimators whose clusters have a core.
 
-        Parameters
-        ----------
-        found : Factorization
-        memberships : ndarray of shape (n_samples, n_clusters)
-            As for `_keep_clusters`.
-        labels : ndarray of shape (n_samples,), int
-        order : ndarray of shape (n_clusters,), int
-            Column of `found` that each cluster was.
-        depth : int, default=0
-            As for `_keep_clusters`.
+        `order` holds the column of the factorization that each cluster was; see `_keep_clusters`.
         """
-        self._keep_clusters(found, memberships, labels, depth + 1)
-        self.core_ = found.core[np.ix_(order, order)]
+        self._keep_clusters(factorization, memberships, labels, int(labels.max()) + 1)
+        self.core_ = factorization.core[np.ix_(order, order)]
 
     def _keep_clusters(
         self,
-        found: Factorization,
+        factorization: Factorization,
         memberships: np.ndarray,
         labels: np.ndarray,
-        depth: int = 0,
-        n_found: int | None = None,
+        n_distinct: int,
     ) -> None:
         """Set the fitted attributes that all estimators have.
 
         Parameters
         ----------
-        found : Factorization
+        factorization : Factorization
         memberships : ndarray of shape (n_samples, n_clusters)
             Rows of its factor, scaled to sum to 1, clusters in their final order.
         labels : ndarray of shape (n_samples,), int
-        depth : int, default=0
-            Number of calls between `fit` and this one: warnings point at the caller of `fit`.
-        n_found : int, default=None
-            Number of clusters that are not empty: by default of those that have a label.
+        n_distinct : int
+            Number of clusters that are neither empty nor equal to another.
         """
-        best, name = found.best, type(self).__name__
-        warn_if_not_converged(best, name, self.max_iter, found.scale, stacklevel=5 + depth)
-        n_found = int(labels.max()) + 1 if n_found is None else n_found
-        if n_found < self.n_clusters:
-            warnings.warn(
-                f"{name} found {n_found} clusters, fewer than n_clusters={self.n_clusters}.",
+        best, scale, name = factorization.best, factorization.scale, type(self).__name__
+        if not best.converged:
+            decrease = best.last_decrease / scale if scale else best.last_decrease
+            warn(
+                f"{name} did not converge within max_iter={self.max_iter} updates: the loss still "
+                f"fell by {decrease:.1e} of its scale over the last {WINDOW}. Increase max_iter or "
+                "tol.",
                 ConvergenceWarning,
-                stacklevel=4 + depth,
+            )
+        if n_distinct < self.n_clusters:
+            warn(
+                f"{name} found {n_distinct} clusters, fewer than n_clusters={self.n_clusters}.",
+                ConvergenceWarning,
             )
         self.labels_, self.membership_ = labels, memberships
         self.loss_, self.n_iter_ = best.loss, best.n_iter
-        self.loss_curve_, self.loss_curves_ = best.history, found.curves
+        self.loss_curve_, self.loss_curves_ = best.history, factorization.curves
 
     def _check_n_clusters(self, n_samples: int) -> None:
         if self.n_clusters > n_samples:
             raise ValueError(f"n_clusters={self.n_clusters} must be at most n_samples={n_samples}.")
-
-    def _check_similarity(self, X: Any, name: str = "X", signed: bool = False) -> Any:
-        """Return X as a symmetric matrix of floats, dense or CSR; nonnegative unless `signed`."""
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_non_negative=not signed,
-        )
-        if X.shape[0] != X.shape[1]:
-            raise ValueError(
-                f"{name} must be a square kernel matrix of shape (n_samples, n_samples) with "
-                f"affinity='precomputed', got {X.shape}."
-            )
-        require_symmetric(X, f"{name} with affinity='precomputed'")
-        if largest(X) == 0:
-            raise ValueError(f"{name} must hold a similarity above 0; all entries are 0.")
-        return X
 
     def _check_coarse_size(self) -> None:
         if self.coarse_size is not None and self.coarse_size < self.n_clusters:
@@ -257,17 +281,3 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     def _say(self, message: str) -> None:
         if self.verbose:
             print(f"[{type(self).__name__}] {message}")
-
-    @contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
-        """Forget an earlier fit for a new one; put it back if the new one does not succeed."""
-        before = dict(vars(self))
-        for name in before:
-            if name.endswith("_") and not name.endswith("__"):  # private ones, too
-                delattr(self, name)
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise

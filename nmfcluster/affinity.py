@@ -125,7 +125,7 @@ def make_affinity(
     *,
     gamma: float | None = None,
     n_neighbors: int = 10,
-    normalize: bool = False,
+    normalize: bool | str = False,
     n_jobs: int | None = None,
 ) -> Affinity:
     r"""Return the similarity of samples.
@@ -149,8 +149,8 @@ def make_affinity(
         For "rbf"; 1 over the median squared distance by default.
     n_neighbors : int, default=10
         For "nearest_neighbors"; at most n_samples - 1 are taken.
-    normalize : bool, default=False
-        Whether to apply `Affinity.normalized`.
+    normalize : bool or "auto", default=False
+        Whether to apply `Affinity.normalized`; "auto": for "nearest_neighbors" only.
     n_jobs : int, default=None
         Number of jobs that look for neighbours.
 
@@ -175,6 +175,8 @@ def make_affinity(
     >>> make_affinity(load_iris().data).similarity
     Explicit(shape=(150, 150), dtype=float64)
     """
+    if isinstance(normalize, str) and normalize == "auto":
+        normalize = isinstance(affinity, str) and affinity == "nearest_neighbors"
     if affinity in ("linear", "cosine", "rbf", "nearest_neighbors"):
         _check_magnitude(X, 4 if affinity == "linear" else 2)
     if affinity == "linear":

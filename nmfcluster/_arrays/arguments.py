@@ -57,8 +57,8 @@ def positions(key: Any, n: int, noun: str, owner: str) -> np.ndarray:
 
     Parameters
     ----------
-    key : slice, or array-like of int or bool
-        Negative numbers count from the end.
+    key : slice, array-like of int or bool, or None
+        Negative numbers count from the end. None: all positions.
     n : int
         Length of the axis.
     noun : str
@@ -70,6 +70,8 @@ def positions(key: Any, n: int, noun: str, owner: str) -> np.ndarray:
     -------
     ndarray of int
     """
+    if key is None:
+        return np.arange(n)
     if isinstance(key, slice):
         try:
             return np.arange(n)[key]

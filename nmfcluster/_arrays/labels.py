@@ -308,25 +308,6 @@ def one_hot(labels: np.ndarray, n_clusters: int, dtype: Any = np.float64) -> np.
     return E
 
 
-def group_indicator(groups: np.ndarray, dtype: Any = np.float64) -> sp.csr_array:
-    """Return E, sparse (n_samples, n_groups), scaled so that E'E = I.
-
-    Parameters
-    ----------
-    groups : ndarray of shape (n_samples,), int
-        Group of every sample, 0 to n_groups - 1, none empty.
-    dtype : dtype, default=float64
-        Type of the entries.
-    """
-    sizes = np.bincount(groups)
-    if not sizes.all():
-        raise ValueError(f"group {int(np.argmin(sizes))} is empty; groups are numbered from 0.")
-    values = (1 / np.sqrt(sizes)).astype(dtype)[groups]
-    return sp.csr_array(
-        (values, groups, np.arange(len(groups) + 1)), shape=(len(groups), len(sizes))
-    )
-
-
 def distinct_rows(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Find the distinct rows of a table of integers, without sorting rows.
 
@@ -365,22 +346,3 @@ def _row_keys(codes: np.ndarray) -> np.ndarray:
     for block in _blocks(len(codes)):
         keys[block] = (codes[block].astype(np.uint64) * factors).sum(axis=1, dtype=np.uint64)
     return keys
-
-
-def membership(H: np.ndarray) -> np.ndarray:
-    """Scale the rows of a nonnegative matrix to sum to 1; a row of zeros becomes uniform."""
-    total = H.sum(axis=1, keepdims=True)
-    shares = H / np.where(total > 0, total, 1)
-    shares[total[:, 0] <= 0] = 1 / H.shape[1]
-    return shares
-
-
-def hard_labels(H: np.ndarray) -> np.ndarray:
-    """Return the column with the largest entry of every row, -1 for a row of zeros."""
-    return np.where(H.max(axis=1) > 0, H.argmax(axis=1), -1)
-
-
-def by_size(labels: np.ndarray, n_clusters: int, counts: np.ndarray | None = None) -> np.ndarray:
-    """Return the clusters in decreasing order of size: empty ones come last, ties keep order."""
-    sizes = np.bincount(labels, weights=counts, minlength=n_clusters)
-    return np.argsort(-sizes, kind="stable")

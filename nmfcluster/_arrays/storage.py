@@ -22,14 +22,6 @@ def as_float64(array: Any) -> Any:
     return array.astype(np.float64, copy=False)
 
 
-def each(product: Any, H: np.ndarray) -> np.ndarray:
-    """Apply a product to every (n, k) block of a stack; sparse operators lose in one wide block."""
-    stack = H.reshape(-1, *H.shape[-2:])
-    if len(stack) == 1:  # no copy of a large block
-        return product(stack[0]).reshape(H.shape)
-    return np.stack([product(block) for block in stack]).reshape(H.shape)
-
-
 def minimum(array: Any, value: float) -> Any:
     """Return the entry-wise minimum of an array and a number."""
     if sp.issparse(array):  # the cast is for SciPy 1.13, which promotes float32
@@ -132,6 +124,25 @@ def row_sums(array: Any) -> np.ndarray:
 def identity(n: int, dtype: Any) -> sp.csr_array:
     """Return the identity matrix, sparse."""
     return sp.csr_array(sp.eye_array(n, dtype=dtype))
+
+
+def group_indicator(groups: np.ndarray, dtype: Any = np.float64) -> sp.csr_array:
+    """Return E, sparse (n_samples, n_groups), scaled so that E'E = I.
+
+    Parameters
+    ----------
+    groups : ndarray of shape (n_samples,), int
+        Group of every sample, 0 to n_groups - 1, none empty.
+    dtype : dtype, default=float64
+        Type of the entries.
+    """
+    sizes = np.bincount(groups)
+    if not sizes.all():
+        raise ValueError(f"group {int(np.argmin(sizes))} is empty; groups are numbered from 0.")
+    values = (1 / np.sqrt(sizes)).astype(dtype)[groups]
+    return sp.csr_array(
+        (values, groups, np.arange(len(groups) + 1)), shape=(len(groups), len(sizes))
+    )
 
 
 def as_dense(array: Any) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The loop and the restarts, once for every solver.
+"""How a solver is run: where it starts, the loop, the restarts.
 
 A solver is a generator: it yields ``(factors, loss)`` for a batch of starts, whose axis comes
 first, and updates them when it is resumed. It is resumed with None, or with a boolean mask of the
@@ -8,22 +8,81 @@ are here.
 
 from __future__ import annotations
 
-import warnings
+import time
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
+import scipy.linalg
+from scipy.sparse.linalg import LinearOperator, eigsh
+from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
-from threadpoolctl import threadpool_limits
+
+from nmfcluster.similarity import Similarity
 
 Factors = tuple[np.ndarray, ...]
 Steps = Generator[tuple[Factors, np.ndarray], np.ndarray | None, None]
+Start = Callable[[], np.ndarray]
 
-_WINDOW = 10  # iterations over which the loss must have fallen by tol
-_NOTHING = 1e-10  # of the scale: a loss that is next to 0 need not fall further
+WINDOW = 10  # updates over which the loss must have fallen by tol
+_FLOOR = 1e-10  # of the loss of zero factors: a loss that is next to 0 need not fall further
 _BATCH = 8  # starts side by side: a wider product gains little more
-_BATCH_BYTES = 2**28
+_BATCH_BYTES = (
+    2**28
+)  # of the starts of a batch, a quarter of a GiB: memory grows with it, speed not
+_DENSE = 300  # rows of an eigenproblem up to which a dense solver is faster
+_EIGENVALUE_TOL = 1e-4  # relative: a start need not be more exact
+
+
+@dataclass(frozen=True)
+class StopRule:
+    """When a run ends.
+
+    A run has converged when its loss fell by less than ``tol * scale``, or `tol` times itself,
+    over the last ten updates.
+
+    Attributes
+    ----------
+    max_iter : int
+        Largest number of updates.
+    tol : float
+        Smallest relative decrease over ten updates that counts as progress. A negative `tol` runs
+        all updates.
+    of_loss : bool, default=False
+        Whether `tol` is relative to the loss itself, which may end near 0, and not to the scale.
+    min_iter : int, default=20
+        Smallest number of updates: a symmetric start can sit on a plateau at first.
+    """
+
+    max_iter: int
+    tol: float
+    of_loss: bool = False
+    min_iter: int = 2 * WINDOW
+
+    def settled(self, history: list[float], scale: float, resolution: float) -> bool:
+        """Tell whether a run with these losses has converged.
+
+        Parameters
+        ----------
+        history : list of float
+            Its losses so far.
+        scale : float
+            Loss of the zero factors.
+        resolution : float
+            Of the factors' dtype: a relative decrease below it is rounding.
+
+        Returns
+        -------
+        bool
+        """
+        n_iter = len(history) - 1
+        if self.tol < 0 or n_iter < max(self.min_iter, 1):
+            return False
+        least = max(resolution, _FLOOR if self.of_loss else 0) * scale
+        decrease = history[-1 - min(WINDOW, n_iter)] - history[-1]
+        return decrease <= max(self.tol * (history[-1] if self.of_loss else scale), least)
 
 
 @dataclass(frozen=True)
@@ -52,38 +111,34 @@ class Solution:
         """Number of updates made."""
         return len(self.history) - 1
 
+    @property
+    def last_decrease(self) -> float:
+        """By how much the loss fell over the last ten updates."""
+        return float(self.history[-1 - min(WINDOW, self.n_iter)] - self.history[-1])
+
+
+def loss_of(solution: Solution) -> float:
+    """Return the figure that runs are mostly ranked by."""
+    return solution.loss
+
 
 def iterate(
-    steps: Steps,
-    *,
-    max_iter: int,
-    tol: float,
+    solve: Callable[[], Steps],
+    stop: StopRule,
     scale: float,
-    of_loss: bool = False,
-    min_iter: int = 2 * _WINDOW,
     callback: Callable[[int, np.ndarray], bool | None] | None = None,
 ) -> list[Solution]:
-    """Run a solver until every start has converged or `max_iter` updates were made.
+    """Run a solver until every start has converged or had its updates.
 
-    A start has converged when its loss fell by less than ``tol * scale``, or ``tol`` times itself,
-    over the last ten updates; it then leaves the batch. It never stops before `min_iter` updates,
-    because a symmetric start can sit on a plateau at first.
+    A start that has converged leaves the batch.
 
     Parameters
     ----------
-    steps : generator
-        A solver.
-    max_iter : int
-        Largest number of updates.
-    tol : float
-        Smallest relative decrease over ten updates that counts as progress; raised to the
-        resolution of the factors' dtype, for `scale`. A negative `tol` runs all updates.
+    solve : callable
+        Makes the solver's generator.
+    stop : StopRule
     scale : float
-        What the decrease is relative to: the loss of the zero factor.
-    of_loss : bool, default=False
-        Whether it is relative to the loss itself instead, which may end near 0.
-    min_iter : int, default=20
-        Smallest number of updates.
+        Loss of the zero factors, which decreases are relative to.
     callback : callable, default=None
         Called with the number of updates made and the losses of the starts still running;
         a true answer ends the loop.
@@ -98,26 +153,23 @@ def iterate(
     FloatingPointError
         If a loss is not finite.
     """
+    steps = solve()
     factors, losses = next(steps)
-    least = max(float(np.finfo(factors[0].dtype).eps), _NOTHING if of_loss else 0) * scale
-
-    def threshold(loss: float) -> float:
-        return max(tol * (loss if of_loss else scale), least) if tol >= 0 else -np.inf
-
+    resolution = float(np.finfo(factors[0].dtype).eps)
     running = np.arange(len(losses))
     histories: list[list[float]] = [[] for _ in running]
     best: list[tuple[float, Factors]] = [(np.inf, ())] * len(running)
-    for iteration in range(max_iter + 1):
+    for iteration in range(stop.max_iter + 1):
         if not np.isfinite(losses).all():
             raise FloatingPointError(f"the loss is {losses.max()} after {iteration} updates.")
         for row, (start, loss) in enumerate(zip(running, losses, strict=True)):
             histories[start].append(float(loss))
             if loss < best[start][0]:
                 best[start] = (float(loss), tuple(factor[row] for factor in factors))
-        stopped = callback is not None and callback(iteration, losses)
-        still = np.array([not _settled(histories[s], threshold, min_iter) for s in running])
+        ended = callback is not None and callback(iteration, losses)
+        still = np.array([not stop.settled(histories[s], scale, resolution) for s in running])
         running = running[still]
-        if stopped or iteration == max_iter or not len(running):
+        if ended or iteration == stop.max_iter or not len(running):
             break
         factors, losses = steps.send(None if still.all() else still)
     steps.close()
@@ -127,98 +179,209 @@ def iterate(
     ]
 
 
-def _settled(history: list[float], threshold: Callable[[float], float], min_iter: int) -> bool:
-    n_iter = len(history) - 1
-    if n_iter < max(min_iter, 1):
-        return False
-    return history[-1 - min(_WINDOW, n_iter)] - history[-1] <= threshold(history[-1])
-
-
 def kept(keep: np.ndarray | None, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return the arrays restricted to the starts that go on."""
     return arrays if keep is None else tuple(array[keep] for array in arrays)
 
 
-def restart(
-    solve: Callable[[np.ndarray], Steps],
-    starts: Sequence[Callable[[], np.ndarray]],
-    *,
-    rank: Callable[[Solution], float],
-    max_iter: int,
-    tol: float,
-    scale: float,
-    of_loss: bool = False,
-    wide: bool = False,
-    n_jobs: int | None = None,
-    min_iter: int = 2 * _WINDOW,
-) -> list[Solution]:
-    """Run a solver from several starts and return the solutions, the best first.
+class Objective(Protocol):
+    """What a run must know of an objective; the solver knows the rest."""
 
-    Starts are run in batches whose composition does not depend on `n_jobs`, on one BLAS thread
-    each, so that the result is the same for any number of jobs and threads.
+    @property
+    def constant(self) -> float:
+        """Loss of the zero factors, by which a decrease is measured."""
 
-    Parameters
+    @property
+    def wide(self) -> bool:
+        """Whether several starts side by side are faster than one after the other."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How an estimator wants its solver run.
+
+    Attributes
     ----------
-    solve : callable
-        Makes the solver's generator from factors of shape (n_starts, n, k).
-    starts : sequence of callable
-        Each makes one starting factor of shape (n, k), all of its randomness drawn before.
-    rank : callable
-        The figure by which solutions are compared: the smallest is best, the earliest of equals.
-    max_iter : int
-        As in `iterate`.
-    tol : float
-        As in `iterate`.
-    scale : float
-        As in `iterate`.
-    of_loss : bool, default=False
-        As in `iterate`.
-    wide : bool, default=False
-        Whether several starts in one product are faster than one after the other.
-    n_jobs : int, default=None
-        Number of threads that run batches.
-    min_iter : int, default=20
-        As in `iterate`.
-
-    Returns
-    -------
-    list of Solution
+    n_clusters : int
+    solver : callable
+        Makes a solver's generator from an objective and starts.
+    n_init : int
+        Number of starts.
+    stop : StopRule
+    n_jobs : int or None
+        Number of threads that batches of starts are shared out to.
+    say : callable
+        Takes a line that reports progress.
     """
 
-    def run(batch: Sequence[Callable[[], np.ndarray]]) -> list[Solution]:
-        H = batch[0]()[None] if len(batch) == 1 else np.stack([start() for start in batch])
-        return iterate(
-            solve(H),
-            max_iter=max_iter,
-            tol=tol,
-            scale=scale,
-            of_loss=of_loss,
-            min_iter=min_iter,
-        )
+    n_clusters: int
+    solver: Callable[[Any, np.ndarray], Steps]
+    n_init: int
+    stop: StopRule
+    n_jobs: int | None
+    say: Callable[[str], None]
 
-    # the limit is process-wide: around the workers, never inside one
-    with threadpool_limits(limits=1, user_api="blas"):
-        size = 1
-        if wide and len(starts) > 1:
+    def stopping(self, **changes: Any) -> Plan:
+        """Return the plan with another stop rule."""
+        return replace(self, stop=replace(self.stop, **changes))
+
+    def run(
+        self,
+        objective: Objective,
+        starts: Sequence[Start],
+        task: str,
+        rank: Callable[[Solution], float] = loss_of,
+    ) -> list[Solution]:
+        """Run the solver from all starts and return the solutions, the best first.
+
+        Starts are run in batches whose composition does not depend on `n_jobs`, so that the result
+        is the same for any number of jobs.
+
+        Parameters
+        ----------
+        objective : Objective
+        starts : sequence of callable
+            Each makes one starting factor; its randomness is drawn before.
+        task : str
+            What is run, for the line that reports it.
+        rank : callable
+            The figure by which solutions are compared: the smallest is best, the earliest of
+            equals.
+
+        Returns
+        -------
+        list of Solution
+        """
+        began, size = time.perf_counter(), 1
+        if objective.wide and len(starts) > 1:
             first = starts[0]()  # made here for its size: it need not be made again
             starts = [lambda: first, *starts[1:]]
             size = int(np.clip(_BATCH_BYTES // max(first.nbytes, 1), 1, _BATCH))
         batches = [starts[i : i + size] for i in range(0, len(starts), size)]
-        solutions = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(run)(b) for b in batches)
-        return sorted((s for batch in solutions for s in batch), key=rank)
+        runs = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(iterate)(partial(self._steps, objective, batch), self.stop, objective.constant)
+            for batch in batches
+        )
+        solutions = sorted((solution for run in runs for solution in run), key=rank)
+        best = solutions[0]
+        self.say(
+            f"{task}, {len(solutions)} start(s): best loss {best.loss:.6g} after {best.n_iter} "
+            f"updates, {time.perf_counter() - began:.2f} s"
+        )
+        return solutions
+
+    def _steps(self, objective: Objective, starts: Sequence[Start]) -> Steps:
+        if len(starts) == 1:  # no copy of a large factor
+            return self.solver(objective, starts[0]()[None])
+        return self.solver(objective, np.stack([start() for start in starts]))
 
 
-def warn_if_not_converged(
-    solution: Solution, name: str, max_iter: int, scale: float, stacklevel: int
-) -> None:
-    """Warn, once and with the figures, that the run which was kept ran out of updates."""
-    if solution.converged:
-        return
-    back = solution.history[-1 - min(_WINDOW, solution.n_iter)] - solution.history[-1]
-    warnings.warn(
-        f"{name} did not converge within max_iter={max_iter} updates: the loss still fell by "
-        f"{back / scale if scale else back:.1e} of its scale over the last {_WINDOW}. "
-        "Increase max_iter or tol.",
-        ConvergenceWarning,
-        stacklevel=stacklevel,
+def draw_seeds(rng: np.random.RandomState, size: int) -> list[int]:
+    """Draw the seeds of starts before any of them runs."""
+    return [int(seed) for seed in rng.randint(np.iinfo(np.int32).max, size=size)]
+
+
+def dots(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """Return <X_s, Y_s> for every start s, accumulated in float64."""
+    pairs = zip(X, Y, strict=True)
+    if X.dtype == np.float64:
+        return np.array([np.vdot(x, y) for x, y in pairs])
+    return np.array([np.einsum("ij,ij->", x, y, dtype=np.float64) for x, y in pairs])
+
+
+def per_start(values: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """Return one value a start so that it multiplies (n_starts, n, k) without promoting it."""
+    return values.astype(like.dtype)[:, None, None]
+
+
+def random_start(mass: np.ndarray, n_clusters: int, seed: Any, dtype: np.dtype) -> np.ndarray:
+    """Draw a factor uniformly from (0, 1).
+
+    Parameters
+    ----------
+    mass : ndarray of shape (n,)
+        Number of samples a row stands for: the rows of a collapsed problem are longer by its root.
+    n_clusters : int
+    seed : int or RandomState
+    dtype : dtype
+
+    Returns
+    -------
+    ndarray of shape (n, n_clusters)
+    """
+    H = check_random_state(seed).uniform(size=(len(mass), n_clusters)) * np.sqrt(mass)[:, None]
+    return H.astype(dtype)
+
+
+def leading_eigenpairs(A: Similarity, n_components: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the largest eigenvalues of A, in decreasing order, and their eigenvectors.
+
+    Parameters
+    ----------
+    A : Similarity of shape (n, n)
+    n_components : int
+        At most n.
+
+    Returns
+    -------
+    values : ndarray of shape (n_components,)
+    vectors : ndarray of shape (n, n_components)
+    """
+    n = A.shape[0]
+    if n <= max(_DENSE, 3 * n_components):
+        # all of them: LAPACK's driver for a subset fails where many eigenvalues are equal
+        values, vectors = scipy.linalg.eigh(A.toarray(), driver="evd")
+        values, vectors = values[-n_components:], vectors[:, -n_components:]
+    else:
+        values, vectors = eigsh(
+            _linear_operator(A), k=n_components, which="LA", tol=_EIGENVALUE_TOL, v0=_fixed(n)
+        )
+    order = np.argsort(-values, kind="stable")
+    return values[order], vectors[:, order]
+
+
+def _linear_operator(A: Similarity) -> LinearOperator:
+    dtype = np.dtype(np.float64)
+    return LinearOperator(
+        A.shape,
+        matvec=lambda v: (A @ v.reshape(-1, 1).astype(A.dtype)).ravel().astype(dtype),
+        matmat=lambda V: (A @ V.astype(A.dtype)).astype(dtype),
+        dtype=dtype,
     )
+
+
+def _fixed(n: int) -> np.ndarray:
+    return np.random.default_rng(0).uniform(0.5, 1.0, n)  # ARPACK's own start is not reproducible
+
+
+def spectral_start(A: Similarity, n_clusters: int) -> np.ndarray:
+    """Return the nonnegative part of the leading eigenvectors, turned towards the axes.
+
+    ``V diag(values)^1/2 R`` reproduces the best rank-k part of A for every rotation R. The one
+    taken here makes k rows of the product, chosen by a pivoted QR decomposition [1]_, as close as
+    it can to multiples of unit vectors: for a block diagonal A that is the solution. Nothing
+    is random, and it does not matter which basis of an eigenspace the eigensolver returns.
+
+    Parameters
+    ----------
+    A : Similarity of shape (n, n)
+    n_clusters : int
+
+    Returns
+    -------
+    ndarray of shape (n, n_clusters)
+
+    References
+    ----------
+    .. [1] A. Damle, V. Minden, L. Ying. Simple, direct and efficient multi-way spectral
+       clustering. Information and Inference 8, 2019.
+    """
+    n_components = min(n_clusters, A.shape[0])
+    values, vectors = leading_eigenpairs(A, n_components)
+    _, _, pivots = scipy.linalg.qr(vectors.T, mode="economic", pivoting=True)
+    U, _, Vt = np.linalg.svd(vectors[pivots[:n_components]].T)
+    H = np.maximum((vectors * np.sqrt(np.maximum(values, 0))) @ (U @ Vt), 0)
+    H += 1e-2 * H.mean()  # a positive entry everywhere, for the multiplicative rules
+    missing = n_clusters - n_components
+    H = np.pad(H, ((0, 0), (0, missing)), constant_values=1e-2 * float(H.mean()))
+    return H.astype(A.dtype)

@@ -1,48 +1,66 @@
-"""Solvers with the Frobenius norm: each is a generator that holds the updates and nothing else.
-
-Every factor carries the starts as its first axis; see `_iterate` for the protocol.
-"""
+"""Symmetric factorization of a similarity: the objective, its solver, from starts to the factor."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-from nmfcluster._arrays.storage import row_blocks
-from nmfcluster._engine.run import Steps, kept
+from nmfcluster._arrays.least_squares import nonnegative_rows
+from nmfcluster._engine.run import (
+    Plan,
+    Solution,
+    Start,
+    Steps,
+    dots,
+    draw_seeds,
+    kept,
+    loss_of,
+    per_start,
+    random_start,
+    spectral_start,
+)
 from nmfcluster.similarity import Similarity
 
-_SMALLEST_INVERSE = 1e-2  # bounds the proximal gradient's steps: without it rounding wins
-_LARGEST_INVERSE = 2.0**30  # a step so short that it changes nothing; only rounding leads here
+_SMALLEST_INVERSE = 1e-2  # of a step, times its safe length: beyond a hundred of them rounding wins
+_LARGEST_INVERSE = 2.0**30  # of a step so short that it changes nothing; only rounding leads here
+_LONGER = 0.8  # of the inverse step: each step first tries one a quarter longer than the last
+_LIFT = 1e-3  # of a factor's mean: a zero would be final for a multiplicative rule
+
+
+class Point(NamedTuple):
+    """A batch of factors and what an update needs of them."""
+
+    loss: np.ndarray  # J(H), (n_starts,)
+    H: np.ndarray  # (n_starts, n, k)
+    AH: np.ndarray
+    C: np.ndarray  # C(H), for which the gradient of J is 4 (C - AH)
+
+    def kept(self, keep: np.ndarray | None) -> Point:
+        """Return the point of the starts that go on."""
+        return Point(*kept(keep, *self))
 
 
 @dataclass(frozen=True)
 class SymmetricObjective:
-    r"""The objective :math:`J(H) = \|A - HH'\|^2`, or its form for pairs not always seen.
+    r"""The objective :math:`J(H) = \|A - HH'\|^2`.
 
-    With `observed`, partition t sees the samples with ``observed[i, t] = 1``, only the pairs it
-    sees count, and A must be the co-association with a missing pair counted as 0:
-    :math:`J(H) = \sum_t w_t \sum_{i,j \in O_t} (M^t_{ij} - (HH')_{ij})^2`.
-
-    Both are ``constant - 2 <H, AH> + <H, C(H)>``, with ``C(H) = H H'H`` in the first case and
-    the sum of ``w_t 1_{O_t} H H_t'H_t`` in the second, and gradient ``4 (C(H) - AH)``.
+    It is ``constant - 2 <H, AH> + <H, C(H)>`` with ``C(H) = H H'H``, and has the gradient
+    ``4 (C(H) - AH)``. A subclass may have another C, cubic in H.
 
     Attributes
     ----------
     A : Similarity of shape (n, n)
     constant : float
         Loss of H = 0.
-    observed : ndarray of shape (n, T), bool, default=None
-        Where a partition saw a sample.
-    weights : ndarray of shape (T,), default=None
-        Weights of the partitions, used with `observed`.
     """
 
     A: Similarity
     constant: float
-    observed: np.ndarray | None = None
-    weights: np.ndarray | None = None
 
     @property
     def wide(self) -> bool:
@@ -51,59 +69,26 @@ class SymmetricObjective:
 
     @property
     def quartic_bound(self) -> float:
-        """The a of ``<D, hess(C) D> <= a ||H||^2 ||D||^2``: 3 times the largest pair weight."""
-        return 3.0 if self.weights is None else 3.0 * float(np.sum(self.weights))
+        """The a of ``<D, hess(C) D> <= a ||H||^2 ||D||^2``."""
+        return 3.0
 
     def quartic(self, H: np.ndarray) -> np.ndarray:
         """Return C(H), of the shape of H: (n_starts, n, k)."""
-        if self.observed is None:
-            return H @ (H.mT @ H)
-        return np.stack([self._quartic_of_seen(factor) for factor in H])
+        return H @ (H.mT @ H)
 
-    def _quartic_of_seen(self, H: np.ndarray) -> np.ndarray:
-        assert self.observed is not None
-        n, k = H.shape
-        rows = max(1, 2**20 // (k * k))  # n x k^2 is formed some rows at a time
-        blocks = list(row_blocks(n, rows))
-        G = np.zeros((self.observed.shape[1], k * k), dtype=H.dtype)
-        for b in blocks:
-            pairs = (H[b, :, None] * H[b, None, :]).reshape(-1, k * k)
-            G += self.observed[b].T.astype(H.dtype) @ pairs
-        G *= np.asarray(self.weights, dtype=H.dtype)[:, None]
-        C = np.empty_like(H)
-        for b in blocks:  # row i: the sum of w_t G_t over the partitions that saw i, times h_i
-            seen = (self.observed[b].astype(H.dtype) @ G).reshape(-1, k, k)
-            C[b] = np.einsum("ncd,nd->nc", seen, H[b])
-        return C
+    def evaluate(self, H: np.ndarray) -> Point:
+        """Return the losses of a batch of factors, AH and C(H)."""
+        AH, C = self.A @ H, self.quartic(H)
+        return Point(self.constant - 2 * dots(H, AH) + dots(H, C), H, AH, C)
 
-    def evaluate(self, H: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the losses (n_starts,), AH and C(H)."""
-        P, C = self.A @ H, self.quartic(H)
-        return self.constant - 2 * dots(H, P) + dots(H, C), P, C
-
-    def rescaled(self, H: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return each start times the factor that makes its loss smallest, and `evaluate` of it."""
-        _, P, C = self.evaluate(H)
-        fit, size = dots(H, P), dots(H, C)
+    def rescaled(self, at: Point) -> Point:
+        """Return each start times the factor that makes its loss smallest."""
+        fit, size = dots(at.H, at.AH), dots(at.H, at.C)
         usable = (fit > 0) & (size > 0)
         square = np.divide(fit, size, out=np.ones_like(fit), where=usable)
-        root = per_start(np.sqrt(square), H)
-        P *= root
-        C *= root**3
-        return root * H, self.constant - 2 * square * fit + square**2 * size, P, C
-
-
-def dots(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """Return <X_s, Y_s> for every start s, accumulated in float64."""
-    pairs = zip(X, Y, strict=True)
-    if X.dtype == np.float64:
-        return np.array([np.vdot(x, y) for x, y in pairs])
-    return np.array([np.einsum("ij,ij->", x, y, dtype=np.float64) for x, y in pairs])
-
-
-def per_start(values: np.ndarray, like: np.ndarray) -> np.ndarray:
-    """Return one value a start so that it multiplies (n_starts, n, k) without promoting it."""
-    return values.astype(like.dtype)[:, None, None]
+        root = per_start(np.sqrt(square), at.H)
+        loss = self.constant - 2 * square * fit + square**2 * size
+        return Point(loss, root * at.H, at.AH * root, at.C * root**3)
 
 
 def bregman_nmf(objective: SymmetricObjective, H: np.ndarray) -> Steps:
@@ -144,94 +129,71 @@ def bregman_nmf(objective: SymmetricObjective, H: np.ndarray) -> Steps:
        Bregman proximal gradient algorithms in nonconvex optimization. SIAM Journal on Mathematics
        of Data Science 2, 2020.
     """
-    H, loss, P, C = objective.rescaled(H)
-    H_before, P_before = H, P
+    now = before = objective.rescaled(objective.evaluate(H))
     inverse_step, pace = np.ones(len(H)), np.ones(len(H))
     while True:
-        keep = yield (H,), loss
-        H, P, C, loss, H_before, P_before, inverse_step, pace = kept(
-            keep, H, P, C, loss, H_before, P_before, inverse_step, pace
-        )
+        keep = yield (now.H,), now.loss
+        now, before = now.kept(keep), before.kept(keep)
+        inverse_step, pace = kept(keep, inverse_step, pace)
         faster = (1 + np.sqrt(1 + 4 * pace**2)) / 2
         ahead = (pace - 1) / faster
-        inverse_step = np.maximum(0.8 * inverse_step, _SMALLEST_INVERSE)
-        if ahead.any():
-            push = per_start(ahead, H)
-            Y = H - H_before
-            Y *= push
-            Y += H
-            slope = P - P_before  # A is linear: AY comes from AH
-            slope *= push
-            slope += P
-        else:
-            Y, slope = H, P
-        H_before, P_before = H, P
-        H, P, C, loss, back = _descent(objective, (H, P, C, loss), Y, slope, inverse_step)
-        pace = np.where(back & (ahead > 0), 1, faster)
+        base = _run_ahead(objective, now, before, ahead) if ahead.any() else now
+        before, tried = now, np.maximum(_LONGER * inverse_step, _SMALLEST_INVERSE)
+        now, inverse_step, fell_back = _descend(objective, now, base, tried)
+        pace = np.where(fell_back & (ahead > 0), 1, faster)
 
 
-def _descent(
-    objective: SymmetricObjective,
-    now: tuple[np.ndarray, ...],
-    Y: np.ndarray,
-    product: np.ndarray,
-    inverse_step: np.ndarray,
-) -> tuple[np.ndarray, ...]:
-    """Take a step from Y, or from H where that does not lower the loss.
+def _run_ahead(
+    objective: SymmetricObjective, now: Point, before: Point, ahead: np.ndarray
+) -> Point:
+    """Return the point that lies ahead on the line of the last step, by a share of the step."""
+    push = per_start(ahead, now.H)
+    Y, AY = now.H - before.H, now.AH - before.AH  # A is linear: AY comes from AH
+    for array, end in ((Y, now.H), (AY, now.AH)):
+        array *= push
+        array += end
+    C = objective.quartic(Y)
+    return Point(objective.constant - 2 * dots(Y, AY) + dots(Y, C), Y, AY, C)
 
-    Parameters
-    ----------
-    objective : SymmetricObjective
-    now : tuple
-        H, AH, C(H) and the losses of H.
-    Y : ndarray of shape (n_starts, n, k)
-        H itself, or a point ahead of it.
-    product : ndarray of shape (n_starts, n, k)
-        AY.
-    inverse_step : ndarray of shape (n_starts,)
-        Updated in place.
 
-    Returns
-    -------
-    tuple
-        H, AH, C(H) and the loss after the step, and whether it was taken from H.
+def _descend(
+    objective: SymmetricObjective, now: Point, base: Point, inverse_step: np.ndarray
+) -> tuple[Point, np.ndarray, np.ndarray]:
+    """Take a step from a base, or from where the solver is if the loss would rise.
+
+    `now` is where the solver is; `base` is the same, or a point ahead of it, which is overwritten.
+    `inverse_step` is the first one to try. Returned are the new point, the inverse step that led
+    there, and whether it was taken from `now`.
     """
-    a, constant = objective.quartic_bound, objective.constant
-    slack = 8 * np.finfo(Y.dtype).eps * constant
-    H, P, C, loss = now
-    back = np.full(len(H), Y is H)
-    if Y is H:
-        slope, level = C - P, loss.copy()
-    else:
-        slope = objective.quartic(Y)
-        level = constant - 2 * dots(Y, product) + dots(Y, slope)
-        slope -= product
-    norm, trying = dots(Y, Y), np.arange(len(H))
-    new: list[np.ndarray] = []  # loss, P, C and H
+    a, slack = objective.quartic_bound, 8 * np.finfo(now.H.dtype).eps * objective.constant
+    fell_back, inverse_step = np.full(len(now.H), base is now), inverse_step.copy()
+    Y, slope, level = base.H, base.C - base.AH, base.loss
+    norm, trying = dots(Y, Y), np.arange(len(Y))
+    new: Point | None = None
     while len(trying):
-        again = trying if new else None
-        old, gradient, t, size = kept(again, Y, slope, inverse_step, norm)
-        candidate = _proximal_step(old, gradient, a, size, t)
-        found = (*objective.evaluate(candidate), candidate)
-        bound = level[trying] + 4 * _model(candidate - old, old, gradient, a, size, t) + slack
-        smooth = (found[0] <= bound) | (t >= _LARGEST_INVERSE)
-        accepted = smooth & (back[trying] | (found[0] <= loss[trying]))
-        if not new:  # the first time all are tried: what is not accepted is overwritten later
-            new = list(found)
+        again = None if new is None else trying
+        old, gradient, inverse, size = kept(again, Y, slope, inverse_step, norm)
+        trial = objective.evaluate(_proximal_step(old, gradient, a, size, inverse))
+        growth = _growth(trial.H - old, old, gradient, a, size, inverse)
+        smooth = (trial.loss <= level[trying] + 4 * growth + slack) | (inverse >= _LARGEST_INVERSE)
+        accepted = smooth & (fell_back[trying] | (trial.loss <= now.loss[trying]))
+        if new is None:  # the first time all are tried: what is not accepted is overwritten later
+            new = trial
         else:
-            for target, value in zip(new, found, strict=True):
+            for target, value in zip(new, trial, strict=True):
                 target[trying[accepted]] = value[accepted]
         inverse_step[trying[~smooth]] *= 2
         rising = trying[smooth & ~accepted]
         if len(rising):
-            back[rising] = True
-            Y[rising], slope[rising] = H[rising], C[rising] - P[rising]
-            level[rising], norm[rising] = loss[rising], dots(H[rising], H[rising])
+            fell_back[rising] = True
+            Y[rising], slope[rising] = now.H[rising], now.C[rising] - now.AH[rising]
+            level[rising], norm[rising] = now.loss[rising], dots(now.H[rising], now.H[rising])
         trying = trying[~accepted]
-    return new[3], new[1], new[2], new[0], back
+    assert new is not None
+    return new, inverse_step, fell_back
 
 
-def _model(
+def _growth(
     D: np.ndarray,
     Y: np.ndarray,
     slope: np.ndarray,
@@ -241,8 +203,8 @@ def _model(
 ) -> np.ndarray:
     """Return ``<slope, D> + inverse_step D_h(Y + D, Y)``, the step's bound on the growth of J/4."""
     square = dots(D, D)
-    growth = 2 * dots(Y, D) + square  # of the squared norm
-    return dots(slope, D) + inverse_step * a / 4 * (2 * norm * square + growth**2)
+    longer = 2 * dots(Y, D) + square  # by how much the squared norm grows
+    return dots(slope, D) + inverse_step * a / 4 * (2 * norm * square + longer**2)
 
 
 def _proximal_step(
@@ -258,159 +220,162 @@ def _proximal_step(
     return V
 
 
-def multiplicative_nmf(
-    objective: SymmetricObjective, H: np.ndarray, *, printed: bool = False
-) -> Steps:
-    r"""Minimise :math:`J(H)` over H >= 0 by the multiplicative rule of Li et al., eq. 28.
+@dataclass(frozen=True)
+class Factorization:
+    """The factor H of ``HH'`` that was kept, with what is reported of the runs."""
 
-    .. math:: H \leftarrow H \circ \sqrt{A^+H \oslash (A^-H + C(H))}
+    best: Solution
+    curves: list[np.ndarray]  # losses of all starts, those of the kept one first
+    scale: float  # what a decrease was measured by: the loss of zero factors, or that of `best`
 
-    The printed square root is not a descent rule; where it raises the loss, the step is taken
-    with the exponent 1/4, for which descent is proved. Denominators are kept from 0. An entry that
-    is 0 stays 0.
+    @staticmethod
+    def factor_of(solution: Solution) -> np.ndarray:
+        """Return H of ``HH'``, (n, k)."""
+        return solution.factors[0]
+
+    @property
+    def H(self) -> np.ndarray:  # noqa: N802
+        """H of ``HH'``, (n, k)."""
+        return self.factor_of(self.best)
+
+    @property
+    def parts(self) -> tuple[np.ndarray, np.ndarray]:
+        """F (n, k) and M (k, k) of what was fitted, ``FMF'``."""
+        return self.H, np.eye(self.H.shape[1], dtype=self.H.dtype)
+
+    @property
+    def core(self) -> np.ndarray:
+        """S of ``QSQ'`` with unit columns in Q, (k, k)."""
+        return np.diag((self.H**2).sum(axis=0))
+
+
+class Problem(ABC):
+    """A similarity to factorize: its objective, its starts, and a part of it for many rows."""
+
+    objective: SymmetricObjective
+    name: str  # to report its runs
+    # a factor that was extended from a part of the rows has all but converged:
+    polish_tol: float  # the decrease that ten updates of it must gain
+    polish_min_iter: int  # the smallest number of updates
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def starts(self, plan: Plan, rng: np.random.RandomState) -> list[Start]:
+        """Return the starts, all of their randomness drawn."""
+
+    def rank(self, form: type[Factorization]) -> Callable[[Solution], float]:
+        """Return the figure by which runs are compared."""
+        return loss_of
+
+    @abstractmethod
+    def part(self, size: int, rng: np.random.RandomState) -> Problem | None:
+        """Return the problem of some rows, drawn at random; None if they would say too little."""
+
+    @abstractmethod
+    def extended(self, part: Problem, H: np.ndarray) -> np.ndarray:
+        """Return the factor of all rows that fits best to the factor of a part of them."""
+
+
+def factorize(
+    problem: Problem,
+    plan: Plan,
+    rng: np.random.RandomState,
+    form: type[Factorization] = Factorization,
+    coarse_size: int | None = None,
+) -> Factorization:
+    """Factorize a similarity; the run that ranks first is kept.
+
+    With more rows than `coarse_size` the starts are run on that many of them, and the best is
+    extended to all and improved there; the curves of the part are scaled to all rows. `form` says
+    what the factors of the plan's solver are.
+    """
+    objective, part = problem.objective, None
+    if coarse_size is not None and len(problem) > coarse_size:
+        part = problem.part(coarse_size, rng)
+    if part is None:
+        starts = problem.starts(plan, rng)
+        solutions = plan.run(objective, starts, problem.name, problem.rank(form))
+        return form(solutions[0], [s.history for s in solutions], objective.constant)
+    of_part = factorize(part, plan, rng, form)
+    start = problem.extended(part, of_part.H)
+    if plan.stop.tol >= 0:  # a negative one asks for all updates
+        plan = plan.stopping(tol=max(plan.stop.tol, problem.polish_tol))
+    plan = plan.stopping(min_iter=problem.polish_min_iter)
+    [end] = plan.run(objective, [lambda: start], problem.name)
+    scale = objective.constant / of_part.scale
+    return form(end, [end.history, *(c * scale for c in of_part.curves)], objective.constant)
+
+
+def fitted_factor(B: np.ndarray, G: np.ndarray) -> np.ndarray:
+    """Return the rows h >= 0 that minimise ``h'Gh - 2 b'h``, nearly, and none of them 0."""
+    H = nonnegative_rows(B, G, max_sweeps=20, resolution=1e-3)  # rough: it is improved afterwards
+    return H + _LIFT * H.mean()
+
+
+class SimilarityProblem(Problem):
+    """A similarity of rows, which may stand for several samples each.
 
     Parameters
     ----------
-    objective : SymmetricObjective
-    H : ndarray of shape (n_starts, n, k)
-        Positive.
-    printed : bool, default=False
-        Take the printed root always.
-
-    Yields
-    ------
-    factors : tuple of one ndarray of shape (n_starts, n, k)
-    loss : ndarray of shape (n_starts,)
+    A : Similarity of shape (n, n)
+    constant : float, default=None
+        Loss of the zero factor; the squared norm of A by default.
+    mass : ndarray of shape (n,), default=None
+        Number of samples that each row stands for; 1 by default.
+    friendly : Similarity of shape (n, n), default=None
+        Whose leading eigenvectors make the first start; A by default.
+    wanted : ndarray of shape (n,), bool, default=None
+        Rows that make up to half of a part; none by default.
+    rows : ndarray of int, default=None
+        Where the rows are in the problem that this one is a part of.
     """
-    positive, negative = objective.A.split()
-    H, loss, P, C = objective.rescaled(H)
-    while True:
-        keep = yield (H,), loss
-        H, P, C, loss = kept(keep, H, P, C, loss)
-        below = C if negative is None else C + negative @ H
-        above = P if negative is None else positive @ H
-        ratio = _ratio(above, below)
-        H_new = H * np.sqrt(ratio)
-        loss_new, P, C = objective.evaluate(H_new)
-        worse = loss_new > loss
-        if worse.any() and not printed:
-            H_new[worse] = H[worse] * np.sqrt(np.sqrt(ratio[worse]))
-            loss_new[worse], P[worse], C[worse] = objective.evaluate(H_new[worse])
-        H, loss = H_new, loss_new
 
+    polish_tol = 1e-5  # a cluster can be a small part of a similarity
+    polish_min_iter = 5  # updates: as many show whether the extension has settled
 
-def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """Return above / below, kept from 0/0 and from infinity, which a zero factor makes NaN."""
-    limits = np.finfo(below.dtype)
-    return np.minimum(above, below / limits.eps) / np.maximum(below, limits.tiny)
+    def __init__(
+        self,
+        A: Similarity,
+        *,
+        constant: float | None = None,
+        mass: np.ndarray | None = None,
+        friendly: Similarity | None = None,
+        wanted: np.ndarray | None = None,
+        rows: np.ndarray | None = None,
+    ) -> None:
+        self.objective = SymmetricObjective(A, A.squared_norm() if constant is None else constant)
+        self.name = f"{A.shape[0]} rows"
+        self.friendly = A if friendly is None else friendly
+        self.mass = np.ones(A.shape[0]) if mass is None else mass
+        self.wanted, self.rows = wanted, rows
 
+    def __len__(self) -> int:
+        return len(self.mass)
 
-def _lengths(Q: np.ndarray) -> np.ndarray:
-    """Return the lengths of the columns, (n_starts, 1, k), kept from 0."""
-    return np.maximum(np.linalg.norm(Q, axis=1, keepdims=True), np.finfo(Q.dtype).tiny)
+    def starts(self, plan: Plan, rng: np.random.RandomState) -> list[Start]:
+        """Return one start from eigenvectors, the others random."""
+        k, dtype = plan.n_clusters, self.objective.A.dtype
+        seeds = draw_seeds(rng, plan.n_init - 1)
+        first: Start = partial(spectral_start, self.friendly, k)
+        return [first, *(partial(random_start, self.mass, k, seed, dtype) for seed in seeds)]
 
+    def part(self, size: int, rng: np.random.RandomState) -> SimilarityProblem | None:
+        """Return the problem of `size` rows; None for a sparse graph, which would fall apart."""
+        if not self.friendly.can_be_thinned:
+            return None
+        order = rng.permutation(len(self))
+        if self.wanted is not None:
+            first = order[self.wanted[order]][: size // 2]
+            order = np.concatenate([first, order[~np.isin(order, first)]])
+        rows = np.sort(order[:size])
+        A, friendly = self.objective.A.take(rows), self.friendly.take(rows)
+        return SimilarityProblem(A, mass=self.mass[rows], friendly=friendly, rows=rows)
 
-def multiplicative_trinmf(objective: SymmetricObjective, Q: np.ndarray) -> Steps:
-    r"""Follow eq. 20-21 of Li et al. for :math:`\min \|A - QSQ'\|^2`, Q'Q = I, Q, S >= 0.
-
-    .. math::
-        Q \leftarrow Q \circ \sqrt{AQS \oslash (QQ'AQS)}, \qquad
-        S \leftarrow S \circ \sqrt{Q'AQ \oslash (Q'QSQ'Q)}
-
-    as printed, with denominators kept from 0. S starts diagonal and stays so. The rule is no
-    descent method for this loss and holds Q'Q = I only nearly: see the user guide.
-
-    Parameters
-    ----------
-    objective : SymmetricObjective
-        Without missing pairs, and with A >= 0.
-    Q : ndarray of shape (n_starts, n, k)
-        Positive; its columns are normalised first.
-
-    Yields
-    ------
-    factors : tuple of ndarrays of shapes (n_starts, n, k) and (n_starts, k, k)
-        Q and S.
-    loss : ndarray of shape (n_starts,)
-    """
-    A = objective.A
-    Q = Q / _lengths(Q)
-    AQ = A @ Q
-    S = np.einsum("snk,snk->sk", Q, AQ)[:, :, None] * np.eye(Q.shape[-1], dtype=Q.dtype)
-    while True:
-        G, B = Q.mT @ Q, Q.mT @ AQ
-        loss = objective.constant - 2 * dots(S, B) + dots(S @ G, G @ S)
-        keep = yield (Q, S), loss
-        Q, S, AQ = kept(keep, Q, S, AQ)
-        AQS = AQ @ S
-        Q = Q * np.sqrt(_ratio(AQS, Q @ (Q.mT @ AQS)))
-        AQ, G = A @ Q, Q.mT @ Q
-        S = S * np.sqrt(_ratio(Q.mT @ AQ, G @ S @ G))
-
-
-def multiplicative_gsg(
-    objective: SymmetricObjective, G: np.ndarray, *, full: bool = False, printed: bool = False
-) -> Steps:
-    r"""Minimise :math:`\|A - GSG'\|^2` over G, S >= 0 (Chen et al., 2007, eq. 3).
-
-    With :math:`A = P - N` split into nonnegative parts and :math:`K = G'G`,
-
-    .. math::
-        S \leftarrow S \circ G'PG \oslash (G'NG + KSK), \qquad
-        G \leftarrow G \circ \sqrt{PGS \oslash (NGS + GSKS)} ,
-
-    columns of G scaled to length 1 after each, which S takes up. The first rule never raises the
-    loss; where the second would, its exponent is 1/4 instead of 1/2, for which descent is proved.
-
-    Parameters
-    ----------
-    objective : SymmetricObjective
-        Without missing pairs.
-    G : ndarray of shape (n_starts, n, k)
-        Positive.
-    full : bool, default=False
-        Whether S may have entries off its diagonal.
-    printed : bool, default=False
-        Follow eq. 5-6 as they are printed, without S and the root in the rule of G, which need not
-        descend. A must then be nonnegative.
-
-    Yields
-    ------
-    factors : tuple of ndarrays of shapes (n_starts, n, k) and (n_starts, k, k)
-        G and S.
-    loss : ndarray of shape (n_starts,)
-    """
-    positive, negative = objective.A.split()
-
-    def products(G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return positive @ G, np.zeros_like(G) if negative is None else negative @ G
-
-    def loss_of(G: np.ndarray, S: np.ndarray, PG: np.ndarray, NG: np.ndarray) -> np.ndarray:
-        SK = S @ (G.mT @ G)
-        return objective.constant - 2 * dots(S, G.mT @ (PG - NG)) + dots(SK, SK.mT)
-
-    G = G / _lengths(G)
-    PG, NG = products(G)
-    # a 0 would be final: where negative entries prevail, a part of the positive ones is taken
-    S = np.maximum(G.mT @ (PG - NG), 0.1 * (G.mT @ PG))
-    S = S if full else S * np.eye(G.shape[-1], dtype=G.dtype)
-    while True:
-        keep = yield (G, S), loss_of(G, S, PG, NG)
-        G, S, PG, NG = kept(keep, G, S, PG, NG)
-        K = G.mT @ G
-        if printed:
-            S = S * _ratio(np.maximum(G.mT @ (PG - NG), 0), K @ S @ K)
-            G = G * _ratio(np.maximum(PG - NG, 0), G @ (S @ K))
-            PG, NG = products(G)
-        else:
-            S = S * _ratio(G.mT @ PG, G.mT @ NG + K @ S @ K)
-            loss = loss_of(G, S, PG, NG)
-            ratio = _ratio(PG @ S, NG @ S + G @ (S @ K @ S))
-            old, G = G, G * np.sqrt(ratio)
-            PG, NG = products(G)
-            worse = loss_of(G, S, PG, NG) > loss
-            if worse.any():
-                G[worse] = old[worse] * np.sqrt(np.sqrt(ratio[worse]))
-                PG[worse], NG[worse] = products(G[worse])
-        length = _lengths(G)
-        G, PG, NG, S = G / length, PG / length, NG / length, length.mT * S * length
+    def extended(self, part: Problem, H: np.ndarray) -> np.ndarray:
+        """Return the factor of all rows that fits best to the factor of a part of them."""
+        assert isinstance(part, SimilarityProblem)
+        padded = np.zeros((len(self), H.shape[1]), dtype=H.dtype)
+        padded[part.rows] = H
+        return fitted_factor(self.friendly @ padded, H.T @ H)

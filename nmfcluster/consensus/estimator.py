@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral
-from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
+from sklearn.utils.validation import check_is_fitted
 
 from nmfcluster._arrays.arguments import positions
-from nmfcluster._arrays.labels import encode, indicator, membership, one_hot
-from nmfcluster._base import NMFClusterer, numbered
-from nmfcluster._compat import HasMethods, Interval, RealNotInt, StrOptions, fit_context
-from nmfcluster._engine.factorize import factorize, factorize_ensemble
-from nmfcluster._engine.symmetric import bregman_nmf, multiplicative_nmf, multiplicative_trinmf
-from nmfcluster.consensus.refine import refine_by_moves
-from nmfcluster.partitions import BasePartitions, base_partitions
-from nmfcluster.partitions.ensemble import Ensemble, consensus_matrix
-from nmfcluster.partitions.making import (
-    check_coverage,
-    nearest,
-    normalised_weights,
-    range_of_clusters,
+from nmfcluster._base import NMFClusterer, fitting, membership, numbered
+from nmfcluster._compat import Interval, StrOptions, fit_context
+from nmfcluster._engine.multiplicative import (
+    TriFactorization,
+    multiplicative_nmf,
+    multiplicative_trinmf,
 )
-from nmfcluster.similarity import Explicit
-
-__all__ = ["NMFConsensus"]
+from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
+from nmfcluster.consensus.refine import refine_by_moves
+from nmfcluster.partitions.reading import MAKING, read_partitions
 
 
 class NMFConsensus(NMFClusterer):
@@ -186,27 +175,13 @@ class NMFConsensus(NMFClusterer):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **NMFClusterer._parameter_constraints,
         "affinity": [StrOptions({"coassociation", "partitions", "precomputed"})],
-        "estimator": [HasMethods(["fit_predict"]), None],
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "base_n_clusters": [Interval(Integral, 1, None, closed="left"), tuple, list, None],
-        "max_samples": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(RealNotInt, 0, 1, closed="right"),
-        ],
-        "max_features": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(RealNotInt, 0, 1, closed="right"),
-        ],
+        **MAKING,
         "weights": ["array-like", None],
         "objective": [StrOptions({"symnmf", "tri"})],
         "solver": [StrOptions({"bpg", "mu"})],
         "refine": [StrOptions({"moves"}), None],
         "coarse_size": [Interval(Integral, 2, None, closed="left"), None],
     }
-
-    partitions_: Any
-    agreement_: Any
-    weights_: Any
 
     def __init__(
         self,
@@ -277,150 +252,37 @@ class NMFConsensus(NMFClusterer):
         TypeError
             If labels are neither integers nor strings.
         """
-        # one thread from the first sum to the last: the result does not depend on their number
-        with self._all_or_nothing(), threadpool_limits(limits=1, user_api="blas"):
-            rng = check_random_state(self.random_state)
-            if self.affinity == "precomputed":
-                if partitions is not None:
-                    raise ValueError("partitions cannot be given with affinity='precomputed'.")
-                self._fit_similarity(self._check_similarity(X), rng)
-            else:
-                self._fit_partitions(*self._read_partitions(X, partitions, rng), rng)
+        with fitting(self) as rng:
+            source = read_partitions(self, X, partitions, rng)
+            self._check_n_clusters(len(source))
+            self._check_coarse_size()
+            problem = source.problem(self.weights)
+            self._say(f"{problem.name} of {len(source)} samples")
+            solver, form = self._solver()
+            if self.objective == "tri" and not problem.is_complete:
+                raise ValueError("objective='tri' needs partitions that saw all samples.")
+            best = factorize(problem, self._plan(solver), rng, form, self.coarse_size)
+            P = membership(best.H)  # collapsed rows are longer than a sample's; their shares agree
+            labels = P.argmax(axis=1)
+            if self.refine == "moves":
+                labels, n_moves = refine_by_moves(problem.ensemble, labels, self.n_clusters)
+                self._say(f"{n_moves} label rows moved")
+            P, labels, order = numbered(P, labels, problem.counts)
+            self.partitions_, self.weights_ = source.codes, problem.weights
+            self.confidence_, self.agreement_, self._profile_ = problem.support(P, labels)
+            self._source_ = source
+            if source.estimators is not None:
+                self.estimators_ = source.estimators
+            self._keep(best, P[problem.groups], labels[problem.groups], order)
         return self
 
-    def _read_partitions(
-        self, X: Any, partitions: Any, rng: np.random.RandomState
-    ) -> tuple[np.ndarray, np.dtype]:
-        """Return the encoded label table and the type to compute in."""
-        self._base_ = self._X_fit_ = None
-        if self.affinity == "partitions":
-            if partitions is not None:
-                raise ValueError("partitions cannot be given with affinity='partitions': X is.")
-            codes, self._categories_ = encode(self._label_table(X, reset=True), "X")
-            return codes, np.dtype(np.float64)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
-        if partitions is None:
-            self._check_n_clusters(X.shape[0])
-            self._base_ = self._make_partitions(X, rng)
-            self.estimators_ = self._base_.estimators
-            codes, self._categories_ = encode(self._base_.labels, "estimator's labels")
-        else:
-            codes, self._categories_ = encode(partitions, "partitions")
-        if len(codes) != X.shape[0]:
-            raise ValueError(
-                f"partitions must label every sample: they have {len(codes)} rows, X has "
-                f"{X.shape[0]}. A list holds one label vector an element, an array one a column."
-            )
-        if self._base_ is None or self._base_.needs_training_data:
-            self._X_fit_ = X
-        return codes, X.dtype
-
-    def _label_table(self, X: Any, reset: bool) -> Any:
-        """Return X with its columns checked and its labels untouched."""
-        if not hasattr(X, "columns"):
-            X = check_array(X, dtype=None, ensure_all_finite=False, estimator=self)
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        return X
-
-    def _make_partitions(self, X: Any, rng: np.random.RandomState) -> BasePartitions:
-        self._check_not_alone(X.shape[0])
-        low, high = range_of_clusters(self.base_n_clusters, self.n_clusters)
-        clusters, began = low if low == high else f"{low} to {high}", perf_counter()
-        found = base_partitions(
-            X,
-            self.estimator,
-            n_estimators=self.n_estimators,
-            n_clusters=(low, high),
-            max_samples=self.max_samples,
-            max_features=self.max_features,
-            random_state=rng,
-            n_jobs=self.n_jobs,
-        )
-        self._say(
-            f"{self.n_estimators} base partitions of {clusters} clusters "
-            f"in {perf_counter() - began:.2f} s"
-        )
-        return found
-
-    def _fit_partitions(
-        self, codes: np.ndarray, dtype: np.dtype, rng: np.random.RandomState
-    ) -> None:
-        self._check_n_clusters(len(codes))
-        self._check_coarse_size()
-        self.weights_ = normalised_weights(self.weights, codes.shape[1])
-        counted = codes if self.weights_.all() else codes[:, self.weights_ > 0]
-        check_coverage(counted, "X" if self.affinity == "partitions" else "partitions")
-        ensemble, groups = Ensemble.from_table(codes, self.weights_)
-        self._say(f"{len(ensemble)} distinct label rows of {len(codes)} samples")
-        if self.objective == "tri" and ensemble.observed is not None:
-            raise ValueError("objective='tri' needs partitions that saw all samples.")
-        found = factorize_ensemble(
-            ensemble, self._plan(self._solver()), rng, dtype, self.coarse_size
-        )
-        P = membership(found.H)  # collapsed rows are longer than a sample's; their shares agree
-        labels = P.argmax(axis=1)
-        if self.refine == "moves":
-            labels, n_moves = refine_by_moves(ensemble, labels, self.n_clusters)
-            self._say(f"{n_moves} label rows moved")
-        P, labels, order = numbered(P, labels, ensemble.counts)
-        contingency = ensemble.contingency(one_hot(labels, self.n_clusters))
-        self.partitions_ = codes
-        self.agreement_ = ensemble.agreement(contingency)
-        self.confidence_ = ensemble.item_consensus(contingency, labels)[groups]
-        self._profile_ = ensemble.cluster_profile(P)
-        self._n_base_clusters_ = ensemble.n_clusters
-        self._keep(found, P[groups], labels[groups], order, depth=1)
-
-    def _fit_similarity(self, X: Any, rng: np.random.RandomState) -> None:
-        for name in ("refine", "weights"):
-            if getattr(self, name) is not None:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r} needs partitions; it must be None with "
-                    "affinity='precomputed'."
-                )
-        self._check_n_clusters(X.shape[0])
-        A, diagonal = Explicit(X), X.diagonal()
-        alone = np.flatnonzero((A @ np.ones((X.shape[0], 1)))[:, 0] <= diagonal)
-        if len(alone) and X.shape[0] > 1:
-            warnings.warn(
-                f"{len(alone)} of the samples in X have no similarity to any other, the first is "
-                f"sample {alone[0]}: their clusters mean nothing.",
-                stacklevel=4,
-            )
-        found = factorize(A, self._plan(self._solver()), rng)
-        P = membership(found.H)
-        P, labels, order = numbered(P, P.argmax(axis=1))
-        self.partitions_, self.agreement_, self.weights_ = None, None, None
-        self.confidence_ = _mean_similarity(A, diagonal, labels, self.n_clusters)
-        self._profile_ = P / np.maximum(P.sum(axis=0), np.finfo(P.dtype).tiny)
-        self._similarity_ = A
-        self._keep(found, P, labels, order, depth=1)
-
-    def _solver(self) -> Any:
+    def _solver(self) -> tuple[Any, type[Factorization]]:
         if self.objective == "tri":
-            return multiplicative_trinmf
-        return bregman_nmf if self.solver == "bpg" else multiplicative_nmf
+            return multiplicative_trinmf, TriFactorization
+        return bregman_nmf if self.solver == "bpg" else multiplicative_nmf, Factorization
 
     def _extend(self, X: Any) -> np.ndarray:
-        if self.affinity == "partitions":
-            codes, _ = encode(self._label_table(X, reset=False), "X", self._categories_)
-            return indicator(codes, self._n_base_clusters_) @ self._profile_
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_non_negative=self.affinity == "precomputed",
-            reset=False,
-        )
-        if self.affinity == "precomputed":
-            return X @ self._profile_
-        if self._base_ is None:
-            codes = self.partitions_[nearest(self._X_fit_, X)]
-        else:
-            found = self._base_.predict(X, self._X_fit_)
-            codes, _ = encode(found, "estimator's labels", self._categories_)
-        return (indicator(codes, self._n_base_clusters_) @ self._profile_).astype(X.dtype)
+        return self._source_.extended(self, X, self._profile_)
 
     def consensus_matrix(self, indices: Any = None) -> np.ndarray:
         """Return the co-association of the training samples as a dense array.
@@ -444,11 +306,8 @@ class NMFConsensus(NMFClusterer):
             If `indices` are not integers in the range of the samples.
         """
         check_is_fitted(self)
-        every = slice(None) if indices is None else indices
-        chosen = positions(every, len(self.labels_), "sample", "the model")
-        if self.partitions_ is None:
-            return self._similarity_.take(chosen).toarray()
-        return consensus_matrix(self.partitions_[chosen], self.weights_)
+        chosen = positions(indices, len(self.labels_), "sample", "the model")
+        return self._source_.matrix(chosen, self.weights_)
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags, which depend on `affinity`."""
@@ -460,13 +319,3 @@ class NMFConsensus(NMFClusterer):
         tags.input_tags.string = self.affinity == "partitions"
         tags.input_tags.categorical = self.affinity == "partitions"
         return tags
-
-
-def _mean_similarity(
-    A: Explicit, diagonal: np.ndarray, labels: np.ndarray, n_clusters: int
-) -> np.ndarray:
-    """Return every sample's mean similarity to the others of its cluster; 1 if it is alone."""
-    E = one_hot(labels, n_clusters, A.dtype)
-    own = (A @ E)[np.arange(len(labels)), labels] - diagonal
-    others = E.sum(axis=0)[labels] - 1
-    return np.where(others > 0, own / np.maximum(others, 1), 1.0)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
-from threadpoolctl import threadpool_limits
 
-from nmfcluster._arrays.labels import membership
+from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.storage import largest, row_blocks
-from nmfcluster._base import NMFClusterer, numbered
+from nmfcluster._base import NMFClusterer, fitting, membership, numbered
 from nmfcluster._compat import (
     Interval,
     RealNotInt,
@@ -268,9 +266,7 @@ class SimilarityFusionNMF(NMFClusterer):
         TypeError
             If they are of a type that is not.
         """
-        # one thread from the first sum to the last: the result does not depend on their number
-        with self._all_or_nothing(), threadpool_limits(limits=1, user_api="blas"):
-            rng = check_random_state(self.random_state)
+        with fitting(self) as rng:
             given = self._read(X, similarities)
             chosen = self._draw(given.shape[0], rng)
             stack = self._kernels_of(given, chosen)
@@ -473,10 +469,9 @@ class SimilarityFusionNMF(NMFClusterer):
         P, labels, order = numbered(membership(rows), rows.argmax(axis=1), known)
         if not known.all():
             labels[~known] = -1
-            warnings.warn(
+            warn(
                 f"Nothing tells the cluster of {(~known).sum()} objects, which are similar to no "
                 "other: their memberships are uniform, their label is -1.",
-                stacklevel=4,
             )
         return P, labels, order
 

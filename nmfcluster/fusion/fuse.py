@@ -7,13 +7,15 @@ from functools import partial
 
 import numpy as np
 
-from nmfcluster._engine.factorize import Factorization, Plan, Start, draw_seeds, loss_of
-from nmfcluster._engine.starts import spectral_start, walk_start
+from nmfcluster._engine.run import Plan, Start, draw_seeds, spectral_start
+from nmfcluster._engine.symmetric import Factorization
 from nmfcluster.fusion.mixture import Mixture
 from nmfcluster.fusion.model import FusionObjective
 from nmfcluster.similarity import Similarity
 
 _MIN_ITER = 10  # updates, of three steps each
+_STEPS = 3  # of a random walk: far enough to meet neighbours of neighbours
+_BACKGROUND = 0.1  # of a cluster that begins spread over all samples
 _NOTHING = 1e-12  # of the mean share of an object: less does not move its start
 _SPREAD = 0.5  # by which the two factors of the unsymmetric form differ at the start
 
@@ -102,7 +104,7 @@ def fuse(
         for number, seed in enumerate(seeds)
     ]
     what = f"{A.shape[0]} objects, {n_sources} source(s)"
-    solutions = plan.run(objective, starts, loss_of, what, min_iter=_MIN_ITER)
+    solutions = plan.stopping(min_iter=_MIN_ITER).run(objective, starts, what)
     curves = [solution.history for solution in solutions]
     return Fusion(solutions[0], curves, objective.constant, objective)
 
@@ -124,3 +126,40 @@ def _start(
         return W[None]
     noise = rng.uniform(1 - _SPREAD, 1 + _SPREAD, size=W.shape).astype(W.dtype)
     return np.stack([W, W * noise])
+
+
+def walk_start(
+    A: Similarity, degrees: np.ndarray, n_clusters: int, rng: np.random.RandomState
+) -> np.ndarray:
+    """Return where a few steps of a random walk lead from samples that are drawn, one a cluster.
+
+    Samples are drawn in proportion to their degrees. On sparse graphs such starts are as diverse
+    as random factors, but do not have to find first which samples belong together.
+
+    Parameters
+    ----------
+    A : Similarity of shape (n, n)
+        Nonnegative.
+    degrees : ndarray of shape (n,)
+        Its row sums.
+    n_clusters : int
+        At most n.
+    rng : RandomState
+
+    Returns
+    -------
+    ndarray of shape (n, n_clusters)
+        Every entry is above 0. Columns sum to the same, but those of samples that are similar to
+        no other, which are drawn only if there are too few others: their walks end nowhere.
+    """
+    n = A.shape[0]
+    known = degrees >= np.finfo(degrees.dtype).tiny  # below it a quotient can overflow
+    chances = np.where(known, degrees, 0) / degrees.sum(dtype=np.float64) if known.any() else known
+    enough = np.count_nonzero(chances) >= n_clusters
+    drawn = rng.choice(n, n_clusters, replace=False, p=chances if enough else None)
+    W = np.zeros((n, n_clusters), dtype=A.dtype)
+    W[drawn, np.arange(n_clusters)] = 1
+    shares = np.divide(1, degrees, out=np.zeros_like(degrees), where=known)[:, None]
+    for _ in range(_STEPS):
+        W = A @ (shares * W)
+    return W / np.maximum(W.sum(axis=0), np.finfo(A.dtype).tiny) + _BACKGROUND / n

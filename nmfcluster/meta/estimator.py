@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BiclusterMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
-from nmfcluster._arrays.arguments import positions
-from nmfcluster._arrays.labels import cluster_counts, hard_labels, membership, one_hot
+from nmfcluster._arrays.arguments import positions, warn
+from nmfcluster._arrays.labels import cluster_counts, one_hot
 from nmfcluster._arrays.storage import largest
-from nmfcluster._base import NMFClusterer, numbered
+from nmfcluster._base import NMFClusterer, fitting, hard_labels, membership, numbered
 from nmfcluster._compat import Interval, StrOptions, fit_context
-from nmfcluster._engine.factorize import Factorization, Plan
+from nmfcluster._engine.run import Plan
+from nmfcluster._engine.symmetric import Factorization
 from nmfcluster.meta.runs import (
     Metaclusters,
     Runs,
@@ -30,8 +29,10 @@ from nmfcluster.meta.runs import (
     scaled_to_unit,
 )
 from nmfcluster.meta.solvers import PENALTIES, MatrixObjective, hals, multiplicative, sparse_hals
-from nmfcluster.partitions.ensemble import Ensemble, consensus_matrix
-from nmfcluster.partitions.making import normalised_weights, range_of_clusters
+from nmfcluster.partitions.ensemble import Ensemble
+from nmfcluster.partitions.making import range_of_clusters
+from nmfcluster.partitions.matrix import consensus_matrix
+from nmfcluster.partitions.reading import normalised_weights
 
 __all__ = ["NMFMetaCluster"]
 
@@ -265,9 +266,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         TypeError
             If `X` does not hold numbers.
         """
-        # one thread from the first sum to the last: the result does not depend on their number
-        with self._all_or_nothing(), threadpool_limits(limits=1, user_api="blas"):
-            rng = check_random_state(self.random_state)
+        with fitting(self) as rng:
             X = self._read(X, reset=True)
             objective = MatrixObjective(X, self.sparsity, self.penalty)
             self._check_size(objective)
@@ -309,7 +308,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         """Return the number of clusters of every run."""
         if self.base_n_clusters is None:
             return np.full(int(self.n_runs), int(self.n_clusters))
-        low, high = range_of_clusters(self.base_n_clusters, self.n_clusters)
+        low, high = range_of_clusters(self.base_n_clusters, "base_n_clusters")
         sizes = rng.randint(low, high + 1, size=self.n_runs)
         if sizes.sum() < self.n_clusters:
             raise ValueError(
@@ -362,27 +361,23 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         self.run_losses_, self.partitions_ = runs.losses, runs.partitions()
         self.confidence_ = _confidence(self.partitions_, labels, self.n_clusters)
         self.reconstruction_err_ = MatrixObjective(X).error(self.factor_, self.components_)
-        self._keep_clusters(
-            end, membership(self.factor_), labels, depth=1, n_found=self._n_distinct()
-        )
+        self._keep_clusters(end, membership(self.factor_), labels, self._n_distinct())
 
     def _compare_with_runs(self, runs: Runs, end: Factorization, constant: float) -> None:
         """Warn where runs had no time to converge, or where one of them fits much better."""
         lost = np.count_nonzero(~runs.converged)
         if lost:
-            warnings.warn(
+            warn(
                 f"{lost} of the {len(runs)} runs did not converge within max_iter={self.max_iter} "
                 "updates. Increase max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         best, loss = runs.losses[0], end.best.loss
         comparable = self.final and (runs.sizes == self.n_clusters).all()
         if comparable and loss > _MUCH * best + _NOTHING * constant:
-            warnings.warn(
+            warn(
                 f"What recurs in the runs fits X less well than the best of them: loss {loss:.4g} "
                 f"against {best:.4g}. More runs or n_init can help; n_runs=1 returns a single run.",
-                stacklevel=4,
             )
 
     def _n_distinct(self) -> int:
@@ -497,8 +492,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
             If `indices` are not integers in the range of the samples.
         """
         check_is_fitted(self)
-        every = slice(None) if indices is None else indices
-        chosen = positions(every, len(self.labels_), "sample", "the model")
+        chosen = positions(indices, len(self.labels_), "sample", "the model")
         weights = normalised_weights(None, self.partitions_.shape[1])
         return consensus_matrix(self.partitions_[chosen], weights)
 

@@ -11,11 +11,12 @@ import numpy as np
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
-from nmfcluster._arrays.labels import hard_labels, one_hot
+from nmfcluster._arrays.labels import one_hot
 from nmfcluster._arrays.least_squares import exact_rows
 from nmfcluster._arrays.storage import row_blocks
-from nmfcluster._engine.factorize import Factorization, Plan, Start, draw_seeds, loss_of
-from nmfcluster._engine.run import Solution
+from nmfcluster._base import hard_labels
+from nmfcluster._engine.run import Plan, Solution, Start, draw_seeds, loss_of
+from nmfcluster._engine.symmetric import Factorization
 from nmfcluster.meta.solvers import (
     MatrixObjective,
     RunsObjective,
@@ -152,7 +153,7 @@ def run_many(
             for seed, own in zip(seeds, sizes, strict=True)
             if own == size
         ]
-        solutions += plan.run(objective, starts, loss_of, f"runs of {size} clusters")
+        solutions += plan.run(objective, starts, f"runs of {size} clusters")
     return Runs.of(sorted(solutions, key=loss_of))
 
 
@@ -163,7 +164,7 @@ def _distinct(
     plan = replace(plan, solver=solver)
     makers: list[Start] = [partial(np.asarray, start) for start in starts]
     what = f"{solver.__name__} of the runs' clusters"
-    solutions = plan.run(objective, makers, loss_of, what, min_iter=_MIN_ITER)
+    solutions = plan.stopping(min_iter=_MIN_ITER).run(objective, makers, what)
     apart = np.diff([s.loss for s in solutions], prepend=-np.inf) > _SAME * objective.constant
     return [solution for solution, new in zip(solutions, apart, strict=True) if new]
 
@@ -204,7 +205,9 @@ def by_ptf(runs: Runs, plan: Plan) -> list[Metaclusters]:
 
 def by_kmeans(runs: Runs, plan: Plan, seed: int) -> list[Metaclusters]:
     """Metacluster the columns of the runs' clusters by k-means, a baseline of the paper."""
-    kmeans = KMeans(plan.n_clusters, n_init=plan.n_init, max_iter=plan.max_iter, random_state=seed)
+    kmeans = KMeans(
+        plan.n_clusters, n_init=plan.n_init, max_iter=plan.stop.max_iter, random_state=seed
+    )
     with threadpool_limits(limits=1):  # the order of sums would depend on the number of threads
         kmeans.fit(runs.H)
     hard = one_hot(kmeans.labels_, plan.n_clusters, runs.H.dtype)
@@ -258,13 +261,10 @@ def _refined(objective: MatrixObjective, plan: Plan, columns: np.ndarray, final:
     W = fitted_rows(objective.X, columns).T
     if final:
         W[~W.any(axis=1)] = _LIFT * W.mean()  # a cluster of zeros would stay one
-    plan = replace(
-        plan,
-        solver=sparse_hals if objective.sparsity else hals,
-        max_iter=plan.max_iter if final else 0,
-    )
+    plan = replace(plan, solver=sparse_hals if objective.sparsity else hals)
+    plan = plan.stopping(max_iter=plan.stop.max_iter if final else 0)
     start: Start = partial(np.concatenate, [W, columns], axis=1)
-    [end] = plan.run(objective, [start], loss_of, "last factorization")
+    [end] = plan.run(objective, [start], "last factorization")
     return replace(end, converged=end.converged or not final)
 
 

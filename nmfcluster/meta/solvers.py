@@ -14,8 +14,7 @@ import numpy as np
 
 from nmfcluster._arrays.least_squares import descend
 from nmfcluster._arrays.storage import as_float64, is_sparse, row_blocks, sum_of_squares
-from nmfcluster._engine.run import Steps, kept
-from nmfcluster._engine.symmetric import dots, per_start
+from nmfcluster._engine.run import Steps, dots, kept, per_start
 
 _ROWS = 1024
 _SWEEPS = 3  # of coordinate descent a product with the data: fewest seconds to a given loss

@@ -14,8 +14,6 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-__all__ = ["BasePartitions", "base_partitions"]
-
 
 @dataclass(frozen=True)
 class BasePartitions:
@@ -129,7 +127,7 @@ def base_partitions(
     n_samples, n_features = X.shape
     n_drawn = _how_many(max_samples, n_samples, "max_samples", least=min(2, n_samples))
     n_columns = _how_many(max_features, n_features, "max_features", least=1)
-    low, high = range_of_clusters(n_clusters, 2)
+    low, high = range_of_clusters(n_clusters, "n_clusters")
     plans = [
         (
             int(min(rng.randint(low, high + 1), n_drawn)),
@@ -148,56 +146,23 @@ def base_partitions(
     )
 
 
-def range_of_clusters(value: Any, n_clusters: int) -> tuple[int, int]:
-    """Return the range of the number of clusters of base partitions.
+def range_of_clusters(value: Any, name: str) -> tuple[int, int]:
+    """Return the smallest and the largest number of clusters that a base partition may have.
 
     Parameters
     ----------
-    value : int, pair of int, or None
-        None: `n_clusters`, 2 at least.
-    n_clusters : int
-        Number of clusters of the consensus.
+    value : int or pair of int
+    name : str
+        What to call it in an error message.
     """
-    if value is None:
-        return max(2, n_clusters), max(2, n_clusters)
-    bounds: list[Any] = [value, value] if isinstance(value, Integral) else list(value)
+    bounds: list[Any] = list(value) if np.iterable(value) else [value, value]
     whole = all(isinstance(bound, Integral) for bound in bounds)
     if len(bounds) != 2 or not whole or not 1 <= bounds[0] <= bounds[1]:
         raise ValueError(
-            "base_n_clusters must be an int, or a pair of ints (low, high) with "
-            f"1 <= low <= high, got {value!r}."
+            f"{name} must be an int, or a pair of ints (low, high) with 1 <= low <= high, got "
+            f"{value!r}."
         )
     return int(bounds[0]), int(bounds[1])
-
-
-def normalised_weights(weights: Any, n_partitions: int) -> np.ndarray:
-    """Return nonnegative weights of partitions, scaled to sum to 1; equal ones for None."""
-    if weights is None:
-        return np.full(n_partitions, 1 / n_partitions)
-    weights = check_array(weights, ensure_2d=False, dtype=np.float64, input_name="weights")
-    if weights.shape != (n_partitions,) or (weights < 0).any() or weights.sum() <= 0:
-        raise ValueError(
-            f"weights must be {n_partitions} nonnegative numbers, one a partition, not all 0; "
-            f"got shape {weights.shape}, smallest {weights.min():.3g}."
-        )
-    return weights / weights.sum()
-
-
-def check_coverage(codes: np.ndarray, name: str) -> None:
-    """Raise a ValueError if a sample is in no partition, or a partition saw no sample."""
-    if codes.min() >= 0:
-        return
-    seen = codes >= 0
-    if not seen.any(axis=1).all():
-        lost = np.flatnonzero(~seen.any(axis=1))
-        raise ValueError(
-            f"{name} must label every sample at least once: {len(lost)} samples are in no "
-            f"partition, the first is sample {lost[0]}. (Made by an estimator: raise n_estimators "
-            "or max_samples, or leave out samples that it calls noise in every run.)"
-        )
-    if not seen.any(axis=0).all():
-        empty = np.flatnonzero(~seen.any(axis=0))
-        raise ValueError(f"{name} must not hold an empty partition: partition {empty[0]} is.")
 
 
 def _how_many(value: int | float, total: int, name: str, least: int) -> int:

@@ -4,14 +4,8 @@ Solvers ask a similarity for block products, inner products, a split into nonneg
 restrictions, and never how it is stored.
 """
 
-from nmfcluster.similarity.operators import (
-    Explicit,
-    Factored,
-    Similarity,
-    WeightedSum,
-    coassociation,
-    inner,
-)
+from nmfcluster.similarity.factored import Factored, coassociation
+from nmfcluster.similarity.operators import Explicit, Similarity, WeightedSum, inner
 
 __all__ = [
     "Explicit",

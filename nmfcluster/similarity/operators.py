@@ -1,48 +1,32 @@
-"""Similarities as operators: symmetric (n, n) matrices that need not exist as arrays.
+"""Similarities as operators: the form of all of them, arrays, and weighted sums.
 
-Solvers ask a similarity for block products, inner products, a split into nonnegative parts and
-restrictions, and never how it is stored. Sparse or dense, explicit or factored, float32 or
-float64 is decided here and in `_storage`.
+Sparse or dense, explicit or factored, float32 or float64 is decided here and in `_arrays`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from nmfcluster._arrays.labels import cluster_counts, group_indicator, tuple_indicator
 from nmfcluster._arrays.storage import (
     as_float,
     as_float64,
-    blocks_of,
     dot,
-    each,
-    hstack,
+    group_indicator,
     minimum,
     nonzero_off_diagonal,
     row_blocks,
-    row_dots,
     scaled_rows,
     total,
     without_diagonal,
 )
 
-__all__ = [
-    "Explicit",
-    "Factored",
-    "Similarity",
-    "WeightedSum",
-    "coassociation",
-    "inner",
-]
-
-_PAIRS = 4096  # entries of a factored operator that are computed at a time
-_COLUMNS = 256  # columns of an operator that are formed at a time where it must be looked at
+_COLUMNS = 256  # of an operator that are formed at a time where all of it must be looked at
 
 
 class Similarity(ABC):
@@ -67,16 +51,7 @@ class Similarity(ABC):
 
     @abstractmethod
     def __matmul__(self, H: np.ndarray) -> np.ndarray:
-        """Return the product with a block of vectors, or a stack of them.
-
-        Parameters
-        ----------
-        H : ndarray of shape (..., n, k)
-
-        Returns
-        -------
-        ndarray of shape (..., n, k)
-        """
+        """Return the product with a block of vectors, or a stack of them, (..., n, k)."""
 
     @abstractmethod
     def split(self) -> tuple[Similarity, Similarity | None]:
@@ -106,23 +81,9 @@ class Similarity(ABC):
         Similarity of shape (g, g)
         """
 
-    @property
-    @abstractmethod
-    def is_psd(self) -> bool:
-        """Whether the operator is known to be positive semidefinite."""
-
     @abstractmethod
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Return some entries.
-
-        Parameters
-        ----------
-        rows, columns : ndarray of shape (n_entries,), int
-
-        Returns
-        -------
-        ndarray of shape (n_entries,)
-        """
+        """Return the entries at some rows and columns, (n_entries,)."""
 
     def stored_off_diagonal(self) -> np.ndarray | None:
         """Return the nonzero entries above the diagonal if they are stored as such, else None."""
@@ -144,6 +105,14 @@ class Similarity(ABC):
         -------
         Similarity of shape (n, n)
         """
+
+    def squared_norm(self) -> float:
+        """Return the sum of the squared entries, accumulated in float64."""
+        return inner(self, self)
+
+    def _inner(self, other: Similarity) -> float | None:
+        """Return the inner product with an operator that is not a sum; None: by blocks."""
+        return None
 
     def without_diagonal(self) -> Similarity:
         """Return the similarity with a diagonal of 0."""
@@ -168,9 +137,6 @@ class Similarity(ABC):
         return WeightedSum([self], [weight])
 
     __rmul__ = __mul__
-
-    def __neg__(self) -> Similarity:
-        return WeightedSum([self], [-1.0])
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(shape={self.shape}, dtype={self.dtype})"
@@ -210,11 +176,14 @@ class Explicit(Similarity):
     def __matmul__(self, H: np.ndarray) -> np.ndarray:
         if H.ndim == 2:
             return self._array @ H
-        if not self.wide:
-            return each(self._array.__matmul__, H)
-        stacked = np.moveaxis(H, -2, 0)
-        wide = self._array @ stacked.reshape(self.shape[0], -1)
-        return np.moveaxis(wide.reshape(stacked.shape), 0, -2)
+        if self.wide:
+            stacked = np.moveaxis(H, -2, 0)
+            product = self._array @ stacked.reshape(self.shape[0], -1)
+            return np.moveaxis(product.reshape(stacked.shape), 0, -2)
+        blocks = H.reshape(-1, *H.shape[-2:])  # a sparse matrix is slower on one wide block
+        if len(blocks) == 1:  # no copy of a large one
+            return (self._array @ blocks[0]).reshape(H.shape)
+        return np.stack([self._array @ block for block in blocks]).reshape(H.shape)
 
     def split(self) -> tuple[Similarity, Similarity | None]:
         negative = minimum(self._array, 0)
@@ -228,10 +197,6 @@ class Explicit(Similarity):
     def collapse(self, groups: np.ndarray) -> Similarity:
         E = group_indicator(groups, self.dtype)
         return Explicit(E.T @ (self._array @ E))
-
-    @property
-    def is_psd(self) -> bool:
-        return False
 
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         found = self._array[rows, columns]
@@ -257,141 +222,16 @@ class Explicit(Similarity):
     def toarray(self) -> np.ndarray:
         return self._array.toarray() if sp.issparse(self._array) else self._array.copy()
 
-
-class Factored(Similarity):
-    """A similarity A = D U C U' D with a thin U: a product costs O(nnz(U) k), nothing is (n, n).
-
-    Linear and cosine kernels of features and the co-association of partitions are of this kind.
-
-    Parameters
-    ----------
-    U : ndarray or sparse matrix of shape (n, r)
-        float32 stays float32, everything else becomes float64. Never written to.
-    C : array-like, sparse matrix or Similarity of shape (r, r), or vector, default=None
-        Symmetric core; a vector of shape (r,) is its diagonal. The identity by default.
-    scale : array-like of shape (n,), default=None
-        Diagonal of D, so that rows can be scaled without a copy of U. The identity by default.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nmfcluster.similarity import Factored
-    >>> X = np.array([[1.0, 0.0], [1.0, 1.0]])
-    >>> Factored(X).toarray()
-    array([[1., 1.],
-           [1., 2.]])
-    """
-
-    def __init__(self, U: Any, C: Any = None, scale: Any = None) -> None:
-        self._U = as_float(sp.csr_array(U) if sp.issparse(U) else np.asarray(U))
-        if self._U.ndim != 2:
-            raise ValueError(f"U must have shape (n, r), got {self._U.shape}.")
-        rank, self.dtype = self._U.shape[1], self._U.dtype
-        if C is None:
-            C = np.ones(rank)
-        if not sp.issparse(C) and not isinstance(C, Similarity):
-            C = np.asarray(C)
-            if C.shape == (rank,):
-                C = sp.dia_array((C[None, :], [0]), shape=(rank, rank))
-        if C.shape != (rank, rank):
-            raise ValueError(f"C must have shape ({rank},) or ({rank}, {rank}), got {C.shape}.")
-        if isinstance(C, Similarity):
-            if C.dtype != self.dtype:
-                raise ValueError(f"C must have the dtype of U, {self.dtype}, got {C.dtype}.")
-        else:
-            C = (sp.csr_array(C) if sp.issparse(C) else C).astype(self.dtype)
-        self._C = C
-        self.shape = (self._U.shape[0], self._U.shape[0])
-        self._scale = None if scale is None else np.asarray(scale, self.dtype).reshape(-1, 1)
-        if self._scale is not None and len(self._scale) != self.shape[0]:
-            raise ValueError(f"scale must have shape ({self.shape[0]},), got {np.shape(scale)}.")
-
-    @property
-    def rank(self) -> int:
-        """Number of columns of U, which bounds the rank of A."""
-        return int(self._U.shape[1])
-
-    @property
-    def factors(self) -> tuple[Any, Any]:
-        """DU of shape (n, r) and C of shape (r, r), both arrays."""
-        U, C = self._U, self._C
-        while isinstance(C, Factored):
-            V, C = C.factors
-            U = U @ V
-        if isinstance(C, Similarity):
-            C = C.toarray()
-        if self._scale is not None:
-            U = U * self._scale
-        return (U.tocsr() if sp.issparse(U) else U), C
-
-    def __matmul__(self, H: np.ndarray) -> np.ndarray:
-        if H.ndim > 2:
-            return each(self.__matmul__, H)
-        if self._scale is None:
-            return self._U @ (self._C @ (self._U.T @ H))
-        product = self._U @ (self._C @ (self._U.T @ (self._scale * H)))
-        product *= self._scale
-        return product
-
-    def split(self) -> tuple[Similarity, Similarity | None]:
-        U, C = self.factors
-        U_minus, C_minus = abs(minimum(U, 0)), abs(minimum(C, 0))
-        if total(U_minus) == 0 and total(C_minus) == 0:
-            return self, None
-        # with V = [U+, U-]: A = V [[C, -C], [-C, C]] V', whose core splits entry by entry
-        V = hstack([U + U_minus, U_minus])
-        C_plus = C + C_minus
-        return (
-            Factored(V, blocks_of(C_plus, C_minus)),
-            Factored(V, blocks_of(C_minus, C_plus)),
-        )
-
-    def take(self, indices: np.ndarray) -> Similarity:
-        U, C = self._U[indices], self._C
-        scale = None if self._scale is None else self._scale[indices]
-        if sp.issparse(U) and U.shape[1] > len(indices):  # part of the columns will do
-            used = np.unique(U.indices)
-            U = U[:, used]
-            C = C.take(used) if isinstance(C, Similarity) else C[used][:, used]
-            if isinstance(C, Factored):
-                V, C = C.factors
-                U = U @ V
-        return Factored(U, C, scale)
-
-    def collapse(self, groups: np.ndarray) -> Similarity:
-        E = group_indicator(groups, self.dtype)
-        if 2 * E.shape[1] > E.shape[0]:  # hardly smaller: U itself serves, where it would be copied
-            return Factored(E.T, self)
-        if self._scale is not None:  # of E, which is smaller than U
-            E = scaled_rows(E, self._scale)
-        return Factored(E.T @ self._U, self._C)
-
-    @property
-    def is_psd(self) -> bool:
-        if isinstance(self._C, Similarity):
-            return self._C.is_psd
-        if not sp.issparse(self._C):
-            return False
-        off_diagonal = self._C - sp.diags_array(self._C.diagonal())
-        return total(abs(off_diagonal)) == 0 and bool((self._C.diagonal() >= 0).all())
-
-    def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        U, C, scale = self._U, self._C, self._scale
-        if isinstance(C, Similarity):
-            (U, C), scale = self.factors, None
-        found = np.empty(len(rows), dtype=self.dtype)
-        for block in row_blocks(len(rows), _PAIRS):
-            found[block] = row_dots(U[rows[block]] @ C, U[columns[block]])
-        return found if scale is None else found * scale[rows, 0] * scale[columns, 0]
-
-    def scaled(self, factors: np.ndarray) -> Similarity:
-        own = 1 if self._scale is None else self._scale[:, 0]
-        return Factored(self._U, self._C, own * factors)
-
-    def toarray(self) -> np.ndarray:
-        U, C = self.factors
-        product = U @ C @ U.T
-        return product.toarray() if sp.issparse(product) else product
+    def _inner(self, other: Similarity) -> float | None:
+        if not isinstance(other, Explicit):
+            if self.wide:
+                return None
+            stored = self._array.tocoo()
+            return dot(stored.data, other.entries(stored.row, stored.col))
+        if sp.issparse(self._array) or sp.issparse(other._array):
+            return dot(as_float64(self._array), as_float64(other._array))
+        blocks = row_blocks(self.shape[0], _COLUMNS)
+        return sum(dot(self._array[rows], other._array[rows]) for rows in blocks)
 
 
 class WeightedSum(Similarity):
@@ -459,17 +299,14 @@ class WeightedSum(Similarity):
             WeightedSum(*zip(*negative, strict=True)) if negative else None
         )
 
+    def _of_terms(self, change: Callable[[Similarity], Similarity]) -> WeightedSum:
+        return WeightedSum([change(term) for term, _ in self._terms], [w for _, w in self._terms])
+
     def take(self, indices: np.ndarray) -> Similarity:
-        return WeightedSum([t.take(indices) for t, _ in self._terms], [w for _, w in self._terms])
+        return self._of_terms(lambda term: term.take(indices))
 
     def collapse(self, groups: np.ndarray) -> Similarity:
-        return WeightedSum(
-            [term.collapse(groups) for term, _ in self._terms], [w for _, w in self._terms]
-        )
-
-    @property
-    def is_psd(self) -> bool:
-        return all(term.is_psd and weight >= 0 for term, weight in self._terms)
+        return self._of_terms(lambda term: term.collapse(groups))
 
     def n_components(self) -> int | None:
         return self._terms[0][0].n_components() if len(self._terms) == 1 else None
@@ -479,7 +316,14 @@ class WeightedSum(Similarity):
         return sum(found[1:], start=found[0])
 
     def scaled(self, factors: np.ndarray) -> Similarity:
-        return WeightedSum([t.scaled(factors) for t, _ in self._terms], [w for _, w in self._terms])
+        return self._of_terms(lambda term: term.scaled(factors))
+
+    def squared_norm(self) -> float:
+        square = 0.0
+        for i, (term, weight) in enumerate(self._terms):
+            square += weight**2 * term.squared_norm()
+            square += sum(2 * weight * w * inner(term, other) for other, w in self._terms[i + 1 :])
+        return square
 
     def toarray(self) -> np.ndarray:
         arrays = [term.toarray() * weight for term, weight in self._terms]
@@ -511,74 +355,8 @@ def inner(A: Similarity, B: Similarity) -> float:
         return sum(weight * inner(term, B) for term, weight in A.terms)
     if isinstance(B, WeightedSum):
         return inner(B, A)
-    if isinstance(A, Factored) and isinstance(B, Factored):
-        (U, C), (V, D) = A.factors, B.factors
-        if min(U.shape[1], V.shape[1]) <= A.shape[0]:
-            M = as_float64(U).T @ as_float64(V)  # <UCU', VDV'> = <C M, M D>
-            return dot(as_float64(C) @ M, M @ as_float64(D))
-    if isinstance(A, Explicit) and not A.wide and isinstance(B, Factored):
-        stored = A._array.tocoo()
-        return dot(stored.data, B.entries(stored.row, stored.col))
-    if isinstance(B, Explicit) and not B.wide and isinstance(A, Factored):
-        return inner(B, A)
-    if isinstance(A, Explicit) and isinstance(B, Explicit):
-        if sp.issparse(A._array) or sp.issparse(B._array):
-            return dot(as_float64(A._array), as_float64(B._array))
-        blocks = row_blocks(A.shape[0], _COLUMNS)
-        return sum(dot(A._array[rows], B._array[rows]) for rows in blocks)
-    return sum(dot(A @ E, B @ E) for E in unit_blocks(A))
-
-
-def coassociation(
-    codes: np.ndarray,
-    weights: np.ndarray | None = None,
-    counts: np.ndarray | None = None,
-    dtype: Any = np.float64,
-) -> Factored:
-    r"""Return the weighted co-association of partitions, without forming it.
-
-    :math:`\tilde M_{ij} = \sum_t w_t [\,i \text{ and } j \text{ share a cluster of partition }
-    t\,]`, of Li, Ding and Jordan (2007), section 2, is ``Z diag(w) Z'`` with the sparse
-    indicator Z of all clusters of all partitions. A pair that a partition did not see together
-    adds nothing.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (n_samples, n_partitions), int
-        Clusters of every partition, numbered from 0; a negative entry: not seen.
-    weights : ndarray of shape (n_partitions,), default=None
-        Weight of every partition; equal weights that sum to 1 by default.
-    counts : ndarray of shape (n_samples,), default=None
-        Row i stands for ``counts[i]`` samples with the same labels: the result is then the
-        `Similarity.collapse` of the co-association of all of them.
-    dtype : dtype, default=float64
-        float64 or float32.
-
-    Returns
-    -------
-    Factored of shape (n_samples, n_samples)
-
-    References
-    ----------
-    .. [1] T. Li, C. Ding, M. I. Jordan. Solving consensus and semi-supervised clustering
-       problems using nonnegative matrix factorization. ICDM 2007.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nmfcluster.similarity import coassociation
-    >>> coassociation(np.array([[0, 0], [0, 1], [1, 1]])).toarray()
-    array([[1. , 0.5, 0. ],
-           [0.5, 1. , 0.5],
-           [0. , 0.5, 1. ]])
-    """
-    codes = np.asarray(codes)
-    n_clusters = cluster_counts(codes)
-    if weights is None:
-        weights = np.full(codes.shape[1], 1 / codes.shape[1])
-    J, A = tuple_indicator(codes, n_clusters, dtype)
-    core = Factored(A, np.repeat(weights, n_clusters))
-    return Factored(J, core, None if counts is None else np.sqrt(counts))
+    value = A._inner(B)
+    return sum(dot(A @ E, B @ E) for E in unit_blocks(A)) if value is None else value
 
 
 def _flat(term: Similarity, weight: float) -> list[tuple[Similarity, float]]:

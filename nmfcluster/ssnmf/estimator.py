@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
-from threadpoolctl import threadpool_limits
 
-from nmfcluster._arrays.labels import membership
+from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.least_squares import nonnegative_rows
-from nmfcluster._base import NMFClusterer, numbered
+from nmfcluster._base import NMFClusterer, fitting, numbered, read_features, read_similarity
 from nmfcluster._compat import Interval, StrOptions, fit_context
-from nmfcluster._engine.factorize import factorize
-from nmfcluster._engine.symmetric import bregman_nmf, multiplicative_gsg, multiplicative_nmf
+from nmfcluster._engine.multiplicative import (
+    TriFactorization,
+    multiplicative_gsg,
+    multiplicative_nmf,
+)
+from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
 from nmfcluster.affinity import NAMES, Affinity, make_affinity
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.similarity import Similarity
-from nmfcluster.similarity.measures import extremes, is_zero
-from nmfcluster.ssnmf.penalties import Constrained, constrain
-
-__all__ = ["SSNMFClusterer"]
-
-_ROUNDING = 1e-9  # relative: what is less below 0 counts as 0
+from nmfcluster.ssnmf.constrained import (
+    ConstrainedProblem,
+    check_constraints,
+    check_signs,
+    constrain,
+    is_zero,
+    read_constraints,
+)
 
 
 class SSNMFClusterer(NMFClusterer):
@@ -293,193 +295,86 @@ class SSNMFClusterer(NMFClusterer):
         TypeError
             If `constraints` is no `PairwiseConstraints`.
         """
-        # one thread from the first sum to the last: the result does not depend on their number
-        with self._all_or_nothing(), threadpool_limits(limits=1, user_api="blas"):
-            rng = check_random_state(self.random_state)
-            X = self._read_samples(X)
-            pairs = self._read_constraints(X.shape[0], y, constraints, must_link, cannot_link)
-            self._check_constraints(pairs)
+        with fitting(self) as rng:
+            X = self._read(X)
+            pairs = read_constraints(X.shape[0], y, constraints, must_link, cannot_link)
+            check_constraints(pairs, self.n_clusters, self.contradictions)
             affinity = self._make_affinity(X)
-            if is_zero(affinity.similarity):
-                raise ValueError(
-                    f"the similarities of affinity={self.affinity!r} are all 0: X must have "
-                    "samples that are similar to each other."
-                )
+            self.must_link_groups_ = pairs.components()
             problem = self._constrain(affinity.similarity, pairs)
-            self._check_signs(problem.A)
-            self._warn_of_parts(problem.friendly.n_components())
-            found = factorize(
-                problem.A,
-                self._plan(self._solver()),
-                rng,
-                constant=problem.constant,
-                mass=problem.sizes,
-                friendly=problem.friendly,
-                wanted=problem.constrained,
-                coarse_size=self.coarse_size,
-            )
-            F, M = found.parts
-            P = self._memberships(problem.A, F, M)[problem.groups]
+            solver, form = self._solver(problem.A)
+            best = factorize(problem, self._plan(solver), rng, form, self.coarse_size)
+            F, M = best.parts
+            P = problem.memberships(F, M)
             P, labels, order = numbered(P, P.argmax(axis=1))
-            self._cross_ = affinity.cross
+            self._cross_, self.unit_ = affinity.cross, problem.unit
             self._factor_, self._middle_ = problem.expand(F)[:, order], M[np.ix_(order, order)]
-            self.unit_ = problem.unit
-            self._keep(found, P, labels, order)
-            self._keep_constraints(pairs)
+            self._keep(best, P, labels, order)
+            self.constraints_ = pairs
+            must, cannot = pairs.satisfied(labels)
+            self.violated_must_link_ = pairs.must_link[~must]
+            self.violated_cannot_link_ = pairs.cannot_link[~cannot]
+            self.satisfaction_ = pairs.satisfaction(labels)
         return self
 
-    def _read_samples(self, X: Any) -> Any:
+    def _read(self, X: Any) -> Any:
         if self.affinity == "precomputed":
-            X = self._check_similarity(X, signed=True)
+            X = read_similarity(self, X, signed=True)
         else:
-            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+            X = read_features(self, X)
             self._check_not_alone(X.shape[0])
         self._check_n_clusters(X.shape[0])
         self._check_coarse_size()
-        self._check_solver()
+        if self.core == "full" and self.factorization != "tri":
+            raise ValueError("core='full' needs factorization='tri'.")
+        if self.core == "full" and self.solver == "bpg":
+            raise ValueError("solver='bpg' needs core='diagonal'; take 'mu' or 'auto'.")
         return X
 
-    def _read_constraints(
-        self, n_samples: int, y: Any, constraints: Any, must_link: Any, cannot_link: Any
-    ) -> PairwiseConstraints:
-        if constraints is None:
-            if isinstance(y, PairwiseConstraints) and must_link is None and cannot_link is None:
-                warnings.warn(
-                    "y holds constraints, and fit ignores y; to fit under them, give them by name: "
-                    "fit(X, constraints=...).",
-                    stacklevel=4,
-                )
-            return PairwiseConstraints(n_samples, must_link, cannot_link)
-        if must_link is not None or cannot_link is not None:
-            raise ValueError(
-                "constraints cannot be given together with must_link or cannot_link; put all "
-                "pairs into one PairwiseConstraints."
-            )
-        if not isinstance(constraints, PairwiseConstraints):
-            raise TypeError(
-                f"constraints must be a PairwiseConstraints, got {type(constraints).__name__}; "
-                "plain pairs are given as must_link and cannot_link, or as "
-                "PairwiseConstraints(n_samples, must_link, cannot_link)."
-            )
-        if len(constraints) != n_samples:
-            raise ValueError(
-                f"constraints must be about the samples of X: they are about {len(constraints)} "
-                f"samples, X has {n_samples}."
-            )
-        return constraints
-
-    def _check_constraints(self, pairs: PairwiseConstraints) -> None:
-        if self.contradictions == "ignore":
-            return
-        try:
-            verdict = pairs.check(self.n_clusters)
-        except ValueError as error:
-            if self.contradictions == "raise":
-                raise
-            warnings.warn(f"Not all constraints can be satisfied: {error}", stacklevel=4)
-            return
-        if verdict == "undecided":
-            warnings.warn(
-                f"No way was found to satisfy all cannot-links with {self.n_clusters} clusters, "
-                "nor a proof that there is none.",
-                stacklevel=4,
-            )
-
     def _make_affinity(self, X: Any) -> Affinity:
-        normalize = self.normalize
-        if normalize == "auto":
-            normalize = self.affinity == "nearest_neighbors"
-        return make_affinity(
-            X,
-            self.affinity,
-            gamma=self.gamma,
-            n_neighbors=self.n_neighbors,
-            normalize=bool(normalize),
-            n_jobs=self.n_jobs,
-        )
+        options = {"gamma": self.gamma, "n_neighbors": self.n_neighbors, "n_jobs": self.n_jobs}
+        affinity = make_affinity(X, self.affinity, normalize=self.normalize, **options)
+        if is_zero(affinity.similarity):
+            raise ValueError(
+                f"the similarities of affinity={self.affinity!r} are all 0: X must have samples "
+                "that are similar to each other."
+            )
+        return affinity
 
-    def _constrain(self, W: Similarity, pairs: PairwiseConstraints) -> Constrained:
-        A, B = pairs.as_matrices(W.dtype)
-        self.must_link_groups_ = pairs.components()
-        return constrain(
+    def _constrain(self, W: Similarity, pairs: PairwiseConstraints) -> ConstrainedProblem:
+        problem = constrain(
             W,
-            A,
-            B,
+            *pairs.as_matrices(W.dtype),
             alpha=self.alpha,
             beta=self.beta,
             raw_unit=self.unit == "raw",
             replace=self.mode == "replace",
             groups=self.must_link_groups_ if self.hard_must_link else None,
         )
-
-    def _check_solver(self) -> None:
-        if self.core == "full" and self.factorization != "tri":
-            raise ValueError("core='full' needs factorization='tri'.")
-        if self.core == "full" and self.solver == "bpg":
-            raise ValueError("solver='bpg' needs core='diagonal'; take 'mu' or 'auto'.")
-
-    def _solver(self) -> Callable[..., Any]:
-        full, printed = self.core == "full", self.solver == "printed"
-        if self.solver == "bpg" or (self.solver == "auto" and not full):
-            return bregman_nmf
-        if self.factorization == "bi":
-            return partial(multiplicative_nmf, printed=printed)
-        return partial(multiplicative_gsg, full=full, printed=printed)
-
-    def _check_signs(self, A: Similarity) -> None:
-        """Raise if the printed rules of Chen et al. would meet a negative entry."""
-        if self.solver == "printed" and self.factorization == "tri":
-            smallest, largest = extremes(A)
-            if smallest < -_ROUNDING * abs(largest):
-                raise ValueError(
-                    "solver='printed' with factorization='tri' needs similarities that are nowhere "
-                    "negative, with the constraints in them; take beta=0, mode='replace' or "
-                    "another solver."
-                )
-
-    def _warn_of_parts(self, n_parts: int | None) -> None:
+        n_parts = problem.friendly.n_components()
         if n_parts is not None and n_parts > self.n_clusters:
             more = ", for example by a larger n_neighbors" * (self.affinity == "nearest_neighbors")
-            warnings.warn(
+            warn(
                 f"The graph of similarities and must-links falls into {n_parts} parts that nothing "
                 f"connects, more than n_clusters={self.n_clusters}: which of them share a cluster "
-                f"is arbitrary. Connect them{more}.",
-                stacklevel=4,
+                f"is arbitrary. Connect them{more}."
             )
+        return problem
 
-    def _memberships(self, A: Similarity, F: np.ndarray, M: np.ndarray) -> np.ndarray:
-        """Return the rows of ``F M^1/2`` scaled to sum to 1, and others for rows of zeros.
-
-        Penalties can outweigh all similarities of a sample, so that no cluster holds it; it then
-        belongs where they do so least.
-        """
-        P, lost = membership(F * np.sqrt(np.diagonal(M))), ~F.any(axis=1)
-        if lost.any():
-            drawn = (A @ (F @ M))[lost]
-            drawn -= drawn.min(axis=1, keepdims=True)
-            P[lost] = membership(drawn)
-            n_alone = int((~drawn.any(axis=1)).sum())
-            if n_alone:
-                warnings.warn(
-                    f"Nothing tells the cluster of {n_alone} samples, or groups of samples that "
-                    "must be linked: their memberships are uniform, their labels mean nothing.",
-                    stacklevel=5,
-                )
-        return P
-
-    def _keep_constraints(self, pairs: PairwiseConstraints) -> None:
-        self.constraints_ = pairs
-        must, cannot = pairs.satisfied(self.labels_)
-        self.violated_must_link_ = pairs.must_link[~must]
-        self.violated_cannot_link_ = pairs.cannot_link[~cannot]
-        satisfied = np.concatenate([must, cannot])
-        self.satisfaction_ = float(satisfied.mean()) if len(satisfied) else float("nan")
+    def _solver(self, A: Similarity) -> tuple[Callable[..., Any], type[Factorization]]:
+        full, printed = self.core == "full", self.solver == "printed"
+        if self.solver == "bpg" or (self.solver == "auto" and not full):
+            return bregman_nmf, Factorization
+        if self.factorization == "bi":
+            return partial(multiplicative_nmf, printed=printed), Factorization
+        if printed:
+            check_signs(A)
+        return partial(multiplicative_gsg, full=full, printed=printed), TriFactorization
 
     def _extend(self, X: Any) -> np.ndarray:
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         FM = self._factor_ @ self._middle_
-        rows = nonnegative_rows(self._cross_(X, FM), FM.T @ FM)
-        return rows * np.sqrt(np.diagonal(self._middle_))
+        products = self._cross_(read_features(self, X, reset=False), FM)
+        return nonnegative_rows(products, FM.T @ FM) * np.sqrt(np.diagonal(self._middle_))
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags, which depend on `affinity`."""

@@ -1,0 +1,189 @@
+"""Multiplicative rules of the papers for symmetric factorization; each solver is a generator."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nmfcluster._engine.run import Solution, Steps, dots, kept
+from nmfcluster._engine.symmetric import Factorization, SymmetricObjective
+
+_HELD_BACK = 0.1  # share of the positive part of the first core that is kept where it is negative
+
+
+class TriFactorization(Factorization):
+    """The factors Q and S of ``QSQ'`` that were kept; columns of Q have length 1."""
+
+    @staticmethod
+    def factor_of(solution: Solution) -> np.ndarray:
+        """Return ``Q S^1/2``, (n, k), of a diagonal S or of the diagonal of S."""
+        Q, S = solution.factors
+        return Q * np.sqrt(np.diagonal(S))
+
+    @property
+    def parts(self) -> tuple[np.ndarray, np.ndarray]:
+        """Q (n, k) and S (k, k)."""
+        Q, S = self.best.factors
+        return Q, S
+
+    @property
+    def core(self) -> np.ndarray:
+        """S, (k, k)."""
+        return self.best.factors[1]
+
+
+def multiplicative_nmf(
+    objective: SymmetricObjective, H: np.ndarray, *, printed: bool = False
+) -> Steps:
+    r"""Minimise :math:`J(H)` over H >= 0 by the multiplicative rule of Li et al., eq. 28.
+
+    .. math:: H \leftarrow H \circ \sqrt{A^+H \oslash (A^-H + C(H))}
+
+    The printed square root is not a descent rule; where it raises the loss, the step is taken
+    with the exponent 1/4, for which descent is proved. Denominators are kept from 0. An entry that
+    is 0 stays 0.
+
+    Parameters
+    ----------
+    objective : SymmetricObjective
+    H : ndarray of shape (n_starts, n, k)
+        Positive.
+    printed : bool, default=False
+        Take the printed root always.
+
+    Yields
+    ------
+    factors : tuple of one ndarray of shape (n_starts, n, k)
+    loss : ndarray of shape (n_starts,)
+    """
+    positive, negative = objective.A.split()
+    now = objective.rescaled(objective.evaluate(H))
+    while True:
+        keep = yield (now.H,), now.loss
+        now = now.kept(keep)
+        below = now.C if negative is None else now.C + negative @ now.H
+        above = now.AH if negative is None else positive @ now.H
+        ratio = _ratio(above, below)
+        new = objective.evaluate(now.H * np.sqrt(ratio))
+        worse = new.loss > now.loss
+        if worse.any() and not printed:
+            gentle = objective.evaluate(now.H[worse] * np.sqrt(np.sqrt(ratio[worse])))
+            for array, value in zip(new, gentle, strict=True):
+                array[worse] = value
+        now = new
+
+
+def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """Return above / below, kept from 0/0 and from infinity, which a zero factor makes NaN."""
+    limits = np.finfo(below.dtype)
+    return np.minimum(above, below / limits.eps) / np.maximum(below, limits.tiny)
+
+
+def _lengths(Q: np.ndarray) -> np.ndarray:
+    """Return the lengths of the columns, (n_starts, 1, k), kept from 0."""
+    return np.maximum(np.linalg.norm(Q, axis=1, keepdims=True), np.finfo(Q.dtype).tiny)
+
+
+def multiplicative_trinmf(objective: SymmetricObjective, Q: np.ndarray) -> Steps:
+    r"""Follow eq. 20-21 of Li et al. for :math:`\min \|A - QSQ'\|^2`, Q'Q = I, Q, S >= 0.
+
+    .. math::
+        Q \leftarrow Q \circ \sqrt{AQS \oslash (QQ'AQS)}, \qquad
+        S \leftarrow S \circ \sqrt{Q'AQ \oslash (Q'QSQ'Q)}
+
+    as printed, with denominators kept from 0. S starts diagonal and stays so. The rule is no
+    descent method for this loss and holds Q'Q = I only nearly: see the user guide.
+
+    Parameters
+    ----------
+    objective : SymmetricObjective
+        Without missing pairs, and with A >= 0.
+    Q : ndarray of shape (n_starts, n, k)
+        Positive; its columns are normalised first.
+
+    Yields
+    ------
+    factors : tuple of ndarrays of shapes (n_starts, n, k) and (n_starts, k, k)
+        Q and S.
+    loss : ndarray of shape (n_starts,)
+    """
+    A = objective.A
+    Q = Q / _lengths(Q)
+    AQ = A @ Q
+    S = np.einsum("snk,snk->sk", Q, AQ)[:, :, None] * np.eye(Q.shape[-1], dtype=Q.dtype)
+    while True:
+        G, B = Q.mT @ Q, Q.mT @ AQ
+        loss = objective.constant - 2 * dots(S, B) + dots(S @ G, G @ S)
+        keep = yield (Q, S), loss
+        Q, S, AQ = kept(keep, Q, S, AQ)
+        AQS = AQ @ S
+        Q = Q * np.sqrt(_ratio(AQS, Q @ (Q.mT @ AQS)))
+        AQ, G = A @ Q, Q.mT @ Q
+        S = S * np.sqrt(_ratio(Q.mT @ AQ, G @ S @ G))
+
+
+def multiplicative_gsg(
+    objective: SymmetricObjective, G: np.ndarray, *, full: bool = False, printed: bool = False
+) -> Steps:
+    r"""Minimise :math:`\|A - GSG'\|^2` over G, S >= 0 (Chen et al., 2007, eq. 3).
+
+    With :math:`A = P - N` split into nonnegative parts and :math:`K = G'G`,
+
+    .. math::
+        S \leftarrow S \circ G'PG \oslash (G'NG + KSK), \qquad
+        G \leftarrow G \circ \sqrt{PGS \oslash (NGS + GSKS)} ,
+
+    columns of G scaled to length 1 after each, which S takes up. The first rule never raises the
+    loss; where the second would, its exponent is 1/4 instead of 1/2, for which descent is proved.
+
+    Parameters
+    ----------
+    objective : SymmetricObjective
+        Without missing pairs.
+    G : ndarray of shape (n_starts, n, k)
+        Positive.
+    full : bool, default=False
+        Whether S may have entries off its diagonal.
+    printed : bool, default=False
+        Follow eq. 5-6 as they are printed, without S and the root in the rule of G, which need not
+        descend. A must then be nonnegative.
+
+    Yields
+    ------
+    factors : tuple of ndarrays of shapes (n_starts, n, k) and (n_starts, k, k)
+        G and S.
+    loss : ndarray of shape (n_starts,)
+    """
+    positive, negative = objective.A.split()
+
+    def products(G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return positive @ G, np.zeros_like(G) if negative is None else negative @ G
+
+    def loss_of(G: np.ndarray, S: np.ndarray, PG: np.ndarray, NG: np.ndarray) -> np.ndarray:
+        SK = S @ (G.mT @ G)
+        return objective.constant - 2 * dots(S, G.mT @ (PG - NG)) + dots(SK, SK.mT)
+
+    G = G / _lengths(G)
+    PG, NG = products(G)
+    # a 0 would be final: where negative entries prevail, a part of the positive ones is taken
+    S = np.maximum(G.mT @ (PG - NG), _HELD_BACK * (G.mT @ PG))
+    S = S if full else S * np.eye(G.shape[-1], dtype=G.dtype)
+    while True:
+        keep = yield (G, S), loss_of(G, S, PG, NG)
+        G, S, PG, NG = kept(keep, G, S, PG, NG)
+        K = G.mT @ G
+        if printed:
+            S = S * _ratio(np.maximum(G.mT @ (PG - NG), 0), K @ S @ K)
+            G = G * _ratio(np.maximum(PG - NG, 0), G @ (S @ K))
+            PG, NG = products(G)
+        else:
+            S = S * _ratio(G.mT @ PG, G.mT @ NG + K @ S @ K)
+            loss = loss_of(G, S, PG, NG)
+            ratio = _ratio(PG @ S, NG @ S + G @ (S @ K @ S))
+            old, G = G, G * np.sqrt(ratio)
+            PG, NG = products(G)
+            worse = loss_of(G, S, PG, NG) > loss
+            if worse.any():
+                G[worse] = old[worse] * np.sqrt(np.sqrt(ratio[worse]))
+                PG[worse], NG[worse] = products(G[worse])
+        length = _lengths(G)
+        G, PG, NG, S = G / length, PG / length, NG / length, length.mT * S * length

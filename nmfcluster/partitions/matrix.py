@@ -1,0 +1,39 @@
+"""The co-association as an array, for those who look at it."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from nmfcluster._arrays.labels import cluster_counts, indicator
+
+_NEVER = 1e-12  # weight of the partitions that saw a pair: less is rounding
+
+
+def consensus_matrix(
+    codes: np.ndarray, weights: np.ndarray, groups: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the co-association over the co-occurrence as a dense array.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n, T), int
+    weights : ndarray of shape (T,)
+    groups : ndarray of shape (n,), int, default=None
+        Group of every sample, 0 to g - 1: the result is then the mean over all pairs of two groups.
+        By default every sample is a group.
+
+    Returns
+    -------
+    ndarray of shape (n, n) or (g, g)
+        NaN where no partition saw a pair together.
+    """
+    n_clusters = cluster_counts(codes)
+    Z, seen = indicator(codes, n_clusters), (codes >= 0).astype(np.float64)
+    if groups is not None:
+        shape = (int(groups.max()) + 1, len(groups))
+        E = sp.csr_array((np.ones(len(groups)), (groups, np.arange(len(groups)))), shape=shape)
+        Z, seen = E @ Z, E @ seen
+    together = ((Z * np.repeat(weights, n_clusters)) @ Z.T).toarray()
+    both = (seen * weights) @ seen.T
+    return np.divide(together, both, out=np.full_like(together, np.nan), where=both > _NEVER)

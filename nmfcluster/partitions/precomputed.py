@@ -1,0 +1,90 @@
+"""A similarity that was handed in, in the place of partitions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nmfcluster._arrays.arguments import warn
+from nmfcluster._arrays.labels import one_hot
+from nmfcluster._base import read_features, read_similarity
+from nmfcluster._engine.symmetric import Problem, SimilarityProblem
+from nmfcluster.partitions.ensemble import Support
+from nmfcluster.similarity import Explicit
+
+
+class PrecomputedSimilarity:
+    """A similarity of the samples of a fit, and those of new samples to them.
+
+    Parameters
+    ----------
+    estimator : NMFClusterer
+    X : {array-like, sparse matrix} of shape (n_samples, n_samples)
+    """
+
+    codes = None  # there are no partitions
+    estimators = None
+
+    def __init__(self, estimator: Any, X: Any) -> None:
+        for name in ("refine", "weights"):
+            if getattr(estimator, name, None) is not None:
+                raise ValueError(
+                    f"{name}={getattr(estimator, name)!r} needs partitions; it must be None with "
+                    "affinity='precomputed'."
+                )
+        X = read_similarity(estimator, X)
+        self.similarity, self._diagonal = Explicit(X), X.diagonal()
+
+    def __len__(self) -> int:
+        return self.similarity.shape[0]
+
+    def problem(self, weights: None) -> PrecomputedProblem:
+        """Return the factorization of the similarity."""
+        A, diagonal = self.similarity, self._diagonal
+        alone = np.flatnonzero((A @ np.ones((len(self), 1)))[:, 0] <= diagonal)
+        if len(alone) and len(self) > 1:
+            warn(
+                f"{len(alone)} of the samples in X have no similarity to any other, the first is "
+                f"sample {alone[0]}: their clusters mean nothing."
+            )
+        return PrecomputedProblem(A, diagonal)
+
+    def extended(self, estimator: Any, X: Any, profile: np.ndarray) -> np.ndarray:
+        """Return the mean similarity of new samples to every cluster."""
+        return np.asarray(
+            read_features(estimator, X, reset=False, ensure_non_negative=True) @ profile
+        )
+
+    def matrix(self, indices: np.ndarray, weights: None) -> np.ndarray:
+        """Return the similarity of some samples as an array."""
+        return self.similarity.take(indices).toarray()
+
+
+class PrecomputedProblem(SimilarityProblem):
+    """A similarity that was handed in, to be factorized whole."""
+
+    counts = None  # every row is one sample
+    groups = slice(None)
+    weights = None
+    is_complete = True
+
+    def __init__(self, A: Explicit, diagonal: np.ndarray) -> None:
+        super().__init__(A)
+        self._A, self._diagonal = A, diagonal
+
+    def part(self, size: int, rng: np.random.RandomState) -> Problem | None:
+        """Return None: what was handed in is fitted as it is."""
+        return None
+
+    def support(self, memberships: np.ndarray, labels: np.ndarray) -> Support:
+        """Return what the similarity says of a clustering."""
+        mass = np.maximum(memberships.sum(axis=0), np.finfo(memberships.dtype).tiny)
+        return Support(self._mean_similarity(labels, len(mass)), None, memberships / mass)
+
+    def _mean_similarity(self, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+        """Return every sample's mean similarity to the others of its cluster; 1 if it is alone."""
+        E = one_hot(labels, n_clusters, self._A.dtype)
+        own = (self._A @ E)[np.arange(len(labels)), labels] - self._diagonal
+        others = E.sum(axis=0)[labels] - 1
+        return np.where(others > 0, own / np.maximum(others, 1), 1.0)

@@ -1,0 +1,216 @@
+"""Base partitions as estimators read them: made of features, given beside them, or a table."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
+
+from nmfcluster._arrays.labels import cluster_counts, encode, indicator
+from nmfcluster._base import read_features
+from nmfcluster._compat import HasMethods, Interval, RealNotInt
+from nmfcluster.partitions.ensemble import Ensemble, EnsembleProblem
+from nmfcluster.partitions.making import (
+    BasePartitions,
+    base_partitions,
+    nearest,
+    range_of_clusters,
+)
+from nmfcluster.partitions.matrix import consensus_matrix
+from nmfcluster.partitions.precomputed import PrecomputedSimilarity
+
+_SHARE = [
+    Interval(Integral, 1, None, closed="left"),
+    Interval(RealNotInt, 0, 1, closed="right"),
+]
+#: what the parameters may be by which an estimator has base partitions made
+MAKING: dict[str, list[Any]] = {
+    "estimator": [HasMethods(["fit_predict"]), None],
+    "n_estimators": [Interval(Integral, 1, None, closed="left")],
+    "base_n_clusters": [Interval(Integral, 1, None, closed="left"), tuple, list, None],
+    "max_samples": _SHARE,
+    "max_features": _SHARE,
+}
+
+
+def read_partitions(
+    estimator: Any, X: Any, partitions: Any, rng: np.random.RandomState
+) -> LabelTable | PrecomputedSimilarity:
+    """Return what the `affinity` of an estimator makes of X and of partitions given beside it.
+
+    Parameters
+    ----------
+    estimator : NMFClusterer
+        Its parameters say how base partitions are made, see `MAKING`.
+    X : {array-like, sparse matrix}
+        Features, a label table, or a similarity.
+    partitions : array-like of shape (n_samples, n_partitions), list of label vectors, or None
+    rng : RandomState
+
+    Returns
+    -------
+    LabelTable or PrecomputedSimilarity
+    """
+    if estimator.affinity != "coassociation" and partitions is not None:
+        reason = ": X is." if estimator.affinity == "partitions" else "."
+        raise ValueError(f"partitions cannot be given with affinity={estimator.affinity!r}{reason}")
+    if estimator.affinity == "precomputed":
+        return PrecomputedSimilarity(estimator, X)
+    if estimator.affinity == "partitions":
+        return LabelTable(_checked_table(estimator, X, reset=True), "X", np.dtype(np.float64))
+    X = read_features(estimator, X)
+    if partitions is None:
+        return MadePartitions(_make(estimator, X, rng), X)
+    return PartitionsBeside(partitions, X)
+
+
+def _make(estimator: Any, X: Any, rng: np.random.RandomState) -> BasePartitions:
+    """Make base partitions by those parameters that an estimator has."""
+    estimator._check_not_alone(X.shape[0])
+    estimator._check_n_clusters(X.shape[0])
+    given = estimator.get_params(deep=False)
+    options = {name: given[name] for name in MAKING.keys() & given.keys()}
+    sizes = options.pop("base_n_clusters", None)
+    sizes = max(2, estimator.n_clusters) if sizes is None else sizes
+    low, high = range_of_clusters(sizes, "base_n_clusters")
+    began = perf_counter()
+    made = base_partitions(
+        X, n_clusters=(low, high), random_state=rng, n_jobs=estimator.n_jobs, **options
+    )
+    clusters = low if low == high else f"{low} to {high}"
+    estimator._say(
+        f"{len(made.estimators)} base partitions of {clusters} clusters "
+        f"in {perf_counter() - began:.2f} s"
+    )
+    return made
+
+
+def _checked_table(estimator: Any, X: Any, reset: bool) -> Any:
+    """Return X with its columns checked and its labels untouched."""
+    if not hasattr(X, "columns"):
+        X = check_array(X, dtype=None, ensure_all_finite=False, estimator=estimator)
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    return X
+
+
+class LabelTable:
+    """Labels of the samples of a fit by base partitions, and those of new samples.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_samples, n_partitions), DataFrame or list of label vectors
+    name : str
+        What to call them in an error message.
+    dtype : dtype
+        To compute in.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_samples, n_partitions), int32
+        Encoded labels; -1: not seen.
+    categories : list of ndarray
+        The labels of every partition that codes stand for.
+    estimators : list of estimator or None
+        Fitted base clusterers, if there are any.
+    """
+
+    estimators: list[Any] | None = None
+
+    def __init__(self, labels: Any, name: str, dtype: np.dtype) -> None:
+        self.codes, self.categories = encode(labels, name)
+        self.name, self.dtype = name, dtype
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def problem(self, weights: Any) -> EnsembleProblem:
+        """Return the factorization of the co-association under weights of the partitions."""
+        weights = normalised_weights(weights, self.codes.shape[1])
+        counted = self.codes if weights.all() else self.codes[:, weights > 0]
+        check_coverage(counted, self.name)
+        return EnsembleProblem(*Ensemble.from_table(self.codes, weights), self.dtype)
+
+    def matrix(self, indices: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return the co-association of some samples as an array."""
+        return consensus_matrix(self.codes[indices], weights)
+
+    def codes_of(self, estimator: Any, X: Any) -> tuple[np.ndarray, np.dtype]:
+        """Return the encoded labels of new samples, and the type to compute in."""
+        X = _checked_table(estimator, X, reset=False)
+        return encode(X, self.name, self.categories)[0], self.dtype
+
+    def extended(self, estimator: Any, X: Any, profile: np.ndarray) -> np.ndarray:
+        """Return the similarity of new samples to every cluster.
+
+        `profile` says what membership of every base cluster tells, see `Ensemble.cluster_profile`.
+        """
+        codes, dtype = self.codes_of(estimator, X)
+        rows = indicator(codes, cluster_counts(self.codes)) @ profile
+        return np.asarray(rows.astype(dtype, copy=False))
+
+
+class PartitionsBeside(LabelTable):
+    """Partitions that were given beside features; a new sample has the labels of its nearest."""
+
+    def __init__(self, partitions: Any, X: Any) -> None:
+        super().__init__(partitions, "partitions", X.dtype)
+        if len(self.codes) != X.shape[0]:
+            raise ValueError(
+                f"partitions must label every sample: they have {len(self.codes)} rows, X has "
+                f"{X.shape[0]}. A list holds one label vector an element, an array one a column."
+            )
+        self._X = X
+
+    def codes_of(self, estimator: Any, X: Any) -> tuple[np.ndarray, np.dtype]:
+        """Return the encoded labels of the nearest training samples, and the type of X."""
+        X = read_features(estimator, X, reset=False)
+        return self.codes[nearest(self._X, X)], X.dtype
+
+
+class MadePartitions(LabelTable):
+    """Partitions that were made of features; their clusterers label new samples."""
+
+    def __init__(self, made: BasePartitions, X: Any) -> None:
+        super().__init__(made.labels, "partitions", X.dtype)
+        self._made, self.estimators = made, made.estimators
+        self._X = X if made.needs_training_data else None
+
+    def codes_of(self, estimator: Any, X: Any) -> tuple[np.ndarray, np.dtype]:
+        """Return the encoded labels that the clusterers predict, and the type of X."""
+        X = read_features(estimator, X, reset=False)
+        labels = self._made.predict(X, self._X)
+        return encode(labels, "estimator's labels", self.categories)[0], X.dtype
+
+
+def normalised_weights(weights: Any, n_partitions: int) -> np.ndarray:
+    """Return nonnegative weights of partitions, scaled to sum to 1; equal ones for None."""
+    if weights is None:
+        return np.full(n_partitions, 1 / n_partitions)
+    weights = check_array(weights, ensure_2d=False, dtype=np.float64, input_name="weights")
+    if weights.shape != (n_partitions,) or (weights < 0).any() or weights.sum() <= 0:
+        raise ValueError(
+            f"weights must be {n_partitions} nonnegative numbers, one a partition, not all 0; "
+            f"got shape {weights.shape}, smallest {weights.min():.3g}."
+        )
+    return weights / weights.sum()
+
+
+def check_coverage(codes: np.ndarray, name: str) -> None:
+    """Raise a ValueError if a sample is in no partition, or a partition saw no sample."""
+    if codes.min() >= 0:
+        return
+    seen = codes >= 0
+    if not seen.any(axis=1).all():
+        lost = np.flatnonzero(~seen.any(axis=1))
+        raise ValueError(
+            f"{name} must label every sample at least once: {len(lost)} samples are in no "
+            f"partition, the first is sample {lost[0]}. (Made by an estimator: raise n_estimators "
+            "or max_samples, or leave out samples that it calls noise in every run.)"
+        )
+    if not seen.any(axis=0).all():
+        empty = np.flatnonzero(~seen.any(axis=0))
+        raise ValueError(f"{name} must not hold an empty partition: partition {empty[0]} is.")

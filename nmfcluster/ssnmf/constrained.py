@@ -1,0 +1,268 @@
+"""Must-link and cannot-link pairs of a fit: read, checked, and put into its similarity."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nmfcluster._arrays.arguments import warn
+from nmfcluster._arrays.storage import filled_with, stored_entries
+from nmfcluster._base import membership
+from nmfcluster._engine.symmetric import SimilarityProblem
+from nmfcluster.constraints import PairwiseConstraints
+from nmfcluster.similarity import Explicit, Similarity, inner
+from nmfcluster.similarity.operators import unit_blocks
+
+_SIGN_ROUNDING = 1e-9  # of the largest entry: what is less below 0 counts as 0
+_PAIRS = 100_000  # entries that are drawn where there are more: enough for their 0.999-quantile
+
+
+def read_constraints(
+    n_samples: int, y: Any, constraints: Any, must_link: Any, cannot_link: Any
+) -> PairwiseConstraints:
+    """Return the constraints that `fit` was given, which must be of its samples."""
+    if constraints is None:
+        if isinstance(y, PairwiseConstraints) and must_link is None and cannot_link is None:
+            warn(
+                "y holds constraints, and fit ignores y; to fit under them, give them by name: "
+                "fit(X, constraints=...)."
+            )
+        return PairwiseConstraints(n_samples, must_link, cannot_link)
+    if must_link is not None or cannot_link is not None:
+        raise ValueError(
+            "constraints cannot be given together with must_link or cannot_link; put all "
+            "pairs into one PairwiseConstraints."
+        )
+    if not isinstance(constraints, PairwiseConstraints):
+        raise TypeError(
+            f"constraints must be a PairwiseConstraints, got {type(constraints).__name__}; "
+            "plain pairs are given as must_link and cannot_link, or as "
+            "PairwiseConstraints(n_samples, must_link, cannot_link)."
+        )
+    if len(constraints) != n_samples:
+        raise ValueError(
+            f"constraints must be about the samples of X: they are about {len(constraints)} "
+            f"samples, X has {n_samples}."
+        )
+    return constraints
+
+
+def check_constraints(pairs: PairwiseConstraints, n_clusters: int, contradictions: str) -> None:
+    """Raise, or warn, if no clustering satisfies all pairs, as far as that can be told."""
+    if contradictions == "ignore":
+        return
+    try:
+        verdict = pairs.check(n_clusters)
+    except ValueError as error:
+        if contradictions == "raise":
+            raise
+        warn(f"Not all constraints can be satisfied: {error}")
+        return
+    if verdict == "undecided":
+        warn(
+            f"No way was found to satisfy all cannot-links with {n_clusters} clusters, "
+            "nor a proof that there is none."
+        )
+
+
+class ConstrainedProblem(SimilarityProblem):
+    """A similarity with its constraints, to be factorized.
+
+    Parameters
+    ----------
+    A : Similarity of shape (n_groups, n_groups)
+        What is to be factorized; groups are single samples unless must-links are hard.
+    friendly : Similarity of shape (n_groups, n_groups)
+        The same without the cannot-links, whose eigenvectors make the better start: the penalties
+        are spikes that would draw eigenvectors to single samples.
+    constant : float
+        Squared norm of the constrained similarity of all samples.
+    groups : ndarray of shape (n_samples,), int
+        Group of every sample.
+    constrained : ndarray of shape (n_groups,), bool
+        Whether a sample of the group is in a constraint.
+    unit : float
+        What `alpha` and `beta` were multiplied by.
+    """
+
+    def __init__(
+        self,
+        A: Similarity,
+        friendly: Similarity,
+        constant: float,
+        groups: np.ndarray,
+        constrained: np.ndarray,
+        unit: float,
+    ) -> None:
+        self.A, self.groups, self.unit = A, groups, unit
+        sizes = np.bincount(groups)
+        super().__init__(A, constant=constant, mass=sizes, friendly=friendly, wanted=constrained)
+
+    def expand(self, h: np.ndarray) -> np.ndarray:
+        """Return the factor of all samples, (n_samples, k), from that of the groups."""
+        root = np.sqrt(self.mass).astype(h.dtype)
+        return (h / root[:, None])[self.groups]
+
+    def memberships(self, F: np.ndarray, M: np.ndarray) -> np.ndarray:
+        """Return the rows of ``F M^1/2`` of all samples, scaled to sum to 1.
+
+        Penalties can outweigh all similarities of a sample, so that no cluster holds it. Such a
+        row of zeros is replaced by ``A F M``: the sample goes where the penalties are smallest.
+        """
+        P, lost = membership(F * np.sqrt(np.diagonal(M))), ~F.any(axis=1)
+        if lost.any():
+            drawn = (self.A @ (F @ M))[lost]
+            drawn -= drawn.min(axis=1, keepdims=True)
+            P[lost] = membership(drawn)
+            n_alone = int((~drawn.any(axis=1)).sum())
+            if n_alone:
+                warn(
+                    f"Nothing tells the cluster of {n_alone} samples, or groups of samples that "
+                    "must be linked: their memberships are uniform, their labels mean nothing."
+                )
+        return P[self.groups]
+
+
+def constrain(
+    W: Similarity,
+    must_link: Any,
+    cannot_link: Any,
+    *,
+    alpha: float,
+    beta: float,
+    raw_unit: bool = False,
+    replace: bool = False,
+    groups: np.ndarray | None = None,
+) -> ConstrainedProblem:
+    r"""Reward must-link pairs and penalise cannot-link pairs in a similarity.
+
+    :math:`\tilde A = W + \alpha u A - \beta u B` with the weights of the pairs in A and B: eq.
+    24 of Li et al. (2007), and eq. 3 of Chen et al. (2007) with the signs of a similarity. u is the
+    0.999-quantile of the entries of W off its diagonal, so that the same weights mean the same for
+    all data.
+
+    Parameters
+    ----------
+    W : Similarity of shape (n, n)
+    must_link, cannot_link : sparse matrix of shape (n, n)
+        A and B: symmetric, nonnegative, with empty diagonals.
+    alpha, beta : float
+    raw_unit : bool, default=False
+        u = 1.
+    replace : bool, default=False
+        Put the largest entry of W in the place of those of must-link pairs and the smallest in that
+        of cannot-link pairs, as in section 4.3 of Chen et al.; alpha, beta and weights are not
+        used.
+    groups : ndarray of shape (n,), int, default=None
+        Samples that share their row of the factor: hard must-links, eq. 34 of Li et al. The
+        must-link matrix is then not used.
+
+    Returns
+    -------
+    ConstrainedProblem
+    """
+    unit = 1.0 if raw_unit or replace else large_entry(W)
+    smallest, largest = extremes(W) if replace else (None, None)
+    friendly = W
+    if groups is None:
+        friendly = _sum(W, _change(W, must_link, alpha * unit, largest))
+    else:
+        cannot_link = _between(cannot_link, groups)
+    penalty = _change(friendly, cannot_link, -beta * unit, smallest)
+    constant = friendly.squared_norm()
+    if penalty is not None:
+        constant += 2 * inner(friendly, penalty) + inner(penalty, penalty)
+    if not np.isfinite(constant):
+        raise ValueError(
+            "the similarities, or the weights of the constraints times alpha or beta, are too "
+            f"large to be squared in {W.dtype}; scale X or the weights."
+        )
+    if groups is None:
+        groups = np.arange(W.shape[0])
+    else:
+        friendly = friendly.collapse(groups)
+        penalty = None if penalty is None else penalty.collapse(groups)
+    linked = np.bincount(groups, weights=np.diff(must_link.indptr) + np.diff(cannot_link.indptr))
+    A = _sum(friendly, penalty)
+    return ConstrainedProblem(A, friendly, constant, groups, linked > 0, unit)
+
+
+def _sum(A: Similarity, change: Similarity | None) -> Similarity:
+    return A if change is None else A + change
+
+
+def _between(pairs: Any, groups: np.ndarray) -> Any:
+    """Return the pairs that join two groups: those inside one cannot be had."""
+    rows, columns, weights = stored_entries(pairs)
+    return filled_with(pairs, np.where(groups[rows] == groups[columns], 0, weights))
+
+
+def _change(W: Similarity, pairs: Any, amount: float, value: float | None) -> Similarity | None:
+    """Return what is added to W at the pairs: `amount` of their weights, or what leads to `value`.
+
+    None where nothing is.
+    """
+    if value is not None:
+        rows, columns, _ = stored_entries(pairs)
+        pairs = filled_with(pairs, value - W.entries(rows, columns))
+    elif amount == 0:
+        return None
+    else:
+        pairs = pairs * amount
+    return Explicit(pairs.astype(W.dtype)) if pairs.nnz else None
+
+
+def large_entry(A: Similarity, share: float = 0.999) -> float:
+    """Return a quantile of the absolute values of the entries that are not 0, off the diagonal.
+
+    Parameters
+    ----------
+    A : Similarity of shape (n, n)
+    share : float, default=0.999
+        Which quantile.
+
+    Returns
+    -------
+    float
+        1 if all entries off the diagonal are 0.
+    """
+    values = np.abs(_entries_off_diagonal(A))
+    values = values[values > 0]
+    return float(np.quantile(values, share)) if len(values) else 1.0
+
+
+def _entries_off_diagonal(A: Similarity) -> np.ndarray:
+    """Return the entries above the diagonal; a random sample of them where they are many."""
+    n = A.shape[0]
+    stored = A.stored_off_diagonal()
+    if stored is not None:
+        return stored
+    if n * (n - 1) // 2 <= _PAIRS:
+        return A.entries(*np.triu_indices(n, 1))
+    rng = np.random.default_rng(0)
+    rows = rng.integers(n, size=_PAIRS)
+    return A.entries(rows, (rows + rng.integers(1, n, size=_PAIRS)) % n)
+
+
+def extremes(A: Similarity) -> tuple[float, float]:
+    """Return the smallest and the largest entry, the diagonal included; in blocks of columns."""
+    bounds = [(columns.min(), columns.max()) for columns in (A @ E for E in unit_blocks(A))]
+    return float(min(low for low, _ in bounds)), float(max(high for _, high in bounds))
+
+
+def check_signs(A: Similarity) -> None:
+    """Raise if the printed rules of Chen et al. would meet a negative entry."""
+    smallest, largest = extremes(A)
+    if smallest < -_SIGN_ROUNDING * abs(largest):
+        raise ValueError(
+            "solver='printed' with factorization='tri' needs similarities that are nowhere "
+            "negative, with the constraints in them; take beta=0, mode='replace' or "
+            "another solver."
+        )
+
+
+def is_zero(A: Similarity) -> bool:
+    """Tell whether all entries are 0: a random vector is then taken to 0, and else never."""
+    probe = np.random.default_rng(0).uniform(1, 2, size=(A.shape[0], 1)).astype(A.dtype)
+    return not (A @ probe).any()

@@ -1,0 +1,240 @@
+"""What SSNMFClusterer refuses, and what it says: the parameter or pair, and what is allowed."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from refusals import Case, assert_in_our_words, assert_refused, changed, parametrize
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics.pairwise import rbf_kernel
+
+from nmfcluster import PairwiseConstraints, SSNMFClusterer
+
+rng = np.random.RandomState(0)
+X = np.concatenate([rng.normal(2, 0.3, (12, 4)), rng.normal(9, 0.3, (8, 4))])
+A = rbf_kernel(X, gamma=0.05)
+PAIRS = PairwiseConstraints(20, [(0, 1)], [(0, 19)])
+
+
+def pairs(name, says, must=None, cannot=None, error=ValueError, **parameters):
+    return Case(name, says, X, {"must_link": must, "cannot_link": cannot}, parameters, error)
+
+
+def container(name, says, constraints, error=ValueError, **arguments):
+    return Case(name, says, X, {"constraints": constraints} | arguments, {}, error)
+
+
+def parameter(name, says, **parameters):
+    return Case(name, says, X, {"constraints": PAIRS}, parameters)
+
+
+def features(name, says, X, **parameters):
+    return Case(name, says, X, {}, parameters)
+
+
+def computed(name, says, affinity):
+    return Case(name, says, X, {}, {"affinity": affinity})
+
+
+square = sp.csr_array(([1.0, 1.0], ([0, 1], [1, 0])), shape=(20, 20))
+
+CASES = [
+    # pairs
+    pairs("past the samples", "must_link .*index 20, but n_samples=20.*constraints=", [(0, 20)]),
+    pairs("far past them", "cannot_link .*index 999, .*PairwiseConstraints", None, [(999, 3)]),
+    pairs("from the end", "must_link .*index -1.*at least 0", [(0, -1)]),
+    pairs("between samples", "cannot_link .*whole numbers, got 0.5", None, [(0.5, 1)]),
+    pairs("no number", "must_link .*whole numbers, got nan", [(0, np.nan)]),
+    pairs("infinity", "must_link .*got inf", [(np.inf, 1)]),
+    pairs("words", "must_link must hold numbers", [("a", "b")], error=TypeError),
+    pairs("a word", "cannot_link must have shape", None, "0-1", TypeError),
+    pairs("a number", "must_link must have shape .*5", 5, error=TypeError),
+    pairs("one pair without brackets", r"must_link .*\(n_pairs, 2\).*\(2,\)", (0, 1)),
+    pairs("four columns", r"cannot_link .*\(n_pairs, 3\).*\(1, 4\)", None, [(0, 1, 2, 3)]),
+    pairs("one column", r"must_link .*\(n_pairs, 2\).*\(3, 1\)", [[0], [1], [2]]),
+    pairs("rows of several lengths", "must_link .*several lengths", [(0, 1), (1, 2, 3)]),
+    pairs("a dense matrix", r"must_link .*\(20, 20\).*sparse", np.eye(20)),
+    pairs("a matrix of other samples", r"must_link .*\(20, 20\).*\(19, 19\)", square[:19, :19]),
+    pairs("a matrix of no real numbers", "cannot_link .*complex", None, square * 1j, TypeError),
+    pairs("a negative weight", r"must_link .*weights.*-2.0 .*\(0, 1\)", [(0, 1, -2)]),
+    pairs("a weight of NaN", r"cannot_link .*weights.*nan .*\(3, 1\)", None, [(3, 1, np.nan)]),
+    pairs("an infinite weight", "must_link .*weights.*inf", [(0, 1, np.inf)]),
+    pairs("a negative entry", "cannot_link .*weights.*-1.0", None, -square),
+    pairs("apart from itself", r"cannot_link .*\(4, 4\).*with itself", None, [(4, 4)]),
+    pairs(
+        "booleans",
+        "must_link must hold numbers.*bool",
+        square.toarray()[:, :2] > 0,
+        error=TypeError,
+    ),
+    pairs("the container as pairs", "must_link .*PairwiseConstraints", PAIRS, error=TypeError),
+    # the container
+    container(
+        "of other samples", "constraints .*about 19 samples, X has 20", PairwiseConstraints(19)
+    ),
+    container(
+        "a list",
+        "constraints must be a PairwiseConstraints, got list.*must_link",
+        [(0, 1)],
+        TypeError,
+    ),
+    container(
+        "labels", "constraints must be a PairwiseConstraints, got ndarray", np.zeros(20), TypeError
+    ),
+    container("a pair of lists", "constraints must be .* got tuple", ([(0, 1)], []), TypeError),
+    container(
+        "with must-links besides",
+        "constraints .*together with must_link",
+        PAIRS,
+        must_link=[(0, 1)],
+    ),
+    container(
+        "with cannot-links besides",
+        "constraints .*together with .*cannot_link",
+        PAIRS,
+        cannot_link=[(0, 19)],
+    ),
+    # contradictions
+    pairs("a pair of both kinds", "samples 0 and 1 cannot be linked.*0-1", [(0, 1)], [(1, 0)]),
+    pairs("a chain", "samples 2 and 7 cannot .*2-5-7", [(5, 2), (7, 5)], [(2, 7)]),
+    pairs("an odd cycle", "n_clusters=2 is too small.*cycle", None, [(0, 1), (1, 2), (2, 0)]),
+    pairs(
+        "too many apart",
+        "n_clusters=3 is too small: samples 0, 1, 2, 3 need a cluster each",
+        None,
+        [(i, j) for i in range(4) for j in range(i)],
+        n_clusters=3,
+    ),
+    pairs("apart in one cluster", "n_clusters=1", None, [(0, 1)], n_clusters=1),
+    # parameters
+    parameter("no cluster", "'n_clusters' .*Got 0", n_clusters=0),
+    parameter("more clusters than samples", "n_clusters=21 .* n_samples=20", n_clusters=21),
+    parameter("a reward below zero", "'alpha' .*Got -1", alpha=-1),
+    parameter("no number for a reward", "'alpha' .*Got nan", alpha=np.nan),
+    parameter("an infinite penalty", "'beta' .*Got inf", beta=np.inf),
+    parameter("a word for a penalty", "'beta' .*Got 'high'", beta="high"),
+    parameter("an unknown unit", "'unit' .*'quantile'.*Got 'mean'", unit="mean"),
+    parameter("a word for hard", "'hard_must_link' .*Got 'yes'", hard_must_link="yes"),
+    parameter("an unknown mode", "'mode' .*'replace'.*Got 'multiply'", mode="multiply"),
+    parameter("unknown contradictions", "'contradictions' .*Got 'fix'", contradictions="fix"),
+    parameter("an unknown affinity", "'affinity' .*'cosine'.*Got 'knn'", affinity="knn"),
+    parameter("no affinity", "'affinity' .*Got None", affinity=None),
+    parameter("no width", "'gamma' .*Got 0", gamma=0),
+    parameter("no neighbours", "'n_neighbors' .*Got 0", n_neighbors=0),
+    parameter("a word for normalised", "'normalize' .*Got 'yes'", normalize="yes"),
+    parameter("an unknown factorization", "'factorization' .*Got 'semi'", factorization="semi"),
+    parameter("an unknown core", "'core' .*'full'.*Got 'sparse'", core="sparse"),
+    parameter("an unknown solver", "'solver' .*'printed'.*Got 'cd'", solver="cd"),
+    parameter("no starts", "'n_init' .*Got 0", n_init=0),
+    parameter("no updates", "'max_iter' .*Got 0", max_iter=0),
+    parameter("a word for a seed", "'random_state' .*Got 'x'", random_state="x"),
+    # parameters that do not go together
+    parameter("a full core of HH'", "core='full' needs factorization='tri'", core="full"),
+    parameter(
+        "a full core by steps for HH'",
+        "solver='bpg' needs core='diagonal'.*'mu'",
+        core="full",
+        factorization="tri",
+        solver="bpg",
+    ),
+    parameter(
+        "printed with penalties",
+        "solver='printed' .*negative.*mode='replace'",
+        solver="printed",
+        factorization="tri",
+    ),
+    # features and similarities
+    features("no samples", r"0 sample\(s\)", X[:0]),
+    features("one sample", "n_samples=1", X[:1], n_clusters=1),
+    features("a vector", "Expected 2D array", X[:, 0]),
+    features("not a number", "X contains NaN", changed(X, (3, 2), np.nan)),
+    features("infinity, sparse", "X contains infinity", sp.csr_array(changed(X, (3, 2), np.inf))),
+    features("complex numbers", "Complex data", X.astype(complex)),
+    features("not square", r"X .*square.*\(20, 19\)", A[:, :19], affinity="precomputed"),
+    features("not symmetric", "X .*symmetric", np.triu(A), affinity="precomputed"),
+    features(
+        "nothing similar", "X .*all entries are 0", np.zeros((20, 20)), affinity="precomputed"
+    ),
+    features(
+        "dissimilar in sum",
+        "normalize=True .*row .*sums to -",
+        -A,
+        affinity="precomputed",
+        normalize=True,
+    ),
+    features("only zeros, linear", "similar", np.zeros((20, 4)), affinity="linear"),
+    features("only zeros, cosine", "similar", np.zeros((20, 4)), affinity="cosine"),
+    features("only zeros, many", "similar", np.zeros((400, 4)), affinity="linear"),
+    features(
+        "alike only to themselves", "similar", np.eye(20), affinity="precomputed", normalize=True
+    ),
+    # what a callable returns
+    computed("a narrow result", r"affinity .*\(20, 20\).*got \(20, 19\)", lambda X, Y: A[:, :19]),
+    computed("a list as the result", r"affinity .*\(20, 20\).*list", lambda X, Y: A.tolist()),
+    computed("nothing as the result", "affinity .*None", lambda X, Y: None),
+    computed("a result of NaN", "affinity", lambda X, Y: changed(A, (0, 0), np.nan)),
+    computed("an infinite result", "affinity", lambda X, Y: changed(A, (0, 0), np.inf)),
+    computed("a result that is not symmetric", "affinity .*symmetric", lambda X, Y: np.triu(A)),
+    computed("a complex result", "affinity", lambda X, Y: A * 1j),
+    computed("zeros as the result", "similar", lambda X, Y: 0 * A),
+]
+
+
+@pytest.fixture(scope="module")
+def earlier():
+    return SSNMFClusterer(2, random_state=0).fit(X, constraints=PAIRS)
+
+
+@parametrize(CASES)
+def test_bad_input_is_named_and_changes_nothing(case, earlier):
+    assert_refused(case, earlier)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda model: model.predict(X),
+        lambda model: model.transform(X),
+        lambda model: model.get_feature_names_out(),
+    ],
+    ids=["predict", "transform", "get_feature_names_out"],
+)
+def test_nothing_can_be_asked_before_fit(use):
+    with pytest.raises(NotFittedError, match="SSNMFClusterer instance is not fitted"):
+        use(SSNMFClusterer(2))
+
+
+AFFINITIES = ["nearest_neighbors", "linear", "cosine", "rbf", "precomputed", rbf_kernel]
+
+
+@pytest.fixture(params=AFFINITIES, ids=lambda affinity: getattr(affinity, "__name__", affinity))
+def fitted(request):
+    data = A if request.param == "precomputed" else X
+    return SSNMFClusterer(2, affinity=request.param, random_state=0).fit(data), data
+
+
+@pytest.mark.parametrize("method", ["predict", "transform"])
+@pytest.mark.parametrize(
+    ("new", "says"),
+    [
+        (lambda X: X[:, :-1], "X has {fewer} features, but SSNMFClusterer is expecting {n}"),
+        (lambda X: np.column_stack([X, X[:, 0]]), "X has {more} features.* expecting {n}"),
+        (lambda X: X[:0], r"0 sample\(s\)"),
+        (lambda X: X[0], "Expected 2D array"),
+        (lambda X: changed(X, (0, 0), np.nan), "X contains NaN"),
+        (lambda X: sp.csr_array(changed(X, (0, 0), np.inf)), "X contains infinity"),
+    ],
+    ids=["narrower", "wider", "no samples", "a vector", "NaN", "infinity, sparse"],
+)
+def test_new_samples_must_be_like_the_training_samples(fitted, method, new, says):
+    model, data = fitted
+    n = data.shape[1]
+    with pytest.raises(ValueError, match=says.format(fewer=n - 1, n=n, more=n + 1)) as caught:
+        getattr(model, method)(new(data))
+    assert_in_our_words(caught)
+
+
+def test_a_callable_must_return_as_many_columns_as_training_samples():
+    model = SSNMFClusterer(2, affinity=lambda X, Y: rbf_kernel(X, X), random_state=0).fit(X)
+    with pytest.raises(ValueError, match=r"affinity .*\(3, 20\).*\(3, 3\)") as caught:
+        model.predict(X[:3])
+    assert_in_our_words(caught)
