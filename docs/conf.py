@@ -2,6 +2,7 @@
 
 import os
 import re
+import tempfile
 from pathlib import Path
 
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -28,7 +29,7 @@ default_role = "code"
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 
-autosummary_generate = True
+autosummary_generate = False  # _write_object_pages does it, with the estimators in the list
 autodoc_typehints = "none"  # the docstrings have them, with shapes
 numpydoc_show_class_members = False  # the template of the class lists them
 # Other libraries' objects are named in inherited docstrings; their inventories need a network.
@@ -61,6 +62,35 @@ html_theme_options = {
 }
 
 
+def with_estimators(page):
+    """Put the public estimators in the place of ``|estimators|``, one a line, indented as it is.
+
+    An estimator is a public name of the package that has a ``fit_predict``.
+    """
+    names = [n for n in nmfcluster.__all__ if hasattr(getattr(nmfcluster, n), "fit_predict")]
+    return re.sub(
+        r"^( *)\|estimators\|$",
+        lambda place: "\n".join(place[1] + name for name in names),
+        page,
+        flags=re.MULTILINE,
+    )
+
+
+def _write_object_pages(app):
+    """Write a page for every object in the lists of api.rst."""
+    from sphinx.ext.autosummary.generate import generate_autosummary_docs
+
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder, "api.rst")
+        page.write_text(with_estimators(Path(app.srcdir, "api.rst").read_text("utf-8")), "utf-8")
+        generate_autosummary_docs([str(page)], Path(app.srcdir, "generated"), app=app)
+
+
+def _list_estimators(app, docname, source):
+    if docname == "api":
+        source[0] = with_estimators(source[0])
+
+
 def _without_changelog(app, docname, source):
     """Let the documentation build before there is a change log."""
     if docname == "changelog" and not (Path(app.srcdir).parent / "CHANGELOG.md").exists():
@@ -74,6 +104,17 @@ def _quote_attributes(app, what, name, obj, options, lines):
             lines[i] = re.sub(r"(?<![`\w])(\w+_)(?![`\w])(?= [-+*]|[,)])", r"``\1``", line)
 
 
+def _lead_to_shortest_path(app, env, node, text):
+    """Find the page of nmfcluster.KernelStack for nmfcluster.stack.KernelStack, and so on."""
+    module, _, name = node["reftarget"].rpartition(".")
+    if module.startswith("nmfcluster.") and name in nmfcluster.__all__:
+        domain, place = env.get_domain("py"), f"nmfcluster.{name}"
+        return domain.resolve_xref(env, node["refdoc"], app.builder, "obj", place, node, text)
+
+
 def setup(app):
+    app.connect("builder-inited", _write_object_pages)
+    app.connect("source-read", _list_estimators)
+    app.connect("missing-reference", _lead_to_shortest_path)
     app.connect("source-read", _without_changelog)
     app.connect("autodoc-process-docstring", _quote_attributes, priority=1)  # before numpydoc

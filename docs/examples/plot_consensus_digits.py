@@ -3,9 +3,9 @@ Consensus of k-means runs on handwritten digits
 ===============================================
 
 k-means finds other clusters of the same data for every seed. This example takes the 1,797 digits of
-scikit-learn, shows how far single runs are from each other and from the truth, and what a consensus
-of fifty runs makes of them: one partition that is closer to the digits than they
-are, a picture of what the runs agree on, and a list of samples they do not agree on.
+scikit-learn, and shows how far single runs are from each other and from the truth. A consensus of
+fifty runs then gives one partition that is closer to the digits than the runs are, a picture of
+what the runs agree on, and a list of samples they do not agree on.
 """
 
 import matplotlib.pyplot as plt
@@ -23,8 +23,8 @@ X, y = load_digits(return_X_y=True)
 # %%
 # Single runs, the best of ten, and consensus
 # -------------------------------------------
-# All are given six seeds. A fit of the consensus makes its own fifty k-means runs, with 10 to 24
-# clusters each.
+# Each method runs with six seeds. A fit of the consensus makes its own fifty k-means runs, with 10
+# to 24 clusters each.
 
 seeds = range(6)
 answers = {
@@ -59,12 +59,12 @@ for name in answers:
 
 # %%
 # The left panel shows accuracy, the share of digits in the right cluster under the best matching of
-# clusters and digits. The right one shows stability, the adjusted Rand index between the
-# answers to two seeds.
-# The best of ten runs is almost the same for every seed, and hardly more accurate: what the
-# objective of k-means prefers is not what makes a digit. The consensus, of runs that are
-# single and have other numbers of clusters, is the most accurate, and its answers
-# differ less between seeds than single runs do. They do differ; more partitions lessen that.
+# clusters and digits. The right one shows stability, the adjusted Rand index between the answers
+# to two seeds.
+# The best of ten runs is almost the same for every seed, and hardly more accurate: the clusters
+# that the objective of k-means prefers are not the digits. The consensus is made of single runs
+# with other numbers of clusters. It is the most accurate, and its answers differ less between seeds
+# than single runs do. They still differ; with more partitions they differ less.
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained", sharey=True)
 rng = np.random.default_rng(0)
@@ -84,8 +84,8 @@ plt.show()
 # ----------------------
 # The co-association of two digits is the share of the runs that put them into one cluster. Ordered
 # by cluster, it shows dark blocks on the diagonal. A block with a pattern inside is a cluster that
-# finer runs divide, because its digit is written in several ways; a pale rectangle off the
-# diagonal is a pair of clusters that some runs mix.
+# runs with more clusters divide, because its digit is written in several ways; a pale rectangle off
+# the diagonal is a pair of clusters that some runs mix.
 
 model = NMFConsensus(10, base_n_clusters=(10, 24), random_state=0).fit(X)
 display = ConsensusMatrixDisplay.from_estimator(model)
@@ -131,9 +131,9 @@ plt.show()
 # %%
 # How the starts went
 # -------------------
-# The first start is computed and the others are random or come from base partitions. The kept one
-# has the partition nearest to the base partitions, which need not be the one with the lowest
-# loss of the relaxed problem.
+# The first start is computed; the others are random or come from base partitions. The kept one has
+# the partition nearest to the base partitions. It need not have the lowest loss of the relaxed
+# problem.
 
 LossCurveDisplay.from_estimator(model)
 plt.show()

@@ -2,10 +2,10 @@
 Clustering text with a few known pairs
 ======================================
 
-Which documents belong together depends on what one wants to know, and words alone do not say
-it. This example clusters short texts, the descriptions of SciPy's functions and classes. It tells
-the clusterer of some pairs that they are from the same module or from different ones, chooses the
-weights of these pairs by cross-validation, and looks at what came out.
+Which documents belong together depends on what you want to know, and the words alone do not say it.
+This example clusters short texts, the descriptions of SciPy's functions and classes. It tells the
+clusterer of some pairs that they are from the same module or from different ones, chooses the
+weights of these pairs by cross-validation, and looks at the clusters.
 """
 
 import importlib
@@ -28,9 +28,9 @@ from nmfcluster.model_selection import ConstraintScorer
 # %%
 # The documents
 # -------------
-# A document is what stands in a docstring above its parameters, if that is eight words at least.
-# The module that it is from is its class. Both depend on the installed version of SciPy, and so do
-# all numbers below.
+# A document is the part of a docstring above its parameters, if it has at least eight words. The
+# module of the document is its class. Both depend on the installed version of SciPy, and so do all
+# numbers below.
 
 modules = ["linalg", "ndimage", "optimize", "signal", "sparse"]
 
@@ -56,8 +56,8 @@ for name in ("ndimage.shift", "sparse.kron"):
     print(f"\n{name}: {documents[name]}")
 
 # %%
-# A text that names its module would give the answer away, so these names are stop words. The
-# cosine of two documents is never computed for all pairs: with ``affinity="cosine"`` the solver
+# A text that names its module would give the answer away, so the names of modules are stop words.
+# The cosines of all pairs of documents are never computed: with ``affinity="cosine"`` the solver
 # multiplies by the sparse matrix of words. ``normalize=True`` keeps documents of common words from
 # being similar to everything.
 
@@ -76,8 +76,9 @@ pipeline = Pipeline([("words", words), ("cluster", clusterer)])
 # %%
 # What pairs are worth
 # --------------------
-# A quarter of the documents is in no pair, whatever their number. Better clusters there mean that
-# the pairs were not only learned by heart. Every number of pairs is drawn three times.
+# However many pairs there are, none of them has a document of one quarter. Better clusters in this
+# quarter mean that the pairs were not only learned by heart. Every number of pairs is drawn three
+# times.
 
 in_no_pair = np.random.default_rng(0).uniform(size=len(y)) < 0.25
 known = np.where(in_no_pair, -1, y)  # -1: not known
@@ -111,11 +112,11 @@ plt.show()
 # %%
 # Weights, chosen without labels
 # ------------------------------
-# Suppose that 400 pairs are all that is known. Must-links can be hard or have the weight `alpha`,
-# and cannot-links have the weight `beta`. What serves best is found by fitting on one half of the
-# documents, with the pairs inside it, and by asking which pairs inside the other half the
-# predicted clusters satisfy. `PairwiseConstraints` is split with the documents; a plain list of
-# pairs would name wrong ones in every half.
+# Suppose that only 400 pairs are known. Must-links can be hard or have the weight `alpha`, and
+# cannot-links have the weight `beta`. To choose among these, the search fits one half of the
+# documents, with the pairs inside it, and counts how many pairs inside the other half the predicted
+# clusters satisfy. `PairwiseConstraints` is split with the documents; a plain list of pairs would
+# name wrong documents in every half.
 
 pairs = PairwiseConstraints.from_labels(y, n_pairs=400, random_state=0)
 print(pairs)
@@ -135,7 +136,7 @@ search = GridSearchCV(
 
 # %%
 # Without metadata routing the pairs are given twice: to the step that is fitted, and as `y` to the
-# scorer. Estimators of this package ignore `y`.
+# scorer. The estimators of this package ignore `y`.
 
 search.fit(texts, pairs, cluster__constraints=pairs)
 scores = search.cv_results_["mean_test_score"]
@@ -144,8 +145,8 @@ for i in search.cv_results_["rank_test_score"].argsort(kind="stable"):
     print(f"{scores[i]:.3f}", {name.split("__")[1]: value for name, value in parameters.items()})
 
 # %%
-# With metadata routing they are given once, and find their way to whoever asks for them. The result
-# is the same.
+# With metadata routing they are given once, and reach every step and scorer that asks for them. The
+# result is the same.
 
 with sklearn.config_context(enable_metadata_routing=True):
     routed = sklearn.clone(search).fit(texts, constraints=pairs)
@@ -167,20 +168,21 @@ for cluster in range(labels.max() + 1):
     print(f"{cluster} ({(labels == cluster).sum()} documents): {top}")
 
 # %%
-# And which pairs does it satisfy? The lower triangle counts must-links, which belong on its edge;
-# the upper one counts cannot-links, which belong off its edge. Hard must-links are never violated.
+# And which pairs do the clusters satisfy? The lower triangle counts must-links, which belong on its
+# edge; the upper one counts cannot-links, which belong off its edge. Hard must-links are never
+# violated.
 
 display = ConstraintDisplay.from_estimator(best["cluster"])
 plt.show()
 
 # %%
-# A clustering that has not seen the pairs violates them all over. That of k-means:
+# A clustering that has not seen the pairs violates them everywhere. This is the one of k-means:
 
 display = ConstraintDisplay.from_labels(k_means[0], pairs)
 plt.show()
 
 # %%
-# Descriptions that were not there are labelled, too:
+# The model also labels new descriptions:
 
 new = [
     "Find the smallest value of a function of several variables by Newton's method.",
@@ -191,9 +193,9 @@ for text, cluster in zip(new, best.predict(new), strict=True):
     print(f"{modules[commonest]}: {text}")
 
 # %%
-# Only now the truth, to judge
-# ----------------------------
-# The adjusted Rand index with the modules was used in no decision above. The last row has the
+# The truth, only now
+# -------------------
+# None of the decisions above used the adjusted Rand index with the modules. The last row has the
 # default affinity, a graph of nearest neighbours, in the place of the cosine: on few documents that
 # have many pairs it is worth a try.
 

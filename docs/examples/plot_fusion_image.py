@@ -5,8 +5,8 @@ What divides a photograph: brightness or texture?
 A patch of a photograph can be compared with another one by how bright it is, and by how much of
 each pattern it holds: fine or coarse, upright or level. These are thirteen similarities of the same
 patches. Lange and Buhmann fuse them to divide images into regions (Figures 2 and 3 of their paper).
-Their images are not to be had, so this example does the same to the two photographs that come with
-scikit-learn. There is no truth to measure against: what there is to judge are the pictures.
+Their images are not available, so this example divides the two photographs that come with
+scikit-learn. Their true regions are not known: judge by the pictures.
 """
 
 from functools import partial
@@ -71,10 +71,10 @@ def describe(photo):
 # %%
 # Similarities
 # ------------
-# Two histograms are as similar as exp(-JS), with their Jensen-Shannon divergence. That is never
+# The similarity of two histograms is exp(-JS), with their Jensen-Shannon divergence. It is never
 # less than a half: all patches are alike, and the clusters have little to explain. A power of it,
-# 30 here, sets unlike patches apart; the last section shows what becomes of the paper's, the
-# power 1. A source is a view of the features, ten columns of its own.
+# 30 here, sets unlike patches apart. The paper takes the power 1, and the last section shows the
+# result of that. A source is a view of the features: ten columns of its own.
 
 
 def jensen_shannon(P, Q, power=30):
@@ -94,9 +94,9 @@ kernels = KernelStack([(n, jensen_shannon, c) for n, c in zip(NAMES, columns, st
 # Fit to 500 sites, predict 4240
 # ------------------------------
 # As in the paper, 500 sites drawn at random are fitted and all are predicted, and `eta` is chosen
-# by stability over 20 fifths of the 500. Beside it stand a fit with equal weights, and normalised
-# cut of the mean similarity. The latter cannot predict; a site goes to the cluster of those 500 to
-# which its mean similarity is largest.
+# by stability over 20 fifths of the 500. For comparison there are a fit with equal weights, and
+# normalised cut of the mean similarity. Normalised cut cannot predict, so a site goes to the
+# cluster of those 500 to which its mean similarity is largest.
 
 ETAS = [np.inf, 1, 0.3, 0.1]
 
@@ -173,7 +173,7 @@ for ax in axes.ravel():
 plt.show()
 
 # %%
-# And how stable the values of `eta` are, with the weights for the one that was chosen:
+# The next pictures show how stable the values of `eta` are, and the weights for the chosen one:
 
 for search, found, _ in results:
     figure, axes = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
@@ -185,21 +185,21 @@ for search, found, _ in results:
 plt.show()
 
 # %%
-# On the temple, weights help, and the stability says so. Intensity and coarse stripes are pushed
-# aside, fine stripes count. With equal weights the edges of the temple go with the trees; now it is
-# told from them. Normalised cut mixes the two.
+# On the temple, weights help, and the stability says so. Intensity and coarse stripes get small
+# weights, fine stripes count. With equal weights the edges of the temple are in one cluster with
+# the trees; with the chosen weights they are not. Normalised cut mixes the two.
 #
-# On the flower they do not. All values of `eta` are as stable as the others, within their errors.
-# The one that is chosen goes by the finest filter, and divides the blurred leaves into patches
-# that nobody would call regions. This is the case against reading a large weight as a proof: what
-# a fine filter sees in a blurred background is noise, much the same everywhere, and easy to
-# explain. Normalised cut leaves the leaves whole and divides the flower.
+# On the flower, weights do not help. All values of `eta` are equally stable, within their errors.
+# The chosen value follows the finest filter, and divides the blurred leaves into patches that are
+# hardly regions. This shows why a large weight is not a proof: what a fine filter sees in a blurred
+# background is noise, which is much the same everywhere and easy to explain. Normalised cut leaves
+# the leaves whole and divides the flower.
 
 # %%
 # The similarity of the paper
 # ---------------------------
 # With the power 1 the losses of the sources are about a hundredth of what they were, and `eta` has
-# to be as much smaller. The temple once more:
+# to be smaller by the same factor. Here is the temple once more:
 
 sites, _ = describe(photos[0])
 flat = [(n, partial(jensen_shannon, power=1), c) for n, c in zip(NAMES, columns, strict=True)]

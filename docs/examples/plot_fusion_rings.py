@@ -2,12 +2,12 @@
 Six kernels, of which most tell nothing
 =======================================
 
-Two nested rings are easy to see and hard to cluster: whoever compares points by their distance
-finds halves of both. A path kernel, which asks how long the longest step on the best path
-between two points is, solves them at once. Lange and Buhmann mix it with five Gaussian kernels
+Two nested rings are easy to see and hard to cluster: a method that compares points by their
+distance finds halves of both. A path kernel, which measures the longest step on the best path
+between two points, separates the rings at once. Lange and Buhmann mix it with five Gaussian kernels
 that do not, and ask whether the weights of the sources can be learned without labels. This is
-Figure 1 of their paper: data, stability, and weights. The paper does not print its radii, its
-noise and its path kernel, so the numbers here are not those of the paper.
+Figure 1 of their paper: data, stability, and weights. The paper does not print its radii, its noise
+and its path kernel, so the numbers here are not those of the paper.
 """
 
 import warnings
@@ -31,8 +31,8 @@ from nmfcluster.model_selection import FullSampleSplit, StabilityScorer
 # %%
 # Data and sources
 # ----------------
-# 400 points, and six similarities of them. The three narrowest Gaussians are close to the identity:
-# every point is alone. The widest is close to constant: all are alike.
+# There are 400 points, and six similarities of them. The three narrowest Gaussians are close to the
+# identity: every point is alone. The widest is close to constant: all points are alike.
 
 X, y = make_nested_rings(random_state=0)
 widths = [1e-4, 1e-3, 1e-2, 1, 10]
@@ -57,12 +57,12 @@ for name, source in zip(stack.names[3:], stack.sources[3:], strict=True):
 # Choosing eta by stability
 # -------------------------
 # `eta` says how even the weights are. For each value the model is fitted to 20 random fifths of
-# the points, as in the paper, and predicts all of them; where the 20 answers agree, the value is
-# stable. No label is used. Of equally good values a search takes the first, so they are listed from
-# the largest, which has the most even weights.
+# the points, as in the paper, and predicts all of them; if the 20 answers agree, the value is
+# stable. Labels are not used. Of equally good values a search takes the first, so they are listed
+# from the largest, which has the most even weights.
 #
-# Three starts are the fewest to take. From the computed start alone the fit to all points at
-# ``eta=1`` ends with all of them in one cluster; so do some fits at the smallest `eta`, and say so
+# Take at least three starts. From the computed start alone the fit to all points at ``eta=1`` ends
+# with all of them in one cluster. Some fits at the smallest `eta` end in the same way, and say so
 # in a warning that is not shown here.
 
 warnings.filterwarnings("ignore", category=ConvergenceWarning)
@@ -100,21 +100,21 @@ plt.show()
 
 # %%
 # At the chosen `eta` the path kernel has the largest weight, and the widest Gaussian nearly the
-# same. That one does not find the rings, but does no harm either: it is flat, and a constant added
-# to a similarity changes little. A flat source is easy to explain, which is all that its
-# weight says. For the smallest `eta` it takes over, and the clusters are lost. What saves the rings
-# is that the narrow kernels, and the one of width 1, are pushed aside.
+# same. The widest Gaussian does not find the rings, but it does no harm either: it is flat, and a
+# constant added to a similarity changes little. A flat source is easy to explain, and its weight
+# says only that. For the smallest `eta` it has nearly all the weight, and the clusters are lost.
+# The fit finds the rings because the narrow kernels, and the one of width 1, get small weights.
 
 display = SourceWeightsDisplay.from_estimator(best)
 plt.show()
 
 # %%
-# Similarities of all, or of those that are there
-# -----------------------------------------------
-# The stack holds a path kernel of all 400 points. A fifth of them keeps those similarities,
-# though the paths run through points that it does not hold. Given features instead, ``affinity``
-# computes the kernels from the subsample alone. Then a fifth is too few: a ring of 40 points
-# has gaps as wide as the distance between the rings. Halves are enough.
+# Kernels of all points, or of a subsample
+# ----------------------------------------
+# The stack holds a path kernel of all 400 points. A fifth of the points keeps these similarities,
+# though the paths run through points that are not in it. If the search gets features instead,
+# ``affinity`` computes the kernels from the subsample alone. A fifth is then too small: a ring of
+# 40 points has gaps as wide as the distance between the rings. Halves are enough.
 
 for size in (0.2, 0.5):
     model = SimilarityFusionNMF(2, eta=0.3, affinity=kernels, n_init=3, random_state=0)
@@ -125,7 +125,8 @@ for size in (0.2, 0.5):
 # The criterion of the paper
 # --------------------------
 # The paper compares sources by the cross-entropy of the model, which contains the entropy of the
-# source: narrow kernels win whatever the model is. The default, the divergence, leaves it out.
+# source: narrow kernels win whatever the model is. The default, the divergence, leaves this entropy
+# out.
 
 for eta in etas:
     paper = SimilarityFusionNMF(2, eta=eta, criterion="cross_entropy", random_state=0).fit(stack)
@@ -136,7 +137,7 @@ for eta in etas:
 # Other methods on the uniform mixture
 # ------------------------------------
 # Spectral clustering (normalised cut) and scikit-learn's NMF with the Kullback-Leibler divergence
-# see the mean of the six, each scaled to sum to 1.
+# get the mean of the six similarities, each scaled to sum to 1.
 
 mixture = np.mean([source / source.sum() for source in stack.sources], axis=0)
 cut = SpectralClustering(2, affinity="precomputed", random_state=0).fit_predict(mixture)

@@ -2,10 +2,11 @@
 Biclusters that recur in many runs
 ==================================
 
-A table is made of four groups of rows that share some columns each, and the groups overlap at both
-sides. NMF can take it apart, and often does not: every run starts at random, and ends where it
-ends. Badea clusters the clusters of many runs once more, and keeps what recurs. This is the setting
-of section 6 of the paper, whose tables are not printed; these are made up.
+A table is made of four groups of rows, each of which shares some columns, and the groups overlap on
+both sides. NMF can take the table apart, but often does not: every run has a random start, and
+different starts end in different factors. Badea clusters the clusters of many runs once more, and
+keeps what recurs. This is the setting of section 6 of the paper. Its tables are not printed; these
+are made up.
 """
 
 import matplotlib.pyplot as plt
@@ -19,9 +20,10 @@ from nmfcluster.metrics import cophenetic_correlation, overlap_match
 # %%
 # A table, and what it is made of
 # -------------------------------
-# The rows and columns come in no order. Below they are sorted by the planted biclusters: a row
-# that is in two of them has two marks at the left, a column two marks at the bottom. The first two,
-# 0 and 1, are twins: they have nearly the same columns, in other rows, and one is half as strong.
+# The rows and columns come in random order. On the right they are sorted by the planted biclusters:
+# a row that is in two of them has two marks at the left, a column two marks at the bottom. The
+# first two, 0 and 1, are twins: they have nearly the same columns, in other rows, and one is half
+# as strong.
 
 X, W, H = make_biclusters(random_state=2)
 rng = np.random.RandomState(0)
@@ -39,8 +41,8 @@ plt.show()
 # %%
 # Single runs disagree
 # --------------------
-# `overlap_match` is the paper's measure for clusters that may overlap, here of their cells: 1 if
-# all planted biclusters are found. Of twenty single runs some find them, and others something else.
+# `overlap_match` is the paper's measure for clusters that may overlap, here of their cells. It is 1
+# if all planted biclusters are found. Some of twenty single runs find them, others do not.
 
 
 def match(model, W, H):
@@ -54,9 +56,10 @@ print("matches of single runs:", *(f"{match(run, W, H):.2f}" for run in runs))
 # %%
 # What recurs
 # -----------
-# Twenty runs, and metaclusters of their eighty clusters. Every planted bicluster comes out.
-# `recurrence_` is the share of the runs that have a counterpart of it, `purity_` how similar these
-# counterparts are: twins recur less often, because runs confuse them.
+# Here are twenty runs, and the metaclusters of their eighty clusters. They are the planted
+# biclusters. `recurrence_` is the share of the runs that have a counterpart of a cluster, and
+# `purity_` says how similar these counterparts are. Twins recur less often, because runs confuse
+# them.
 
 model = NMFMetaCluster(4, n_runs=20, random_state=0).fit(X)
 print(f"match: {match(model, W, H):.2f}")
@@ -71,9 +74,9 @@ plt.show()
 # %%
 # One way, two ways
 # -----------------
-# ``meta="nmf"`` and ``meta="kmeans"`` compare clusters by their columns, and so take twins for one
-# cluster wherever the runs leave it to them. ``meta="ptf"``, the default, compares rows and
-# columns together. Ten tables, each drawn anew; the mean of five single runs for comparison.
+# ``meta="nmf"`` and ``meta="kmeans"`` compare clusters by their columns, and so can take twins for
+# one cluster. ``meta="ptf"``, the default, compares rows and columns together. There are ten
+# tables, each drawn anew, and the mean of five single runs for comparison.
 
 figures = {"single runs": [], "kmeans": [], "nmf": [], "ptf": []}
 for seed in range(10):
@@ -89,9 +92,9 @@ for name, values in figures.items():
 # %%
 # How many clusters?
 # ------------------
-# Two curves over k, of a table with some noise: the cophenetic correlation of how often the runs
-# put two rows together, and how often the least stable cluster recurs. Up to four clusters recur
-# in most runs. A fifth one has nothing left to find but noise.
+# The table now has some noise. Two curves over k show the cophenetic correlation of how often the
+# runs put two rows together, and how often the least stable cluster recurs. Up to four clusters
+# recur in most runs. For a fifth one only noise is left.
 
 noisy, W, H = make_biclusters(noise=0.2, random_state=2)
 ks = range(2, 9)
@@ -112,8 +115,8 @@ plt.show()
 # Noise
 # -----
 # The noise here is three quarters as large as the table. Factors then hold small numbers in many
-# places, and `sparsity` asks for fewer. Which penalty matters: "l1_columns" sets half of H to 0;
-# "l2", which is the paper's, sets hardly more of it to 0 than plain NMF does. A small `sparsity`
+# places, and `sparsity` asks for fewer. The penalty matters: "l1_columns" sets half of H to 0;
+# "l2", the one of the paper, sets hardly more of H to 0 than plain NMF does. A small `sparsity`
 # lowers the error to the table without noise a little, a large one raises it.
 
 clean, W, H = make_biclusters(random_state=2)
@@ -126,9 +129,9 @@ for penalty, sparsity in [("l2", 0), ("l2", 0.05), ("l2", 0.2), ("l1_columns", 0
     print(f"{penalty:10}  {sparsity:8}  {zeros:10.2f}  {match(model, W, H):5.2f}  {error:.3f}")
 
 # %%
-# No penalty recovers all four here. The last fit has three of them with nearly all their columns.
-# The weaker twin is lost in the noise, and a cluster of three columns stands in its place. That it
-# recurs in few runs gives it away.
+# None of the penalties recovers all four biclusters here. The last fit has three of them with
+# nearly all their columns. The weaker twin is lost in the noise, and a cluster of three columns is
+# in its place. This cluster recurs in few runs, which shows that it is doubtful.
 
 print("recurrence:", model.recurrence_.round(2))
 print("columns:   ", model.columns_.sum(axis=1))
