@@ -11,8 +11,9 @@ from nmfcluster._arrays.arguments import check_count, check_number, shown
 
 __all__ = ["make_biclusters", "make_nested_rings", "make_partitions"]
 
-_INTENSITY = 0.5  # of the second of two twins
-_APART = 0.1  # of the features of a twin, which the other one does not have
+# The paper prints neither of these:
+_INTENSITY = 0.5  # factor on the second twin's samples
+_APART = 0.1  # share of the features of a twin that the other one does not have
 
 
 def make_biclusters(
@@ -42,12 +43,12 @@ def make_biclusters(
         Share of the samples, and of the features, of a bicluster that the next one has, too,
         rounded to whole ones; in [0, 0.5).
     twins : bool, default=True
-        Whether the first two biclusters are as good as equal in their features: nine tenths of
-        these, or all but one, they share, and with the same coefficients. Their samples differ,
-        and the second one is half as intense. Who looks at features alone confuses them.
+        Whether the first two biclusters have almost the same features: they share nine tenths
+        of these, or all but one, with the same coefficients. Their samples differ, and the second
+        one is half as intense. A method that looks at features alone confuses them.
     noise : float, default=0.0
         Standard deviation of the normal noise of a feature, as a multiple of the standard
-        deviation of the feature without noise. Entries below 0 are then put to 0.
+        deviation of the feature without noise. Entries below 0 are then set to 0.
     random_state : int, RandomState instance or None, default=None
         Determines the result. The same one gives the same W and H for every `noise`.
 
@@ -67,8 +68,8 @@ def make_biclusters(
     TypeError
         If an argument is of the wrong type.
     ValueError
-        If `shape` is too small for all biclusters to have samples and features of their own, there
-        are fewer than 1 bicluster, or 2 with `twins`, `overlap` is not in [0, 0.5), or `noise` is
+        If `shape` is too small for all biclusters to have samples and features of their own,
+        `n_clusters` is below 1, or 2 with `twins`, `overlap` is not in [0, 0.5), or `noise` is
         negative or not finite.
 
     See Also
@@ -80,12 +81,12 @@ def make_biclusters(
     -----
     Every bicluster has a sample and a feature that no other one has. Hence without noise
     W H is the only factorization of X with `n_clusters` nonnegative factors, up to their scale and
-    order: the samples and features of their own form a diagonal block, of which one factor can
-    hold one entry only. But a single run of NMF misses it often, most of all with `twins`.
+    order: these samples and features form a diagonal block, and a factor can hold only one entry
+    of it. But a single run of NMF often misses it, most of all with `twins`.
 
     Samples and features are in the order of the biclusters, so that a picture of X shows them,
     but the second twin has the last samples. The paper does not print sizes, overlaps and
-    coefficients; those here are our own.
+    coefficients; those here are our choice.
 
     References
     ----------
@@ -134,8 +135,8 @@ def _blocks_of(
         check_count(size, name, 1)
     n_samples, n_features = map(int, shape)
     if twins:
-        alone = n_clusters == 2  # neighbours, hence without the samples that neighbours share
-        rows = _intervals(n_samples, n_clusters, 0.0 if alone else overlap)
+        # twins share no sample; the first and the last interval are neighbours if they are alone
+        rows = _intervals(n_samples, n_clusters, 0.0 if n_clusters == 2 else overlap)
         rows = rows[[0, n_clusters - 1, *range(1, n_clusters - 1)]]
         columns = _with_twin(_intervals(n_features, n_clusters - 1, overlap))
     else:
@@ -163,7 +164,7 @@ def _intervals(n: int, n_intervals: int, overlap: float) -> np.ndarray:
 
 
 def _with_twin(columns: np.ndarray) -> np.ndarray:
-    """Make the first block two, each without some of the features that no other block has."""
+    """Replace the first block by twins, each without some features that no other block has."""
     alone = np.flatnonzero(columns[0] & ~columns[1:].any(axis=0))
     apart = max(1, round(_APART * int(columns[0].sum())))
     twins = np.stack([columns[0], columns[0]])
@@ -181,13 +182,13 @@ def make_nested_rings(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Make points on rings around one centre, the toy data of Lange and Buhmann [1]_.
 
-    Whoever compares points by their distance alone finds halves of both rings. The paper does not
-    print its radii and noise.
+    A method that compares points by their distance alone finds halves of both rings. The paper does
+    not print its radii and noise.
 
     Parameters
     ----------
     n_samples : int, default=400
-        Number of points, the same on all rings, give or take one.
+        Number of points; those of two rings differ by one at most.
     radii : tuple of float, default=(2.0, 3.5)
         Radii of the rings.
     noise : float, default=0.1
@@ -260,7 +261,7 @@ def make_partitions(
     noise : float, default=0.2
         Share of the labels of each copy that are replaced by a cluster drawn at random.
     missing : float, default=0.0
-        Share of the labels that are then replaced by -1, "not seen". Every sample keeps one.
+        Share of the labels that are then replaced by -1, "not seen". Every sample keeps one label.
     random_state : int, RandomState instance or None, default=None
         Determines the result.
 
@@ -303,6 +304,7 @@ def make_partitions(
 
 
 def _sizes(n_samples: Any, n_clusters: int) -> np.ndarray:
+    """Return the sizes of clusters: those that are named, or equal ones."""
     if _several(n_samples):
         sizes = np.asarray(n_samples)
         if len(sizes) and sizes.dtype.kind not in "iu":
@@ -318,6 +320,7 @@ def _sizes(n_samples: Any, n_clusters: int) -> np.ndarray:
 
 
 def _several(n_samples: Any) -> bool:
+    """Return whether it is a sequence of numbers."""
     try:
         return np.ndim(n_samples) > 0
     except ValueError as error:  # lists of different lengths
@@ -325,6 +328,7 @@ def _several(n_samples: Any) -> bool:
 
 
 def _generator(random_state: Any) -> np.random.RandomState:
+    """Return the generator of a seed; raise an error that names the parameter."""
     try:
         return check_random_state(random_state)
     except (TypeError, ValueError) as error:

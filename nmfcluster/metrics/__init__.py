@@ -1,11 +1,11 @@
-"""Figures for clusterings and consensus matrices."""
+"""Scores of clusterings and of consensus matrices."""
 
+from nmfcluster.metrics.overlap import overlap_match
 from nmfcluster.metrics.scores import (
     clustering_accuracy,
     cophenetic_correlation,
     disagreement,
     dispersion,
-    overlap_match,
 )
 
 __all__ = [

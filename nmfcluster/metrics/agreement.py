@@ -1,4 +1,4 @@
-"""How far labellings of the same samples agree, beside what chance would make of them."""
+"""How far labellings of the same samples agree, and how far they would by chance."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scipy.optimize import linear_sum_assignment
 
 
 def matched(table: np.ndarray) -> int:
-    """Return how many samples the best matching of rows to columns holds.
+    """Return the number of samples in matched cells under the best matching of rows to columns.
 
     Parameters
     ----------
@@ -37,12 +37,12 @@ def differing_share(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def disagreements(codes: np.ndarray) -> np.ndarray:
-    """Return what all pairs of labellings place differently, symmetric, (B, B).
+    """Return the share of samples that each two labellings place differently, (B, B).
 
     Parameters
     ----------
     codes : ndarray of shape (B, n_samples), int
-        Labels from 0; -1: none.
+        Labels from 0; -1: in no cluster.
     """
     D = np.zeros((len(codes), len(codes)))
     for i, a in enumerate(codes):
@@ -52,7 +52,7 @@ def disagreements(codes: np.ndarray) -> np.ndarray:
 
 
 def shuffled(codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return labellings at random, with clusters of the same sizes, (B, n_samples)."""
+    """Return random labellings whose clusters have the same sizes, (B, n_samples)."""
     return np.stack([rng.permutation(labels) for labels in codes])
 
 
@@ -64,13 +64,13 @@ def mean_of_pairs(D: np.ndarray) -> float:
 def jackknife(statistic: Callable[..., float], *tables: np.ndarray) -> tuple[float, float]:
     """Return a statistic of tables of pairs, and its standard error.
 
-    Pairs that share a labelling are not independent, so what is left out, one at a time, are
-    labellings.
+    Pairs that share a labelling are not independent, so labellings are left out, one at a time,
+    and not pairs.
 
     Parameters
     ----------
     statistic : callable
-        Of as many tables as there are.
+        Takes all tables.
     *tables : ndarray of shape (B, B)
         B is 3 or more.
 

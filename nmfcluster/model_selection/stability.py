@@ -1,205 +1,63 @@
-"""Choosing parameters without the truth."""
+"""A scorer that asks how little clusters depend on the samples that they were made from."""
 
 from __future__ import annotations
 
 import copy
-import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn import get_config
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import FitFailedWarning
-from sklearn.model_selection import BaseCrossValidator
-from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags, indexable
-from sklearn.utils.metadata_routing import MetadataRequest, MetadataRouter, MethodMapping
+from sklearn.utils import indexable
+from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
+from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.labels import encode
-from nmfcluster._arrays.storage import require_symmetric
-from nmfcluster._compat import Interval, RealNotInt, StrOptions, take_samples
+from nmfcluster._compat import Interval, RealNotInt, StrOptions
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.metrics.agreement import disagreements, jackknife, mean_of_pairs, shuffled
+from nmfcluster.model_selection.checks import (
+    is_pairwise,
+    n_entries,
+    require_all_samples,
+    require_entries,
+)
+from nmfcluster.model_selection.copies import Samples, labels_by_copy
+from nmfcluster.model_selection.routing import (
+    arguments_of_fit,
+    score_request,
+    warn_of_lost_constraints,
+)
 
-__all__ = ["ConstraintScorer", "FullSampleSplit", "StabilityScorer", "one_standard_error"]
-
-
-class ConstraintScorer(BaseEstimator):
-    """Score a clusterer by the constraints among samples that it was not fitted on.
-
-    For ``scoring=`` of scikit-learn's searches: `predict` is called on the test part of a split,
-    and the share of the constraints with both samples in that part which the predicted labels
-    satisfy is returned. So `alpha`, `beta` and `n_clusters` can be chosen without labels.
-
-    The scorer wants the constraints that go with the test part. With metadata routing enabled
-    they come as ``constraints=``; without, give them a second time as `y`:
-    ``search.fit(X, pairs, constraints=pairs)``. Estimators of this package ignore `y`.
-
-    Parameters
-    ----------
-    balanced : bool, default=False
-        Whether must-links and cannot-links count equally: the mean of the two shares instead
-        of the share of all. With many clusters most cannot-links are satisfied by chance.
-
-    See Also
-    --------
-    nmfcluster.constraints.PairwiseConstraints : The constraints, split with the samples.
-
-    Notes
-    -----
-    K-fold splits keep only 1/k^2 of the pairs inside a test part. ``ShuffleSplit(test_size=0.5)``
-    keeps a quarter; `GroupKFold` with ``groups=pairs.components()`` keeps every must-link whole.
-
-    An `n_clusters` that the constraints do not allow makes a fit fail, and its score NaN; with
-    ``contradictions="ignore"`` in the estimator it is scored like others.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.model_selection import GridSearchCV, ShuffleSplit
-    >>> from nmfcluster import PairwiseConstraints, SSNMFClusterer
-    >>> from nmfcluster.model_selection import ConstraintScorer
-    >>> X, y = load_iris(return_X_y=True)
-    >>> pairs = PairwiseConstraints.from_labels(y, n_pairs=300, random_state=0)
-    >>> search = GridSearchCV(
-    ...     SSNMFClusterer(n_clusters=3, random_state=0),
-    ...     {"n_clusters": [3, 4, 5]},
-    ...     scoring=ConstraintScorer(balanced=True),
-    ...     cv=ShuffleSplit(5, test_size=0.5, random_state=0),
-    ... )
-    >>> search.fit(X, pairs, constraints=pairs).best_params_
-    {'n_clusters': 3}
-    """
-
-    def __init__(self, *, balanced: bool = False) -> None:
-        self.balanced = balanced
-
-    def __call__(
-        self,
-        estimator: Any,
-        X: Any,
-        y: Any = None,
-        *,
-        constraints: PairwiseConstraints | None = None,
-    ) -> float:
-        """Return the share of satisfied constraints.
-
-        Parameters
-        ----------
-        estimator : fitted estimator with `predict`
-        X : array-like of shape (n_samples, n_features)
-            Samples to predict.
-        y : PairwiseConstraints or None, default=None
-            The constraints among these samples, where `constraints` is not given.
-        constraints : PairwiseConstraints, default=None
-            The constraints among these samples.
-
-        Returns
-        -------
-        float
-            In [0, 1].
-
-        Raises
-        ------
-        TypeError
-            If no constraints are given.
-        ValueError
-            If there is no constraint among the samples.
-        """
-        pairs = y if constraints is None else constraints
-        if not isinstance(pairs, PairwiseConstraints):
-            raise TypeError(
-                "ConstraintScorer needs constraints: give a PairwiseConstraints as y too, "
-                "search.fit(X, pairs, constraints=pairs), or enable metadata routing; got "
-                f"{type(pairs).__name__}."
-            )
-        must, cannot = pairs.satisfied(estimator.predict(X))
-        parts = [part for part in (must, cannot) if len(part)]
-        if not parts:
-            raise ValueError(
-                f"no constraint has both of its samples among these {len(pairs)}: take fewer, "
-                "larger test parts, for example cv=ShuffleSplit(test_size=0.5)."
-            )
-        if self.balanced:
-            return float(np.mean([part.mean() for part in parts]))
-        return float(np.concatenate(parts).mean())
-
-    def get_metadata_routing(self) -> MetadataRequest:
-        """Return what the scorer asks of scikit-learn's metadata routing: the constraints.
-
-        Returns
-        -------
-        MetadataRequest
-        """
-        request = MetadataRequest(owner=type(self).__name__)
-        request.score.add_request(param="constraints", alias=True)
-        return request
+__all__ = ["StabilityScorer"]
 
 
-class FullSampleSplit(BaseCrossValidator):
-    """A split that is none: all samples are for training, and all for testing.
+def _ratio(D: np.ndarray, C: np.ndarray) -> float:
+    chance = mean_of_pairs(C)
+    return 1 - mean_of_pairs(D) / chance if chance > 0 else 0.0
 
-    For ``cv=`` of scikit-learn's searches with scorers that draw samples themselves, as
-    `StabilityScorer` does. A precomputed similarity reaches the scorer whole.
 
-    Attributes
-    ----------
-    n_splits : int
-        1.
+# The score, of the disagreements of all pairs of copies, and of those by chance.
+_ADJUSTED: dict[str | None, Callable[..., float]] = {
+    "difference": lambda D, C: mean_of_pairs(C) - mean_of_pairs(D),
+    "ratio": _ratio,
+    None: lambda D, C: 1 - mean_of_pairs(D),
+}
 
-    See Also
-    --------
-    StabilityScorer : Scores a clusterer on the samples that it was fitted on.
-
-    Examples
-    --------
-    >>> from nmfcluster.model_selection import FullSampleSplit
-    >>> list(FullSampleSplit().split([[1.0], [2.0], [3.0]]))
-    [(array([0, 1, 2]), array([0, 1, 2]))]
-    """
-
-    n_splits = 1
-
-    def split(
-        self, X: Any, y: Any = None, groups: Any = None
-    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Return the one split.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, ...)
-            Samples.
-        y : object
-            Ignored.
-        groups : object
-            Ignored.
-
-        Yields
-        ------
-        train, test : ndarray of shape (n_samples,), int
-            All indices, twice.
-        """
-        n_samples = _count(indexable(X)[0])
-        yield np.arange(n_samples), np.arange(n_samples)
-
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return the number of splits.
-
-        Parameters
-        ----------
-        X, y, groups : object
-            Ignored.
-
-        Returns
-        -------
-        int
-            1.
-        """
-        return self.n_splits
+_DETAILS = (
+    "stability",
+    "stability_se",
+    "disagreement",
+    "disagreement_se",
+    "chance",
+    "largest_share",
+    "smallest_share",
+    "n_clusters",
+)
 
 
 class StabilityScorer(BaseEstimator):
@@ -211,9 +69,10 @@ class StabilityScorer(BaseEstimator):
 
     .. math:: \bar c - \bar d ,
 
-    with the mean over pairs of copies of the share of samples that the two place differently, the
-    `disagreement` d of eq. 9 of [1]_, and c the same after their labels have been shuffled. So
-    `n_clusters`, or any other parameter of anything that predicts, is chosen without labels.
+    where d is the share of samples that two copies place differently, the `disagreement` of eq. 9
+    of [1]_, as a mean over all pairs, and c is the same after the labels of each copy have been
+    shuffled. So `n_clusters`, or any other parameter of anything that predicts, is chosen without
+    labels.
 
     Parameters
     ----------
@@ -222,27 +81,27 @@ class StabilityScorer(BaseEstimator):
     subsample_size : float or int, default=0.2
         Samples in a subsample: a share of all between 0 and 1, or a number. A share is rounded.
     adjust : {"difference", "ratio"} or None, default="difference"
-        What is made of chance. "difference": c - d. "ratio": 1 - d / c, as in [2]_, but with
-        labels shuffled within each solution. None: 1 - d, with which numbers of clusters cannot be
-        compared.
+        How d is compared with chance. "difference": c - d. "ratio": 1 - d / c, as in [2]_, but
+        with labels shuffled within each solution. None: 1 - d, with which numbers of clusters
+        cannot be compared.
     max_share : float, default=0.95
-        Solutions whose largest cluster holds more than this share of the samples, on
-        average, count as no better than chance: their score is 0. All samples in one
-        cluster is a solution that is perfectly stable, and worth nothing.
+        The score is at most 0, that of chance, where the largest cluster holds more than this
+        share of the samples, on average: all samples in one cluster are perfectly stable, and
+        worth nothing.
     details : bool, default=False
-        Whether to return all figures instead of the score, for searches with
+        Whether to return the score in a dict, with what it is made of, for searches with
         ``refit="stability"`` or ``refit=one_standard_error``. `cv_results_` then holds
         "mean_test_stability", "mean_test_stability_se" and so on.
     fit_params : dict, default=None
-        What `fit` takes besides `X` and `y`, as ``{"constraints": pairs}``: it is cut like the
-        samples, one entry for each of them. Not for what metadata routing hands over.
+        What `fit` takes besides `X` and `y`, as ``{"constraints": pairs}``: one entry for each
+        sample, cut like the samples. Not for what metadata routing hands over.
     error_score : "raise" or float, default=np.nan
-        The score, and all figures, where a copy cannot be fitted or does not predict; a warning
+        The score, and every detail, where a copy cannot be fitted or does not predict; a warning
         says why. "raise": the error is raised.
     n_jobs : int, default=None
         Number of copies that are fitted at a time. Use this or `n_jobs` of the search.
     random_state : int, default=0
-        Where subsamples come from. It has to be an integer, so that all candidates of a search are
+        Determines the subsamples. It has to be an integer, so that all candidates of a search are
         scored on the same ones.
 
     See Also
@@ -346,7 +205,7 @@ class StabilityScorer(BaseEstimator):
         Parameters
         ----------
         estimator : estimator with `predict`
-            Copies of it are fitted; whether it is fitted itself does not matter.
+            Copies of it are fitted; it need not be fitted itself.
         X : array-like of shape (n_samples, n_features) or (n_samples, n_samples, ...)
             All samples; of a pairwise estimator, one with ``affinity="precomputed"`` say, all
             similarities.
@@ -380,31 +239,30 @@ class StabilityScorer(BaseEstimator):
         """
         self._validate_params()
         self._check_random_state()
-        pairwise = _check_predicts(estimator)
+        pairwise = is_pairwise(estimator)
         (X,) = indexable(X)
-        n_samples = _count(X)
+        n_samples = n_entries(X)
         size = self._size(n_samples)
-        _check_all_samples(estimator, X, pairwise)
-        given = {"sample_weight": sample_weight, "constraints": constraints, **metadata}
-        if y is not None and _count(y) != n_samples:
-            raise ValueError(
-                f"y must have one entry for each of the {n_samples} samples, got {_describe(y)}."
-            )
-        params = self._params(estimator, given, n_samples)
-        _warn_of_lost_constraints(estimator, params)
-        plans = [
-            np.random.default_rng((int(self.random_state), b)) for b in range(self.n_subsamples)
-        ]
-        # here too: threads that set limits of their own would restore each other's
+        require_all_samples(estimator, X, pairwise)
+        if y is not None:
+            require_entries(y, n_samples, "y")
+        handed = {"sample_weight": sample_weight, "constraints": constraints, **metadata}
+        arguments = arguments_of_fit(estimator, handed, self.fit_params or {}, n_samples)
+        warn_of_lost_constraints(estimator, arguments)
+        samples = Samples(X, y, arguments, pairwise)
+        seed = int(self.random_state)
+        generators = [np.random.default_rng((seed, b)) for b in range(self.n_subsamples)]
+        # Limited around the copies, too: copies in threads would restore each other's limits.
         with threadpool_limits(limits=1):
-            labels = Parallel(n_jobs=self.n_jobs)(
-                delayed(_labels_from)(estimator, X, y, params, size, pairwise, rng) for rng in plans
+            labellings = Parallel(n_jobs=self.n_jobs)(
+                delayed(labels_by_copy)(estimator, samples, size, rng) for rng in generators
             )
-        for b, found in enumerate(labels):
-            if isinstance(found, Exception):
-                return self._failed(found, b, size, n_samples)
-        figures = self._figures(np.ascontiguousarray(encode(labels, "predictions")[0].T))
-        return figures if self.details else figures["stability"]
+        for b, labels in enumerate(labellings):
+            if isinstance(labels, Exception):
+                return self._failed(labels, b, size, n_samples)
+        codes = np.ascontiguousarray(encode(labellings, "predictions")[0].T)
+        details = self._details(codes)
+        return details if self.details else details["stability"]
 
     def get_metadata_routing(self) -> MetadataRequest:
         """Return what the scorer asks of scikit-learn's metadata routing.
@@ -415,15 +273,15 @@ class StabilityScorer(BaseEstimator):
             By default constraints and sample weights; whether a copy is given them is decided by
             what the estimator requests for `fit`.
         """
-        return copy.deepcopy(getattr(self, "_metadata_request", None)) or _requests(
-            constraints=True, sample_weight=True
+        return copy.deepcopy(getattr(self, "_metadata_request", None)) or score_request(
+            "StabilityScorer", {"constraints": True, "sample_weight": True}
         )
 
     def set_score_request(self, **requests: bool | str | None) -> StabilityScorer:
-        """Ask scikit-learn's metadata routing for `requests`, too, or for others.
+        """Change what the scorer asks of scikit-learn's metadata routing.
 
-        Each has a name, and True, False, None, or the name that it goes by in the search. What is
-        not named stays as it was.
+        Each of `requests` is True, False, None, or the name that it goes by in the search. Those
+        that are not named stay as they were.
 
         Returns
         -------
@@ -437,11 +295,12 @@ class StabilityScorer(BaseEstimator):
         {'score': {'constraints': True, 'sample_weight': False}}
         """
         before = self.get_metadata_routing().score.requests
-        self._metadata_request = _requests(**{**before, **requests})  # the name that clone copies
+        # clone copies an attribute of this name
+        self._metadata_request = score_request("StabilityScorer", {**before, **requests})
         return self
 
     def _accept_sample_weight(self) -> bool:
-        return True  # searches of scikit-learn >= 1.7 ask
+        return True  # searches of scikit-learn >= 1.7 call this
 
     def _check_random_state(self) -> None:
         seed = self.random_state
@@ -463,26 +322,6 @@ class StabilityScorer(BaseEstimator):
             )
         return count
 
-    def _params(self, estimator: Any, given: dict[str, Any], n_samples: int) -> dict[str, Any]:
-        """Return what `fit` is given besides X and y, uncut."""
-        given = {name: value for name, value in given.items() if value is not None}
-        if get_config()["enable_metadata_routing"]:
-            router = MetadataRouter(owner="StabilityScorer").add(
-                estimator=estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit")
-            )
-            given = router.route_params(caller="fit", params=given)["estimator"]["fit"]
-        own = self.fit_params or {}
-        twice = sorted(given.keys() & own)
-        if twice:
-            raise TypeError(f"{twice[0]!r} is given both in fit_params and to the scorer.")
-        for name, value in {**given, **own}.items():
-            if not _is_scalar(value) and _count(value) != n_samples:
-                raise ValueError(
-                    f"{name} in fit_params must have one entry for each of the {n_samples} "
-                    f"samples, to be cut like them; got {_describe(value)}."
-                )
-        return {**given, **own}
-
     def _failed(
         self, error: Exception, b: int, size: int, n_samples: int
     ) -> float | dict[str, float]:
@@ -495,232 +334,32 @@ class StabilityScorer(BaseEstimator):
             error.add_note(where)
             raise error
         score = float(self.error_score)
-        warnings.warn(
+        warn(
             f"{where} failed; the score is {score}. {type(error).__name__}: {error}",
             FitFailedWarning,
-            stacklevel=3,
         )
-        return dict.fromkeys(_FIGURES, score) if self.details else score
+        return dict.fromkeys(_DETAILS, score) if self.details else score
 
-    def _figures(self, codes: np.ndarray) -> dict[str, float]:
-        """Return all figures of labellings, (n_subsamples, n_samples)."""
+    def _details(self, codes: np.ndarray) -> dict[str, float]:
+        """Return the score and what it is made of, from labellings (n_subsamples, n_samples)."""
         rng = np.random.default_rng(int(self.random_state))
         D, C = disagreements(codes), disagreements(shuffled(codes, rng))
-        stability, error = jackknife(_ADJUSTED[self.adjust], D, C)
-        differing, spread = jackknife(mean_of_pairs, D)
+        stability, stability_error = jackknife(_ADJUSTED[self.adjust], D, C)
+        disagreement, disagreement_error = jackknife(mean_of_pairs, D)
         sizes = [np.bincount(labels[labels >= 0]) for labels in codes]
         shares = [counts / codes.shape[1] for counts in sizes]
         largest = float(np.mean([share.max(initial=0) for share in shares]))
         if largest > self.max_share:
-            stability, error = min(stability, 0.0), 0.0
+            stability, stability_error = min(stability, 0.0), 0.0
         smallest = float(np.mean([share.min(initial=1) if len(share) else 0 for share in shares]))
-        found = float(np.mean([len(share) for share in shares]))
-        values = (stability, error, differing, spread, mean_of_pairs(C), largest, smallest, found)
-        return dict(zip(_FIGURES, values, strict=True))
-
-
-_FIGURES = (
-    "stability",
-    "stability_se",
-    "disagreement",
-    "disagreement_se",
-    "chance",
-    "largest_share",
-    "smallest_share",
-    "n_clusters",
-)
-
-
-def _ratio(D: np.ndarray, C: np.ndarray) -> float:
-    chance = mean_of_pairs(C)
-    return 1 - mean_of_pairs(D) / chance if chance > 0 else 0.0
-
-
-_ADJUSTED: dict[str | None, Callable[..., float]] = {
-    "difference": lambda D, C: mean_of_pairs(C) - mean_of_pairs(D),
-    "ratio": _ratio,
-    None: lambda D, C: 1 - mean_of_pairs(D),
-}
-
-
-def one_standard_error(cv_results: Mapping[str, Any]) -> int:
-    """Return the first candidate whose stability is within one standard error of the best.
-
-    For ``refit=`` of scikit-learn's searches with ``scoring=StabilityScorer(details=True)``.
-    Put the values of a grid in the order of preference, the largest `n_clusters` first, say: the
-    first of those that are as good as the best is taken. Grids with several parameters run
-    through the values of the last one first, in the order of the names.
-
-    Parameters
-    ----------
-    cv_results : dict
-        `cv_results_` of a search.
-
-    Returns
-    -------
-    int
-        The candidate, `best_index_` of the search.
-
-    Raises
-    ------
-    ValueError
-        If the search was not scored so, or all of its scores are NaN.
-
-    See Also
-    --------
-    StabilityScorer : Computes stabilities and their standard errors.
-
-    Notes
-    -----
-    A search with a function for `refit` has `best_params_`, `best_index_` and `best_estimator_`,
-    but no `best_score_`: see ``cv_results_["mean_test_stability"][search.best_index_]``. Its
-    `score` raises an error.
-
-    Examples
-    --------
-    >>> from nmfcluster.model_selection import one_standard_error
-    >>> one_standard_error({
-    ...     "mean_test_stability": [0.2, 0.6, 0.5, 0.62],
-    ...     "mean_test_stability_se": [0.02, 0.03, 0.03, 0.04],
-    ... })
-    1
-    """
-    names = ("mean_test_stability", "mean_test_stability_se")
-    missing = [name for name in names if name not in cv_results]
-    if missing:
-        raise ValueError(
-            f"cv_results must hold {missing[0]!r}: it is that of a search with "
-            "scoring=StabilityScorer(details=True)."
+        values = (
+            stability,
+            stability_error,
+            disagreement,
+            disagreement_error,
+            mean_of_pairs(C),
+            largest,
+            smallest,
+            float(np.mean([len(share) for share in shares])),
         )
-    means, errors = (np.asarray(cv_results[name], dtype=float) for name in names)
-    if np.isnan(means).all():
-        raise ValueError("cv_results must hold a stability; all are NaN.")
-    best = int(np.nanargmax(means))
-    return int(np.flatnonzero(means >= means[best] - errors[best])[0])
-
-
-def _requests(**names: bool | str | None) -> MetadataRequest:
-    request = MetadataRequest(owner="StabilityScorer")
-    for name, alias in names.items():
-        request.score.add_request(param=name, alias=alias)
-    return request
-
-
-def _count(X: Any) -> int:
-    """Return the number of samples; -1 for what has none."""
-    if hasattr(X, "shape"):
-        return int(X.shape[0]) if len(X.shape) else -1
-    return len(X) if hasattr(X, "__len__") and not isinstance(X, dict) else -1
-
-
-def _is_scalar(value: Any) -> bool:
-    return value is None or isinstance(value, str | bool | Real)
-
-
-def _describe(value: Any) -> str:
-    name, count = type(value).__name__, _count(value)
-    return name if count < 0 else f"{name} with {count} entries"
-
-
-def _check_predicts(estimator: Any) -> bool:
-    """Raise unless an estimator predicts; return whether its input is pairwise."""
-    if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
-        raise TypeError(
-            "estimator must have fit and get_params, as scikit-learn's do, got "
-            f"{type(estimator).__name__}."
-        )
-    if not hasattr(estimator, "predict"):
-        raise TypeError(
-            f"estimator must have a method predict, to assign samples that it was not fitted on "
-            f"to clusters; {type(estimator).__name__} has none."
-        )
-    return bool(get_tags(estimator).input_tags.pairwise)
-
-
-def _check_all_samples(estimator: Any, X: Any, pairwise: bool) -> None:
-    """Raise where X is seen to be a part of the samples that the estimator was fitted on."""
-    advice = "StabilityScorer needs all samples: give the search cv=FullSampleSplit()"
-    if pairwise:
-        if hasattr(X, "columns"):
-            raise TypeError(
-                f"X of a pairwise estimator must be an array, a sparse matrix or a container that "
-                f"X[np.ix_(rows, columns)] cuts, got {type(X).__name__}."
-            )
-        shape: tuple[int, ...] = getattr(X, "shape", ())
-        if len(shape) < 2 or shape[0] != shape[1]:
-            raise ValueError(
-                f"X must hold the similarities of all pairs of samples, of shape (n_samples, "
-                f"n_samples) or with more axes, got shape {tuple(shape)}. {advice}."
-            )
-        for layer in _layers(X):
-            require_symmetric(layer, f"X ({advice})")
-    while isinstance(estimator, Pipeline):
-        estimator = estimator.steps[-1][1]
-    labels = getattr(estimator, "labels_", None)
-    if labels is not None and len(labels) != _count(X):
-        raise ValueError(
-            f"X has {_count(X)} samples, but the estimator was fitted on {len(labels)}. {advice}; "
-            "or, for other samples, give the scorer an estimator that is not fitted."
-        )
-
-
-def _warn_of_lost_constraints(estimator: Any, params: dict[str, Any]) -> None:
-    """Warn where the estimator was fitted under constraints that its copies are not given."""
-    while isinstance(estimator, Pipeline):
-        estimator = estimator.steps[-1][1]
-    pairs = getattr(estimator, "constraints_", None)
-    if "constraints" in params or not isinstance(pairs, PairwiseConstraints):
-        return
-    if len(pairs.must_link) or len(pairs.cannot_link):
-        warnings.warn(
-            "StabilityScorer scores copies without the constraints that the estimator was fitted "
-            "under: give them as fit_params={'constraints': pairs}, or enable metadata routing.",
-            stacklevel=3,
-        )
-
-
-def _layers(X: Any) -> Any:
-    """Return the matrices that an array holds; containers check their own."""
-    if isinstance(X, np.ndarray):
-        return X.reshape(*X.shape[:2], -1).transpose(2, 0, 1)
-    return [X] if hasattr(X, "tocsr") else []
-
-
-def _labels_from(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    params: dict[str, Any],
-    size: int,
-    pairwise: bool,
-    rng: np.random.Generator,
-) -> np.ndarray | Exception:
-    """Return the clusters of all samples by a copy fitted on some, or why there are none."""
-    n_samples = _count(X)
-    rows = np.sort(rng.choice(n_samples, size, replace=False, shuffle=False))
-    train = X[np.ix_(rows, rows)] if pairwise else take_samples(X, rows)
-    everything = X[np.ix_(np.arange(n_samples), rows)] if pairwise else X
-    cut = {
-        name: value if _is_scalar(value) else take_samples(value, rows)
-        for name, value in params.items()
-    }
-    target = () if y is None else (take_samples(y, rows),)
-    try:
-        with threadpool_limits(limits=1):
-            model = _seeded(clone(estimator), rng).fit(train, *target, **cut)
-            labels = np.asarray(model.predict(everything))
-    except Exception as error:
-        return error
-    if labels.shape != (n_samples,):
-        return ValueError(f"predict must return {n_samples} labels, got shape {labels.shape}.")
-    return labels
-
-
-def _seeded(estimator: Any, rng: np.random.Generator) -> Any:
-    """Set every `random_state` of an estimator that is None."""
-    unset = [
-        name
-        for name, value in sorted(estimator.get_params().items(), key=lambda item: item[0])
-        if name.split("__")[-1] == "random_state" and value is None
-    ]
-    return estimator.set_params(**{name: int(rng.integers(2**31 - 1)) for name in unset})
+        return dict(zip(_DETAILS, values, strict=True))

@@ -303,7 +303,7 @@ def test_cells_are_looked_at_in_parts_with_the_same_result(monkeypatch, threshol
     a, b = ((clusters_at_random(rng, n, 23), clusters_at_random(rng, n, 11)) for n in (3, 4))
     whole = overlap_match(a, b, threshold=threshold)
     for cells in (1, 200, 1000):
-        monkeypatch.setattr("nmfcluster.metrics._CELLS", cells)
+        monkeypatch.setattr("nmfcluster.metrics.overlap._CELLS", cells)
         assert_allclose(overlap_match(a, b, threshold=threshold), whole, rtol=1e-12)
 
 

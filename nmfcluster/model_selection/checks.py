@@ -1,0 +1,95 @@
+"""What a search hands to `StabilityScorer`, checked: the estimator, all samples, their number."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+
+from nmfcluster._arrays.storage import require_symmetric
+
+_ADVICE = "StabilityScorer needs all samples: give the search cv=FullSampleSplit()"
+
+
+def n_entries(value: Any) -> int:
+    """Return the number of samples that a value has entries for; -1 if it has no length."""
+    if hasattr(value, "shape"):
+        return int(value.shape[0]) if len(value.shape) else -1
+    return len(value) if hasattr(value, "__len__") and not isinstance(value, dict) else -1
+
+
+def is_scalar(value: Any) -> bool:
+    """Return whether a value is the same for all samples, so that it is not cut."""
+    return value is None or isinstance(value, str | bool | Real)
+
+
+def require_entries(value: Any, n_samples: int, name: str) -> None:
+    """Raise unless a value has one entry for each sample."""
+    count = n_entries(value)
+    if count != n_samples:
+        entries = "" if count < 0 else f" with {count} entries"
+        raise ValueError(
+            f"{name} must have one entry for each of the {n_samples} samples, to be cut like "
+            f"them; got {type(value).__name__}{entries}."
+        )
+
+
+def is_pairwise(estimator: Any) -> bool:
+    """Return whether the input of an estimator is pairwise; raise unless it predicts."""
+    if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
+        raise TypeError(
+            "estimator must have fit and get_params, as scikit-learn's do, got "
+            f"{type(estimator).__name__}."
+        )
+    if not hasattr(estimator, "predict"):
+        raise TypeError(
+            f"estimator must have a method predict, to assign samples that it was not fitted on "
+            f"to clusters; {type(estimator).__name__} has none."
+        )
+    return bool(get_tags(estimator).input_tags.pairwise)
+
+
+def last_step(estimator: Any) -> Any:
+    """Return the estimator at the end of a pipeline; another estimator as it is."""
+    while isinstance(estimator, Pipeline):
+        estimator = estimator.steps[-1][1]
+    return estimator
+
+
+def require_all_samples(estimator: Any, X: Any, pairwise: bool) -> None:
+    """Raise where X is seen to be a part of the samples that the estimator was fitted on."""
+    if pairwise:
+        _require_all_pairs(X)
+    labels = getattr(last_step(estimator), "labels_", None)
+    if labels is not None and len(labels) != n_entries(X):
+        raise ValueError(
+            f"X has {n_entries(X)} samples, but the estimator was fitted on {len(labels)}. "
+            f"{_ADVICE}; or, for other samples, give the scorer an estimator that is not fitted."
+        )
+
+
+def _require_all_pairs(X: Any) -> None:
+    """Raise unless X can hold the similarities of all pairs of samples."""
+    if hasattr(X, "columns"):
+        raise TypeError(
+            f"X of a pairwise estimator must be an array, a sparse matrix or a container that "
+            f"X[np.ix_(rows, columns)] cuts, got {type(X).__name__}."
+        )
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    if len(shape) < 2 or shape[0] != shape[1]:
+        raise ValueError(
+            f"X must hold the similarities of all pairs of samples, of shape (n_samples, "
+            f"n_samples) or with more axes, got shape {tuple(shape)}. {_ADVICE}."
+        )
+    for layer in _layers(X):
+        require_symmetric(layer, f"X ({_ADVICE})")
+
+
+def _layers(X: Any) -> Any:
+    """Return the matrices that an array holds; none for a container, which checks its own."""
+    if isinstance(X, np.ndarray):
+        return X.reshape(*X.shape[:2], -1).transpose(2, 0, 1)
+    return [X] if hasattr(X, "tocsr") else []

@@ -1,0 +1,65 @@
+"""Copies of a clusterer, each fitted on a subsample, and the clusters that they predict."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from threadpoolctl import threadpool_limits
+
+from nmfcluster._compat import take_samples
+from nmfcluster.model_selection.checks import is_scalar, n_entries
+
+_SEEDS = 2**31 - 1  # seeds are below it, as RandomState of every platform takes them
+
+
+class Samples(NamedTuple):
+    """All samples, and what goes with them into `fit`."""
+
+    X: Any
+    y: Any  # None: fit is not given a target
+    arguments: dict[str, Any]  # of fit besides X and y
+    pairwise: bool  # X is cut on both axes
+
+    def training(self, rows: np.ndarray) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return what `fit` is given for some samples: by position, and by name."""
+        X = self.X[np.ix_(rows, rows)] if self.pairwise else take_samples(self.X, rows)
+        target = () if self.y is None else (take_samples(self.y, rows),)
+        return (X, *target), {
+            name: value if is_scalar(value) else take_samples(value, rows)
+            for name, value in self.arguments.items()
+        }
+
+    def compared_with(self, rows: np.ndarray) -> Any:
+        """Return what `predict` is given for all samples, after a fit on some."""
+        return self.X[np.ix_(np.arange(n_entries(self.X)), rows)] if self.pairwise else self.X
+
+
+def labels_by_copy(
+    estimator: Any, samples: Samples, size: int, rng: np.random.Generator
+) -> np.ndarray | Exception:
+    """Return the clusters of all samples by a copy fitted on some, or why there are none."""
+    n_samples = n_entries(samples.X)
+    rows = np.sort(rng.choice(n_samples, size, replace=False, shuffle=False))
+    positional, named = samples.training(rows)
+    everything = samples.compared_with(rows)
+    try:
+        with threadpool_limits(limits=1):
+            model = _seeded(clone(estimator), rng).fit(*positional, **named)
+            labels = np.asarray(model.predict(everything))
+    except Exception as error:
+        return error
+    if labels.shape != (n_samples,):
+        return ValueError(f"predict must return {n_samples} labels, got shape {labels.shape}.")
+    return labels
+
+
+def _seeded(estimator: Any, rng: np.random.Generator) -> Any:
+    """Set every `random_state` of an estimator that is None."""
+    unset = [
+        name
+        for name, value in sorted(estimator.get_params().items(), key=lambda item: item[0])
+        if name.split("__")[-1] == "random_state" and value is None
+    ]
+    return estimator.set_params(**{name: int(rng.integers(_SEEDS)) for name in unset})
