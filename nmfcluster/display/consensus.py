@@ -10,25 +10,29 @@ from sklearn.utils import check_consistent_length, column_or_1d
 
 from nmfcluster._arrays.labels import cluster_counts, encode, one_hot
 from nmfcluster.display.style import (
-    COLOURS,
     FONT,
+    LEGEND,
     LINE,
-    NAMES,
-    STRIP,
     UNKNOWN,
+    add_colorbar,
     axes_for,
     check_estimator,
+    colour_of,
+    count_along,
     divide_into_cells,
+    draw_cells,
     height_in_points,
     points_beside,
     spread,
-    ticker,
     to_name,
 )
-from nmfcluster.partitions.ensemble import Ensemble, consensus_matrix
-from nmfcluster.partitions.making import normalised_weights
+from nmfcluster.partitions.ensemble import Ensemble
+from nmfcluster.partitions.matrix import consensus_matrix
+from nmfcluster.partitions.reading import normalised_weights
 
-_MOST_OUTLINES = 100  # with more clusters than this the outlines would hide what they frame
+_STRIP = (-11.0, -3.0)  # points from the axes: edges of the strip of colours
+_NAMES = -24.0  # points from the axes: names of clusters, far enough for lines that lead to them
+_MOST_OUTLINES = 100  # clusters; with more of them the outlines would hide what they frame
 
 
 class ConsensusMatrixDisplay:
@@ -36,11 +40,11 @@ class ConsensusMatrixDisplay:
 
     A good consensus shows dark blocks on the diagonal and little outside them: two clusters that
     the partitions often join share a dark rectangle, and a cluster that they do not agree upon has
-    a pale block. Many samples are shown as cells that hold the mean over the pairs of
-    two groups; a group never straddles two clusters, and axes count samples.
+    a pale block. Of many samples a cell shows the mean over the pairs of two groups; every group
+    lies within one cluster, and the axes count samples.
 
-    `from_estimator` and `from_partitions` make the picture; what the constructor takes are its
-    contents.
+    `from_estimator` and `from_partitions` compute the cells and draw them; the constructor takes
+    cells.
 
     Parameters
     ----------
@@ -112,16 +116,9 @@ class ConsensusMatrixDisplay:
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        *,
-        ax: Any = None,
-        max_cells: int = 400,
-        cmap: Any = "Blues",
-        colorbar: bool = True,
-        strip: bool = True,
+        cls, estimator: Any, *, max_cells: int = 400, **style: Any
     ) -> ConsensusMatrixDisplay:
-        """Show the co-association that a fitted estimator found its clusters in.
+        """Show the co-association from which a fitted estimator made its clusters.
 
         Samples are ordered by cluster, and within a cluster by decreasing confidence; those in
         no cluster come last.
@@ -130,16 +127,10 @@ class ConsensusMatrixDisplay:
         ----------
         estimator : NMFConsensus or NMFMetaCluster
             A fitted one. With ``affinity="precomputed"`` the similarity is shown.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
         max_cells : int, default=400
             Largest number of cells in a row, unless there are more clusters than that.
-        cmap : str or matplotlib Colormap, default="Blues"
-            Colours from 0 up.
-        colorbar : bool, default=True
-            Whether to show the scale.
-        strip : bool, default=True
-            Whether to mark the clusters at the side.
+        **style : dict
+            Keywords of `plot`: `ax`, `cmap`, `colorbar`, `strip`.
 
         Returns
         -------
@@ -149,26 +140,28 @@ class ConsensusMatrixDisplay:
         Raises
         ------
         TypeError
-            If `estimator` is neither of them.
+            If `estimator` is neither of them, or `max_cells` is not an int.
+        ValueError
+            If `max_cells` is below 1.
         NotFittedError
             If `estimator` is not fitted.
         ImportError
             If matplotlib is not installed.
         """
         check_estimator(estimator, "partitions_", "an NMFConsensus or an NMFMetaCluster")
-        labels, names = _with_unassigned(estimator.labels_)
+        labels, names = _name_unassigned(estimator.labels_)
         order, groups, cell_labels = divide_into_cells(labels, estimator.confidence_, max_cells)
         sizes = np.bincount(groups)
         if estimator.partitions_ is None:
-            group_of_sample = np.empty_like(groups)
-            group_of_sample[order] = groups
+            cells = np.empty_like(groups)
+            cells[order] = groups
             scale = np.sqrt(sizes)
-            matrix = estimator._similarity_.collapse(group_of_sample).toarray()
+            matrix = estimator._source_.similarity.collapse(cells).toarray()
             matrix, value_name = matrix / scale / scale[:, None], "similarity"
         else:
             codes = estimator.partitions_[order]
-            given = getattr(estimator, "weights_", None)  # the runs of an NMFMetaCluster have none
-            weights = normalised_weights(given, codes.shape[1])
+            weights = getattr(estimator, "weights_", None)  # an NMFMetaCluster has none
+            weights = normalised_weights(weights, codes.shape[1])
             matrix, value_name = consensus_matrix(codes, weights, groups), "co-association"
         display = cls(
             matrix=matrix,
@@ -178,7 +171,7 @@ class ConsensusMatrixDisplay:
             names=names,
             value_name=value_name,
         )
-        return display.plot(ax, cmap=cmap, colorbar=colorbar, strip=strip)
+        return display.plot(**style)
 
     @classmethod
     def from_partitions(
@@ -187,13 +180,10 @@ class ConsensusMatrixDisplay:
         labels: Any,
         *,
         weights: Any = None,
-        ax: Any = None,
         max_cells: int = 400,
-        cmap: Any = "Blues",
-        colorbar: bool = True,
-        strip: bool = True,
+        **style: Any,
     ) -> ConsensusMatrixDisplay:
-        """Show the co-association of partitions, ordered by any labels: known classes, say.
+        """Show the co-association of partitions, ordered by any labels, such as known classes.
 
         Parameters
         ----------
@@ -203,16 +193,10 @@ class ConsensusMatrixDisplay:
             Cluster or class of every sample: integers or strings.
         weights : array-like of shape (n_partitions,), default=None
             Nonnegative weights of the partitions; equal by default.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
         max_cells : int, default=400
             Largest number of cells in a row, unless there are more clusters than that.
-        cmap : str or matplotlib Colormap, default="Blues"
-            Colours from 0 up.
-        colorbar : bool, default=True
-            Whether to show the scale.
-        strip : bool, default=True
-            Whether to mark the clusters at the side.
+        **style : dict
+            Keywords of `plot`: `ax`, `cmap`, `colorbar`, `strip`.
 
         Returns
         -------
@@ -224,7 +208,8 @@ class ConsensusMatrixDisplay:
         ValueError
             If lengths differ, or a parameter is not as described.
         TypeError
-            If the labels of a partition are neither integers nor strings.
+            If the labels of a partition are neither integers nor strings, or `max_cells` is not an
+            int.
         ImportError
             If matplotlib is not installed.
 
@@ -254,7 +239,7 @@ class ConsensusMatrixDisplay:
             order=order,
             names=[str(name) for name in names],
         )
-        return display.plot(ax, cmap=cmap, colorbar=colorbar, strip=strip)
+        return display.plot(**style)
 
     def plot(
         self, ax: Any = None, *, cmap: Any = "Blues", colorbar: bool = True, strip: bool = True
@@ -285,40 +270,32 @@ class ConsensusMatrixDisplay:
         self.figure_, self.ax_ = axes_for(ax, figsize=(6.4, 5.4))
         edges = np.concatenate([[0], np.cumsum(self.cell_sizes)])
         largest, overflow = self._largest_colour()
-        self.mesh_ = self.ax_.pcolormesh(
-            edges, edges, np.ma.masked_invalid(self.matrix), cmap=cmap, vmin=0, vmax=largest
-        )
-        self.mesh_.set_rasterized(True)
-        self.ax_.set(xlim=(0, edges[-1]), ylim=(edges[-1], 0), aspect="equal", xlabel="samples")
+        values = np.ma.masked_invalid(self.matrix)
+        self.mesh_ = draw_cells(self.ax_, edges, edges, values, cmap=cmap, vmin=0, vmax=largest)
+        self.ax_.set(aspect="equal", xlabel="samples", ylabel="cluster" if strip else "samples")
         self.ax_.patch.set(**UNKNOWN, linewidth=0)
-        self.ax_.grid(False)
-        axes = [self.ax_.xaxis] if strip else [self.ax_.xaxis, self.ax_.yaxis]
-        for axis in axes:
-            axis.set_major_locator(ticker().MaxNLocator(5, integer=True))
-            axis.set_major_formatter(ticker().StrMethodFormatter("{x:,.0f}"))
-        self.ax_.set_ylabel("cluster" if strip else "samples")
+        count_along(self.ax_.xaxis)
         self._outline_clusters(edges)
         if strip:
             self._draw_strip(edges)
-        self.colorbar_ = None
-        if colorbar:
-            self.colorbar_ = self.figure_.colorbar(
-                self.mesh_, ax=self.ax_, extend="max" if overflow else "neither", shrink=0.8
-            )
-            averaged = "mean " if self.cell_sizes.max() > 1 else ""
-            self.colorbar_.set_label(averaged + self.value_name)
+        else:
+            count_along(self.ax_.yaxis)
+        label = ("mean " if self.cell_sizes.max() > 1 else "") + self.value_name
+        self.colorbar_ = add_colorbar(self.mesh_, overflow, label) if colorbar else None
         if np.isnan(self.matrix).any():
             self._explain_unknown()
         return self
 
-    def _largest_colour(self) -> tuple[float, bool]:
-        """Return the value of the darkest colour, and whether some cell lies above it."""
+    def _largest_colour(self) -> tuple[float, str]:
+        """Return the value of the darkest colour, and at which end some cell lies beyond it."""
         if self.value_name == "co-association":
-            return 1.0, False
+            return 1.0, "neither"
         others = self.matrix[~np.eye(len(self.matrix), dtype=bool)]
         largest = float(np.nanmax(others)) if np.isfinite(others).any() else 0.0
         highest = float(np.nanmax(self.matrix))
-        return (largest, highest > largest * (1 + 1e-9)) if largest > 0 else (highest, False)
+        if largest <= 0:  # there is nothing but the diagonal
+            return highest, "neither"
+        return largest, "max" if highest > largest * (1 + 1e-9) else "neither"
 
     def _clusters(self, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the clusters that have cells, and where each begins and ends."""
@@ -344,19 +321,18 @@ class ConsensusMatrixDisplay:
         clusters, begin, end = self._clusters(edges)
         beside = points_beside(self.ax_)
         for i, (a, b) in enumerate(zip(begin, end, strict=True)):
-            colour = COLOURS[i % len(COLOURS)]
-            box = Rectangle((STRIP[0], a), STRIP[1] - STRIP[0], b - a, transform=beside)
-            box.set(facecolor=colour, linewidth=0, clip_on=False)
+            box = Rectangle((_STRIP[0], a), _STRIP[1] - _STRIP[0], b - a, transform=beside)
+            box.set(facecolor=colour_of(i), linewidth=0, clip_on=False)
             self.ax_.add_patch(box)
-        line = 1.25 * FONT * edges[-1] / height_in_points(self.ax_)  # of text, in samples
+        line = 1.25 * FONT * edges[-1] / height_in_points(self.ax_)  # samples: height of a name
         named = to_name(end - begin, line, edges[-1])
         begin, end = begin[named], end[named]
         places = spread((begin + end) / 2, end - begin, line, edges[-1])
         names = [str(c) if self.names is None else self.names[c] for c in clusters[named]]
         self.ax_.set_yticks(places, names)
-        self.ax_.tick_params(axis="y", length=0, pad=-NAMES, labelsize=FONT)
+        self.ax_.tick_params(axis="y", length=0, pad=-_NAMES, labelsize=FONT)
         for place, anchor in zip(places, np.clip(places, begin, end), strict=True):
-            x = (STRIP[0], NAMES + 2, NAMES)
+            x = (_STRIP[0], _NAMES + 2, _NAMES)
             leader = Line2D(x, (anchor, place, place), color=LINE, linewidth=0.6)
             leader.set(transform=beside, clip_on=False)
             self.ax_.add_line(leader)
@@ -370,13 +346,12 @@ class ConsensusMatrixDisplay:
             bbox_to_anchor=(1, 1),
             borderaxespad=0.3,
             borderpad=0,
-            frameon=False,
-            fontsize=FONT,
+            **LEGEND,
         )
 
 
-def _with_unassigned(labels: np.ndarray) -> tuple[np.ndarray, list[str] | None]:
-    """Return labels with samples in no cluster as the last one, and names if there are such."""
+def _name_unassigned(labels: np.ndarray) -> tuple[np.ndarray, list[str] | None]:
+    """Make a last cluster of the samples that are in none, and name all; None if all are in one."""
     if labels.min() >= 0:
         return labels, None
     last = int(labels.max()) + 1

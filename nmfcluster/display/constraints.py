@@ -11,6 +11,8 @@ from nmfcluster._arrays.labels import encode
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.display.style import (
     FONT,
+    LEGEND,
+    LEGEND_BESIDE,
     axes_for,
     check_estimator,
     colours_of_counts,
@@ -18,24 +20,24 @@ from nmfcluster.display.style import (
     shorten,
 )
 
-_SMALLEST_FONT = 5.0  # points; smaller numbers cannot be read
-_LETTER = 0.62  # width of a digit, in heights of the font
-_CELL = 0.28  # inches, for numbers of three letters
-_GAP = 0.4  # cells between the two triangles
+_SMALLEST_FONT = 5.0  # points: smaller numbers cannot be read
+_LETTER = 0.62  # heights of the font: width of a digit
+_CELL = 0.28  # inches: side of a cell, for numbers of three letters
+_GAP = 0.4  # cells: between the two triangles, so that their edges are told apart
 
 
 class ConstraintDisplay:
     """Picture of how many constraints a clustering satisfies and violates, and where.
 
     Two triangles of cells share their rows, the clusters. The lower left one counts must-link
-    pairs: on its edge those within a cluster, which are satisfied, and below it those between two
-    clusters, which are violated. The upper right one counts cannot-link pairs: on its edge those
-    within a cluster, which are violated, and above it the others, which are satisfied. So a
-    number in a blue cell is good, and one in an orange cell is not. Two clusters that many violated
-    must-links join might be one; a cluster with many violated cannot-links might be two.
+    pairs: its edge those within a cluster, which are satisfied, and the cells below those between
+    two clusters, which are violated. The upper right one counts cannot-link pairs: its edge those
+    within a cluster, which are violated, and the cells above those between two clusters, which are
+    satisfied. A blue cell counts satisfied pairs, an orange one violated pairs. Two clusters that
+    many violated must-links join might be one; a cluster with many violated cannot-links might be
+    two.
 
-    `from_estimator` and `from_labels` make the picture; what the constructor takes are its
-    contents.
+    `from_estimator` and `from_labels` count the pairs and draw them; the constructor takes counts.
 
     Parameters
     ----------
@@ -46,7 +48,8 @@ class ConstraintDisplay:
     names : sequence of str, default=None
         Names of the clusters; their numbers by default.
     unassigned : bool, default=False
-        Whether the last row is no cluster, but the samples in none: they violate all their pairs.
+        Whether the last row counts the samples that are in no cluster: all their pairs are
+        violated.
 
     Attributes
     ----------
@@ -103,19 +106,15 @@ class ConstraintDisplay:
         self.unassigned = unassigned
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, *, ax: Any = None, include_values: bool = True
-    ) -> ConstraintDisplay:
+    def from_estimator(cls, estimator: Any, **style: Any) -> ConstraintDisplay:
         """Show which of its constraints a fitted estimator satisfies.
 
         Parameters
         ----------
         estimator : SSNMFClusterer
             A fitted one.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
-        include_values : bool, default=True
-            Whether to write the numbers into the cells, if there is room.
+        **style : dict
+            Keywords of `plot`: `ax`, `include_values`.
 
         Returns
         -------
@@ -125,38 +124,29 @@ class ConstraintDisplay:
         Raises
         ------
         TypeError
-            If `estimator` is no SSNMFClusterer.
+            If `estimator` is not an SSNMFClusterer.
         NotFittedError
             If `estimator` is not fitted.
         ImportError
             If matplotlib is not installed.
         """
         check_estimator(estimator, "constraints_", "an SSNMFClusterer")
-        return cls.from_labels(
-            estimator.labels_, estimator.constraints_, ax=ax, include_values=include_values
-        )
+        return cls.from_labels(estimator.labels_, estimator.constraints_, **style)
 
     @classmethod
     def from_labels(
-        cls,
-        labels: Any,
-        constraints: PairwiseConstraints,
-        *,
-        ax: Any = None,
-        include_values: bool = True,
+        cls, labels: Any, constraints: PairwiseConstraints, **style: Any
     ) -> ConstraintDisplay:
-        """Show which constraints a clustering satisfies, whatever made it.
+        """Show which constraints any clustering satisfies.
 
         Parameters
         ----------
         labels : array-like of shape (n_samples,)
             Cluster of every sample, integers or strings; a negative number, None or NaN: none.
         constraints : PairwiseConstraints
-            Constraints of these samples; those held out, say.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
-        include_values : bool, default=True
-            Whether to write the numbers into the cells, if there is room.
+            Constraints of these samples, such as those held out.
+        **style : dict
+            Keywords of `plot`: `ax`, `include_values`.
 
         Returns
         -------
@@ -166,9 +156,9 @@ class ConstraintDisplay:
         Raises
         ------
         TypeError
-            If `constraints` is no PairwiseConstraints, or the labels are of several kinds.
+            If `constraints` is not a PairwiseConstraints, or the labels are of several kinds.
         ValueError
-            If there is not one label a sample.
+            If the number of labels is not that of the samples.
         ImportError
             If matplotlib is not installed.
 
@@ -203,7 +193,7 @@ class ConstraintDisplay:
             names=names,
             unassigned=unassigned,
         )
-        return display.plot(ax, include_values=include_values)
+        return display.plot(**style)
 
     def plot(self, ax: Any = None, *, include_values: bool = True) -> ConstraintDisplay:
         """Draw the picture.
@@ -228,14 +218,11 @@ class ConstraintDisplay:
         n = len(self.must_link)
         side = float(np.clip(_CELL * n, 4.2, 8.4))
         self.figure_, self.ax_ = axes_for(ax, figsize=(side + 2.2, side + 1.2))
-        shift = 1 + max(_GAP, n / 40)  # of the upper triangle, to the right
+        shift = 1 + max(_GAP, n / 40)  # cells, of the upper triangle to the right
         must, cannot = self._signed()
         most, worst = max(must.max(), cannot.max()), -min(must.min(), cannot.min())
-        style = {
-            **colours_of_counts(most, worst),
-            "edgecolor": "white",
-            "linewidth": min(1.5, 20 / n),
-        }
+        edges = {"edgecolor": "white", "linewidth": min(1.5, 20 / n)}
+        style = edges | colours_of_counts(most, worst)
         self.must_link_cells_ = self._draw(must, 0.0, style)
         self.cannot_link_cells_ = self._draw(cannot, shift, style)
         self.ax_.set(xlim=(0, n + shift), ylim=(n, 0), aspect="equal", ylabel="cluster")
@@ -255,11 +242,11 @@ class ConstraintDisplay:
         """Return the numbers of the two triangles, negative where pairs are violated."""
         n = len(self.must_link)
         within = np.eye(n, dtype=bool)
-        lost = np.zeros((n, n), dtype=bool)
+        outside = np.zeros((n, n), dtype=bool)  # with a sample that is in no cluster
         if self.unassigned:
-            lost[-1], lost[:, -1] = True, True
-        must = np.where(within & ~lost, self.must_link, -self.must_link)
-        cannot = np.where(within | lost, -self.cannot_link, self.cannot_link)
+            outside[-1], outside[:, -1] = True, True
+        must = np.where(within & ~outside, self.must_link, -self.must_link)
+        cannot = np.where(within | outside, -self.cannot_link, self.cannot_link)
         below = np.tri(n, dtype=bool)
         return np.ma.array(must, mask=~below), np.ma.array(cannot, mask=~below.T)
 
@@ -276,19 +263,19 @@ class ConstraintDisplay:
     def _name_clusters(
         self, must: np.ma.MaskedArray, cannot: np.ma.MaskedArray, shift: float, cell: float
     ) -> None:
-        """Name the clusters at three sides, and say what the triangles hold in all."""
+        """Name the clusters at three sides, and say how many pairs each triangle counts."""
         n = len(self.must_link)
         names = [str(c) for c in range(n)] if self.names is None else list(self.names)
         height, width = 1.3 * FONT, _LETTER * FONT * (max(map(len, names)) + 1)
         turned: dict[str, Any] = {"rotation": 90} if width > max(cell, 3 * FONT) else {}
         every = max(1, int(np.ceil((height if turned else max(height, width)) / cell)))
-        shown = np.arange(0, n, every)  # names that would overlap are left out
-        labels = [names[c] for c in shown]
-        self.ax_.set_yticks(shown + 0.5, labels)
-        self.ax_.set_xticks(shown + 0.5, labels, **turned)
+        named = np.arange(0, n, every)  # names that would overlap are left out
+        labels = [names[c] for c in named]
+        self.ax_.set_yticks(named + 0.5, labels)
+        self.ax_.set_xticks(named + 0.5, labels, **turned)
         self.ax_.set_xlabel(f"must-links: {_share(must)}")
         top = self.ax_.secondary_xaxis("top")
-        top.set_xticks(shown + 0.5 + shift, labels, **turned)
+        top.set_xticks(named + 0.5 + shift, labels, **turned)
         top.set_xlabel(f"cannot-links: {_share(cannot)}")
         top.spines[:].set_visible(False)
         for axis in (self.ax_, top):
@@ -314,23 +301,17 @@ class ConstraintDisplay:
             self.texts_.append(text)
 
     def _explain(self, must: np.ma.MaskedArray, cannot: np.ma.MaskedArray) -> None:
+        """Name the colours; where no cell shows its number, say how large the numbers are."""
         from matplotlib.patches import Patch
 
         cells = self.must_link_cells_
         handles = []
-        for sign, what in ((1, "satisfied"), (-1, "violated")):
+        for sign, name in ((1, "satisfied"), (-1, "violated")):
             most = max((sign * must).max(), (sign * cannot).max(), 0)
             amount = f", up to {most:,} a cell" if most and not self.texts_ else ""
             colour = cells.cmap(cells.norm(sign * max(most, 1)))
-            handles.append(Patch(facecolor=colour, label=what + amount))
-        self.ax_.legend(
-            handles=handles,
-            loc="upper left",
-            bbox_to_anchor=(1.01, 1.0),
-            borderaxespad=0,
-            frameon=False,
-            fontsize=FONT,
-        )
+            handles.append(Patch(facecolor=colour, label=name + amount))
+        self.ax_.legend(handles=handles, **LEGEND, **LEGEND_BESIDE)
 
 
 def _pairs_between(groups: np.ndarray, pairs: np.ndarray, n_groups: int) -> np.ndarray:
@@ -342,6 +323,7 @@ def _pairs_between(groups: np.ndarray, pairs: np.ndarray, n_groups: int) -> np.n
 
 
 def _share(values: np.ma.MaskedArray) -> str:
+    """Say how many of the pairs of a triangle are satisfied."""
     satisfied, total = int(values.clip(0).sum()), int(abs(values).sum())
     return f"{satisfied:,} of {total:,} satisfied" if total else "none"
 

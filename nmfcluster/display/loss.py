@@ -6,18 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from nmfcluster.display.style import CONTEXT, EMPHASIS, FONT, axes_for, check_estimator, ticker
+from nmfcluster.display.style import CONTEXT, EMPHASIS, LEGEND, axes_for, check_estimator, ticker
 
-_SMALLEST_EXCESS = 1e-8  # relative to the loss: below lies rounding
+_SMALLEST_EXCESS = 1e-8  # relative to the loss: what is below is rounding
 _PERFECT = 1e-4  # share of the largest loss: a smaller one is as good as 0
 
 
 class LossCurveDisplay:
     """Picture of how the loss fell in every start.
 
-    What is drawn is by how much a loss exceeds the lowest that any start reached, relative to that
-    lowest loss, on a logarithmic scale: a curve that levels off high up has ended in another,
-    worse minimum. Where the lowest loss is next to 0, or none is higher, the loss is shown itself.
+    The height of a curve is by how much the loss exceeds the lowest that any start reached,
+    relative to that lowest loss, on a logarithmic scale: a curve that levels off high up has ended
+    in another, worse minimum. Where the lowest loss is next to 0, or no start is above it, the
+    picture shows the loss itself.
 
     Parameters
     ----------
@@ -59,15 +60,15 @@ class LossCurveDisplay:
         self.curves = curves
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> LossCurveDisplay:
+    def from_estimator(cls, estimator: Any, **style: Any) -> LossCurveDisplay:
         """Show the loss curves of a fitted estimator.
 
         Parameters
         ----------
         estimator : estimator of this package
             A fitted one.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
+        **style : dict
+            Keywords of `plot`: `ax`.
 
         Returns
         -------
@@ -77,14 +78,14 @@ class LossCurveDisplay:
         Raises
         ------
         TypeError
-            If `estimator` is no estimator of this package.
+            If `estimator` is not an estimator of this package.
         NotFittedError
             If `estimator` is not fitted.
         ImportError
             If matplotlib is not installed.
         """
         check_estimator(estimator, "loss_curves_", "an estimator of nmfcluster")
-        return cls(curves=estimator.loss_curves_).plot(ax)
+        return cls(curves=estimator.loss_curves_).plot(**style)
 
     def plot(self, ax: Any = None) -> LossCurveDisplay:
         """Draw the picture.
@@ -105,45 +106,45 @@ class LossCurveDisplay:
             If matplotlib is not installed.
         """
         self.figure_, self.ax_ = axes_for(ax, figsize=(6.4, 4.2))
-        heights, what, flat = self._heights()
-        lines = []
-        for i in reversed(range(len(heights))):  # the kept one on top
-            style = {"color": CONTEXT, "linewidth": 1.0, "markersize": 3.5, "label": "_"}
-            if i == 0:
-                style = {"color": EMPHASIS, "linewidth": 2.2, "markersize": 6, "label": "kept"}
-            elif i == 1:
-                others = len(heights) - 1
-                style["label"] = "other start" if others == 1 else f"{others} other starts"
-            shown = np.flatnonzero(np.isfinite(heights[i]))
-            style["markevery"] = shown[-1:].tolist() or None
-            lines += self.ax_.plot(heights[i], marker="o", **style)
-        self.lines_ = lines[::-1]
-        if flat:
-            self.ax_.set_ylim(0, 1.1 * float(np.max(heights[0])) or 1.0)
-        else:
+        heights, label = _above_the_lowest(self.curves)
+        if any(np.isfinite(height).any() for height in heights):
+            self._draw(heights)
             self.ax_.set_yscale("log")
-        self.ax_.set(xlabel="update", ylabel=what)
+        else:  # all starts began at their minimum: flat lines, which have no logarithm here
+            heights, label = self.curves, "loss"
+            self._draw(heights)
+            self.ax_.set_ylim(0, 1.1 * float(np.max(heights[0])) or 1.0)
+        self.ax_.set(xlabel="update", ylabel=label)
         self.ax_.xaxis.set_major_locator(ticker().MaxNLocator(6, integer=True))
         self.ax_.margins(x=0.02)
         self.ax_.spines[["top", "right"]].set_visible(False)
         handles, labels = self.ax_.get_legend_handles_labels()
-        self.ax_.legend(handles[::-1], labels[::-1], frameon=False, fontsize=FONT)
+        self.ax_.legend(handles[::-1], labels[::-1], **LEGEND)
         return self
 
-    def _heights(self) -> tuple[list[np.ndarray], str, bool]:
-        """Return what to draw of every curve, its name, and whether all are one flat line.
+    def _draw(self, heights: list[np.ndarray]) -> None:
+        """Draw a line a start, a dot on its last value; the kept start is on top."""
+        n_others = len(heights) - 1
+        lines = []
+        for i in reversed(range(len(heights))):
+            style = {"color": CONTEXT, "linewidth": 1.0, "markersize": 3.5, "label": "_"}
+            if i == 0:
+                style = {"color": EMPHASIS, "linewidth": 2.2, "markersize": 6, "label": "kept"}
+            elif i == 1:  # stands in the legend for all others
+                style["label"] = "other start" if n_others == 1 else f"{n_others} other starts"
+            last = np.flatnonzero(np.isfinite(heights[i]))[-1:].tolist()
+            lines += self.ax_.plot(heights[i], marker="o", markevery=last or None, **style)
+        self.lines_ = lines[::-1]
 
-        If they are not, NaN stands where a logarithm cannot show a value.
-        """
-        lowest = min(float(np.min(curve)) for curve in self.curves)
-        highest = max(float(np.max(curve)) for curve in self.curves)
-        if lowest <= _PERFECT * highest:
-            heights, what = [np.asarray(curve) for curve in self.curves], "loss"
-            floor = max(_SMALLEST_EXCESS * highest, np.finfo(float).tiny)
-        else:
-            heights = [np.asarray(curve) / lowest - 1 for curve in self.curves]
-            what, floor = "loss / lowest loss \N{MINUS SIGN} 1", _SMALLEST_EXCESS
-        shown = [np.where(height > floor, height, np.nan) for height in heights]
-        if not any(np.isfinite(height).any() for height in shown):  # all began at the minimum
-            return [np.asarray(curve) for curve in self.curves], "loss", True
-        return shown, what, False
+
+def _above_the_lowest(curves: list[np.ndarray]) -> tuple[list[np.ndarray], str]:
+    """Return what to draw on a logarithmic axis, NaN where it cannot be shown, and its name."""
+    lowest = min(float(np.min(curve)) for curve in curves)
+    highest = max(float(np.max(curve)) for curve in curves)
+    if lowest <= _PERFECT * highest:
+        heights, label = [np.asarray(curve) for curve in curves], "loss"
+        floor = max(_SMALLEST_EXCESS * highest, np.finfo(float).tiny)
+    else:
+        heights = [np.asarray(curve) / lowest - 1 for curve in curves]
+        label, floor = "loss / lowest loss \N{MINUS SIGN} 1", _SMALLEST_EXCESS
+    return [np.where(height > floor, height, np.nan) for height in heights], label

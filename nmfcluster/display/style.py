@@ -8,25 +8,33 @@ import numpy as np
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
+from nmfcluster._arrays.arguments import check_count
 from nmfcluster._base import NMFClusterer
 
-# The style of all pictures. The colours are Okabe and Ito's, which colour-blind readers can tell
-# apart; clusters beside each other never share one, and are named beside it.
+# Colours of clusters, by Okabe and Ito: colour-blind readers can tell them apart. Neighbouring
+# clusters never share one, and each is named beside it.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
-EMPHASIS, CONTEXT, LINE = "#0072B2", "0.6", "0.25"
+EMPHASIS, CONTEXT = COLOURS[0], "0.6"  # of what the picture is about, and of what is beside it
+LINE = "0.25"  # of frames and of lines that lead to a name
+_GOOD, _BAD = ("#D3E3F1", "#2A6FA8"), ("#F9C79F", "#C04E00")  # of few pairs and of many
+_NO_PAIR = 0.955  # grey of a cell that counts none
 UNKNOWN: dict[str, Any] = {"facecolor": "0.78", "edgecolor": "0.55", "hatch": "//////"}
-GOOD, BAD = ("#D3E3F1", "#2A6FA8"), ("#F9C79F", "#C04E00")  # of few and of many
-NOTHING = 0.955  # grey where there is nothing to count
-FONT = 9.0
-STRIP, NAMES = (-11.0, -3.0), -24.0  # label strip and names of clusters, points from the axes
+DASHED: dict[str, Any] = {"color": CONTEXT, "linewidth": 1.0, "linestyle": (0, (4, 3))}
+FONT = 9.0  # points
+LEGEND: dict[str, Any] = {"frameon": False, "fontsize": FONT}
+LEGEND_BESIDE: dict[str, Any] = {
+    "loc": "upper left",
+    "bbox_to_anchor": (1.01, 1.0),
+    "borderaxespad": 0,
+}
 
 
 def check_estimator(estimator: Any, attribute: str, wanted: str) -> None:
-    """Raise unless an object is a fitted estimator with an attribute."""
-    if not isinstance(estimator, NMFClusterer):
-        raise TypeError(f"estimator must be {wanted}, got {type(estimator).__name__}.")
-    check_is_fitted(estimator)
-    if not hasattr(estimator, attribute):
+    """Raise unless an object is a fitted estimator of this package that has an attribute."""
+    ours = isinstance(estimator, NMFClusterer)
+    if ours:
+        check_is_fitted(estimator)
+    if not ours or not hasattr(estimator, attribute):
         raise TypeError(f"estimator must be {wanted}, got {type(estimator).__name__}.")
 
 
@@ -41,7 +49,7 @@ def divide_into_cells(
     confidence : ndarray of shape (n_samples,)
         Samples of a cluster are ordered by it, the largest first.
     max_cells : int
-        There are no more cells than this, or as many as clusters if these are more.
+        Largest number of cells, unless there are more clusters: each has a cell at least.
 
     Returns
     -------
@@ -52,20 +60,19 @@ def divide_into_cells(
     cell_labels : ndarray of shape (n_cells,), int
         Cluster of every cell.
     """
-    if max_cells < 1:
-        raise ValueError(f"max_cells must be at least 1, got {max_cells}.")
+    check_count(max_cells, "max_cells", 1)
     order = np.lexsort((-np.round(confidence, 9), labels))  # rounding errors break no ties
     clusters, sizes = np.unique(labels, return_counts=True)
-    n_cells = _share_out(sizes, max_cells)
+    n_cells = _share_out(sizes, int(max_cells))
     within = np.concatenate([np.arange(size) for size in sizes])
-    # whole numbers: cell j of c begins where j * size / c is first reached
+    # in integers: cell j of a cluster begins where j * size / n_cells is first reached
     cell = within * np.repeat(n_cells, sizes) // np.repeat(sizes, sizes)
     offsets = np.concatenate([[0], np.cumsum(n_cells)[:-1]])
     return order, cell + np.repeat(offsets, sizes), np.repeat(clusters, n_cells)
 
 
 def _share_out(sizes: np.ndarray, total: int) -> np.ndarray:
-    """Return numbers of cells in proportion to sizes: 1 to size each, `total` in all if it can."""
+    """Return numbers of cells in proportion to sizes: from 1 to the size, `total` if they can."""
     if sizes.sum() <= total:
         return sizes
     cells = np.clip((sizes * total) // sizes.sum(), 1, sizes)
@@ -101,7 +108,7 @@ def spread(centres: np.ndarray, sizes: np.ndarray, line: float, length: float) -
 
 
 def axes_for(ax: Any, figsize: tuple[float, float]) -> tuple[Any, Any]:
-    """Return a figure and its axes: those given, or new ones."""
+    """Return the figure of some axes and these; without axes, a new figure and its own."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -111,6 +118,28 @@ def axes_for(ax: Any, figsize: tuple[float, float]) -> tuple[Any, Any]:
     if ax is None:
         _, ax = plt.subplots(figsize=figsize, layout="compressed")
     return ax.figure, ax
+
+
+def draw_cells(ax: Any, x: np.ndarray, y: np.ndarray, values: np.ndarray, **colours: Any) -> Any:
+    """Draw a matrix, its first row on top, and return the mesh; x and y are edges of the cells."""
+    mesh = ax.pcolormesh(x, y, values, **colours)
+    mesh.set_rasterized(True)  # in a PDF, too: thousands of cells are slow to show one by one
+    ax.set(xlim=(0, x[-1]), ylim=(y[-1], 0))
+    ax.grid(False)
+    return mesh
+
+
+def add_colorbar(mesh: Any, extend: str, label: str) -> Any:
+    """Draw the scale of colours beside a mesh, pointed where `extend` says, and return it."""
+    colorbar = mesh.axes.figure.colorbar(mesh, ax=mesh.axes, extend=extend, shrink=0.8)
+    colorbar.set_label(label)
+    return colorbar
+
+
+def count_along(axis: Any, **steps: Any) -> None:
+    """Put about five round numbers on an axis that counts samples, rows or columns."""
+    axis.set_major_locator(ticker().MaxNLocator(5, integer=True, **steps))
+    axis.set_major_formatter(ticker().StrMethodFormatter("{x:,.0f}"))
 
 
 def ticker() -> Any:
@@ -147,11 +176,16 @@ def height_in_points(ax: Any) -> float:
     return float(min(box.width, box.height)) * 72 / ax.figure.dpi
 
 
-def colours_of_counts(most_good: int, most_bad: int) -> dict[str, Any]:
-    """Return the norm and the colours of numbers of pairs, of which the bad ones are negative.
+def colour_of(i: int) -> str:
+    """Return the colour of the i-th cluster, line or source; after seven they begin again."""
+    return COLOURS[i % len(COLOURS)]
 
-    The scales of the two are apart, so that a few bad pairs are seen beside many good ones, and
-    they are of square roots, so that few are seen beside many.
+
+def colours_of_counts(most_good: int, most_bad: int) -> dict[str, Any]:
+    """Return the colour map and the norm of numbers of pairs, negative for the bad ones.
+
+    Good and bad pairs have a scale each, so that a few bad ones are seen beside many good ones.
+    The scales are of square roots, so that few pairs are seen beside many of their own kind.
     """
     from matplotlib.colors import FuncNorm, LinearSegmentedColormap, ListedColormap
 
@@ -166,9 +200,9 @@ def colours_of_counts(most_good: int, most_bad: int) -> dict[str, Any]:
         return height * abs(height) * np.where(height < 0, tops[1], tops[0])
 
     steps = np.linspace(0, 1, 128)
-    good = LinearSegmentedColormap.from_list("good", GOOD)(steps)
-    bad = LinearSegmentedColormap.from_list("bad", BAD)(steps)
-    cmap = ListedColormap(np.vstack([bad[::-1], [[*[NOTHING] * 3, 1.0]], good]))
+    good = LinearSegmentedColormap.from_list("good", _GOOD)(steps)
+    bad = LinearSegmentedColormap.from_list("bad", _BAD)(steps)
+    cmap = ListedColormap(np.vstack([bad[::-1], [[*[_NO_PAIR] * 3, 1.0]], good]))
     return {"cmap": cmap, "norm": FuncNorm((forward, inverse), vmin=-tops[1], vmax=tops[0])}
 
 
@@ -177,7 +211,12 @@ def shorten(number: int) -> str:
     if number < 1000:
         return str(number)
     power = 3 * min((len(str(number)) - 1) // 3, 3)
-    if number >= 999.5 * 10**power and power < 9:  # rounds to a thousand of them
+    if number >= 999.5 * 10**power and power < 9:  # rounds to 1.0 of the next letter
         power += 3
     scaled = number / 10**power
     return (f"{scaled:.1f}" if scaled < 9.95 else f"{scaled:.0f}") + " kMG"[power // 3]
+
+
+def cut(name: str, length: int) -> str:
+    """Return a name of at most `length` letters, with an ellipsis where it was cut."""
+    return name if len(name) <= length else name[: length - 1] + "\N{HORIZONTAL ELLIPSIS}"

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from nmfcluster.display.stability import StabilityDisplay
-from nmfcluster.display.style import CONTEXT, EMPHASIS, FONT, axes_for, check_estimator
+from nmfcluster.display.style import DASHED, EMPHASIS, FONT, axes_for, check_estimator, cut
 
 _WANTED = "a SimilarityFusionNMF"
-_BAR, _REST = 0.3, 1.0  # inches: of a source, and of what is above and below all
+_BAR, _REST = 0.3, 1.0  # inches: height of a source, and of what is above and below all of them
 _LONGEST = 30  # letters of a name
 
 
@@ -21,13 +21,13 @@ class SourceWeightsDisplay:
     Of one model, a bar shows the weight :math:`\alpha_l` of each source, and the number at its
     side the loss :math:`c_l`, in nats. Of several models that differ in a parameter, a line shows
     how the weight of a source changes with it, as in Figure 1(c) of [1]_. The dashed line is the
-    weight that all have if `eta` is infinite.
+    weight of every source if `eta` is infinite.
 
-    A large weight says that the clusters explain a source well. That holds for a source that
-    tells nothing, too: what is flat is easy to explain.
+    A large weight says that the clusters explain a source well. A source that tells nothing can
+    have one, too: a flat similarity is easy to explain.
 
-    `from_estimator` and `from_estimators` make the pictures; what the constructor takes are their
-    contents.
+    `from_estimator` and `from_estimators` read the weights and draw them; the constructor takes
+    weights.
 
     Parameters
     ----------
@@ -108,15 +108,15 @@ class SourceWeightsDisplay:
         self.chosen = chosen
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> SourceWeightsDisplay:
+    def from_estimator(cls, estimator: Any, **style: Any) -> SourceWeightsDisplay:
         """Show the weights and the losses of a model.
 
         Parameters
         ----------
         estimator : SimilarityFusionNMF
             A fitted one.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
+        **style : dict
+            Keywords of `plot`: `ax`.
 
         Returns
         -------
@@ -126,7 +126,7 @@ class SourceWeightsDisplay:
         Raises
         ------
         TypeError
-            If `estimator` is no `SimilarityFusionNMF`.
+            If `estimator` is not a `SimilarityFusionNMF`.
         NotFittedError
             If `estimator` is not fitted.
         ImportError
@@ -138,7 +138,7 @@ class SourceWeightsDisplay:
             weights=estimator.weights_,
             losses=estimator.source_losses_,
         )
-        return display.plot(ax)
+        return display.plot(**style)
 
     @classmethod
     def from_estimators(
@@ -147,7 +147,7 @@ class SourceWeightsDisplay:
         *,
         param: str = "eta",
         chosen: float | None = None,
-        ax: Any = None,
+        **style: Any,
     ) -> SourceWeightsDisplay:
         """Show how the weights change with a parameter.
 
@@ -159,8 +159,8 @@ class SourceWeightsDisplay:
             The parameter, one that is a number.
         chosen : float, default=None
             The value to mark, one that a model has.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
+        **style : dict
+            Keywords of `plot`: `ax`.
 
         Returns
         -------
@@ -170,12 +170,12 @@ class SourceWeightsDisplay:
         Raises
         ------
         TypeError
-            If one of `estimators` is no `SimilarityFusionNMF`.
+            If one of `estimators` is not a `SimilarityFusionNMF`.
         NotFittedError
             If one of them is not fitted.
         ValueError
-            If there is none, their sources have different names, or their values of `param` are
-            not numbers that differ, or `chosen` is none of these.
+            If `estimators` is empty, their sources have different names, their values of `param`
+            are not numbers that differ, or `chosen` is not one of these.
         ImportError
             If matplotlib is not installed.
         """
@@ -205,7 +205,7 @@ class SourceWeightsDisplay:
             values=[values[i] for i in order],
             chosen=chosen,
         )
-        return display.plot(ax)
+        return display.plot(**style)
 
     def plot(self, ax: Any = None) -> SourceWeightsDisplay:
         """Draw the picture.
@@ -237,8 +237,8 @@ class SourceWeightsDisplay:
         places = np.arange(n_sources)
         self.ax_, self.lines_ = ax, []
         self.bars_ = ax.barh(places, self.weights, height=0.66, color=EMPHASIS)
-        ax.axvline(1 / n_sources, color=CONTEXT, linewidth=1.0, linestyle=(0, (4, 3)), zorder=3)
-        ax.set_yticks(places, [_shortened(name) for name in self.names])
+        ax.axvline(1 / n_sources, zorder=3, **DASHED)
+        ax.set_yticks(places, [cut(name, _LONGEST) for name in self.names])
         ax.set_ylim(n_sources - 0.4, -0.6)  # the first on top
         ax.set_xlim(0, 1.06 * float(np.max(self.weights)))
         ax.set_xlabel("weight")
@@ -246,7 +246,7 @@ class SourceWeightsDisplay:
         ax.spines[["top", "right"]].set_visible(False)
         if self.losses is not None:
             beside: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": FONT}
-            for place, loss in zip(places, _figures(self.losses), strict=True):
+            for place, loss in zip(places, _in_decimals(self.losses), strict=True):
                 ax.text(1.11, place, loss, transform=ax.get_yaxis_transform(), **beside)
             beside["va"] = "bottom"
             ax.text(1.11, 1.0, "loss", transform=ax.transAxes, **beside)
@@ -256,18 +256,18 @@ class SourceWeightsDisplay:
             param_name=str(self.param_name),
             values=list(self.values or []),
             curves=np.asarray(self.weights).T,
-            names=[_shortened(name) for name in self.names],
+            names=[cut(name, _LONGEST) for name in self.names],
             title="source",
             metric="weight",
         ).plot(ax)
         self.figure_, self.ax_ = drawn.figure_, drawn.ax_
         self.bars_, self.lines_ = None, drawn.lines_
-        dashed: dict[str, Any] = {"color": CONTEXT, "linewidth": 1.0, "zorder": 1}
-        self.ax_.axhline(1 / len(self.names), linestyle=(0, (4, 3)), **dashed)
+        self.ax_.axhline(1 / len(self.names), zorder=1, **DASHED)
         if self.chosen is not None:
             place = drawn.lines_[0].get_xdata()[list(self.values or []).index(self.chosen)]
-            self.ax_.axvline(place, linestyle=(0, (4, 3)), **dashed)
-        self.ax_.set_ylim(-0.02 * float(np.max(self.weights)), 1.06 * float(np.max(self.weights)))
+            self.ax_.axvline(place, zorder=1, **DASHED)
+        highest = float(np.max(self.weights))
+        self.ax_.set_ylim(-0.02 * highest, 1.06 * highest)
 
 
 def _values_of(models: list[Any], param: str) -> list[float]:
@@ -275,22 +275,20 @@ def _values_of(models: list[Any], param: str) -> list[float]:
     known = models[0].get_params()
     if param not in known:
         raise ValueError(f"param must be one of {sorted(known)}, got {param!r}.")
-    given = [model.get_params()[param] for model in models]
+    values = [model.get_params()[param] for model in models]
     try:
-        values = [float(value) for value in given]
+        numbers = [float(value) for value in values]
     except (TypeError, ValueError):
-        raise ValueError(f"param must be a number in all estimators; {param} is {given}.") from None
-    if len(set(values)) < len(values):
-        raise ValueError(f"estimators must differ in {param}, got {given}.")
-    return values
+        raise ValueError(
+            f"param must be a number in all estimators; {param} is {values}."
+        ) from None
+    if len(set(numbers)) < len(numbers):
+        raise ValueError(f"estimators must differ in {param}, got {values}.")
+    return numbers
 
 
-def _shortened(name: str) -> str:
-    return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
-
-
-def _figures(losses: np.ndarray) -> list[str]:
-    """Return losses with as many decimals as two figures of the smallest ask for, 2 to 5."""
+def _in_decimals(losses: np.ndarray) -> list[str]:
+    """Return losses as text, with 2 to 5 decimals: enough for two digits of the smallest."""
     positive = losses[losses > 0]
     smallest = float(positive.min()) if len(positive) else 1.0
     decimals = int(np.clip(1 - np.floor(np.log10(smallest)), 2, 5))

@@ -4,22 +4,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from nmfcluster import NMFConsensus, SimilarityFusionNMF, SimilarityStack, SSNMFClusterer
 from nmfcluster.display import SourceWeightsDisplay
 
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-plt = pytest.importorskip("matplotlib.pyplot")
-
 NAMES = ("telling", "noise", "flat")
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +27,9 @@ def fitted(stack, **options):
 
 @pytest.fixture(scope="module")
 def models(stack):
-    return [fitted(stack, eta=eta) for eta in (1.0, np.inf, 0.05, 0)]
+    models = [fitted(stack, eta=eta) for eta in (1.0, np.inf, 0.05)]
+    with pytest.warns(ConvergenceWarning, match="found 1 clusters"):
+        return [*models, fitted(stack, eta=0)]  # the flat source has all the weight
 
 
 def texts_of(display):
@@ -126,14 +118,6 @@ def test_another_parameter_can_be_shown(stack):
     np.testing.assert_allclose(np.exp(entropies), display.values, rtol=1e-3)
 
 
-def test_given_axes_are_drawn_into(models):
-    _, axes = plt.subplots(1, 2)
-    first = SourceWeightsDisplay.from_estimator(models[0], ax=axes[0])
-    second = SourceWeightsDisplay.from_estimators(models, ax=axes[1])
-    assert (first.ax_, second.ax_) == tuple(axes)
-    assert len(plt.get_fignums()) == 1
-
-
 def test_many_sources_have_room_and_long_names_are_cut():
     names = [f"source {i} with a name that is much too long to show" for i in range(40)]
     display = SourceWeightsDisplay(names=names, weights=np.full(40, 1 / 40)).plot()
@@ -144,6 +128,15 @@ def test_many_sources_have_room_and_long_names_are_cut():
     labels = [tick.get_text() for tick in display.ax_.get_yticklabels()]
     assert max(map(len, labels)) == 30
     assert labels[3].startswith("source 3 with")
+
+
+def test_there_are_markers_for_any_number_of_sources():
+    display = SourceWeightsDisplay(
+        names=[str(i) for i in range(60)], weights=np.full((2, 60), 1 / 60), values=[0.1, 1.0]
+    ).plot()
+    looks = [(line.get_marker(), line.get_color()) for line in display.lines_]
+    assert len(looks) == 60
+    assert len(set(looks)) == 49  # seven colours, seven markers
 
 
 def test_bad_input_is_named(models, stack):

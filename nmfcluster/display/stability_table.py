@@ -1,0 +1,132 @@
+"""Curves of a search, read from its table of results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from nmfcluster.display.stability_axis import is_number, name_of
+
+_METRICS = ("stability", "disagreement")
+_MOST_LINES = 10  # more cannot be told apart
+
+
+def read_search(
+    cv_results: Mapping[str, Any], param: str | None, metric: str, best_index: int | None
+) -> dict[str, Any]:
+    """Return the contents of a `StabilityDisplay`, whose `from_cv_results` has these parameters."""
+    scores, errors = _scores(cv_results, metric)
+    candidates = list(cv_results["params"])
+    param = _axis_parameter(candidates, param)
+    others = _varied(candidates) - {param}
+    kept = [i for i, candidate in enumerate(candidates) if param in candidate]
+    values, places = _distinct([candidates[i][param] for i in kept])
+    groups, lines = _distinct(
+        [{n: v for n, v in candidates[i].items() if n in others} for i in kept]
+    )
+    if len(groups) > _MOST_LINES:
+        raise ValueError(
+            f"the parameters besides {param!r} have {len(groups)} combinations of values; at "
+            f"most {_MOST_LINES} lines can be told apart."
+        )
+
+    def table(column: np.ndarray) -> np.ndarray:
+        cells = np.full((len(groups), len(values)), np.nan)
+        cells[lines, places] = column[kept]
+        return cells
+
+    title, names = _name_lines(groups)
+    chosen = dict(zip(kept, zip(lines, places, strict=True), strict=True))
+    return {
+        "param_name": param,
+        "values": values,
+        "curves": table(scores),
+        "errors": None if errors is None else table(errors),
+        "names": names,
+        "title": title,
+        "chosen": None if best_index is None else chosen.get(best_index),
+        "metric": metric,
+    }
+
+
+def _scores(cv_results: Mapping[str, Any], metric: str) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the scores of all candidates, and their standard errors if the search kept them."""
+    if metric not in _METRICS:
+        raise ValueError(f"metric must be one of {_METRICS}, got {metric!r}.")
+    names = [f"mean_test_{metric}"] + ["mean_test_score"] * (metric == "stability")
+    name = next((name for name in names if name in cv_results), None)
+    if name is None or "params" not in cv_results:
+        raise ValueError(
+            f"cv_results must hold 'params' and {' or '.join(map(repr, names))}: it is "
+            "`cv_results_` of a search with scoring=StabilityScorer(details=True)."
+        )
+    scores = np.asarray(cv_results[name], dtype=float)
+    if not np.isfinite(scores).any():
+        raise ValueError(f"cv_results[{name!r}] must hold a finite number; there is none to show.")
+    error = f"{names[0]}_se"
+    return scores, np.asarray(cv_results[error], dtype=float) if error in cv_results else None
+
+
+def _axis_parameter(candidates: list[dict[str, Any]], param: str | None) -> str:
+    """Return the parameter along the axis."""
+    searched = list(dict.fromkeys(name for candidate in candidates for name in candidate))
+    if param is not None:
+        if param not in searched:
+            raise ValueError(
+                f"param must be a parameter that was searched, {searched}, got {param!r}."
+            )
+        return param
+    if not searched:
+        raise ValueError("cv_results must hold a parameter; the search had none.")
+
+    def suits(name: str) -> tuple[bool, int]:
+        values, _ = _distinct([c[name] for c in candidates if name in c])
+        return len(values) > 1 and all(map(is_number, values)), len(values)
+
+    return max(searched, key=suits)
+
+
+def _varied(candidates: list[dict[str, Any]]) -> set[str]:
+    """Return the parameters with several values, or that not all candidates have."""
+    names = {name for candidate in candidates for name in candidate}
+    return {
+        name
+        for name in names
+        if len(_distinct([c[name] for c in candidates if name in c])[0]) > 1
+        or not all(name in c for c in candidates)
+    }
+
+
+def _distinct(values: Sequence[Any]) -> tuple[list[Any], list[int]]:
+    """Return distinct values, numbers in increasing order, and which of them each value is."""
+    distinct: list[Any] = []
+    for value in values:
+        if not any(_same(value, other) for other in distinct):
+            distinct.append(value)
+    if all(is_number(value) for value in distinct):
+        distinct.sort()
+    return distinct, [next(i for i, d in enumerate(distinct) if _same(v, d)) for v in values]
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Compare values of a parameter, which can be estimators, arrays or dicts of them."""
+    if a is b:
+        return True
+    if type(a) is type(b) and isinstance(a, dict):
+        return a.keys() == b.keys() and all(_same(a[name], b[name]) for name in a)
+    try:
+        return isinstance(a, bool) == isinstance(b, bool) and bool(a == b)
+    except ValueError:
+        return bool(np.array_equal(a, b))
+
+
+def _name_lines(groups: list[dict[str, Any]]) -> tuple[str | None, list[str] | None]:
+    """Return the parameter whose values name the lines, and the names; None if they need none."""
+    if len(groups) == 1:
+        return None, None
+    parameters = list(dict.fromkeys(name for group in groups for name in group))
+    if len(parameters) == 1:
+        return parameters[0], [name_of(group.get(parameters[0], "default")) for group in groups]
+    return None, [", ".join(f"{n} = {name_of(v)}" for n, v in g.items()) for g in groups]

@@ -1,0 +1,164 @@
+"""Pictures of constraints: what is counted, and where it is drawn."""
+
+import numpy as np
+import pytest
+
+from nmfcluster import PairwiseConstraints
+from nmfcluster.display import ConstraintDisplay
+
+
+def signed_cells(cells, n):
+    """Return the number in every cell of a triangle, by (row, column), as drawn."""
+    corners = [path.vertices[:4].min(axis=0) for path in cells.get_paths()]
+    values = cells.get_array()
+    assert len(corners) == len(values) == n * (n + 1) // 2
+    left = min(x for x, _ in corners)
+    return {
+        (round(row), round(x - left)): int(value)
+        for (x, row), value in zip(corners, values, strict=True)
+    }
+
+
+def counted_by_hand(labels, pairs, must):
+    """Count the pairs of a triangle one by one, with a minus if violated; -1 is no cluster."""
+    clusters = sorted({label for label in labels if label >= 0})
+    n = len(clusters) + any(label < 0 for label in labels)
+    counts = {
+        (row, column): 0
+        for row in range(n)
+        for column in range(n)
+        if (column <= row if must else row <= column)
+    }
+    for i, j in pairs:
+        ends = [clusters.index(x) if x >= 0 else n - 1 for x in (labels[i], labels[j])]
+        known = labels[i] >= 0 and labels[j] >= 0
+        together = known and labels[i] == labels[j]
+        good = together if must else known and not together
+        cell = (max(ends), min(ends)) if must else (min(ends), max(ends))
+        counts[cell] += 1 if good else -1
+    return counts
+
+
+def top_label(display):
+    return display.ax_.child_axes[0].get_xlabel()
+
+
+@pytest.mark.parametrize("missing", [0, 0.2])
+@pytest.mark.parametrize(("k", "n_pairs"), [(1, 30), (2, 10), (5, 400), (18, 2_000)])
+def test_cells_count_pairs(k, n_pairs, missing):
+    rng = np.random.RandomState(k)
+    y = rng.randint(max(k, 2), size=200)
+    labels = np.where(rng.uniform(size=200) < 0.3, rng.randint(k, size=200), y % k) * 3
+    labels[rng.uniform(size=200) < missing] = -1
+    pairs = PairwiseConstraints.from_labels(y, n_pairs=n_pairs, random_state=0)
+    display = ConstraintDisplay.from_labels(labels, pairs)
+    n = len(display.must_link)
+    assert n == k + bool(missing)
+    must = counted_by_hand(labels, pairs.must_link, must=True)
+    cannot = counted_by_hand(labels, pairs.cannot_link, must=False)
+    assert signed_cells(display.must_link_cells_, n) == must
+    assert signed_cells(display.cannot_link_cells_, n) == cannot
+    must_ok, cannot_ok = pairs.satisfied(labels)
+    for ok, axis_label in ((must_ok, display.ax_.get_xlabel()), (cannot_ok, top_label(display))):
+        assert axis_label.endswith(f": {ok.sum():,} of {len(ok):,} satisfied")
+
+
+def test_a_picture_of_constraints_in_full():
+    labels = ["b", "a", "a", "a", "b", "b", None]
+    pairs = PairwiseConstraints(
+        7,
+        must_link=[(1, 2), (2, 3), (0, 1), (0, 6)],  # two within a, one to b, one to nothing
+        cannot_link=[(0, 2), (4, 5)],  # one between a and b, one within b
+    )
+    display = ConstraintDisplay.from_labels(labels, pairs)
+    assert display.names == ["a", "b", "none"]
+    assert display.must_link.tolist() == [[2, 1, 0], [1, 0, 1], [0, 1, 0]]
+    assert display.cannot_link.tolist() == [[0, 1, 0], [1, 1, 0], [0, 0, 0]]
+    assert display.must_link_cells_.get_array().tolist() == [2, -1, 0, 0, -1, 0]
+    assert display.cannot_link_cells_.get_array().tolist() == [0, 1, 0, -1, 0, 0]
+    assert display.ax_.get_xlabel() == "must-links: 2 of 4 satisfied"
+    assert top_label(display) == "cannot-links: 1 of 2 satisfied"
+    shown = [(text.get_text(), text.get_fontweight()) for text in display.texts_]
+    must, cannot = [("2", "normal"), ("1", "bold"), ("1", "bold")], [("1", "normal"), ("1", "bold")]
+    assert shown == must + cannot
+    ticks = [display.ax_.get_yticklabels(), display.ax_.get_xticklabels()]
+    for labels in [*ticks, display.ax_.child_axes[0].get_xticklabels()]:
+        assert [label.get_text() for label in labels] == ["a", "b", "none"]
+    display.figure_.canvas.draw()
+
+
+def test_numbers_stand_in_their_cells():
+    rng = np.random.RandomState(0)
+    pairs = PairwiseConstraints.from_labels(rng.randint(12, size=300), n_pairs=900, random_state=0)
+    display = ConstraintDisplay.from_labels(rng.randint(12, size=300), pairs)
+    display.figure_.canvas.draw()
+    boxes, numbers = [], []
+    for cells in (display.must_link_cells_, display.cannot_link_cells_):
+        used = cells.get_array() != 0
+        numbers += [str(abs(int(value))) for value in cells.get_array()[used]]
+        for path, here in zip(cells.get_paths(), used, strict=True):
+            if here:
+                boxes.append(display.ax_.transData.transform(path.vertices[:4]))
+    assert [text.get_text() for text in display.texts_] == numbers
+    for text, box in zip(display.texts_, boxes, strict=True):
+        extent = text.get_window_extent()
+        assert extent.x0 > box[:, 0].min()
+        assert extent.x1 < box[:, 0].max()
+        assert extent.y0 > box[:, 1].min()
+        assert extent.y1 < box[:, 1].max()
+
+
+def test_satisfied_and_violated_have_colours_of_their_own():
+    pairs = PairwiseConstraints(
+        40, must_link=[(0, i) for i in range(1, 40)], cannot_link=[(20, 39), (20, 38)]
+    )
+    display = ConstraintDisplay.from_labels([0] * 39 + [1], pairs)
+    many, few = (display.must_link_cells_.to_rgba(value) for value in (38, 1))
+    violated = display.must_link_cells_.to_rgba(-1)
+    nothing = display.must_link_cells_.to_rgba(0)
+    assert many[2] > many[0] + 0.2  # blue
+    assert few[2] > few[0]
+    assert sum(many[:3]) < sum(few[:3])  # the more, the darker
+    assert violated[0] > violated[2] + 0.2  # orange
+    assert np.ptp(nothing[:3]) < 0.01  # grey
+    assert display.cannot_link_cells_.to_rgba(-1) == violated  # one scale for both triangles
+    patches = display.ax_.get_legend().get_patches()
+    assert [patch.get_facecolor() for patch in patches] == [many, violated]
+
+
+def test_an_estimator_and_its_labels_give_one_picture_of_constraints(constrained):
+    one = ConstraintDisplay.from_estimator(constrained)
+    other = ConstraintDisplay.from_labels(constrained.labels_, constrained.constraints_)
+    np.testing.assert_array_equal(one.must_link, other.must_link)
+    np.testing.assert_array_equal(one.cannot_link, other.cannot_link)
+    n_violated = len(constrained.violated_must_link_), len(constrained.violated_cannot_link_)
+    assert (np.tril(one.must_link, -1).sum(), one.cannot_link.trace()) == n_violated
+    assert min(n_violated) > 0
+
+
+def test_constraints_can_be_missing():
+    display = ConstraintDisplay.from_labels([0, 0, 1], PairwiseConstraints(3, must_link=[(0, 1)]))
+    assert display.ax_.get_xlabel() == "must-links: 1 of 1 satisfied"
+    assert top_label(display) == "cannot-links: none"
+    display.figure_.canvas.draw()
+
+
+def test_where_there_is_no_room_for_numbers_the_legend_has_the_largest():
+    y = np.arange(600) % 150
+    pairs = PairwiseConstraints(600, [(0, 150), (0, 300), (1, 2)], [(5, 6), (155, 156), (5, 156)])
+    display = ConstraintDisplay.from_labels(y, pairs)
+    assert display.texts_ == []
+    texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert texts == ["satisfied, up to 3 a cell", "violated, up to 1 a cell"]
+    places = display.ax_.get_yticks()
+    assert 1 < len(places) < 75  # names that would overlap are left out
+    small = ConstraintDisplay.from_labels(y % 3, pairs, include_values=False)
+    assert small.texts_ == []
+
+
+def test_wrong_constraints_are_refused():
+    pairs = PairwiseConstraints(3, must_link=[(0, 1)])
+    with pytest.raises(TypeError, match="constraints must be a PairwiseConstraints, got list"):
+        ConstraintDisplay.from_labels([0, 0, 1], [(0, 1)])
+    with pytest.raises(ValueError, match="n_samples=3, got 2"):
+        ConstraintDisplay.from_labels([0, 0], pairs)
