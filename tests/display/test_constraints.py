@@ -160,5 +160,5 @@ def test_wrong_constraints_are_refused():
     pairs = PairwiseConstraints(3, must_link=[(0, 1)])
     with pytest.raises(TypeError, match="constraints must be a PairwiseConstraints, got list"):
         ConstraintDisplay.from_labels([0, 0, 1], [(0, 1)])
-    with pytest.raises(ValueError, match="n_samples=3, got 2"):
+    with pytest.raises(ValueError, match=r"n_samples=3.*, got 2"):
         ConstraintDisplay.from_labels([0, 0], pairs)
