@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
 from nmfcluster._arrays.arguments import warn
-from nmfcluster._arrays.storage import largest, require_symmetric
+from nmfcluster._arrays.storage import FLOATS, largest, require_symmetric
 from nmfcluster._compat import Interval
 from nmfcluster._engine.run import WINDOW, Plan, StopRule
 from nmfcluster._engine.symmetric import Factorization
@@ -48,8 +48,7 @@ def fitting(estimator: Any) -> Iterator[np.random.RandomState]:
 
 def read_features(estimator: Any, X: Any, reset: bool = True, **checks: Any) -> Any:
     """Return X as floats, dense or CSR; `checks` are further options of `validate_data`."""
-    floats = [np.float64, np.float32]
-    return validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=floats, **checks)
+    return validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=FLOATS, **checks)
 
 
 def read_similarity(estimator: Any, X: Any, signed: bool = False) -> Any:
@@ -63,6 +62,15 @@ def read_similarity(estimator: Any, X: Any, signed: bool = False) -> Any:
     require_symmetric(X, "X with affinity='precomputed'")
     if largest(X) == 0:
         raise ValueError("X must hold a similarity above 0; all entries are 0.")
+    return X
+
+
+def read_samples(estimator: Any, X: Any, signed: bool = False) -> Any:
+    """Return X as the `affinity` of an estimator wants it: a similarity, or features."""
+    if estimator.affinity == "precomputed":
+        return read_similarity(estimator, X, signed)
+    X = read_features(estimator, X)
+    estimator._check_not_alone(X.shape[0])
     return X
 
 

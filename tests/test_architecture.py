@@ -1,9 +1,7 @@
 """The rules of the code base that can be read off its source."""
 
 import ast
-import re
 import tomllib
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,74 +10,43 @@ import nmfcluster
 
 PACKAGE = Path(nmfcluster.__file__).parent
 PYPROJECT = Path(__file__).parent.parent / "pyproject.toml"
-TREES = {path.stem: ast.parse(path.read_text("utf-8")) for path in sorted(PACKAGE.glob("*.py"))}
-FUNCTIONS = [
-    (module, node)
-    for module, tree in TREES.items()
-    for node in ast.walk(tree)
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-]
+PATHS = {
+    path.relative_to(PACKAGE).with_suffix("").as_posix(): path for path in PACKAGE.rglob("*.py")
+}
+TREES = {name: ast.parse(path.read_text("utf-8")) for name, path in sorted(PATHS.items())}
+PAPERS = {path.parent.name for path in PACKAGE.glob("*/estimator.py")}
 
-each_module = pytest.mark.parametrize("module", TREES)
+pytestmark = pytest.mark.skipif(
+    not PYPROJECT.exists(), reason="the sources are not here: an installed package"
+)
+
+
+def contracts():
+    return tomllib.loads(PYPROJECT.read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+
+
+def floors():
+    """Return the floor of every folder and module at the top; papers stand above all of them."""
+    layers = contracts()[0]["layers"]
+    names = [[name.strip() for name in layer.split("|")] for layer in layers]
+    height = {name: len(names) - n for n, layer in enumerate(names) for name in layer}
+    return height | dict.fromkeys(PAPERS, len(names) + 1)
 
 
 def imported(tree):
     """Return the modules that a piece of source imports, with the names it takes from them."""
-    found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found += [(alias.name, None) for alias in node.names]
+            yield from ((alias.name, None) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are absolute"
-            found += [(node.module, alias.name) for alias in node.names]
-    return found
+            yield from ((node.module, alias.name) for alias in node.names)
 
 
-def own_imports(tree):
-    """Return the modules of the package that a module imports."""
-    for module, name in imported(tree):
-        parts = module.split(".")
-        if parts[0] == "nmfcluster":
-            yield parts[1] if len(parts) > 1 else name if name in TREES else "__init__"
-
-
-def floors():
-    """Return the layers of the contract, the lowest first: groups of modules, and if they mix."""
-    contract = tomllib.loads(PYPROJECT.read_text("utf-8"))["tool"]["importlinter"]["contracts"][0]
-    for layer in reversed(contract["layers"]):
-        assert not ("|" in layer and ":" in layer)
-        yield {name.strip(" ()") for name in re.split("[|:]", layer)}, ":" in layer
-
-
-@each_module
-def test_imports_go_down_the_floors(module):
-    height = {name: n for n, (names, _) in enumerate(floors()) for name in names}
-    mixing = {name for names, mixes in floors() if mixes for name in names}
-    if module == "__init__":
-        return  # on top of everything
-    assert module in height, "a new module has to be put on a floor in pyproject.toml"
-    for other in own_imports(TREES[module]):
-        below = height[other] < height[module]
-        assert below or (module in mixing and height[other] == height[module]), other
-
-
-@each_module
-def test_imports_stand_at_the_top_but_for_matplotlib(module):
-    for owner, function in FUNCTIONS:
-        if owner == module:
-            for name, _ in imported(function):
-                assert name.split(".")[0] == "matplotlib", function.name
-
-
-@each_module
-def test_private_names_of_scikit_learn_are_imported_in_compat_alone(module):
-    private = [
-        (source, name)
-        for source, name in imported(TREES[module])
-        if source.split(".")[0] == "sklearn"
-        and any(part.startswith("_") for part in [*source.split("."), name or ""])
-    ]
-    assert not private or module == "_compat"
+def functions(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
 
 
 def names_used(tree):
@@ -88,83 +55,151 @@ def names_used(tree):
             yield node.id
         elif isinstance(node, ast.Attribute):
             yield node.attr
-        elif isinstance(node, ast.arg):
+        elif isinstance(node, ast.arg | ast.keyword):
             yield node.arg
         elif isinstance(node, ast.alias):
             yield from node.name.split(".")
 
 
-@each_module
-def test_storage_is_asked_for_where_matrices_are_defined_or_checked(module):
+def top(module):
+    return module.split("/")[0]
+
+
+def test_a_listing_explains_the_package():
+    listed = {path.name for path in PACKAGE.iterdir()} - {"__pycache__", "py.typed"}
+    assert len(listed) <= 20
+    known = floors()
+    for name in listed - {"__init__.py", "__main__.py"}:
+        assert name.removesuffix(".py") in known, f"{name} is on no floor of the contract"
+    assert len(contracts()[0]["layers"]) <= 8
+
+
+def test_every_floor_is_kept_from_the_papers():
+    below = {name.removeprefix("nmfcluster.") for name in contracts()[2]["source_modules"]}
+    assert below == set(floors()) - PAPERS
+
+
+def test_imports_go_down_the_floors():
+    height = floors()
+    for module, tree in TREES.items():
+        if top(module) in {"__init__", "__main__"}:
+            continue  # on top of everything
+        for source, name in imported(tree):
+            if source.split(".")[0] != "nmfcluster":
+                continue
+            other = source.split(".")[1] if "." in source else name
+            inside = other == top(module)
+            assert inside or height[other] < height[top(module)], f"{module} imports {source}"
+
+
+def test_imports_do_not_run_in_circles():
+    below = {}
+    for module, tree in TREES.items():
+        sources = [source.split(".") for source, _ in imported(tree)]
+        paths = ["/".join(parts[1:]) for parts in sources if parts[0] == "nmfcluster"]
+        below[module] = {path if path in TREES else f"{path}/__init__" for path in paths if path}
+    while leaves := [module for module, needed in below.items() if not needed]:
+        for leaf in leaves:
+            del below[leaf]
+        for needed in below.values():
+            needed.difference_update(leaves)
+    assert not below
+
+
+def test_imports_stand_at_the_top_but_for_matplotlib():
+    for module, tree in TREES.items():
+        for function in functions(tree):
+            for name, _ in imported(function):
+                assert name.split(".")[0] == "matplotlib", f"{module}: {function.name}"
+
+
+def test_private_names_of_scikit_learn_are_imported_in_compat_alone():
+    for module, tree in TREES.items():
+        for source, name in imported(tree):
+            private = any(part.startswith("_") for part in [*source.split("."), name or ""])
+            assert not (source.split(".")[0] == "sklearn" and private) or module == "_compat"
+
+
+def test_storage_is_asked_for_where_matrices_are_defined_or_checked():
     askers = {"issparse", "is_sparse", "isspmatrix", "isspmatrix_csr"}
-    asked = askers & set(names_used(TREES[module]))
-    matrices = {"_storage", "similarity", "stack", "_mixture", "_solvers_nmf"}
-    allowed = matrices | {"_labels", "_pairs", "constraints", "_base"}
-    assert not asked or module in allowed
+    matrices = {"_arrays", "similarity", "stack", "constraints"}
+    products = {"fusion/mixture", "meta/solvers"}
+    for module, tree in TREES.items():
+        asked = askers & set(names_used(tree))
+        assert not asked or top(module) in matrices or module in products, module
 
 
-@each_module
-def test_sparse_matrices_are_made_below_the_estimators(module):
-    makers = {name for name, _ in imported(TREES[module]) if name.startswith("scipy.sparse")}
-    labels_and_pairs = {"_labels", "_links", "_pairs", "constraints"}
-    matrices = {"_storage", "similarity", "_mixture"}
-    allowed = labels_and_pairs | matrices | {"_ensemble", "_init", "_base"}
-    assert not makers or module in allowed
+def test_sparse_matrices_are_made_below_the_estimators():
+    makers = {"_arrays", "similarity", "stack", "constraints", "partitions", "_engine"}
+    for module, tree in TREES.items():
+        makes = any(source.startswith("scipy.sparse") for source, _ in imported(tree))
+        assert not makes or top(module) in makers or module == "fusion/mixture", module
 
 
-@pytest.mark.parametrize("module", [name for name in TREES if name.startswith("_solvers")])
-def test_solvers_have_not_heard_of_what_the_loop_does(module):
+def test_solvers_have_not_heard_of_what_the_loop_does():
     loop = {"max_iter", "tol", "verbose", "random_state", "rng", "random", "warnings", "warn"}
-    assert not loop & set(names_used(TREES[module]))
+    solvers = 0
+    for tree in TREES.values():
+        for function in functions(tree):
+            if ast.unparse(function.returns or ast.Constant(None)) == "Steps" and any(
+                isinstance(node, ast.Yield) for node in ast.walk(function)
+            ):
+                solvers += 1
+                assert not loop & set(names_used(function)), function.name
+    assert solvers >= 8
 
 
-@each_module
-def test_there_is_one_loop_that_resumes_solvers(module):
-    assert "send" not in names_used(TREES[module]) or module == "_iterate"
+def test_there_is_one_of_each():
+    def owners(name):
+        return {module for module, tree in TREES.items() if name in set(names_used(tree))}
+
+    assert owners("send") == {"_engine/run"}  # the loop that resumes solvers
+    assert owners("stacklevel") == {"_arrays/arguments"}  # the function that warns
+    assert owners("catch_warnings") == set()
 
 
-@pytest.mark.parametrize("module", [name for name in TREES if name != "__main__"])
-def test_only_say_prints(module):
-    says = [function for owner, function in FUNCTIONS if owner == module]
-    allowed = {node for function in says if function.name == "_say" for node in ast.walk(function)}
-    for node in ast.walk(TREES[module]):
-        assert not (isinstance(node, ast.Name) and node.id == "print") or node in allowed
+def test_only_say_prints():
+    for module, tree in TREES.items():
+        says = [function for function in functions(tree) if function.name == "_say"]
+        allowed = {node for function in says for node in ast.walk(function)}
+        for node in ast.walk(tree):
+            printed = isinstance(node, ast.Name) and node.id == "print"
+            assert not printed or node in allowed or module == "__main__", module
 
 
-@each_module
-def test_nothing_uses_the_global_random_state(module):
-    for node in ast.walk(TREES[module]):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute):
-            if node.value.attr == "random":
-                assert node.attr in {"RandomState", "default_rng", "Generator"}
+def test_nothing_uses_the_global_random_state():
+    for module, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute):
+                if node.value.attr == "random":
+                    assert node.attr in {"RandomState", "default_rng", "Generator"}, module
 
 
-def lines_of_code(node):
-    """Count the lines of a node, docstrings aside."""
-    first = getattr(node, "lineno", 1)
-    last = node.end_lineno if hasattr(node, "end_lineno") else node.body[-1].end_lineno
-    documented = [
-        inner.body[0]
-        for inner in ast.walk(node)
-        if isinstance(inner, ast.Module | ast.ClassDef | ast.FunctionDef)
-        and ast.get_docstring(inner) is not None
-    ]
-    return last - first + 1 - sum(doc.end_lineno - doc.lineno + 1 for doc in documented)
+def lines_of_code(node, text):
+    """Count the lines of a node that hold code: no docstrings, comments and blank lines."""
+    documented = set()
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.ClassDef | ast.FunctionDef) and ast.get_docstring(inner):
+            documented |= set(range(inner.body[0].lineno, inner.body[0].end_lineno + 1))
+    numbers = set(range(node.lineno, node.end_lineno + 1)) - documented
+    lines = [text[number - 1].strip() for number in numbers]
+    return sum(bool(line) and not line.startswith("#") for line in lines)
 
 
-@each_module
-def test_functions_fit_on_a_screen(module):
-    for owner, function in FUNCTIONS:
-        assert owner != module or lines_of_code(function) <= 60, function.name
+def test_files_functions_and_estimators_are_short():
+    for module, tree in TREES.items():
+        text = PATHS[module].read_text("utf-8").splitlines()
+        assert len(text) <= 400, module
+        for function in functions(tree):
+            assert lines_of_code(function, text) <= 60, f"{module}: {function.name}"
+        if module.endswith("/estimator"):
+            for node in tree.body:
+                if isinstance(node, ast.ClassDef):
+                    assert lines_of_code(node, text) <= 130, node.name
 
 
-@each_module
-def test_modules_stay_small(module):
-    assert lines_of_code(TREES[module]) <= 420
-
-
-def test_floors_are_read_as_they_are_written():
-    order = [names for names, _ in floors()]
-    assert {"_labels", "_compat"} <= order[0]
-    assert "consensus" in order[-2]
-    assert all(not (one & other) for one, other in pairwise(order))
+def test_papers_are_found_by_their_folders():
+    exported = set(nmfcluster.__all__)
+    for paper in PAPERS:
+        classes = [n.name for n in TREES[f"{paper}/estimator"].body if isinstance(n, ast.ClassDef)]
+        assert exported & set(classes), f"nmfcluster/__init__.py does not export {classes}"

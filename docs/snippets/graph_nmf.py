@@ -4,14 +4,10 @@ from numbers import Integral
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors, kneighbors_graph
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
-from nmfcluster._arrays.labels import membership
-from nmfcluster._base import NMFClusterer, numbered
+from nmfcluster._base import NMFClusterer, fitting, membership, numbered, read_features
 from nmfcluster._compat import Interval, fit_context
-from nmfcluster._engine.factorize import factorize
-from nmfcluster._engine.run import kept
+from nmfcluster._engine.symmetric import SimilarityProblem, factorize
 from nmfcluster.similarity import Explicit
 
 # [solver]
@@ -36,12 +32,12 @@ def damped_nmf(objective, H):
     loss : ndarray of shape (n_starts,)
     """
     tiny = np.finfo(H.dtype).tiny
-    H, loss, AH, HHH = objective.rescaled(H)
+    now = objective.rescaled(objective.evaluate(H))
     while True:
-        keep = yield (H,), loss
-        H, AH, HHH = kept(keep, H, AH, HHH)
-        H = H * (0.5 + 0.5 * AH / np.maximum(HHH, tiny))
-        loss, AH, HHH = objective.evaluate(H)
+        keep = yield (now.H,), now.loss
+        now = now.kept(keep)
+        ratio = now.AH / np.maximum(now.C, tiny)  # C is HH'H
+        now = objective.evaluate(now.H * (0.5 + 0.5 * ratio))
 
 
 # [estimator]
@@ -118,23 +114,22 @@ class GraphNMF(NMFClusterer):
         GraphNMF
             The fitted estimator.
         """
-        with self._all_or_nothing():
-            # validate
-            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        with fitting(self) as rng:
+            # read
+            X = read_features(self, X)
             self._check_n_clusters(X.shape[0])
-            rng = check_random_state(self.random_state)
             # build the similarity
             A = Explicit(self._graph(X))
             # factorize
-            found = factorize(A, self._plan(damped_nmf), rng)
+            best = factorize(SimilarityProblem(A), self._plan(damped_nmf), rng)
             # label, and number the clusters by size
-            memberships = membership(found.H)
+            memberships = membership(best.H)
             memberships, labels, order = numbered(memberships, memberships.argmax(axis=1))
             # keep what `predict` needs, and what all estimators have
             self._X_fit_ = X
             mass = np.maximum(memberships.sum(axis=0), np.finfo(X.dtype).tiny)
             self._profile_ = memberships / mass
-            self._keep(found, memberships, labels, order)
+            self._keep(best, memberships, labels, order)
         return self
 
     def _graph(self, X):
@@ -143,7 +138,7 @@ class GraphNMF(NMFClusterer):
         return (graph + graph.T) / 2
 
     def _extend(self, X):
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = read_features(self, X, reset=False)
         n_neighbors = min(self.n_neighbors, self._X_fit_.shape[0])
         search = NearestNeighbors(n_neighbors=n_neighbors).fit(self._X_fit_)
         return (search.kneighbors_graph(X) @ self._profile_).astype(X.dtype)

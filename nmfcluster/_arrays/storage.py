@@ -8,13 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+FLOATS = (np.float64, np.float32)  # types that are kept; others become the first
+
 _ROWS = 256  # rows compared at a time
 _ASYMMETRY = 1e-6  # relative: what averaging in float32 may leave
 
 
 def as_float(array: Any) -> Any:
     """Return the array in float32 or float64: as it is if it can be."""
-    return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
+    return array if array.dtype in FLOATS else array.astype(np.float64)
 
 
 def as_float64(array: Any) -> Any:

@@ -18,7 +18,7 @@ from nmfcluster._engine.multiplicative import (
 )
 from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
 from nmfcluster.consensus.refine import refine_by_moves
-from nmfcluster.partitions.reading import MAKING, read_partitions
+from nmfcluster.partitions.reading import MAKING, read_partitions, with_tags_of
 
 
 class NMFConsensus(NMFClusterer):
@@ -311,11 +311,4 @@ class NMFConsensus(NMFClusterer):
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags, which depend on `affinity`."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.affinity != "partitions"
-        tags.input_tags.pairwise = self.affinity == "precomputed"
-        tags.input_tags.positive_only = self.affinity == "precomputed"
-        tags.input_tags.allow_nan = self.affinity == "partitions"
-        tags.input_tags.string = self.affinity == "partitions"
-        tags.input_tags.categorical = self.affinity == "partitions"
-        return tags
+        return with_tags_of(self.affinity, super().__sklearn_tags__())

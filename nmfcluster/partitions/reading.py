@@ -68,6 +68,15 @@ def read_partitions(
     return PartitionsBeside(partitions, X)
 
 
+def with_tags_of(affinity: str, tags: Any) -> Any:
+    """Return scikit-learn's tags of an estimator whose input `read_partitions` reads."""
+    inputs = tags.input_tags
+    inputs.sparse = affinity != "partitions"
+    inputs.pairwise = inputs.positive_only = affinity == "precomputed"
+    inputs.allow_nan = inputs.string = inputs.categorical = affinity == "partitions"
+    return tags
+
+
 def _make(estimator: Any, X: Any, rng: np.random.RandomState) -> BasePartitions:
     """Make base partitions by those parameters that an estimator has."""
     estimator._check_not_alone(X.shape[0])

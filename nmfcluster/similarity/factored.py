@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from nmfcluster._arrays.labels import cluster_counts, tuple_indicator
 from nmfcluster._arrays.storage import (
-    as_float,
+    FLOATS,
     as_float64,
     blocks_of,
     dot,
@@ -54,7 +54,8 @@ class Factored(Similarity):
     """
 
     def __init__(self, U: Any, C: Any = None, scale: Any = None) -> None:
-        self._U = as_float(sp.csr_array(U) if sp.issparse(U) else np.asarray(U))
+        U = sp.csr_array(U) if sp.issparse(U) else np.asarray(U)
+        self._U = U if U.dtype in FLOATS else U.astype(np.float64)
         if self._U.ndim != 2:
             raise ValueError(f"U must have shape (n, r), got {self._U.shape}.")
         rank, self.dtype = self._U.shape[1], self._U.dtype
@@ -86,9 +87,8 @@ class Factored(Similarity):
     def factors(self) -> tuple[Any, Any]:
         """DU of shape (n, r) and C of shape (r, r), both arrays."""
         U, C = self._U, self._C
-        if isinstance(C, Factored):
-            V, C = C.factors
-            U = U @ V
+        while isinstance(C, Factored):
+            U, C = U @ (C._U if C._scale is None else C._U * C._scale), C._C
         if isinstance(C, Similarity):
             C = C.toarray()
         if self._scale is not None:

@@ -126,14 +126,13 @@ class ConstrainedProblem(SimilarityProblem):
 
 def constrain(
     W: Similarity,
-    must_link: Any,
-    cannot_link: Any,
+    pairs: PairwiseConstraints,
     *,
     alpha: float,
     beta: float,
     raw_unit: bool = False,
     replace: bool = False,
-    groups: np.ndarray | None = None,
+    hard: bool = False,
 ) -> ConstrainedProblem:
     r"""Reward must-link pairs and penalise cannot-link pairs in a similarity.
 
@@ -145,8 +144,7 @@ def constrain(
     Parameters
     ----------
     W : Similarity of shape (n, n)
-    must_link, cannot_link : sparse matrix of shape (n, n)
-        A and B: symmetric, nonnegative, with empty diagonals.
+    pairs : PairwiseConstraints
     alpha, beta : float
     raw_unit : bool, default=False
         u = 1.
@@ -154,21 +152,22 @@ def constrain(
         Put the largest entry of W in the place of those of must-link pairs and the smallest in that
         of cannot-link pairs, as in section 4.3 of Chen et al.; alpha, beta and weights are not
         used.
-    groups : ndarray of shape (n,), int, default=None
-        Samples that share their row of the factor: hard must-links, eq. 34 of Li et al. The
-        must-link matrix is then not used.
+    hard : bool, default=False
+        Whether samples that must-links join share their row of the factor: eq. 34 of Li et al.
 
     Returns
     -------
     ConstrainedProblem
     """
+    must_link, cannot_link = pairs.as_matrices(W.dtype)
+    groups = pairs.components() if hard else np.arange(W.shape[0])
     unit = 1.0 if raw_unit or replace else large_entry(W)
     smallest, largest = extremes(W) if replace else (None, None)
     friendly = W
-    if groups is None:
-        friendly = _sum(W, _change(W, must_link, alpha * unit, largest))
-    else:
+    if hard:
         cannot_link = _between(cannot_link, groups)
+    else:
+        friendly = _sum(W, _change(W, must_link, alpha * unit, largest))
     penalty = _change(friendly, cannot_link, -beta * unit, smallest)
     constant = friendly.squared_norm()
     if penalty is not None:
@@ -178,9 +177,7 @@ def constrain(
             "the similarities, or the weights of the constraints times alpha or beta, are too "
             f"large to be squared in {W.dtype}; scale X or the weights."
         )
-    if groups is None:
-        groups = np.arange(W.shape[0])
-    else:
+    if hard:
         friendly = friendly.collapse(groups)
         penalty = None if penalty is None else penalty.collapse(groups)
     linked = np.bincount(groups, weights=np.diff(must_link.indptr) + np.diff(cannot_link.indptr))
@@ -262,7 +259,11 @@ def check_signs(A: Similarity) -> None:
         )
 
 
-def is_zero(A: Similarity) -> bool:
-    """Tell whether all entries are 0: a random vector is then taken to 0, and else never."""
+def check_similar(A: Similarity, affinity: Any) -> None:
+    """Raise if all entries are 0: a random vector is then taken to 0, and else never."""
     probe = np.random.default_rng(0).uniform(1, 2, size=(A.shape[0], 1)).astype(A.dtype)
-    return not (A @ probe).any()
+    if not (A @ probe).any():
+        raise ValueError(
+            f"the similarities of affinity={affinity!r} are all 0: X must have samples that are "
+            "similar to each other."
+        )

@@ -11,7 +11,7 @@ import numpy as np
 
 from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.least_squares import nonnegative_rows
-from nmfcluster._base import NMFClusterer, fitting, numbered, read_features, read_similarity
+from nmfcluster._base import NMFClusterer, fitting, numbered, read_features, read_samples
 from nmfcluster._compat import Interval, StrOptions, fit_context
 from nmfcluster._engine.multiplicative import (
     TriFactorization,
@@ -19,15 +19,14 @@ from nmfcluster._engine.multiplicative import (
     multiplicative_nmf,
 )
 from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
-from nmfcluster.affinity import NAMES, Affinity, make_affinity
+from nmfcluster.affinity import NAMES, make_affinity
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.similarity import Similarity
 from nmfcluster.ssnmf.constrained import (
-    ConstrainedProblem,
     check_constraints,
     check_signs,
+    check_similar,
     constrain,
-    is_zero,
     read_constraints,
 )
 
@@ -296,12 +295,30 @@ class SSNMFClusterer(NMFClusterer):
             If `constraints` is no `PairwiseConstraints`.
         """
         with fitting(self) as rng:
-            X = self._read(X)
+            X = read_samples(self, X, signed=True)
+            self._check_n_clusters(X.shape[0])
+            self._check_coarse_size()
             pairs = read_constraints(X.shape[0], y, constraints, must_link, cannot_link)
             check_constraints(pairs, self.n_clusters, self.contradictions)
-            affinity = self._make_affinity(X)
-            self.must_link_groups_ = pairs.components()
-            problem = self._constrain(affinity.similarity, pairs)
+            affinity = make_affinity(
+                X,
+                self.affinity,
+                gamma=self.gamma,
+                n_neighbors=self.n_neighbors,
+                normalize=self.normalize,
+                n_jobs=self.n_jobs,
+            )
+            check_similar(affinity.similarity, self.affinity)
+            problem = constrain(
+                affinity.similarity,
+                pairs,
+                alpha=self.alpha,
+                beta=self.beta,
+                raw_unit=self.unit == "raw",
+                replace=self.mode == "replace",
+                hard=self.hard_must_link,
+            )
+            self._warn_of_parts(problem.friendly.n_components())
             solver, form = self._solver(problem.A)
             best = factorize(problem, self._plan(solver), rng, form, self.coarse_size)
             F, M = best.parts
@@ -310,48 +327,14 @@ class SSNMFClusterer(NMFClusterer):
             self._cross_, self.unit_ = affinity.cross, problem.unit
             self._factor_, self._middle_ = problem.expand(F)[:, order], M[np.ix_(order, order)]
             self._keep(best, P, labels, order)
-            self.constraints_ = pairs
+            self.constraints_, self.must_link_groups_ = pairs, pairs.components()
             must, cannot = pairs.satisfied(labels)
             self.violated_must_link_ = pairs.must_link[~must]
             self.violated_cannot_link_ = pairs.cannot_link[~cannot]
             self.satisfaction_ = pairs.satisfaction(labels)
         return self
 
-    def _read(self, X: Any) -> Any:
-        if self.affinity == "precomputed":
-            X = read_similarity(self, X, signed=True)
-        else:
-            X = read_features(self, X)
-            self._check_not_alone(X.shape[0])
-        self._check_n_clusters(X.shape[0])
-        self._check_coarse_size()
-        if self.core == "full" and self.factorization != "tri":
-            raise ValueError("core='full' needs factorization='tri'.")
-        if self.core == "full" and self.solver == "bpg":
-            raise ValueError("solver='bpg' needs core='diagonal'; take 'mu' or 'auto'.")
-        return X
-
-    def _make_affinity(self, X: Any) -> Affinity:
-        options = {"gamma": self.gamma, "n_neighbors": self.n_neighbors, "n_jobs": self.n_jobs}
-        affinity = make_affinity(X, self.affinity, normalize=self.normalize, **options)
-        if is_zero(affinity.similarity):
-            raise ValueError(
-                f"the similarities of affinity={self.affinity!r} are all 0: X must have samples "
-                "that are similar to each other."
-            )
-        return affinity
-
-    def _constrain(self, W: Similarity, pairs: PairwiseConstraints) -> ConstrainedProblem:
-        problem = constrain(
-            W,
-            *pairs.as_matrices(W.dtype),
-            alpha=self.alpha,
-            beta=self.beta,
-            raw_unit=self.unit == "raw",
-            replace=self.mode == "replace",
-            groups=self.must_link_groups_ if self.hard_must_link else None,
-        )
-        n_parts = problem.friendly.n_components()
+    def _warn_of_parts(self, n_parts: int | None) -> None:
         if n_parts is not None and n_parts > self.n_clusters:
             more = ", for example by a larger n_neighbors" * (self.affinity == "nearest_neighbors")
             warn(
@@ -359,10 +342,13 @@ class SSNMFClusterer(NMFClusterer):
                 f"connects, more than n_clusters={self.n_clusters}: which of them share a cluster "
                 f"is arbitrary. Connect them{more}."
             )
-        return problem
 
     def _solver(self, A: Similarity) -> tuple[Callable[..., Any], type[Factorization]]:
         full, printed = self.core == "full", self.solver == "printed"
+        if full and self.factorization != "tri":
+            raise ValueError("core='full' needs factorization='tri'.")
+        if full and self.solver == "bpg":
+            raise ValueError("solver='bpg' needs core='diagonal'; take 'mu' or 'auto'.")
         if self.solver == "bpg" or (self.solver == "auto" and not full):
             return bregman_nmf, Factorization
         if self.factorization == "bi":

@@ -11,19 +11,17 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmfcluster import _labels
+from nmfcluster._arrays import labels as labels_module
 from nmfcluster._arrays.labels import (
-    by_size,
     cluster_counts,
     columns_of,
     distinct_rows,
     encode,
-    group_indicator,
     indicator,
-    membership,
     one_hot,
     tuple_indicator,
 )
+from nmfcluster._arrays.storage import group_indicator
 
 law = settings(max_examples=60, deadline=None, derandomize=True)
 tables = st.tuples(st.integers(1, 8), st.integers(1, 4)).flatmap(
@@ -289,7 +287,7 @@ def test_tuple_indicator_of_more_rows_than_a_block_and_large_partitions():
 @law
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=9))
 def test_partitions_are_taken_together_up_to_a_limit(sizes):
-    groups = _labels._consecutive_groups(np.array(sizes), limit=100)
+    groups = labels_module._consecutive_groups(np.array(sizes), limit=100)
     assert_array_equal(np.concatenate(groups), np.arange(len(sizes)))
     assert all(np.prod([sizes[t] for t in group]) <= 100 for group in groups)
     for group, after in pairwise(groups):  # as many as the limit allows
@@ -336,7 +334,7 @@ def test_distinct_rows(codes):
 
 @pytest.mark.parametrize("modulus", [1, 2])
 def test_distinct_rows_whose_keys_collide(monkeypatch, modulus):
-    monkeypatch.setattr(_labels, "_row_keys", lambda codes: codes.sum(axis=1) % modulus)
+    monkeypatch.setattr(labels_module, "_row_keys", lambda codes: codes.sum(axis=1) % modulus)
     codes = np.random.default_rng(0).integers(-1, 3, size=(60, 3))
     assert_distinct(codes, *distinct_rows(codes))
 
@@ -344,7 +342,9 @@ def test_distinct_rows_whose_keys_collide(monkeypatch, modulus):
 def test_one_late_collision_is_noticed(monkeypatch):
     codes = np.zeros((20_000, 2), dtype=np.int32)
     codes[-1] = 1  # in another block than the first of its group
-    monkeypatch.setattr(_labels, "_row_keys", lambda codes: np.zeros(len(codes), dtype=np.uint64))
+    monkeypatch.setattr(
+        labels_module, "_row_keys", lambda codes: np.zeros(len(codes), dtype=np.uint64)
+    )
     first, groups, counts = distinct_rows(codes)
     assert_array_equal(codes[first][groups], codes)
     assert sorted(counts) == [1, 19_999]
@@ -359,21 +359,4 @@ def test_the_order_of_distinct_rows_does_not_depend_on_that_of_the_rows(codes, r
 
 def test_keys_of_rows_differ():
     codes = np.stack(np.meshgrid(*[np.arange(-1, 9)] * 4), axis=-1).reshape(-1, 4)
-    assert len(set(_labels._row_keys(codes).tolist())) == len(codes)
-
-
-# --- memberships -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_memberships_are_shares_and_uniform_where_there_is_nothing(dtype):
-    P = membership(np.array([[1, 3], [0, 0], [0, 5]], dtype=dtype))
-    assert P.dtype == dtype
-    assert_allclose(P, [[0.25, 0.75], [0.5, 0.5], [0, 1]])
-
-
-def test_clusters_by_size():
-    labels = np.array([2, 2, 0, 1, 2, 0])
-    assert_array_equal(by_size(labels, 5), [2, 0, 1, 3, 4])
-    assert_array_equal(by_size(np.array([1, 0, 3]), 4), [0, 1, 3, 2])
-    assert_array_equal(by_size(labels, 3, counts=np.array([1, 1, 1, 9, 1, 1])), [1, 2, 0])
+    assert len(set(labels_module._row_keys(codes).tolist())) == len(codes)

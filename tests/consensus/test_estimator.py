@@ -16,13 +16,13 @@ from sklearn.datasets import load_iris, make_blobs
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import adjusted_rand_score
 
-import nmfcluster.consensus
 from nmfcluster import NMFConsensus
-from nmfcluster._engine.starts import spectral_start
+from nmfcluster._engine.run import spectral_start
 from nmfcluster._engine.symmetric import SymmetricObjective, bregman_nmf
+from nmfcluster.consensus import estimator
 from nmfcluster.datasets import make_partitions
 from nmfcluster.metrics import clustering_accuracy
-from nmfcluster.partitions.ensemble import Ensemble
+from nmfcluster.partitions.ensemble import Ensemble, EnsembleProblem
 from nmfcluster.similarity import coassociation
 
 UNBALANCED = [(900, 60, 40), (80, 15, 5)]
@@ -65,24 +65,19 @@ def hard_loss(table, labels, weights=None):
 @pytest.fixture
 def kept(monkeypatch):
     """Return a list that every fit appends what it found to, and the factor H of its samples."""
-    found = []
+    found, original = [], estimator.factorize
 
-    def spy_on(name):
-        original = getattr(nmfcluster.consensus, name)
+    def spy(problem, *args):
+        factorization = original(problem, *args)
+        H = factorization.H
+        if isinstance(problem, EnsembleProblem):  # a row stands for all samples with these labels
+            ensemble = problem.ensemble
+            H = H / np.sqrt(ensemble.counts)[:, None]
+            H = {tuple(row): h for row, h in zip(ensemble.codes, H, strict=True)}
+        found.append((factorization, H))
+        return factorization
 
-        def spy(A, *args):
-            factorization = original(A, *args)
-            H = factorization.H
-            if isinstance(A, Ensemble):  # a row stands for all samples with these labels
-                H = H / np.sqrt(A.counts)[:, None]
-                H = {tuple(row): h for row, h in zip(A.codes, H, strict=True)}
-            found.append((factorization, H))
-            return factorization
-
-        monkeypatch.setattr(nmfcluster.consensus, name, spy)
-
-    spy_on("factorize")
-    spy_on("factorize_ensemble")
+    monkeypatch.setattr(estimator, "factorize", spy)
     return found
 
 
@@ -935,7 +930,7 @@ def test_an_interrupted_fit_leaves_the_estimator_as_it_was(stage, monkeypatch):
         for model in (fresh, fitted):
             model.set_params(estimator=Interrupted())
     elif stage == "solver":
-        monkeypatch.setattr(nmfcluster.consensus, "bregman_nmf", interrupt)
+        monkeypatch.setattr(estimator, "bregman_nmf", interrupt)
     else:
         monkeypatch.setattr(Ensemble, "item_consensus", interrupt)
     for model in (fresh, fitted):

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
-from nmfcluster import _iterate
-from nmfcluster._engine.run import Solution, iterate, restart, warn_if_not_converged
-from nmfcluster._engine.symmetric import SymmetricObjective, bregman_nmf
+from nmfcluster import NMFConsensus
+from nmfcluster._engine import run as engine
+from nmfcluster._engine.run import Plan, Solution, StopRule, iterate
+from nmfcluster._engine.symmetric import Factorization, SymmetricObjective, bregman_nmf
 from nmfcluster.similarity import Explicit, inner
 
 law = settings(max_examples=60, deadline=None, derandomize=True)
@@ -38,9 +39,9 @@ class Made:
             self.closed = True
 
 
-def run(made, **options):
-    options = {"max_iter": 100, "tol": 0.1, "scale": 1.0, "min_iter": 0} | options
-    return iterate(made.steps(), **options)
+def run(made, scale=1.0, callback=None, **options):
+    stop = StopRule(**{"max_iter": 100, "tol": 0.1, "min_iter": 0} | options)
+    return iterate(made.steps, stop, scale, callback)
 
 
 def updates_until_settled(losses, threshold, min_iter, max_iter):
@@ -85,7 +86,7 @@ def test_the_decrease_can_be_of_the_loss_itself(end):
 
 def test_a_plateau_at_the_start_is_passed():
     losses = np.r_[np.full(18, 9.0), np.linspace(8, 1, 30), np.full(60, 1.0)]
-    (found,) = iterate(Made(losses).steps(), max_iter=100, tol=1e-3, scale=1.0)
+    (found,) = iterate(Made(losses).steps, StopRule(max_iter=100, tol=1e-3), scale=1.0)
     assert found.loss == 1
     assert found.n_iter == 57  # ten updates after the last that lowered the loss
 
@@ -124,8 +125,7 @@ def test_starts_leave_the_batch_when_they_have_converged():
     slow, quick = np.linspace(9, 0, 41), np.r_[5, 1, np.ones(60)]
     never = -np.arange(61.0)
     made = Made(slow, quick, never)
-    steps = made.steps()
-    found = iterate(steps, tol=1e-9, scale=1.0, min_iter=12, max_iter=20)
+    found = run(made, tol=1e-9, min_iter=12, max_iter=20)
     assert [solution.n_iter for solution in found] == [20, 12, 20]
     assert [solution.converged for solution in found] == [False, True, False]
     assert_array_equal(found[1].factors[0], [[1, 1]])
@@ -153,11 +153,15 @@ def test_a_start_of_a_real_solver_ends_the_same_alone_and_in_a_batch():
     A = Explicit(X @ X.T)
     objective = SymmetricObjective(A, inner(A, A))
     H = np.stack([X, rng.uniform(size=(12, 3)), rng.uniform(size=(12, 3)) ** 9])
-    options = {"max_iter": 300, "tol": 1e-5, "scale": objective.constant}
-    together = iterate(bregman_nmf(objective, H), **options)
+
+    def solved(H):
+        stop = StopRule(max_iter=300, tol=1e-5)
+        return iterate(lambda: bregman_nmf(objective, H), stop, objective.constant)
+
+    together = solved(H)
     assert len({solution.n_iter for solution in together}) > 1
     for start, solution in zip(H, together, strict=True):
-        (alone,) = iterate(bregman_nmf(objective, start[None]), **options)
+        (alone,) = solved(start[None])
         assert alone.n_iter == solution.n_iter
         assert_allclose(alone.history, solution.history, rtol=1e-7, atol=1e-9)
         assert_allclose(alone.factors[0], solution.factors[0], rtol=1e-6, atol=1e-7)
@@ -190,7 +194,7 @@ def test_no_update_at_all():
     assert (found.n_iter, found.loss, found.converged) == (0, 4, False)
 
 
-# --- restart -----------------------------------------------------------------------------------
+# --- all starts --------------------------------------------------------------------------------
 
 
 def solution(loss, n=1):
@@ -200,19 +204,26 @@ def solution(loss, n=1):
 class Recorder:
     """A solver whose loss is the first entry of a start, and which notes its batches."""
 
-    def __init__(self):
-        self.batches = []
+    constant = 1.0
 
-    def __call__(self, H):
+    def __init__(self, wide):
+        self.batches, self.wide = [], wide
+
+    def steps(self, H):
         self.batches.append(H[:, 0, 0].tolist())
         return Made(*[[h] * 4 for h in H[:, 0, 0]]).steps()
 
 
-def restarted(values, size=1, **options):
-    recorder = Recorder()
+def plan(solver, n_jobs=None, say=lambda line: None, **options):
+    stop = StopRule(**{"max_iter": 3, "tol": -1.0} | options)
+    return Plan(n_clusters=1, solver=solver, n_init=1, stop=stop, n_jobs=n_jobs, say=say)
+
+
+def restarted(values, size=1, wide=False, rank=lambda s: s.loss, **options):
+    recorder = Recorder(wide)
     starts = [lambda value=value: np.full((size, 1), float(value)) for value in values]
-    options = {"rank": lambda s: s.loss, "max_iter": 3, "tol": -1.0, "scale": 1.0} | options
-    return recorder, restart(recorder, starts, **options)
+    chosen = plan(lambda objective, H: objective.steps(H), **options)
+    return recorder, chosen.run(recorder, starts, "toys", rank)
 
 
 def test_solutions_come_best_first():
@@ -243,7 +254,7 @@ def test_starts_run_side_by_side_where_it_gains():
 
 @pytest.mark.parametrize(("memory", "sizes"), [(10 * 8 * 2, [2, 2, 1]), (1, [1] * 5)])
 def test_batches_fit_into_memory(monkeypatch, memory, sizes):
-    monkeypatch.setattr(_iterate, "_BATCH_BYTES", memory)
+    monkeypatch.setattr(engine, "_BATCH_BYTES", memory)
     recorder, _ = restarted(range(5), size=10, wide=True)
     assert [len(batch) for batch in recorder.batches] == sizes
 
@@ -254,14 +265,12 @@ def test_results_do_not_depend_on_n_jobs(wide):
     X = rng.uniform(size=(40, 4))
     A = Explicit(X @ X.T)
     objective = SymmetricObjective(A, inner(A, A))
+    A.wide = wide
     starts = [lambda s=s: np.random.default_rng(s).uniform(size=(40, 4)) for s in range(9)]
     found = [
-        restart(
-            lambda H: bregman_nmf(objective, H), starts, rank=lambda s: s.loss,
-            max_iter=40, tol=1e-6, scale=objective.constant, wide=wide, n_jobs=n_jobs,
-        )
+        plan(bregman_nmf, n_jobs, max_iter=40, tol=1e-6).run(objective, starts, "toys")
         for n_jobs in (None, 2)
-    ]  # fmt: skip
+    ]
     for one, two in zip(*found, strict=True):
         assert_array_equal(one.factors[0], two.factors[0])
         assert_array_equal(one.history, two.history)
@@ -273,22 +282,40 @@ def test_the_smallest_number_of_updates_is_passed_on():
     assert found[0].converged
 
 
+def test_the_plan_tells_what_ran():
+    lines = []
+    plan(lambda objective, H: objective.steps(H), say=lines.append).run(
+        Recorder(False), [lambda: np.ones((1, 1))] * 2, "toys"
+    )
+    assert len(lines) == 1
+    assert lines[0].startswith("toys, 2 start(s): best loss 1 after 3 updates, ")
+
+
 # --- the warning -------------------------------------------------------------------------------
+
+
+def keep(solution, max_iter, scale):
+    """Keep a solution as the fit of an estimator with one sample."""
+    labels, memberships = np.array([0]), np.ones((1, 1))
+    kept = Factorization(solution, [solution.history], scale)
+    NMFConsensus(1, max_iter=max_iter)._keep_clusters(kept, memberships, labels, 1)
 
 
 def test_the_warning_has_the_figures_in_it():
     history = np.linspace(10, 5, 21)
     stopped = Solution((), 5.0, history, False)
-    with pytest.warns(ConvergenceWarning, match=r"NMF did not converge within max_iter=20 .*") as w:
-        warn_if_not_converged(stopped, "NMF", 20, scale=100.0, stacklevel=2)
+    message = r"NMFConsensus did not converge within max_iter=20 .*"
+    with pytest.warns(ConvergenceWarning, match=message) as w:
+        keep(stopped, 20, scale=100.0)
     assert len(w) == 1
+    assert w[0].filename == __file__
     assert "2.5e-02" in str(w[0].message)  # (7.5 - 5) / 100
     short = Solution((), 5.0, np.array([7.0, 5.0]), False)
     with pytest.warns(ConvergenceWarning, match=r"2\.0e\+00"):
-        warn_if_not_converged(short, "NMF", 1, scale=0.0, stacklevel=2)
+        keep(short, 1, scale=0.0)
 
 
 def test_what_has_converged_is_not_warned_about():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warn_if_not_converged(solution(1.0), "NMF", 20, scale=1.0, stacklevel=2)
+        keep(solution(1.0), 20, scale=1.0)

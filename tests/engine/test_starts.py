@@ -7,14 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmfcluster._engine.starts import (
-    label_start,
-    leading_eigenpairs,
-    random_start,
-    spectral_start,
-    walk_start,
-)
-from nmfcluster.partitions.ensemble import Ensemble
+from nmfcluster._engine.run import leading_eigenpairs, random_start, spectral_start
 from nmfcluster.similarity import Explicit, Factored, coassociation
 
 law = settings(max_examples=30, deadline=None, derandomize=True)
@@ -163,103 +156,3 @@ def test_random_start_is_uniform_and_longer_where_a_row_stands_for_more():
     assert 0.99 < unit.max() <= 1
     assert_allclose(unit.mean(axis=1), 0.5, atol=0.02)
     assert_array_equal(H, random_start(mass, 5000, np.random.RandomState(0), H.dtype))
-
-
-def test_label_start_lifts_the_indicator_of_the_largest_clusters():
-    labels = np.array([3, 3, 0, 0, 0, 1, -1, 4])
-    mass = np.array([1.0, 1, 1, 1, 1, 16, 4, 1])  # cluster 1 holds 16, 0 holds 3, 3 holds 2
-    H = label_start(labels, mass, 3, np.random.RandomState(0), np.dtype(np.float32))
-    assert H.dtype == np.float32
-    unit = H / np.sqrt(mass)[:, None]
-    own = {1: 0, 0: 1, 3: 2}
-    for i, label in enumerate(labels):
-        for c in range(3):
-            base = 1 if own.get(label) == c else 0
-            assert base + 0.1 <= unit[i, c] <= base + 0.2
-
-
-def test_label_start_with_more_clusters_than_labels():
-    labels = np.array([0, 1, 1, 0, 1])
-    H = label_start(labels, np.ones(5), 4, np.random.RandomState(0), np.dtype(np.float64))
-    assert_array_equal(H.argmax(axis=1), [1, 0, 0, 1, 0])  # by size
-    assert H[:, 2:].max() <= 0.2
-
-
-def test_start_of_an_ensemble_recovers_partitions_without_noise():
-    labels = np.random.default_rng(4).integers(0, 4, size=50)
-    codes = np.stack([np.random.default_rng(t).permutation(4)[labels] for t in range(5)], axis=1)
-    ensemble, groups = Ensemble.from_table(codes, np.full(5, 0.2))
-    H = spectral_start(ensemble.similarity(np.float64), 4)
-    assert same_partition(H.argmax(axis=1)[groups], labels)
-
-
-def walked(A, drawn):
-    """Return where three steps of a random walk lead, with a tenth spread over all samples."""
-    found, n = [], len(A)
-    for start in drawn:
-        shares = np.eye(n)[start]
-        for _ in range(3):
-            after = np.zeros(n)
-            for j in np.flatnonzero(shares):
-                for i in range(n):
-                    after[i] += shares[j] * A[i, j] / A[:, j].sum()
-            shares = after
-        found.append(shares + 0.1 / n)
-    return np.stack(found, axis=1)
-
-
-@law
-@given(st.integers(0, 10**6), st.integers(3, 15), st.integers(1, 3), st.booleans())
-def test_walk_start_is_where_random_walks_lead(seed, n, k, sparse):
-    A = np.random.default_rng(seed).uniform(size=(n, n))
-    A = (A + A.T) * (abs(np.subtract.outer(np.arange(n), np.arange(n))) <= 2)
-    operator = Explicit(sp.csr_array(A)) if sparse else Explicit(A)
-    W = walk_start(operator, A.sum(axis=1), k, np.random.RandomState(seed))
-    assert_array_equal(W, walk_start(operator, A.sum(axis=1), k, np.random.RandomState(seed)))
-    want = walked(A, range(n))  # from every sample: those that were drawn differ
-    nearest = [int(abs(want - column[:, None]).sum(axis=0).argmin()) for column in W.T]
-    assert len(set(nearest)) == k
-    assert_allclose(W, want[:, nearest], atol=1e-14)
-    assert_allclose(W.sum(axis=0), 1.1)
-    assert W.min() > 0
-    half = Explicit(A.astype(np.float32))
-    single = walk_start(half, half.toarray().sum(axis=1), k, np.random.RandomState(seed))
-    assert single.dtype == np.float32
-    assert_allclose(single, W, atol=1e-5)
-
-
-def test_walk_start_draws_samples_by_their_degrees():
-    A = np.diag([1.0, 2.0, 5.0, 0.0])  # a walk stays where it starts
-    rng, count = np.random.RandomState(0), np.zeros(4)
-    for _ in range(4000):
-        count[walk_start(Explicit(A), A.sum(axis=1), 1, rng).argmax()] += 1
-    assert_allclose(count / 4000, [1 / 8, 2 / 8, 5 / 8, 0], atol=0.03)
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_walk_start_with_fewer_connected_samples_than_clusters(dtype):
-    """Walks that cannot leave end nowhere: their clusters are the spread-out part alone."""
-    A = np.zeros((5, 5), dtype=dtype)
-    for edges in (0, 1):
-        A[0, 1] = A[1, 0] = edges
-        W = walk_start(Explicit(A), A.sum(axis=1), 4, np.random.RandomState(0))
-        assert W.shape == (5, 4)
-        assert W.dtype == dtype
-        assert W.min() > 0
-        sums = W.sum(axis=0)
-        assert ((abs(sums - 0.1) < 1e-6) | (abs(sums - 1.1) < 1e-6)).all()
-        assert (sums > 1).sum() <= 2 * edges
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_walk_start_with_similarities_at_the_end_of_the_range(dtype):
-    tiny = float(np.finfo(dtype).smallest_subnormal)
-    for small in (tiny, 30 * tiny):
-        A = np.zeros((6, 6), dtype=dtype)
-        for i, value in [(0, small), (2, 100.0), (4, 3 * small)]:
-            A[i, i + 1] = A[i + 1, i] = value
-        for k in (1, 2, 3, 5):
-            W = walk_start(Explicit(A), A.sum(axis=1), k, np.random.RandomState(0))
-            assert np.isfinite(W).all()
-            assert W.min() > 0
-            assert W.sum(axis=0).max() < 1.11

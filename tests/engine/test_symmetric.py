@@ -10,15 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmfcluster._engine.run import iterate
-from nmfcluster._engine.symmetric import (
-    SymmetricObjective,
-    bregman_nmf,
+from nmfcluster._engine.multiplicative import (
     multiplicative_gsg,
     multiplicative_nmf,
     multiplicative_trinmf,
 )
-from nmfcluster.partitions.ensemble import Ensemble
+from nmfcluster._engine.run import StopRule, iterate
+from nmfcluster._engine.symmetric import SymmetricObjective, bregman_nmf
+from nmfcluster.partitions.ensemble import Ensemble, EnsembleProblem, SeenPairsObjective
 from nmfcluster.similarity import Explicit, Factored, coassociation, inner
 
 law = settings(max_examples=40, deadline=None, derandomize=True)
@@ -33,6 +32,10 @@ SOLVERS = [
     multiplicative_trinmf,
 ]
 seeds = st.integers(0, 10**6)
+
+
+def solved(steps, max_iter, tol, scale):
+    return iterate(lambda: steps, StopRule(max_iter, tol), scale)
 
 
 def of(A):
@@ -58,7 +61,7 @@ def objective_of_table(codes, weights):
     seen = sp.csr_array((codes >= 0).astype(float))
     sizes = [(codes[:, t] == c).sum() for t in range(codes.shape[1]) for c in range(3)]
     constant = float((np.repeat(weights, 3) * np.square(sizes)).sum())
-    return SymmetricObjective(coassociation(codes, weights), constant, seen, weights)
+    return SeenPairsObjective(coassociation(codes, weights), constant, seen, weights)
 
 
 def kinds(rng, n):
@@ -95,7 +98,7 @@ def loss_of_seen_pairs(codes, weights, H):
 def test_loss_is_the_squared_distance_and_its_slope_the_gradient(seed, n, k):
     rng = np.random.default_rng(seed)
     A, H = signed(rng, n), rng.uniform(size=(2, n, k))
-    loss, P, C = of(Explicit(A)).evaluate(H)
+    loss, _, P, C = of(Explicit(A)).evaluate(H)
     for s, h in enumerate(H):
         assert_allclose(loss[s], ((A - h @ h.T) ** 2).sum(), rtol=1e-10, atol=1e-10)
         assert_allclose(P[s], A @ h, rtol=1e-10, atol=1e-10)
@@ -108,7 +111,7 @@ def test_missing_labels_leave_the_pairs_that_were_seen(seed, n, k, T):
     rng = np.random.default_rng(seed)
     codes, weights = incomplete_table(rng, n, T)
     objective, H = objective_of_table(codes, weights), rng.uniform(size=(2, n, k))
-    loss, P, C = objective.evaluate(H)
+    loss, _, P, C = objective.evaluate(H)
     assert_allclose(objective.constant, loss_of_seen_pairs(codes, weights, 0 * H[0]))
     for s, h in enumerate(H):
         assert_allclose(loss[s], loss_of_seen_pairs(codes, weights, h), rtol=1e-10, atol=1e-10)
@@ -149,7 +152,7 @@ def test_quartic_bound_bounds_the_second_derivative(seed, n, k):
 def test_quartic_bound_is_attained():
     one = np.ones((1, 1))
     assert of(Explicit(one)).quartic_bound == 3  # f = x^4 / 4, f'' = 3 x^2
-    seen = SymmetricObjective(Explicit(one), 1.0, sp.csr_array(one), np.array([0.25]))
+    seen = SeenPairsObjective(Explicit(one), 1.0, sp.csr_array(one), np.array([0.25]))
     assert seen.quartic_bound == 0.75
 
 
@@ -183,7 +186,7 @@ def dense_pieces(objective, H):
     """Return J / 4 and its gradient at H, from dense arrays."""
     A = objective.A.toarray()
     N = np.ones(A.shape)
-    if objective.observed is not None:
+    if isinstance(objective, SeenPairsObjective):
         seen = objective.observed.toarray()
         N = (seen * objective.weights) @ seen.T
     J = objective.constant + (N * (H @ H.T) ** 2).sum() - 2 * (A * (H @ H.T)).sum()
@@ -310,7 +313,7 @@ def test_printed_square_root_can_raise_the_loss_and_then_is_not_taken():
 def test_multiplicative_update_survives_a_sample_without_similarity():
     A = np.zeros((4, 4))
     A[:2, :2] = 1
-    solution = iterate(
+    solution = solved(
         multiplicative_nmf(of(Explicit(A)), np.full((1, 4, 2), 0.3) + np.eye(4, 2)),
         max_iter=900, tol=-1, scale=1,
     )[0]  # fmt: skip
@@ -404,7 +407,7 @@ def test_gsg_from_random_starts_gets_as_far_as_hh_with_negative_similarities():
     objective = of(Explicit(1.0 * (y[:, None] == y) + 0.05 * signed(rng, 60) - 0.4))
     H = rng.uniform(size=(5, 60, 4))
     gsg, hh, full = (
-        np.array([s.loss for s in iterate(steps, max_iter=500, tol=1e-6, scale=1)])
+        np.array([s.loss for s in solved(steps, max_iter=500, tol=1e-6, scale=1)])
         for steps in (
             multiplicative_gsg(objective, H),
             bregman_nmf(objective, H),
@@ -509,8 +512,8 @@ def test_gsg_with_a_diagonal_core_ends_where_hh_does():
     planted = rng.uniform(0.5, 1, size=(30, 3)) * np.eye(3)[np.arange(30) % 3]
     objective = of(Explicit(planted @ planted.T + 0.01))
     start = (0.8 * planted + 0.2 * rng.uniform(size=planted.shape))[None]
-    (H,) = iterate(bregman_nmf(objective, start), max_iter=3000, tol=-1, scale=1)[0].factors
-    G, S = iterate(multiplicative_gsg(objective, start), max_iter=3000, tol=-1, scale=1)[0].factors
+    (H,) = solved(bregman_nmf(objective, start), max_iter=3000, tol=-1, scale=1)[0].factors
+    G, S = solved(multiplicative_gsg(objective, start), max_iter=3000, tol=-1, scale=1)[0].factors
     assert_allclose(G @ S @ G.T, H @ H.T, atol=2e-3)
 
 
@@ -520,10 +523,10 @@ def test_gsg_finds_clusters_that_are_linked_to_each_other():
     G = np.kron(np.eye(2), np.ones((6, 1)) / np.sqrt(6))
     A = G @ S @ G.T
     start = np.random.default_rng(2).uniform(0.1, 1, size=(1, 12, 2)) + 2 * G
-    solution = iterate(full_gsg(of(Explicit(A)), start), max_iter=4000, tol=-1, scale=1)[0]
+    solution = solved(full_gsg(of(Explicit(A)), start), max_iter=4000, tol=-1, scale=1)[0]
     assert solution.loss < 1e-4
     assert_allclose(solution.factors[1], S, atol=0.05)
-    diagonal = iterate(multiplicative_gsg(of(Explicit(A)), start), max_iter=500, tol=-1, scale=1)
+    diagonal = solved(multiplicative_gsg(of(Explicit(A)), start), max_iter=500, tol=-1, scale=1)
     assert diagonal[0].loss > 1
 
 
@@ -534,7 +537,7 @@ def test_gsg_survives_samples_without_similarity_and_with_penalties_alone(full):
     A[4, 0] = A[0, 4] = -0.5
     start = np.full((1, 5, 2), 0.3) + np.eye(5, 2)
     steps = multiplicative_gsg(of(Explicit(A)), start, full=full)
-    (solution,) = iterate(steps, max_iter=900, tol=-1, scale=1)
+    (solution,) = solved(steps, max_iter=900, tol=-1, scale=1)
     G = solution.factors[0]
     assert np.isfinite(G).all()
     assert_allclose(G[2:], 0)
@@ -589,7 +592,7 @@ def test_loss_never_rises_in_float32_by_more_than_its_resolution(seed, kind):
         "dense": of(Explicit(A)),
         "sparse": of(Explicit(sp.csr_array(A))),
         "coassociation": of(coassociation(abs(codes), dtype=np.float32)),
-        "missing": SymmetricObjective(
+        "missing": SeenPairsObjective(
             coassociation(codes, weights, dtype=np.float32), full.constant, full.observed, weights
         ),
     }[kind]
@@ -669,7 +672,7 @@ def kkt_residual(A, H):
 
 def converged(objective, H, max_iter=20_000):
     steps = bregman_nmf(objective, H)
-    return iterate(steps, max_iter=max_iter, tol=1e-14, scale=objective.constant)
+    return solved(steps, max_iter=max_iter, tol=1e-14, scale=objective.constant)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "missing"])
@@ -704,7 +707,7 @@ def test_planted_factors_are_recovered(solver):
     planted = rng.uniform(0.5, 1, size=(30, 3)) * np.eye(3)[np.arange(30) % 3]
     A = Explicit(planted @ planted.T)
     start = 0.9 * planted + 0.1 * rng.uniform(size=planted.shape)
-    H = iterate(solver(of(A), start[None]), max_iter=3000, tol=-1, scale=1)[0].factors[0]
+    H = solved(solver(of(A), start[None]), max_iter=3000, tol=-1, scale=1)[0].factors[0]
     assert_allclose(H, planted, atol=2e-3)
 
 
@@ -720,10 +723,8 @@ def test_a_collapsed_problem_takes_the_same_path():
         small = Ensemble(codes, counts, weights, np.full(4, 3))
         large = Ensemble(codes[groups], np.ones(17, dtype=int), weights, np.full(4, 3))
 
-        def path(ensemble, H, weights=weights):
-            weighted = None if ensemble.observed is None else weights
-            A = ensemble.similarity(np.float64)
-            objective = SymmetricObjective(A, ensemble.constant, ensemble.observed, weighted)
+        def path(ensemble, H):
+            objective = EnsembleProblem(ensemble, None, np.dtype(float)).objective
             return islice(bregman_nmf(objective, H[None]), 30)
 
         roots = np.sqrt(counts)[:, None]

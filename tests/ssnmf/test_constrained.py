@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.similarity import Explicit, Factored
-from nmfcluster.ssnmf.penalties import constrain
+from nmfcluster.ssnmf.constrained import constrain
 
 law = settings(max_examples=60, deadline=None, derandomize=True)
 seeds = st.integers(0, 10**6)
@@ -68,9 +68,7 @@ def inside(groups, B):
 
 
 def of(operator, known, *, hard=False, alpha=2.0, beta=1.0, **options):
-    A, B = known.as_matrices()
-    groups = known.components() if hard else None
-    return constrain(operator, A, B, alpha=alpha, beta=beta, groups=groups, **options)
+    return constrain(operator, known, alpha=alpha, beta=beta, hard=hard, **options)
 
 
 anything = given(
@@ -93,9 +91,9 @@ def test_soft_constraints_are_added_in_units_of_the_large_entry(seed, n, storage
         assert_allclose(found.unit, u, rtol=1e-9)
         assert_allclose(found.A.toarray(), expected, **exactly)
         assert_allclose(found.friendly.toarray(), W + alpha * u * A, **exactly)
-        assert_allclose(found.constant, (expected**2).sum(), **exactly)
+        assert_allclose(found.objective.constant, (expected**2).sum(), **exactly)
         assert_array_equal(found.groups, np.arange(n))
-        assert_array_equal(found.sizes, np.ones(n))
+        assert_array_equal(found.mass, np.ones(n))
         H = np.random.default_rng(seed).uniform(size=(n, 2))
         assert_array_equal(found.expand(H), H)
 
@@ -116,7 +114,7 @@ def test_constraints_that_count_nothing_leave_the_similarity():
     for pairs, options in [(known, {"alpha": 0.0, "beta": 0.0}), (PairwiseConstraints(9), {})]:
         found = of(operator, pairs, **options)
         assert_allclose(found.A.toarray(), W, **exactly)
-        assert_allclose(found.constant, (W**2).sum())
+        assert_allclose(found.objective.constant, (W**2).sum())
 
 
 def test_a_factored_similarity_is_never_formed():
@@ -154,9 +152,9 @@ def test_hard_must_links_contract_the_similarity(seed, n, storage, beta):
     penalised = W - beta * u * inside(groups, B)
     assert_allclose(found.A.toarray(), scale @ C.T @ penalised @ C @ scale, **exactly)
     assert_allclose(found.friendly.toarray(), scale @ C.T @ W @ C @ scale, **exactly)
-    assert_allclose(found.constant, (penalised**2).sum(), **exactly)
+    assert_allclose(found.objective.constant, (penalised**2).sum(), **exactly)
     assert_array_equal(found.groups, groups)
-    assert_array_equal(found.sizes, C.sum(axis=0))
+    assert_array_equal(found.mass, C.sum(axis=0))
 
 
 @law
@@ -167,11 +165,11 @@ def test_the_loss_of_the_contraction_is_that_of_all_samples(seed, n, storage, be
     groups = known.components()
     A = W - beta * unit_of(W) * inside(groups, rewards_and_penalties(known)[1])
     found = of(operator, known, hard=True, beta=beta)
-    h = np.random.default_rng(seed).uniform(size=(len(found.sizes), 3))
+    h = np.random.default_rng(seed).uniform(size=(len(found.mass), 3))
     H = found.expand(h)
     for i, j in known.must_link:
         assert_array_equal(H[i], H[j])
-    small = found.constant - 2 * (h * (found.A @ h)).sum() + ((h.T @ h) ** 2).sum()
+    small = found.objective.constant - 2 * (h * (found.A @ h)).sum() + ((h.T @ h) ** 2).sum()
     assert_allclose(small, ((A - H @ H.T) ** 2).sum(), **exactly)
     assert_allclose(H.T @ H, h.T @ h, **exactly)
 
@@ -212,7 +210,7 @@ def test_replacing_puts_the_extremes_in_place(seed, n, storage, weight):
         expected[i, j] = expected[j, i] = W.min()
     found = of(operator, known, alpha=weight, beta=weight, replace=True)
     assert_allclose(found.A.toarray(), expected, **exactly)
-    assert_allclose(found.constant, (expected**2).sum(), **exactly)
+    assert_allclose(found.objective.constant, (expected**2).sum(), **exactly)
     assert found.unit == 1.0
 
 
@@ -230,7 +228,7 @@ def test_replacing_cannot_links_under_hard_must_links(seed, n, storage, beta):
     found = of(operator, known, hard=True, beta=beta, replace=True)
     assert_allclose(found.A.toarray(), scale @ C.T @ replaced @ C @ scale, **exactly)
     assert_allclose(found.friendly.toarray(), scale @ C.T @ W @ C @ scale, **exactly)
-    assert_allclose(found.constant, (replaced**2).sum(), **exactly)
+    assert_allclose(found.objective.constant, (replaced**2).sum(), **exactly)
 
 
 @pytest.mark.parametrize("kind", ["must_link", "cannot_link"])
@@ -265,16 +263,14 @@ def test_float32_stays_float32(storage, hard, replace):
     W = {"dense": Explicit(U @ U.T), "sparse": Explicit(sp.csr_array(U @ U.T))}
     operator = W.get(storage, Factored(U))
     known = PairwiseConstraints(9, [(0, 1, 0.5), (1, 2, 1)], [(3, 4, 1), (0, 8, 2)])
-    A, B = known.as_matrices(np.float32)
-    groups = known.components() if hard else None
-    found = constrain(operator, A, B, alpha=2.0, beta=1.0, replace=replace, groups=groups)
+    found = of(operator, known, hard=hard, replace=replace)
     for part in (found.A, found.friendly):
         assert part.dtype == np.float32
         assert (part @ np.ones((part.shape[0], 1), np.float32)).dtype == np.float32
-    assert found.expand(np.ones((len(found.sizes), 2), np.float32)).dtype == np.float32
+    assert found.expand(np.ones((len(found.mass), 2), np.float32)).dtype == np.float32
     full = of(Explicit(U.astype(float) @ U.T.astype(float)), known, hard=hard, replace=replace)
     assert_allclose(found.A.toarray(), full.A.toarray(), rtol=1e-4, atol=1e-5)
-    assert isinstance(found.constant, float)
+    assert isinstance(found.objective.constant, float)
     assert isinstance(found.unit, float)
 
 
@@ -282,12 +278,10 @@ def test_float32_stays_float32(storage, hard, replace):
 @pytest.mark.parametrize("replace", [False, True])
 def test_nothing_that_was_handed_in_is_written_to(hard, replace):
     W, _, known = problem(5, 9, "dense")
-    A, B = known.as_matrices()
-    arrays = [W, A.data, A.indices, A.indptr, B.data, B.indices, B.indptr]
+    arrays = [W, known.must_link, known.must_link_weights, known.cannot_link]
     before = [array.copy() for array in arrays]
     for array in arrays:
         array.flags.writeable = False
-    groups = known.components() if hard else None
-    constrain(Explicit(W), A, B, alpha=2.0, beta=1.0, replace=replace, groups=groups)
+    of(Explicit(W), known, hard=hard, replace=replace)
     for array, copy in zip(arrays, before, strict=True):
         assert_array_equal(array, copy)

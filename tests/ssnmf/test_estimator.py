@@ -16,10 +16,10 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.pipeline import make_pipeline
 
-import nmfcluster.ssnmf
 from nmfcluster import PairwiseConstraints, SSNMFClusterer
 from nmfcluster.affinity import make_affinity
 from nmfcluster.metrics import clustering_accuracy
+from nmfcluster.ssnmf import estimator
 
 X, Y = make_blobs(60, centers=3 * np.eye(3), cluster_std=1.0, random_state=0)
 X = X - X.min() + 0.1  # nonnegative, so that every solver can be run on every affinity
@@ -66,13 +66,13 @@ def assert_same_fit(one, other, rtol=1e-7):
 @pytest.fixture
 def kept(monkeypatch):
     """Return a list that every fit appends the factorization that it found to."""
-    found, original = [], nmfcluster.ssnmf.factorize
+    found, original = [], estimator.factorize
 
     def spy(*args, **options):
         found.append(original(*args, **options))
         return found[-1]
 
-    monkeypatch.setattr(nmfcluster.ssnmf, "factorize", spy)
+    monkeypatch.setattr(estimator, "factorize", spy)
     return found
 
 

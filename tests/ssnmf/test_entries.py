@@ -1,4 +1,4 @@
-"""Figures of a whole similarity: exact where it is small, near where it is large."""
+"""Figures of all entries of a similarity, which penalties are measured by."""
 
 import numpy as np
 import pytest
@@ -7,9 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from nmfcluster import _figures
 from nmfcluster.similarity import Explicit, Factored
-from nmfcluster.similarity.measures import extremes, large_entry, squared_norm
+from nmfcluster.ssnmf.constrained import extremes, large_entry
 
 law = settings(max_examples=40, deadline=None, derandomize=True)
 seeds = st.integers(0, 10**6)
@@ -97,75 +96,6 @@ def test_stored_entries_are_all_looked_at():
     A = sp.csr_array((np.arange(1.0, 21), (rows, columns)), shape=(n, n))
     assert large_entry(Explicit(A + A.T), 1.0) == 20
     assert large_entry(Explicit(A + A.T), 0.0) == 1
-
-
-# --- the squared norm --------------------------------------------------------------------------
-
-
-@law
-@given(seeds, st.integers(1, 12), st.integers(1, 20))
-def test_the_norm_is_the_sum_of_the_squared_entries(seed, n, width):
-    rng = np.random.default_rng(seed)
-    dense, kinds = stored_in_all_ways(factors(rng, n, width))
-    spikes = sp.csr_array(np.triu(factors(rng, n, n, 0.2), 1))
-    spikes = spikes + spikes.T
-    for A in kinds.values():
-        assert squared_norm(A) == pytest.approx((dense**2).sum(), rel=1e-9, abs=1e-12)
-        changed = A + 2.0 * Explicit(spikes) - 0.5 * Factored(np.ones((n, 1)))
-        expected = ((dense + 2 * spikes.toarray() - 0.5) ** 2).sum()
-        assert squared_norm(changed) == pytest.approx(expected, rel=1e-9, abs=1e-9)
-        assert isinstance(squared_norm(changed), float)
-
-
-def documents(seed, n=2100, width=3000, dtype=np.float64):
-    """Draw sparse nonnegative rows, some words far more common than others."""
-    rng = np.random.default_rng(seed)
-    share = 0.02 / (1 + np.arange(width) / 50)
-    X = sp.csr_array(sp.random(n, width, density=0.01, random_state=rng))
-    topics = sp.csr_array((rng.uniform(size=(n, width)) < share) * rng.exponential(size=width))
-    return sp.csr_array((X + topics).astype(dtype))
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_the_norm_of_many_documents_is_estimated(dtype):
-    errors = []
-    for seed in range(5):
-        A = Factored(documents(seed, dtype=dtype))
-        K = A.factors[0].astype(np.float64)
-        exact = float(((K @ K.T).data ** 2).sum())
-        found = squared_norm(A)
-        assert found != exact  # else this is no test of an estimate
-        assert squared_norm(A) == found
-        errors.append(found / exact - 1)
-    assert np.sqrt(np.mean(np.square(errors))) < 0.02
-
-
-def test_what_constraints_add_to_an_estimated_norm_is_exact():
-    X = documents(1)
-    A, (i, j), w = Factored(X), (4, 7), 30.0
-    pairs = Explicit(sp.csr_array(([1.0, 1.0], ([i, j], [j, i])), shape=A.shape))
-    entry = float((X[[i]] @ X[[j]].T).toarray()[0, 0])
-    added = squared_norm(A + w * pairs) - squared_norm(A)
-    assert added == pytest.approx(2 * ((entry + w) ** 2 - entry**2), rel=1e-6)
-
-
-def test_only_factors_of_many_samples_and_columns_are_estimated(monkeypatch):
-    estimated = []
-    monkeypatch.setattr(_figures, "_estimated_norm", lambda A: estimated.append(A.shape) or 7.0)
-    rng = np.random.default_rng(2)
-    for n, width, wide in [(2001, 2001, True), (2300, 1900, False), (300, 2600, False)]:
-        U = sp.csr_array(sp.random(n, width, density=0.002, random_state=rng))
-        before = len(estimated)
-        found = squared_norm(Factored(U))
-        assert (len(estimated) > before) == wide
-        if not wide:
-            assert found == pytest.approx(((U @ U.T).toarray() ** 2).sum(), rel=1e-9)
-
-
-def test_the_estimate_is_exact_where_the_rank_is_small():
-    rng = np.random.default_rng(3)
-    U = rng.normal(size=(2100, 6)) @ rng.normal(size=(6, 2200))
-    assert squared_norm(Factored(U)) == pytest.approx(((U @ U.T) ** 2).sum(), rel=1e-9)
 
 
 # --- extremes ----------------------------------------------------------------------------------

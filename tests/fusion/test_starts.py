@@ -1,0 +1,85 @@
+"""Starts of a fusion: random walks on the mean source."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from nmfcluster.fusion.fuse import walk_start
+from nmfcluster.similarity import Explicit
+
+law = settings(max_examples=30, deadline=None, derandomize=True)
+
+
+def walked(A, drawn):
+    """Return where three steps of a random walk lead, with a tenth spread over all samples."""
+    found, n = [], len(A)
+    for start in drawn:
+        shares = np.eye(n)[start]
+        for _ in range(3):
+            after = np.zeros(n)
+            for j in np.flatnonzero(shares):
+                for i in range(n):
+                    after[i] += shares[j] * A[i, j] / A[:, j].sum()
+            shares = after
+        found.append(shares + 0.1 / n)
+    return np.stack(found, axis=1)
+
+
+@law
+@given(st.integers(0, 10**6), st.integers(3, 15), st.integers(1, 3), st.booleans())
+def test_walk_start_is_where_random_walks_lead(seed, n, k, sparse):
+    A = np.random.default_rng(seed).uniform(size=(n, n))
+    A = (A + A.T) * (abs(np.subtract.outer(np.arange(n), np.arange(n))) <= 2)
+    operator = Explicit(sp.csr_array(A)) if sparse else Explicit(A)
+    W = walk_start(operator, A.sum(axis=1), k, np.random.RandomState(seed))
+    assert_array_equal(W, walk_start(operator, A.sum(axis=1), k, np.random.RandomState(seed)))
+    want = walked(A, range(n))  # from every sample: those that were drawn differ
+    nearest = [int(abs(want - column[:, None]).sum(axis=0).argmin()) for column in W.T]
+    assert len(set(nearest)) == k
+    assert_allclose(W, want[:, nearest], atol=1e-14)
+    assert_allclose(W.sum(axis=0), 1.1)
+    assert W.min() > 0
+    half = Explicit(A.astype(np.float32))
+    single = walk_start(half, half.toarray().sum(axis=1), k, np.random.RandomState(seed))
+    assert single.dtype == np.float32
+    assert_allclose(single, W, atol=1e-5)
+
+
+def test_walk_start_draws_samples_by_their_degrees():
+    A = np.diag([1.0, 2.0, 5.0, 0.0])  # a walk stays where it starts
+    rng, count = np.random.RandomState(0), np.zeros(4)
+    for _ in range(4000):
+        count[walk_start(Explicit(A), A.sum(axis=1), 1, rng).argmax()] += 1
+    assert_allclose(count / 4000, [1 / 8, 2 / 8, 5 / 8, 0], atol=0.03)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_walk_start_with_fewer_connected_samples_than_clusters(dtype):
+    """Walks that cannot leave end nowhere: their clusters are the spread-out part alone."""
+    A = np.zeros((5, 5), dtype=dtype)
+    for edges in (0, 1):
+        A[0, 1] = A[1, 0] = edges
+        W = walk_start(Explicit(A), A.sum(axis=1), 4, np.random.RandomState(0))
+        assert W.shape == (5, 4)
+        assert W.dtype == dtype
+        assert W.min() > 0
+        sums = W.sum(axis=0)
+        assert ((abs(sums - 0.1) < 1e-6) | (abs(sums - 1.1) < 1e-6)).all()
+        assert (sums > 1).sum() <= 2 * edges
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_walk_start_with_similarities_at_the_end_of_the_range(dtype):
+    tiny = float(np.finfo(dtype).smallest_subnormal)
+    for small in (tiny, 30 * tiny):
+        A = np.zeros((6, 6), dtype=dtype)
+        for i, value in [(0, small), (2, 100.0), (4, 3 * small)]:
+            A[i, i + 1] = A[i + 1, i] = value
+        for k in (1, 2, 3, 5):
+            W = walk_start(Explicit(A), A.sum(axis=1), k, np.random.RandomState(0))
+            assert np.isfinite(W).all()
+            assert W.min() > 0
+            assert W.sum(axis=0).max() < 1.11

@@ -1,0 +1,307 @@
+"""An ensemble as a problem to factorize: starts, ranks, parts of it and extensions of these."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import nnls
+
+from nmfcluster._engine.multiplicative import TriFactorization, multiplicative_trinmf
+from nmfcluster._engine.run import Plan, Solution, StopRule, spectral_start
+from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
+from nmfcluster.datasets import make_partitions
+from nmfcluster.partitions.ensemble import Ensemble, EnsembleProblem, label_start
+
+law = settings(max_examples=25, deadline=None, derandomize=True)
+float64 = np.dtype(np.float64)
+
+
+def same_partition(one, other):
+    pairs = set(zip(one, other, strict=True))
+    return len(pairs) == len(set(one)) == len(set(other))
+
+
+def factorize_ensemble(ensemble, plan, rng, form=Factorization, coarse_size=None, dtype=float64):
+    return factorize(EnsembleProblem(ensemble, None, dtype), plan, rng, form, coarse_size)
+
+
+def extended(coarse, H, ensemble):
+    part, whole = (EnsembleProblem(one, None, float64) for one in (coarse, ensemble))
+    return whole.extended(part, H)
+
+
+def plan(n_clusters=3, solver=bregman_nmf, *, n_init=1, max_iter=500, tol=1e-6, n_jobs=None):
+    said = []
+    made = Plan(n_clusters, solver, n_init, StopRule(max_iter, tol), n_jobs, said.append)
+    return made, said
+
+
+def table(seed=0, missing=0.0, noise=0.3, sizes=(60, 30, 20), n_partitions=6):
+    codes, y = make_partitions(
+        sizes, n_partitions=n_partitions, noise=noise, missing=missing, random_state=seed
+    )
+    weights = np.random.default_rng(seed).uniform(0.5, 1, size=n_partitions)
+    return codes, weights / weights.sum(), y
+
+
+def loss_of_samples(codes, weights, H):
+    """Sum w_t (M^t_ij - h_i h_j)^2 over the pairs that partition t saw, for all samples."""
+    total = 0.0
+    for column, w in zip(codes.T, weights, strict=True):
+        seen = column >= 0
+        M = (column[:, None] == column).astype(float)
+        total += w * ((M - H @ H.T)[np.ix_(seen, seen)] ** 2).sum()
+    return total
+
+
+def hard_loss(codes, weights, labels):
+    return loss_of_samples(codes, weights, (labels[:, None] == np.unique(labels)).astype(float))
+
+
+class Recorder:
+    """A solver that goes nowhere and notes its starts."""
+
+    def __init__(self, loss=lambda start: 0.0):
+        self.starts, self.loss = [], loss
+
+    def __call__(self, objective, H):
+        numbers = range(len(self.starts), len(self.starts) + len(H))
+        self.starts.extend(H)
+        losses = np.array([float(self.loss(number)) for number in numbers])
+        while True:
+            keep = yield (H,), losses
+            H, losses = (H, losses) if keep is None else (H[keep], losses[keep])
+
+
+# --- starts ---------------------------------------------------------------------------------------
+
+
+def test_label_start_lifts_the_indicator_of_the_largest_clusters():
+    labels = np.array([3, 3, 0, 0, 0, 1, -1, 4])
+    mass = np.array([1.0, 1, 1, 1, 1, 16, 4, 1])  # cluster 1 holds 16, 0 holds 3, 3 holds 2
+    H = label_start(labels, mass, 3, 0, np.dtype(np.float32))
+    assert H.dtype == np.float32
+    unit = H / np.sqrt(mass)[:, None]
+    own = {1: 0, 0: 1, 3: 2}
+    for i, label in enumerate(labels):
+        for c in range(3):
+            base = 1 if own.get(label) == c else 0
+            assert base + 0.1 <= unit[i, c] <= base + 0.2
+
+
+def test_label_start_with_more_clusters_than_labels():
+    labels = np.array([0, 1, 1, 0, 1])
+    H = label_start(labels, np.ones(5), 4, 0, np.dtype(np.float64))
+    assert_array_equal(H.argmax(axis=1), [1, 0, 0, 1, 0])  # by size
+    assert H[:, 2:].max() <= 0.2
+
+
+def test_start_of_an_ensemble_recovers_partitions_without_noise():
+    labels = np.random.default_rng(4).integers(0, 4, size=50)
+    codes = np.stack([np.random.default_rng(t).permutation(4)[labels] for t in range(5)], axis=1)
+    ensemble, groups = Ensemble.from_table(codes, np.full(5, 0.2))
+    H = spectral_start(ensemble.similarity(np.float64), 4)
+    assert same_partition(H.argmax(axis=1)[groups], labels)
+
+
+def test_factor_and_core_of_a_trifactorization():
+    Q, S = np.array([[1.0, 0.0], [2.0, 3.0]]), np.diag([4.0, 9.0])
+    solution = Solution((Q, S), 0.0, np.zeros(1), True)
+    H = TriFactorization.factor_of(solution)
+    assert_allclose(H @ H.T, Q @ S @ Q.T)
+    codes, weights, _ = table()
+    made, _ = plan(solver=multiplicative_trinmf)
+    ensemble, _ = Ensemble.from_table(codes, weights)
+    found = factorize_ensemble(ensemble, made, np.random.RandomState(0), form=TriFactorization)
+    Q, S = found.best.factors
+    assert_array_equal(found.core, S)
+    assert_allclose(found.H, Q @ np.sqrt(S))
+
+
+# --- an ensemble -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_the_loss_of_an_ensemble_is_that_of_all_samples(missing):
+    codes, weights, _ = table(missing=missing)
+    ensemble, groups = Ensemble.from_table(codes, weights)
+    found = factorize_ensemble(ensemble, plan()[0], np.random.RandomState(0))
+    H = (found.H / np.sqrt(ensemble.counts)[:, None])[groups]
+    assert_allclose(found.best.loss, loss_of_samples(codes, weights, H), rtol=1e-9)
+    assert_allclose(found.scale, loss_of_samples(codes, weights, 0 * H))
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_fitting_distinct_rows_is_fitting_all_samples(missing):
+    codes, weights, _ = table(missing=missing, sizes=(30, 20, 10), n_partitions=4)
+    small, groups = Ensemble.from_table(codes, weights)
+    large = Ensemble(codes, np.ones(len(codes), dtype=int), weights, small.n_clusters)
+    assert len(small) < len(large)
+    made, _ = plan(max_iter=3000, tol=1e-13)
+    few, all_ = (
+        factorize_ensemble(ensemble, made, np.random.RandomState(0)) for ensemble in (small, large)
+    )
+    assert_allclose(few.best.loss, all_.best.loss, rtol=1e-6)
+    H = (few.H / np.sqrt(small.counts)[:, None])[groups]
+    assert_allclose(H @ H.T, all_.H @ all_.H.T, atol=1e-3)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+def test_planted_clusters_are_recovered(missing):
+    codes, weights, y = table(missing=missing, noise=0.2, n_partitions=12)
+    ensemble, groups = Ensemble.from_table(codes, weights)
+    for dtype in (np.float32, np.float64):
+        found = factorize_ensemble(
+            ensemble, plan()[0], np.random.RandomState(0), dtype=np.dtype(dtype)
+        )
+        assert found.H.dtype == dtype
+        labels = found.H.argmax(axis=1)[groups]
+        right = max((labels == np.array(p)[y]).mean() for p in product(range(3), repeat=3))
+        assert right > 0.95
+
+
+def test_the_start_with_the_smallest_hard_loss_is_kept():
+    codes, weights, _ = table()
+    ensemble, groups = Ensemble.from_table(codes, weights)
+    recorder = Recorder(loss=float)  # the smaller loss does not win
+    factorize = factorize_ensemble(
+        ensemble, plan(solver=recorder, n_init=7)[0], np.random.RandomState(0)
+    )
+    hard = [hard_loss(codes, weights, H.argmax(axis=1)[groups]) for H in recorder.starts]
+    assert_array_equal(factorize.H, recorder.starts[int(np.argmin(hard))])
+    assert [curve[0] for curve in factorize.curves] == np.argsort(hard, kind="stable").tolist()
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_starts_are_in_turn_random_and_the_best_partitions(missing):
+    codes, weights, _ = table(seed=3, missing=missing, noise=0.4, n_partitions=3)
+    ensemble, _ = Ensemble.from_table(codes, weights)
+    recorder = Recorder()
+    made = plan(solver=recorder, n_init=10)[0]
+    factorize_ensemble(ensemble, made, np.random.RandomState(0))
+    unit = [H / np.sqrt(ensemble.counts)[:, None] for H in recorder.starts]
+    indicators = [
+        ((column[:, None] == np.unique(column[column >= 0])).astype(float)) for column in codes.T
+    ]
+    ranking = np.argsort([loss_of_samples(codes, weights, E) for E in indicators])
+    for place, t in enumerate(ranking):
+        column = ensemble.codes[:, t]
+        H = unit[2 + 2 * place]
+        assert_array_equal(H.max(axis=1) > 1, column >= 0)
+        labels = H.argmax(axis=1)
+        assert len(set(zip(column[column >= 0], labels[column >= 0], strict=True))) == 3
+    for number in (1, 3, 5, 7, 8, 9):  # there are three partitions
+        assert unit[number].max() < 1
+
+
+def test_results_of_an_ensemble_depend_on_the_seed_alone():
+    codes, weights, _ = table()
+    ensemble, _ = Ensemble.from_table(codes, weights)
+
+    def curves(seed, n_jobs):
+        made, _ = plan(n_init=5, max_iter=9, n_jobs=n_jobs)
+        rng = np.random.RandomState(seed)
+        return np.concatenate(factorize_ensemble(ensemble, made, rng, coarse_size=50).curves)
+
+    assert_array_equal(curves(0, 1), curves(0, 2))
+    assert not np.array_equal(curves(0, 1), curves(1, 1))
+
+
+# --- coarse to fine ----------------------------------------------------------------------------
+
+
+@law
+@given(st.integers(0, 10**6), st.integers(1, 3), st.sampled_from([0.0, 0.4]))
+def test_an_extended_row_is_the_least_squares_fit_to_the_part(seed, k, missing):
+    """Minimise the sum of w_t (M^t_ij - h_i h_j)^2 over j of the part, and t that saw both."""
+    rng = np.random.default_rng(seed)
+    codes, weights, _ = table(seed, missing=missing, sizes=(8, 6), n_partitions=4)
+    ensemble, _ = Ensemble.from_table(codes, weights)
+    coarse = ensemble.sample(9, np.random.RandomState(seed % 1000))
+    h = 0.3 * rng.uniform(size=(len(coarse), k)) + np.eye(k)[np.arange(len(coarse)) % k]
+    expected = np.zeros((len(ensemble), k))
+    for i, row in enumerate(ensemble.codes):
+        lines, targets = [], []
+        for j, t in product(range(len(coarse)), range(4)):
+            if row[t] >= 0 and coarse.codes[j, t] >= 0:
+                root = np.sqrt(weights[t] * coarse.counts[j])
+                lines.append(root * h[j])
+                targets.append(root * (row[t] == coarse.codes[j, t]))
+        if lines:
+            expected[i] = nnls(np.array(lines), np.array(targets))[0]
+    expected += 1e-3 * expected.mean()
+    found = extended(coarse, h * np.sqrt(coarse.counts)[:, None], ensemble)
+    found = found / np.sqrt(ensemble.counts)[:, None]
+    assert found.min() > 0
+    assert_allclose(found, expected, atol=1e-3)
+
+
+def test_extending_to_all_keeps_the_dtype():
+    codes, weights, _ = table()
+    ensemble, _ = Ensemble.from_table(codes, weights)
+    H = np.random.default_rng(0).uniform(size=(len(ensemble), 3)).astype(np.float32)
+    assert extended(ensemble, H, ensemble).dtype == np.float32
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_coarse_to_fine_ends_near_the_full_fit(missing):
+    codes, weights, _ = table(missing=missing, sizes=(300, 150, 60), n_partitions=8)
+    ensemble, groups = Ensemble.from_table(codes, weights)
+    made, said = plan(n_init=3)
+    full = factorize_ensemble(ensemble, made, np.random.RandomState(0))
+    del said[:]
+    found = factorize_ensemble(ensemble, made, np.random.RandomState(0), coarse_size=100)
+    assert len(said) == 2
+    assert f"{len(ensemble)} distinct label rows, 1 start(s)" in said[1]
+    assert found.H.shape == (len(ensemble), 3)
+    assert found.best.loss <= 1.01 * full.best.loss
+    labels, of_full = found.H.argmax(axis=1)[groups], full.H.argmax(axis=1)[groups]
+    agree = max((labels == np.array(p)[of_full]).mean() for p in product(range(3), repeat=3))
+    assert agree > 0.97
+    assert len(found.curves) == 4
+    assert_array_equal(found.curves[0], found.best.history)
+    for curve in found.curves[1:]:  # scaled to all samples
+        assert 0.5 * full.best.loss < curve[-1] < 2 * full.best.loss
+
+
+def test_the_part_is_drawn_only_from_a_larger_ensemble():
+    codes, weights, _ = table()
+    ensemble, _ = Ensemble.from_table(codes, weights)
+    size, sizes = len(ensemble), []
+    for coarse_size in (None, size, size - 1, 20):
+        recorder = Recorder()
+        made = plan(solver=recorder)[0]
+        factorize_ensemble(ensemble, made, np.random.RandomState(0), coarse_size=coarse_size)
+        sizes.append([len(H) for H in recorder.starts])
+    assert sizes[:2] == [[size], [size]]
+    assert [row[-1] for row in sizes[2:]] == [size, size]
+    assert sizes[2][0] < size
+    assert sizes[3][0] <= 20
+
+
+def test_the_best_start_on_the_part_is_the_one_extended():
+    codes, weights, _ = table()
+    ensemble, _ = Ensemble.from_table(codes, weights)
+    coarse = ensemble.sample(30, np.random.RandomState(0))
+    recorder = Recorder()
+    made = plan(solver=recorder, n_init=6)[0]
+    factorize_ensemble(ensemble, made, np.random.RandomState(0), coarse_size=30)
+    everyone = np.repeat(np.arange(len(coarse)), coarse.counts)
+    hard = [
+        hard_loss(coarse.codes[everyone], weights, H.argmax(axis=1)[everyone])
+        for H in recorder.starts[:6]
+    ]
+    assert len(set(hard)) > 1
+    expected = extended(coarse, recorder.starts[int(np.argmin(hard))], ensemble)
+    assert_array_equal(recorder.starts[6], expected)
+
+
+def test_a_negative_tol_runs_all_updates_also_after_coarse():
+    codes, weights, _ = table()
+    ensemble, _ = Ensemble.from_table(codes, weights)
+    made, _ = plan(max_iter=30, tol=-1.0)
+    found = factorize_ensemble(ensemble, made, np.random.RandomState(0), coarse_size=40)
+    assert [len(curve) for curve in found.curves] == [31, 31]

@@ -1,0 +1,41 @@
+"""Base partitions as estimators read them: weights, coverage, and the labels of new samples."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from nmfcluster import NMFConsensus
+from nmfcluster.partitions.reading import check_coverage, normalised_weights
+
+
+def test_partitions_have_as_many_clusters_as_the_consensus_and_two_at_least():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    model = NMFConsensus(3, n_estimators=4, random_state=0).fit(X)
+    assert_array_equal(model.partitions_.max(axis=0), 2)
+    model = NMFConsensus(1, n_estimators=4, random_state=0).fit(X)
+    assert_array_equal(model.partitions_.max(axis=0), 1)
+
+
+def test_weights_are_scaled_to_sum_to_1():
+    assert_allclose(normalised_weights(None, 4), 0.25)
+    assert_allclose(normalised_weights([1, 0, 3], 3), [0.25, 0, 0.75])
+
+
+@pytest.mark.parametrize("weights", [[1, 2], [[1, 2, 3]], [1, -1, 2], [0, 0, 0]])
+def test_weights_that_do_not_fit_are_refused(weights):
+    with pytest.raises(ValueError, match="weights must be 3 nonnegative numbers"):
+        normalised_weights(weights, 3)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_weights_must_be_finite(bad):
+    with pytest.raises(ValueError, match="weights contains"):
+        normalised_weights([1, bad], 2)
+
+
+def test_coverage():
+    check_coverage(np.array([[0, -1], [-1, 0]]), "P")
+    with pytest.raises(ValueError, match="2 samples are in no partition, the first is sample 1"):
+        check_coverage(np.array([[0, 1], [-1, -1], [-1, -1]]), "P")
+    with pytest.raises(ValueError, match="partition 1 is"):
+        check_coverage(np.array([[0, -1], [1, -1]]), "P")
