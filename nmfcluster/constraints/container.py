@@ -6,65 +6,42 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import check_random_state
 
-from nmfcluster._arrays.arguments import check_count, shown
-from nmfcluster._arrays.labels import as_vector, clean_labels
-from nmfcluster.constraints.graph import colouring, components, shortest_chain
-from nmfcluster.constraints.reading import (
-    Links,
-    checked_links,
-    copied_pairs,
-    distinct_pairs,
-    draw_numbers,
-    pair_numbered,
-    positions_of,
-    read_ids,
-    read_pairs,
-    samples_at,
-)
-
-__all__ = ["PairwiseConstraints"]
-
-_N_SHOWN = 20  # samples that an error message names before it leaves some out
+from nmfcluster._arrays.arguments import check_count
+from nmfcluster.constraints.graph import check_pairs, components, weight_matrix
+from nmfcluster.constraints.links import NO_LINKS, Links, closed_links, links_among, links_of_labels
+from nmfcluster.constraints.reading import read_ids, read_labels, read_pairs, samples_at
 
 
 class PairwiseConstraints:
     """Pairs of samples that must be in one cluster, and pairs that cannot be.
 
-    It stands for the samples that it constrains, and is split as they are: indexed by samples, it
-    keeps the pairs that have both ends among them, and renumbers these. So cross-validation,
-    grid search, pipelines, `train_test_split`, `shuffle` and `resample` of scikit-learn hand every
-    fold the pairs that belong to it. A plain list of pairs would go to all folds as it is,
-    and there name other samples. Whether the pairs contradict each other is not
-    looked at here, see `check`.
+    The container is split as its samples are: indexed by samples, it keeps the pairs with both ends
+    among them, and renumbers these. So whatever splits samples in scikit-learn hands every fold its
+    own pairs; a plain list of pairs would go to all folds, and name other samples there.
 
     Parameters
     ----------
     n_samples : int
         Number of samples.
-    must_link : array-like, sparse matrix or None, default=None
-        Pairs of samples (i, j) of the same cluster, of shape (n_pairs, 2), or (n_pairs, 3) with
-        weights in the third column: what it costs to violate a pair, 1 by default. A sparse
-        matrix of shape (n_samples, n_samples) has the weights as its entries. The order of the
-        two samples does not matter; of a pair that is given several times the largest weight
-        counts; a pair of weight 0 is left out, and so is a sample with itself.
-    cannot_link : array-like, sparse matrix or None, default=None
-        Pairs of samples of different clusters, in the same form.
+    must_link, cannot_link : array-like, sparse matrix or None, default=None
+        Pairs (i, j) of samples of the same cluster, and of different clusters, in any order: of
+        shape (n_pairs, 2), or (n_pairs, 3) with weights, what it costs to violate a pair, 1 by
+        default; or a sparse matrix of weights, of shape (n_samples, n_samples). Of equal pairs the
+        largest weight counts; pairs of weight 0 and must-links of a sample with itself are dropped.
 
     Raises
     ------
     TypeError
-        If `n_samples` is no integer, or the pairs are no numbers.
+        If `n_samples` is not an integer, or the pairs are not numbers.
     ValueError
         If an index is negative, not whole, or not below `n_samples`; if a weight is negative or
-        not finite; if `cannot_link` holds a sample with itself; if a shape is none of the above.
+        not finite; if `cannot_link` holds a sample with itself; if a shape is another.
 
     Notes
     -----
-    Two samples that must be linked to a third one must be linked too. Splitting forgets that when
-    the third one is left out; `closure` makes such pairs explicit, and belongs before a split.
-    Splitting into k folds keeps a share of (1 - 1/k)^2 of the pairs for training.
+    A split that leaves out a sample forgets that all samples linked to it must be in one cluster;
+    take the `closure` before. Of the pairs, k folds keep a share of (1 - 1/k)^2 for training;
     `GroupKFold` with `components` as the groups keeps every must-link pair.
 
     Examples
@@ -79,45 +56,37 @@ class PairwiseConstraints:
 
     def __init__(self, n_samples: int, must_link: Any = None, cannot_link: Any = None) -> None:
         check_count(n_samples, "n_samples", 0)
-        n_samples = int(n_samples)
-        must = checked_links(*read_pairs(must_link, "must_link", n_samples), "must_link")
-        cannot = checked_links(*read_pairs(cannot_link, "cannot_link", n_samples), "cannot_link")
-        self.__setstate__({"_n_samples": n_samples, "_must": must, "_cannot": cannot})
+        must, cannot = (
+            NO_LINKS if pairs is None else read_pairs(pairs, name, int(n_samples))
+            for name, pairs in (("must_link", must_link), ("cannot_link", cannot_link))
+        )
+        self.__setstate__({"_n_samples": int(n_samples), "_links": (must, cannot)})
 
     @classmethod
-    def _made(cls, n_samples: int, must: Links, cannot: Links) -> Self:
-        """Return constraints made of pairs that need no checks."""
+    def _of_links(cls, n_samples: int, must: Links, cannot: Links) -> Self:
         new = cls.__new__(cls)
-        new.__setstate__({"_n_samples": n_samples, "_must": must, "_cannot": cannot})
+        new.__setstate__({"_n_samples": n_samples, "_links": (must, cannot)})
         return new
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._n_samples: int = state["_n_samples"]
-        self._must: Links = state["_must"]
-        self._cannot: Links = state["_cannot"]
-        for array in (*self._must, *self._cannot):
-            array.flags.writeable = False  # not kept by pickle, hence here
+        self._links: tuple[Links, Links] = state["_links"]  # must-links, cannot-links
+        for links in self._links:
+            links.pairs.flags.writeable = links.weights.flags.writeable = False  # a pickle forgets
 
     @classmethod
-    def from_labels(
-        cls,
-        labels: Any,
-        n_pairs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> Self:
+    def from_labels(cls, labels: Any, n_pairs: int | None = None, random_state: Any = None) -> Self:
         """Make pairs of samples whose class is known: equal classes must link, others cannot.
 
         Parameters
         ----------
         labels : array-like of shape (n_samples,)
-            Classes, integers or strings. -1 or another negative number, None and NaN mean that
-            the class of the sample is not known.
+            Classes, integers or strings. Negative numbers, None and NaN: class not known.
         n_pairs : int, default=None
-            Number of pairs, drawn without replacement from all pairs of samples of known class,
-            each with the same chance. None takes all of these pairs, whose number grows with the
-            square of the number of samples.
+            Number of pairs to draw from all pairs of samples of known class, all with the same
+            chance. None takes all pairs, whose number grows with the square of `n_samples`.
         random_state : int, RandomState instance or None, default=None
-            Where the draws come from; an int makes them repeatable.
+            Source of the draws; an int makes them repeatable.
 
         Returns
         -------
@@ -126,32 +95,20 @@ class PairwiseConstraints:
         Raises
         ------
         TypeError
-            If the labels are of several kinds, or `n_pairs` is no integer.
+            If the labels are of several kinds, or `n_pairs` is not an integer.
         ValueError
-            If the labels are not in one dimension, are fractions, or if there are fewer than
-            `n_pairs` pairs.
+            If the labels are not in one dimension, are fractions, or have fewer pairs.
 
         Examples
         --------
-        >>> from nmfcluster.constraints import PairwiseConstraints
         >>> known = PairwiseConstraints.from_labels(["a", None, "b", "a"])
         >>> known.must_link, known.cannot_link
         (array([[0, 3]]), array([[0, 2], [2, 3]]))
         >>> PairwiseConstraints.from_labels([0, 0, 1, 1] * 20, n_pairs=40, random_state=0).n_pairs
         40
         """
-        codes = _encode(labels)
-        known = np.flatnonzero(codes >= 0)
-        total = len(known) * (len(known) - 1) // 2
-        if n_pairs is None:
-            drawn = np.arange(total)
-        else:
-            drawn = draw_numbers(check_random_state(random_state), total, n_pairs, len(known))
-        pairs = known[pair_numbered(drawn)]
-        same = codes[pairs[:, 0]] == codes[pairs[:, 1]]
-        ones = np.ones(len(pairs))
-        must, cannot = ((pairs[part], ones[part]) for part in (same, ~same))
-        return cls._made(len(codes), distinct_pairs(*must), distinct_pairs(*cannot))
+        codes = read_labels(labels)
+        return cls._of_links(len(codes), *links_of_labels(codes, n_pairs, random_state))
 
     @classmethod
     def from_ids(cls, ids: Any, must_link: Any = None, cannot_link: Any = None) -> Self:
@@ -160,14 +117,10 @@ class PairwiseConstraints:
         Parameters
         ----------
         ids : sequence of hashable, pandas Index or pandas DataFrame
-            The id of every sample, in the order of the samples, none twice. Of a data frame its
-            index counts.
-        must_link : array-like, DataFrame, sequence or None, default=None
-            Pairs of ids of samples of the same cluster, of shape (n_pairs, 2), or (n_pairs, 3)
-            with weights in the third column. In a sequence, (a, b) and (a, b, weight) may stand
-            side by side.
-        cannot_link : array-like, DataFrame, sequence or None, default=None
-            Pairs of ids of samples of different clusters, in the same form.
+            The ids of the samples in their order, all different; the index of a data frame.
+        must_link, cannot_link : array-like, DataFrame, sequence or None, default=None
+            Pairs of ids of the same cluster, and of different clusters: (a, b), or (a, b, weight),
+            of shape (n_pairs, 2) or (n_pairs, 3), or a sequence of both.
 
         Returns
         -------
@@ -176,27 +129,18 @@ class PairwiseConstraints:
         Raises
         ------
         TypeError
-            If `ids` is no sequence of hashable ids, or a weight is no number.
+            If `ids` is not a sequence of hashable ids, or a weight is not a number.
         ValueError
-            If an id occurs twice in `ids`, or a pair names an id that is not there.
+            If an id occurs twice in `ids`, or a pair holds an id that is not in `ids`.
 
         Examples
         --------
-        >>> from nmfcluster.constraints import PairwiseConstraints
-        >>> known = PairwiseConstraints.from_ids(
-        ...     ["ann", "bob", "eve"], must_link=[("eve", "bob")], cannot_link=[("bob", "ann", 0.5)]
-        ... )
+        >>> ids = ["ann", "bob", "eve"]
+        >>> known = PairwiseConstraints.from_ids(ids, [("eve", "bob")], [("bob", "ann", 0.5)])
         >>> known.must_link, known.cannot_link, known.cannot_link_weights
         (array([[1, 2]]), array([[0, 1]]), array([0.5]))
         """
-        position = positions_of(ids)
-        must = read_ids(must_link, "must_link", position)
-        cannot = read_ids(cannot_link, "cannot_link", position)
-        return cls._made(
-            len(position),
-            checked_links(*must, "must_link"),
-            checked_links(*cannot, "cannot_link", list(position).__getitem__),
-        )
+        return cls._of_links(*read_ids(ids, must_link, cannot_link))
 
     @property
     def n_samples(self) -> int:
@@ -206,22 +150,22 @@ class PairwiseConstraints:
     @property
     def must_link(self) -> np.ndarray:
         """Pairs (i, j) of one cluster, (n_must_link, 2) int: i < j, sorted, each once."""
-        return self._must.pairs
+        return self._links[0].pairs
 
     @property
     def cannot_link(self) -> np.ndarray:
         """Pairs (i, j) of two clusters, (n_cannot_link, 2) int: i < j, sorted, each once."""
-        return self._cannot.pairs
+        return self._links[1].pairs
 
     @property
     def must_link_weights(self) -> np.ndarray:
         """What it costs to violate each of `must_link`, (n_must_link,) float64, positive."""
-        return self._must.weights
+        return self._links[0].weights
 
     @property
     def cannot_link_weights(self) -> np.ndarray:
         """What it costs to violate each of `cannot_link`, (n_cannot_link,) float64, positive."""
-        return self._cannot.weights
+        return self._links[1].weights
 
     @property
     def n_pairs(self) -> int:
@@ -230,7 +174,7 @@ class PairwiseConstraints:
 
     @property
     def shape(self) -> tuple[int]:
-        """``(n_samples,)``: by it scikit-learn takes this for one entry a sample."""
+        """``(n_samples,)``, which tells scikit-learn to split the constraints as the samples."""
         return (self.n_samples,)
 
     @property
@@ -238,28 +182,20 @@ class PairwiseConstraints:
         """The constraints themselves: they are indexed by position."""
         return self
 
-    @property
-    def loc(self) -> Self:
-        """The constraints themselves: a sample has no name but its position."""
-        return self
+    loc = iloc  # the position of a sample is its only name
 
     def __len__(self) -> int:
         return self.n_samples
 
     def __iter__(self) -> NoReturn:
         raise TypeError(
-            "PairwiseConstraints cannot be walked through sample by sample; its pairs are in "
-            "must_link and cannot_link."
+            "PairwiseConstraints cannot be iterated: its pairs are in must_link and cannot_link."
         )
 
     def __getitem__(self, key: Any) -> Self:
         samples = samples_at(key, self.n_samples)
-        kept = (
-            (copied_pairs(links.pairs, samples), links.weights)
-            for links in (self._must, self._cannot)
-        )
-        must, cannot = (distinct_pairs(pairs, weights[source]) for (pairs, source), weights in kept)
-        return self._made(len(samples), must, cannot)
+        must, cannot = (links_among(samples, links) for links in self._links)
+        return self._of_links(len(samples), must, cannot)
 
     def take(self, indices: Any, axis: int = 0) -> Self:
         """Return the constraints among some samples, as ``constraints[indices]`` does.
@@ -267,10 +203,9 @@ class PairwiseConstraints:
         Parameters
         ----------
         indices : array-like of shape (n_taken,), int, or bool of shape (n_samples,)
-            The samples, in their new order. A sample that occurs several times becomes as many
-            samples, each with its pairs.
+            The samples, in their new order; one that occurs several times becomes as many samples.
         axis : {0}, default=0
-            There is but one.
+            The samples are the only axis.
 
         Returns
         -------
@@ -285,9 +220,7 @@ class PairwiseConstraints:
 
         Examples
         --------
-        >>> from nmfcluster.constraints import PairwiseConstraints
-        >>> known = PairwiseConstraints(4, must_link=[(0, 3)])
-        >>> known.take([3, 2, 0, 0]).must_link
+        >>> PairwiseConstraints(4, must_link=[(0, 3)]).take([3, 2, 0, 0]).must_link
         array([[0, 2], [0, 3]])
         """
         if axis != 0:
@@ -297,34 +230,27 @@ class PairwiseConstraints:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PairwiseConstraints):
             return NotImplemented
-        mine, theirs = (*self._must, *self._cannot), (*other._must, *other._cannot)
-        same = (np.array_equal(one, two) for one, two in zip(mine, theirs, strict=True))
-        return self.n_samples == other.n_samples and all(same)
+        arrays = zip(sum(self._links, ()), sum(other._links, ()), strict=True)
+        return len(self) == len(other) and all(np.array_equal(*both) for both in arrays)
 
     __hash__ = None  # type: ignore[assignment]  # as for arrays
 
     def __repr__(self) -> str:
-        must, cannot = (
-            f"{len(pairs)} pair{'s' * (len(pairs) != 1)}"
-            for pairs in (self.must_link, self.cannot_link)
-        )
+        sizes = (len(links.pairs) for links in self._links)
+        must, cannot = (f"{size} pair{'s' * (size != 1)}" for size in sizes)
         name = type(self).__name__
-        return f"{name}(n_samples={self.n_samples}, must_link: {must}, cannot_link: {cannot})"
+        return f"{name}(n_samples={len(self)}, must_link: {must}, cannot_link: {cannot})"
 
     def components(self) -> np.ndarray:
         """Return the groups of samples that must-link pairs join.
 
-        As `groups` of `GroupKFold` they keep the samples of every must-link pair together.
-
         Returns
         -------
         ndarray of shape (n_samples,), int
-            Number of the group of each sample, in order of first appearance; a sample without
-            must-link pair is a group of its own.
+            Number of the group of each sample, in order of first appearance.
 
         Examples
         --------
-        >>> from nmfcluster.constraints import PairwiseConstraints
         >>> PairwiseConstraints(5, must_link=[(0, 4), (4, 2)]).components()
         array([0, 1, 0, 2, 0])
         """
@@ -333,11 +259,9 @@ class PairwiseConstraints:
     def closure(self) -> Self:
         """Return all pairs that follow from these.
 
-        Samples that a chain of must-link pairs joins must be linked. If two samples cannot be
-        linked, neither can those that must be with the one and those that must be with the other.
-        The number of pairs grows with the square of the size of such groups. Their total weight
-        does not grow: the must-link weights within a group are shared evenly by all pairs of the
-        group, and the cannot-link weights between two groups by all pairs between these.
+        All samples of a group that must-link pairs join must be linked, and a cannot-link pair
+        between two groups holds for all their samples. The number of pairs grows with the square of
+        the sizes of the groups; the total weight stays, shared evenly within and between groups.
 
         Returns
         -------
@@ -350,82 +274,49 @@ class PairwiseConstraints:
 
         Examples
         --------
-        >>> from nmfcluster.constraints import PairwiseConstraints
-        >>> known = PairwiseConstraints(4, must_link=[(0, 1), (1, 2)], cannot_link=[(2, 3)])
-        >>> known.closure()
+        >>> closed = PairwiseConstraints(4, [(0, 1), (1, 2)], [(2, 3)]).closure()
+        >>> closed
         PairwiseConstraints(n_samples=4, must_link: 3 pairs, cannot_link: 3 pairs)
-        >>> known.closure().cannot_link_weights
+        >>> closed.cannot_link_weights
         array([0.33333333, 0.33333333, 0.33333333])
         """
         self.check()
-        group = self.components()
-        sizes = np.bincount(group)
-        large = np.flatnonzero(sizes > 1)
-        weights = np.bincount(
-            group[self.must_link[:, 0]], weights=self.must_link_weights, minlength=len(sizes)
-        )[large] / (sizes[large] * (sizes[large] - 1) / 2)
-        pairs, source = copied_pairs(np.column_stack([large, large]), group)
-        once = pairs[:, 0] < pairs[:, 1]
-        must = distinct_pairs(pairs[once], weights[source[once]])
-        links, inverse = np.unique(
-            np.sort(group[self.cannot_link], axis=1), axis=0, return_inverse=True
-        )
-        weights = np.bincount(
-            inverse.ravel(), weights=self.cannot_link_weights, minlength=len(links)
-        ) / sizes[links].prod(axis=1)
-        pairs, source = copied_pairs(links, group)
-        cannot = distinct_pairs(pairs, weights[source])
-        return self._made(self.n_samples, must, cannot)
+        return self._of_links(self.n_samples, *closed_links(*self._links, self.components()))
 
     def check(self, n_clusters: int | None = None) -> str:
-        """Raise if no clustering can satisfy all pairs, as far as that can be told.
+        """Raise if it turns out that no clustering can satisfy all pairs.
 
         Parameters
         ----------
         n_clusters : int, default=None
-            Number of clusters that there may be at most; None: any number.
+            Largest number of clusters allowed; None: any number.
 
         Returns
         -------
         {"feasible", "undecided"}
-            "feasible" if some clustering satisfies all pairs. "undecided" if neither that nor
-            the opposite was found; with one or two clusters, or with None, this does not happen.
+            "feasible" if a clustering satisfies all pairs; "undecided" if the search found neither
+            one nor a proof against it, which happens only if `n_clusters` is at least 3.
 
         Raises
         ------
-        TypeError
-            If `n_clusters` is no integer.
         ValueError
-            If must-link pairs join two samples that cannot be linked, or `n_clusters` is too small
-            for the cannot-link pairs; the message names the samples. If `n_clusters` is below 1.
+            If must-link pairs join two samples that cannot be linked, or `n_clusters` is below 1 or
+            too small for the cannot-link pairs; the message names the samples.
 
         Examples
         --------
-        >>> from nmfcluster.constraints import PairwiseConstraints
-        >>> known = PairwiseConstraints(10, must_link=[(3, 5), (5, 9)], cannot_link=[(0, 9)])
-        >>> known.check(n_clusters=2)
+        >>> PairwiseConstraints(10, [(3, 5), (5, 9)], [(0, 9)]).check(n_clusters=2)
         'feasible'
-        >>> PairwiseConstraints(10, must_link=[(3, 5), (5, 9)], cannot_link=[(3, 9)]).check()
+        >>> PairwiseConstraints(10, [(3, 5), (5, 9)], [(3, 9)]).check()
         Traceback (most recent call last):
             ...
         ValueError: samples 3 and 9 cannot be linked, but must-link pairs join them: 3-5-9.
         """
         if n_clusters is not None:
             check_count(n_clusters, "n_clusters", 1)
-        chain = shortest_chain(self.n_samples, self.must_link, self.cannot_link)
-        if chain is not None:
-            raise ValueError(
-                f"samples {chain[0]} and {chain[-1]} cannot be linked, but must-link pairs join "
-                f"them: {_enumerated(chain, '-')}."
-            )
-        if n_clusters is None:
+        if not len(self.cannot_link):
             return "feasible"
-        group = self.components()
-        first = np.unique(group, return_index=True)[1]
-        verdict, witness = colouring(len(first), group[self.cannot_link], n_clusters)
-        if verdict == "infeasible":
-            _raise_too_few(n_clusters, first[witness].tolist())
-        return verdict
+        return check_pairs(self.n_samples, self.must_link, self.cannot_link, n_clusters)
 
     def satisfied(self, labels: Any) -> tuple[np.ndarray, np.ndarray]:
         """Tell which pairs a clustering satisfies.
@@ -433,41 +324,31 @@ class PairwiseConstraints:
         Parameters
         ----------
         labels : array-like of shape (n_samples,)
-            Clusters. A sample with a negative label, None or NaN is in no cluster: no pair
-            that holds it is satisfied.
+            Clusters. Pairs with a sample whose label is negative, None or NaN are not satisfied.
 
         Returns
         -------
-        must_ok : ndarray of shape (n_must_link,), bool
-            Whether the samples of each of `must_link` are in the same cluster.
-        cannot_ok : ndarray of shape (n_cannot_link,), bool
-            Whether the samples of each of `cannot_link` are in different clusters.
+        must_ok, cannot_ok : ndarray of shape (n_must_link,) and (n_cannot_link,), bool
+            Whether the samples of each pair are in the same cluster, and in different clusters.
 
         Raises
         ------
         TypeError
-            If the labels are no labels, or of several kinds.
+            If the labels are neither integers nor strings, or of several kinds.
         ValueError
             If there are not `n_samples` labels in one dimension, or they are fractions.
 
         Examples
         --------
-        >>> from nmfcluster.constraints import PairwiseConstraints
-        >>> known = PairwiseConstraints(4, must_link=[(0, 1), (1, 2)], cannot_link=[(2, 3)])
-        >>> known.satisfied([0, 0, 1, 2])
+        >>> PairwiseConstraints(4, [(0, 1), (1, 2)], [(2, 3)]).satisfied([0, 0, 1, 2])
         (array([ True, False]), array([ True]))
         """
-        codes = _encode(labels)
-        if len(codes) != self.n_samples:
-            raise ValueError(
-                f"labels must have one entry a sample, n_samples={self.n_samples}, "
-                f"got {len(codes)}."
-            )
-        must, cannot = codes[self.must_link], codes[self.cannot_link]
-        return (
-            (must[:, 0] == must[:, 1]) & (must >= 0).all(axis=1),
-            (cannot[:, 0] != cannot[:, 1]) & (cannot >= 0).all(axis=1),
-        )
+        coded = type(labels) is np.ndarray and labels.ndim == 1 and labels.dtype.kind == "i"
+        codes = labels if coded else read_labels(labels)
+        if len(codes) != len(self):
+            raise ValueError(f"labels must have n_samples={len(self)} entries, got {len(codes)}.")
+        (a, b), (c, d) = codes[self.must_link].T, codes[self.cannot_link].T
+        return (a == b) & (a >= 0), (c != d) & (c >= 0) & (d >= 0)
 
     def satisfaction(self, labels: Any) -> float:
         """Return the share of pairs that a clustering satisfies, whatever their weights.
@@ -475,18 +356,16 @@ class PairwiseConstraints:
         Parameters
         ----------
         labels : array-like of shape (n_samples,)
-            Clusters, as for `satisfied`, which also says what is raised.
+            Clusters, as for `satisfied`, which names the errors too.
 
         Returns
         -------
         float
-            In [0, 1]; NaN if there is no pair.
+            In [0, 1]; NaN without pairs.
 
         Examples
         --------
-        >>> from nmfcluster.constraints import PairwiseConstraints
-        >>> known = PairwiseConstraints(4, must_link=[(0, 1), (1, 2)], cannot_link=[(1, 3), (2, 3)])
-        >>> known.satisfaction([0, 0, 1, 2])
+        >>> PairwiseConstraints(4, [(0, 1), (1, 2)], [(1, 3), (2, 3)]).satisfaction([0, 0, 1, 2])
         0.75
         """
         satisfied = np.concatenate(self.satisfied(labels))
@@ -502,75 +381,20 @@ class PairwiseConstraints:
 
         Returns
         -------
-        A : sparse array of shape (n_samples, n_samples)
-            Symmetric: the weights of must-link pairs (i, j), also at (j, i); zero elsewhere.
-        B : sparse array of shape (n_samples, n_samples)
-            The same for cannot-link pairs.
+        A, B : sparse array of shape (n_samples, n_samples)
+            The weights of must-link and of cannot-link pairs, at (i, j) and at (j, i).
 
         Raises
         ------
         TypeError
-            If `dtype` is no type of floats.
+            If `dtype` is not a type of floats.
 
         Examples
         --------
-        >>> from nmfcluster.constraints import PairwiseConstraints
-        >>> known = PairwiseConstraints(3, must_link=[(0, 1, 0.5)], cannot_link=[(1, 2)])
-        >>> A, B = known.as_matrices()
+        >>> A, B = PairwiseConstraints(2, must_link=[(0, 1, 0.5)]).as_matrices()
         >>> A.toarray()
-        array([[0. , 0.5, 0. ],
-               [0.5, 0. , 0. ],
-               [0. , 0. , 0. ]])
+        array([[0. , 0.5],
+               [0.5, 0. ]])
         """
-        try:
-            kind = np.dtype(dtype).kind
-        except TypeError:
-            kind = "?"
-        if kind != "f":
-            raise TypeError(f"dtype must be a float dtype, such as np.float64, got {dtype!r}.")
-        must, cannot = (
-            _matrix(links, self.n_samples, dtype) for links in (self._must, self._cannot)
-        )
+        must, cannot = (weight_matrix(self.n_samples, *links, dtype) for links in self._links)
         return must, cannot
-
-
-def _matrix(links: Links, n_samples: int, dtype: Any) -> sp.csr_array:
-    rows, columns = np.concatenate([links.pairs, links.pairs[:, ::-1]]).astype(np.int32).T
-    weights = np.concatenate([links.weights, links.weights]).astype(dtype)
-    return sp.csr_array((weights, (rows, columns)), shape=(n_samples, n_samples))
-
-
-def _enumerated(samples: list[int], between: str) -> str:
-    names = [str(sample) for sample in samples]
-    if len(names) > _N_SHOWN:
-        half = _N_SHOWN // 2
-        names = [*names[:half], f"... ({len(names) - 2 * half} more) ...", *names[-half:]]
-    return between.join(names)
-
-
-def _raise_too_few(n_clusters: int, samples: list[int]) -> NoReturn:
-    named = _enumerated(samples, ", ")
-    if n_clusters == 2:
-        raise ValueError(
-            f"n_clusters=2 is too small: samples {named} are a cycle of odd length, in which each, "
-            "or a sample that must be with it, cannot be linked to the next."
-        )
-    raise ValueError(
-        f"n_clusters={n_clusters} is too small: samples {named} need a cluster each, as no two of "
-        "them, or samples that must be with them, can be linked."
-    )
-
-
-def _encode(labels: Any) -> np.ndarray:
-    """Return labels as numbers from 0; -1 stands for a label that is not known."""
-    try:
-        column = np.asarray(None) if sp.issparse(labels) else as_vector(labels)
-    except (TypeError, ValueError):
-        raise ValueError(f"labels must have shape (n_samples,), got {shown(labels)}.") from None
-    if column.ndim != 1:
-        got = f"shape {column.shape}" if column.ndim else shown(labels)
-        raise ValueError(f"labels must have shape (n_samples,), got {got}.")
-    values, seen = clean_labels(column, "labels")
-    codes = np.full(len(column), -1, dtype=np.intp)
-    codes[seen] = np.unique(values, return_inverse=True)[1]
-    return codes

@@ -1,4 +1,4 @@
-"""The graph of links: its components, what follows from them, contradictions, colourings."""
+"""Pairs of samples as a graph: its matrix, its components, contradictions, colourings."""
 
 from __future__ import annotations
 
@@ -11,41 +11,65 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-_BLOCK = 2048  # pairs searched at a time, so that what they have reached stays small
-_CLIQUE_BUDGET = 3_000_000  # set elements looked at in the search for a clique, about a second
+from nmfcluster.constraints.contradictions import joined_apart, too_few_clusters
+
+_BLOCK = 2048  # pairs searched at a time, so that the samples reached from them fit in memory
+_CLIQUE_BUDGET = 3_000_000  # elements of sets compared in search of a clique, about a second
 
 
-def _adjacency(n_samples: int, pairs: np.ndarray, dtype: Any = np.float64) -> sp.csr_array:
-    ends = np.concatenate([pairs, pairs[:, ::-1]]).astype(np.int32)  # csgraph knows no other
-    graph = sp.csr_array(
-        (np.ones(len(ends), dtype=dtype), (ends[:, 0], ends[:, 1])), shape=(n_samples, n_samples)
-    )
-    graph.sum_duplicates()
-    return graph
-
-
-def components(n_samples: int, pairs: np.ndarray) -> np.ndarray:
-    """Return the connected components of a graph, numbered by first appearance.
+def weight_matrix(
+    n_samples: int, pairs: np.ndarray, weights: np.ndarray, dtype: Any
+) -> sp.csr_array:
+    """Return the symmetric matrix of the weights of pairs, at (i, j) and at (j, i).
 
     Parameters
     ----------
     n_samples : int
-        Number of vertices.
     pairs : ndarray of shape (n_pairs, 2), int
-        Edges.
+    weights : ndarray of shape (n_pairs,), float64
+    dtype : dtype
+        Type of the entries; an error is raised unless it is one of floats.
+
+    Returns
+    -------
+    sparse array of shape (n_samples, n_samples)
+    """
+    try:
+        kind = np.dtype(dtype).kind
+    except TypeError:
+        kind = "?"
+    if kind != "f":
+        raise TypeError(f"dtype must be a float dtype, such as np.float64, got {dtype!r}.")
+    return _adjacency(n_samples, pairs, weights.astype(dtype))
+
+
+def _adjacency(n_samples: int, pairs: np.ndarray, entries: Any = True) -> sp.csr_array:
+    rows, columns = np.concatenate([pairs, pairs[:, ::-1]]).astype(np.int32).T
+    entries = np.tile(np.broadcast_to(entries, len(pairs)), 2)
+    return sp.csr_array((entries, (rows, columns)), shape=(n_samples, n_samples))
+
+
+def components(n_samples: int, pairs: np.ndarray) -> np.ndarray:
+    """Return the groups of samples that pairs join, numbered by first appearance.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of samples.
+    pairs : ndarray of shape (n_pairs, 2), int
 
     Returns
     -------
     ndarray of shape (n_samples,), int
-        Sample 0 is in component 0; each new number is one more than the largest before it.
+        Sample 0 is in group 0; each new number is one more than the largest before it.
     """
     if n_samples == 0:
         return np.empty(0, dtype=np.intp)
-    _, found = connected_components(_adjacency(n_samples, pairs), directed=False)
-    _, first, found = np.unique(found, return_index=True, return_inverse=True)
+    _, labels = connected_components(_adjacency(n_samples, pairs), directed=False)
+    _, first, group = np.unique(labels, return_index=True, return_inverse=True)
     number = np.empty(len(first), dtype=np.intp)
     number[np.argsort(first)] = np.arange(len(first))
-    return number[found]
+    return number[group]
 
 
 def shortest_chain(
@@ -63,16 +87,16 @@ def shortest_chain(
     Returns
     -------
     list of int or None
-        The samples along the shortest path of must-link pairs between the ends of some cannot-link
-        pair, of the first such pair if several are as near. None if there is none.
+        The samples along the shortest path of must-link pairs between the ends of a cannot-link
+        pair, of the first pair if several are as near. None if must-links join no cannot-link pair.
     """
     group = components(n_samples, must_link)
     joined = cannot_link[group[cannot_link[:, 0]] == group[cannot_link[:, 1]]]
     if not len(joined):
         return None
-    start, end = joined[_nearest_pair(_adjacency(n_samples, must_link, bool), joined)]
     graph = _adjacency(n_samples, must_link)
-    _, before = breadth_first_order(graph, start, directed=True)  # symmetric as it is
+    start, end = joined[_nearest_pair(graph, joined)]
+    _, before = breadth_first_order(graph, start, directed=True)  # the graph is symmetric
     chain = [int(end)]
     while chain[-1] != start:
         chain.append(int(before[chain[-1]]))
@@ -82,8 +106,8 @@ def shortest_chain(
 def _nearest_pair(graph: sp.csr_array, pairs: np.ndarray) -> int:
     """Return the number of the pair whose ends are nearest; each must be joined by a path.
 
-    From both ends of every pair the samples one step further are taken in turn, until the two
-    meet: this costs far less than a search of the whole graph from every end.
+    The two ends of every pair take turns to reach the samples one step further, until they meet:
+    this costs far less than a search of the whole graph from every end.
     """
     nearest, shortest = 0, np.inf
     for start in range(0, len(pairs), _BLOCK):
@@ -111,18 +135,48 @@ def _rows_at(columns: np.ndarray, width: int) -> sp.csr_array:
     )
 
 
+def check_pairs(
+    n_samples: int, must_link: np.ndarray, cannot_link: np.ndarray, n_clusters: int | None
+) -> str:
+    """Raise if it turns out that no clustering can satisfy all pairs.
+
+    Parameters
+    ----------
+    n_samples : int
+    must_link : ndarray of shape (n_must_link, 2), int
+    cannot_link : ndarray of shape (n_cannot_link, 2), int
+    n_clusters : int or None
+        Largest number of clusters allowed, 1 at least; None: any number.
+
+    Returns
+    -------
+    {"feasible", "undecided"}
+    """
+    chain = shortest_chain(n_samples, must_link, cannot_link)
+    if chain is not None:
+        raise ValueError(joined_apart(chain))
+    if n_clusters is None:
+        return "feasible"
+    group = components(n_samples, must_link)
+    first = np.unique(group, return_index=True)[1]
+    verdict, witness = colouring(len(first), group[cannot_link], n_clusters)
+    if verdict == "infeasible":
+        raise ValueError(too_few_clusters(n_clusters, first[witness].tolist()))
+    return verdict
+
+
 def colouring(
     n_nodes: int, edges: np.ndarray, n_colours: int
 ) -> tuple[str, np.ndarray | list[int] | None]:
-    """Tell if the vertices of a graph can be coloured so that no edge joins two of one colour.
+    """Tell if the nodes of a graph can be coloured so that no edge joins two of one colour.
 
-    The answer is exact for one and for two colours. For more a clique proves that it cannot be
-    done, a colouring that it can, and neither may be found.
+    The answer is exact for one and for two colours. For more colours a clique proves that they do
+    not suffice, a colouring that they do, and the search may fail to find either.
 
     Parameters
     ----------
     n_nodes : int
-        Number of vertices.
+        Number of nodes.
     edges : ndarray of shape (n_edges, 2), int
         The two ends of an edge differ; an edge may be given several times.
     n_colours : int
@@ -132,7 +186,7 @@ def colouring(
     -------
     verdict : {"feasible", "infeasible", "undecided"}
     witness : ndarray of shape (n_nodes,), list of int, or None
-        If feasible, a colouring; if infeasible, the vertices of an odd cycle in their order
+        If feasible, a colouring; if infeasible, the nodes of an odd cycle in their order
         (two colours) or of a clique (otherwise); if undecided, None.
     """
     if n_colours >= n_nodes:
@@ -153,7 +207,7 @@ def colouring(
 
 
 def _neighbours(n_nodes: int, edges: np.ndarray) -> list[list[int]]:
-    graph = _adjacency(n_nodes, edges, bool)
+    graph = _adjacency(n_nodes, edges)
     ends, starts = graph.indices.tolist(), graph.indptr.tolist()
     return [ends[starts[node] : starts[node + 1]] for node in range(n_nodes)]
 
@@ -183,7 +237,7 @@ def _two_colouring(neighbours: list[list[int]]) -> tuple[str, np.ndarray | list[
 
 
 def _cycle(one: int, other: int, before: list[int]) -> list[int]:
-    """Return the cycle that two vertices of the same depth of a search tree close."""
+    """Return the cycle that two nodes of the same depth of a search tree close."""
     up, down = [one], [other]
     while up[-1] != down[-1]:
         up.append(before[up[-1]])
@@ -192,14 +246,21 @@ def _cycle(one: int, other: int, before: list[int]) -> list[int]:
 
 
 def _peel(neighbours: list[list[int]], n_colours: int) -> tuple[list[int], list[int]]:
-    """Take away, one after another, the vertices with fewer neighbours left than colours.
+    """Take away, one after another, the nodes with fewer neighbours left than colours.
 
-    They can be coloured last, in reverse order, whatever the colours of the others are.
+    They can be coloured last, in reverse order, whatever the colours of the other nodes.
+
+    Returns
+    -------
+    peeled : list of int
+        The nodes taken away, in this order.
+    core : list of int
+        The nodes left.
     """
     degree = [len(others) for others in neighbours]
     peeled = [node for node, others in enumerate(degree) if others < n_colours]
     gone = [others < n_colours for others in degree]
-    for node in peeled:  # it grows
+    for node in peeled:  # the list grows meanwhile
         for other in neighbours[node]:
             degree[other] -= 1
             if degree[other] < n_colours and not gone[other]:
@@ -209,10 +270,10 @@ def _peel(neighbours: list[list[int]], n_colours: int) -> tuple[list[int], list[
 
 
 def _clique(neighbours: list[list[int]], core: list[int], size: int) -> list[int] | None:
-    """Look for `size` vertices that are all neighbours; None means that none was found."""
+    """Return `size` nodes that are all neighbours, or None if the search finds no such nodes."""
     if size == 2:
         return next(([node, neighbours[node][0]] for node in core), None)
-    sets = dict(zip(core, _within(neighbours, core), strict=True))
+    sets = _within(neighbours, core)
     budget = _CLIQUE_BUDGET
     for node, later in _degeneracy_order(sets):
         clique, candidates = [node], later
@@ -229,13 +290,13 @@ def _clique(neighbours: list[list[int]], core: list[int], size: int) -> list[int
     return None
 
 
-def _within(neighbours: list[list[int]], core: list[int]) -> list[set[int]]:
+def _within(neighbours: list[list[int]], core: list[int]) -> dict[int, set[int]]:
     members = set(core)
-    return [members.intersection(neighbours[node]) for node in core]
+    return {node: members.intersection(neighbours[node]) for node in core}
 
 
 def _degeneracy_order(sets: dict[int, set[int]]) -> Iterable[tuple[int, set[int]]]:
-    """Yield the vertices, each time one with the fewest neighbours left, with these neighbours."""
+    """Yield every node with its neighbours left, each time a node with the fewest left."""
     degree = {node: len(others) for node, others in sets.items()}
     heap = [(others, node) for node, others in degree.items()]
     heapify(heap)
@@ -252,12 +313,12 @@ def _degeneracy_order(sets: dict[int, set[int]]) -> Iterable[tuple[int, set[int]
 
 
 def _dsatur(neighbours: list[list[int]], core: list[int], n_colours: int) -> np.ndarray | None:
-    """Colour the vertices of `core`, the one with the most colours around it first.
+    """Colour the nodes of `core`, the one with the most colours around it first.
 
-    None if more than `n_colours` would be needed; the colour of other vertices is -1.
+    Other nodes get the colour -1. None if this takes more than `n_colours`.
     """
     colours = np.full(len(neighbours), -1)
-    sets = dict(zip(core, _within(neighbours, core), strict=True))
+    sets = _within(neighbours, core)
     around: dict[int, set[int]] = {node: set() for node in core}
     heap = [(0, -len(sets[node]), node) for node in core]
     heapify(heap)

@@ -1,125 +1,39 @@
-"""Pairs of samples: read, checked, brought into one form, and followed to copies of samples."""
+"""Pairs of samples, ids, labels and indices that a user hands in: read and checked."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from nmfcluster._arrays.arguments import check_count, positions, shown
+from nmfcluster._arrays.arguments import positions, shown
+from nmfcluster._arrays.labels import as_vector, clean_labels
+from nmfcluster.constraints.links import Links, distinct_pairs
 
 
-class Links(NamedTuple):
-    """Pairs of samples of one kind, and what each counts."""
-
-    pairs: np.ndarray  # (n_pairs, 2), i < j, sorted, distinct
-    weights: np.ndarray  # (n_pairs,), positive
-
-
-def distinct_pairs(pairs: np.ndarray, weights: np.ndarray) -> Links:
-    """Return every pair once, as (i, j) with i <= j and sorted, with its largest weight.
+def read_pairs(value: Any, name: str, n_samples: int) -> Links:
+    """Return pairs of indices of samples, checked and in one form.
 
     Parameters
     ----------
-    pairs : ndarray of shape (n_pairs, 2), int
-    weights : ndarray of shape (n_pairs,), float64
-
-    Returns
-    -------
-    Links
-    """
-    pairs = np.sort(pairs, axis=1)
-    order = np.lexsort((weights, pairs[:, 1], pairs[:, 0]))
-    pairs, weights = pairs[order], weights[order]
-    last = np.ones(len(pairs), dtype=bool)  # of its kind, hence the one of largest weight
-    last[:-1] = (pairs[1:] != pairs[:-1]).any(axis=1)
-    return Links(pairs[last], weights[last])
-
-
-def copied_pairs(pairs: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the pairs of copies: all (a, b) with ``(origin[a], origin[b])`` a pair.
-
-    Parameters
-    ----------
-    pairs : ndarray of shape (n_pairs, 2), int
-    origin : ndarray of shape (n_copies,), int
-        What every new vertex is a copy of; a vertex may have no copy, one or many.
-
-    Returns
-    -------
-    copies : ndarray of shape (n_found, 2), int
-    source : ndarray of shape (n_found,), int
-        ``pairs[source]`` are the pairs that they come from.
-    """
-    highest = max(pairs.max(initial=-1), origin.max(initial=-1))
-    counts = np.bincount(origin, minlength=highest + 1)
-    starts, by_origin = np.cumsum(counts) - counts, np.argsort(origin, kind="stable")
-    one, other = pairs.T
-    numbers = counts[one] * counts[other]
-    source = np.repeat(np.arange(len(pairs)), numbers)
-    position = np.arange(len(source)) - np.repeat(np.cumsum(numbers) - numbers, numbers)
-    row, column = np.divmod(position, counts[other[source]])
-    copies = [by_origin[starts[one[source]] + row], by_origin[starts[other[source]] + column]]
-    return np.column_stack(copies), source
-
-
-def checked_links(
-    pairs: np.ndarray, weights: np.ndarray, name: str, named: Callable[[int], Any] = int
-) -> Links:
-    """Check pairs that are in range, and their weights, and bring them into their form.
-
-    Parameters
-    ----------
-    pairs : ndarray of shape (n_pairs, 2), int
-    weights : ndarray of shape (n_pairs,), float64
+    value : array-like of shape (n_pairs, 2) or (n_pairs, 3), or sparse matrix
     name : {"must_link", "cannot_link"}
-        What the pairs are; only samples that must be linked may be given twice in a pair.
-    named : callable, default=int
-        What to call a sample in an error message, from its index.
-
-    Returns
-    -------
-    Links
-    """
-    bad = ~((weights >= 0) & np.isfinite(weights))
-    if bad.any():
-        one, other = (named(end) for end in pairs[bad][0].tolist())
-        raise ValueError(
-            f"{name} must have weights that are finite and at least 0, got {weights[bad][0]} for "
-            f"the pair ({one!r}, {other!r})."
-        )
-    loop = pairs[:, 0] == pairs[:, 1]
-    used = (weights > 0) & ~(loop & (name == "must_link"))
-    if (loop & used).any():
-        sample = named(int(pairs[loop & used][0, 0]))
-        raise ValueError(
-            f"{name} holds the pair ({sample!r}, {sample!r}), but a sample is always in one "
-            "cluster with itself."
-        )
-    return distinct_pairs(pairs[used], weights[used])
-
-
-def read_pairs(value: Any, name: str, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return given pairs, which must be in range, and their weights, not checked yet.
-
-    Parameters
-    ----------
-    value : array-like of shape (n_pairs, 2) or (n_pairs, 3), sparse matrix or None
-    name : str
-        What to call `value` in an error message.
+        Name of `value` in an error message; only a must-link may join a sample with itself.
     n_samples : int
         Number of samples.
 
     Returns
     -------
-    pairs : ndarray of shape (n_pairs, 2), int
-    weights : ndarray of shape (n_pairs,), float64
+    Links
     """
-    if sp.issparse(value):
-        return _read_matrix(value, name, n_samples)
+    read = _read_matrix if sp.issparse(value) else _read_table
+    return _checked(*read(value, name, n_samples), name)
+
+
+def _read_table(value: Any, name: str, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
     table = _as_numbers(_as_table(value, name), name)
     indices = table[:, :2]
     bad = ~(np.isfinite(indices) & (indices == np.floor(indices)))
@@ -164,7 +78,7 @@ def _as_table(value: Any, name: str) -> np.ndarray:
     if hasattr(value, "must_link_weights"):
         raise TypeError(f"{form}; got {type(value).__name__}, which holds pairs of both kinds.")
     try:
-        table = np.asarray(() if value is None else value)
+        table = np.asarray(value)
     except (TypeError, ValueError):
         raise ValueError(f"{form}; got rows of several lengths, {shown(value)}.") from None
     if table.ndim and not len(table):
@@ -199,7 +113,51 @@ def _as_float(value: Any, name: str) -> float:
         raise ValueError(f"{name} holds a number too large for a float, {shown(value)}.") from None
 
 
-def positions_of(ids: Any) -> dict[Any, int]:
+def _checked(
+    pairs: np.ndarray, weights: np.ndarray, name: str, named: Callable[[int], Any] = int
+) -> Links:
+    """Return pairs that are in range in one form, their weights checked.
+
+    `named` returns the name that an error message gives a sample, from its index.
+    """
+    bad = ~((weights >= 0) & np.isfinite(weights))
+    if bad.any():
+        one, other = (named(end) for end in pairs[bad][0].tolist())
+        raise ValueError(
+            f"{name} must have weights that are finite and at least 0, got {weights[bad][0]} for "
+            f"the pair ({one!r}, {other!r})."
+        )
+    used, loop = weights > 0, pairs[:, 0] == pairs[:, 1]
+    if name == "must_link":
+        used &= ~loop
+    elif (used & loop).any():
+        sample = named(int(pairs[used & loop][0, 0]))
+        raise ValueError(
+            f"{name} holds the pair ({sample!r}, {sample!r}), but a sample is always in one "
+            "cluster with itself."
+        )
+    return distinct_pairs(pairs[used], weights[used])
+
+
+def read_ids(ids: Any, must_link: Any, cannot_link: Any) -> tuple[int, Links, Links]:
+    """Return pairs of ids as pairs of positions, checked and in one form.
+
+    Parameters
+    ----------
+    ids : sequence of hashable, pandas Index or pandas DataFrame
+    must_link, cannot_link : array-like, DataFrame, sequence or None
+
+    Returns
+    -------
+    n_samples : int
+    must, cannot : Links
+    """
+    position = _positions_of(ids)
+    must = _read_id_pairs(must_link, "must_link", position)
+    return len(position), must, _read_id_pairs(cannot_link, "cannot_link", position)
+
+
+def _positions_of(ids: Any) -> dict[Any, int]:
     """Return the position of every id: of the index of a data frame, or of a sequence."""
     form = "ids must be a sequence with the id of every sample, a pandas Index or DataFrame"
     if hasattr(ids, "columns"):
@@ -220,22 +178,7 @@ def positions_of(ids: Any) -> dict[Any, int]:
     return position
 
 
-def read_ids(value: Any, name: str, position: dict[Any, int]) -> tuple[np.ndarray, np.ndarray]:
-    """Return given pairs of ids as pairs of positions, and their weights, not checked yet.
-
-    Parameters
-    ----------
-    value : array-like of shape (n_pairs, 2) or (n_pairs, 3), DataFrame, sequence or None
-    name : str
-        What to call `value` in an error message.
-    position : dict
-        Position of every id.
-
-    Returns
-    -------
-    pairs : ndarray of shape (n_pairs, 2), int
-    weights : ndarray of shape (n_pairs,), float64
-    """
+def _read_id_pairs(value: Any, name: str, position: dict[Any, int]) -> Links:
     pairs, weights = [], []
     unknown: dict[Any, None] = {}
     for row in _rows(value, name):
@@ -256,7 +199,8 @@ def read_ids(value: Any, name: str, position: dict[Any, int]) -> tuple[np.ndarra
             f"{name} must name samples by their ids, but holds {len(unknown)} that are not among "
             f"the {len(position)} ids: {named}."
         )
-    return np.array(pairs, dtype=np.intp).reshape(-1, 2), np.array(weights, dtype=np.float64)
+    indices = np.array(pairs, dtype=np.intp).reshape(-1, 2)
+    return _checked(indices, np.array(weights, dtype=float), name, list(position).__getitem__)
 
 
 def _rows(value: Any, name: str) -> Iterable[Any]:
@@ -281,35 +225,30 @@ def _rows(value: Any, name: str) -> Iterable[Any]:
 
 
 def samples_at(key: Any, n_samples: int) -> np.ndarray:
-    """Return the indices, from 0, that a key names."""
+    """Return the indices, from 0, that a key between square brackets names."""
     if isinstance(key, tuple):  # scikit-learn asks for [key, ...]
         rest = [part for part in key if part is not Ellipsis]
         key = rest[0] if len(rest) == 1 else slice(None) if not rest else key
     elif key is Ellipsis:
         key = slice(None)
+    if key is None:
+        raise TypeError(
+            "samples of PairwiseConstraints must be named by a list or an array of integers, a "
+            "mask or a slice, got None."
+        )
     return positions(key, n_samples, "sample", "PairwiseConstraints")
 
 
-def draw_numbers(rng: np.random.RandomState, total: int, n_pairs: int, n_known: int) -> np.ndarray:
-    """Draw distinct numbers below `total`, all sets of them with the same chance."""
-    check_count(n_pairs, "n_pairs", 0)
-    if n_pairs > total:
-        raise ValueError(
-            f"n_pairs must be at most {total}, the number of pairs of the {n_known} samples whose "
-            f"label is known, got {n_pairs}."
-        )
-    if 3 * n_pairs > total:
-        return rng.permutation(total)[:n_pairs]
-    drawn = np.empty(0, dtype=np.int64)
-    while len(drawn) < n_pairs:
-        more = rng.randint(total, size=2 * (n_pairs - len(drawn)), dtype=np.int64)
-        drawn = np.concatenate([drawn, more])
-        drawn = drawn[np.sort(np.unique(drawn, return_index=True)[1])]
-    return drawn[:n_pairs]
-
-
-def pair_numbered(numbers: np.ndarray) -> np.ndarray:
-    """Return the pairs (a, b), a < b, that are counted (0, 1), (0, 2), (1, 2), (0, 3) ..."""
-    b = ((1 + np.sqrt(1 + 8.0 * numbers)) / 2).astype(np.int64)
-    b -= b * (b - 1) // 2 > numbers  # rounding may lift the root over a whole number, never below
-    return np.column_stack([numbers - b * (b - 1) // 2, b])
+def read_labels(labels: Any) -> np.ndarray:
+    """Return labels as numbers from 0; -1 stands for a label that is not known."""
+    try:
+        column = np.asarray(None) if sp.issparse(labels) else as_vector(labels)
+    except (TypeError, ValueError):
+        raise ValueError(f"labels must have shape (n_samples,), got {shown(labels)}.") from None
+    if column.ndim != 1:
+        got = f"shape {column.shape}" if column.ndim else shown(labels)
+        raise ValueError(f"labels must have shape (n_samples,), got {got}.")
+    values, seen = clean_labels(column, "labels")
+    codes = np.full(len(column), -1, dtype=np.intp)
+    codes[seen] = np.unique(values, return_inverse=True)[1]
+    return codes

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from nmfcluster import _links
+from nmfcluster.constraints import graph as links_graph
 from nmfcluster.constraints.graph import colouring, components, shortest_chain
 
 MANY = settings(deadline=None, max_examples=150)
@@ -21,8 +21,8 @@ def edges_of(draw, n, at_most=12):
     if n < 2:
         return np.empty((0, 2), dtype=np.intp)
     ends = st.tuples(st.integers(0, n - 1), st.integers(0, n - 2))
-    found = draw(st.lists(ends, max_size=at_most))
-    return pairs([(one, other + (other >= one)) for one, other in found])
+    chosen = draw(st.lists(ends, max_size=at_most))
+    return pairs([(one, other + (other >= one)) for one, other in chosen])
 
 
 @st.composite
@@ -58,7 +58,7 @@ def linked(edges):
 
 
 def assert_proves(edges, n_nodes, n_colours, verdict, witness):
-    """Assert that the witness is one, whatever was to be found."""
+    """Assert that the witness is valid."""
     joined = linked(edges)
     if verdict == "feasible":
         assert witness.shape == (n_nodes,)
@@ -137,7 +137,7 @@ def test_the_chain_does_not_depend_on_how_many_pairs_are_searched_at_a_time(monk
     graph = [(n, *(e[e[:, 0] != e[:, 1]] for e in edges)) for n, *edges in graph]
     expected = [shortest_chain(*one) for one in graph]
     assert sum(chain is not None for chain in expected) > 10
-    monkeypatch.setattr(_links, "_BLOCK", block)
+    monkeypatch.setattr(links_graph, "_BLOCK", block)
     assert [shortest_chain(*one) for one in graph] == expected
 
 
@@ -221,7 +221,7 @@ def test_a_planted_clique_is_found():
 def test_the_search_for_a_clique_gives_up_in_time(monkeypatch):
     edges = pairs(list(combinations(range(6), 2)))
     assert colouring(6, edges, 5)[0] == "infeasible"
-    monkeypatch.setattr(_links, "_CLIQUE_BUDGET", 10)
+    monkeypatch.setattr(links_graph, "_CLIQUE_BUDGET", 10)
     assert colouring(6, edges, 5) == ("undecided", None)
 
 
@@ -242,7 +242,7 @@ def test_the_same_edges_give_the_same_answer_in_any_order():
     edges = edges[edges[:, 0] != edges[:, 1]]
     shuffled = rng.permutation(np.concatenate([edges, edges[:20]]))[:, ::-1]
     for n_colours in range(1, 8):
-        one, two = (colouring(60, given, n_colours) for given in (edges, shuffled))
+        one, two = (colouring(60, listed, n_colours) for listed in (edges, shuffled))
         assert one[0] == two[0]
         assert_array_equal(one[1], two[1])
 

@@ -1,0 +1,171 @@
+"""Pairs of samples with weights, in one form: their copies, their closure, those of labels."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from nmfcluster._arrays.arguments import check_count
+
+
+class Links(NamedTuple):
+    """Pairs of samples of one kind, and what it costs to violate each."""
+
+    pairs: np.ndarray  # (n_pairs, 2) int, i < j, sorted, distinct
+    weights: np.ndarray  # (n_pairs,) float64, positive
+
+
+NO_LINKS = Links(np.empty((0, 2), dtype=np.intp), np.empty(0))
+
+
+def distinct_pairs(pairs: np.ndarray, weights: np.ndarray) -> Links:
+    """Return every pair once, as (i, j) with i <= j and sorted, with its largest weight.
+
+    Parameters
+    ----------
+    pairs : ndarray of shape (n_pairs, 2), int
+    weights : ndarray of shape (n_pairs,), float64
+
+    Returns
+    -------
+    Links
+    """
+    pairs = np.sort(pairs, axis=1)
+    order = np.lexsort((weights, pairs[:, 1], pairs[:, 0]))
+    pairs, weights = pairs[order], weights[order]
+    last = np.ones(len(pairs), dtype=bool)  # among equal pairs, hence the one of largest weight
+    last[:-1] = (pairs[1:] != pairs[:-1]).any(axis=1)
+    return Links(pairs[last], weights[last])
+
+
+def copied_pairs(pairs: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the pairs of copies: all (a, b) with ``(origin[a], origin[b])`` a pair.
+
+    Parameters
+    ----------
+    pairs : ndarray of shape (n_pairs, 2), int
+    origin : ndarray of shape (n_copies,), int
+        The sample that every copy is of; a sample may have no copy, one or many.
+
+    Returns
+    -------
+    copies : ndarray of shape (n_copied_pairs, 2), int
+    source : ndarray of shape (n_copied_pairs,), int
+        ``pairs[source]`` are the pairs that they are copies of.
+    """
+    highest = max(pairs.max(initial=-1), origin.max(initial=-1))
+    counts = np.bincount(origin, minlength=highest + 1)
+    starts, by_origin = np.cumsum(counts) - counts, np.argsort(origin, kind="stable")
+    one, other = pairs.T
+    numbers = counts[one] * counts[other]
+    source = np.repeat(np.arange(len(pairs)), numbers)
+    position = np.arange(len(source)) - np.repeat(np.cumsum(numbers) - numbers, numbers)
+    row, column = np.divmod(position, counts[other[source]])
+    copies = [by_origin[starts[one[source]] + row], by_origin[starts[other[source]] + column]]
+    return np.column_stack(copies), source
+
+
+def links_among(samples: np.ndarray, links: Links) -> Links:
+    """Return the pairs with both ends among some samples, by the positions of these.
+
+    Parameters
+    ----------
+    samples : ndarray of shape (n_taken,), int
+        A sample that occurs several times has its pairs at every position.
+    links : Links
+
+    Returns
+    -------
+    Links
+    """
+    pairs, source = copied_pairs(links.pairs, samples)
+    return distinct_pairs(pairs, links.weights[source])
+
+
+def closed_links(must: Links, cannot: Links, group: np.ndarray) -> tuple[Links, Links]:
+    """Return all pairs that follow from pairs that do not contradict each other.
+
+    Parameters
+    ----------
+    must : Links
+    cannot : Links
+    group : ndarray of shape (n_samples,), int
+        Numbers from 0 of the groups of samples that must-link pairs join.
+
+    Returns
+    -------
+    must : Links
+        All pairs within a group, which share the weights of the must-link pairs within it evenly.
+    cannot : Links
+        All pairs between two groups that a cannot-link pair connects, with its weight so shared.
+    """
+    sizes = np.bincount(group)
+    large = np.flatnonzero(sizes > 1)
+    totals = np.bincount(group[must.pairs[:, 0]], weights=must.weights, minlength=len(sizes))
+    shares = totals[large] / (sizes[large] * (sizes[large] - 1) / 2)
+    pairs, source = copied_pairs(np.column_stack([large, large]), group)
+    once = pairs[:, 0] < pairs[:, 1]
+    within = distinct_pairs(pairs[once], shares[source[once]])
+    apart = np.sort(group[cannot.pairs], axis=1)
+    apart, number = np.unique(apart, axis=0, return_inverse=True)
+    totals = np.bincount(number.ravel(), weights=cannot.weights, minlength=len(apart))
+    shares = totals / sizes[apart].prod(axis=1)
+    pairs, source = copied_pairs(apart, group)
+    return within, distinct_pairs(pairs, shares[source])
+
+
+def links_of_labels(
+    codes: np.ndarray, n_pairs: int | None, random_state: int | np.random.RandomState | None
+) -> tuple[Links, Links]:
+    """Return pairs of samples whose class is known, of weight 1: of equal classes, of others.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_samples,), int
+        Numbers of the classes from 0; -1: not known.
+    n_pairs : int or None
+        Number of pairs to draw, all sets of pairs with the same chance; None: all pairs.
+    random_state : int, RandomState instance or None
+
+    Returns
+    -------
+    must : Links
+    cannot : Links
+    """
+    known = np.flatnonzero(codes >= 0)
+    total = len(known) * (len(known) - 1) // 2
+    if n_pairs is None:
+        numbers = np.arange(total)
+    else:
+        rng = check_random_state(random_state)
+        check_count(n_pairs, "n_pairs", 0)
+        if n_pairs > total:
+            raise ValueError(
+                f"n_pairs must be at most {total}, the number of pairs of the {len(known)} samples "
+                f"whose label is known, got {n_pairs}."
+            )
+        numbers = _distinct_numbers(rng, total, n_pairs)
+    pairs, weights = known[pair_numbered(numbers)], np.ones(len(numbers))
+    same = codes[pairs[:, 0]] == codes[pairs[:, 1]]
+    return distinct_pairs(pairs[same], weights[same]), distinct_pairs(pairs[~same], weights[~same])
+
+
+def _distinct_numbers(rng: np.random.RandomState, total: int, n_drawn: int) -> np.ndarray:
+    """Draw distinct numbers below `total`, all sets of them with the same chance."""
+    if 3 * n_drawn > total:  # a list of all is then short, and draws would often repeat others
+        return rng.permutation(total)[:n_drawn]
+    drawn = np.empty(0, dtype=np.int64)
+    while len(drawn) < n_drawn:
+        more = rng.randint(total, size=2 * (n_drawn - len(drawn)), dtype=np.int64)
+        drawn = np.concatenate([drawn, more])
+        drawn = drawn[np.sort(np.unique(drawn, return_index=True)[1])]
+    return drawn[:n_drawn]
+
+
+def pair_numbered(numbers: np.ndarray) -> np.ndarray:
+    """Return the pairs (a, b), a < b, that are counted (0, 1), (0, 2), (1, 2), (0, 3) ..."""
+    b = ((1 + np.sqrt(1 + 8.0 * numbers)) / 2).astype(np.int64)
+    b -= b * (b - 1) // 2 > numbers  # rounding may lift the root over a whole number, never below
+    return np.column_stack([numbers - b * (b - 1) // 2, b])

@@ -1,0 +1,317 @@
+"""Pairs, ids and labels that a user hands in: the forms they come in, and what is refused."""
+
+import re
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from constraints.shared import assert_in_form, assert_plain, weighted
+from numpy.testing import assert_array_equal
+
+from nmfcluster.constraints import PairwiseConstraints
+
+# pairs
+
+PAIRS = [(4, 1), (0, 3), (1, 4), (2, 0)]
+IN_FORM = [[0, 2], [0, 3], [1, 4]]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        PAIRS,
+        tuple(PAIRS),
+        [list(pair) for pair in PAIRS],
+        np.array(PAIRS),
+        np.array(PAIRS, dtype=np.uint8),
+        np.array(PAIRS, dtype=np.float32),
+        np.array(PAIRS, dtype=object),
+        np.array(PAIRS, order="F")[::-1],
+        [(*pair, 1) for pair in PAIRS],
+        [np.array(pair) for pair in PAIRS],
+    ],
+)
+def test_pairs_come_in_many_forms(value):
+    constraints = PairwiseConstraints(np.int64(5), value, value)
+    assert_in_form(constraints)
+    assert_array_equal(constraints.must_link, IN_FORM)
+    assert_array_equal(constraints.cannot_link, IN_FORM)
+    assert_array_equal(constraints.must_link_weights, np.ones(3))
+    assert constraints.n_pairs == 6
+
+
+def test_of_a_pair_given_twice_the_larger_weight_counts():
+    weights = [(1, 0, 2.0), (0, 1, 3.0), (0, 1, 0.5), (2, 1, 0.25), (0, 2, 0)]
+    for pairs in (weights, weights[::-1]):
+        constraints = PairwiseConstraints(3, pairs, pairs)
+        assert weighted(constraints) == [{(0, 1): 3.0, (1, 2): 0.25}] * 2
+        assert_in_form(constraints)
+
+
+def test_a_sample_is_linked_with_itself_anyway():
+    constraints = PairwiseConstraints(3, [(1, 1), (2, 1)], [(0, 0, 0.0), (2, 0, 1)])
+    assert weighted(constraints) == [{(1, 2): 1}, {(0, 2): 1}]
+
+
+@pytest.mark.parametrize("nothing", [None, [], (), np.empty((0, 2)), np.empty((0, 3)), [()][:0]])
+def test_nothing_is_allowed(nothing):
+    constraints = PairwiseConstraints(4, nothing, cannot_link=nothing)
+    assert_in_form(constraints)
+    assert constraints.n_pairs == 0
+    assert PairwiseConstraints(0, nothing).shape == (0,)
+
+
+@pytest.mark.parametrize("make", [sp.csr_array, sp.csc_array, sp.coo_array, sp.csr_matrix])
+@pytest.mark.parametrize("dtype", [bool, np.int32, np.float32, np.float64])
+def test_sparse_matrices_hold_weights(make, dtype):
+    dense = np.zeros((5, 5), dtype=dtype)
+    dense[1, 3], dense[3, 1], dense[2, 0], dense[4, 4] = 2, 3, 5, 7
+    matrix = make(dense)
+    before = matrix.copy()
+    constraints = PairwiseConstraints(5, must_link=matrix)
+    assert weighted(constraints)[0] == {(0, 2): float(dense[2, 0]), (1, 3): float(dense[3, 1])}
+    assert_array_equal(matrix.toarray(), before.toarray())
+    with pytest.raises(ValueError, match=r"cannot_link holds the pair \(4, 4\)"):
+        PairwiseConstraints(5, cannot_link=matrix)
+
+
+def test_stored_zeros_are_no_pairs_and_the_matrix_is_left_alone():
+    matrix = sp.coo_array(([0.0, 1.0, 2.0], ([0, 1, 1], [1, 2, 2])), shape=(3, 3))
+    constraints = PairwiseConstraints(3, matrix, matrix)
+    assert weighted(constraints) == [{(1, 2): 3.0}] * 2  # entries of one place add up in SciPy
+    assert matrix.nnz == 3
+
+
+class Bad:
+    def __repr__(self):
+        return "<bad>"
+
+
+BAD_PAIRS = {
+    "an index past the end": ([(0, 1), (7, 2)], ValueError, "index 7.*n_samples=5.*Pairwise.*=$"),
+    "an index at the end": ([(5, 0)], ValueError, "index 5, but n_samples=5"),
+    "a huge index": (np.array([[2**64 - 1, 0]], dtype=np.uint64), ValueError, f"{2**64 - 1}"),
+    "a huge Python index": ([(10**400, 0)], ValueError, "too large.*int"),
+    "a negative index": ([(0, -1)], ValueError, "index -1.*at least 0"),
+    "half an index": ([(0, 1.5)], ValueError, "whole numbers, got 1.5"),
+    "no number for an index": ([(0, np.nan)], ValueError, "whole numbers, got nan"),
+    "an infinite index": ([(0, np.inf)], ValueError, "whole numbers, got inf"),
+    "a negative weight": ([(0, 1, -2)], ValueError, r"weights.*-2.0 .*\(0, 1\)"),
+    "no number for a weight": ([(0, 1, np.nan)], ValueError, r"weights.*nan .*\(0, 1\)"),
+    "an infinite weight": ([(2, 1, np.inf)], ValueError, r"weights.*inf .*\(2, 1\)"),
+    "one pair, not in a list": ((0, 1), ValueError, r"\(n_pairs, 2\).*shape \(2,\)"),
+    "one column": ([[0], [1]], ValueError, r"\(n_pairs, 2\).*shape \(2, 1\)"),
+    "four columns": ([[0, 1, 2, 3]], ValueError, r"\(n_pairs, 3\).*shape \(1, 4\)"),
+    "three dimensions": (np.zeros((2, 2, 2)), ValueError, r"shape \(2, 2, 2\)"),
+    "a dense matrix": (np.eye(5), ValueError, r"shape \(5, 5\).*sparse"),
+    "rows of several lengths": ([(0, 1), (1, 2, 3)], ValueError, r"several lengths, \[\(0, 1\)"),
+    "a number": (3, TypeError, r"\(n_pairs, 2\).*got 3 \(int\)"),
+    "a word": ("01", TypeError, r"got '01' \(str\)"),
+    "a dictionary": ({0: 1}, TypeError, r"got \{0: 1\} \(dict\)"),
+    "a set": ({(0, 1)}, TypeError, r"got \{\(0, 1\)\} \(set\)"),
+    "an iterator": (zip([0], [1], strict=True), TypeError, r"\(zip\)"),
+    "any object": (Bad(), TypeError, r"got <bad> \(Bad\)"),
+    "words": ([("a", "b")], TypeError, "numbers.*dtype <U1"),
+    "truths": ([(True, False)], TypeError, "numbers.*dtype bool"),
+    "a truth among objects": (np.array([[0, True]], dtype=object), TypeError, "True .bool"),
+    "nothing among numbers": ([(0, None)], TypeError, r"numbers, got None \(N"),
+    "objects": ([(Bad(), 1)], TypeError, r"numbers, got <bad> \(Bad\)"),
+    "complex numbers": ([(0, 1j)], TypeError, "numbers.*dtype complex128"),
+    "dates": (np.array([[0, 1]], dtype="M8[s]"), TypeError, "numbers.*datetime64"),
+    "constraints": (PairwiseConstraints(5), TypeError, "got PairwiseConstraints"),
+    "a matrix of another size": (sp.eye_array(4), ValueError, r"\(5, 5\).*got \(4, 4\).*Pairw"),
+    "a matrix that is not square": (sp.csr_array((5, 4)), ValueError, r"got \(5, 4\)"),
+    "complex entries": (sp.eye_array(5, dtype=complex), TypeError, "real numbers.*complex128"),
+    "a negative entry": (sp.csr_array(-np.eye(5)), ValueError, r"weights.*-1.0 .*\(0, 0\)"),
+    "an entry that is none": (sp.csr_array(np.eye(5) * np.nan), ValueError, "weights.*nan"),
+}
+
+
+@pytest.mark.parametrize("kind", ["must_link", "cannot_link"])
+@pytest.mark.parametrize(("value", "error", "says"), BAD_PAIRS.values(), ids=BAD_PAIRS)
+def test_bad_pairs(kind, value, error, says):
+    with pytest.raises(error, match=f"{kind}.*{says.removesuffix('=$')}") as caught:
+        PairwiseConstraints(5, **{kind: value})
+    assert_plain(caught)
+
+
+def test_an_index_past_the_end_points_to_cross_validation():
+    says = (
+        "must_link holds the index 9, but n_samples=9. Inside cross-validation a plain list of "
+        "pairs is not split with the samples: pass PairwiseConstraints, given as constraints=."
+    )
+    with pytest.raises(ValueError, match=re.escape(says)):
+        PairwiseConstraints(9, [(0, 9)])
+
+
+# labels
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [1, -1, 0, 1, -7, 0],
+        np.array([1.0, np.nan, 0.0, 1.0, -1.0, 0.0]),
+        ["b", None, "a", "b", None, "a"],
+        np.array(["b", None, "a", "b", np.nan, "a"], dtype=object),
+        [1, None, 0, 1, None, 0],
+        np.array([1, -1, 0, 1, -1, 0], dtype=np.int8),
+    ],
+)
+def test_labels_tell_which_pairs_are_alike(labels):
+    constraints = PairwiseConstraints.from_labels(labels)
+    assert_in_form(constraints)
+    assert len(constraints) == 6
+    assert constraints.must_link.tolist() == [[0, 3], [2, 5]]
+    assert constraints.cannot_link.tolist() == [[0, 2], [0, 5], [2, 3], [3, 5]]
+    assert constraints.satisfaction(np.arange(6) % 3) == 1  # samples 0 and 3 are alike, 2 and 5 too
+
+
+@pytest.mark.parametrize("labels", [[-1, -1], [None], [3], np.empty(0, dtype=int), []])
+def test_labels_may_tell_nothing(labels):
+    constraints = PairwiseConstraints.from_labels(labels)
+    assert (len(constraints), constraints.n_pairs) == (len(labels), 0)
+    assert PairwiseConstraints.from_labels(labels, n_pairs=0) == constraints
+
+
+def test_labels_may_have_any_name():
+    constraints = PairwiseConstraints(4, [(0, 1), (1, 2)], [(0, 3)])
+    assert constraints.satisfaction(["x", "x", "y", "y"]) == pytest.approx(2 / 3)
+    assert constraints.satisfaction(["x", "x", None, None]) == pytest.approx(1 / 3)
+
+
+BAD_LABELS = {
+    "labels in a table": (
+        lambda: PairwiseConstraints.from_labels([[0, 1]]),
+        ValueError,
+        r"labels.*\(n_samples,\).*\(1, 2\)",
+    ),
+    "ragged labels": (
+        lambda: PairwiseConstraints.from_labels([[0], [1, 2]]),
+        ValueError,
+        r"labels.*\(n_samples,\).*\[\[0\], \[1, 2\]\]",
+    ),
+    "one label": (lambda: PairwiseConstraints.from_labels(3), ValueError, r"labels.*3 \(int\)"),
+    "sparse labels": (
+        lambda: PairwiseConstraints.from_labels(sp.csr_array([[0, 1]])),
+        ValueError,
+        "labels.*csr_array",
+    ),
+    "fractions": (
+        lambda: PairwiseConstraints.from_labels([0, 1, 1.5, 0]),
+        ValueError,
+        r"labels.*1\.5",
+    ),
+    "numbers and words": (
+        lambda: PairwiseConstraints.from_labels(np.array([0, "a"], dtype=object)),
+        TypeError,
+        "labels.*int.*str",
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "error", "says"), BAD_LABELS.values(), ids=BAD_LABELS)
+def test_bad_labels(call, error, says):
+    with pytest.raises(error, match=says) as caught:
+        call()
+    assert_plain(caught)
+
+
+# ids
+
+
+def test_ids_stand_for_samples():
+    expected = PairwiseConstraints(4, [(0, 2, 1), (1, 3, 0.5)], [(0, 3, 2)])
+    for ids in (list("wxyz"), tuple("wxyz"), np.array(list("wxyz")), dict.fromkeys("wxyz")):
+        constraints = PairwiseConstraints.from_ids(
+            ids, [("y", "w"), ["x", "z", 0.5], ("x", "x")], {("z", "w", 2)}
+        )
+        assert constraints == expected
+    assert PairwiseConstraints.from_ids([7, "a", (1, 2)], [((1, 2), 7)]) == PairwiseConstraints(
+        3, [(0, 2)]
+    )
+    numbers = np.array([30, 10, 20])
+    constraints = PairwiseConstraints.from_ids(numbers, np.array([[20, 30]]), [[10, 20]])
+    assert constraints == PairwiseConstraints(3, [(0, 2)], [(1, 2)])
+    table = np.array([["w", "z", 2.5]], dtype=object)
+    constraints = PairwiseConstraints.from_ids(["w", "z"], table)
+    assert weighted(constraints)[0] == {(0, 1): 2.5}
+    assert PairwiseConstraints.from_ids([]) == PairwiseConstraints(0)
+
+
+BAD_IDS = {
+    "an id twice": (
+        lambda: PairwiseConstraints.from_ids(["a", "b", "a"]),
+        ValueError,
+        "ids must differ.*0 and 2.*'a'",
+    ),
+    "ids that are tables": (
+        lambda: PairwiseConstraints.from_ids([["a"], ["b"]]),
+        TypeError,
+        r"ids.*hashable.*\[\['a'\], \['b'\]\]",
+    ),
+    "an id for a sequence": (lambda: PairwiseConstraints.from_ids("ab"), TypeError, "ids.*'ab'"),
+    "a number of ids": (lambda: PairwiseConstraints.from_ids(3), TypeError, r"ids.*3 \(int\)"),
+    "an unknown id": (
+        lambda: PairwiseConstraints.from_ids("a b".split(), [("a", "c")]),
+        ValueError,
+        "must_link.*1 .*not among the 2 ids: 'c'",
+    ),
+    "many unknown ids": (
+        lambda: PairwiseConstraints.from_ids("a b".split(), None, [(c, "a") for c in "pqrstuv"]),
+        ValueError,
+        "cannot_link.*7 .*: 'p', 'q', 'r', 's', 't'.$",
+    ),
+    "an id linked with itself": (
+        lambda: PairwiseConstraints.from_ids("a b".split(), None, [("b", "b")]),
+        ValueError,
+        r"cannot_link.*\('b', 'b'\)",
+    ),
+    "a word for a pair of ids": (
+        lambda: PairwiseConstraints.from_ids("a b".split(), ["ab"]),
+        ValueError,
+        r"must_link.*\(a, b, weight\), got 'ab' \(str\)",
+    ),
+    "three ids and a weight": (
+        lambda: PairwiseConstraints.from_ids("a b".split(), [("a", "b", "a", 1)]),
+        ValueError,
+        r"must_link.*got \('a', 'b', 'a', 1\)",
+    ),
+    "a word for a weight": (
+        lambda: PairwiseConstraints.from_ids("a b".split(), [("a", "b", "a")]),
+        TypeError,
+        r"must_link.*numbers, got 'a' \(str\)",
+    ),
+    "a negative weight of ids": (
+        lambda: PairwiseConstraints.from_ids("a b".split(), None, [("b", "a", -1)]),
+        ValueError,
+        r"cannot_link.*-1.0 .*\('b', 'a'\)",
+    ),
+    "no weight of ids": (
+        lambda: PairwiseConstraints.from_ids("a b".split(), [("b", "a", np.nan)]),
+        ValueError,
+        r"must_link.*nan .*\('b', 'a'\)",
+    ),
+    "lists for ids": (
+        lambda: PairwiseConstraints.from_ids("a b".split(), [(["a"], "b")]),
+        TypeError,
+        r"must_link.*hashable ids, got \(\['a'\], 'b'\)",
+    ),
+    "a number for pairs of ids": (
+        lambda: PairwiseConstraints.from_ids("a b".split(), 3),
+        TypeError,
+        r"must_link.*got 3 \(int\)",
+    ),
+    "a matrix for pairs of ids": (
+        lambda: PairwiseConstraints.from_ids("a b".split(), sp.eye_array(2)),
+        TypeError,
+        "must_link.*got.*array",
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "error", "says"), BAD_IDS.values(), ids=BAD_IDS)
+def test_bad_ids(call, error, says):
+    with pytest.raises(error, match=says) as caught:
+        call()
+    assert_plain(caught)
