@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,8 @@ _WANTED = "an NMFMetaCluster; from_biclusters takes rows_ and columns_ of others
 _HIGH = 0.99  # share of the entries that are not above the darkest colour: outliers do not count
 
 
-class BiclusterDisplay:
+@dataclass(kw_only=True, repr=False, eq=False)
+class BiclusterDisplay:  # numpydoc ignore=PR02
     """Picture of biclusters in their table, which may overlap.
 
     Rows and columns are put into an order that makes every bicluster a block, as far as one order
@@ -97,35 +99,21 @@ names
     >>> display.figure_.savefig("biclusters.png")  # doctest: +SKIP
     """
 
-    ax_: Any
-    figure_: Any
-    mesh_: Any
-    colorbar_: Any
-    strips_: list[Any]
-    outlines_: list[Any]
-
-    def __init__(
-        self,
-        *,
-        matrix: np.ndarray,
-        row_sizes: np.ndarray,
-        column_sizes: np.ndarray,
-        row_shares: np.ndarray,
-        column_shares: np.ndarray,
-        clusters: np.ndarray | None = None,
-        row_order: np.ndarray | None = None,
-        column_order: np.ndarray | None = None,
-        names: Sequence[str] | None = None,
-    ) -> None:
-        self.matrix = matrix
-        self.row_sizes = row_sizes
-        self.column_sizes = column_sizes
-        self.row_shares = row_shares
-        self.column_shares = column_shares
-        self.clusters = clusters
-        self.row_order = row_order
-        self.column_order = column_order
-        self.names = names
+    matrix: np.ndarray
+    row_sizes: np.ndarray
+    column_sizes: np.ndarray
+    row_shares: np.ndarray
+    column_shares: np.ndarray
+    clusters: np.ndarray | None = None
+    row_order: np.ndarray | None = None
+    column_order: np.ndarray | None = None
+    names: Sequence[str] | None = None
+    ax_: Any = field(init=False)
+    figure_: Any = field(init=False)
+    mesh_: Any = field(init=False)
+    colorbar_: Any = field(init=False)
+    strips_: list[Any] = field(init=False)
+    outlines_: list[Any] = field(init=False)
 
     @classmethod
     def from_estimator(

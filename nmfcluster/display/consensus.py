@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,8 @@ _NAMES = -24.0  # points from the axes: names of clusters, far enough for lines 
 _MOST_OUTLINES = 100  # clusters; with more of them the outlines would hide what they frame
 
 
-class ConsensusMatrixDisplay:
+@dataclass(kw_only=True, repr=False, eq=False)
+class ConsensusMatrixDisplay:  # numpydoc ignore=PR02
     """Picture of a co-association matrix, its samples ordered by cluster.
 
     A good consensus shows dark blocks on the diagonal and little outside them: two clusters that
@@ -92,27 +94,16 @@ class ConsensusMatrixDisplay:
     >>> display.figure_.savefig("consensus.png")  # doctest: +SKIP
     """
 
-    ax_: Any
-    figure_: Any
-    mesh_: Any
-    colorbar_: Any
-
-    def __init__(
-        self,
-        *,
-        matrix: np.ndarray,
-        cell_sizes: np.ndarray,
-        cell_labels: np.ndarray,
-        order: np.ndarray | None = None,
-        names: Sequence[str] | None = None,
-        value_name: str = "co-association",
-    ) -> None:
-        self.matrix = matrix
-        self.cell_sizes = cell_sizes
-        self.cell_labels = cell_labels
-        self.order = order
-        self.names = names
-        self.value_name = value_name
+    matrix: np.ndarray
+    cell_sizes: np.ndarray
+    cell_labels: np.ndarray
+    order: np.ndarray | None = None
+    names: Sequence[str] | None = None
+    value_name: str = "co-association"
+    ax_: Any = field(init=False)
+    figure_: Any = field(init=False)
+    mesh_: Any = field(init=False)
+    colorbar_: Any = field(init=False)
 
     @classmethod
     def from_estimator(

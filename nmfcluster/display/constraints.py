@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,8 @@ _CELL = 0.28  # inches: side of a cell, for numbers of three letters
 _GAP = 0.4  # cells: between the two triangles, so that their edges are told apart
 
 
-class ConstraintDisplay:
+@dataclass(kw_only=True, repr=False, eq=False)
+class ConstraintDisplay:  # numpydoc ignore=PR02
     """Picture of how many constraints a clustering satisfies and violates, and where.
 
     Two triangles of cells share their rows, the clusters. The lower left one counts must-link
@@ -86,24 +88,15 @@ class ConstraintDisplay:
     >>> display.figure_.savefig("constraints.png")  # doctest: +SKIP
     """
 
-    ax_: Any
-    figure_: Any
-    must_link_cells_: Any
-    cannot_link_cells_: Any
-    texts_: list[Any]
-
-    def __init__(
-        self,
-        *,
-        must_link: np.ndarray,
-        cannot_link: np.ndarray,
-        names: Sequence[str] | None = None,
-        unassigned: bool = False,
-    ) -> None:
-        self.must_link = must_link
-        self.cannot_link = cannot_link
-        self.names = names
-        self.unassigned = unassigned
+    must_link: np.ndarray
+    cannot_link: np.ndarray
+    names: Sequence[str] | None = None
+    unassigned: bool = False
+    ax_: Any = field(init=False)
+    figure_: Any = field(init=False)
+    must_link_cells_: Any = field(init=False)
+    cannot_link_cells_: Any = field(init=False)
+    texts_: list[Any] = field(init=False)
 
     @classmethod
     def from_estimator(cls, estimator: Any, **style: Any) -> ConstraintDisplay:

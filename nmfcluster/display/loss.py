@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ _SMALLEST_EXCESS = 1e-8  # relative to the loss: what is below is rounding
 _PERFECT = 1e-4  # share of the largest loss: a smaller one is as good as 0
 
 
-class LossCurveDisplay:
+@dataclass(kw_only=True, repr=False, eq=False)
+class LossCurveDisplay:  # numpydoc ignore=PR02
     """Picture of how the loss fell in every start.
 
     The height of a curve is by how much the loss exceeds the lowest that any start reached,
@@ -52,12 +54,10 @@ class LossCurveDisplay:
     >>> display.figure_.savefig("loss.png")  # doctest: +SKIP
     """
 
-    ax_: Any
-    figure_: Any
-    lines_: list[Any]
-
-    def __init__(self, *, curves: list[np.ndarray]) -> None:
-        self.curves = curves
+    curves: list[np.ndarray]
+    ax_: Any = field(init=False)
+    figure_: Any = field(init=False)
+    lines_: list[Any] = field(init=False)
 
     @classmethod
     def from_estimator(cls, estimator: Any, **style: Any) -> LossCurveDisplay:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,8 @@ _ERROR = 1.4  # points: width of an error bar, and of a curve across a break in 
 _RING = 1.8  # points: width of the ring around the chosen candidate
 
 
-class StabilityDisplay:
+@dataclass(kw_only=True, repr=False, eq=False)
+class StabilityDisplay:  # numpydoc ignore=PR02
     """Picture of how stable the clusters are for the values of a parameter.
 
     A dot is a candidate of the search, a band or a bar its standard error, where the search kept
@@ -101,32 +103,19 @@ class StabilityDisplay:
     >>> display.figure_.savefig("stability.png")  # doctest: +SKIP
     """
 
-    ax_: Any
-    figure_: Any
-    lines_: list[Any]
-    bands_: list[Any]
-    chosen_: Any
-
-    def __init__(
-        self,
-        *,
-        param_name: str,
-        values: Sequence[Any],
-        curves: np.ndarray,
-        errors: np.ndarray | None = None,
-        names: Sequence[str] | None = None,
-        title: str | None = None,
-        chosen: tuple[int, int] | None = None,
-        metric: str = "stability",
-    ) -> None:
-        self.param_name = param_name
-        self.values = values
-        self.curves = curves
-        self.errors = errors
-        self.names = names
-        self.title = title
-        self.chosen = chosen
-        self.metric = metric
+    param_name: str
+    values: Sequence[Any]
+    curves: np.ndarray
+    errors: np.ndarray | None = None
+    names: Sequence[str] | None = None
+    title: str | None = None
+    chosen: tuple[int, int] | None = None
+    metric: str = "stability"
+    ax_: Any = field(init=False)
+    figure_: Any = field(init=False)
+    lines_: list[Any] = field(init=False)
+    bands_: list[Any] = field(init=False)
+    chosen_: Any = field(init=False)
 
     @classmethod
     def from_estimator(

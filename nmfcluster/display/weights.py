@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ _BAR, _REST = 0.3, 1.0  # inches: height of a source, and of what is above and b
 _LONGEST = 30  # letters of a name
 
 
-class SourceWeightsDisplay:
+@dataclass(kw_only=True, repr=False, eq=False)
+class SourceWeightsDisplay:  # numpydoc ignore=PR02
     r"""Picture of what the sources of a fusion weigh.
 
     Of one model, a bar shows the weight :math:`\alpha_l` of each source, and the number at its
@@ -85,27 +87,16 @@ class SourceWeightsDisplay:
     (3, 2)
     """
 
-    ax_: Any
-    figure_: Any
-    bars_: Any
-    lines_: list[Any]
-
-    def __init__(
-        self,
-        *,
-        names: Sequence[str],
-        weights: np.ndarray,
-        losses: np.ndarray | None = None,
-        param_name: str | None = None,
-        values: Sequence[float] | None = None,
-        chosen: float | None = None,
-    ) -> None:
-        self.names = names
-        self.weights = weights
-        self.losses = losses
-        self.param_name = param_name
-        self.values = values
-        self.chosen = chosen
+    names: Sequence[str]
+    weights: np.ndarray
+    losses: np.ndarray | None = None
+    param_name: str | None = None
+    values: Sequence[float] | None = None
+    chosen: float | None = None
+    ax_: Any = field(init=False)
+    figure_: Any = field(init=False)
+    bars_: Any = field(init=False)
+    lines_: list[Any] = field(init=False)
 
     @classmethod
     def from_estimator(cls, estimator: Any, **style: Any) -> SourceWeightsDisplay:
