@@ -256,8 +256,7 @@ class NMFConsensus(NMFClusterer):
             source = read_partitions(self, X, partitions, rng)
             self._check_n_clusters(len(source))
             self._check_coarse_size()
-            problem = source.problem(self.weights)
-            self._say(f"{problem.name} of {len(source)} samples")
+            problem: Any = source.problem(self.weights, self._say)
             solver, form = self._solver()
             if self.objective == "tri" and not problem.is_complete:
                 raise ValueError("objective='tri' needs partitions that saw all samples.")

@@ -311,7 +311,7 @@ class EnsembleProblem(Problem):
 
     def __init__(self, ensemble: Ensemble, groups: np.ndarray | None, dtype: np.dtype) -> None:
         self.ensemble, self.dtype = ensemble, dtype
-        self.name = f"{len(ensemble)} distinct label rows"
+        self.name = f"{len(ensemble)} label rows"
         self.groups, self.counts, self.weights = groups, ensemble.counts, ensemble.weights
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.labels import one_hot
 from nmfcluster._base import read_features, read_similarity
-from nmfcluster._engine.symmetric import Problem, SimilarityProblem
+from nmfcluster._engine.symmetric import SimilarityProblem
 from nmfcluster.partitions.ensemble import Support
 from nmfcluster.similarity import Explicit
 
@@ -39,7 +40,7 @@ class PrecomputedSimilarity:
     def __len__(self) -> int:
         return self.similarity.shape[0]
 
-    def problem(self, weights: None) -> PrecomputedProblem:
+    def problem(self, weights: Any, say: Callable[[str], None]) -> PrecomputedProblem:
         """Return the factorization of the similarity."""
         A, diagonal = self.similarity, self._diagonal
         alone = np.flatnonzero((A @ np.ones((len(self), 1)))[:, 0] <= diagonal)
@@ -56,7 +57,7 @@ class PrecomputedSimilarity:
             read_features(estimator, X, reset=False, ensure_non_negative=True) @ profile
         )
 
-    def matrix(self, indices: np.ndarray, weights: None) -> np.ndarray:
+    def matrix(self, indices: np.ndarray, weights: Any) -> np.ndarray:
         """Return the similarity of some samples as an array."""
         return self.similarity.take(indices).toarray()
 
@@ -73,7 +74,7 @@ class PrecomputedProblem(SimilarityProblem):
         super().__init__(A)
         self._A, self._diagonal = A, diagonal
 
-    def part(self, size: int, rng: np.random.RandomState) -> Problem | None:
+    def part(self, size: int, rng: np.random.RandomState) -> None:
         """Return None: what was handed in is fitted as it is."""
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral
 from time import perf_counter
 from typing import Any
@@ -98,6 +99,10 @@ def _make(estimator: Any, X: Any, rng: np.random.RandomState) -> BasePartitions:
     return made
 
 
+def _nothing(line: str) -> None:
+    """Say nothing of what is done."""
+
+
 def _checked_table(estimator: Any, X: Any, reset: bool) -> Any:
     """Return X with its columns checked and its labels untouched."""
     if not hasattr(X, "columns"):
@@ -136,14 +141,16 @@ class LabelTable:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def problem(self, weights: Any) -> EnsembleProblem:
+    def problem(self, weights: Any, say: Callable[[str], None] = _nothing) -> EnsembleProblem:
         """Return the factorization of the co-association under weights of the partitions."""
         weights = normalised_weights(weights, self.codes.shape[1])
         counted = self.codes if weights.all() else self.codes[:, weights > 0]
         check_coverage(counted, self.name)
-        return EnsembleProblem(*Ensemble.from_table(self.codes, weights), self.dtype)
+        ensemble, groups = Ensemble.from_table(self.codes, weights)
+        say(f"{len(ensemble)} distinct label rows of {len(groups)} samples")
+        return EnsembleProblem(ensemble, groups, self.dtype)
 
-    def matrix(self, indices: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    def matrix(self, indices: np.ndarray, weights: Any) -> np.ndarray:
         """Return the co-association of some samples as an array."""
         return consensus_matrix(self.codes[indices], weights)
 

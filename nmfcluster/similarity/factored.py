@@ -7,21 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from nmfcluster._arrays import storage
 from nmfcluster._arrays.labels import cluster_counts, tuple_indicator
-from nmfcluster._arrays.storage import (
-    FLOATS,
-    as_float64,
-    blocks_of,
-    dot,
-    group_indicator,
-    hstack,
-    minimum,
-    row_blocks,
-    row_dots,
-    scaled_rows,
-    sum_of_squares,
-    total,
-)
 from nmfcluster.similarity.operators import Similarity, inner
 
 _PAIRS = 4096  # entries computed at a time, so that their rows of U stay in cache
@@ -55,7 +42,7 @@ class Factored(Similarity):
 
     def __init__(self, U: Any, C: Any = None, scale: Any = None) -> None:
         U = sp.csr_array(U) if sp.issparse(U) else np.asarray(U)
-        self._U = U if U.dtype in FLOATS else U.astype(np.float64)
+        self._U = U if U.dtype in storage.FLOATS else U.astype(np.float64)
         if self._U.ndim != 2:
             raise ValueError(f"U must have shape (n, r), got {self._U.shape}.")
         rank, self.dtype = self._U.shape[1], self._U.dtype
@@ -108,15 +95,15 @@ class Factored(Similarity):
 
     def split(self) -> tuple[Similarity, Similarity | None]:
         U, C = self.factors
-        U_minus, C_minus = abs(minimum(U, 0)), abs(minimum(C, 0))
-        if total(U_minus) == 0 and total(C_minus) == 0:
+        U_minus, C_minus = abs(storage.minimum(U, 0)), abs(storage.minimum(C, 0))
+        if storage.total(U_minus) == 0 and storage.total(C_minus) == 0:
             return self, None
         # with V = [U+, U-]: A = V [[C, -C], [-C, C]] V', whose core splits entry by entry
-        V = hstack([U + U_minus, U_minus])
+        V = storage.hstack([U + U_minus, U_minus])
         C_plus = C + C_minus
         return (
-            Factored(V, blocks_of(C_plus, C_minus)),
-            Factored(V, blocks_of(C_minus, C_plus)),
+            Factored(V, storage.blocks_of(C_plus, C_minus)),
+            Factored(V, storage.blocks_of(C_minus, C_plus)),
         )
 
     def take(self, indices: np.ndarray) -> Similarity:
@@ -132,11 +119,11 @@ class Factored(Similarity):
         return Factored(U, C, scale)
 
     def collapse(self, groups: np.ndarray) -> Similarity:
-        E = group_indicator(groups, self.dtype)
+        E = storage.group_indicator(groups, self.dtype)
         if 2 * E.shape[1] > E.shape[0]:  # hardly smaller: U itself serves, where it would be copied
             return Factored(E.T, self)
         if self._scale is not None:  # of E, which is smaller than U
-            E = scaled_rows(E, self._scale)
+            E = storage.scaled_rows(E, self._scale)
         return Factored(E.T @ self._U, self._C)
 
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -144,8 +131,8 @@ class Factored(Similarity):
         if isinstance(C, Similarity):
             (U, C), scale = self.factors, None
         found = np.empty(len(rows), dtype=self.dtype)
-        for block in row_blocks(len(rows), _PAIRS):
-            found[block] = row_dots(U[rows[block]] @ C, U[columns[block]])
+        for block in storage.row_blocks(len(rows), _PAIRS):
+            found[block] = storage.row_dots(U[rows[block]] @ C, U[columns[block]])
         return found if scale is None else found * scale[rows, 0] * scale[columns, 0]
 
     def scaled(self, factors: np.ndarray) -> Similarity:
@@ -179,7 +166,7 @@ class Factored(Similarity):
         )
         Q, _ = np.linalg.qr(self @ sketch)
         rest = self @ (probes - Q @ (Q.T @ probes))
-        return sum_of_squares(self @ Q) + sum_of_squares(rest) / _PROBES
+        return storage.sum_of_squares(self @ Q) + storage.sum_of_squares(rest) / _PROBES
 
     def _inner(self, other: Similarity) -> float | None:
         if not isinstance(other, Factored):
@@ -187,8 +174,8 @@ class Factored(Similarity):
         (U, C), (V, D) = self.factors, other.factors
         if min(U.shape[1], V.shape[1]) > self.shape[0]:
             return None
-        M = as_float64(U).T @ as_float64(V)  # <UCU', VDV'> = <C M, M D>
-        return dot(as_float64(C) @ M, M @ as_float64(D))
+        M = storage.as_float64(U).T @ storage.as_float64(V)  # <UCU', VDV'> = <C M, M D>
+        return storage.dot(storage.as_float64(C) @ M, M @ storage.as_float64(D))
 
 
 def coassociation(

@@ -13,18 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from nmfcluster._arrays.storage import (
-    as_float,
-    as_float64,
-    dot,
-    group_indicator,
-    minimum,
-    nonzero_off_diagonal,
-    row_blocks,
-    scaled_rows,
-    total,
-    without_diagonal,
-)
+from nmfcluster._arrays import storage
 
 _COLUMNS = 256  # of an operator that are formed at a time where all of it must be looked at
 
@@ -169,7 +158,7 @@ class Explicit(Similarity):
         array = sp.csr_array(array) if sp.issparse(array) else np.asarray(array)
         if array.ndim != 2 or array.shape[0] != array.shape[1]:
             raise ValueError(f"array must have shape (n, n), got {array.shape}.")
-        self._array = as_float(array)
+        self._array = storage.as_float(array)
         self.shape, self.dtype = array.shape, self._array.dtype
         self.wide = self.can_be_thinned = not sp.issparse(array)
 
@@ -186,8 +175,8 @@ class Explicit(Similarity):
         return np.stack([self._array @ block for block in blocks]).reshape(H.shape)
 
     def split(self) -> tuple[Similarity, Similarity | None]:
-        negative = minimum(self._array, 0)
-        if total(negative) == 0:
+        negative = storage.minimum(self._array, 0)
+        if storage.total(negative) == 0:
             return self, None
         return Explicit(self._array - negative), Explicit(abs(negative))
 
@@ -195,7 +184,7 @@ class Explicit(Similarity):
         return Explicit(self._array[indices][:, indices])
 
     def collapse(self, groups: np.ndarray) -> Similarity:
-        E = group_indicator(groups, self.dtype)
+        E = storage.group_indicator(groups, self.dtype)
         return Explicit(E.T @ (self._array @ E))
 
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -208,16 +197,16 @@ class Explicit(Similarity):
         return int(connected_components(self._array, directed=False, return_labels=False))
 
     def stored_off_diagonal(self) -> np.ndarray | None:
-        return None if self.wide else nonzero_off_diagonal(self._array)
+        return None if self.wide else storage.nonzero_off_diagonal(self._array)
 
     def scaled(self, factors: np.ndarray) -> Similarity:
-        return Explicit(scaled_rows(scaled_rows(self._array, factors).T, factors).T)
+        return Explicit(storage.scaled_rows(storage.scaled_rows(self._array, factors).T, factors).T)
 
     def diagonal(self) -> np.ndarray:
         return self._array.diagonal()
 
     def without_diagonal(self) -> Similarity:
-        return Explicit(without_diagonal(self._array))
+        return Explicit(storage.without_diagonal(self._array))
 
     def toarray(self) -> np.ndarray:
         return self._array.toarray() if sp.issparse(self._array) else self._array.copy()
@@ -227,11 +216,11 @@ class Explicit(Similarity):
             if self.wide:
                 return None
             stored = self._array.tocoo()
-            return dot(stored.data, other.entries(stored.row, stored.col))
+            return storage.dot(stored.data, other.entries(stored.row, stored.col))
         if sp.issparse(self._array) or sp.issparse(other._array):
-            return dot(as_float64(self._array), as_float64(other._array))
-        blocks = row_blocks(self.shape[0], _COLUMNS)
-        return sum(dot(self._array[rows], other._array[rows]) for rows in blocks)
+            return storage.dot(storage.as_float64(self._array), storage.as_float64(other._array))
+        blocks = storage.row_blocks(self.shape[0], _COLUMNS)
+        return sum(storage.dot(self._array[rows], other._array[rows]) for rows in blocks)
 
 
 class WeightedSum(Similarity):
@@ -356,7 +345,7 @@ def inner(A: Similarity, B: Similarity) -> float:
     if isinstance(B, WeightedSum):
         return inner(B, A)
     value = A._inner(B)
-    return sum(dot(A @ E, B @ E) for E in unit_blocks(A)) if value is None else value
+    return sum(storage.dot(A @ E, B @ E) for E in unit_blocks(A)) if value is None else value
 
 
 def _flat(term: Similarity, weight: float) -> list[tuple[Similarity, float]]:

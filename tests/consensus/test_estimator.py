@@ -394,6 +394,7 @@ def test_a_partition_of_weight_2_counts_twice(name, request):
     np.testing.assert_allclose(weighted.loss_, repeated.loss_, rtol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:.* did not converge:sklearn.exceptions.ConvergenceWarning")
 def test_equal_rows_are_fitted_as_one_without_changing_the_result(kept):
     """Every update of the collapsed problem is that of the whole problem."""
     table, _ = make_partitions((50, 30, 20), n_partitions=4, noise=0.3, random_state=0)
@@ -822,6 +823,7 @@ def test_moves_never_raise_the_hard_loss_and_change_labels_only(missing):
     assert fell
 
 
+@pytest.mark.filterwarnings("ignore:.* did not converge:sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("missing", [0.0, 0.5])
 @pytest.mark.parametrize("solver", ["bpg", "mu"])
 def test_starting_on_a_part_of_the_samples_costs_nearly_nothing(missing, solver):
@@ -901,6 +903,7 @@ def test_running_out_of_updates_is_warned_of_once_with_the_figures(affinity):
     assert model.n_iter_ == 2
 
 
+@pytest.mark.filterwarnings("ignore:.* did not converge:sklearn.exceptions.ConvergenceWarning")
 def test_running_all_updates_can_be_asked_for():
     model = of_partitions(3, make_partitions(90, random_state=0)[0], tol=-1, max_iter=37)
     assert {len(curve) for curve in model.loss_curves_} == {38}

@@ -21,6 +21,11 @@ from nmfcluster.affinity import make_affinity
 from nmfcluster.metrics import clustering_accuracy
 from nmfcluster.ssnmf import estimator
 
+# many of these fits are stopped before they have converged
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.* did not converge:sklearn.exceptions.ConvergenceWarning"
+)
+
 X, Y = make_blobs(60, centers=3 * np.eye(3), cluster_std=1.0, random_state=0)
 X = X - X.min() + 0.1  # nonnegative, so that every solver can be run on every affinity
 KNOWN = PairwiseConstraints.from_labels(Y, n_pairs=30, random_state=0)
