@@ -26,7 +26,7 @@ _HIGH = 0.99  # share of the entries that are not above the darkest colour: outl
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class BiclusterDisplay:  # numpydoc ignore=PR02
+class BiclusterDisplay:
     """Picture of biclusters in their table, which may overlap.
 
     Rows and columns are put into an order that makes every bicluster a block, as far as one order

@@ -37,7 +37,7 @@ _MOST_OUTLINES = 100  # clusters; with more of them the outlines would hide what
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class ConsensusMatrixDisplay:  # numpydoc ignore=PR02
+class ConsensusMatrixDisplay:
     """Picture of a co-association matrix, its samples ordered by cluster.
 
     A good consensus shows dark blocks on the diagonal and little outside them: two clusters that

@@ -28,7 +28,7 @@ _GAP = 0.4  # cells: between the two triangles, so that their edges are told apa
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class ConstraintDisplay:  # numpydoc ignore=PR02
+class ConstraintDisplay:
     """Picture of how many constraints a clustering satisfies and violates, and where.
 
     Two triangles of cells share their rows, the clusters. The lower left one counts must-link

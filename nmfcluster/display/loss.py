@@ -14,7 +14,7 @@ _PERFECT = 1e-4  # share of the largest loss: a smaller one is as good as 0
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class LossCurveDisplay:  # numpydoc ignore=PR02
+class LossCurveDisplay:
     """Picture of how the loss fell in every start.
 
     The height of a curve is by how much the loss exceeds the lowest that any start reached,

@@ -30,7 +30,7 @@ _RING = 1.8  # points: width of the ring around the chosen candidate
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class StabilityDisplay:  # numpydoc ignore=PR02
+class StabilityDisplay:
     """Picture of how stable the clusters are for the values of a parameter.
 
     A dot is a candidate of the search, a band or a bar its standard error, where the search kept

@@ -17,7 +17,7 @@ _LONGEST = 30  # letters of a name
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class SourceWeightsDisplay:  # numpydoc ignore=PR02
+class SourceWeightsDisplay:
     r"""Picture of what the sources of a fusion weigh.
 
     Of one model, a bar shows the weight :math:`\alpha_l` of each source, and the number at its
