@@ -9,21 +9,37 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import tempfile
 from pathlib import Path
 
 from benchmarks import questions
 
 RESULTS = Path(__file__).with_name("results")
+"""The results that the documentation shows. A quick run never writes there."""
 
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("question", choices=questions.NAMES)
     parser.add_argument("--quick", action="store_true", help="toy sizes, in seconds")
-    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="FOLDER",
+        help="folder of the results; default: benchmarks/results, with --quick a temporary one",
+    )
     chosen = parser.parse_args(arguments)
+    out = chosen.out
+    if out is None:
+        out = Path(tempfile.mkdtemp(prefix="benchmarks-quick-")) if chosen.quick else RESULTS
+    elif chosen.quick and out.resolve() == RESULTS.resolve():
+        parser.error(
+            f"--quick would write toy results over the kept ones in {out}; give --out another "
+            "folder, or leave --out away for a temporary one"
+        )
     module = importlib.import_module(f"benchmarks.questions.{chosen.question}")
-    module.run(chosen.quick, chosen.out)
+    module.run(chosen.quick, out)
+    print(f"Results are in {out}")
 
 
 if __name__ == "__main__":

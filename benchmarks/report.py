@@ -1,4 +1,4 @@
-"""Writes a result as JSON, as a Markdown table and as a picture."""
+"""A result as JSON, as Markdown tables and as a picture."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ import nmfcluster
 
 Row = dict[str, Any]
 
+ROW_DEPTH = 3  # levels of nesting above a row: the file, "tables" or "details", and one table
+
 
 def environment() -> dict[str, Any]:
-    """Return what a figure may depend on."""
+    """Return the versions and the machine that results may depend on."""
     blas = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
     return {
         "date": date.today().isoformat(),
@@ -52,14 +54,14 @@ def write(
     out : Path
     name : str
     caption : str
-        What was measured, of how many repeats.
+        What was measured, in how many repeats.
     tables : dict of heading: rows
     draw : callable
         Draws on a matplotlib figure.
     notes : sequence of str, default=()
         Written below the tables.
     skipped : dict of name: reason, default=None
-        What could not be run.
+        Data and methods that are missing.
     details : dict of heading: rows, default=None
         Tables for the JSON file alone.
     """
@@ -81,15 +83,39 @@ def write(
         "skipped": skipped,
     }
     files = [out / f"{name}.{kind}" for kind in ("json", "md", "png")]
-    files[0].write_text(json.dumps(content, indent=1, default=_plain) + "\n", encoding="utf-8")
+    files[0].write_text(as_json(content), encoding="utf-8")
     files[1].write_text(body, encoding="utf-8")
     _picture(files[2], draw)
     print(body)
     return files
 
 
+def as_json(content: dict[str, Any]) -> str:
+    """Return JSON text in which every row of a table is one line."""
+    return _laid_out(json.loads(json.dumps(content, default=_plain))) + "\n"
+
+
+def _laid_out(value: Any, depth: int = 0) -> str:
+    """Return JSON text that has every item on a line of its own, down to the rows."""
+    if depth == ROW_DEPTH or not value or not isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, dict):
+        start, end = "{}"
+        labels = [json.dumps(key, ensure_ascii=False) + ": " for key in value]
+        items = list(value.values())
+    else:
+        start, end = "[]"
+        labels, items = [""] * len(value), value
+    margin = " " * depth
+    lines = [
+        f"{margin} {label}{_laid_out(item, depth + 1)}"
+        for label, item in zip(labels, items, strict=True)
+    ]
+    return "\n".join((start, ",\n".join(lines), margin + end))
+
+
 def markdown(rows: Sequence[Row]) -> str:
-    """Return rows as a table; a key that a row does not have is an empty cell."""
+    """Return rows as a table; where a row lacks a key, its cell is empty."""
     columns = list(dict.fromkeys(key for row in rows for key in row))
     lines = [columns, ["---"] * len(columns)]
     lines += [[cell(row.get(column, "")) for column in columns] for row in rows]
@@ -97,7 +123,7 @@ def markdown(rows: Sequence[Row]) -> str:
 
 
 def cell(value: Any) -> str:
-    """Return a number with three digits, large ones with all of theirs."""
+    """Return a float with three digits, or all digits before the point; other values in full."""
     if value is None:
         return ""
     if isinstance(value, float | np.floating):
@@ -108,7 +134,7 @@ def cell(value: Any) -> str:
 
 
 def panels(figure: Any, titles: Sequence[str]) -> tuple[list[Any], Any]:
-    """Return axes with these titles, and empty ones for the legend."""
+    """Return axes with these titles, and further axes for the legend."""
     columns = min(4, len(titles) + 1)
     rows = -(-(len(titles) + 1) // columns)
     figure.set_size_inches(2.6 * columns + 1, 2.2 * rows + 0.6)
