@@ -1,1 +1,1 @@
-"""Benchmarks: one file a data set, a method, a question; see `python -m benchmarks --help`."""
+"""Benchmarks, with a file for each data set, method and question: `python -m benchmarks --help`."""

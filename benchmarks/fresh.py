@@ -1,4 +1,4 @@
-"""One run in a process of its own: its time, and its memory over what was there before it.
+"""Runs in processes of their own, whose time and memory nothing else changes.
 
 `call` starts ``python -m benchmarks.fresh MODULE:FUNCTION ARGUMENTS`` and reads the line it prints.
 """
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def call(function: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
-    """Call a function of a module with strings in a new process, and return what it returns."""
+    """Call a function with strings as arguments in a new process, and return its result."""
     where = f"{function.__module__}:{function.__qualname__}"
     command = [sys.executable, "-W", "ignore", "-m", "benchmarks.fresh", where]
     done = subprocess.run(
@@ -39,13 +39,13 @@ def call(function: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, 
 
 
 def measure(method: str, file: Path, seed: int) -> dict[str, Any]:
-    """Run a method on what `save` wrote.
+    """Run a method in a new process on a file that `save` wrote.
 
     Returns
     -------
     dict
-        "seconds", "cpu" (seconds of all cores), "mebibytes" (largest resident memory less
-        that after imports and reading), "ari" and "accuracy" with y.
+        "seconds"; "cpu", the seconds of all cores together; "mebibytes", by which the largest
+        resident memory exceeds that after imports and reading; "ari" and "accuracy" with y.
     """
     return call(cluster, method, file, seed)
 
@@ -57,7 +57,7 @@ def save(
     table: np.ndarray | None = None,
     pairs: PairwiseConstraints | None = None,
 ) -> None:
-    """Write features, dense or sparse, classes, base partitions and constraints."""
+    """Write dense or sparse features, classes, base partitions and constraints."""
     arrays = {"y": y}
     if sp.issparse(X):
         arrays |= {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": X.shape}
@@ -71,7 +71,7 @@ def save(
 
 
 def read(file: str | Path) -> tuple[Any, np.ndarray, dict[str, Any]]:
-    """Return X, y and what is given besides, by the name that methods want it by."""
+    """Return X, y and the other inputs, by the names in `Method.wants`."""
     with np.load(file) as stored:
         arrays = dict(stored)
     if "X" in arrays:
@@ -79,20 +79,20 @@ def read(file: str | Path) -> tuple[Any, np.ndarray, dict[str, Any]]:
     else:
         parts = tuple(arrays[part] for part in ("data", "indices", "indptr"))
         X = sp.csr_array(parts, shape=tuple(arrays["shape"]))
-    given = {methods.FEATURES: None, methods.PARTITIONS: arrays.get("table")}
+    extras = {methods.FEATURES: None, methods.PARTITIONS: arrays.get("table")}
     if "must" in arrays:
         links = arrays["must"], arrays["cannot"]
-        given[methods.CONSTRAINTS] = PairwiseConstraints(X.shape[0], *links)
-    return X, arrays["y"], given
+        extras[methods.CONSTRAINTS] = PairwiseConstraints(X.shape[0], *links)
+    return X, arrays["y"], extras
 
 
 def cluster(name: str, file: str, seed: str) -> dict[str, Any]:
-    X, y, given = read(file)
+    X, y, extras = read(file)
     method = methods.load(name)
     k = len(np.unique(y))
     before = memory("VmRSS")
     began = time.process_time()
-    labels, seconds = method.run(X, given[method.wants], k, int(seed))
+    labels, seconds = method.run(X, extras[method.wants], k, int(seed))
     cpu = time.process_time() - began
     return {
         "seconds": seconds,
@@ -111,7 +111,7 @@ def main(where: str, *arguments: str) -> None:
 def memory(field: str) -> int:
     """Return the resident memory, or its peak, in KiB.
 
-    Linux hands `ru_maxrss` on to a child, so the kernel's own table is read where there is one.
+    On Linux a child inherits `ru_maxrss`; there the kernel's own table is read instead.
     """
     status = Path("/proc/self/status")
     if status.exists():

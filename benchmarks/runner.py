@@ -1,4 +1,4 @@
-"""Runs tasks in turn, times them, and tells how long it will take."""
+"""Tasks run in turn, the time that is left, and how time grows."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 
 
 class Progress:
-    """Counts steps on the error stream and estimates the time left from those done."""
+    """Counts steps on the error stream, and estimates the time left from the time spent."""
 
     def __init__(self, title: str, total: int) -> None:
         self.title, self.total, self.done = title, total, 0
         self.began = time.perf_counter()
         self._printed = 0.0
 
-    def step(self, what: str) -> None:
+    def step(self, task: str) -> None:
         self.done += 1
         spent = time.perf_counter() - self.began
         if spent < self._printed + 1 and self.done < self.total:
@@ -26,16 +26,16 @@ class Progress:
         self._printed = spent
         left = spent / self.done * (self.total - self.done)
         where = f"[{self.title} {self.done}/{self.total}]"
-        line = f"{where} {what}; {spent:.0f} s, about {left:.0f} s left"
+        line = f"{where} {task}; {spent:.0f} s, about {left:.0f} s left"
         print(line, file=sys.stderr, flush=True)
 
 
 def interleaved(
     tasks: dict[str, Callable[[int], Any]], repeats: int, progress: Progress
 ) -> dict[str, list[Any]]:
-    """Call every task with 0, 1, ... `repeats` - 1, in the order A B A B, and keep what it returns.
+    """Call every task with 0, 1, ... `repeats` - 1, in the order A B A B, and return its results.
 
-    What else the machine does in the meantime then falls on all tasks alike.
+    Other work of the machine then slows all tasks alike.
     """
     results: dict[str, list[Any]] = {name: [] for name in tasks}
     for repeat in range(repeats):
@@ -46,5 +46,5 @@ def interleaved(
 
 
 def exponent(sizes: Sequence[float], seconds: Sequence[float]) -> float:
-    """Return the b of seconds = a * size^b, fitted to the logarithms."""
+    """Return b of seconds = a * size^b, fitted to the logarithms."""
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])

@@ -1,4 +1,4 @@
-"""How good a clustering is under constraints."""
+"""Scores of a clustering under constraints."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from nmfcluster.constraints import PairwiseConstraints
 
 
 def confusion(y: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return samples by cluster and class, and the order in which the clusters are.
+    """Return the number of samples by cluster and class, and the order of the clusters.
 
-    Cluster i is that of class i under the best matching. There are as many rows as columns: where
-    there are fewer clusters than classes, or the reverse, empty ones make up for them.
+    Row i is the cluster that the best matching gives to class i. The table is square: empty
+    clusters or classes are added.
     """
     codes = np.unique(y, return_inverse=True)[1]
     size = 1 + max(labels.max(), codes.max())
@@ -23,16 +23,17 @@ def confusion(y: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def matched(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return whether each sample is in the cluster of its class, under the best matching of all."""
+    """Return whether each sample is in the cluster that the best matching gives to its class."""
     _, order = confusion(y, labels)
     return order.argsort()[labels] == np.unique(y, return_inverse=True)[1]
 
 
 def score(y: np.ndarray, labels: np.ndarray, pairs: PairwiseConstraints) -> dict[str, float]:
-    """Return accuracies and the share of violated pairs, NaN where there is nothing to measure.
+    """Return accuracies and the share of violated pairs.
 
-    "free" is the accuracy on samples in no pair, "free samples" is their number. They are matched
-    with all samples, not anew: so few would flatter any clustering.
+    "free" is the accuracy on the samples without a constraint, NaN if there are none, and "free
+    samples" is their number. The matching is that of all samples: a new one of a few samples would
+    flatter any clustering.
     """
     right = matched(y, labels)
     free = np.ones(len(y), dtype=bool)

@@ -1,4 +1,4 @@
-"""Constrained methods on constraints drawn from the classes, and means over the trials."""
+"""Methods under constraints that are drawn from the classes, and means over the trials."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIGURES = ("accuracy", "free", "free samples", "violated", "seconds")
 
 
 def of_method(method: Method, X: Any, y: np.ndarray, pairs: PairwiseConstraints, seed: int) -> Run:
-    """Return `scores.score` and seconds of one run; NaN where a peer finds no clustering."""
+    """Return `scores.score` and seconds of one run; NaN if a peer finds no clustering."""
     try:
         labels, seconds = method.run(X, pairs, len(np.unique(y)), seed)
     except NoClusteringError:
@@ -29,18 +29,18 @@ def of_method(method: Method, X: Any, y: np.ndarray, pairs: PairwiseConstraints,
 def of_pairs(
     data: Dataset, methods: dict[str, Method], n_pairs: int, trials: int
 ) -> dict[str, list[Run]]:
-    """Run each method on draw t of the data and draw t of the constraints, t from 0."""
-    found: dict[str, list[Run]] = {name: [] for name in methods}
+    """Run each method on draws 0, 1, ... of the data, with as many draws of the constraints."""
+    results: dict[str, list[Run]] = {name: [] for name in methods}
     for trial in range(trials):
         X, y = data.draw(trial)
         pairs = PairwiseConstraints.from_labels(y, n_pairs=n_pairs, random_state=trial)
         for name, method in methods.items():
-            found[name].append(of_method(method, X, y, pairs, trial))
-    return found
+            results[name].append(of_method(method, X, y, pairs, trial))
+    return results
 
 
 def mean(runs: Sequence[Run], figure: str) -> float:
-    """Return a mean over the trials that have the figure, or NaN; "free" is one over samples."""
+    """Return the mean over the trials that have the score, or NaN; of "free" that over samples."""
     values = np.array([run[figure] for run in runs])
     weights = np.array([run["free samples"] if figure == "free" else 1.0 for run in runs])
     there = ~np.isnan(values)
@@ -48,7 +48,7 @@ def mean(runs: Sequence[Run], figure: str) -> float:
 
 
 def spread(runs: Sequence[Run]) -> float:
-    """Return the standard deviation of the accuracy over the trials that have one."""
+    """Return the standard deviation of the accuracy over the trials that have it."""
     values = np.array([run["accuracy"] for run in runs])
     there = ~np.isnan(values)
     return float(values[there].std()) if there.any() else np.nan
@@ -59,7 +59,7 @@ def failures(runs: Sequence[Run]) -> int:
 
 
 def summary(runs: Sequence[Run]) -> report.Row:
-    """Return all figures of a method's trials, for the JSON file."""
+    """Return the means of all scores of a method, for the JSON file."""
     row: report.Row = {"trials": len(runs), "failed": failures(runs)}
     for figure in FIGURES:
         row[figure] = mean(runs, figure)

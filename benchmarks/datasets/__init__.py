@@ -14,16 +14,16 @@ FOLDER = "NMFCLUSTER_DATA"
 
 
 class UnavailableError(Exception):
-    """A data set or method that cannot be had here; the message says why."""
+    """A data set or method is missing here; the message says why."""
 
 
 @dataclass(frozen=True)
 class Dataset:
     """Samples with their classes.
 
-    `draws` holds index arrays of drawn subsets, over which a figure is averaged; `prepare` is
-    applied to the X and y of each. `own` says whether the data are those of the paper that
-    a question is about, `note` how they differ.
+    `draws` holds the row numbers of random subsets; a score is averaged over them, and `prepare`
+    changes the X of each. `own` says whether these are the data of the paper that a question is
+    about, and `note` how they differ from them.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Dataset:
         return len(np.unique(self.y[self.draws[0]] if self.draws else self.y))
 
     def draw(self, i: int) -> tuple[Any, np.ndarray]:
-        """Return X and y of draw i, counted around; all rows where there are no draws."""
+        """Return X and y of draw i modulo the number of draws; of all rows without draws."""
         X, y = self.X, self.y
         if self.draws:
             rows = self.draws[i % len(self.draws)]
@@ -60,7 +60,7 @@ def read(name: str) -> dict[str, np.ndarray]:
 
 
 def names() -> list[str]:
-    """Return the names of all data sets that need no parameters."""
+    """Return the names of all data sets that are loaded by name alone."""
     return list(_loaders())
 
 
@@ -69,14 +69,14 @@ def load(name: str) -> Dataset:
 
 
 def available(names: Iterable[str]) -> tuple[dict[str, Dataset], dict[str, str]]:
-    """Return the data sets that can be had here, and why the others cannot."""
-    found, skipped = {}, {}
+    """Return the data sets that are here, and why the others are missing."""
+    loaded, skipped = {}, {}
     for name in names:
         try:
-            found[name] = load(name)
+            loaded[name] = load(name)
         except UnavailableError as why:
             skipped[name] = str(why)
-    return found, skipped
+    return loaded, skipped
 
 
 def _loaders() -> dict[str, Any]:

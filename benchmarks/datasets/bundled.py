@@ -1,4 +1,4 @@
-"""Sets that come with scikit-learn: handwritten digits, and wine with features of equal spread."""
+"""Data sets of scikit-learn: handwritten digits, and wine with features of equal spread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents as counts of words, as in Chen et al. (2007): the tenth of the words that tell most."""
+"""Word counts as in Chen et al. (2007): the tenth of the words that say most about the class."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def load(name: str) -> Dataset:
 
 
 def informative_words(X: sp.csr_array, y: np.ndarray, share: float = 0.1) -> sp.csr_array:
-    """Keep the words whose presence tells most of the class, of those that occur."""
+    """Keep this share of the words that occur: those whose presence says most of the class."""
     X = X[:, np.flatnonzero(X.sum(axis=0))]
     kept = np.argsort(-information(X, y), kind="stable")[: round(share * X.shape[1])]
     return X[:, np.sort(kept)]
 
 
 def information(X: sp.csr_array, y: np.ndarray) -> np.ndarray:
-    """Return the mutual information, in nats, of the class and the presence of each word."""
+    """Return the mutual information, in nats, between the class and the presence of each word."""
     classes = (y == np.unique(y)[:, None]).astype(float)
     present = classes @ (X > 0).astype(float) / len(y)
     prior = classes.mean(axis=1, keepdims=True)

@@ -1,6 +1,6 @@
-"""Gene expression of tumours: leukemias as in Brunet et al. (2004), and lung tumours.
+"""Gene expression of tumours: the leukemias of Brunet et al. (2004), and lung tumours.
 
-Badea (2005) had 12,600 genes of the lung tumours, of which a filter left 1,543 here.
+Badea (2005) used 12,600 genes of the lung tumours; a filter has left 1,543 of them here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NOTES = {
 
 @dataclass(frozen=True)
 class Expression(Dataset):
-    """Samples by genes, with the names of samples and of classes."""
+    """A table of samples by genes, with the names of the samples and the classes."""
 
     samples: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
@@ -32,7 +32,7 @@ def load(name: str) -> Expression:
     source = name.split(",")[0]
     data = read(source)
     y, classes = data["y"].astype(int), tuple(map(str, data["target_names"]))
-    if name != source:  # ALL-B and ALL-T are one class
+    if name != source:  # ALL-B and ALL-T become one class
         y, classes = np.maximum(y - 1, 0), ("ALL", "AML")
     samples = tuple(map(str, data["sample_names"]))
     X = data["X"].astype(float)
@@ -40,17 +40,17 @@ def load(name: str) -> Expression:
 
 
 def as_given(X: np.ndarray) -> np.ndarray:
-    """Return the intensities as they are."""
+    """Return the intensities unchanged."""
     return X
 
 
 def logged(X: np.ndarray) -> np.ndarray:
-    """Return logarithms, 0 at the smallest intensity, to which small ones were raised."""
+    """Return logarithms of the intensities over the smallest one."""
     return np.log2(X / X.min())
 
 
 def scaled(X: np.ndarray) -> np.ndarray:
-    """Return the intensities over the mean of their gene, samples then scaled to length 1."""
+    """Divide each gene by its mean, then scale each sample to length 1."""
     return normalize(X / X.mean(axis=0))
 
 

@@ -1,4 +1,4 @@
-"""Gaussian clusters, and k-means ensembles on them that are cheap at any size."""
+"""Gaussian clusters, and k-means ensembles on them that are cheap for many samples."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from sklearn.cluster import KMeans
 from benchmarks.datasets import Dataset
 
 SPREAD = {"separated": 5.0, "overlapping": 1.5}  # of the centres, in standard deviations
-FITTED_ON = 5_000
+FITTED_ON = 5_000  # rows that k-means sees: enough for ten clusters, and quick
 
 
 def gaussians(
     n: int, kind: str, shares: int | Sequence[float] = 10, n_features: int = 10, seed: int = 0
 ) -> Dataset:
-    """Draw spherical clusters of equal size, or of the given shares."""
+    """Draw spherical clusters; `shares` is the number of equal ones, or the share of each."""
     rng = np.random.default_rng(seed)
     p = np.full(shares, 1 / shares) if isinstance(shares, int) else np.asarray(shares)
     centres = rng.normal(scale=SPREAD[kind], size=(len(p), n_features))
@@ -27,7 +27,7 @@ def gaussians(
 def ensemble(
     X: np.ndarray, n_partitions: int, n_clusters: tuple[int, int], seed: int = 0
 ) -> np.ndarray:
-    """Return partitions by k-means, each fitted on some of the rows and extended to all."""
+    """Return partitions by k-means: each is fitted to random rows, then predicts all rows."""
     rng = np.random.default_rng(seed)
     table = np.empty((len(X), n_partitions), dtype=np.int32)
     for t in range(n_partitions):

@@ -1,4 +1,4 @@
-"""Handwritten digits in several views: six sets of features, or the halves of pictures."""
+"""Handwritten digits in several views: six sets of features, or two halves of a picture."""
 
 from __future__ import annotations
 

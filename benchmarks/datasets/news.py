@@ -1,4 +1,4 @@
-"""News with several texts each: by three sources, or two segments of one."""
+"""News stories with several texts each: of three newspapers, or two segments of one story."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KERNELS = ("cosine", "rbf")
 def load(name: str) -> Views:
     data = read(name)
     names = data["view_names"]
-    given = [sp.csr_array(data[f"V{i}"].astype(float)) for i in range(len(names))]
-    texts = [weighted(V, "tfidf") if name == "3sources" else normalize(V) for V in given]
+    counted = [sp.csr_array(data[f"V{i}"].astype(float)) for i in range(len(names))]
+    texts = [weighted(V, "tfidf") if name == "3sources" else normalize(V) for V in counted]
     views = [sp.csr_array(text) for text in texts]
     return of_features(name, views, names, data["y"], NAMES[name], KERNELS)

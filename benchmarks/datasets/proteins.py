@@ -1,4 +1,4 @@
-"""Proteins known by similarities alone: links of six kinds, or distances of sequences."""
+"""Proteins without features: six kinds of links between them, or distances of sequences."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def load(name: str) -> Views:
 
 
 def links(data: dict[str, np.ndarray]) -> SimilarityStack:
-    """Return sparse sources; a protein without links in one has a row of zeros there."""
+    """Return a sparse source for each kind of link; a protein without links has a row of zeros."""
     names = data["view_names"]
     parts = [
         {part: data[f"V{i}_{part}"] for part in ("data", "indices", "indptr", "shape")}
@@ -43,7 +43,7 @@ def links(data: dict[str, np.ndarray]) -> SimilarityStack:
 
 
 def by_width(D: np.ndarray) -> SimilarityStack:
-    """Return similarities ``exp(-d / width)``, and the self-tuned graph of neighbours."""
+    """Return ``exp(-d / width)`` for each width, and the self-tuned graph of neighbours."""
     median = np.median(D[np.triu_indices(len(D), 1)])
     sources = [np.exp(-D / (width * median)) for width in WIDTHS]
     names = [f"width {width:g}" for width in WIDTHS]
@@ -51,17 +51,17 @@ def by_width(D: np.ndarray) -> SimilarityStack:
 
 
 def neighbours(D: np.ndarray, n_neighbors: int = 10) -> sp.csr_array:
-    """Return what `make_affinity` makes of features, of distances."""
+    """Return the graph that `make_affinity` makes from features, made from distances."""
     search = NearestNeighbors(n_neighbors=n_neighbors, metric="precomputed").fit(D)
-    distances, found = search.kneighbors()
+    distances, nearest = search.kneighbors()
     scales = distances[:, -1]
-    weights = np.exp(-(distances**2) / (scales[:, None] * scales[found]))
+    weights = np.exp(-(distances**2) / (scales[:, None] * scales[nearest]))
     rows = np.repeat(np.arange(len(D)), n_neighbors)
-    graph = sp.csr_array((weights.ravel(), (rows, found.ravel())), shape=D.shape)
+    graph = sp.csr_array((weights.ravel(), (rows, nearest.ravel())), shape=D.shape)
     return graph.maximum(graph.T)
 
 
 def normalised(stack: SimilarityStack) -> SimilarityStack:
-    """Return the sources as normalised cut takes them, ``D^-1/2 W D^-1/2`` with diagonal 0."""
+    """Return ``D^-1/2 W D^-1/2`` with diagonal 0 of each source W, as normalised cut takes it."""
     made = [make_affinity(W, "precomputed", normalize=True).block() for W in stack.filled()]
     return SimilarityStack(made, names=stack.names)

@@ -1,4 +1,4 @@
-"""Documents as counts of words, as in Li, Ding and Jordan (2007): the 1000 commonest words."""
+"""Word counts as in Li, Ding and Jordan (2007): the 1000 words that most documents hold."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ N_WORDS = 1000
 def load(name: str) -> Dataset:
     data = read(name)
     X = counts(data)
-    documents = np.diff(X.tocsc().indptr)  # that hold a word
+    documents = np.diff(X.tocsc().indptr)  # number of documents that hold each word
     X = X[:, np.sort(np.argsort(-documents, kind="stable")[:N_WORDS])]
     draws = tuple(data["subsample"]) if "subsample" in data else ()
     return Dataset(name, X, data["y"], note=NAMES[name], draws=draws)

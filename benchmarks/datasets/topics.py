@@ -1,4 +1,4 @@
-"""Documents made up of topics, at any size."""
+"""Random documents about topics, of any number and length."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from benchmarks.datasets import Dataset
 def topics(
     n: int, n_words: int, n_topics: int, length: int = 100, own: float = 0.2, seed: int = 0
 ) -> Dataset:
-    """Draw word counts: a share `own` of the words of a document is drawn from its topic's.
+    """Draw word counts: a share `own` of a document's words comes from the words of its topic.
 
-    Frequencies of words fall as one over their rank, among all words and among those of a topic,
-    which are the same number for each, drawn from all.
+    The frequency of a word is proportional to one over its rank, among all words and among those
+    of a topic. Each topic has equally many words, drawn from all.
     """
     rng = np.random.default_rng(seed)
     y = rng.integers(n_topics, size=n)

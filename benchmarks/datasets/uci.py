@@ -1,4 +1,4 @@
-"""Small sets of the UCI repository, as in Li, Ding and Jordan (2007); raw features."""
+"""Small data sets of the UCI repository, with raw features as in Li, Ding and Jordan (2007)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Samples that are known in several ways: views with features of their own, or similarities."""
+"""Samples with several views: each view is a set of features, or a similarity."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ import scipy.sparse as sp
 from benchmarks.datasets import Dataset
 from nmfcluster import KernelStack, SimilarityStack
 
-GRAPH = "neighbours"  # the similarity that methods are compared on where there are features
+GRAPH = "neighbours"  # the similarity that all methods get where there are features
 
 
 @dataclass(frozen=True)
 class Views(Dataset):
     """Samples with several sources of similarity.
 
-    X holds the features of all views side by side, `columns` the slices of X that they are; of
-    samples with similarities alone it holds a `SimilarityStack`, and `columns` is empty.
-    `kernels` makes the sources, in one way or another; methods are compared on the first.
+    X holds the features of all views side by side, and `columns` the slice of X of each view.
+    Without features, X is a `SimilarityStack` and `columns` is empty. Each entry of `kernels`
+    makes the sources in another way; all methods are compared on the first.
     """
 
     columns: tuple[slice, ...] = ()
@@ -31,7 +31,7 @@ class Views(Dataset):
 
     @property
     def views(self) -> list[Any]:
-        """The features of every view; none of samples with similarities alone."""
+        """The features of every view; empty without features."""
         return [self.X[:, columns] for columns in self.columns]
 
 
@@ -43,7 +43,7 @@ def of_features(
     note: str,
     kernels: Sequence[str],
 ) -> Views:
-    """Return a data set of views, all dense or all sparse, with a neighbour graph and kernels."""
+    """Return a data set with a neighbour graph and kernels; views are all dense or all sparse."""
     ends = np.cumsum([0, *(view.shape[1] for view in views)])
     columns = tuple(slice(int(a), int(b)) for a, b in pairwise(ends))
     X = sp.csr_array(sp.hstack(views)) if sp.issparse(views[0]) else np.hstack(views)
@@ -56,6 +56,6 @@ def of_features(
 def kernels_of(
     X: Any, parts: Sequence[tuple[str, slice]], kernel: str, normalize: bool = False
 ) -> SimilarityStack:
-    """Return a kernel of every view."""
+    """Return the stack of one kernel of every view."""
     sources = [(name, kernel, columns) for name, columns in parts]
     return KernelStack(sources, normalize=normalize).fit_transform(X)

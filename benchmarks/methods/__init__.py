@@ -1,4 +1,4 @@
-"""Methods by name: `load(name)` returns one; `Method.reason()` says why it cannot be run here."""
+"""Methods by name: `load(name)` returns one, `Method.reason()` says why it cannot run here."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ def _no_reason() -> str:
 class Method:
     """A clustering method.
 
-    ``run(X, given, n_clusters, seed)`` returns labels and the seconds that they took. `given` is
-    what `wants` names: base partitions, (n, T); a `PairwiseConstraints`; a
-    `SimilarityStack`; a list of the features of views; or for a method that wants features alone
-    anything, which it does not look at. ``reason()`` is empty
-    where the method can be run.
+    ``run(X, extra, n_clusters, seed)`` returns labels and the seconds that they took. `wants`
+    names the kind of `extra`: base partitions, (n, T); a `PairwiseConstraints`; a
+    `SimilarityStack`; or a list of the features of each view. A method that wants features reads
+    X and ignores `extra`. ``reason()`` is empty where the method can run.
     """
 
     name: str
@@ -37,11 +36,11 @@ class Method:
 
 
 def timed(cluster: Callable[[Any, Any, int, int], np.ndarray]) -> Run:
-    """Return `cluster` with its time."""
+    """Return a function that calls `cluster` and also returns its seconds."""
 
-    def run(X: Any, given: Any, k: int, seed: int) -> tuple[np.ndarray, float]:
+    def run(X: Any, extra: Any, k: int, seed: int) -> tuple[np.ndarray, float]:
         began = perf_counter()
-        labels = cluster(X, given, k, seed)
+        labels = cluster(X, extra, k, seed)
         return labels, perf_counter() - began
 
     return run
@@ -86,7 +85,7 @@ def load(name: str) -> Method:
 
 
 def available(names: Iterable[str]) -> tuple[dict[str, Method], dict[str, str]]:
-    """Return the methods that can be run here, and why the others cannot."""
+    """Return the methods that can run here, and why the others cannot."""
     known = load_all()
     skipped = {name: why for name in names if (why := known[name].reason())}
     return {name: known[name] for name in names if name not in skipped}, skipped

@@ -1,9 +1,9 @@
-"""Consensus NMF in the manner of cNMF (Kotliar et al., 2019), without its selection of genes.
+"""Consensus NMF after cNMF (Kotliar et al., 2019), without its selection of genes.
 
-The parts of many runs, scaled to length 1, are clustered by k-means once those that have no close
-neighbours were left out; the medians of the clusters are the parts, their weights a nonnegative
-least squares fit. Cuts are the defaults of cNMF. A sample's cluster is its largest weight where
-parts have length 1, as for other methods here.
+The parts of many runs are scaled to length 1. Parts without close neighbours are left out, k-means
+clusters the others, and the medians of its clusters are the final parts. Nonnegative least squares
+gives their weights. A sample belongs to the part of length 1 that has its largest weight. The two
+constants are the defaults of cNMF.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from sklearn.neighbors import NearestNeighbors
 from benchmarks.methods import FEATURES, Method, nmf_runs, timed
 from nmfcluster.meta.runs import fitted_rows
 
-NEIGHBOURS = 0.3  # times the number of runs
-FARTHEST = 0.5  # mean distance to these, beyond which a part is an outlier
+NEIGHBOURS = 0.3  # of a part that are looked at, as a share of the number of runs
+FARTHEST = 0.5  # mean distance to its neighbours beyond which a part is left out
 
 
 def consensus(
@@ -31,7 +31,7 @@ def consensus(
     n_neighbors = min(max(1, int(NEIGHBOURS * len(runs))), len(spectra) - 1)
     near = NearestNeighbors(n_neighbors=n_neighbors).fit(spectra).kneighbors()[0].mean(axis=1)
     kept = spectra[near < FARTHEST]
-    if len(kept) < k:  # nothing recurs
+    if len(kept) < k:  # too few parts recur: all are clustered
         kept = spectra
     labels = KMeans(k, n_init=10, random_state=seed).fit_predict(kept)
     H = np.stack([np.median(kept[labels == c], axis=0) for c in range(k)])
@@ -39,7 +39,7 @@ def consensus(
     return fitted_rows(X, H), H
 
 
-def cluster(X: Any, given: Any, k: int, seed: int) -> np.ndarray:
+def cluster(X: Any, extra: Any, k: int, seed: int) -> np.ndarray:
     runs = nmf_runs.run_many(X, k, nmf_runs.N_RUNS, seed, **nmf_runs.PATIENT)
     return nmf_runs.strongest(*consensus(X, runs, k, seed))
 

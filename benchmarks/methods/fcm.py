@@ -19,8 +19,8 @@ def fuzzy_c_means(
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Return memberships (n, k), whose rows sum to 1, centres (k, p) and the loss.
 
-    The loss is ``sum_ic u_ic^m |x_i - v_c|^2`` with m = `fuzziness`; it ends when no membership
-    changes by more than `tol`. The start is memberships at random.
+    The loss is ``sum_ic u_ic^m |x_i - v_c|^2`` with m = `fuzziness`. The first memberships are
+    random; the last are those that no step changes by more than `tol`.
     """
     U = rng.uniform(size=(len(X), k))
     U /= U.sum(axis=1, keepdims=True)
@@ -29,7 +29,7 @@ def fuzzy_c_means(
         centres = weights.T @ X / weights.sum(axis=0)[:, None]
         distances = np.stack([((X - centre) ** 2).sum(axis=1) for centre in centres], axis=1)
         low = distances.min(axis=1, keepdims=True)
-        # one where a row is on a centre, where low is 0
+        # 1 where a row lies on a centre: its distance is 0 there
         near = np.divide(low, distances, out=np.ones_like(distances), where=distances > 0)
         U = near ** (1 / (fuzziness - 1))
         U /= U.sum(axis=1, keepdims=True)
@@ -46,7 +46,7 @@ def best_of(
     return U, centres
 
 
-def cluster(X: Any, given: Any, k: int, seed: int) -> np.ndarray:
+def cluster(X: Any, extra: Any, k: int, seed: int) -> np.ndarray:
     return best_of(X, k, np.random.RandomState(seed), 5)[0].argmax(axis=1)
 
 

@@ -1,4 +1,4 @@
-"""SimilarityFusionNMF: its defaults, the paper's losses, equal weights, and eta by stability."""
+"""SimilarityFusionNMF with its defaults, the paper's losses, equal weights, or the stablest eta."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "fusion, uniform": {"eta": np.inf},
 }
 ETAS = (0.1, 0.3, 1.0, 3.0, np.inf)
-SUBSAMPLE = 0.8  # graphs of ten neighbours fall apart on much less
+N_SUBSAMPLES = 10  # random subsamples whose clusterings are compared
+SUBSAMPLE = 0.8  # share of the samples: graphs of ten neighbours fall apart on much less
 
 
 def fit(stack: SimilarityStack, k: int, seed: int, **options: Any) -> SimilarityFusionNMF:
@@ -33,9 +34,13 @@ def cluster(X: Any, stack: SimilarityStack, k: int, seed: int, **options: Any) -
 
 
 def most_stable(X: Any, stack: SimilarityStack, k: int, seed: int) -> np.ndarray:
-    """Choose eta by stability, without the classes."""
+    """Choose the eta whose clusterings are most stable, without looking at the classes."""
     scorer = StabilityScorer(
-        10, subsample_size=SUBSAMPLE, adjust="ratio", error_score="raise", random_state=seed
+        N_SUBSAMPLES,
+        subsample_size=SUBSAMPLE,
+        adjust="ratio",
+        error_score="raise",
+        random_state=seed,
     )
     search = GridSearchCV(
         SimilarityFusionNMF(k, random_state=seed),

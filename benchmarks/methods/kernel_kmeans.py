@@ -1,7 +1,7 @@
 """Kernel k-means with a Gaussian kernel: the best of three random starts.
 
-Its width is the median distance of two samples; those of Chen et al. (2007) are for
-features of a scale that they do not state.
+The width of the kernel is the median distance of two samples. The widths of Chen et al. (2007) fit
+features of a scale that the paper does not state.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def scatter(K: np.ndarray, labels: np.ndarray, k: int) -> float:
 
 
 def _to_centres(K: np.ndarray, labels: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the share of K in each cluster, and squared distances less the diagonal of K."""
+    """Return the sum of K over the size of each cluster, and distances squared less diag(K)."""
     E = np.eye(k)[labels]
     sizes = E.sum(axis=0)
     P = K @ E / np.maximum(sizes, 1)
@@ -46,7 +46,7 @@ def _to_centres(K: np.ndarray, labels: np.ndarray, k: int) -> tuple[np.ndarray, 
     return within, squares
 
 
-def cluster(X: Any, given: Any, k: int, seed: int) -> np.ndarray:
+def cluster(X: Any, extra: Any, k: int, seed: int) -> np.ndarray:
     rng, K = np.random.default_rng(seed), gaussian(X)
     ends = [lloyd(K, rng.integers(k, size=len(K)), k) for _ in range(3)]
     return min(ends, key=lambda labels: scatter(K, labels, k))

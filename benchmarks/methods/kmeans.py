@@ -1,4 +1,4 @@
-"""K-means on the features: one, three or ten starts, the best of which is kept."""
+"""K-means on the features: the best of one, three or ten starts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 from benchmarks.methods import FEATURES, Method, timed
 
 
-def cluster(X: Any, given: Any, k: int, seed: int, **options: Any) -> np.ndarray:
+def cluster(X: Any, extra: Any, k: int, seed: int, **options: Any) -> np.ndarray:
     return KMeans(k, random_state=seed, **options).fit_predict(X)
 
 

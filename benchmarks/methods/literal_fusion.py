@@ -1,7 +1,7 @@
-"""The update of Lange and Buhmann (2005) as it is printed: every source with posteriors of its own.
+"""The update of Lange and Buhmann (2005) as it is printed, with posteriors for every source.
 
-Two factors, P ~ W H' with columns of H that sum to 1. `per_source` already knows that posteriors
-need not be formed, and takes a quotient for every source.
+There are two factors, P ~ W H', and the columns of H sum to 1. `per_source` makes the same update
+from one quotient for every source, without posteriors.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Factors = tuple[np.ndarray, np.ndarray]
 def literal(
     sources: list[np.ndarray], weights: np.ndarray, W: np.ndarray, H: np.ndarray
 ) -> Factors:
-    """Return W and H after one step: E, the share of each cluster in a pair, and M, its sums."""
+    """Return W and H after one step: E finds the share of each cluster in a pair, M sums it up."""
     model = W @ H.T
     new_W, new_H = np.zeros_like(W), np.zeros_like(H)
     for c in range(W.shape[1]):
@@ -29,7 +29,7 @@ def literal(
 def per_source(
     sources: list[np.ndarray], weights: np.ndarray, W: np.ndarray, H: np.ndarray
 ) -> Factors:
-    """Return the same from one quotient for every source."""
+    """Return the same W and H from one quotient for every source."""
     new_W, new_H = np.zeros_like(W), np.zeros_like(H)
     for weight, P in zip(weights, sources, strict=True):
         ratio = P / (W @ H.T)

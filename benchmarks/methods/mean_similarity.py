@@ -1,6 +1,6 @@
-"""What clusters the mean of several similarities: spectral clustering, normalised cut, NMF.
+"""Spectral clustering, normalised cut and NMF of the mean of several similarities.
 
-The mean is that of the sources as they are, or of sources that sum to 1.
+The mean is that of the sources as they are, or scaled to sum to 1.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from nmfcluster import SimilarityStack
 
 
 def mean(stack: SimilarityStack, scaled: bool) -> np.ndarray:
-    """Return the mean similarity as an array; sources that sum to 1 if they are to be scaled."""
+    """Return the mean of the sources as an array; if `scaled`, each sums to 1 first."""
     total = np.zeros(stack.shape[:2])
     for source in stack.filled():
         total += source / source.sum() if scaled else source
-    return total / total.mean()  # of a size that solvers are made for
+    return total / total.mean()  # entries of about 1, which all solvers can handle
 
 
 def spectral(M: np.ndarray, k: int, seed: int, labels: str = "kmeans") -> np.ndarray:
@@ -35,12 +35,12 @@ def spectral(M: np.ndarray, k: int, seed: int, labels: str = "kmeans") -> np.nda
 
 
 def regularised(M: np.ndarray, k: int, seed: int) -> np.ndarray:
-    """Join what falls apart: a little similarity of all samples, the mean of M."""
+    """Add the mean of M to all entries, so that the graph is connected, and cluster it."""
     return spectral(M + M.mean(), k, seed)
 
 
 def nmf(M: np.ndarray, k: int, seed: int, **options: Any) -> np.ndarray:
-    """Factorize M; the largest of a sample's weights is its cluster, with parts that sum to 1."""
+    """Factorize M; a sample belongs to its largest weight, for parts that sum to 1."""
     model = NMF(k, init="nndsvda", random_state=seed, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

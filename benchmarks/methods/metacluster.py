@@ -1,4 +1,4 @@
-"""NMFMetaCluster with its defaults, and with other ways to cluster the clusters of the runs."""
+"""NMFMetaCluster with its three ways to cluster the clusters of the runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.methods import FEATURES, Method, timed
 from nmfcluster import NMFMetaCluster
-from nmfcluster._engine.factorize import Plan
+from nmfcluster._engine.run import Plan, StopRule
 from nmfcluster.meta.solvers import hals
 
 VARIANTS = {"meta PTF": "ptf", "meta NMF": "nmf", "meta k-means": "kmeans"}
@@ -24,17 +24,15 @@ def fit(X: Any, k: int, seed: int, **options: Any) -> NMFMetaCluster:
         return NMFMetaCluster(k, random_state=seed, **options).fit(X)
 
 
-def cluster(X: Any, given: Any, k: int, seed: int, **options: Any) -> np.ndarray:
+def cluster(X: Any, extra: Any, k: int, seed: int, **options: Any) -> np.ndarray:
     return fit(X, k, seed, **options).labels_
 
 
 def plan(k: int, solver: Callable[..., Any] = hals, **changed: Any) -> Plan:
-    """Return the estimator's defaults as its parts take them."""
-    given = NMFMetaCluster(k).get_params()
-    defaults: dict[str, Any] = {
-        name: given[name] for name in ("n_init", "max_iter", "tol", "n_jobs")
-    }
-    return Plan(k, solver, **(defaults | changed), say=lambda line: None, of_loss=True)
+    """Return the plan of an estimator with these parameters, and defaults otherwise."""
+    options = NMFMetaCluster(k, **changed).get_params()
+    stop = StopRule(options["max_iter"], options["tol"], of_loss=True)
+    return Plan(k, solver, options["n_init"], stop, options["n_jobs"], say=lambda line: None)
 
 
 METHODS = [

@@ -12,7 +12,7 @@ from sklearn.cluster import SpectralClustering
 from benchmarks.methods import FEATURES, Method, timed
 from nmfcluster.affinity import make_affinity
 
-#: similarities of features: as Chen et al. (2007) take them, and as SSNMFClusterer does
+#: suffix of a name: affinity of the features, that of Chen et al. (2007) or of SSNMFClusterer
 AFFINITIES = {"": "linear", ", graph": "nearest_neighbors"}
 
 
@@ -30,11 +30,11 @@ def _quietly(model: SpectralClustering, X: Any) -> np.ndarray:
         return model.fit_predict(X)
 
 
-def cluster(X: Any, given: Any, k: int, seed: int, affinity: str = "linear") -> np.ndarray:
+def cluster(X: Any, extra: Any, k: int, seed: int, affinity: str = "linear") -> np.ndarray:
     return cut(similarity(X, affinity), k, seed)
 
 
-def neighbours(X: Any, given: Any, k: int, seed: int) -> np.ndarray:
+def neighbours(X: Any, extra: Any, k: int, seed: int) -> np.ndarray:
     return _quietly(SpectralClustering(k, affinity="nearest_neighbors", random_state=seed), X)
 
 

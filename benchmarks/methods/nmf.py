@@ -1,6 +1,6 @@
-"""NMF of the features, the best of three random starts; a sample's largest weight is its cluster.
+"""NMF of the features, the best of three random starts.
 
-Parts have unit length, so that weights can be compared.
+A sample belongs to its largest weight, for parts of length 1.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 from benchmarks.methods import FEATURES, Method, timed
 
 
-def cluster(X: Any, given: Any, k: int, seed: int) -> np.ndarray:
-    best, found = np.inf, np.zeros(X.shape[0], dtype=int)
+def cluster(X: Any, extra: Any, k: int, seed: int) -> np.ndarray:
+    best, labels = np.inf, np.zeros(X.shape[0], dtype=int)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         for start in range(3):
@@ -25,8 +25,8 @@ def cluster(X: Any, given: Any, k: int, seed: int) -> np.ndarray:
             if model.reconstruction_err_ < best:
                 best = model.reconstruction_err_
                 lengths = np.linalg.norm(model.components_, axis=1)
-                found = (weights * lengths).argmax(axis=1)
-    return found
+                labels = (weights * lengths).argmax(axis=1)
+    return labels
 
 
 METHODS = [Method("NMF", timed(cluster), wants=FEATURES)]

@@ -1,4 +1,4 @@
-"""Many runs of scikit-learn's NMF from random starts, of which the best is kept."""
+"""The best of many runs of scikit-learn's NMF from random starts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class NMFRun:
 
     @property
     def labels(self) -> np.ndarray:
-        """The strongest part of every row, where parts have length 1."""
+        """The part with the largest weight in every row, for parts of length 1."""
         return strongest(self.W, self.H)
 
 
@@ -46,14 +46,14 @@ def run(X: Any, k: int, seed: int, **options: Any) -> NMFRun:
 def run_many(
     X: Any, k: int, n_runs: int, seed: int, n_jobs: int | None = None, **options: Any
 ) -> list[NMFRun]:
-    """Return the runs, the best first; `n_jobs` of them at a time, in threads."""
+    """Make runs in `n_jobs` threads and return them, the best first."""
     seeds = np.random.RandomState(seed).randint(np.iinfo(np.int32).max, size=n_runs)
     tasks = (delayed(run)(X, k, int(own), **options) for own in seeds)
-    found = Parallel(n_jobs=n_jobs, prefer="threads")(tasks)
-    return sorted(found, key=lambda one: one.error)
+    runs = Parallel(n_jobs=n_jobs, prefer="threads")(tasks)
+    return sorted(runs, key=lambda one: one.error)
 
 
-def cluster(X: Any, given: Any, k: int, seed: int) -> np.ndarray:
+def cluster(X: Any, extra: Any, k: int, seed: int) -> np.ndarray:
     return run_many(X, k, N_RUNS, seed, **PATIENT)[0].labels
 
 

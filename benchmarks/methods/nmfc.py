@@ -1,4 +1,4 @@
-"""NMFConsensus on given partitions, with its defaults and two variants, and on features."""
+"""NMFConsensus of partitions, with its defaults and in two variants, and of features."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def cluster(X: Any, table: np.ndarray, k: int, seed: int, **options: Any) -> np.
         return model.fit(table).labels_
 
 
-def of_features(X: Any, given: Any, k: int, seed: int) -> np.ndarray:
+def of_features(X: Any, extra: Any, k: int, seed: int) -> np.ndarray:
     return NMFConsensus(k, random_state=seed).fit(X).labels_
 
 
 METHODS = [
     Method("NMFC", timed(cluster)),
     Method("NMFC, moves", timed(partial(cluster, refine="moves"))),
-    Method("NMFC, tri", timed(partial(cluster, objective="tri"))),
+    Method("NMFC, tri", timed(partial(cluster, factorization="tri"))),
     Method("NMFC, of features", timed(of_features), wants=FEATURES),
 ]

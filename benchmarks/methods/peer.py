@@ -1,6 +1,6 @@
-"""Other packages, run by an interpreter that has them.
+"""Other packages, each run by the interpreter of an environment that has it.
 
-Some want old versions of NumPy and SciPy, some pin or bring much, hence environments of their own.
+They cannot share one environment: some need old versions of NumPy and SciPy, or pin theirs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import scipy.sparse as sp
 PYTHON = "NMFCLUSTER_PEER_PYTHON"
 VIEWS_PYTHON = "NMFCLUSTER_VIEWS_PYTHON"
 META_PYTHON = "NMFCLUSTER_META_PYTHON"
-LONGEST = 600  # seconds that a peer gets
+LONGEST = 600  # seconds until a peer is stopped
 RECIPES = {
     PYTHON: (
         "`python3.11 -m venv peers`, `peers/bin/pip install numpy==1.26.4 scipy==1.10.1 "
@@ -35,7 +35,7 @@ RECIPES = {
 
 
 class NoClusteringError(Exception):
-    """A peer that ran as it should and found no clustering, or took too long."""
+    """A peer ran without an error and made no clustering, or took too long."""
 
 
 def reason(python: str = PYTHON) -> str:
@@ -46,14 +46,14 @@ def reason(python: str = PYTHON) -> str:
 
 def ask(
     worker: Path,
-    given: dict[str, np.ndarray],
+    arrays: dict[str, np.ndarray],
     n_clusters: int,
     name: str,
     seed: int,
     python: str = PYTHON,
     longest: int = LONGEST,
 ) -> tuple[np.ndarray, float]:
-    """Return the labels that a worker finds, and the seconds of the clustering alone.
+    """Return the labels that a worker saves, and the seconds of the clustering alone.
 
     Raises
     ------
@@ -62,9 +62,9 @@ def ask(
         If the worker fails.
     """
     with tempfile.TemporaryDirectory() as folder:
-        file, found = Path(folder, "given.npz"), Path(folder, "labels.npy")
-        np.savez(file, **given)
-        parts = (os.environ[python], "-W", "ignore", worker, file, found, n_clusters, name, seed)
+        file, labels = Path(folder, "arrays.npz"), Path(folder, "labels.npy")
+        np.savez(file, **arrays)
+        parts = (os.environ[python], "-W", "ignore", worker, file, labels, n_clusters, name, seed)
         command = [str(part) for part in parts]
         try:
             done = subprocess.run(
@@ -74,9 +74,9 @@ def ask(
             raise NoClusteringError(f"{name} took longer than {longest} s.") from None
         if done.returncode:
             raise RuntimeError(f"{name} failed:\n{done.stderr[-2000:]}")
-        if not found.exists():
+        if not labels.exists():
             raise NoClusteringError(f"{name} found no clustering.")
-        return np.load(found), json.loads(done.stdout.splitlines()[-1])["seconds"]
+        return np.load(labels), json.loads(done.stdout.splitlines()[-1])["seconds"]
 
 
 def numbered(parts: Iterable[Any]) -> dict[str, np.ndarray]:

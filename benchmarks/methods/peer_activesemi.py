@@ -20,8 +20,8 @@ def run(
     X: Any, pairs: PairwiseConstraints, k: int, seed: int, name: str = "PCKMeans"
 ) -> tuple[np.ndarray, float]:
     X = X.toarray() if sp.issparse(X) else X
-    given = {"X": X, "must": pairs.must_link, "cannot": pairs.cannot_link}
-    return peer.ask(WORKER, given, k, name, seed)
+    arrays = {"X": X, "must": pairs.must_link, "cannot": pairs.cannot_link}
+    return peer.ask(WORKER, arrays, k, name, seed)
 
 
 METHODS = [Method(name, partial(run, name=name), peer.reason, wants=CONSTRAINTS) for name in NAMES]

@@ -8,17 +8,17 @@ from active_semi_clustering.exceptions import (
 from active_semi_clustering.semi_supervised import pairwise_constraints
 from peer_worker import serve
 
-ATTEMPTS = 5
+ATTEMPTS = 5  # runs until a method has failed
 
 
-def cluster(given, n_clusters, name, seed):
-    """Try several times: a run fails where a cluster runs empty, or no assignment is found."""
+def cluster(arrays, n_clusters, name, seed):
+    """Try several times: a run fails if a cluster becomes empty or an assignment is impossible."""
     np.random.seed(seed)  # noqa: NPY002, there is no other way in
-    must, cannot = ([tuple(pair) for pair in given[side].tolist()] for side in ("must", "cannot"))
+    must, cannot = ([tuple(pair) for pair in arrays[side].tolist()] for side in ("must", "cannot"))
     for _ in range(ATTEMPTS):
         model = getattr(pairwise_constraints, name)(n_clusters=n_clusters)
         try:
-            return model.fit(given["X"].astype(float), ml=must, cl=cannot).labels_
+            return model.fit(arrays["X"].astype(float), ml=must, cl=cannot).labels_
         except (EmptyClustersException, ClusteringNotFoundException):
             continue
     return None

@@ -4,8 +4,8 @@ import ensembleclustering
 from peer_worker import serve
 
 
-def cluster(given, n_clusters, solver, seed):
-    table = given["table"].T.astype(float)  # a partition a row; NaN would be "not seen"
+def cluster(arrays, n_clusters, solver, seed):
+    table = arrays["table"].T.astype(float)  # a partition a row; NaN would be "not seen"
     return ensembleclustering.cluster_ensembles(
         table, nclass=n_clusters, solver=solver, random_state=seed
     )

@@ -1,6 +1,6 @@
 """Similarity network fusion of `snfpy` 0.2.2, then spectral clustering.
 
-On the same similarities as other methods, or on those that its own `make_affinity` makes.
+It fuses the similarities that other methods get, or those of its own `make_affinity`.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ from peer_worker import serve
 from sklearn.cluster import spectral_clustering
 
 
-def cluster(given, n_clusters, name, seed):
-    """Fuse as in the guide of the package; as many neighbours as it takes by default."""
-    parts = [given[f"part{i}"].astype(float) for i in range(len(given))]
+def cluster(arrays, n_clusters, name, seed):
+    """Fuse as in the guide of the package, with its default number of neighbours."""
+    parts = [arrays[f"part{i}"].astype(float) for i in range(len(arrays))]
     n_neighbors = min(20, len(parts[0]) - 1)
     if name != "similarities":
         parts = snf.make_affinity(parts, K=n_neighbors, normalize=name == "standardised")

@@ -1,4 +1,4 @@
-"""Nonnegative factorizations of a dense tensor by `tensorly` 0.10.0: no clustering, but a part."""
+"""Nonnegative factorizations of a dense tensor by `tensorly` 0.10.0, a step of metaclustering."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ reason = partial(peer.reason, peer.META_PYTHON)
 def factorize(
     runs: Runs, start: tuple[np.ndarray, np.ndarray, np.ndarray], name: str, n_updates: int
 ) -> tuple[float, np.ndarray]:
-    """Return seconds an update and the relative errors after each, of a number of updates.
+    """Return the seconds of one update, and the relative error after each of `n_updates`.
 
-    The tensor of the runs' biclusters is formed there before the time is taken.
+    The worker forms the tensor of the runs' biclusters before it takes the time.
     """
     factors = dict(zip("ABC", start, strict=True))
-    given = {"W": runs.W, "H": runs.H} | factors
-    found, _ = peer.ask(WORKER, given, n_updates, SOLVERS[name], 0, peer.META_PYTHON)
-    return float(found[0]), found[1:]
+    arrays = {"W": runs.W, "H": runs.H} | factors
+    answer, _ = peer.ask(WORKER, arrays, n_updates, SOLVERS[name], 0, peer.META_PYTHON)
+    return float(answer[0]), answer[1:]

@@ -8,10 +8,10 @@ from tensorly import decomposition
 from tensorly.cp_tensor import CPTensor
 
 
-def factorize(given, n_updates, name, seed):
-    """Return seconds an update, then the relative error after each."""
-    tensor = given["W"][:, :, None] * given["H"][:, None, :]
-    start = CPTensor((None, [np.array(given[part]) for part in "ABC"]))
+def factorize(arrays, n_updates, name, seed):
+    """Return the seconds of one update, then the relative error after each."""
+    tensor = arrays["W"][:, :, None] * arrays["H"][:, None, :]
+    start = CPTensor((None, [np.array(arrays[part]) for part in "ABC"]))
     options = {"tol": -1.0, "cvg_criterion": "rec_error", "return_errors": True}  # never stops
     solve = getattr(decomposition, name)
     began = time.perf_counter()

@@ -1,7 +1,7 @@
 """Multi-view clustering by `imml` 0.6.0, `mvlearn` 0.5.0 and `polyview` 0.1.0.
 
-The late fusions of imml take kernels, and get the same similarities as other methods; the rest get
-the features of the views.
+EEIMVC and LFIMVC take kernels and get the similarities that other methods get. The others get the
+features of the views.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from benchmarks.methods import SIMILARITIES, VIEWS, Method, peer
 from nmfcluster import SimilarityStack
 
 WORKER = Path(__file__).with_name("peer_views_worker.py")
-LONGEST = 120  # seconds that a run gets: DAIMC takes long for large vocabularies
+LONGEST = 120  # seconds until a run is stopped: DAIMC takes long for large vocabularies
 FROM_VIEWS = ("DAIMC", "NEMO", "CoReg", "MultiViewKMeans", "MultiViewNMF")
 FROM_SIMILARITIES = ("EEIMVC", "LFIMVC")
 

@@ -8,13 +8,13 @@ from peer_worker import serve
 
 
 def itself(K, Y=None):
-    """Return the kernel, which is given and not made."""
+    """Return K: imml asks for a function that makes a kernel, and K is one already."""
     return K
 
 
-def cluster(given, n_clusters, name, seed):
-    """All with their defaults; NMF gets views that are not negative."""
-    views = [given[f"part{i}"].astype(float) for i in range(len(given))]
+def cluster(arrays, n_clusters, name, seed):
+    """Cluster with the defaults of each method; NMF gets views shifted to be nonnegative."""
+    views = [arrays[f"part{i}"].astype(float) for i in range(len(arrays))]
     if name == "CoReg":
         model = MultiviewCoRegSpectralClustering(
             n_clusters=n_clusters, affinity="nearest_neighbors", random_state=seed
@@ -31,7 +31,7 @@ def cluster(given, n_clusters, name, seed):
         return model.fit_predict(polyview.MultiViewDataset(views))
     options = {}
     if name in ("EEIMVC", "LFIMVC"):
-        # normalised similarities have eigenvalues from -1 to 1, kernels none below 0
+        # normalised similarities have eigenvalues from -1 to 1, kernels from 0
         views, options = [view + np.eye(len(view)) for view in views], {"kernel": itself}
     model = getattr(imml, name)(n_clusters=n_clusters, random_state=seed, **options)
     return model.fit_predict(views)

@@ -1,6 +1,6 @@
-"""What workers share: reads GIVEN LABELS N_CLUSTERS NAME SEED, prints the seconds of the call.
+"""The main function of all workers: it reads ARRAYS LABELS N_CLUSTERS NAME SEED.
 
-Imported by scripts beside it that another interpreter runs; it needs nothing but NumPy.
+The workers are scripts that another interpreter runs; this module needs only NumPy.
 """
 
 import json
@@ -11,13 +11,13 @@ import numpy as np
 
 
 def serve(cluster):
-    """Call ``cluster(given, n_clusters, name, seed)`` and save the labels, unless it finds none."""
-    given, found, n_clusters, name, seed = sys.argv[1:]
-    with np.load(given) as arrays:
+    """Call ``cluster(arrays, n_clusters, name, seed)``, save its labels and print its seconds."""
+    file, labels_file, n_clusters, name, seed = sys.argv[1:]
+    with np.load(file) as arrays:
         arrays = dict(arrays)
     began = time.perf_counter()
     labels = cluster(arrays, int(n_clusters), name, int(seed))
     seconds = time.perf_counter() - began
     if labels is not None:
-        np.save(found, np.asarray(labels))
+        np.save(labels_file, np.asarray(labels))
     print(json.dumps({"seconds": seconds}))

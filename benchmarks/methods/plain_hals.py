@@ -1,4 +1,4 @@
-"""NMF by hierarchical alternating least squares as it was published: one sweep, nothing else."""
+"""NMF by hierarchical alternating least squares as published: one sweep, no extrapolation."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from benchmarks.methods.kc import coassociation
 def cluster(X: Any, table: np.ndarray, k: int, seed: int) -> np.ndarray:
     model = SpectralClustering(k, affinity="precomputed", random_state=seed)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a graph of separate blocks is what we want
+        warnings.simplefilter("ignore", UserWarning)  # the graph may have separate blocks
         return model.fit_predict(coassociation(table, np.float64))
 
 

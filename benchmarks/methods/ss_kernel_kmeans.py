@@ -1,7 +1,7 @@
 """SS-KK: kernel k-means under constraints (Kulis, Basu, Dhillon and Mooney, ICML 2005).
 
-A constraint weighs as much as the largest entry of the kernel. The weight of the paper, n over k
-times the number of constraints, did worse on the documents: it shrinks as constraints are added.
+The weight of a constraint is the largest entry of the kernel. The paper's weight, n over k times
+the number of constraints, did worse on the documents: it shrinks as constraints are added.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def cluster(X: Any, pairs: PairwiseConstraints, k: int, seed: int) -> np.ndarray
 
 
 def _start(K: np.ndarray, groups: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
-    """Assign samples to k groups joined by must-links: the largest, and then the farthest."""
+    """Assign samples to the nearest of k groups of must-links: the largest, then far ones."""
     sizes = np.bincount(groups)
     E = np.eye(len(sizes))[groups] / sizes
     between = E.T @ K @ E
     squares = between.diagonal()[:, None] + between.diagonal() - 2 * between
-    order = rng.permutation(len(sizes))  # settles ties
+    order = rng.permutation(len(sizes))  # breaks ties at random
     chosen = [order[sizes[order].argmax()]]
     while len(chosen) < k:
         gains = squares[:, chosen].min(axis=1) * sizes

@@ -19,7 +19,7 @@ def cluster(
 
 
 def edited(W: np.ndarray, pairs: PairwiseConstraints) -> np.ndarray:
-    """Put the largest entry in the place of must-link pairs, the smallest in that of the others."""
+    """Replace entries of must-link pairs by the largest, of cannot-link pairs by the smallest."""
     W, largest, smallest = W.copy(), W.max(), W.min()
     for links, value in ((pairs.must_link, largest), (pairs.cannot_link, smallest)):
         rows, columns = links.T

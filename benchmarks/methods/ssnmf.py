@@ -1,4 +1,4 @@
-"""SSNMFClusterer: with its defaults, with soft must-links, for documents, and as Chen et al. do."""
+"""SSNMFClusterer with its defaults, with soft must-links, for documents, or as in Chen et al."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "SSNMF, replace": {
         "affinity": "linear",
         "hard_must_link": False,
-        "mode": "replace",
+        "constraint_mode": "replace",
         "factorization": "tri",
     },
 }
@@ -31,7 +31,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 def fit(X: Any, pairs: PairwiseConstraints, k: int, seed: int, **options: Any) -> SSNMFClusterer:
     model = SSNMFClusterer(k, random_state=seed, **options)
     with warnings.catch_warnings():
-        # constraints made from classes can be satisfied, even where no proof is found in time
+        # a warning that constraints may contradict each other: those of classes do not
         warnings.simplefilter("ignore", UserWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(X, constraints=pairs)

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import numpy as np
 
-from nmfcluster._engine.run import Steps, kept
-from nmfcluster._engine.symmetric import SymmetricObjective, per_start
+from nmfcluster._engine.run import Steps, kept, per_start
+from nmfcluster._engine.symmetric import SymmetricObjective
 
 
 def symmetric_hals(objective: SymmetricObjective, H: np.ndarray) -> Steps:
     r"""Minimise ``|A - X H'|^2 + lambda |X - H|^2`` column by column, X and H in turn.
 
     lambda never falls below half of the largest eigenvalue of H'H. An update sweeps over the
-    columns of both, which become equal; H and its loss are yielded, whose product is used again.
+    columns of X, then of H; in the end they are equal. H and its loss are yielded.
     """
-    H, loss, P, _ = objective.rescaled(H)
-    X, weight = H, np.zeros(len(H))
+    now = objective.rescaled(objective.evaluate(H))
+    X, weight = now.H, np.zeros(len(H))
     while True:
-        keep = yield (H,), loss
-        X, H, P, weight = kept(keep, X, H, P, weight)
-        largest = np.linalg.norm(H.mT @ H, ord=2, axis=(1, 2))
+        keep = yield (now.H,), now.loss
+        now = now.kept(keep)
+        X, weight = kept(keep, X, weight)
+        largest = np.linalg.norm(now.H.mT @ now.H, ord=2, axis=(1, 2))
         weight = np.maximum(weight, largest / 2)
-        X = _sweep(P, X, H, weight)
-        H = _sweep(objective.A @ X, H, X, weight)
-        loss, P, _ = objective.evaluate(H)
+        X = _sweep(now.AH, X, now.H, weight)
+        now = objective.evaluate(_sweep(objective.A @ X, now.H, X, weight))
 
 
 def _sweep(P: np.ndarray, X: np.ndarray, H: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Update each column of X for a fixed H, P = AH."""
+    """Return X with each column updated in turn, for a fixed H and P = AH."""
     X, G = X.copy(), H.mT @ H
     P = P + per_start(weight, H) * H
     for c in range(X.shape[-1]):

@@ -1,4 +1,4 @@
-"""Questions by name; each module has `run(quick, out)`, which writes its three files."""
+"""Questions by name; `run(quick, out)` of each module writes its three files to a folder."""
 
 from __future__ import annotations
 

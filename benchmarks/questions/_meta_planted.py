@@ -14,7 +14,7 @@ from benchmarks.methods import fcm
 from benchmarks.methods import metacluster as ours
 from benchmarks.runner import Progress
 from nmfcluster._arrays.labels import one_hot
-from nmfcluster._engine.factorize import Plan
+from nmfcluster._engine.run import Plan
 from nmfcluster.datasets import make_biclusters
 from nmfcluster.meta.runs import (
     Metaclusters,
@@ -31,7 +31,7 @@ from nmfcluster.metrics import overlap_match
 KMEANS, FCM, NMF, MU, PTF = "k-means", "fuzzy c-means", "NMF", "NMF by mu", "PTF"
 METAS, BEST, SINGLE = (KMEANS, FCM, NMF, PTF), "best single run", "a single run"
 SOLVERS = {NMF: hals, MU: multiplicative}
-THRESHOLD = 0.2  # of the match, as in the estimator
+THRESHOLD = 0.2  # of `overlap_match`, as in the estimator
 FIGURES = {
     "match": "Match of the clusters of columns with the planted ones",
     "match of biclusters": "Match of the biclusters",
@@ -81,12 +81,12 @@ PAPER_NOISY = (0.2001, 0.2017, 0.2053, 0.2161, 0.2295, 0.2452, 0.2983, 0.3228)
 PAPER_ORIGINAL = (0.1403, 0.1375, 0.1364, 0.1419, 0.1544, 0.1719, 0.2323, 0.2604)
 PENALTIES, NOISE = ("l2", "l1_columns", "l1_rows"), 0.75
 
-Found = dict[tuple[str, str], list[dict[str, float]]]  # by row and column of the table
+Results = dict[tuple[str, str], list[dict[str, float]]]  # by row and column of the table
 
 
 @dataclass(frozen=True)
 class Case:
-    """A kind of planted data, and what clusters the columns there."""
+    """A kind of planted data, and the methods whose runs are metaclustered there."""
 
     k: int = 4
     shape: tuple[int, int] = (21, 35)
@@ -100,14 +100,14 @@ LARGER = Case(8, (42, 70), 0.25, (NMF, MU))
 
 @dataclass(frozen=True)
 class Planted:
-    """Data of which the biclusters are known."""
+    """Data with their planted biclusters."""
 
     X: np.ndarray
     W: np.ndarray
     H: np.ndarray
 
-    def told(self, W: np.ndarray, H: np.ndarray) -> dict[str, float]:
-        """Return how good biclusters W (n, k) and H are."""
+    def scores(self, W: np.ndarray, H: np.ndarray) -> dict[str, float]:
+        """Return how well biclusters W (n, k) and H match the planted ones and X."""
         pairs = (W.T, H), (self.W.T, self.H)
         return {
             "match": overlap_match(H, self.H, threshold=THRESHOLD),
@@ -116,23 +116,24 @@ class Planted:
         }
 
 
-def compare(case: Case, n_data: int, n_runs: int, progress: Progress) -> Found:
-    """Return what every combination finds in several data sets."""
-    found: Found = {}
+def compare(case: Case, n_data: int, n_runs: int, progress: Progress) -> Results:
+    """Return the scores of every combination of runs and metaclustering on several data sets."""
+    results: Results = {}
     for seed in range(n_data):
         made = make_biclusters(case.shape, case.k, noise=case.noise, random_state=seed)
         data = Planted(*made)
         for objects in case.objects:
             rng = np.random.RandomState(seed)
             runs = object_runs(objects, data.X, case.k, n_runs, rng)
-            told = {row: data.told(*ends) for row, ends in _ends(data.X, case.k, runs, rng).items()}
-            singles = [data.told(*run) for run in _single(runs)]
-            told[BEST] = singles[0]
-            told[SINGLE] = {f: float(np.mean([one[f] for one in singles])) for f in FIGURES}
-            for row, one in told.items():
-                found.setdefault((row, objects), []).append(one)
+            ends = _ends(data.X, case.k, runs, rng)
+            scores = {row: data.scores(*factors) for row, factors in ends.items()}
+            singles = [data.scores(*run) for run in _single(runs)]
+            scores[BEST] = singles[0]
+            scores[SINGLE] = {f: float(np.mean([one[f] for one in singles])) for f in FIGURES}
+            for row, one in scores.items():
+                results.setdefault((row, objects), []).append(one)
         progress.step(f"{case.k} planted biclusters, data set {seed}")
-    return found
+    return results
 
 
 def _single(runs: Runs) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -142,14 +143,14 @@ def _single(runs: Runs) -> list[tuple[np.ndarray, np.ndarray]]:
 def object_runs(name: str, X: np.ndarray, k: int, n_runs: int, rng: np.random.RandomState) -> Runs:
     """Cluster the columns of X several times.
 
-    Of k-means and fuzzy c-means, H are the memberships of the columns, scaled to length 1 as those
-    of NMF are, and W is the nonnegative least squares fit to X.
+    For k-means and fuzzy c-means, H holds the memberships of the columns, scaled to length 1 as the
+    H of NMF is, and W is the nonnegative least squares fit to X.
     """
     objective = MatrixObjective(X)
     if name in SOLVERS:
         plan = ours.plan(k, SOLVERS[name])
         return run_many(objective, plan, np.full(n_runs, k), rng)
-    found = []
+    results = []
     for _ in range(n_runs):
         if name == FCM:
             memberships = fcm.fuzzy_c_means(X.T, k, rng)[0]
@@ -158,9 +159,9 @@ def object_runs(name: str, X: np.ndarray, k: int, n_runs: int, rng: np.random.Ra
             memberships = one_hot(kmeans.labels_, k)
         H = scaled_to_unit(memberships.T, memberships.T)[1]
         W = fitted_rows(X, H)
-        found.append((objective.error(W, H) ** 2 / 2, W.T, H))
-    found.sort(key=lambda run: run[0])
-    losses, rows, columns = zip(*found, strict=True)
+        results.append((objective.error(W, H) ** 2 / 2, W.T, H))
+    results.sort(key=lambda run: run[0])
+    losses, rows, columns = zip(*results, strict=True)
     return Runs(
         np.concatenate(rows),
         np.concatenate(columns),
@@ -173,35 +174,35 @@ def object_runs(name: str, X: np.ndarray, k: int, n_runs: int, rng: np.random.Ra
 def _ends(
     X: np.ndarray, k: int, runs: Runs, rng: np.random.RandomState
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return W and H of all metaclusterings, with and without the final NMF."""
+    """Return W and H of every metaclustering, with and without the final NMF."""
     objective, plan = MatrixObjective(X), ours.plan(k)
-    found = {}
+    results = {}
     for meta in METAS:
         candidates = metaclusters(meta, runs, plan, rng)
         for final in (False, True):
             W, H = refine(objective, plan, candidates, final)[1].best.factors
-            found[meta + " + NMF" * final] = W, H
-    return found
+            results[meta + " + NMF" * final] = W, H
+    return results
 
 
 def metaclusters(
     meta: str, runs: Runs, plan: Plan, rng: np.random.RandomState
 ) -> list[Metaclusters]:
-    """Return the metaclusters of runs, one set for every optimum."""
+    """Return the metaclusters of runs, once for every optimum."""
     if meta != FCM:
         return metacluster({KMEANS: "kmeans", NMF: "nmf", PTF: "ptf"}[meta], runs, plan, rng)
     memberships, centres = fcm.best_of(runs.H, plan.n_clusters, rng, plan.n_init)
     return [Metaclusters(memberships, scaled_to_unit(centres, centres)[1])]
 
 
-def comparison(found: Found, figure: str) -> list[report.Row]:
-    """Return a row for every metaclustering: means and deviations, beside the paper's."""
+def comparison(results: Results, figure: str) -> list[report.Row]:
+    """Return a row for every metaclustering: mean and deviation beside those of the paper."""
     rows = []
-    objects = dict.fromkeys(column for _, column in found)
-    for row in dict.fromkeys(name for name, _ in found):
+    objects = dict.fromkeys(column for _, column in results)
+    for row in dict.fromkeys(name for name, _ in results):
         cells: report.Row = {"metaclusters by": row}
         for column in objects:
-            cells[f"{column} runs"] = _spread(found[row, column], figure)
+            cells[f"{column} runs"] = _spread(results[row, column], figure)
             if column in COLUMNS and figure != "match of biclusters":
                 start = 0 if figure == "match" else 2
                 printed = PAPER[row][COLUMNS.index(column)] if row in PAPER else ()
@@ -210,13 +211,13 @@ def comparison(found: Found, figure: str) -> list[report.Row]:
     return rows
 
 
-def larger(found: Found) -> list[report.Row]:
-    """Return a row for every metaclustering of a case that is not the paper's."""
+def larger(results: Results) -> list[report.Row]:
+    """Return a row for every metaclustering of a case that the paper does not have."""
     return [
         {"runs": objects, "metaclusters by": row}
         | {figure: _spread(told, figure) for figure in FIGURES}
-        for objects in dict.fromkeys(column for _, column in found)
-        for (row, column), told in found.items()
+        for objects in dict.fromkeys(column for _, column in results)
+        for (row, column), told in results.items()
         if column == objects
     ]
 
@@ -228,11 +229,11 @@ def _spread(told: list[dict[str, float]], figure: str) -> str:
     return f"{mean:.3f} ± {std:.3f}"
 
 
-def verdict(found: Found) -> str:
-    own = found["PTF + NMF", NMF]
+def verdict(results: Results) -> str:
+    own = results["PTF + NMF", NMF]
     match, error = (float(np.mean([told[f] for told in own])) for f in ("match", "error"))
     best, single = (
-        float(np.mean([told["match"] for told in found[row, NMF]])) for row in (BEST, SINGLE)
+        float(np.mean([told["match"] for told in results[row, NMF]])) for row in (BEST, SINGLE)
     )
     met = "met" if round(match, 3) >= 0.98 and error < 5e-3 else "missed"
     return (
@@ -245,9 +246,9 @@ def verdict(found: Found) -> str:
 def sparser(
     n_data: int, n_starts: int, lambdas: Iterable[float], progress: Progress
 ) -> list[report.Row]:
-    """Return errors to noisy and to original data, by penalty and lambda, of `sparse_hals` alone.
+    """Return the errors of `sparse_hals` to noisy and original data, by penalty and lambda.
 
-    Of several starts the one with the smallest objective counts.
+    Of several starts, the one with the smallest objective is scored.
     """
     lambdas, rows = tuple(lambdas), []
     data = []
@@ -282,7 +283,7 @@ def _errors(
 
 
 def beside_paper(rows: list[report.Row]) -> list[report.Row]:
-    """Return the rows by lambda, the paper's figures last."""
+    """Return a row for every lambda, with the errors of the paper last."""
     table = []
     by_penalty = {p: {r["lambda"]: r for r in rows if r["penalty"] == p} for p in PENALTIES}
     printed = dict(zip(LAMBDAS, zip(PAPER_NOISY, PAPER_ORIGINAL, strict=True), strict=True))
@@ -309,10 +310,10 @@ def minima(rows: list[report.Row]) -> str:
     return f"eps_orig is smallest for {', '.join(told)}; in the paper, l2, at 0.05."
 
 
-def draw_match(found: Found, ax: Any) -> None:
+def draw_match(results: Results, ax: Any) -> None:
     rows = list(PAPER)[::-1]
     for column, objects in enumerate(COLUMNS):
-        means = [np.mean([told["match"] for told in found[row, objects]]) for row in rows]
+        means = [np.mean([told["match"] for told in results[row, objects]]) for row in rows]
         places = np.arange(len(rows)) + 0.25 * (1 - column)
         ax.barh(places, means, height=0.25, label=f"{objects} runs", color=f"C{column}")
         printed = [PAPER[row][column][0] for row in rows]

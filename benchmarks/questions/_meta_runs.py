@@ -1,4 +1,4 @@
-"""Many runs of NMF: seconds to where those of scikit-learn end, by solver."""
+"""Seconds that each solver takes for many runs of NMF to reach the loss of scikit-learn's runs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks import datasets, report
 from benchmarks.datasets import expression
+from benchmarks.methods import metacluster
 from benchmarks.methods.plain_hals import plain_hals
 from benchmarks.runner import Progress, interleaved
-from nmfcluster._engine.run import Solution, restart
+from nmfcluster._engine.run import Solution
 from nmfcluster.datasets import make_biclusters
 from nmfcluster.meta.solvers import MatrixObjective, hals, multiplicative
 
@@ -31,10 +32,10 @@ SOLVERS: dict[str, Callable[..., Any]] = {
     "mu": multiplicative,
 }
 OWN_STOP = "ours, to its own stop"
-OWN_END = 1_000, 1e-4  # updates and tolerance, the estimator's
-TARGET, STRETCH = 1.7, 2.5
-LONGEST = 300  # updates, after which a solver has not reached the loss
-NOISE = 0.25  # with which runs end in several optima
+OWN_END = 1_000, 1e-4  # max_iter and tol of the estimator
+TARGET, STRETCH = 1.7, 2.5  # times faster than scikit-learn
+LONGEST = 300  # updates after which a solver counts as not reaching the loss
+NOISE = 0.25  # of planted data: with it, runs end in several optima
 
 Task = Callable[[int], tuple[float, np.ndarray]]
 
@@ -43,7 +44,7 @@ SUMMARIES: dict[str, Callable[..., Any]] = {"median": np.median, "mean": np.mean
 
 @dataclass(frozen=True)
 class Case:
-    """A table and the starts of runs on it."""
+    """A table, and the starts of the runs on it."""
 
     name: str
     X: np.ndarray
@@ -65,14 +66,14 @@ def make_case(name: str, X: np.ndarray, k: int, n_runs: int) -> Case:
 def cases(
     shapes: list[tuple[int, int]], k: int, n_runs: int, real: bool
 ) -> tuple[list[Case], dict[str, str]]:
-    """Return planted and real tables in both dtypes, and what could not be had."""
+    """Return planted and real tables in both dtypes, and the reasons why some are missing."""
     tables = {}
     for shape in shapes:
         X = make_biclusters(shape, k, noise=NOISE, random_state=0)[0]
         tables[f"planted, {shape[0]:,} x {shape[1]:,}"] = X
     names = [name for name in expression.NAMES if "," not in name and real]
-    found, skipped = datasets.available(names)
-    tables |= {name: data.X for name, data in found.items()}
+    available, skipped = datasets.available(names)
+    tables |= {name: data.X for name, data in available.items()}
     made = [
         make_case(name, X.astype(dtype), k, n_runs)
         for name, X in tables.items()
@@ -83,18 +84,10 @@ def cases(
 
 def solve(case: Case, solver: Callable[..., Any], max_iter: int, tol: float) -> list[Solution]:
     """Run the solver from all starts, as the estimator does."""
-    objective = case.objective
-    return restart(
-        partial(solver, objective),
-        [partial(np.asarray, start) for start in case.starts],
-        rank=lambda solution: solution.loss,
-        max_iter=max_iter,
-        tol=tol,
-        scale=objective.constant,
-        of_loss=True,
-        wide=objective.wide,
-        n_jobs=N_JOBS,
-    )
+    plan = metacluster.plan(case.k, solver, max_iter=max_iter, tol=tol, n_jobs=N_JOBS)
+    starts = [partial(np.asarray, start) for start in case.starts]
+    with threadpool_limits(limits=1, user_api="blas"):
+        return plan.run(case.objective, starts, case.name)
 
 
 def sklearn_run(X: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -109,21 +102,21 @@ def sklearn_run(X: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarra
 def losses(case: Case, factors: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
     """Return ``|X - WH|^2 / |X|^2`` of the runs, in float64."""
     X = case.X.astype(np.float64)
-    size, found = float(np.vdot(X, X)), []
+    size, squares = float(np.vdot(X, X)), []
     for W, H in factors:
         W, H = W.astype(np.float64), H.astype(np.float64)
-        found.append(size - 2 * np.vdot(X @ H.T, W) + np.vdot(W.T @ W, H @ H.T))
-    return np.array(found) / size
+        squares.append(size - 2 * np.vdot(X @ H.T, W) + np.vdot(W.T @ W, H @ H.T))
+    return np.array(squares) / size
 
 
 def time_sklearn(case: Case, prefer: str, repeat: int) -> tuple[float, np.ndarray]:
-    """Return seconds and losses of scikit-learn's runs, as many at a time as ours."""
+    """Return seconds and losses of scikit-learn's runs, in as many jobs as ours."""
     with threadpool_limits(limits=1, user_api="blas"):
         began = perf_counter()
-        found = Parallel(n_jobs=N_JOBS, prefer=prefer)(
+        factors = Parallel(n_jobs=N_JOBS, prefer=prefer)(
             delayed(sklearn_run)(case.X, start) for start in case.starts
         )
-        return perf_counter() - began, losses(case, found)
+        return perf_counter() - began, losses(case, factors)
 
 
 def time_ours(
@@ -131,8 +124,8 @@ def time_ours(
 ) -> tuple[float, np.ndarray]:
     """Return seconds and losses of our runs."""
     began = perf_counter()
-    found = solve(case, solver, max_iter, tol)
-    return perf_counter() - began, losses(case, [s.factors for s in found])
+    solutions = solve(case, solver, max_iter, tol)
+    return perf_counter() - began, losses(case, [s.factors for s in solutions])
 
 
 def updates_to(
@@ -141,11 +134,11 @@ def updates_to(
     targets: dict[str, float],
     longest: int = LONGEST,
 ) -> dict[str, int | None]:
-    """Return after how many updates of all runs their median, or mean, loss is at its target."""
+    """Return the number of updates until the median, or mean, loss of the runs is at a target."""
     n_updates = 64
     while True:
-        found = solve(case, solver, n_updates, -1)
-        lowest = [np.minimum.accumulate(s.history) for s in found]
+        solutions = solve(case, solver, n_updates, -1)
+        lowest = [np.minimum.accumulate(s.history) for s in solutions]
         needed: dict[str, int | None] = {}
         for name, target in targets.items():
             curve = SUMMARIES[name](lowest, axis=0) / case.objective.constant
@@ -159,9 +152,9 @@ def updates_to(
 def measure(
     case: Case, repeats: int, progress: Progress, longest: int = LONGEST
 ) -> list[report.Row]:
-    """Return a row for every solver, with the ratio of scikit-learn's time to its own."""
+    """Return a row for every solver; "times faster" is scikit-learn's time over its own."""
     prefer = {SKLEARN: "processes", f"{SKLEARN}, in threads": "threads"}
-    # also starts the processes
+    # this also starts the processes of joblib, before any time is taken
     theirs = time_sklearn(case, "processes", 0)[1]
     targets = {name: float(summary(theirs)) for name, summary in SUMMARIES.items()}
     tasks: dict[Any, Task] = {
@@ -172,7 +165,7 @@ def measure(
         for which, updates in updates_to(case, solver, targets, longest).items():
             needed[name, which] = updates
             if updates is None:
-                progress.done += repeats  # what it does not take
+                progress.done += repeats  # steps that it skips
             else:
                 tasks[name, which] = partial(time_ours, case, solver, updates, -1)
     tasks[OWN_STOP, None] = partial(time_ours, case, hals, *OWN_END)
@@ -203,7 +196,7 @@ def n_steps(repeats: int) -> int:
 
 
 def optima(case: Case) -> report.Row:
-    """Say where the runs end."""
+    """Return the best and worst loss of our runs, and how many come near the best."""
     losses = np.array([s.loss for s in solve(case, hals, *OWN_END)]) / case.objective.constant
     best = losses.min()
     return {

@@ -1,8 +1,9 @@
-"""Positive tensor factorization: from factors beside the dense tensor, and from which starts."""
+"""Positive tensor factorization: its time beside the dense one's, and its starts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 from time import perf_counter
 from typing import Any
@@ -13,23 +14,23 @@ from threadpoolctl import threadpool_limits
 from benchmarks import report
 from benchmarks.methods import metacluster, peer_tensorly
 from benchmarks.runner import Progress, interleaved
-from nmfcluster._engine.run import Solution, iterate
+from nmfcluster._engine.run import Solution, StopRule, iterate
 from nmfcluster.datasets import make_biclusters
 from nmfcluster.meta.runs import Metaclusters, Runs, _beside, refine, run_many
 from nmfcluster.meta.solvers import MatrixObjective, RunsObjective, tensor_hals
 from nmfcluster.metrics import overlap_match
 
 OURS = "ours"
-TARGET = 200.0
-NOISE = 0.25
-NEAR = 1.001  # times our final relative error is as good
+TARGET = 200.0  # times faster than tensorly
+NOISE = 0.25  # of planted data, as for the runs
+NEAR = 1.001  # times an error or loss: what is below counts as equal
 STARTS = ("from a run", "random")
-N_INIT = 5  # starts of the estimator
+N_INIT = 5  # of the estimator
 
 
 @dataclass(frozen=True)
 class End:
-    """Where a start ends: its loss, then match and relative error after the final NMF."""
+    """The loss at which a start ends, and match and relative error after the final NMF."""
 
     loss: float
     match: float
@@ -37,7 +38,7 @@ class End:
 
 
 def make_runs(shape: tuple[int, int], k: int, n_runs: int, dtype: Any) -> Runs:
-    """Return the runs on planted data that are to be clustered."""
+    """Return runs on planted data, whose clusters are to be clustered."""
     X = make_biclusters(shape, k, noise=NOISE, random_state=0)[0].astype(dtype)
     plan = metacluster.plan(k, max_iter=100)
     with threadpool_limits(limits=1, user_api="blas"):
@@ -45,30 +46,25 @@ def make_runs(shape: tuple[int, int], k: int, n_runs: int, dtype: Any) -> Runs:
 
 
 def first_start(runs: Runs, k: int, run: int = 0) -> np.ndarray:
-    """Return the start from a run, as the estimator makes it."""
+    """Return the start that the estimator makes from a run."""
     chosen = runs.start(run, k)
     return _beside(runs.W[chosen], runs.H[chosen])
 
 
 def random_start(runs: Runs, k: int, rng: np.random.RandomState) -> np.ndarray:
-    """Return a start at random, of the size of the biclusters."""
+    """Return a random start with entries of the size of the biclusters."""
     height = 2 * RunsObjective(runs.W, runs.H).constant ** (1 / 6)
     size = (k, runs.W.shape[1] + runs.H.shape[1])
     return rng.uniform(high=height, size=size).astype(runs.H.dtype)
 
 
 def ours(runs: Runs, start: np.ndarray, max_iter: int, tol: float) -> tuple[float, Solution]:
-    """Return seconds and solution of our factorization from one start."""
+    """Return the seconds and the solution of our factorization from one start."""
     objective = RunsObjective(runs.W, runs.H)
     with threadpool_limits(limits=1, user_api="blas"):
         began = perf_counter()
-        [end] = iterate(
-            tensor_hals(objective, start[None]),
-            max_iter=max_iter,
-            tol=tol,
-            scale=objective.constant,
-            of_loss=True,
-        )
+        stop = StopRule(max_iter, tol, of_loss=True)
+        [end] = iterate(partial(tensor_hals, objective, start[None]), stop, objective.constant)
         return perf_counter() - began, end
 
 
@@ -81,10 +77,12 @@ def compare(
     dtype: Any,
     progress: Progress,
 ) -> list[report.Row]:
-    """Return time an update, and to a relative error, of ours and of tensorly's if it is there."""
+    """Return the time of an update, and to a relative error, of ours and tensorly's solvers."""
     runs = make_runs(shape, k, n_runs, dtype)
     objective = RunsObjective(runs.W, runs.H)
-    start = random_start(runs, k, np.random.RandomState(0))  # single runs would be there at once
+    start = random_start(
+        runs, k, np.random.RandomState(0)
+    )  # a start from a run would reach the error at once
     factors = next(tensor_hals(objective, start[None]))[0]
     A, B, C = (np.ascontiguousarray(F) for F in (factors[0][0], factors[1][0], factors[2][0].T))
 
@@ -101,15 +99,15 @@ def compare(
             tasks[name] = lambda repeat, name=name: peer_tensorly.factorize(
                 runs, (A, B, C), name, n_updates
             )
-    found = interleaved(tasks, repeats, progress)
+    results = interleaved(tasks, repeats, progress)
     whole = [ours(runs, start, 1_000, 1e-4) for _ in range(repeats)]
     end = whole[0][1]
     goal = NEAR * error(end.loss)
     about = {"biclusters": len(runs.H), "table": f"{shape[0]:,} x {shape[1]:,}", "k": k}
     about["dtype"] = np.dtype(dtype).name
-    base = float(np.median([one[0] for one in found[OURS]]))
+    base = float(np.median([one[0] for one in results[OURS]]))
     rows = []
-    for name, own in found.items():
+    for name, own in results.items():
         each = float(np.median([one[0] for one in own]))
         reached = np.flatnonzero(own[0][1] <= goal)
         updates = int(reached[0]) + 1 if len(reached) else None
@@ -131,20 +129,21 @@ def compare(
 def starts(
     n_data: int, n_starts: int, noises: tuple[float, ...], progress: Progress
 ) -> list[report.Row]:
-    """Return how many starts reach the best loss, and what the chosen one of them is worth."""
+    """Return how many starts reach the best loss, and how good the chosen one is."""
     rows = []
     for noise in noises:
         for k, shape in ((4, (21, 35)), (8, (42, 70))):
-            found = [_ends(shape, k, noise, n_starts, seed) for seed in range(n_data)]
+            with threadpool_limits(limits=1, user_api="blas"):  # as in a fit of the estimator
+                results = [_ends(shape, k, noise, n_starts, seed) for seed in range(n_data)]
             row: report.Row = {"table": f"{shape[0]} x {shape[1]}", "k": k, "noise": noise}
-            best = np.array([min(end.loss for own in f.values() for end in own) for f in found])
+            best = np.array([min(end.loss for own in f.values() for end in own) for f in results])
             for kind in STARTS:
-                losses = np.array([[end.loss for end in f[kind]] for f in found])
+                losses = np.array([[end.loss for end in f[kind]] for f in results])
                 hits = losses <= NEAR * best[:, None] + 1e-9
                 row[f"reach the best, {kind}"] = f"{hits.mean():.1%}"
                 row[f"one of {N_INIT} does, {kind}"] = f"{hits[:, :N_INIT].any(axis=1).mean():.0%}"
             for by in ("loss", "error"):
-                chosen = [min(f[STARTS[0]][:N_INIT], key=attrgetter(by)) for f in found]
+                chosen = [min(f[STARTS[0]][:N_INIT], key=attrgetter(by)) for f in results]
                 for figure in ("match", "error"):
                     row[f"{figure} if chosen by {by}"] = float(
                         np.mean([getattr(end, figure) for end in chosen])
@@ -157,7 +156,7 @@ def starts(
 def _ends(
     shape: tuple[int, int], k: int, noise: float, n_starts: int, seed: int
 ) -> dict[str, list[End]]:
-    """Return where the starts of both kinds end, and the final NMF from there."""
+    """Return the ends of the starts of both kinds, each with the final NMF from there."""
     X, _, planted = make_biclusters(shape, k, noise=noise, random_state=seed)
     objective, plan = MatrixObjective(X), metacluster.plan(k)
     rng = np.random.RandomState(seed)
@@ -166,8 +165,8 @@ def _ends(
 
     def end(start: np.ndarray) -> End:
         reached = ours(runs, start, 2_000, 1e-8)[1]
-        found = [Metaclusters(reached.factors[0], reached.factors[2])]
-        W, H = refine(objective, plan, found, True)[1].best.factors
+        candidates = [Metaclusters(reached.factors[0], reached.factors[2])]
+        W, H = refine(objective, plan, candidates, True)[1].best.factors
         error = objective.error(W, H) / np.linalg.norm(X)
         return End(reached.loss / scale, overlap_match(H, planted), float(error))
 

@@ -1,4 +1,4 @@
-"""Tumours by their gene expression: which classes are found, which samples are misplaced."""
+"""Tumours by gene expression: how well methods find their classes, which samples they misplace."""
 
 from __future__ import annotations
 
@@ -19,27 +19,33 @@ from nmfcluster.metrics import clustering_accuracy, cophenetic_correlation
 
 TAKERS = (*metacluster.VARIANTS, "cNMF-style", "KMeans(n_init=10)", "NMFC, of features")
 BEST, SINGLE = f"NMF, best of {nmf_runs.N_RUNS}", "NMF, a single run"
-SHOWN = 12  # samples that are named in a cell
+SHOWN = 12  # samples named in a cell; more are counted by class
 
 Run = dict[str, Any]
-Found = dict[tuple[str, str], dict[str, list[Run]]]  # by data and preparation, then by method
+Results = dict[tuple[str, str], dict[str, list[Run]]]  # by data and preparation, then by method
 
 
 def sets(quick: bool) -> tuple[dict[str, Expression], dict[str, str]]:
     if not quick:
         return datasets.available(expression.NAMES)
     X, y = load_digits(n_class=3, return_X_y=True)
-    samples = tuple(map(str, range(45)))
-    return {"toy": Expression("toy", 1 + X[:45], y[:45], samples=samples, classes=tuple("012"))}, {}
+    X, y = 1 + X[:30, ::2], y[:30]
+    samples = tuple(map(str, range(len(y))))
+    return {"toy": Expression("toy", X, y, samples=samples, classes=tuple("012"))}, {}
 
 
-def compare(found_sets: dict[str, Expression], seeds: Iterable[int], progress: Progress) -> Found:
-    """Return the runs of all methods, on all preparations of all sets."""
+def compare(
+    sets_by_name: dict[str, Expression],
+    preparations: Iterable[str],
+    seeds: Iterable[int],
+    progress: Progress,
+) -> Results:
+    """Return the runs of all methods, on all sets in each preparation."""
     takers = {name: methods.load(name) for name in TAKERS}
-    found: Found = {}
-    for name, data in found_sets.items():
-        for how, prepare in PREPARATIONS.items():
-            X, k = prepare(data.X), data.n_clusters
+    results: Results = {}
+    for name, data in sets_by_name.items():
+        for how in preparations:
+            X, k = PREPARATIONS[how](data.X), data.n_clusters
             own: dict[str, list[Run]] = {}
             for seed in seeds:
                 for method, taker in takers.items():
@@ -50,8 +56,8 @@ def compare(found_sets: dict[str, Expression], seeds: Iterable[int], progress: P
                 own.setdefault(BEST, []).append(told[0])
                 own.setdefault(SINGLE, []).extend(told)
                 progress.step(f"{name}, {how}")
-            found[name, how] = own
-    return found
+            results[name, how] = own
+    return results
 
 
 def _told(y: np.ndarray, labels: np.ndarray, seconds: float = float("nan")) -> Run:
@@ -63,23 +69,23 @@ def _told(y: np.ndarray, labels: np.ndarray, seconds: float = float("nan")) -> R
     }
 
 
-def table(found: Found, figure: str) -> list[report.Row]:
-    """Return a row for every method, a column for every preparation of every set."""
+def table(results: Results, figure: str) -> list[report.Row]:
+    """Return a row for every method, with a column for every preparation of every data set."""
     rows = []
     for method in (*TAKERS, BEST, SINGLE):
         row: report.Row = {"method": method}
-        for (name, how), own in found.items():
+        for (name, how), own in results.items():
             values = [run[figure] for run in own[method]]
             row[f"{name}, {how}"] = f"{np.mean(values):.3f} ± {np.std(values):.3f}"
         rows.append(row)
     return rows
 
 
-def misplaced(found: Found, found_sets: dict[str, Expression]) -> list[report.Row]:
-    """Return who is not in the cluster of its class, in most of the runs of a method."""
+def misplaced(results: Results, sets_by_name: dict[str, Expression]) -> list[report.Row]:
+    """Return the samples that most runs of a method put in the cluster of another class."""
     rows = []
-    for (name, how), own in found.items():
-        data = found_sets[name]
+    for (name, how), own in results.items():
+        data = sets_by_name[name]
         for method in (*TAKERS, BEST):
             often = _often(own[method])
             classes = Counter(data.classes[data.y[i]] for i in often)
@@ -95,26 +101,30 @@ def _often(runs: list[Run]) -> list[int]:
     return sorted(i for i, n in times.items() if 2 * n > len(runs))
 
 
-def details(found: Found, found_sets: dict[str, Expression]) -> list[report.Row]:
+def details(results: Results, sets_by_name: dict[str, Expression]) -> list[report.Row]:
     return [
         {"data": name, "preparation": how, "method": method}
         | {figure: [run[figure] for run in runs] for figure in ("accuracy", "ari", "seconds")}
-        | {"misplaced": [[found_sets[name].samples[i] for i in r["misplaced"]] for r in runs]}
-        for (name, how), own in found.items()
+        | {"misplaced": [[sets_by_name[name].samples[i] for i in r["misplaced"]] for r in runs]}
+        for (name, how), own in results.items()
         for method, runs in own.items()
     ]
 
 
 def by_k(
-    found_sets: dict[str, Expression], ks: Iterable[int], seeds: Iterable[int], progress: Progress
+    sets_by_name: dict[str, Expression],
+    preparations: Iterable[str],
+    ks: Iterable[int],
+    seeds: Iterable[int],
+    progress: Progress,
 ) -> list[report.Row]:
-    """Return how clear the clusters of ours are, and how good, by their number."""
+    """Return how clear and how accurate our clusters are, by their number."""
     rows = []
-    for name, data in found_sets.items():
+    for name, data in sets_by_name.items():
         if "," in name:
-            continue  # the same table with other classes
-        for how, prepare in PREPARATIONS.items():
-            X = prepare(data.X)
+            continue  # the same table, with other classes
+        for how in preparations:
+            X = PREPARATIONS[how](data.X)
             for k in ks:
                 told = [_of_k(X, data.y, k, seed) for seed in seeds]
                 rows.append(
@@ -136,19 +146,19 @@ def _of_k(X: np.ndarray, y: np.ndarray, k: int, seed: int) -> dict[str, float]:
 
 
 def curves(rows: list[report.Row], figure: str) -> list[report.Row]:
-    """Return a row for every set, a column for every k."""
+    """Return a row for every data set, with a column for every k."""
     return [
         {"data": name} | {f"k = {r['k']}": f"{r[figure]:.3f}" for r in rows if r["data"] == name}
         for name in dict.fromkeys(row["data"] for row in rows)
     ]
 
 
-def verdicts(found: Found) -> list[str]:
-    """Say whether ours with its defaults is at the best of all others."""
+def verdicts(results: Results) -> list[str]:
+    """Say whether ours, with its defaults, is as accurate as the best of the others."""
     told = []
     ours, *others = (*TAKERS, BEST, SINGLE)
     others = [method for method in others if method not in metacluster.VARIANTS]
-    for (name, how), own in found.items():
+    for (name, how), own in results.items():
         means = {m: float(np.mean([run["accuracy"] for run in own[m]])) for m in (ours, *others)}
         best = max(others, key=means.__getitem__)
         met = "met" if round(means[ours], 3) >= round(means[best], 3) else "missed"
@@ -159,9 +169,9 @@ def verdicts(found: Found) -> list[str]:
     return told
 
 
-def draw_accuracy(found: Found, ax: Any) -> None:
+def draw_accuracy(results: Results, ax: Any) -> None:
     rows = (SINGLE, BEST, *TAKERS[::-1])
-    for colour, ((name, how), own) in enumerate(found.items()):
+    for colour, ((name, how), own) in enumerate(results.items()):
         means = [np.mean([run["accuracy"] for run in own[method]]) for method in rows]
         ax.plot(means, range(len(rows)), "o", color=f"C{colour}", alpha=0.7, label=f"{name}, {how}")
     ax.set(yticks=range(len(rows)), yticklabels=rows, xlabel="accuracy")

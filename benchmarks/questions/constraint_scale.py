@@ -1,6 +1,6 @@
 """What does a clustering under constraints cost, in time and memory?
 
-Beside packages that users install for it, on 3,000 samples; and on 20,000 documents, whose
+On 3,000 samples it is timed beside packages that users install for this. On 20,000 documents the
 similarities would fill gigabytes.
 """
 
@@ -22,18 +22,17 @@ from benchmarks.datasets import text
 from benchmarks.datasets.gaussians import gaussians
 from benchmarks.datasets.topics import topics
 from benchmarks.runner import Progress, interleaved
-from nmfcluster._engine.run import iterate
-from nmfcluster._engine.starts import random_start
+from nmfcluster._engine.run import StopRule, iterate, random_start
 from nmfcluster._engine.symmetric import SymmetricObjective, bregman_nmf
 from nmfcluster.affinity import make_affinity
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.similarity import Explicit, Factored, Similarity
-from nmfcluster.ssnmf.penalties import constrain
+from nmfcluster.ssnmf.constrained import constrain
 
 OURS, OURS_TEXT, ONE_START = "SSNMF", "SSNMF, cosine", "SSNMF, cosine, one start"
 GRAPH = "SpectralClustering, neighbours"
 PEERS = ("PCKMeans", "COPKMeans")
-FASTER = 20.0  # than PCKMeans
+FASTER = 20.0  # times faster than PCKMeans: the target
 FORMS = {
     "never formed": "matrix-free",
     "sparse": "W formed, a sparse matrix",
@@ -80,16 +79,16 @@ def run(quick: bool, out: Path) -> list[Path]:
 
 
 def _sets(quick: bool) -> list[tuple[datasets.Dataset, int]]:
-    """Return data of 3,000 samples, with a number of constraints."""
+    """Return data sets of 3,000 samples, each with its number of constraints."""
     if quick:
         return [(gaussians(100, "overlapping", 3), 20)]
-    found = [gaussians(3_000, "overlapping", k) for k in (5, 10)]
-    found = [replace(data, name=f"{data.n_clusters} {data.name}") for data in found]
+    sets = [gaussians(3_000, "overlapping", k) for k in (5, 10)]
+    sets = [replace(data, name=f"{data.n_clusters} {data.name}") for data in sets]
     digits, _ = datasets.available(["digits389"])
     for data in digits.values():
         rows = np.random.default_rng(0).choice(len(data.y), 3_000, replace=False)
-        found.append(datasets.Dataset("digits389, the pool", data.X[rows], data.y[rows]))
-    return [(data, 600) for data in found]
+        sets.append(datasets.Dataset("digits389, the pool", data.X[rows], data.y[rows]))
+    return [(data, 600) for data in sets]
 
 
 def _trial(method: methods.Method, data: datasets.Dataset, n_pairs: int, seed: int) -> trials.Run:
@@ -105,13 +104,13 @@ def _compared(
     for name, own in runs.items():
         row: report.Row = {"data": data.name, "samples": len(data.y), "constraints": n_pairs}
         row |= {"method": name, "times slower": _median(own, "seconds") / ours}
-        row |= {what: _median(own, what) for what in ("accuracy", "free", "violated")}
+        row |= {score: _median(own, score) for score in ("accuracy", "free", "violated")}
         rows.append(row | {"s": _median(own, "seconds")})
     return rows
 
 
-def _median(runs: list[dict[str, Any]], what: str) -> float:
-    return float(np.median([run[what] for run in runs]))
+def _median(runs: list[dict[str, Any]], score: str) -> float:
+    return float(np.median([run[score] for run in runs]))
 
 
 def _make(file: Path, n: int, n_words: int, k: int, n_pairs: int) -> report.Row:
@@ -136,31 +135,31 @@ def _update_time(file: Path, form: str, seed: int) -> dict[str, Any]:
 
 
 def time_updates(file: str, form: str, seed: str, n_updates: int = 10) -> dict[str, Any]:
-    """Return the median seconds of an update of the solver, and those to form W."""
-    X, y, given = fresh.read(file)
-    pairs = given[methods.CONSTRAINTS]
+    """Return the median seconds of an update, the seconds to form W, and the last loss."""
+    X, y, extras = fresh.read(file)
+    pairs = extras[methods.CONSTRAINTS]
     with threadpool_limits(limits=1, user_api="blas"):  # as the package does
         W = make_affinity(X, "cosine", normalize=True).similarity
-        links = pairs.as_matrices(W.dtype)
-        problem = constrain(W, *links, alpha=2, beta=1, groups=pairs.components())
+        problem = constrain(W, pairs, alpha=2, beta=1, hard=True)
         began = perf_counter()
         A = problem.A if form == "never formed" else formed(problem.A, form == "dense")
         forming = perf_counter() - began
         rng = np.random.RandomState(int(seed))
-        H = random_start(problem.sizes, len(np.unique(y)), rng, A.dtype)
-        steps = bregman_nmf(SymmetricObjective(A, problem.constant), H[None])
+        H = random_start(problem.mass, len(np.unique(y)), rng, A.dtype)
+        objective = SymmetricObjective(A, problem.objective.constant)
+        solve = partial(bregman_nmf, objective, H[None])
         ends: list[float] = []
 
         def clock(iteration: int, losses: np.ndarray) -> bool:
             ends.append(perf_counter())
             return False
 
-        [end] = iterate(steps, max_iter=n_updates + 1, tol=-1, scale=1, callback=clock)
+        [end] = iterate(solve, StopRule(n_updates + 1, tol=-1), scale=1, callback=clock)
     return {"seconds": float(np.median(np.diff(ends))), "forming": forming, "loss": end.loss}
 
 
 def formed(A: Similarity, dense: bool) -> Similarity:
-    """Return a similarity of documents under constraints as one array."""
+    """Return a similarity of documents under constraints as one matrix, dense or sparse."""
     terms = getattr(A, "terms", [(A, 1.0)])
     [U] = [term.factors[0] for term, _ in terms if isinstance(term, Factored)]
     if dense:
@@ -214,7 +213,7 @@ def _verdicts(rows: list[report.Row]) -> list[str]:
             if peer not in own:
                 continue
             row, ours = own[peer], own[OURS]["accuracy"]
-            # a peer that finds no clustering has no accuracy
+            # the accuracy of a peer without a clustering is NaN
             reached = np.isnan(row["accuracy"]) or round(ours, 3) >= round(row["accuracy"], 3)
             met = row["times slower"] >= FASTER and reached
             target = f" (target: {FASTER:g})" if peer == PEERS[0] else ""
@@ -236,10 +235,10 @@ def _text_verdicts(updates: list[report.Row], fits: list[report.Row]) -> list[st
     checks[f"peak memory {ours['memory / X']:.1f} times that of X (target: at most 5)"] = (
         ours["memory / X"] <= 5
     )
-    for row, what in ((ours, "a fit"), (one_start, "a fit with n_init=1")):
+    for row, fit in ((ours, "a fit"), (one_start, "a fit with n_init=1")):
         ratio = graph["s"] / row["s"]
-        checks[f"{GRAPH} takes {ratio:.1f} times as long as {what} (target: 10)"] = ratio >= 10
-    return [f"Documents: {what}: {'met' if met else 'missed'}." for what, met in checks.items()]
+        checks[f"{GRAPH} takes {ratio:.1f} times as long as {fit} (target: 10)"] = ratio >= 10
+    return [f"Documents: {claim}: {'met' if met else 'missed'}." for claim, met in checks.items()]
 
 
 def _draw(

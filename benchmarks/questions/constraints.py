@@ -1,7 +1,7 @@
-"""How do 200 constraints compare with Table 2 of Li, Ding and Jordan (ICDM 2007), and with peers?
+"""How accurate is clustering under 200 constraints beside Li, Ding and Jordan (2007) and peers?
 
-All methods get the same features and the same constraints, drawn from all pairs of samples; none
-is tuned to a data set.
+Table 2 of the paper is the first comparison. All methods get the same features and the same
+constraints, drawn from all pairs of samples. No parameter is tuned to a data set.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from benchmarks import datasets, methods, report, trials
 from benchmarks.methods import peer_activesemi
 from benchmarks.runner import Progress
 
-#: k-means, MPCKmeans and NMFS in Table 2; Protein is not to be had
+#: accuracies of k-means, MPCKmeans and NMFS in Table 2; Protein is not available
 TABLE_2 = {
     "digits389": (0.5855, 0.7400, 0.7346),
     "glass": (0.3832, 0.4752, 0.4673),
@@ -38,7 +38,7 @@ FIGURES = {
     "seconds": "Seconds",
 }
 
-Runs = dict[str, list[trials.Run]]  # of a method: its trials
+Runs = dict[str, list[trials.Run]]  # by method
 
 
 def run(quick: bool, out: Path) -> list[Path]:
@@ -48,12 +48,12 @@ def run(quick: bool, out: Path) -> list[Path]:
     takers, skipped = methods.available((*VARIANTS, *OTHERS))
     sets, missing = datasets.available(names)
     progress = Progress("constraints", len(sets) * len(counts))
-    found: dict[tuple[str, int], Runs] = {}
+    results: dict[tuple[str, int], Runs] = {}
     for name, data in sets.items():
         for count in counts:
-            found[name, count] = trials.of_pairs(data, takers, count, n_trials)
+            results[name, count] = trials.of_pairs(data, takers, count, n_trials)
             progress.step(f"{name}, {count} constraints")
-    chosen = {name: found[name, CHOSEN] for name in sets}
+    chosen = {name: results[name, CHOSEN] for name in sets}
     rows = [_row(data, chosen[name]) for name, data in sets.items()]
     tables = {f"Accuracy with {CHOSEN} constraints": rows}
     for figure in ("free", "violated", "seconds"):
@@ -67,16 +67,16 @@ def run(quick: bool, out: Path) -> list[Path]:
         "and active-semi-supervised-clustering. A sample in no constraint is right if its "
         "cluster is that of its class under the matching of all samples."
     )
-    notes = [*_verdicts(rows, found), *_failures(found)]
-    details = {"all counts": [_detail(*key, name, runs) for key, name, runs in _flat(found)]}
-    draw = partial(_draw, found)
+    notes = [*_verdicts(rows, results), *_failures(results)]
+    details = {"all counts": [_detail(*key, name, runs) for key, name, runs in _flat(results)]}
+    draw = partial(_draw, results)
     return report.write(
         out, "constraints", caption, tables, draw, notes, skipped | missing, details
     )
 
 
-def _flat(found: dict[tuple[str, int], Runs]) -> list[tuple[tuple[str, int], str, Any]]:
-    return [(key, name, runs) for key, by_name in found.items() for name, runs in by_name.items()]
+def _flat(results: dict[tuple[str, int], Runs]) -> list[tuple[tuple[str, int], str, Any]]:
+    return [(key, name, runs) for key, by_name in results.items() for name, runs in by_name.items()]
 
 
 def _row(data: datasets.Dataset, runs: Runs) -> report.Row:
@@ -107,24 +107,24 @@ def _detail(name: str, count: int, method: str, runs: list[trials.Run]) -> repor
     return {"data": name, "constraints": count, "method": method} | trials.summary(runs)
 
 
-def _verdicts(rows: list[report.Row], found: dict[tuple[str, int], Runs]) -> list[str]:
+def _verdicts(rows: list[report.Row], results: dict[tuple[str, int], Runs]) -> list[str]:
     printed = [row for row in rows if "ours at the paper's" in row]
     below = [row["data"] for row in printed if row["ours at the paper's"] == "no"]
     told = [
         f"With its defaults SSNMFClusterer is at or above all figures of the paper on "
         f"{len(printed) - len(below)} of {len(printed)} sets (not: {', '.join(below) or 'none'})."
     ]
-    for count in sorted({count for _, count in found}, key=lambda n: (n != CHOSEN, n)):
-        told.append(f"With {count} constraints: {_compared(found, count, 'accuracy')}.")
+    for count in sorted({count for _, count in results}, key=lambda n: (n != CHOSEN, n)):
+        told.append(f"With {count} constraints: {_compared(results, count, 'accuracy')}.")
         if count == CHOSEN:
-            told.append(f"On samples in none of them: {_compared(found, count, 'free')}.")
+            told.append(f"On samples in none of them: {_compared(results, count, 'free')}.")
     return told
 
 
-def _compared(found: dict[tuple[str, int], Runs], count: int, figure: str) -> str:
-    """Say on how many sets ours is at the best of the others or above, and by what it is not."""
+def _compared(results: dict[tuple[str, int], Runs], count: int, figure: str) -> str:
+    """Say on how many sets ours is as good as the best of the others, and which are better."""
     seen, behind = 0, []
-    for name, runs in ((name, runs) for (name, n), runs in found.items() if n == count):
+    for name, runs in ((name, runs) for (name, n), runs in results.items() if n == count):
         means = {method: round(trials.mean(own, figure), 3) for method, own in runs.items()}
         others = [m for m in means if m not in VARIANTS and not np.isnan(means[m])]
         if np.isnan(means[OURS]) or not others:
@@ -139,10 +139,10 @@ def _compared(found: dict[tuple[str, int], Runs], count: int, figure: str) -> st
     )
 
 
-def _failures(found: dict[tuple[str, int], Runs]) -> list[str]:
+def _failures(results: dict[tuple[str, int], Runs]) -> list[str]:
     failed = [
         f"{method} on {data} with {count} constraints ({trials.failures(runs)} of {len(runs)})"
-        for (data, count), method, runs in _flat(found)
+        for (data, count), method, runs in _flat(results)
         if trials.failures(runs)
     ]
     if not failed:
@@ -154,13 +154,13 @@ def _yes(true: bool) -> str:
     return "yes" if true else "no"
 
 
-def _draw(found: dict[tuple[str, int], Runs], figure: Any) -> None:
-    names = list(dict.fromkeys(name for name, _ in found))
-    counts = sorted({count for _, count in found})
+def _draw(results: dict[tuple[str, int], Runs], figure: Any) -> None:
+    names = list(dict.fromkeys(name for name, _ in results))
+    counts = sorted({count for _, count in results})
     axes, beside = report.panels(figure, names)
     for ax, name in zip(axes, names, strict=True):
-        for method in found[name, CHOSEN]:
-            means = [trials.mean(found[name, count][method], "accuracy") for count in counts]
+        for method in results[name, CHOSEN]:
+            means = [trials.mean(results[name, count][method], "accuracy") for count in counts]
             style = "-" if method in VARIANTS else ":"
             ax.plot(counts, means, style, marker=".", label=method)
         if name in TABLE_2:

@@ -1,8 +1,8 @@
-"""How do the figures compare with Chen et al. (ICDM 2007): their Tables 3, 4 and Figures 3, 4?
+"""How do accuracies compare with Tables 3 and 4 and Figures 3 and 4 of Chen et al. (ICDM 2007)?
 
-All methods get word counts as they are: that comes nearest to the paper's figures of k-means.
-The widths of its Gaussian kernels fit no scale of features that was found; kernels take the
-median distance instead.
+All methods get raw word counts: with these, k-means comes nearest to its accuracies in the paper.
+Gaussian kernels have the median distance as their width; the paper's widths do not fit any scale of
+the features that was tried.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from benchmarks.methods.ssnmf import VARIANTS, fit
 from benchmarks.runner import Progress
 from nmfcluster.constraints import PairwiseConstraints
 
-#: k-means, kernel k-means, SNC, NMF, and SS-NMF with 3 % of the pairs, in Table 3
+#: accuracies of k-means, kernel k-means, SNC, NMF, and SS-NMF with 3 % of the pairs in Table 3
 TABLE_3 = {
     "graft_phos": (0.6849, 0.7986, 0.6553, 0.8157, 0.9932),
     "england_heart": (0.7108, 0.7147, 0.6320, 0.7840, 0.9973),
@@ -32,7 +32,7 @@ TABLE_3 = {
     "fbis5": (0.4180, 0.5140, 0.5420, 0.5900, 0.7520),
 }
 OURS, CHEN = "SSNMF", "SSNMF, replace"
-#: its columns, as the methods are called here
+#: columns of Table 3, and the names of the same methods here
 COLUMNS = {
     "k-means": "k-means, best of three",
     "kernel k-means": "kernel k-means",
@@ -43,41 +43,41 @@ COLUMNS = {
 PLAIN = tuple(COLUMNS.values())[:-1]
 FORMS = {"ours": OURS, "replace": CHEN}
 CURVES = (OURS, "SSNMF, cosine", CHEN, "SS-KK", "SS-SNC")
-SHARES = (0, 1, 3, 5)  # per cent of all pairs that are constrained
+SHARES = (0, 1, 3, 5)  # constrained pairs, per cent of all pairs
 CHOSEN = 3
 SCHEMES = {"counts": "word counts", "unit": "rows of unit length", "tfidf": "tf-idf"}
 
-Found = dict[tuple[str, str, int, str], list[trials.Run]]  # by scheme, data, share, method
+Results = dict[tuple[str, str, int, str], list[trials.Run]]  # by scheme, data, share, method
 
 
 def run(quick: bool, out: Path) -> list[Path]:
-    n_trials, toy = 1 if quick else 20, topics(60, 200, 2)
+    n_trials, toy = 1 if quick else 20, topics(40, 120, 2)
     sets, skipped = ({toy.name: toy}, {}) if quick else datasets.available(TABLE_3)
     if not sets:
         raise datasets.UnavailableError("; ".join(skipped.values()))
-    found: Found = {}
+    results: Results = {}
     progress = Progress("documents", len(sets) * (len(SCHEMES) + len(SHARES)))
     for name, data in sets.items():
         for scheme in SCHEMES:
-            _measure(found, data, scheme, 0, PLAIN, n_trials)
-            _measure(found, data, scheme, CHOSEN, [OURS], n_trials)
+            _measure(results, data, scheme, 0, PLAIN, n_trials)
+            _measure(results, data, scheme, CHOSEN, [OURS], n_trials)
             progress.step(f"{name}, {SCHEMES[scheme]}")
         for share in SHARES:
-            _measure(found, data, "counts", share, CURVES, n_trials)
+            _measure(results, data, "counts", share, CURVES, n_trials)
             progress.step(f"{name}, {share} %")
-    return _report(out, sets, found, n_trials, skipped)
+    return _report(out, sets, results, n_trials, skipped)
 
 
 def _measure(
-    found: Found, data: datasets.Dataset, scheme: str, share: int, names: Any, n_trials: int
+    results: Results, data: datasets.Dataset, scheme: str, share: int, names: Any, n_trials: int
 ) -> None:
-    """Add what has not been found before."""
+    """Run the methods that have no results yet, and add theirs."""
     known = methods.load_all()
-    takers = {m: known[m] for m in names if (scheme, data.name, share, m) not in found}
+    takers = {m: known[m] for m in names if (scheme, data.name, share, m) not in results}
     weighted = replace(data, prepare=partial(_prepared, data, scheme))
     n_pairs = _n_pairs(data, share)
     for method, runs in trials.of_pairs(weighted, takers, n_pairs, n_trials).items():
-        found[scheme, data.name, share, method] = runs
+        results[scheme, data.name, share, method] = runs
 
 
 def _prepared(data: datasets.Dataset, scheme: str, X: Any, y: np.ndarray) -> Any:
@@ -92,18 +92,18 @@ def _n_pairs(data: datasets.Dataset, share: int) -> int:
 def _report(
     out: Path,
     sets: dict[str, datasets.Dataset],
-    found: Found,
+    results: Results,
     n_trials: int,
     skipped: dict[str, str],
 ) -> list[Path]:
-    rows = [_row(data, found) for data in sets.values()]
+    rows = [_row(data, results) for data in sets.values()]
     cores = [row for data in sets.values() for row in _cores(data)]
     tables = {
         f"Table 3: accuracy, SS-NMF with {CHOSEN} % of the pairs": rows,
-        "Figures 3 and 4: accuracy by share of constrained pairs": _by_share(sets, found),
-        "Accuracy on documents in no constraint": _by_share(sets, found, "free"),
+        "Figures 3 and 4: accuracy by share of constrained pairs": _by_share(sets, results),
+        "Accuracy on documents in no constraint": _by_share(sets, results, "free"),
         "Table 4: confusion of clusters and classes, and the diagonal of S, for one draw": cores,
-        "Accuracy by weighting of the words, means over the sets": _by_scheme(sets, found),
+        "Accuracy by weighting of the words, means over the sets": _by_scheme(sets, results),
     }
     caption = (
         "Clustering of documents beside Chen et al. (2007): means over "
@@ -119,24 +119,24 @@ def _report(
         "runs": [
             dict(zip(("words", "data", "per cent", "method"), key, strict=True))
             | trials.summary(runs)
-            for key, runs in found.items()
+            for key, runs in results.items()
         ]
     }
-    notes = [*_verdicts(rows), _without(sets, found), *_diagonal(cores, found)]
-    draw = partial(_draw, list(sets), found)
+    notes = [*_verdicts(rows), _without(sets, results), *_diagonal(cores, results)]
+    draw = partial(_draw, list(sets), results)
     return report.write(out, "documents", caption, tables, draw, notes, skipped, details)
 
 
-def _row(data: datasets.Dataset, found: Found) -> report.Row:
+def _row(data: datasets.Dataset, results: Results) -> report.Row:
     row: report.Row = {"data": data.name}
     printed = dict(zip(COLUMNS, TABLE_3.get(data.name, ()), strict=False))
     for column, method in COLUMNS.items():
-        runs = found["counts", data.name, CHOSEN if method == OURS else 0, method]
+        runs = results["counts", data.name, CHOSEN if method == OURS else 0, method]
         if column in printed:
             row[f"{column}, paper"] = f"{printed[column]:.4f}"
         row[column] = f"{trials.mean(runs, 'accuracy'):.4f} ± {trials.spread(runs):.3f}"
     for title, method in FORMS.items():
-        accuracy = trials.mean(found["counts", data.name, CHOSEN, method], "accuracy")
+        accuracy = trials.mean(results["counts", data.name, CHOSEN, method], "accuracy")
         if title != "ours":
             row[f"SS-NMF, {title}"] = f"{accuracy:.4f}"
         if printed:
@@ -147,40 +147,40 @@ def _row(data: datasets.Dataset, found: Found) -> report.Row:
 
 
 def _by_share(
-    sets: dict[str, datasets.Dataset], found: Found, figure: str = "accuracy"
+    sets: dict[str, datasets.Dataset], results: Results, figure: str = "accuracy"
 ) -> list[report.Row]:
     rows = []
     for name, data in sets.items():
         for share in SHARES:
             row: report.Row = {"data": name, "per cent": share, "pairs": _n_pairs(data, share)}
             if figure == "free":
-                runs = found["counts", name, share, OURS]
+                runs = results["counts", name, share, OURS]
                 row["documents a trial"] = trials.mean(runs, "free samples")
                 if not row["documents a trial"] or not share:
                     continue
             for method in CURVES:
-                row[method] = f"{trials.mean(found['counts', name, share, method], figure):.3f}"
+                row[method] = f"{trials.mean(results['counts', name, share, method], figure):.3f}"
             rows.append(row)
     return rows
 
 
-def _by_scheme(sets: dict[str, datasets.Dataset], found: Found) -> list[report.Row]:
+def _by_scheme(sets: dict[str, datasets.Dataset], results: Results) -> list[report.Row]:
     rows = []
     for scheme, title in SCHEMES.items():
         row: report.Row = {"words": title}
         for column, method in COLUMNS.items():
             share = CHOSEN if method == OURS else 0
-            runs = [found[scheme, name, share, method] for name in sets]
+            runs = [results[scheme, name, share, method] for name in sets]
             row[column] = f"{np.mean([trials.mean(own, 'accuracy') for own in runs]):.3f}"
-        row["distance to the paper's k-means"] = f"{_distance(sets, found, scheme):.3f}"
+        row["distance to the paper's k-means"] = f"{_distance(sets, results, scheme):.3f}"
         rows.append(row)
     return rows
 
 
-def _distance(sets: dict[str, datasets.Dataset], found: Found, scheme: str) -> float:
-    """Return the mean distance of the accuracies of k-means to the paper's."""
+def _distance(sets: dict[str, datasets.Dataset], results: Results, scheme: str) -> float:
+    """Return the mean distance between our accuracies of k-means and the paper's."""
     distances = [
-        abs(trials.mean(found[scheme, name, 0, PLAIN[0]], "accuracy") - TABLE_3[name][0])
+        abs(trials.mean(results[scheme, name, 0, PLAIN[0]], "accuracy") - TABLE_3[name][0])
         for name in sets
         if name in TABLE_3
     ]
@@ -188,7 +188,7 @@ def _distance(sets: dict[str, datasets.Dataset], found: Found, scheme: str) -> f
 
 
 def _cores(data: datasets.Dataset) -> list[report.Row]:
-    """Return the confusion and S of the first trial."""
+    """Return the confusion matrix and S of the first trial."""
     X, y = data.draw(0)
     rows = []
     for share in SHARES:
@@ -211,23 +211,23 @@ def _verdicts(rows: list[report.Row]) -> list[str]:
     for title in FORMS:
         missed = [row for row in rows if row[f"{title} at the paper's"] == "no"]
         reached = len(rows) - len(missed)
-        what = ", ".join(f"{row['data']} ({row['the data']})" for row in missed) or "none"
+        names = ", ".join(f"{row['data']} ({row['the data']})" for row in missed) or "none"
         name = {"ours": "With its defaults", "replace": "In the paper's form"}[title]
         told.append(
             f"{name} SSNMFClusterer is at the paper's figure of SS-NMF with {CHOSEN} % of the "
-            f"pairs or above on {reached} of {len(rows)} sets (missed: {what})."
+            f"pairs or above on {reached} of {len(rows)} sets (missed: {names})."
         )
     return told
 
 
-def _diagonal(cores: list[report.Row], found: Found) -> list[str]:
+def _diagonal(cores: list[report.Row], results: Results) -> list[str]:
     told = []
     for title, method in FORMS.items():
         last = [row for row in cores if row["per cent"] == SHARES[-1]]
         missed = [row["data"] for row in last if row[f"diagonal, {title}"] == "no"]
         runs = [
             run
-            for (scheme, _, share, name), own in found.items()
+            for (scheme, _, share, name), own in results.items()
             if (scheme, share, name) == ("counts", SHARES[-1], method)
             for run in own
         ]
@@ -240,12 +240,12 @@ def _diagonal(cores: list[report.Row], found: Found) -> list[str]:
     return told
 
 
-def _without(sets: dict[str, datasets.Dataset], found: Found) -> str:
-    """Say where a method without constraints does better than ours without any."""
+def _without(sets: dict[str, datasets.Dataset], results: Results) -> str:
+    """Say where a method without constraints is better than ours without constraints."""
     behind = []
     for name in sets:
         means = {
-            method: round(trials.mean(found["counts", name, 0, method], "accuracy"), 3)
+            method: round(trials.mean(results["counts", name, 0, method], "accuracy"), 3)
             for method in dict.fromkeys((*CURVES, *PLAIN))
         }
         best = max(means, key=means.__getitem__)
@@ -257,11 +257,11 @@ def _without(sets: dict[str, datasets.Dataset], found: Found) -> str:
     )
 
 
-def _draw(names: list[str], found: Found, figure: Any) -> None:
+def _draw(names: list[str], results: Results, figure: Any) -> None:
     axes, beside = report.panels(figure, names)
     for ax, name in zip(axes, names, strict=True):
         for method in CURVES:
-            runs = [found["counts", name, share, method] for share in SHARES]
+            runs = [results["counts", name, share, method] for share in SHARES]
             means = [trials.mean(own, "accuracy") for own in runs]
             ax.plot(SHARES, means, "-" if "NMF" in method else ":", marker=".", label=method)
         if name in TABLE_3:

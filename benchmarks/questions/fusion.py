@@ -1,8 +1,8 @@
-"""Do several similarities tell more than one, and does it matter how they are put together?
+"""Do several similarities make a better clustering than one, and how should they be combined?
 
-All methods that take similarities get the same ones: of features a normalised, self-tuned graph of
-ten neighbours, and besides it kernels; those that take features get the views. None is tuned to
-a data set.
+Methods that take similarities all get the same ones: a normalised, self-tuned graph of ten
+neighbours, and in further tables kernels. Methods that take features get the views. No parameter is
+tuned to a data set.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ OURS, STABLE, SPECTRAL, SNF = "fusion", "fusion, stable eta", "spectral, mean", 
 VARIANTS = (*fusion.VARIANTS, STABLE)
 OTHERS = tuple(m.name for part in (mean_similarity, peer_snf, peer_views) for m in part.METHODS)
 LITTLE = "spectral, mean and a little"
-ON_KERNELS = (OURS, SPECTRAL, "spectral, mean of scaled", LITTLE, SNF)  # besides the first
-ALONE = (OURS, SPECTRAL)  # on every source by itself
+ON_KERNELS = (OURS, SPECTRAL, "spectral, mean of scaled", LITTLE, SNF)  # run on every kernel
+ALONE = (OURS, SPECTRAL)  # run on every single source
 FIGURES = {"accuracy": "Accuracy", "nmi": "NMI", "ari": "ARI", "seconds": "Seconds a run"}
 SCORES = tuple(FIGURES)[:-1]
-LONG = 60.0  # seconds, after which a method is not run on a set with another seed
+LONG = 60.0  # seconds after which a method gets no further seed on a data set
 
 Run = dict[str, float]
 
 
 @dataclass
-class Found:
-    """What was found of one data set."""
+class Results:
+    """The runs of all methods on one data set."""
 
     data: Views
     runs: dict[tuple[str, str], list[Run]] = field(default_factory=dict)  # by kernel, method
@@ -69,14 +69,14 @@ def run(quick: bool, out: Path) -> list[Path]:
     if quick:
         del takers[STABLE]
     progress = Progress("fusion", sum(_count(data, takers) for data in sets.values()))
-    found = {data.name: _measure(data, takers, seeds, progress) for data in sets.values()}
-    failed = {f"{m} on {n}": why for n, own in found.items() for m, why in own.failed.items()}
-    return _report(out, found, len(seeds), skipped | missing | failed)
+    results = {data.name: _measure(data, takers, seeds, progress) for data in sets.values()}
+    failed = {f"{m} on {n}": why for n, own in results.items() for m, why in own.failed.items()}
+    return _report(out, results, len(seeds), skipped | missing | failed)
 
 
 def _toy() -> Views:
     pictures, y = load_digits(n_class=3, return_X_y=True)
-    return handwritten.halves("toy", pictures[:90], y[:90])
+    return handwritten.halves("toy", pictures[:45], y[:45])
 
 
 def _takes(data: Views, method: methods.Method) -> bool:
@@ -84,7 +84,7 @@ def _takes(data: Views, method: methods.Method) -> bool:
 
 
 def _count(data: Views, takers: dict[str, methods.Method]) -> int:
-    """Return the number of steps of a data set: methods, on kernels and sources."""
+    """Return the number of runs with one seed: methods on kernels and on single sources."""
     on_kernels = (len(data.kernels) - 1) * sum(m in takers for m in ON_KERNELS)
     first = next(iter(data.kernels.values()))()
     alone = first.shape[2] * len(ALONE)
@@ -93,26 +93,26 @@ def _count(data: Views, takers: dict[str, methods.Method]) -> int:
 
 def _measure(
     data: Views, takers: dict[str, methods.Method], seeds: Iterable[int], progress: Progress
-) -> Found:
-    found = Found(data)
+) -> Results:
+    results = Results(data)
     for kernel, make in data.kernels.items():
         stack = make()
-        names = takers if kernel == found.first else [m for m in ON_KERNELS if m in takers]
+        names = takers if kernel == results.first else [m for m in ON_KERNELS if m in takers]
         for name in names:
             if _takes(data, takers[name]):
-                runs = _runs(takers[name], data, stack, seeds, found.failed)
-                found.runs[kernel, name] = runs
+                runs = _runs(takers[name], data, stack, seeds, results.failed)
+                results.runs[kernel, name] = runs
                 progress.step(f"{data.name}, {kernel}, {name}")
-        if kernel != found.first:
+        if kernel != results.first:
             continue
         weights = fusion.fit(stack, data.n_clusters, 0).weights_
-        found.weights = dict(zip(stack.names, weights.tolist(), strict=True))
+        results.weights = dict(zip(stack.names, weights.tolist(), strict=True))
         for source, matrix in zip(stack.names, stack.sources, strict=True):
             for name in ALONE:
                 one = SimilarityStack([matrix], names=[source])
-                found.alone[source, name] = _runs(takers[name], data, one, seeds, found.failed)
+                results.alone[source, name] = _runs(takers[name], data, one, seeds, results.failed)
                 progress.step(f"{data.name}, {source} alone, {name}")
-    return found
+    return results
 
 
 def _runs(
@@ -122,13 +122,13 @@ def _runs(
     seeds: Iterable[int],
     failed: dict[str, str],
 ) -> list[Run]:
-    """Run a method with every seed, as long as that does not take too long."""
+    """Run a method with one seed after the other, until it fails or has taken `LONG` seconds."""
     runs: list[Run] = []
-    given = stack if method.wants == methods.SIMILARITIES else data.views
+    extra = stack if method.wants == methods.SIMILARITIES else data.views
     for seed in seeds:
         try:
-            labels, seconds = method.run(data.X, given, data.n_clusters, seed)
-        except (NoClusteringError, RuntimeError) as why:  # of a peer, which may fail as it likes
+            labels, seconds = method.run(data.X, extra, data.n_clusters, seed)
+        except (NoClusteringError, RuntimeError) as why:  # a peer has failed
             failed[method.name] = str(why).strip().splitlines()[-1]
             return runs
         runs.append(_scores(data.y, labels) | {"seconds": seconds})
@@ -159,13 +159,17 @@ def _told(runs: list[Run], figure: str) -> str | None:
 
 
 def _report(
-    out: Path, found: dict[str, Found], n_seeds: int, skipped: dict[str, str]
+    out: Path, results: dict[str, Results], n_seeds: int, skipped: dict[str, str]
 ) -> list[Path]:
-    tables: dict[str, Any] = {"The data": [_about(own) for own in found.values()]}
+    tables: dict[str, Any] = {"The data": [_about(own) for own in results.values()]}
     for figure, title in FIGURES.items():
-        tables[title] = _by_method(found, figure)
-    tables["Other similarities: accuracy"] = [row for own in found.values() for row in _others(own)]
-    tables["Every source alone: accuracy"] = [row for own in found.values() for row in _alone(own)]
+        tables[title] = _by_method(results, figure)
+    tables["Other similarities: accuracy"] = [
+        row for own in results.values() for row in _others(own)
+    ]
+    tables["Every source alone: accuracy"] = [
+        row for own in results.values() for row in _alone(own)
+    ]
     caption = (
         f"Fusion of several similarities: means and standard deviations over {n_seeds} seeds; a "
         f"method that had taken {LONG:g} s on a set was run with no more. 'fusion' is "
@@ -179,13 +183,13 @@ def _report(
         "MultiViewNMF polyview's. The best of a single source is chosen by the classes, which "
         "nobody has in practice."
     )
-    details = {"runs": [row for name, own in found.items() for row in _details(name, own)]}
-    notes = [_verdict(found, figure) for figure in SCORES]
-    draw = partial(_draw, found)
+    details = {"runs": [row for name, own in results.items() for row in _details(name, own)]}
+    notes = [_verdict(results, figure) for figure in SCORES]
+    draw = partial(_draw, results)
     return report.write(out, "fusion", caption, tables, draw, notes, skipped, details)
 
 
-def _about(own: Found) -> report.Row:
+def _about(own: Results) -> report.Row:
     data = own.data
     return {
         "data": data.name,
@@ -197,24 +201,25 @@ def _about(own: Found) -> report.Row:
     }
 
 
-def _by_method(found: dict[str, Found], figure: str) -> list[report.Row]:
-    """Return a row for every method and a column for every set, on the first similarities."""
+def _by_method(results: dict[str, Results], figure: str) -> list[report.Row]:
+    """Return a row for every method, with a column for every set, on the first similarities."""
     rows = []
     for method in (*VARIANTS, *OTHERS):
-        runs = {name: own.runs.get((own.first, method), []) for name, own in found.items()}
+        runs = {name: own.runs.get((own.first, method), []) for name, own in results.items()}
         if any(runs.values()):
             cells = {name: _told(of_set, figure) for name, of_set in runs.items()}
             rows.append({"method": method} | cells)
     for method in ALONE:
         cells = {
-            name: _told(_best_alone(own, method, figure)[1], figure) for name, own in found.items()
+            name: _told(_best_alone(own, method, figure)[1], figure)
+            for name, own in results.items()
         }
         rows.append({"method": f"{method}, best single source"} | cells)
     return rows
 
 
-def _best_alone(own: Found, method: str, figure: str) -> tuple[str, list[Run]]:
-    """Return the source that is best by itself, for seconds by accuracy, and its runs."""
+def _best_alone(own: Results, method: str, figure: str) -> tuple[str, list[Run]]:
+    """Return the best single source, for seconds the most accurate one, and its runs."""
     by = "accuracy" if figure == "seconds" else figure
     alone = {source: runs for (source, name), runs in own.alone.items() if name == method and runs}
     if not alone:
@@ -223,7 +228,7 @@ def _best_alone(own: Found, method: str, figure: str) -> tuple[str, list[Run]]:
     return best, alone[best]
 
 
-def _others(own: Found) -> list[report.Row]:
+def _others(own: Results) -> list[report.Row]:
     rows = []
     for kernel in own.data.kernels:
         row: report.Row = {"data": own.data.name, "similarities": kernel}
@@ -233,7 +238,7 @@ def _others(own: Found) -> list[report.Row]:
     return rows
 
 
-def _alone(own: Found) -> list[report.Row]:
+def _alone(own: Results) -> list[report.Row]:
     rows = []
     for source, weight in own.weights.items():
         row: report.Row = {"data": own.data.name, "source": source, "weight": f"{weight:.3f}"}
@@ -243,10 +248,10 @@ def _alone(own: Found) -> list[report.Row]:
     return rows
 
 
-def _verdict(found: dict[str, Found], figure: str) -> str:
-    """Say on which sets ours is at the best of all others, single sources and kernels included."""
+def _verdict(results: dict[str, Results], figure: str) -> str:
+    """Say on which sets ours is as good as all others, single sources and kernels included."""
     met, missed = [], []
-    for name, own in found.items():
+    for name, own in results.items():
         ours = round(_mean(own.runs[own.first, OURS], figure), 3)
         rivals = {
             method + ("" if kernel == own.first else f" ({kernel})"): _mean(runs, figure)
@@ -262,12 +267,12 @@ def _verdict(found: dict[str, Found], figure: str) -> str:
         (met if ours >= round(rivals[best], 3) else missed).append(told)
     return (
         f"{FIGURES[figure]}: with its defaults at or above the best of all others on {len(met)} "
-        f"of {len(found)} sets. Met: {'; '.join(met) or 'none'}. "
+        f"of {len(results)} sets. Met: {'; '.join(met) or 'none'}. "
         f"Missed: {'; '.join(missed) or 'none'}."
     )
 
 
-def _details(name: str, own: Found) -> list[report.Row]:
+def _details(name: str, own: Results) -> list[report.Row]:
     kinds = (("similarities", own.runs), ("source", own.alone))
     return [
         {"data": name, kind: where, "method": method, "runs": len(runs)}
@@ -277,11 +282,11 @@ def _details(name: str, own: Found) -> list[report.Row]:
     ]
 
 
-def _draw(found: dict[str, Found], figure: Any) -> None:
+def _draw(results: dict[str, Results], figure: Any) -> None:
     figure.set_size_inches(10, 6)
-    axes = figure.subplots(1, len(found), sharey=True, squeeze=False)[0]
-    rows = [row["method"] for row in _by_method(found, "accuracy")][::-1]
-    for ax, (name, own) in zip(axes, found.items(), strict=True):
+    axes = figure.subplots(1, len(results), sharey=True, squeeze=False)[0]
+    rows = [row["method"] for row in _by_method(results, "accuracy")][::-1]
+    for ax, (name, own) in zip(axes, results.items(), strict=True):
         for place, method in enumerate(rows):
             runs = own.runs.get((own.first, method), [])
             if method.endswith("best single source"):

@@ -1,7 +1,7 @@
 """What does the fusion of several similarities cost, in time and memory?
 
-One update on dense kernels beside the printed one and beside scikit-learn's; a whole fit beside
-similarity network fusion; and graphs of neighbours of up to 100,000 samples.
+One update on dense kernels is timed beside the update as printed and beside scikit-learn's, a whole
+fit beside similarity network fusion, and both on graphs of neighbours of up to 100,000 samples.
 """
 
 from __future__ import annotations
@@ -28,20 +28,19 @@ from benchmarks.methods import fusion
 from benchmarks.methods.literal_fusion import literal, per_source
 from benchmarks.runner import Progress, exponent, interleaved
 from nmfcluster import KernelStack, SimilarityStack
-from nmfcluster.fusion.fuse import objective_of
 from nmfcluster.fusion.mixture import make_mixture
-from nmfcluster.fusion.model import em_step
+from nmfcluster.fusion.model import em_step, objective_of
 
 OURS, SNF, SPECTRAL = "fusion", "SNF", "spectral, mean"
 STEP, SINGLE = "ours", "ours, float32"
 LITERAL, QUOTIENTS, SKLEARN = "E and M, source by source", "a quotient a source", "scikit-learn"
 TARGETS = {LITERAL: 20.0, SKLEARN: 5.0}
-N_INNER = 10  # updates of scikit-learn a call, so that its set-up does not count
+N_INNER = 10  # updates in one call of scikit-learn, so that its set-up hardly counts
 
 
 def run(quick: bool, out: Path) -> list[Path]:
-    repeats, n, sizes = (1, 100, [100, 200]) if quick else (5, 2_000, [10_000, 30_000, 100_000])
-    n_fits = min(repeats, 3)  # the slowest of them takes minutes
+    repeats, n, sizes = (1, 60, [60, 120]) if quick else (5, 2_000, [10_000, 30_000, 100_000])
+    n_fits = min(repeats, 3)  # the slowest takes minutes
     data, stack = dense_kernels(n)
     k = data.n_clusters
     takers, skipped = methods.available((OURS, SPECTRAL, SNF))
@@ -74,14 +73,14 @@ def run(quick: bool, out: Path) -> list[Path]:
 
 
 def dense_kernels(n: int, n_sources: int = 5) -> tuple[Any, SimilarityStack]:
-    """Return overlapping clusters, and a Gaussian kernel of each of five pairs of features."""
+    """Return overlapping clusters, and a Gaussian kernel of every pair of features."""
     data = gaussians(n, "overlapping")
     kernels = [(f"view {i}", "rbf", [2 * i, 2 * i + 1]) for i in range(n_sources)]
     return data, KernelStack(kernels).fit_transform(data.X)
 
 
 def _steps(stack: SimilarityStack, k: int) -> dict[str, Callable[[int], float]]:
-    """Return what makes one update of each kind and returns its seconds."""
+    """Return a function for each kind of update, which makes one and returns its seconds."""
     sources = [source / source.sum() for source in stack.filled()]
     weights = np.full(len(sources), 1 / len(sources))
     Z = np.random.default_rng(0).uniform(0.5, 1.5, size=(1, len(sources[0]), k))
@@ -173,7 +172,7 @@ def save_graphs(file: Path, n: int, n_views: int = 3) -> float:
 
 
 def cluster_graphs(file: str, name: str) -> dict[str, Any]:
-    """Return seconds, memory and ARI of a fit; to be called in a fresh process."""
+    """Return seconds, memory and ARI of a fit. The process must be fresh."""
     with np.load(file) as arrays:
         y, n_views = arrays["y"], int(arrays["n_views"])
         shape = (len(y), len(y))
@@ -184,7 +183,7 @@ def cluster_graphs(file: str, name: str) -> dict[str, Any]:
     if name == OURS:
         labels = fusion.cluster(None, SimilarityStack(sources), k, 0)
     else:
-        # the default solver factorizes a Laplacian, which fills up
+        # the default solver would factorize a Laplacian, which fills up
         options = {"affinity": "precomputed", "eigen_solver": "lobpcg"}
         model = SpectralClustering(k, random_state=0, **options)
         mean = sum(source / source.sum() for source in sources)

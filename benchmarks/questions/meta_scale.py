@@ -1,7 +1,7 @@
 """What do many runs of NMF and their metaclusters cost, in time and memory?
 
-Our runs to where scikit-learn's end, the tensor factorization beside that of a dense tensor, and
-whole fits beside the best of as many runs of scikit-learn.
+Our runs are timed until they are as good as scikit-learn's, the tensor factorization beside that of
+a dense tensor, and whole fits beside the best of as many runs of scikit-learn.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from nmfcluster.datasets import make_biclusters
 
 OURS, SKLEARN, CNMF = "ours", "scikit-learn, best of the runs", "cNMF-style, of the same runs"
 K = 10
-#: name: shape, number of runs, repeats
+#: tables of the whole fits: shape, number of runs, repeats
 FITS = {
     "planted, 60 x 20,000": ((60, 20_000), 50, 3),
     "planted, 200 x 5,000": ((200, 5_000), 20, 3),
     "documents, 20,000 x 10,000": ((20_000, 10_000), 20, 1),
 }
 TOY_FITS = {"documents, 60 x 100": ((60, 100), 2, 1)}
-MINUTE = 60.0
-#: shape, number of runs, of updates, of repeats, dtype
+MINUTE = 60.0  # seconds for 50 runs: the target
+#: tables of the tensor factorization: shape, number of runs, updates and repeats, dtype
 TENSORS = (((100, 2_000), 10, 60, 5, np.float64), ((200, 5_000), 20, 30, 3, np.float32))
 TOY_TENSORS = (((20, 30), 3, 3, 1, np.float64),)
 
@@ -119,9 +119,9 @@ def _whole(fits: dict[str, Any], k: int, progress: Progress) -> list[report.Row]
             measured: dict[str, list[report.Row]] = {}
             for repeat in range(repeats):
                 for function in (fit_ours, fit_sklearn):
-                    found = fresh.call(function, file, k, n_runs, repeat)
+                    results = fresh.call(function, file, k, n_runs, repeat)
                     progress.step(f"{name}, {function.__name__}")
-                    for method, told in found.items():
+                    for method, told in results.items():
                         measured.setdefault(method, []).append(told)
             medians = {
                 method: {key: float(np.median([one[key] for one in own])) for key in own[0]}
@@ -155,7 +155,7 @@ def _relative_error(X: Any, W: np.ndarray, H: np.ndarray) -> float:
 
 
 def fit_ours(file: str, k: str, n_runs: str, seed: str) -> dict[str, Any]:
-    """Return time, memory and error of our fit; to be called in a fresh process."""
+    """Return time, memory and error of our fit. The process must be fresh."""
     X = fresh.read(file)[0]
     before, began, cpu = fresh.memory("VmRSS"), perf_counter(), process_time()
     model = metacluster.fit(X, int(k), int(seed), n_runs=int(n_runs), n_jobs=runs_part.N_JOBS)
@@ -164,10 +164,10 @@ def fit_ours(file: str, k: str, n_runs: str, seed: str) -> dict[str, Any]:
 
 
 def fit_sklearn(file: str, k: str, n_runs: str, seed: str) -> dict[str, Any]:
-    """Return the same of scikit-learn's runs, and of a consensus of them."""
+    """Return time, memory and error of scikit-learn's runs, and of a consensus of them."""
     X = fresh.read(file)[0]
     before, began, cpu = fresh.memory("VmRSS"), perf_counter(), process_time()
-    with threadpool_limits(limits=1, user_api="blas"):  # as ours: a core a thread
+    with threadpool_limits(limits=1, user_api="blas"):  # as in our fit: one core for a thread
         runs = nmf_runs.run_many(X, int(k), int(n_runs), int(seed), runs_part.N_JOBS)
         best = _costs(before, began, cpu)
         W, H = cnmf.consensus(X, runs, int(k), int(seed))

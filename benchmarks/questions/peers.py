@@ -1,4 +1,4 @@
-"""How do time and accuracy compare with what users install for the consensus of partitions?"""
+"""How do time and accuracy compare with packages that users install for consensus clustering?"""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TARGETS = {("ensembleclustering nmf", 5_000): 100.0, ("ensembleclustering hbgf",
 
 @dataclass(frozen=True)
 class Case:
-    """A label table with the truth behind it, and who takes part."""
+    """A label table, the true classes, and the methods that it is clustered by."""
 
     name: str
     table: np.ndarray
@@ -101,7 +101,7 @@ def _verdicts(rows: list[report.Row]) -> list[str]:
         if target is None:
             continue
         ari = ours[row["clusters"], row["samples"]]
-        # ARI of two decimals: what is below is no difference between clusterings of this size
+        # an ARI that is lower by up to 0.005 counts as equal
         met = row["times slower"] >= target and ari >= row["ARI"] - 0.005
         told.append(
             f"{row['method']}, {row['samples']:,} samples, {row['clusters']}: "

@@ -1,11 +1,12 @@
-"""Which way of making base partitions serves best over all sets of Table 1?
+"""Which way of making base partitions is best over all data sets of Table 1?
 
-One protocol for all sets, without labels and without tuning to single sets: the mean of NMFC over
-the sets decides.
+A protocol uses no labels and is the same for all data sets; the mean accuracy of NMFC over the sets
+decides.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,11 +36,14 @@ PROTOCOLS = {
 def run(quick: bool, out: Path) -> list[Path]:
     names, trials = (("iris",), 1) if quick else (TABLE_1, 5)
     sets, skipped = datasets.available(names)
-    progress = Progress("protocols", len(sets) * len(PROTOCOLS))
-    rows: dict[str, report.Row] = {protocol: {"protocol": protocol} for protocol in PROTOCOLS}
-    spreads: dict[str, report.Row] = {protocol: {"protocol": protocol} for protocol in PROTOCOLS}
+    protocols = {
+        title: _toy(protocol) if quick else protocol for title, protocol in PROTOCOLS.items()
+    }
+    progress = Progress("protocols", len(sets) * len(protocols))
+    rows: dict[str, report.Row] = {title: {"protocol": title} for title in protocols}
+    spreads: dict[str, report.Row] = {title: {"protocol": title} for title in protocols}
     for name, data in sets.items():
-        for title, protocol in PROTOCOLS.items():
+        for title, protocol in protocols.items():
             scores = [_accuracy(data, protocol, trial) for trial in range(trials)]
             rows[title][name] = round(float(np.mean(scores)), 3)
             spreads[title][name] = float(np.std(scores))
@@ -63,6 +67,10 @@ def run(quick: bool, out: Path) -> list[Path]:
     heading = {"NMFC by protocol": table}
     details = {"standard deviations": list(spreads.values())}
     return report.write(out, "protocols", caption, heading, draw, (), skipped, details)
+
+
+def _toy(protocol: Protocol) -> Protocol:
+    return replace(protocol, n_partitions=protocol.n_partitions // 5)
 
 
 def _accuracy(data: datasets.Dataset, protocol: Protocol, trial: int) -> float:

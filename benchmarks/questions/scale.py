@@ -1,7 +1,7 @@
 """Does a consensus of a million samples cost less than k-means on them?
 
-`NMFConsensus` with its defaults on given partitions, and scikit-learn's KMeans(n_init=10) on
-the features of the same samples; every run in a process of its own.
+`NMFConsensus` with its defaults clusters partitions, scikit-learn's KMeans(n_init=10) the features
+of the same samples. Every run has a process of its own.
 """
 
 from __future__ import annotations
@@ -20,13 +20,16 @@ from benchmarks.runner import Progress, exponent, interleaved
 from nmfcluster._arrays.labels import distinct_rows
 
 METHODS = ("NMFC", "KMeans(n_init=10)")
-BASE = {"separated": (10, 10), "overlapping": (10, 24)}  # clusters of a base partition
+BASE = {
+    "separated": (10, 10),
+    "overlapping": (10, 24),
+}  # fewest and most clusters of a base partition
 KINDS = ("separated", "overlapping", "random labels")
 N_PARTITIONS = 50
 
 
 def run(quick: bool, out: Path) -> list[Path]:
-    sizes = (500, 1_000) if quick else (10_000, 100_000, 1_000_000)
+    sizes = (200, 400) if quick else (10_000, 100_000, 1_000_000)
     kinds, repeats = (KINDS[1:2], 1) if quick else (KINDS, 3)
     progress = Progress("scale", len(kinds) * len(sizes) * (1 + repeats * len(METHODS)))
     rows = []
@@ -53,7 +56,7 @@ def run(quick: bool, out: Path) -> list[Path]:
 
 
 def _make(kind: str, n: int, file: Path) -> float:
-    """Write X, table and y; return the share of distinct rows of the table."""
+    """Write X, table and y; return the share of rows of the table that are distinct."""
     data = gaussians(n, "overlapping" if kind == "random labels" else kind)
     if kind == "random labels":
         table = random_labels(n, 10, N_PARTITIONS)
@@ -64,8 +67,8 @@ def _make(kind: str, n: int, file: Path) -> float:
 
 
 def _row(kind: str, n: int, distinct: float, runs: dict[str, list[Any]]) -> report.Row:
-    def median(method: str, what: str) -> float:
-        return float(np.median([run[what] for run in runs[method]]))
+    def median(method: str, cost: str) -> float:
+        return float(np.median([run[cost] for run in runs[method]]))
 
     ours, kmeans = METHODS
     return {
@@ -102,7 +105,7 @@ def _verdict(rows: list[report.Row], slopes: list[report.Row]) -> str:
         f"{row['MiB']:,.0f} MiB (target: less than 2,048)": row["MiB"] < 2_048,
         f"exponent {slope:.2f} (target: at most 1.1)": slope <= 1.1,
     }
-    told = "; ".join(f"{what}: {'met' if met else 'missed'}" for what, met in checks.items())
+    told = "; ".join(f"{claim}: {'met' if met else 'missed'}" for claim, met in checks.items())
     return f"Overlapping clusters, {row['samples']:,} samples: {told}."
 
 
@@ -111,10 +114,10 @@ def _draw(rows: list[report.Row], figure: Any) -> None:
     for colour, kind in enumerate(dict.fromkeys(row["labels"] for row in rows)):
         own = [row for row in rows if row["labels"] == kind]
         sizes = [row["samples"] for row in own]
-        for ax, what in ((time, "s"), (memory, "MiB")):
-            ax.loglog(sizes, [row[what] for row in own], "o-", color=f"C{colour}", label=kind)
+        for ax, cost in ((time, "s"), (memory, "MiB")):
+            ax.loglog(sizes, [row[cost] for row in own], "o-", color=f"C{colour}", label=kind)
             if kind != "random labels":
-                values = [row[f"{what} KMeans"] for row in own]
+                values = [row[f"{cost} KMeans"] for row in own]
                 ax.loglog(sizes, values, "s:", color=f"C{colour}", label=f"KMeans, {kind}")
     time.set(xlabel="samples", ylabel="seconds")
     memory.set(xlabel="samples", ylabel="MiB on top of the data")
