@@ -152,7 +152,6 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     tol: float
     n_jobs: int | None
     verbose: int
-    coarse_size: int | None  # where the estimator has it
 
     def _extend(self, X: Any) -> np.ndarray:
         """Return the similarity of new samples to every cluster, (n_new, n_clusters), >= 0."""
@@ -275,11 +274,10 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     def _check_n_clusters(self, n_samples: int) -> None:
         if self.n_clusters > n_samples:
             raise ValueError(f"n_clusters={self.n_clusters} must be at most n_samples={n_samples}.")
-
-    def _check_coarse_size(self) -> None:
-        if self.coarse_size is not None and self.coarse_size < self.n_clusters:
+        coarse_size = getattr(self, "coarse_size", None)
+        if coarse_size is not None and coarse_size < self.n_clusters:
             raise ValueError(
-                f"coarse_size={self.coarse_size} must be at least n_clusters={self.n_clusters}."
+                f"coarse_size={coarse_size} must be at least n_clusters={self.n_clusters}."
             )
 
     def _check_not_alone(self, n_samples: int) -> None:

@@ -64,12 +64,12 @@ class NMFConsensus(NMFClusterer):
         Number or share of features drawn for each base partition.
     weights : array-like of shape (n_partitions,), default=None
         Nonnegative weights of the partitions; equal by default.
-    objective : {"symnmf", "tri"}, default="symnmf"
-        "tri" is the tri-factorization :math:`\|\tilde M - QSQ'\|^2`, Q'Q = I, by eq. 20-21 of [1]_
+    factorization : {"bi", "tri"}, default="bi"
+        "bi" is HH', "tri" the tri-factorization :math:`\|\tilde M - QSQ'\|^2`, Q'Q = I, by eq. 20-21 of [1]_
         as printed: for comparison only. It does not descend, keeps Q'Q = I only nearly, and loses
         small clusters.
     solver : {"bpg", "mu"}, default="bpg"
-        For ``objective="symnmf"``: Bregman proximal gradient, which never raises the loss, or the
+        For ``factorization="bi"``: Bregman proximal gradient, which never raises the loss, or the
         multiplicative rule, eq. 28 of [1]_, with a safeguard.
     refine : {None, "moves"}, default=None
         "moves" lets single samples change clusters while that brings the consensus
@@ -177,7 +177,7 @@ class NMFConsensus(NMFClusterer):
         "affinity": [StrOptions({"coassociation", "partitions", "precomputed"})],
         **MAKING,
         "weights": ["array-like", None],
-        "objective": [StrOptions({"symnmf", "tri"})],
+        "factorization": [StrOptions({"bi", "tri"})],
         "solver": [StrOptions({"bpg", "mu"})],
         "refine": [StrOptions({"moves"}), None],
         "coarse_size": [Interval(Integral, 2, None, closed="left"), None],
@@ -194,7 +194,7 @@ class NMFConsensus(NMFClusterer):
         max_samples: int | float = 1.0,
         max_features: int | float = 1.0,
         weights: Any = None,
-        objective: str = "symnmf",
+        factorization: str = "bi",
         solver: str = "bpg",
         refine: str | None = None,
         coarse_size: int | None = 10_000,
@@ -213,7 +213,7 @@ class NMFConsensus(NMFClusterer):
         self.max_samples = max_samples
         self.max_features = max_features
         self.weights = weights
-        self.objective = objective
+        self.factorization = factorization
         self.solver = solver
         self.refine = refine
         self.coarse_size = coarse_size
@@ -255,11 +255,10 @@ class NMFConsensus(NMFClusterer):
         with fitting(self) as rng:
             source = read_partitions(self, X, partitions, rng)
             self._check_n_clusters(len(source))
-            self._check_coarse_size()
             problem: Any = source.problem(self.weights, self._say)
             solver, form = self._solver()
-            if self.objective == "tri" and not problem.is_complete:
-                raise ValueError("objective='tri' needs partitions that saw all samples.")
+            if self.factorization == "tri" and not problem.is_complete:
+                raise ValueError("factorization='tri' needs partitions that saw all samples.")
             best = factorize(problem, self._plan(solver), rng, form, self.coarse_size)
             P = membership(best.H)  # collapsed rows are longer than a sample's; their shares agree
             labels = P.argmax(axis=1)
@@ -276,7 +275,7 @@ class NMFConsensus(NMFClusterer):
         return self
 
     def _solver(self) -> tuple[Any, type[Factorization]]:
-        if self.objective == "tri":
+        if self.factorization == "tri":
             return multiplicative_trinmf, TriFactorization
         return bregman_nmf if self.solver == "bpg" else multiplicative_nmf, Factorization
 

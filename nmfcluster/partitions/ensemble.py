@@ -12,12 +12,7 @@ import scipy.sparse as sp
 
 from nmfcluster._arrays.labels import cluster_counts, distinct_rows, one_hot, tuple_indicator
 from nmfcluster._engine.run import Plan, Solution, Start, draw_seeds, random_start, spectral_start
-from nmfcluster._engine.symmetric import (
-    Factorization,
-    Problem,
-    SymmetricObjective,
-    fitted_factor,
-)
+from nmfcluster._engine.symmetric import Factorization, Problem, SymmetricObjective, fitted_factor
 from nmfcluster.similarity import Factored
 
 _ALONE = 1e-12  # weight of the partitions that saw others: less is rounding

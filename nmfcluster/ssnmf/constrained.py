@@ -66,6 +66,14 @@ def check_constraints(pairs: PairwiseConstraints, n_clusters: int, contradiction
         )
 
 
+def violated(
+    pairs: PairwiseConstraints, labels: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return the must-links and the cannot-links that labels violate, and the share of the rest."""
+    must, cannot = pairs.satisfied(labels)
+    return pairs.must_link[~must], pairs.cannot_link[~cannot], pairs.satisfaction(labels)
+
+
 class ConstrainedProblem(SimilarityProblem):
     """A similarity with its constraints, to be factorized.
 
@@ -248,13 +256,25 @@ def extremes(A: Similarity) -> tuple[float, float]:
     return float(min(low for low, _ in bounds)), float(max(high for _, high in bounds))
 
 
+def warn_of_parts(problem: ConstrainedProblem, n_clusters: int, affinity: Any) -> None:
+    """Warn if the graph of similarities and must-links has more parts than clusters."""
+    n_parts = problem.friendly.n_components()
+    if n_parts is not None and n_parts > n_clusters:
+        more = ", for example by a larger n_neighbors" * (affinity == "nearest_neighbors")
+        warn(
+            f"The graph of similarities and must-links falls into {n_parts} parts that nothing "
+            f"connects, more than n_clusters={n_clusters}: which of them share a cluster "
+            f"is arbitrary. Connect them{more}."
+        )
+
+
 def check_signs(A: Similarity) -> None:
     """Raise if the printed rules of Chen et al. would meet a negative entry."""
     smallest, largest = extremes(A)
     if smallest < -_SIGN_ROUNDING * abs(largest):
         raise ValueError(
-            "solver='printed' with factorization='tri' needs similarities that are nowhere "
-            "negative, with the constraints in them; take beta=0, mode='replace' or "
+            "solver='printed' with a tri-factorization needs similarities that are nowhere "
+            "negative, with the constraints in them; take beta=0, constraint_mode='replace' or "
             "another solver."
         )
 

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.least_squares import nonnegative_rows
 from nmfcluster._base import NMFClusterer, fitting, numbered, read_features, read_samples
 from nmfcluster._compat import Interval, StrOptions, fit_context
@@ -21,13 +20,14 @@ from nmfcluster._engine.multiplicative import (
 from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
 from nmfcluster.affinity import NAMES, make_affinity
 from nmfcluster.constraints import PairwiseConstraints
-from nmfcluster.similarity import Similarity
 from nmfcluster.ssnmf.constrained import (
     check_constraints,
     check_signs,
     check_similar,
     constrain,
     read_constraints,
+    violated,
+    warn_of_parts,
 )
 
 
@@ -54,12 +54,12 @@ class SSNMFClusterer(NMFClusterer):
         Weight of must-link pairs with ``hard_must_link=False``.
     beta : float, default=1.0
         Weight of cannot-link pairs.
-    unit : {"quantile", "raw"}, default="quantile"
+    weight_unit : {"quantile", "raw"}, default="quantile"
         What `alpha` and `beta` count: u, the 0.999-quantile of the nonzero entries of W off its
         diagonal (of 100,000 drawn entries where W is not sparse and has more), or 1.
     hard_must_link : bool, default=True
         Whether samples joined by must-links, directly or by a chain, are fitted as one.
-    mode : {"add", "replace"}, default="add"
+    constraint_mode : {"add", "replace"}, default="add"
         "replace" puts the largest and the smallest entry of W in the places of (soft) must-link and
         cannot-link pairs, as [2]_ does, and uses neither `alpha` and `beta` nor weights of pairs.
     contradictions : {"raise", "warn", "ignore"}, default="raise"
@@ -77,16 +77,14 @@ class SSNMFClusterer(NMFClusterer):
     normalize : bool or "auto", default="auto"
         Whether W is replaced by :math:`D^{-1/2} W D^{-1/2}`, D its row sums: the objective of
         normalised cut instead of that of kernel k-means. "auto": for "nearest_neighbors" only.
-    factorization : {"bi", "tri"}, default="bi"
-        "bi" is HH', "tri" is GSG'.
-    core : {"diagonal", "full"}, default="diagonal"
-        Form of S with ``factorization="tri"``. With a diagonal S the two factorizations have the
-        same solutions.
+    factorization : {"bi", "tri", "tri_full"}, default="bi"
+        "bi" is HH', "tri" is GSG' with a diagonal S, which has the same solutions, and "tri_full"
+        GSG' with any S >= 0.
     solver : {"auto", "bpg", "mu", "printed"}, default="auto"
         "bpg": Bregman proximal gradient, which never raises the loss; "mu": the multiplicative
         rules of [1]_, eq. 28, or of [2]_, corrected, both with a safeguard; "printed": the same to
-        the letter, which need not descend, and for "tri" want nonnegative similarities. "auto":
-        "bpg", or "mu" with a full core.
+        the letter, which need not descend, and for GSG' want nonnegative similarities. "auto":
+        "bpg", or "mu" for "tri_full".
     coarse_size : int or None, default=3_000
         With more samples than this, and another affinity than a sparse graph, the starts are run
         on a random subset of this many, up to half of them from constrained samples; the best is
@@ -118,7 +116,7 @@ class SSNMFClusterer(NMFClusterer):
         :math:`\tilde A H` instead: it belongs where they do so least.
     core_ : ndarray of shape (n_clusters, n_clusters)
         S, where G has unit columns: weights of the clusters on its diagonal, and with
-        ``core="full"`` how similar they are to each other off it.
+        ``factorization="tri_full"`` how similar they are to each other off it.
     constraints_ : PairwiseConstraints
         The constraints, as they were understood.
     satisfaction_ : float
@@ -129,7 +127,7 @@ class SSNMFClusterer(NMFClusterer):
         Cannot-link pairs that are together.
     must_link_groups_ : ndarray of shape (n_samples,), int
         Group of every sample: samples that must-links join, directly or by a chain.
-    unit_ : float
+    weight_unit_ : float
         The unit u of `alpha` and `beta`.
     loss_ : float
         :math:`\|\tilde A - HH'\|^2`, or :math:`\|\tilde A - GSG'\|^2`, of the kept factors. Its
@@ -193,16 +191,15 @@ class SSNMFClusterer(NMFClusterer):
         **NMFClusterer._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="left")],
         "beta": [Interval(Real, 0, None, closed="left")],
-        "unit": [StrOptions({"quantile", "raw"})],
+        "weight_unit": [StrOptions({"quantile", "raw"})],
         "hard_must_link": ["boolean"],
-        "mode": [StrOptions({"add", "replace"})],
+        "constraint_mode": [StrOptions({"add", "replace"})],
         "contradictions": [StrOptions({"raise", "warn", "ignore"})],
         "affinity": [StrOptions(set(NAMES)), callable],
         "gamma": [Interval(Real, 0, None, closed="neither"), None],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "normalize": ["boolean", StrOptions({"auto"})],
-        "factorization": [StrOptions({"bi", "tri"})],
-        "core": [StrOptions({"diagonal", "full"})],
+        "factorization": [StrOptions({"bi", "tri", "tri_full"})],
         "coarse_size": [Interval(Integral, 2, None, closed="left"), None],
         "solver": [StrOptions({"auto", "bpg", "mu", "printed"})],
     }
@@ -213,16 +210,15 @@ class SSNMFClusterer(NMFClusterer):
         *,
         alpha: float = 2.0,
         beta: float = 1.0,
-        unit: str = "quantile",
+        weight_unit: str = "quantile",
         hard_must_link: bool = True,
-        mode: str = "add",
+        constraint_mode: str = "add",
         contradictions: str = "raise",
         affinity: str | Callable[[Any, Any], Any] = "nearest_neighbors",
         gamma: float | None = None,
         n_neighbors: int = 10,
         normalize: bool | str = "auto",
         factorization: str = "bi",
-        core: str = "diagonal",
         solver: str = "auto",
         coarse_size: int | None = 3_000,
         n_init: int = 3,
@@ -235,16 +231,15 @@ class SSNMFClusterer(NMFClusterer):
         self.n_clusters = n_clusters
         self.alpha = alpha
         self.beta = beta
-        self.unit = unit
+        self.weight_unit = weight_unit
         self.hard_must_link = hard_must_link
-        self.mode = mode
+        self.constraint_mode = constraint_mode
         self.contradictions = contradictions
         self.affinity = affinity
         self.gamma = gamma
         self.n_neighbors = n_neighbors
         self.normalize = normalize
         self.factorization = factorization
-        self.core = core
         self.solver = solver
         self.coarse_size = coarse_size
         self.n_init = n_init
@@ -271,7 +266,7 @@ class SSNMFClusterer(NMFClusterer):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Features, or the similarity with ``affinity="precomputed"``.
         y : None
-            Ignored, whatever it is: it would be the way for the truth to leak in.
+            Ignored, whatever it is, so that true classes cannot leak into the fit.
         constraints : PairwiseConstraints, default=None
             The constraints, in the container that cross-validation splits with the samples.
         must_link : array-like of shape (n_pairs, 2) or (n_pairs, 3), or sparse matrix of shape \
@@ -297,7 +292,7 @@ class SSNMFClusterer(NMFClusterer):
         with fitting(self) as rng:
             X = read_samples(self, X, signed=True)
             self._check_n_clusters(X.shape[0])
-            self._check_coarse_size()
+            solver, form = self._solver()
             pairs = read_constraints(X.shape[0], y, constraints, must_link, cannot_link)
             check_constraints(pairs, self.n_clusters, self.contradictions)
             affinity = make_affinity(
@@ -314,47 +309,35 @@ class SSNMFClusterer(NMFClusterer):
                 pairs,
                 alpha=self.alpha,
                 beta=self.beta,
-                raw_unit=self.unit == "raw",
-                replace=self.mode == "replace",
+                raw_unit=self.weight_unit == "raw",
+                replace=self.constraint_mode == "replace",
                 hard=self.hard_must_link,
             )
-            self._warn_of_parts(problem.friendly.n_components())
-            solver, form = self._solver(problem.A)
+            warn_of_parts(problem, self.n_clusters, self.affinity)
+            if form is TriFactorization and self.solver == "printed":
+                check_signs(problem.A)
             best = factorize(problem, self._plan(solver), rng, form, self.coarse_size)
             F, M = best.parts
             P = problem.memberships(F, M)
             P, labels, order = numbered(P, P.argmax(axis=1))
-            self._cross_, self.unit_ = affinity.cross, problem.unit
+            self._cross_, self.weight_unit_ = affinity.cross, problem.unit
             self._factor_, self._middle_ = problem.expand(F)[:, order], M[np.ix_(order, order)]
             self._keep(best, P, labels, order)
             self.constraints_, self.must_link_groups_ = pairs, pairs.components()
-            must, cannot = pairs.satisfied(labels)
-            self.violated_must_link_ = pairs.must_link[~must]
-            self.violated_cannot_link_ = pairs.cannot_link[~cannot]
-            self.satisfaction_ = pairs.satisfaction(labels)
+            must, cannot, self.satisfaction_ = violated(pairs, labels)
+            self.violated_must_link_, self.violated_cannot_link_ = must, cannot
         return self
 
-    def _warn_of_parts(self, n_parts: int | None) -> None:
-        if n_parts is not None and n_parts > self.n_clusters:
-            more = ", for example by a larger n_neighbors" * (self.affinity == "nearest_neighbors")
-            warn(
-                f"The graph of similarities and must-links falls into {n_parts} parts that nothing "
-                f"connects, more than n_clusters={self.n_clusters}: which of them share a cluster "
-                f"is arbitrary. Connect them{more}."
-            )
-
-    def _solver(self, A: Similarity) -> tuple[Callable[..., Any], type[Factorization]]:
-        full, printed = self.core == "full", self.solver == "printed"
-        if full and self.factorization != "tri":
-            raise ValueError("core='full' needs factorization='tri'.")
+    def _solver(self) -> tuple[Callable[..., Any], type[Factorization]]:
+        full, printed = self.factorization == "tri_full", self.solver == "printed"
         if full and self.solver == "bpg":
-            raise ValueError("solver='bpg' needs core='diagonal'; take 'mu' or 'auto'.")
+            raise ValueError(
+                "solver='bpg' cannot fit factorization='tri_full'; take 'mu' or 'auto'."
+            )
         if self.solver == "bpg" or (self.solver == "auto" and not full):
             return bregman_nmf, Factorization
         if self.factorization == "bi":
             return partial(multiplicative_nmf, printed=printed), Factorization
-        if printed:
-            check_signs(A)
         return partial(multiplicative_gsg, full=full, printed=printed), TriFactorization
 
     def _extend(self, X: Any) -> np.ndarray:

@@ -70,7 +70,7 @@ CASES = [
     features("clusters in words", "'n_clusters' .*Got 'two'", n_clusters="two"),
     features("no number of clusters", "'n_clusters' .*Got None", n_clusters=None),
     features("unknown affinity", "'affinity' .*'precomputed'.*Got 'rbf'", affinity="rbf"),
-    features("unknown objective", "'objective' .*'tri'.*Got 'kl'", objective="kl"),
+    features("unknown factorization", "'factorization' .*'tri'.*Got 'kl'", factorization="kl"),
     features("unknown solver", "'solver' .*'bpg'.*Got 'adam'", solver="adam"),
     features("unknown refinement", "'refine' .*'moves'.*Got True", refine=True),
     features("no starts", "'n_init' .*Got 0", n_init=0),
@@ -176,7 +176,9 @@ CASES = [
     given("complex labels", "partitions.*complex", TABLE * 1j, TypeError),
     given("dates as labels", "partitions.*datetime", TABLE.astype("M8[D]"), TypeError),
     given("lists as labels", "partitions.*list", changed(TEXT, 0, [[[1]] * 3]), TypeError),
-    given("tri with missing labels", "objective='tri'.*saw all", HALF_SEEN, objective="tri"),
+    given(
+        "tri with missing labels", "factorization='tri'.*saw all", HALF_SEEN, factorization="tri"
+    ),
     table("partitions twice", "partitions .*affinity='partitions'", partitions=TABLE),
     similarity(
         "partitions of a similarity", "partitions .*affinity='precomputed'", partitions=TABLE
@@ -191,7 +193,9 @@ CASES = [
     table("a column without labels", "X .*partition 1", changed(TABLE, (slice(None), 1), -1)),
     table("a table of few samples", "n_clusters=2 .* n_samples=1", TABLE[:1]),
     table("a mixed table", r"X\[:, 1\] .*int.*str", changed(TEXT, (4, 1), "a"), TypeError),
-    table("tri with a missing label", "objective='tri'.*saw all", HALF_SEEN, objective="tri"),
+    table(
+        "tri with a missing label", "factorization='tri'.*saw all", HALF_SEEN, factorization="tri"
+    ),
     # X as a similarity
     similarity("not square", r"X .*square.*\(20, 19\)", A[:, :19]),
     similarity("not symmetric", "X .*symmetric.*differ by 5", changed(A, (2, 3), A[2, 3] + 5)),

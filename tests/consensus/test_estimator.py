@@ -148,7 +148,7 @@ def test_unanimous_partitions_come_back_for_every_seed(route, sizes):
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 @pytest.mark.parametrize(
     "parameters",
-    [{"solver": "mu"}, {"objective": "tri"}, {"refine": "moves"}, {"n_init": 1}, {"tol": 0.1}],
+    [{"solver": "mu"}, {"factorization": "tri"}, {"refine": "moves"}, {"n_init": 1}, {"tol": 0.1}],
     ids=str,
 )
 def test_unanimous_partitions_come_back_from_every_variant(parameters, sizes):
@@ -512,12 +512,12 @@ def test_loss_of_a_similarity_is_the_squared_distance(kept):
     np.testing.assert_allclose(model.loss_, ((A - H @ H.T) ** 2).sum(), rtol=1e-9)
 
 
-@pytest.mark.parametrize("objective", ["symnmf", "tri"])
-def test_core_and_unit_columns_reproduce_the_factor(objective, noisy, kept):
-    model = of_partitions(3, noisy, objective=objective)
+@pytest.mark.parametrize("factorization", ["bi", "tri"])
+def test_core_and_unit_columns_reproduce_the_factor(factorization, noisy, kept):
+    model = of_partitions(3, noisy, factorization=factorization)
     H = factor_of(model, kept)
     Q = H / np.linalg.norm(H, axis=0)
-    if objective == "symnmf":
+    if factorization == "bi":
         np.testing.assert_allclose(Q @ model.core_ @ Q.T, H @ H.T, atol=1e-9)
     np.testing.assert_array_equal(model.core_, np.diag(np.diag(model.core_)))
     assert np.diag(model.core_).min() > 0
@@ -784,8 +784,8 @@ def test_the_tri_factorization_of_the_paper_loses_small_clusters():
     for seed in range(5):
         table, y = make_partitions((900, 60, 40), n_partitions=20, noise=0.4, random_state=seed)
         ours, theirs = (
-            of_partitions(3, table, objective=objective, random_state=seed).labels_
-            for objective in ("symnmf", "tri")
+            of_partitions(3, table, factorization=factorization, random_state=seed).labels_
+            for factorization in ("bi", "tri")
         )
         gain.append(adjusted_rand_score(y, ours) - adjusted_rand_score(y, theirs))
     assert min(gain) > 0.2
@@ -795,7 +795,7 @@ def test_the_tri_factorization_of_the_paper_is_no_descent_and_not_orthogonal(kep
     rises, defects = [], []
     for seed in range(5):
         table, _ = make_partitions((70, 15, 10, 5), noise=0.4, random_state=seed)
-        model = of_partitions(4, table, objective="tri", n_init=5, random_state=seed)
+        model = of_partitions(4, table, factorization="tri", n_init=5, random_state=seed)
         rises += [np.diff(curve).max() / curve[0] for curve in model.loss_curves_]
         Q = kept[-1][0].best.factors[0]
         defects.append(np.linalg.norm(Q.T @ Q - np.eye(4)) / 2)

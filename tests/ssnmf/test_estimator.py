@@ -35,14 +35,14 @@ SOLVERS = {
     "mu": {"solver": "mu"},
     "tri bpg": {"factorization": "tri"},
     "tri mu": {"factorization": "tri", "solver": "mu"},
-    "tri full": {"factorization": "tri", "core": "full"},
+    "tri full": {"factorization": "tri_full"},
 }
 AFFINITIES = ["nearest_neighbors", "linear", "cosine", "rbf"]
 CONSTRAINED = {
     "hard": {},
     "soft": {"hard_must_link": False},
-    "replace": {"hard_must_link": False, "mode": "replace"},
-    "hard, replace": {"mode": "replace"},
+    "replace": {"hard_must_link": False, "constraint_mode": "replace"},
+    "hard, replace": {"constraint_mode": "replace"},
 }
 every_solver = pytest.mark.parametrize("solver", SOLVERS)
 every_affinity = pytest.mark.parametrize("affinity", AFFINITIES)
@@ -93,12 +93,12 @@ def constrained(W, known, model):
         for (i, j), w in zip(pairs, weights, strict=True):
             if model.hard_must_link and (kind == "must" or groups[i] == groups[j]):
                 continue
-            if model.mode == "replace":
+            if model.constraint_mode == "replace":
                 entry = value
             elif kind == "must":
-                entry = W[i, j] + model.alpha * model.unit_ * w
+                entry = W[i, j] + model.alpha * model.weight_unit_ * w
             else:
-                entry = W[i, j] - model.beta * model.unit_ * w
+                entry = W[i, j] - model.beta * model.weight_unit_ * w
             W[i, j] = W[j, i] = entry
     return W
 
@@ -133,7 +133,7 @@ def test_the_loss_is_that_of_all_samples(affinity, way, solver, kept):
     W = make_affinity(X, affinity, normalize=normalize).similarity.toarray()
     off = W[np.triu_indices(60, 1)]
     expected = 1.0 if "replace" in way else np.quantile(off[off != 0], 0.999)
-    assert model.unit_ == pytest.approx(expected, rel=1e-9)
+    assert model.weight_unit_ == pytest.approx(expected, rel=1e-9)
     A = constrained(W, known, model)
     G, S = factors_of_samples(model, kept[-1])
     assert_allclose(model.loss_, ((A - G @ S @ G.T) ** 2).sum(), rtol=1e-9, atol=1e-9)
@@ -186,16 +186,17 @@ def test_a_full_core_holds_similarity_between_clusters():
     G = np.kron(np.eye(2), np.ones((8, 1)) / np.sqrt(8))
     noise = 0.01 * np.random.default_rng(0).uniform(size=(16, 16))
     W = G @ S @ G.T + noise + noise.T
-    full = clusterer(2, affinity="precomputed", factorization="tri", core="full", n_init=10).fit(W)
+    full = clusterer(2, affinity="precomputed", factorization="tri_full", n_init=10).fit(W)
     assert same_partition(full.labels_, np.repeat([0, 1], 8))
     assert_allclose(full.core_, [[full.core_[0, 0], 2], [2, full.core_[1, 1]]], atol=0.3)
     assert full.loss_ < 0.3 * clusterer(2, affinity="precomputed").fit(W).loss_
 
 
-@pytest.mark.parametrize("full", [False, True])
-def test_the_printed_rules_can_be_asked_for(full):
-    core = "full" if full else "diagonal"
-    model = fitted(affinity="rbf", factorization="tri", core=core, solver="printed", mode="replace")
+@pytest.mark.parametrize("factorization", ["tri", "tri_full"])
+def test_the_printed_rules_can_be_asked_for(factorization):
+    model = fitted(
+        affinity="rbf", factorization=factorization, solver="printed", constraint_mode="replace"
+    )
     assert adjusted_rand_score(Y, model.labels_) > 0.8
     assert np.isfinite(model.loss_curve_).all()
 
@@ -203,7 +204,9 @@ def test_the_printed_rules_can_be_asked_for(full):
 @pytest.mark.parametrize("affinity", ["linear", "cosine"])
 def test_the_printed_rules_take_replaced_entries_of_any_storage(affinity):
     """Nothing is negative after a replacement, however the similarity is stored."""
-    model = fitted(affinity=affinity, factorization="tri", solver="printed", mode="replace")
+    model = fitted(
+        affinity=affinity, factorization="tri", solver="printed", constraint_mode="replace"
+    )
     assert model.satisfaction_ > 0.5
 
 
@@ -332,9 +335,13 @@ def test_weights_of_pairs_and_alpha_and_beta_are_one_thing(affinity, solver):
 def test_raw_units_are_units_of_the_similarity():
     one = fitted(affinity="rbf", hard_must_link=False)
     other = fitted(
-        affinity="rbf", hard_must_link=False, unit="raw", alpha=2 * one.unit_, beta=one.unit_
+        affinity="rbf",
+        hard_must_link=False,
+        weight_unit="raw",
+        alpha=2 * one.weight_unit_,
+        beta=one.weight_unit_,
     )
-    assert other.unit_ == 1
+    assert other.weight_unit_ == 1
     assert_same_fit(one, other)
 
 
@@ -372,7 +379,7 @@ def test_named_affinities_are_precomputed_ones(affinity, way):
     named = fitted(affinity=affinity, **CONSTRAINED[way])
     for storage in (np.asarray, sp.csr_array, sp.csr_matrix):
         model = fitted(storage(W), affinity="precomputed", **CONSTRAINED[way])
-        assert model.unit_ == pytest.approx(named.unit_, rel=1e-9)
+        assert model.weight_unit_ == pytest.approx(named.weight_unit_, rel=1e-9)
         assert_array_equal(model.labels_, named.labels_)
         assert model.loss_ == pytest.approx(named.loss_, rel=1e-5)
 
@@ -796,7 +803,7 @@ def test_a_coarse_size_below_the_clusters_is_refused():
 def test_new_samples_of_clusters_that_are_linked_to_each_other():
     """Two clusters, similar to each other and not within: all of A is off the diagonal of S."""
     W = np.kron([[0.1, 1], [1, 0.1]], np.ones((10, 10)))
-    model = clusterer(2, affinity="precomputed", factorization="tri", core="full", n_init=3).fit(W)
+    model = clusterer(2, affinity="precomputed", factorization="tri_full", n_init=3).fit(W)
     assert same_partition(model.labels_, np.repeat([0, 1], 10))
     assert_array_equal(model.predict(W), model.labels_)
     G, S = model._factor_, model._middle_
