@@ -10,16 +10,9 @@ import numpy as np
 from sklearn.utils import check_array
 
 from nmfcluster._arrays.arguments import shown
+from nmfcluster.display import style as look
 from nmfcluster.display.bicluster_marks import Cluster, draw_outlines, draw_strips
 from nmfcluster.display.bicluster_order import arrange
-from nmfcluster.display.style import (
-    add_colorbar,
-    axes_for,
-    check_estimator,
-    colour_of,
-    count_along,
-    draw_cells,
-)
 
 _WANTED = "an NMFMetaCluster; from_biclusters takes rows_ and columns_ of others"
 _HIGH = 0.99  # share of the entries that are not above the darkest colour: outliers do not count
@@ -151,7 +144,7 @@ names
         ImportError
             If matplotlib is not installed.
         """
-        check_estimator(estimator, "columns_", _WANTED)
+        look.check_estimator(estimator, "columns_", _WANTED)
         W, H = estimator.factor_, estimator.components_
         table = _check_table(X, (len(W), H.shape[1]))
         rows = estimator.rows_, W.T * np.linalg.norm(H, axis=1)[:, None]
@@ -261,21 +254,21 @@ names
         ImportError
             If matplotlib is not installed.
         """
-        self.figure_, self.ax_ = axes_for(ax, figsize=(6.8, 5.2))
+        self.figure_, self.ax_ = look.axes_for(ax, figsize=(6.8, 5.2))
         x, y = (np.append(0, np.cumsum(sizes)) for sizes in (self.column_sizes, self.row_sizes))
         colours, overflow = self._colours()
         if cmap:
             colours["cmap"] = cmap
-        self.mesh_ = draw_cells(self.ax_, x, y, self.matrix, **colours)
+        self.mesh_ = look.draw_cells(self.ax_, x, y, self.matrix, **colours)
         self.ax_.set(xlabel="columns", ylabel="rows")
         for axis in (self.ax_.xaxis, self.ax_.yaxis):
-            count_along(axis, steps=(1, 2, 5, 10))
+            look.count_along(axis, steps=(1, 2, 5, 10))
         clusters = self._shown_clusters()
         self.outlines_ = draw_outlines(self.ax_, x, y, clusters) if outline else []
         self.strips_ = draw_strips(self.ax_, x, y, clusters) if strip else []
         averaged = max(self.row_sizes.max(), self.column_sizes.max()) > 1
         label = "mean of the table" if averaged else "table"
-        self.colorbar_ = add_colorbar(self.mesh_, overflow, label) if colorbar else None
+        self.colorbar_ = look.add_colorbar(self.mesh_, overflow, label) if colorbar else None
         return self
 
     def _colours(self) -> tuple[dict[str, Any], str]:
@@ -294,7 +287,7 @@ names
         return [
             Cluster(
                 name=str(c if self.names is None else self.names[c]),
-                colour=colour_of(i),
+                colour=look.colour_of(i),
                 rows=self.row_shares[c],
                 columns=self.column_shares[c],
             )

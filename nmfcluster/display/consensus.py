@@ -10,23 +10,7 @@ import numpy as np
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from nmfcluster._arrays.labels import cluster_counts, encode, one_hot
-from nmfcluster.display.style import (
-    FONT,
-    LEGEND,
-    LINE,
-    UNKNOWN,
-    add_colorbar,
-    axes_for,
-    check_estimator,
-    colour_of,
-    count_along,
-    divide_into_cells,
-    draw_cells,
-    height_in_points,
-    points_beside,
-    spread,
-    to_name,
-)
+from nmfcluster.display import style as look
 from nmfcluster.partitions.ensemble import Ensemble
 from nmfcluster.partitions.matrix import consensus_matrix
 from nmfcluster.partitions.reading import normalised_weights
@@ -139,9 +123,11 @@ class ConsensusMatrixDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        check_estimator(estimator, "partitions_", "an NMFConsensus or an NMFMetaCluster")
+        look.check_estimator(estimator, "partitions_", "an NMFConsensus or an NMFMetaCluster")
         labels, names = _name_unassigned(estimator.labels_)
-        order, groups, cell_labels = divide_into_cells(labels, estimator.confidence_, max_cells)
+        order, groups, cell_labels = look.divide_into_cells(
+            labels, estimator.confidence_, max_cells
+        )
         sizes = np.bincount(groups)
         if estimator.partitions_ is None:
             cells = np.empty_like(groups)
@@ -222,7 +208,7 @@ class ConsensusMatrixDisplay:
         ensemble = Ensemble(codes, one_by_one, weights, cluster_counts(codes))
         contingency = ensemble.contingency(one_hot(labels, len(names)))
         confidence = ensemble.item_consensus(contingency, labels)
-        order, groups, cell_labels = divide_into_cells(labels, confidence, max_cells)
+        order, groups, cell_labels = look.divide_into_cells(labels, confidence, max_cells)
         display = cls(
             matrix=consensus_matrix(codes[order], weights, groups),
             cell_sizes=np.bincount(groups),
@@ -258,21 +244,23 @@ class ConsensusMatrixDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        self.figure_, self.ax_ = axes_for(ax, figsize=(6.4, 5.4))
+        self.figure_, self.ax_ = look.axes_for(ax, figsize=(6.4, 5.4))
         edges = np.concatenate([[0], np.cumsum(self.cell_sizes)])
         largest, overflow = self._largest_colour()
         values = np.ma.masked_invalid(self.matrix)
-        self.mesh_ = draw_cells(self.ax_, edges, edges, values, cmap=cmap, vmin=0, vmax=largest)
+        self.mesh_ = look.draw_cells(
+            self.ax_, edges, edges, values, cmap=cmap, vmin=0, vmax=largest
+        )
         self.ax_.set(aspect="equal", xlabel="samples", ylabel="cluster" if strip else "samples")
-        self.ax_.patch.set(**UNKNOWN, linewidth=0)
-        count_along(self.ax_.xaxis)
+        self.ax_.patch.set(**look.UNKNOWN, linewidth=0)
+        look.count_along(self.ax_.xaxis)
         self._outline_clusters(edges)
         if strip:
             self._draw_strip(edges)
         else:
-            count_along(self.ax_.yaxis)
+            look.count_along(self.ax_.yaxis)
         label = ("mean " if self.cell_sizes.max() > 1 else "") + self.value_name
-        self.colorbar_ = add_colorbar(self.mesh_, overflow, label) if colorbar else None
+        self.colorbar_ = look.add_colorbar(self.mesh_, overflow, label) if colorbar else None
         if np.isnan(self.matrix).any():
             self._explain_unknown()
         return self
@@ -301,7 +289,7 @@ class ConsensusMatrixDisplay:
         if len(clusters) > _MOST_OUTLINES:
             return
         for a, b in zip(begin, end, strict=True):
-            frame = Rectangle((a, a), b - a, b - a, fill=False, edgecolor=LINE, linewidth=0.7)
+            frame = Rectangle((a, a), b - a, b - a, fill=False, edgecolor=look.LINE, linewidth=0.7)
             self.ax_.add_patch(frame)
 
     def _draw_strip(self, edges: np.ndarray) -> None:
@@ -310,21 +298,21 @@ class ConsensusMatrixDisplay:
         from matplotlib.patches import Rectangle
 
         clusters, begin, end = self._clusters(edges)
-        beside = points_beside(self.ax_)
+        beside = look.points_beside(self.ax_)
         for i, (a, b) in enumerate(zip(begin, end, strict=True)):
             box = Rectangle((_STRIP[0], a), _STRIP[1] - _STRIP[0], b - a, transform=beside)
-            box.set(facecolor=colour_of(i), linewidth=0, clip_on=False)
+            box.set(facecolor=look.colour_of(i), linewidth=0, clip_on=False)
             self.ax_.add_patch(box)
-        line = 1.25 * FONT * edges[-1] / height_in_points(self.ax_)  # samples: height of a name
-        named = to_name(end - begin, line, edges[-1])
+        line = 1.25 * look.FONT * edges[-1] / look.height_in_points(self.ax_)  # in samples
+        named = look.to_name(end - begin, line, edges[-1])
         begin, end = begin[named], end[named]
-        places = spread((begin + end) / 2, end - begin, line, edges[-1])
+        places = look.spread((begin + end) / 2, end - begin, line, edges[-1])
         names = [str(c) if self.names is None else self.names[c] for c in clusters[named]]
         self.ax_.set_yticks(places, names)
-        self.ax_.tick_params(axis="y", length=0, pad=-_NAMES, labelsize=FONT)
+        self.ax_.tick_params(axis="y", length=0, pad=-_NAMES, labelsize=look.FONT)
         for place, anchor in zip(places, np.clip(places, begin, end), strict=True):
             x = (_STRIP[0], _NAMES + 2, _NAMES)
-            leader = Line2D(x, (anchor, place, place), color=LINE, linewidth=0.6)
+            leader = Line2D(x, (anchor, place, place), color=look.LINE, linewidth=0.6)
             leader.set(transform=beside, clip_on=False)
             self.ax_.add_line(leader)
 
@@ -332,12 +320,12 @@ class ConsensusMatrixDisplay:
         from matplotlib.patches import Patch
 
         self.ax_.legend(
-            handles=[Patch(**UNKNOWN, linewidth=0, label="never seen together")],
+            handles=[Patch(**look.UNKNOWN, linewidth=0, label="never seen together")],
             loc="lower right",
             bbox_to_anchor=(1, 1),
             borderaxespad=0.3,
             borderpad=0,
-            **LEGEND,
+            **look.LEGEND,
         )
 
 

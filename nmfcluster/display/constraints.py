@@ -10,16 +10,7 @@ import numpy as np
 
 from nmfcluster._arrays.labels import encode
 from nmfcluster.constraints import PairwiseConstraints
-from nmfcluster.display.style import (
-    FONT,
-    LEGEND,
-    LEGEND_BESIDE,
-    axes_for,
-    check_estimator,
-    colours_of_counts,
-    height_in_points,
-    shorten,
-)
+from nmfcluster.display import style as look
 
 _SMALLEST_FONT = 5.0  # points: smaller numbers cannot be read
 _LETTER = 0.62  # heights of the font: width of a digit
@@ -123,7 +114,7 @@ class ConstraintDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        check_estimator(estimator, "constraints_", "an SSNMFClusterer")
+        look.check_estimator(estimator, "constraints_", "an SSNMFClusterer")
         return cls.from_labels(estimator.labels_, estimator.constraints_, **style)
 
     @classmethod
@@ -210,18 +201,18 @@ class ConstraintDisplay:
         """
         n = len(self.must_link)
         side = float(np.clip(_CELL * n, 4.2, 8.4))
-        self.figure_, self.ax_ = axes_for(ax, figsize=(side + 2.2, side + 1.2))
+        self.figure_, self.ax_ = look.axes_for(ax, figsize=(side + 2.2, side + 1.2))
         shift = 1 + max(_GAP, n / 40)  # cells, of the upper triangle to the right
         must, cannot = self._signed()
         most, worst = max(must.max(), cannot.max()), -min(must.min(), cannot.min())
         edges = {"edgecolor": "white", "linewidth": min(1.5, 20 / n)}
-        style = edges | colours_of_counts(most, worst)
+        style = edges | look.colours_of_counts(most, worst)
         self.must_link_cells_ = self._draw(must, 0.0, style)
         self.cannot_link_cells_ = self._draw(cannot, shift, style)
         self.ax_.set(xlim=(0, n + shift), ylim=(n, 0), aspect="equal", ylabel="cluster")
         self.ax_.grid(False)
         self.ax_.spines[:].set_visible(False)
-        cell = height_in_points(self.ax_) / (n + shift)
+        cell = look.height_in_points(self.ax_) / (n + shift)
         self._name_clusters(must, cannot, shift, cell)
         self.texts_ = []
         font = _font_for(must, cannot, cell)
@@ -259,8 +250,8 @@ class ConstraintDisplay:
         """Name the clusters at three sides, and say how many pairs each triangle counts."""
         n = len(self.must_link)
         names = [str(c) for c in range(n)] if self.names is None else list(self.names)
-        height, width = 1.3 * FONT, _LETTER * FONT * (max(map(len, names)) + 1)
-        turned: dict[str, Any] = {"rotation": 90} if width > max(cell, 3 * FONT) else {}
+        height, width = 1.3 * look.FONT, _LETTER * look.FONT * (max(map(len, names)) + 1)
+        turned: dict[str, Any] = {"rotation": 90} if width > max(cell, 3 * look.FONT) else {}
         every = max(1, int(np.ceil((height if turned else max(height, width)) / cell)))
         named = np.arange(0, n, every)  # names that would overlap are left out
         labels = [names[c] for c in named]
@@ -272,7 +263,7 @@ class ConstraintDisplay:
         top.set_xlabel(f"cannot-links: {_share(cannot)}")
         top.spines[:].set_visible(False)
         for axis in (self.ax_, top):
-            axis.tick_params(length=0, labelsize=FONT)
+            axis.tick_params(length=0, labelsize=look.FONT)
 
     def _write(self, values: np.ma.MaskedArray, shift: float, font: float) -> None:
         """Write numbers into the cells of a triangle; those of violated pairs are bold."""
@@ -284,7 +275,7 @@ class ConstraintDisplay:
             text = self.ax_.text(
                 column + 0.5 + shift,
                 row + 0.5,
-                shorten(abs(value)),
+                look.shorten(abs(value)),
                 ha="center",
                 va="center_baseline",
                 fontsize=font,
@@ -304,7 +295,7 @@ class ConstraintDisplay:
             amount = f", up to {most:,} a cell" if most and not self.texts_ else ""
             colour = cells.cmap(cells.norm(sign * max(most, 1)))
             handles.append(Patch(facecolor=colour, label=name + amount))
-        self.ax_.legend(handles=handles, **LEGEND, **LEGEND_BESIDE)
+        self.ax_.legend(handles=handles, **look.LEGEND, **look.LEGEND_BESIDE)
 
 
 def _pairs_between(groups: np.ndarray, pairs: np.ndarray, n_groups: int) -> np.ndarray:
@@ -324,5 +315,5 @@ def _share(values: np.ma.MaskedArray) -> str:
 def _font_for(must: np.ma.MaskedArray, cannot: np.ma.MaskedArray, cell: float) -> float:
     """Return the largest font in which all numbers fit into cells of a size in points."""
     numbers = np.unique(np.ma.concatenate([must, cannot]).compressed())
-    widest = max(len(shorten(abs(number))) for number in numbers.tolist())
-    return min(FONT + 2, 0.9 * cell / (_LETTER * widest), 0.8 * cell)
+    widest = max(len(look.shorten(abs(number))) for number in numbers.tolist())
+    return min(look.FONT + 2, 0.9 * cell / (_LETTER * widest), 0.8 * cell)

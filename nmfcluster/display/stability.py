@@ -9,19 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from nmfcluster.display import style as look
 from nmfcluster.display.stability_axis import AxisLayout, is_number, lay_out, name_of
 from nmfcluster.display.stability_table import read_search
-from nmfcluster.display.style import (
-    COLOURS,
-    CONTEXT,
-    DASHED,
-    FONT,
-    LEGEND,
-    LEGEND_BESIDE,
-    axes_for,
-    colour_of,
-    ticker,
-)
 
 _MARKERS = "os^DvPX"
 _LINE = 2.0  # points: width of a curve
@@ -241,7 +231,7 @@ class StabilityDisplay:
         """
         axis = lay_out(self.values)
         beside = self.names is not None or axis.scale == "category"  # the legend, which needs room
-        self.figure_, self.ax_ = axes_for(ax, figsize=(7.8 if beside else 6.4, 4.2))
+        self.figure_, self.ax_ = look.axes_for(ax, figsize=(7.8 if beside else 6.4, 4.2))
         self.lines_, self.bands_ = [], []
         for i in range(len(self.curves)):
             self._draw(i, axis)
@@ -254,10 +244,10 @@ class StabilityDisplay:
             self.ax_.legend(
                 handles=handles,
                 title=self.title,
-                title_fontsize=FONT,
+                title_fontsize=look.FONT,
                 alignment="left",
-                **LEGEND,
-                **(LEGEND_BESIDE if beside else {"loc": "best"}),
+                **look.LEGEND,
+                **(look.LEGEND_BESIDE if beside else {"loc": "best"}),
             )
         return self
 
@@ -267,7 +257,7 @@ class StabilityDisplay:
         there = np.isfinite(y)
         joined = there & axis.joined
         name = "_" if self.names is None else self.names[i]
-        of_line: dict[str, Any] = {"color": colour_of(i)}
+        of_line: dict[str, Any] = {"color": look.colour_of(i)}
         for left, right in axis.breaks:
             before, after = np.flatnonzero(there & left), np.flatnonzero(there & right)
             if len(before) and len(after):
@@ -275,7 +265,7 @@ class StabilityDisplay:
                 self.ax_.plot(x[ends], y[ends], ":", linewidth=_ERROR, **of_line)
         if joined.any():
             self.ax_.plot(x[joined], y[joined], linewidth=_LINE, zorder=2.5, **of_line)
-        marker = _MARKERS[i // len(COLOURS) % len(_MARKERS)]  # the next when colours begin again
+        marker = _MARKERS[i // len(look.COLOURS) % len(_MARKERS)]  # others for a second round
         dots = {"marker": marker, "markersize": 6, "linestyle": "none", "zorder": 3}
         self.lines_ += self.ax_.plot(
             x[there], y[there], label=name, clip_on=False, **dots, **of_line
@@ -283,7 +273,7 @@ class StabilityDisplay:
 
     def _draw_errors(self, i: int, axis: AxisLayout, error: np.ndarray) -> None:
         """Draw the errors of a line: a band where its dots are joined, bars elsewhere."""
-        x, y, colour = self._places(i, axis), self.curves[i], colour_of(i)
+        x, y, colour = self._places(i, axis), self.curves[i], look.colour_of(i)
         alone = np.isfinite(y)
         joined = alone & axis.joined
         if joined.sum() > 1:
@@ -309,14 +299,14 @@ class StabilityDisplay:
             return
         line, value = self.chosen
         x, y = self._places(line, axis)[value], self.curves[line, value]
-        self.ax_.axvline(x, zorder=1, **DASHED)
+        self.ax_.axvline(x, zorder=1, **look.DASHED)
         (self.chosen_,) = self.ax_.plot(
             [x],
             [y],
             "o",
             markersize=14,
             markerfacecolor="none",
-            markeredgecolor=colour_of(line),
+            markeredgecolor=look.colour_of(line),
             markeredgewidth=_RING,
             zorder=4,
             clip_on=False,
@@ -327,7 +317,7 @@ class StabilityDisplay:
         """Scale and name the axes."""
         if axis.scale == "log":
             self.ax_.set_xscale("log")
-            self.ax_.xaxis.set_minor_locator(ticker().NullLocator())
+            self.ax_.xaxis.set_minor_locator(look.ticker().NullLocator())
         turned = {"rotation": 30, "ha": "right"} if axis.crowded else {}
         self.ax_.set_xticks(axis.ticks, axis.labels, **turned)
         self.ax_.set_xlim(*axis.limits)
@@ -358,7 +348,7 @@ class StabilityDisplay:
             ring = {"marker": "o", "markersize": 9, "markerfacecolor": "none", **edge}
             handles.append(sample(self.chosen_.get_label(), **ring))
         if self.errors is not None:
-            colour = colour_of(0) if len(self.curves) == 1 else CONTEXT
+            colour = look.colour_of(0) if len(self.curves) == 1 else look.CONTEXT
             label = "\N{PLUS-MINUS SIGN} 1 standard error"
             if self.bands_:
                 handles.append(Patch(facecolor=colour, alpha=0.25, label=label))
