@@ -267,6 +267,57 @@ def test_an_update_is_the_longest_bregman_step_tried_that_decreases_enough(kind)
         assert max(inverses) <= 1.61  # 1 is always enough; it is reached by doubling
 
 
+def literal_path(A, H, n):
+    """Follow the docstring of the solver by one start, in dense arrays, and return all factors."""
+
+    def J(H):
+        return ((A - H @ H.T) ** 2).sum() / 4
+
+    def slope(H):
+        return H @ H.T @ H - A @ H
+
+    def kernel(H):
+        return 3 / 4 * (H**2).sum() ** 2
+
+    H = H * np.sqrt((H * (A @ H)).sum() / ((H.T @ H) ** 2).sum())
+    before, inverse, pace, path, inverses = H, 1.0, 1.0, [H], []
+    slack = 2 * np.finfo(float).eps * (A**2).sum()
+    for _ in range(n):
+        faster = (1 + np.sqrt(1 + 4 * pace**2)) / 2
+        ahead = (pace - 1) / faster
+        Y, from_here = H + ahead * (H - before), ahead == 0
+        inverse = max(0.8 * inverse, 0.01)
+        while True:
+            V = np.maximum(3 * (Y**2).sum() * Y - slope(Y) / inverse, 0)
+            new = (3 * (V**2).sum()) ** (-1 / 3) * V
+            distance = kernel(new) - kernel(Y) - 3 * (Y**2).sum() * (Y * (new - Y)).sum()
+            bound = J(Y) + (slope(Y) * (new - Y)).sum() + inverse * distance
+            if J(new) > bound + slack:
+                inverse *= 2
+            elif not from_here and J(new) > J(H):
+                Y, from_here = H, True
+            else:
+                break
+        pace = 1.0 if from_here and ahead > 0 else faster
+        before, H = H, new
+        path.append(H)
+        inverses.append(inverse)
+    return path, inverses
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("shift", [0.0, -0.5])
+def test_bregman_follows_a_literal_transcription(shift, seed):
+    rng = np.random.default_rng(seed)
+    X, H = rng.normal(size=(12, 3)), rng.uniform(size=(12, 2))
+    H[0] *= 1 + 30 * (seed % 2)  # far off, so that the first steps are long
+    A = X @ X.T + shift * np.eye(12)
+    path, inverses = literal_path(A, H, 40)
+    assert min(inverses) < 0.1  # tenfold steps are tried, and taken
+    for factors, expected in zip(bregman_nmf(of(Explicit(A)), H[None]), path, strict=False):
+        assert_allclose(factors[0][0][0], expected, atol=1e-6)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_multiplicative_update_is_equation_28_with_a_fallback(kind):
     rng = np.random.default_rng(3)
