@@ -270,7 +270,7 @@ def test_an_update_is_the_longest_bregman_step_tried_that_decreases_enough(kind)
 def literal_path(A, H, n):
     """Follow the docstring of the solver by one start, in dense arrays, and return all factors."""
 
-    def J(H):
+    def loss(H):
         return ((A - H @ H.T) ** 2).sum() / 4
 
     def slope(H):
@@ -291,10 +291,10 @@ def literal_path(A, H, n):
             V = np.maximum(3 * (Y**2).sum() * Y - slope(Y) / inverse, 0)
             new = (3 * (V**2).sum()) ** (-1 / 3) * V
             distance = kernel(new) - kernel(Y) - 3 * (Y**2).sum() * (Y * (new - Y)).sum()
-            bound = J(Y) + (slope(Y) * (new - Y)).sum() + inverse * distance
-            if J(new) > bound + slack:
+            bound = loss(Y) + (slope(Y) * (new - Y)).sum() + inverse * distance
+            if loss(new) > bound + slack:
                 inverse *= 2
-            elif not from_here and J(new) > J(H):
+            elif not from_here and loss(new) > loss(H):
                 Y, from_here = H, True
             else:
                 break
@@ -312,7 +312,7 @@ def test_bregman_follows_a_literal_transcription(shift, seed):
     X, H = rng.normal(size=(12, 3)), rng.uniform(size=(12, 2))
     H[0] *= 1 + 30 * (seed % 2)  # far off, so that the first steps are long
     A = X @ X.T + shift * np.eye(12)
-    path, inverses = literal_path(A, H, 40)
+    path, inverses = literal_path(A, H, 60)
     assert min(inverses) < 0.1  # tenfold steps are tried, and taken
     for factors, expected in zip(bregman_nmf(of(Explicit(A)), H[None]), path, strict=False):
         assert_allclose(factors[0][0][0], expected, atol=1e-6)
