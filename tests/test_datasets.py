@@ -43,6 +43,7 @@ def test_missing_labels_leave_every_sample_one(missing):
     assert seen.any(axis=1).all()
     assert partitions.min() == -1
     assert_allclose(seen.mean(), 1 - 0.9 * missing, atol=0.03)
+    assert_allclose(seen.mean(axis=0), 1 - 0.9 * missing, atol=0.08)  # no partition keeps more
 
 
 def test_the_seed_determines_the_result():
@@ -167,7 +168,7 @@ def test_arguments_of_the_wrong_type_are_named(make, options, error, message):
 SIZES = [
     {},
     {"twins": False},
-    {"shape": (200, 5000), "n_clusters": 10},
+    {"shape": (60, 900), "n_clusters": 10},
     {"shape": (1000, 30), "n_clusters": 5, "overlap": 0.4},
     {"shape": (8, 12), "n_clusters": 3, "overlap": 0},
     {"shape": (30, 20), "n_clusters": 2},
@@ -200,7 +201,8 @@ def test_biclusters_have_samples_and_features_of_their_own(options):
 
 
 def test_factors_have_the_distributions_that_are_documented():
-    _, W, H = make_biclusters((40_000, 9_000), 3, twins=False, overlap=0, random_state=0)
+    _, W, _ = make_biclusters((40_000, 9), 3, twins=False, overlap=0, random_state=0)
+    _, _, H = make_biclusters((9, 9_000), 3, twins=False, overlap=0, random_state=0)
     latent, coefficients = W[W > 0], H[H > 0]
     assert len(latent) == 40_000  # no overlap: each in one bicluster
     assert_allclose(latent.mean(), np.sqrt(2 / np.pi), atol=0.02)
@@ -229,7 +231,7 @@ def test_twins_share_features_but_no_samples(shape, n_clusters):
     assert (one & ~shared).sum() == (two & ~shared).sum() == max(1, round(0.1 * (one | two).sum()))
     assert_allclose(H[0, shared], H[1, shared])
     assert not (W[:, 0] * W[:, 1]).any()
-    for c, d in combinations(range(n_clusters), 2):  # nobody else is as close
+    for c, d in combinations(range(n_clusters), 2):  # no other two are as close
         if (c, d) != (0, 1):
             assert ((H[c] > 0) & (H[d] > 0)).sum() < 0.5 * (H[c] > 0).sum()
 
@@ -276,7 +278,7 @@ def test_the_seed_determines_the_biclusters():
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_runs_of_nmf_that_fit_find_the_biclusters_and_others_miss_a_twin():
     n_missed = 0
-    for seed in range(6):
+    for seed in range(4):
         X, W, H = make_biclusters(random_state=seed)
         errors, matches = [], []
         for start in range(12):
@@ -288,7 +290,7 @@ def test_runs_of_nmf_that_fit_find_the_biclusters_and_others_miss_a_twin():
         assert errors.min() < 1e-4
         assert matches[errors < 1e-4].min() > 0.95
         n_missed += (matches < 0.95).sum()
-    assert 0.15 <= n_missed / 72 <= 0.6
+    assert 0.15 <= n_missed / 48 <= 0.6
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,13 @@ import pickle
 
 import numpy as np
 import pytest
-import sklearn
+from model_selection.recorders import (
+    CLOSE,
+    CLOSE_LABELS,
+    CLOSE_NAMED,
+    CLOSE_PAIRS,
+    ConstrainedRecorder,
+)
 from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import FitFailedWarning
@@ -30,15 +36,8 @@ from nmfcluster import PairwiseConstraints, SSNMFClusterer
 from nmfcluster.metrics import clustering_accuracy
 from nmfcluster.model_selection import ConstraintScorer
 
-X, Y = make_blobs(90, centers=3 * np.eye(3), cluster_std=1.0, random_state=0)
-KNOWN = PairwiseConstraints.from_labels(Y, n_pairs=400, random_state=0)
-HALVES = ShuffleSplit(3, test_size=0.5, random_state=0)
-
-
-@pytest.fixture(params=[False, True], ids=["no routing", "routing"])
-def routing(request):
-    with sklearn.config_context(enable_metadata_routing=request.param):
-        yield request.param
+X, Y, NAMED, KNOWN = CLOSE, CLOSE_LABELS, CLOSE_NAMED, CLOSE_PAIRS
+HALVES = ShuffleSplit(2, test_size=0.5, random_state=0)
 
 
 def quick(n_clusters=3, **parameters):
@@ -53,24 +52,6 @@ class Fixed(BaseEstimator):
 
     def predict(self, X):
         return np.asarray(self.labels)
-
-
-class Recorder(SSNMFClusterer):
-    """Checks that the constraints belong to the rows, whose first column names the sample."""
-
-    def fit(self, X, y=None, *, constraints=None):
-        rows = X[:, 0].astype(int)
-        assert constraints == KNOWN[rows]
-        super().fit(X[:, 1:], y, constraints=constraints)
-        self.rows_ = rows
-        return self
-
-    def predict(self, X):
-        self.asked_ = X[:, 0].astype(int)
-        return super().predict(X[:, 1:])
-
-
-NAMED = np.column_stack([np.arange(90), X])
 
 
 # --- the score ---------------------------------------------------------------------------------
@@ -95,13 +76,13 @@ def test_the_score_is_the_share_of_satisfied_pairs(balanced, kinds):
     for seed in range(5):
         labels = np.random.RandomState(seed).randint(3, size=30)
         expected = literal_score(known, labels, balanced)
-        for found in (
+        for score in (
             scorer(Fixed(labels), X[:30], known),
             scorer(Fixed(labels), X[:30], constraints=known),
             scorer(Fixed(labels), X[:30], labels, constraints=known),  # y is not asked
         ):
-            assert found == pytest.approx(expected)
-            assert isinstance(found, float)
+            assert score == pytest.approx(expected)
+            assert isinstance(score, float)
 
 
 def test_balanced_does_not_let_cannot_links_prevail():
@@ -142,7 +123,7 @@ def test_it_is_an_estimator_in_its_manners():
 def test_every_fold_is_given_the_pairs_among_its_samples(routing, n_jobs):
     given = {"constraints": KNOWN}
     found = cross_validate(
-        Recorder(3, n_init=1, random_state=0),
+        ConstrainedRecorder(3, n_init=1, random_state=0),
         NAMED,
         None if routing else KNOWN,
         params=given,
@@ -162,12 +143,13 @@ def test_every_fold_is_given_the_pairs_among_its_samples(routing, n_jobs):
 def test_predictions_and_scores_of_folds(routing):
     params = {"constraints": KNOWN}
     cv = KFold(3, shuffle=True, random_state=0)
-    labels = cross_val_predict(Recorder(3, random_state=0), NAMED, cv=cv, params=params)
+    recorder = ConstrainedRecorder(3, n_init=1, random_state=0)
+    labels = cross_val_predict(recorder, NAMED, cv=cv, params=params)
     for train, test in cv.split(NAMED):
-        model = quick(n_init=3).fit(X[train], constraints=KNOWN[train])
+        model = quick().fit(X[train], constraints=KNOWN[train])
         assert clustering_accuracy(model.predict(X[test]), labels[test]) == 1
     scores = cross_val_score(
-        Recorder(3, random_state=0), NAMED, KNOWN, cv=cv, params=params, scoring=ConstraintScorer()
+        recorder, NAMED, KNOWN, cv=cv, params=params, scoring=ConstraintScorer()
     )
     expected = [KNOWN[test].satisfaction(labels[test]) for _, test in cv.split(NAMED)]
     np.testing.assert_allclose(scores, expected)
@@ -195,7 +177,7 @@ def test_samples_and_pairs_are_taken_together(how):
         "resample": lambda: resample(NAMED, KNOWN, random_state=0),
     }[how]()
     assert isinstance(taken[1], PairwiseConstraints)
-    Recorder(3, random_state=0).fit(taken[0], constraints=taken[1])
+    ConstrainedRecorder(3, n_init=1, random_state=0).fit(taken[0], constraints=taken[1])
 
 
 def test_plain_pairs_are_not_split_and_say_so():

@@ -1,0 +1,143 @@
+"""What copies are fitted on, with which seeds, and what happens where one fails."""
+
+import pickle
+
+import joblib
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from model_selection.clusterers import NAMED, STACK, Stack, StackClusterer, Told, W, X, kmeans
+from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.cluster import KMeans
+from sklearn.exceptions import FitFailedWarning
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from nmfcluster import SSNMFClusterer
+from nmfcluster.model_selection import FullSampleSplit, StabilityScorer
+
+ALL = FullSampleSplit()
+
+# a copy that fails must not pass for one without a score
+pytestmark = pytest.mark.filterwarnings("error::sklearn.exceptions.FitFailedWarning")
+
+
+@pytest.mark.parametrize("whole", [lambda A: A, Stack, lambda A: np.asfortranarray(A)])
+def test_containers_are_cut_on_both_axes(whole):
+    scorer = StabilityScorer(4, subsample_size=0.3)
+    expected = scorer(StackClusterer(4), STACK)
+    assert scorer(StackClusterer(4), whole(STACK)) == expected
+
+
+@pytest.mark.parametrize("form", [sp.csr_matrix, sp.coo_matrix, sp.csr_array, sp.csc_array])
+def test_sparse_similarities_are_cut_on_both_axes(form):
+    sparse = np.where(W > 0.01, W, 0)
+    estimator = SSNMFClusterer(4, affinity="precomputed", n_init=1, random_state=0)
+    scorer = StabilityScorer(3, subsample_size=0.5)
+    assert scorer(estimator, form(sparse)) == pytest.approx(scorer(estimator, sparse), abs=0.02)
+
+
+def test_texts_and_data_frames_are_cut_by_rows():
+    pd = pytest.importorskip("pandas")
+    scorer = StabilityScorer(4)
+    frame = pd.DataFrame(X, columns=list("abc"), index=np.arange(120)[::-1])
+    assert scorer(kmeans(4), frame) == scorer(kmeans(4), X)
+    words = ["match goal team coach league", "bank market share profit tax"]
+    rng = np.random.RandomState(0)
+    texts = [" ".join([*rng.choice(words[i % 2].split(), 3), "news"]) for i in range(60)]
+    details = StabilityScorer(4, subsample_size=0.5, details=True)(
+        make_pipeline(TfidfVectorizer(), kmeans(2)), texts
+    )
+    assert details["disagreement"] < 0.2
+    assert details["chance"] > 0.4
+
+
+@pytest.mark.parametrize("search_jobs", [1, 2])
+@pytest.mark.parametrize("scorer_jobs", [1, 2])
+def test_n_jobs_do_not_matter(search_jobs, scorer_jobs):
+    estimator = KMeans(n_init=1, init="random")  # its random_state is None
+    search = GridSearchCV(
+        estimator,
+        {"n_clusters": [3, 5]},
+        scoring=StabilityScorer(5, n_jobs=scorer_jobs),
+        cv=ALL,
+        n_jobs=search_jobs,
+        error_score="raise",
+    ).fit(X)
+    expected = [StabilityScorer(5)(clone(estimator).set_params(n_clusters=k), X) for k in (3, 5)]
+    np.testing.assert_array_equal(search.cv_results_["mean_test_score"], expected)
+
+
+def test_threads_do_not_matter():
+    with joblib.parallel_config("threading", n_jobs=2):
+        score = StabilityScorer(5, n_jobs=2)(kmeans(5), X)
+    assert score == StabilityScorer(5)(kmeans(5), X)
+
+
+def test_copies_differ_in_their_seed_if_the_estimator_has_none():
+    class Seed(ClusterMixin, BaseEstimator):
+        seen = []
+
+        def __init__(self, random_state=None):
+            self.random_state = random_state
+
+        def fit(self, X, y=None):
+            self.seen.append(self.random_state)
+            self.fitted_ = True
+            return self
+
+        def predict(self, X):
+            return np.arange(len(X)) % 3
+
+    StabilityScorer(4)(Seed(), X)
+    assert len(set(Seed.seen)) == 4
+    StabilityScorer(4)(make_pipeline(StandardScaler(), Seed(7)), X)
+    assert Seed.seen[4:] == [7] * 4
+    StabilityScorer(4)(make_pipeline(StandardScaler(), Seed()), X)
+    assert Seed.seen[8:] == Seed.seen[:4]
+
+
+def test_the_estimator_is_left_alone():
+    model = kmeans(4).fit(X)
+    before = pickle.dumps(model)
+    StabilityScorer(4)(model, X)
+    assert pickle.dumps(model) == before
+
+
+# --- copies that fail ------------------------------------------------------------------------
+
+
+def test_predictions_other_than_labels_are_refused():
+    with pytest.raises(ValueError, match=r"predictions.*got the number 0\.5"):
+        StabilityScorer(3)(Told(np.full((120, 1), 0.5)), NAMED)
+    with pytest.raises(ValueError, match=r"120 labels, got shape \(60,\)"):
+        StabilityScorer(3, error_score="raise")(Told(np.ones((60, 1))), NAMED)
+
+
+@pytest.mark.parametrize("details", [False, True])
+def test_a_copy_that_cannot_be_fitted_has_no_score(details):
+    scorer = StabilityScorer(3, subsample_size=4, details=details)
+    message = r"subsample 0 of 3, with 4 of 120.*n_clusters=5"
+    with pytest.warns(FitFailedWarning, match=message) as caught:
+        score = scorer(kmeans(5), X)
+    assert caught[0].filename == __file__
+    assert np.isnan(score["chance"] if details else score)
+    search = GridSearchCV(
+        kmeans(), {"n_clusters": [5, 3]}, scoring=scorer, cv=ALL,
+        refit="stability" if details else True,
+    )  # fmt: skip
+    with pytest.warns(FitFailedWarning, match=message) as caught:
+        search.fit(X)
+    ours = [warning for warning in caught if warning.category is FitFailedWarning]
+    assert {warning.filename for warning in ours} == {__file__}
+    assert search.best_params_ == {"n_clusters": 3}
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_copy_that_cannot_be_fitted_raises_if_asked(n_jobs):
+    scorer = StabilityScorer(3, subsample_size=4, error_score="raise", n_jobs=n_jobs)
+    with pytest.raises(ValueError, match="n_clusters=5") as caught:
+        scorer(kmeans(5), X)
+    assert "subsample 0 of 3, with 4 of 120 samples" in caught.value.__notes__[0]

@@ -1,0 +1,88 @@
+"""The split, the table of a search, and the choice of a candidate."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from model_selection.clusterers import STACK, Stack, X, Y, kmeans
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+
+from nmfcluster.model_selection import FullSampleSplit, StabilityScorer, one_standard_error
+
+ALL = FullSampleSplit()
+
+# a copy that fails must not pass for one without a score
+pytestmark = pytest.mark.filterwarnings("error::sklearn.exceptions.FitFailedWarning")
+
+
+def test_the_split_is_all_samples_twice():
+    for samples in (X, X.tolist(), sp.coo_matrix(X), Stack(STACK), ["a"] * 120):
+        ((train, test),) = FullSampleSplit().split(samples)
+        np.testing.assert_array_equal(train, np.arange(120))
+        np.testing.assert_array_equal(test, np.arange(120))
+    assert FullSampleSplit().get_n_splits() == FullSampleSplit().get_n_splits(X, Y) == 1
+    assert repr(FullSampleSplit()) == "FullSampleSplit()"
+    search = GridSearchCV(kmeans(), {}, scoring=StabilityScorer(3), cv=FullSampleSplit()).fit(X)
+    assert search.n_splits_ == 1
+
+
+def test_details_are_columns_of_the_table():
+    search = GridSearchCV(
+        kmeans(), {"n_clusters": [5, 3, 2]}, scoring=StabilityScorer(6, details=True), cv=ALL,
+        refit="stability", error_score="raise",
+    ).fit(X)  # fmt: skip
+    for i, k in enumerate([5, 3, 2]):
+        for name, value in StabilityScorer(6, details=True)(kmeans(k), X).items():
+            assert search.cv_results_[f"mean_test_{name}"][i] == value
+    assert search.best_params_ == {"n_clusters": 3}
+    assert search.best_score_ == search.score(X) == StabilityScorer(6)(kmeans(3), X)
+
+
+def test_one_scorer_among_several():
+    search = GridSearchCV(
+        kmeans(), {"n_clusters": [2, 3]}, cv=ALL, refit="stable", error_score="raise",
+        scoring={"stable": StabilityScorer(4), "ratio": StabilityScorer(4, adjust="ratio")},
+    ).fit(X)  # fmt: skip
+    assert search.best_score_ == StabilityScorer(4)(kmeans(3), X)
+
+
+def test_a_random_search_sees_the_same_subsamples():
+    search = RandomizedSearchCV(
+        kmeans(), {"n_clusters": [2, 3, 4]}, n_iter=2, scoring=StabilityScorer(4), cv=ALL,
+        random_state=0,
+    ).fit(X)  # fmt: skip
+    for candidate, score in zip(
+        search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True
+    ):
+        assert score == StabilityScorer(4)(kmeans(**candidate), X)
+
+
+@pytest.mark.parametrize(
+    ("means", "errors", "expected"),
+    [
+        ([0.1, 0.5, 0.6, 0.61], [0.2, 0.2, 0.2, 0.02], 2),
+        ([0.1, 0.5, 0.6, 0.61], [0.0, 0.0, 0.0, 0.0], 3),
+        ([np.nan, 0.5, 0.4], [np.nan, 0.2, 0.2], 1),
+        ([0.5, 0.5], [0.0, 0.0], 0),
+    ],
+)
+def test_one_standard_error_takes_the_first_that_is_as_good(means, errors, expected):
+    results = {"mean_test_stability": means, "mean_test_stability_se": errors}
+    assert one_standard_error(results) == expected
+
+
+def test_one_standard_error_refits():
+    search = GridSearchCV(
+        kmeans(), {"n_clusters": [5, 4, 3, 2]}, scoring=StabilityScorer(6, details=True), cv=ALL,
+        refit=one_standard_error, error_score="raise",
+    ).fit(X)  # fmt: skip
+    assert search.best_index_ == one_standard_error(search.cv_results_) == 2
+    assert search.best_estimator_.n_clusters == 3
+    assert not hasattr(search, "best_score_")
+
+
+def test_one_standard_error_wants_details():
+    with pytest.raises(ValueError, match=r"'mean_test_stability'.*details=True"):
+        one_standard_error({"mean_test_score": [0.1]})
+    nothing = {"mean_test_stability": [np.nan], "mean_test_stability_se": [np.nan]}
+    with pytest.raises(ValueError, match="all are NaN"):
+        one_standard_error(nothing)
