@@ -386,7 +386,7 @@ def test_clusters_of_columns_as_factors():
     runs = _meta_planted.object_runs("k-means", X, 4, 3, np.random.RandomState(0))
     np.testing.assert_allclose(np.linalg.norm(runs.H, axis=1), 1)
     assert (np.diff(runs.losses) >= 0).all()
-    for own, loss in zip(runs.members(), runs.losses, strict=True):
+    for own, loss in zip(runs.slices(), runs.losses, strict=True):
         model = runs.W[own].T @ runs.H[own]  # each column is the mean of its cluster
         labels = runs.H[own].argmax(axis=0)
         means = np.stack([X[:, labels == c].mean(axis=1) for c in range(4)], axis=1)

@@ -16,16 +16,14 @@ from benchmarks.runner import Progress
 from nmfcluster._arrays.labels import one_hot
 from nmfcluster._engine.run import Plan
 from nmfcluster.datasets import make_biclusters
-from nmfcluster.meta.runs import (
-    Metaclusters,
-    Runs,
+from nmfcluster.meta.runs import METACLUSTERINGS, Metaclusters, Runs, refine, run_many, unit_rows
+from nmfcluster.meta.solvers import (
+    MatrixObjective,
     fitted_rows,
-    metacluster,
-    refine,
-    run_many,
-    scaled_to_unit,
+    hals,
+    multiplicative,
+    sparse_hals,
 )
-from nmfcluster.meta.solvers import MatrixObjective, hals, multiplicative, sparse_hals
 from nmfcluster.metrics import overlap_match
 
 KMEANS, FCM, NMF, MU, PTF = "k-means", "fuzzy c-means", "NMF", "NMF by mu", "PTF"
@@ -137,7 +135,7 @@ def compare(case: Case, n_data: int, n_runs: int, progress: Progress) -> Results
 
 
 def _single(runs: Runs) -> list[tuple[np.ndarray, np.ndarray]]:
-    return [(runs.W[own].T, runs.H[own]) for own in runs.members()]
+    return [(runs.W[own].T, runs.H[own]) for own in runs.slices()]
 
 
 def object_runs(name: str, X: np.ndarray, k: int, n_runs: int, rng: np.random.RandomState) -> Runs:
@@ -157,7 +155,7 @@ def object_runs(name: str, X: np.ndarray, k: int, n_runs: int, rng: np.random.Ra
         else:
             kmeans = KMeans(k, init="random", n_init=1, random_state=rng).fit(X.T)
             memberships = one_hot(kmeans.labels_, k)
-        H = scaled_to_unit(memberships.T, memberships.T)[1]
+        H, _ = unit_rows(memberships.T)
         W = fitted_rows(X, H)
         results.append((objective.error(W, H) ** 2 / 2, W.T, H))
     results.sort(key=lambda run: run[0])
@@ -190,9 +188,9 @@ def metaclusters(
 ) -> list[Metaclusters]:
     """Return the metaclusters of runs, once for every optimum."""
     if meta != FCM:
-        return metacluster({KMEANS: "kmeans", NMF: "nmf", PTF: "ptf"}[meta], runs, plan, rng)
+        return METACLUSTERINGS[{KMEANS: "kmeans", NMF: "nmf", PTF: "ptf"}[meta]](runs, plan, rng)
     memberships, centres = fcm.best_of(runs.H, plan.n_clusters, rng, plan.n_init)
-    return [Metaclusters(memberships, scaled_to_unit(centres, centres)[1])]
+    return [Metaclusters(memberships, unit_rows(centres)[0])]
 
 
 def comparison(results: Results, figure: str) -> list[report.Row]:

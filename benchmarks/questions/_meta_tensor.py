@@ -16,7 +16,7 @@ from benchmarks.methods import metacluster, peer_tensorly
 from benchmarks.runner import Progress, interleaved
 from nmfcluster._engine.run import Solution, StopRule, iterate
 from nmfcluster.datasets import make_biclusters
-from nmfcluster.meta.runs import Metaclusters, Runs, _beside, refine, run_many
+from nmfcluster.meta.runs import Metaclusters, Runs, lifted_start, refine, run_many
 from nmfcluster.meta.solvers import MatrixObjective, RunsObjective, tensor_hals
 from nmfcluster.metrics import overlap_match
 
@@ -48,7 +48,7 @@ def make_runs(shape: tuple[int, int], k: int, n_runs: int, dtype: Any) -> Runs:
 def first_start(runs: Runs, k: int, run: int = 0) -> np.ndarray:
     """Return the start that the estimator makes from a run."""
     chosen = runs.start(run, k)
-    return _beside(runs.W[chosen], runs.H[chosen])
+    return lifted_start(runs.W[chosen], runs.H[chosen])
 
 
 def random_start(runs: Runs, k: int, rng: np.random.RandomState) -> np.ndarray:

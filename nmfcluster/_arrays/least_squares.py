@@ -11,11 +11,12 @@ from scipy.optimize import nnls
 
 from nmfcluster._arrays.storage import row_blocks
 
-_ROWS = 8192
-_ENTRIES = 2**20  # of small systems that are solved at a time
-_RIDGE = 1e-14  # keeps a system of equal columns from being singular
-_SURE = 1e-12  # relative: a slope smaller than this may be rounding
-_PATIENCE, _LONGEST = 3, 100  # rounds without progress; steps of one entry, times k
+_ROWS = 8192  # rows that are swept at a time: so many columns of F and N stay in cache
+_ENTRIES = 2**20  # of small systems that are solved at a time: 8 MiB
+_RIDGE = 1e-14  # added to a diagonal of ones: a system of equal columns is not singular
+_SURE = 1e-12  # times the largest |b| of a row: a slope below may be rounding
+_PATIENCE = 3  # rounds in which entries change sides before fewer of them are on the wrong one
+_LONGEST = 100  # times k, steps of SciPy's solver, whose own limit of 3 k can be too few
 
 
 def descend(F: np.ndarray, N: np.ndarray, G: np.ndarray, sweeps: int) -> None:
@@ -37,7 +38,10 @@ def descend(F: np.ndarray, N: np.ndarray, G: np.ndarray, sweeps: int) -> None:
 
 
 def _per_diagonal(N: np.ndarray, G: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return N and G with rows divided by the diagonal of G, then 0; and those where it was not."""
+    """Divide the rows of N and G by the diagonal of G.
+
+    Returned are N, G with a diagonal of 0, and the rows where the diagonal was above 0.
+    """
     diagonal = np.einsum("cc...->c...", G)
     usable = diagonal > np.finfo(G.dtype).tiny
     inverse = np.divide(1, diagonal, out=np.zeros_like(diagonal), where=usable)
@@ -77,10 +81,9 @@ def nonnegative_rows(
     ndarray of shape (n, k)
     """
     H = np.empty_like(B)
-    for block in row_blocks(len(B), _ROWS):  # and these as columns: in cache
-        H[block] = _nonnegative_columns(
-            B[block].T, G if G.ndim == 2 else np.moveaxis(G[block], 0, -1), max_sweeps, resolution
-        ).T
+    for block in row_blocks(len(B), _ROWS):
+        of_block = G if G.ndim == 2 else np.moveaxis(G[block], 0, -1)
+        H[block] = _nonnegative_columns(B[block].T, of_block, max_sweeps, resolution).T
     return H
 
 
@@ -100,9 +103,9 @@ def _nonnegative_columns(
 def exact_rows(B: np.ndarray, G: np.ndarray) -> np.ndarray:
     """Return the rows h >= 0 that minimise ``h'Gh - 2 b'h``, to rounding.
 
-    Block principal pivoting [1]_: which entries of a row are above 0 is guessed, these are
-    solved for, and all that turn out to be on the wrong side change it. Rows do not depend on
-    those beside them.
+    Block principal pivoting [1]_: some entries of a row are taken to be above 0 and solved for;
+    all entries that turn out to be on the wrong side change sides, until none is. A row does not
+    depend on those beside it.
 
     Parameters
     ----------
@@ -131,30 +134,30 @@ def exact_rows(B: np.ndarray, G: np.ndarray) -> np.ndarray:
 def _pivoted(B: np.ndarray, G: np.ndarray) -> np.ndarray:
     """Return the rows of `exact_rows` for a G of unit diagonal, in float64."""
     n, k = B.shape
-    found, todo, given_up = np.empty((n, k)), np.arange(n), []
-    free = B > 0
+    H, todo, circling = np.empty((n, k)), np.arange(n), []
+    free = B > 0  # the entries that are solved for
     fewest, patience = np.full(n, k + 1), np.full(n, _PATIENCE)
     while len(todo):
         solved = _solved(B[todo], G, free[todo])
         allowed = _SURE * np.abs(B[todo]).max(axis=1, keepdims=True)
         wrong = np.where(free[todo], solved < 0, B[todo] - solved @ G > allowed)
-        found[todo] = np.maximum(solved, 0)
+        H[todo] = np.maximum(solved, 0)
         count = wrong.sum(axis=1)
         patience[todo] = np.where(count < fewest[todo], _PATIENCE, patience[todo] - 1)
         fewest[todo] = np.minimum(count, fewest[todo])
         free[todo] ^= wrong
-        given_up.append(todo[(count > 0) & (patience[todo] < 0)])
+        circling.append(todo[(count > 0) & (patience[todo] < 0)])
         todo = todo[(count > 0) & (patience[todo] >= 0)]
-    rest = np.concatenate(given_up) if given_up else todo
+    rest = np.concatenate(circling) if circling else todo
     if len(rest):
-        found[rest] = _one_by_one(B[rest], G)
-    return found
+        H[rest] = _one_by_one(B[rest], G)
+    return H
 
 
 def _one_by_one(B: np.ndarray, G: np.ndarray) -> np.ndarray:
     """Return the rows of `_pivoted` by an active set method, which changes one entry at a time.
 
-    It is needed where columns say nearly the same: exchanges of many at once then go in circles.
+    It is needed where columns are nearly equal: exchanges of many entries then go in circles.
     """
     values, vectors = np.linalg.eigh(G)
     roots = np.sqrt(np.maximum(values, np.finfo(float).eps * values[-1]))
@@ -163,7 +166,7 @@ def _one_by_one(B: np.ndarray, G: np.ndarray) -> np.ndarray:
 
 
 def _solved(B: np.ndarray, G: np.ndarray, free: np.ndarray) -> np.ndarray:
-    """Return the rows that solve ``Gh = b`` in the free entries, the others being 0."""
+    """Return the rows that solve ``Gh = b`` in the free entries; the others are 0."""
     system = np.where(free[:, :, None] & free[:, None, :], G, 0)
     np.einsum("ncc->nc", system)[~free] = 1
     return np.linalg.solve(system, np.where(free, B, 0)[:, :, None])[..., 0]

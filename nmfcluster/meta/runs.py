@@ -9,26 +9,32 @@ from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from nmfcluster._arrays.labels import one_hot
-from nmfcluster._arrays.least_squares import exact_rows
-from nmfcluster._arrays.storage import row_blocks
+from nmfcluster._arrays.arguments import warn
+from nmfcluster._arrays.labels import cluster_counts, one_hot
+from nmfcluster._arrays.storage import largest
 from nmfcluster._base import hard_labels
 from nmfcluster._engine.run import Plan, Solution, Start, draw_seeds, loss_of
 from nmfcluster._engine.symmetric import Factorization
 from nmfcluster.meta.solvers import (
     MatrixObjective,
     RunsObjective,
+    fitted_rows,
     hals,
     sparse_hals,
     tensor_hals,
 )
+from nmfcluster.partitions.ensemble import Ensemble
+from nmfcluster.partitions.making import range_of_clusters
 
 _MIN_ITER = 10  # updates of a metaclustering: its starts are close to where it ends
 _SAME = 1e-4  # of the loss of zero factors: optima that differ by less are one
-_ENTRIES = 2**22  # of a table that are widened at a time
-_LIFT = 0.05  # of a factor's mean: what starts at 0 could stay there
+_LIFT = 0.05  # of a factor's mean: it is added, for what starts at 0 could stay there
+_MUCH = 1.1  # times the loss of the best run: a larger loss at the end is worth a warning
+_NOTHING = 1e-6  # of the loss of zero factors: a difference that is as small is none
+_ALIKE = 1e-6  # clusters whose columns have a cosine nearer to 1 are one
 
 
 @dataclass(frozen=True)
@@ -57,9 +63,10 @@ class Runs:
     def of(cls, solutions: list[Solution]) -> Runs:
         """Put the clusters of solutions together."""
         W = np.concatenate([solution.factors[0].T for solution in solutions])
-        H = np.concatenate([solution.factors[1] for solution in solutions])
+        H, lengths = unit_rows(np.concatenate([solution.factors[1] for solution in solutions]))
         return cls(
-            *scaled_to_unit(W, H),
+            W * lengths,
+            H,
             np.array([len(solution.factors[1]) for solution in solutions]),
             np.array([solution.loss for solution in solutions]),
             np.array([solution.converged for solution in solutions]),
@@ -68,25 +75,24 @@ class Runs:
     def __len__(self) -> int:
         return len(self.sizes)
 
-    def members(self) -> list[slice]:
+    def slices(self) -> list[slice]:
         """Return where the clusters of every run are."""
         ends = np.cumsum(self.sizes)
         return [slice(end - size, end) for size, end in zip(self.sizes, ends, strict=True)]
 
     def partitions(self) -> np.ndarray:
         """Return the largest cluster of every row in every run, (n, n_runs); -1: in none."""
-        found = np.empty((self.W.shape[1], len(self)), dtype=np.int64)
-        for run, own in enumerate(self.members()):
-            found[:, run] = hard_labels(self.W[own].T)
-        return found
+        return np.stack([hard_labels(self.W[run].T) for run in self.slices()], axis=1)
 
     def start(self, run: int, n_clusters: int) -> np.ndarray:
-        """Return the largest clusters of a run, or of it and the next, as columns of length 1."""
-        order = np.roll(np.arange(len(self)), -run)
-        members = self.members()
+        """Return the positions of the largest clusters of a run, then of the next where it has few.
+
+        A cluster is as large as its row of W is long.
+        """
+        slices = self.slices()
         ranked = [
-            own.start + np.argsort(-np.linalg.norm(self.W[own], axis=1), kind="stable")
-            for own in (members[i] for i in order)
+            part.start + np.argsort(-np.linalg.norm(self.W[part], axis=1), kind="stable")
+            for part in slices[run:] + slices[:run]
         ]
         return np.concatenate(ranked)[:n_clusters]
 
@@ -107,19 +113,36 @@ class Metaclusters:
     correspondence: np.ndarray
     columns: np.ndarray
 
+    @classmethod
+    def of(cls, correspondence: np.ndarray, columns: np.ndarray, n_runs: int) -> Metaclusters:
+        """Scale columns of alpha to sum to the number of runs, and rows of gamma to length 1."""
+        total = correspondence.sum(axis=0)
+        return cls(correspondence * (n_runs / np.where(total > 0, total, 1)), unit_rows(columns)[0])
 
-def scaled_to_unit(W: np.ndarray, H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Scale the rows of H to length 1, which those of W, (k, n), take up; zeros stay."""
-    length = np.linalg.norm(H, axis=1, keepdims=True)
-    return W * length, H / np.where(length > 0, length, 1)
+
+def unit_rows(H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return H with rows of length 1, rows of zeros as they are, and the lengths, (k, 1)."""
+    lengths = np.linalg.norm(H, axis=1, keepdims=True)
+    return H / np.where(lengths > 0, lengths, 1), lengths
 
 
-def fitted_rows(X: Any, H: np.ndarray) -> np.ndarray:
-    """Return the W >= 0 that minimises ``||X - WH||``, (n, k)."""
-    wide = H.astype(np.float64)  # products in float32 lose what tells clusters that are alike
-    blocks = row_blocks(X.shape[0], max(1, _ENTRIES // X.shape[1]))
-    B = np.concatenate([np.asarray(X[block] @ wide.T) for block in blocks])
-    return exact_rows(B, wide @ wide.T).astype(np.result_type(X.dtype, H.dtype), copy=False)
+# --- many runs ---------------------------------------------------------------------------------
+
+
+def draw_sizes(
+    n_runs: int, n_clusters: int, base_n_clusters: Any, rng: np.random.RandomState
+) -> np.ndarray:
+    """Return the number of clusters of every run; together they have at least `n_clusters`."""
+    if base_n_clusters is None:
+        return np.full(int(n_runs), int(n_clusters))
+    low, high = range_of_clusters(base_n_clusters, "base_n_clusters")
+    sizes = rng.randint(low, high + 1, size=n_runs)
+    if sizes.sum() < n_clusters:
+        raise ValueError(
+            f"n_runs={n_runs} runs with base_n_clusters={base_n_clusters} have {sizes.sum()} "
+            f"clusters, which must be at least n_clusters={n_clusters}."
+        )
+    return sizes
 
 
 def run_many(
@@ -138,95 +161,126 @@ def run_many(
     Returns
     -------
     Runs
+
+    Raises
+    ------
+    ValueError
+        If a loss is not finite, or if all runs end at 0: the penalty is too heavy.
     """
-    X = objective.X
-    height = 2 * float(np.sqrt(X.mean(dtype=np.float64)))  # entries of W and H, times k^1/2
+    X, solutions = objective.X, []
+    high = 2 * float(np.sqrt(X.mean(dtype=np.float64)))  # so that WH has the mean of X
 
     def start(size: int, seed: int) -> np.ndarray:
         F = np.random.RandomState(seed).uniform(size=(size, sum(X.shape)))
-        return (F * (height / np.sqrt(size))).astype(X.dtype)
+        return (F * (high / np.sqrt(size))).astype(X.dtype)
 
-    seeds, solutions = draw_seeds(rng, len(sizes)), []
-    for size in np.unique(sizes):
-        starts: list[Start] = [
-            partial(start, int(size), seed)
-            for seed, own in zip(seeds, sizes, strict=True)
-            if own == size
-        ]
-        solutions += plan.run(objective, starts, f"runs of {size} clusters")
-    return Runs.of(sorted(solutions, key=loss_of))
+    seeds = np.array(draw_seeds(rng, len(sizes)))
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):  # the loss shows it
+            for size in np.unique(sizes):
+                starts: list[Start] = [
+                    partial(start, int(size), int(seed)) for seed in seeds[sizes == size]
+                ]
+                solutions += plan.run(objective, starts, f"runs of {size} clusters")
+            runs = Runs.of(sorted(solutions, key=loss_of))
+    except FloatingPointError as error:
+        raise ValueError(
+            f"{_cause(objective)}, make losses that {X.dtype} cannot hold: the sparsity must "
+            "be smaller, or X scaled, or its range be less wide."
+        ) from error
+    if not runs.W.any():
+        raise ValueError(f"{_cause(objective)}, leave nothing of X: the sparsity must be smaller.")
+    return runs
 
 
-def _distinct(
+def _cause(objective: MatrixObjective) -> str:
+    return (
+        f"sparsity={objective.sparsity} with penalty={objective.penalty!r}, and X with entries up "
+        f"to {largest(objective.X):.3g}"
+    )
+
+
+def compare_with_runs(runs: Runs, end: Factorization, plan: Plan, constant: float) -> None:
+    """Warn where runs had no time to converge, or where one of them fits much better.
+
+    Losses compare if the last factorization made an update, and if runs have as many clusters.
+    """
+    lost = np.count_nonzero(~runs.converged)
+    if lost:
+        warn(
+            f"{lost} of the {len(runs)} runs did not converge within max_iter={plan.stop.max_iter} "
+            "updates. Increase max_iter or tol.",
+            ConvergenceWarning,
+        )
+    best, loss = runs.losses[0], end.best.loss
+    comparable = end.best.n_iter and (runs.sizes == plan.n_clusters).all()
+    if comparable and loss > _MUCH * best + _NOTHING * constant:
+        warn(
+            f"What recurs in the runs fits X less well than the best of them: loss {loss:.4g} "
+            f"against {best:.4g}. More runs or n_init can help; n_runs=1 returns a single run.",
+        )
+
+
+# --- metaclusters ------------------------------------------------------------------------------
+
+
+def _optima(
     objective: Any, solver: Callable[..., Any], plan: Plan, starts: list[np.ndarray]
 ) -> list[Solution]:
-    """Run a solver on the runs' clusters and return its optima, each of them once."""
-    plan = replace(plan, solver=solver)
+    """Run a solver on the runs' clusters and return the optima, each of them once."""
+    plan = replace(plan, solver=solver).stopping(min_iter=_MIN_ITER)
     makers: list[Start] = [partial(np.asarray, start) for start in starts]
-    what = f"{solver.__name__} of the runs' clusters"
-    solutions = plan.stopping(min_iter=_MIN_ITER).run(objective, makers, what)
+    solutions = plan.run(objective, makers, f"{solver.__name__} of the runs' clusters")
     apart = np.diff([s.loss for s in solutions], prepend=-np.inf) > _SAME * objective.constant
     return [solution for solution, new in zip(solutions, apart, strict=True) if new]
 
 
-def _beside(W: np.ndarray, H: np.ndarray) -> np.ndarray:
+def lifted_start(W: np.ndarray, H: np.ndarray) -> np.ndarray:
     """Return a start (k, n + p) from W (k, n) and H, without zeros."""
-    return np.concatenate([F + _LIFT * F.mean(dtype=np.float64) for F in (W, H)], axis=1).astype(
-        H.dtype
-    )
+    lifted = [F + _LIFT * F.mean(dtype=np.float64) for F in (W, H)]
+    return np.concatenate(lifted, axis=1).astype(H.dtype)
 
 
-def by_nmf(runs: Runs, plan: Plan) -> list[Metaclusters]:
-    r"""Metacluster the columns of the runs' clusters by NMF, ``H ~ alpha gamma`` (eq. 8).
-
-    The starts are the clusters of single runs.
-    """
-    starts = []
-    for run in range(min(plan.n_init, len(runs))):
-        prototypes = runs.H[runs.start(run, plan.n_clusters)]
-        starts.append(_beside(fitted_rows(runs.H, prototypes).T, prototypes))
-    found = _distinct(MatrixObjective(runs.H), hals, plan, starts)
-    return [_scaled(s.factors[0], s.factors[1], len(runs)) for s in found]
-
-
-def by_ptf(runs: Runs, plan: Plan) -> list[Metaclusters]:
+def by_ptf(runs: Runs, plan: Plan, rng: np.random.RandomState) -> list[Metaclusters]:
     r"""Metacluster the biclusters of the runs by positive tensor factorization (eq. 14).
 
     The starts are the clusters of single runs, from which the best optimum is found more often
-    than from random ones.
+    than from random ones; `rng` is not needed.
     """
     starts = []
     for run in range(min(plan.n_init, len(runs))):
         chosen = runs.start(run, plan.n_clusters)
-        starts.append(_beside(runs.W[chosen], runs.H[chosen]))
-    found = _distinct(RunsObjective(runs.W, runs.H), tensor_hals, plan, starts)
-    return [_scaled(s.factors[0], s.factors[2], len(runs)) for s in found]
+        starts.append(lifted_start(runs.W[chosen], runs.H[chosen]))
+    optima = _optima(RunsObjective(runs.W, runs.H), tensor_hals, plan, starts)
+    return [Metaclusters.of(s.factors[0], s.factors[2], len(runs)) for s in optima]
 
 
-def by_kmeans(runs: Runs, plan: Plan, seed: int) -> list[Metaclusters]:
+def by_nmf(runs: Runs, plan: Plan, rng: np.random.RandomState) -> list[Metaclusters]:
+    r"""Metacluster the columns of the runs' clusters by NMF, ``H ~ alpha gamma`` (eq. 8).
+
+    The starts are the clusters of single runs; `rng` is not needed.
+    """
+    starts = []
+    for run in range(min(plan.n_init, len(runs))):
+        prototypes = runs.H[runs.start(run, plan.n_clusters)]
+        starts.append(lifted_start(fitted_rows(runs.H, prototypes).T, prototypes))
+    optima = _optima(MatrixObjective(runs.H), hals, plan, starts)
+    return [Metaclusters.of(s.factors[0], s.factors[1], len(runs)) for s in optima]
+
+
+def by_kmeans(runs: Runs, plan: Plan, rng: np.random.RandomState) -> list[Metaclusters]:
     """Metacluster the columns of the runs' clusters by k-means, a baseline of the paper."""
-    kmeans = KMeans(
-        plan.n_clusters, n_init=plan.n_init, max_iter=plan.stop.max_iter, random_state=seed
-    )
+    k, [seed] = plan.n_clusters, draw_seeds(rng, 1)
+    kmeans = KMeans(k, n_init=plan.n_init, max_iter=plan.stop.max_iter, random_state=seed)
     with threadpool_limits(limits=1):  # the order of sums would depend on the number of threads
         kmeans.fit(runs.H)
-    hard = one_hot(kmeans.labels_, plan.n_clusters, runs.H.dtype)
+    hard = one_hot(kmeans.labels_, k, runs.H.dtype)
     centres = np.maximum(kmeans.cluster_centers_, 0)  # 0 may be less by rounding
-    return [_scaled(hard, centres.astype(runs.H.dtype), len(runs))]
+    return [Metaclusters.of(hard, centres.astype(runs.H.dtype), len(runs))]
 
 
-def metacluster(how: str, runs: Runs, plan: Plan, rng: np.random.RandomState) -> list[Metaclusters]:
-    """Metacluster the clusters of runs by "ptf", "nmf" or "kmeans": the optima that were found."""
-    if how == "kmeans":
-        return by_kmeans(runs, plan, draw_seeds(rng, 1)[0])
-    return (by_ptf if how == "ptf" else by_nmf)(runs, plan)
-
-
-def _scaled(correspondence: np.ndarray, columns: np.ndarray, n_runs: int) -> Metaclusters:
-    """Scale columns of the correspondence to sum to the number of runs, and gamma to length 1."""
-    total = correspondence.sum(axis=0)
-    shares = correspondence * (n_runs / np.where(total > 0, total, 1))
-    return Metaclusters(shares, scaled_to_unit(np.zeros_like(columns), columns)[1])
+#: the ways to metacluster runs: each returns the optima that it found
+METACLUSTERINGS = {"ptf": by_ptf, "nmf": by_nmf, "kmeans": by_kmeans}
 
 
 def refine(
@@ -250,10 +304,10 @@ def refine(
     Factorization
         What they led to, with the curves of all.
     """
-    ends = [_refined(objective, plan, found.columns, final) for found in candidates]
+    ends = [_refined(objective, plan, metaclusters.columns, final) for metaclusters in candidates]
     order = np.argsort([end.loss for end in ends], kind="stable")
-    curves = [ends[i].history for i in order]
     best = ends[order[0]]
+    curves = [ends[i].history for i in order]
     return candidates[order[0]], Factorization(best, curves, best.loss)
 
 
@@ -266,6 +320,9 @@ def _refined(objective: MatrixObjective, plan: Plan, columns: np.ndarray, final:
     start: Start = partial(np.concatenate, [W, columns], axis=1)
     [end] = plan.run(objective, [start], "last factorization")
     return replace(end, converged=end.converged or not final)
+
+
+# --- what the runs say of the clusters ---------------------------------------------------------
 
 
 def recurrence(runs: Runs, W: np.ndarray, H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -288,14 +345,14 @@ def recurrence(runs: Runs, W: np.ndarray, H: np.ndarray) -> tuple[np.ndarray, np
         0 for a cluster that never recurs.
     """
     cosine = _cosine(runs.W, W) * _cosine(runs.H, H)
-    found = np.zeros((len(runs), len(W)))
-    for run, own in enumerate(runs.members()):
-        near = cosine[own]
+    similarity = np.zeros((len(runs), len(W)))  # 0 where a cluster does not recur
+    for run, part in enumerate(runs.slices()):
+        near = cosine[part]
         best = near.argmax(axis=0)  # of the run, for every cluster
         mutual = near.argmax(axis=1)[best] == np.arange(len(W))
-        found[run] = np.where(mutual, near.max(axis=0), 0)
-    times = (found > 0).sum(axis=0)
-    return times / len(runs), found.sum(axis=0) / np.maximum(times, 1)
+        similarity[run] = np.where(mutual, near.max(axis=0), 0)
+    times = (similarity > 0).sum(axis=0)
+    return times / len(runs), similarity.sum(axis=0) / np.maximum(times, 1)
 
 
 def _cosine(A: np.ndarray, B: np.ndarray) -> np.ndarray:
@@ -303,3 +360,36 @@ def _cosine(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     scale = a[:, None] * b
     cosine = np.divide(A @ B.T, scale, out=np.zeros_like(scale), where=scale > 0)
     return np.minimum(cosine, 1)  # it may be more by rounding
+
+
+def confidence(partitions: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Return how often a sample is with the others of its cluster in partitions, (n, n_runs).
+
+    It is 0 for a sample in no cluster, whose label is -1.
+    """
+    partitions = partitions[:, partitions.max(axis=0) >= 0]  # a run may have found no cluster
+    n, n_runs = partitions.shape
+    ensemble = Ensemble(
+        partitions,
+        np.ones(n, dtype=np.int64),
+        np.full(n_runs, 1 / n_runs),
+        cluster_counts(partitions),
+    )
+    inside, cluster = labels >= 0, np.maximum(labels, 0)
+    contingency = ensemble.contingency(one_hot(cluster, n_clusters) * inside[:, None])
+    return np.where(inside, ensemble.item_consensus(contingency, cluster), 0)
+
+
+def members(F: np.ndarray, threshold: float) -> np.ndarray:
+    """Return which entries of a row are at least a share of its largest; none of a row of 0."""
+    high = F.max(axis=1, keepdims=True)
+    return (F >= threshold * high) & (high > 0)
+
+
+def n_distinct(W: np.ndarray, H: np.ndarray) -> int:
+    """Return the number of clusters that are neither 0 nor equal to another one.
+
+    A cluster also counts if it overlaps with others and is the strongest of no sample.
+    """
+    alike = np.triu(H @ H.T, 1) > 1 - _ALIKE
+    return int((W.any(axis=0) & ~alike.any(axis=0)).sum())

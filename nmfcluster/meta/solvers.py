@@ -1,28 +1,33 @@
 r"""Solvers for nonnegative data: NMF, sparse NMF and the positive tensor factorization of runs.
 
-Each is a generator, see `_iterate`. Factors are handled as rows, W transposed: of one start (k, n)
-and (k, p), so that all starts share one product with the data.
+Each is a generator, see `nmfcluster._engine.run`. Factors are handled as rows, W transposed: of one
+start (k, n) and (k, p), so that all starts share one product with the data.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmfcluster._arrays.least_squares import descend
-from nmfcluster._arrays.storage import as_float64, is_sparse, row_blocks, sum_of_squares
+from nmfcluster._arrays.least_squares import descend, exact_rows
+from nmfcluster._arrays.storage import as_float64, is_sparse, largest, row_blocks, sum_of_squares
 from nmfcluster._engine.run import Steps, dots, kept, per_start
+from nmfcluster.meta.penalties import descend_on_sphere, descend_penalised, penalty_of
 
-_ROWS = 1024
-_SWEEPS = 3  # of coordinate descent a product with the data: fewest seconds to a given loss
-_TENSOR_SWEEPS = 1  # where a product costs no more than a sweep
-_FIRST_SWEEPS = 20  # of a factor that starts at 0
-_PACE, _FASTER, _LIMIT, _SLOWER = 0.5, 1.05, 1.01, 1.5  # of the extrapolation, as in the paper
-
-PENALTIES = ("l1_columns", "l1_rows", "l1", "l2")
+_ROOM = 1e3  # by which a sum of squares of X must stay within the range of its dtype
+_ROWS = 1024  # rows of X - WH that are formed at a time: memory grows with them, speed does not
+_ENTRIES = 2**22  # of X that are multiplied at a time: 32 MiB where they are widened to float64
+_SWEEPS = 3  # over a factor in an update: the fewest seconds to a given loss
+_TENSOR_SWEEPS = 1  # the same for tensors, whose products cost no more than a sweep
+_FIRST_SWEEPS = 20  # over alpha before the first update: it starts at 0
+# of the extrapolation, without unit, as Ang and Gillis set them
+_BETA = 0.5  # first share of a step by which a factor is pushed further
+_GAMMA = 1.05  # growth of the share after a step that was taken
+_GAMMA_BAR = 1.01  # growth of the largest share allowed, after a step that was taken
+_ETA = 1.5  # the share is divided by it after a step that would have raised the loss
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,18 @@ class MatrixObjective:
         blocks = row_blocks(len(W), _ROWS)
         return float(np.sqrt(sum(sum_of_squares(self.X[b] - W[b] @ H) for b in blocks)))
 
+    def check_range(self) -> None:
+        """Raise a ValueError if X is 0, or if its dtype cannot hold sums of its squares."""
+        high, limits = largest(self.X), np.finfo(self.X.dtype)
+        if high == 0:
+            raise ValueError("X must hold an entry above 0; all entries are 0.")
+        square = 2 * self.constant
+        if not _ROOM * float(limits.tiny) < square < float(limits.max) / _ROOM:
+            raise ValueError(
+                f"X must have squares that {self.X.dtype} can sum with some room, got entries up "
+                f"to {high:.3g}; scale it."
+            )
+
     def split(self, F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return a start (n_starts, k, n + p) as its two factors."""
         n = self.X.shape[0]
@@ -90,7 +107,16 @@ def _flat_product(F: np.ndarray, X: Any) -> np.ndarray:
     return np.ascontiguousarray(flat).reshape(*F.shape[:-1], X.shape[1])
 
 
-def _descended(F: np.ndarray, N: np.ndarray, G: np.ndarray, sweeps: int = _SWEEPS) -> np.ndarray:
+def fitted_rows(X: Any, H: np.ndarray) -> np.ndarray:
+    """Return the W >= 0 that minimises ``||X - WH||``, (n, k)."""
+    wide = H.astype(np.float64)  # products in float32 lose what tells clusters that are alike
+    blocks = row_blocks(X.shape[0], max(1, _ENTRIES // X.shape[1]))
+    B = np.concatenate([np.asarray(X[block] @ wide.T) for block in blocks])
+    return exact_rows(B, wide @ wide.T).astype(np.result_type(X.dtype, H.dtype), copy=False)
+
+
+def _improved(F: np.ndarray, N: np.ndarray, G: np.ndarray, sweeps: int = _SWEEPS) -> np.ndarray:
+    """Return the factor of every start after coordinate descent, see `descend`."""
     F = F.copy()
     for problem in zip(F, N, G, strict=True):
         descend(*problem, sweeps)
@@ -126,38 +152,52 @@ def hals(objective: MatrixObjective, F: np.ndarray) -> Steps:
     """
     W, H = objective.split(F)
     loss = objective.loss(objective.of_rows(W), H, W @ W.mT)
-    ahead, behind = W, H  # W pushed further, and H before it was
-    pace, last = np.full((2, len(F)), _PACE)
-    limit, careful = np.ones(len(F)), np.ones(len(F), dtype=bool)
+    W_ahead, H_behind = W, H  # W pushed further, and H before it was
+    push, rose = _Push.first(len(F)), np.ones(len(F), dtype=bool)  # no step to push along yet
     while True:
         keep = yield (W.mT, H), loss
-        W, H, ahead, behind, loss = kept(keep, W, H, ahead, behind, loss)
-        pace, last, limit, careful = kept(keep, pace, last, limit, careful)
-        old_W, old_H = W, H
-        found = _descended(H, objective.of_rows(ahead), ahead @ ahead.mT)
-        H = _pushed(found, behind, np.where(careful, 0, pace))
-        N, G = objective.of_columns(H), H @ H.mT
-        W = _descended(ahead, N, G)
-        new, behind = objective.loss(N, W, G), found
-        ahead = _pushed(W, old_W, pace)
-        careful = ~(new <= loss)
-        if careful.any():
-            W[careful] = ahead[careful] = old_W[careful]
-            H[careful] = old_H[careful]
-        limit = np.where(careful, last, np.minimum(1, _LIMIT * limit))
-        last = np.where(careful, last, pace)
-        pace = np.where(careful, pace / _SLOWER, np.minimum(limit, _FASTER * pace))
-        loss = np.where(careful, loss, new)
+        W, H, W_ahead, H_behind, loss, rose = kept(keep, W, H, W_ahead, H_behind, loss, rose)
+        push = _Push(*kept(keep, *push))
+        H_swept = _improved(H, objective.of_rows(W_ahead), W_ahead @ W_ahead.mT)
+        H_new = _pushed(H_swept, H_behind, np.where(rose, 0, push.share))
+        N, G = objective.of_columns(H_new), H_new @ H_new.mT
+        W_new = _improved(W_ahead, N, G)
+        loss_new = objective.loss(N, W_new, G)
+        W_ahead, H_behind = _pushed(W_new, W, push.share), H_swept
+        rose = ~(loss_new <= loss)
+        if rose.any():  # these starts stay where they are
+            W_new[rose] = W_ahead[rose] = W[rose]
+            H_new[rose] = H[rose]
+        W, H, loss, push = W_new, H_new, np.where(rose, loss, loss_new), push.adapted(rose)
 
 
-def _pushed(F: np.ndarray, before: np.ndarray, pace: np.ndarray) -> np.ndarray:
-    """Return F moved on along the step from `before`, nonnegative; no cluster is pushed to 0."""
+class _Push(NamedTuple):
+    """By which share of its last step every start is pushed further."""
+
+    share: np.ndarray  # beta of Ang and Gillis, (n_starts,)
+    before: np.ndarray  # beta of the last step that was taken
+    limit: np.ndarray  # beta bar: the largest share that is allowed
+
+    @classmethod
+    def first(cls, n_starts: int) -> _Push:
+        share = np.full(n_starts, _BETA)
+        return cls(share, share, np.ones(n_starts))
+
+    def adapted(self, rose: np.ndarray) -> _Push:
+        """Return the next shares: smaller ones where the loss would have risen."""
+        limit = np.where(rose, self.before, np.minimum(1, _GAMMA_BAR * self.limit))
+        share = np.where(rose, self.share / _ETA, np.minimum(limit, _GAMMA * self.share))
+        return _Push(share, np.where(rose, self.before, self.share), limit)
+
+
+def _pushed(F: np.ndarray, before: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """Return F moved on by a share of its step from `before`; a cluster is not pushed to 0."""
     further = F - before
-    further *= per_start(pace, F)
+    further *= per_start(share, F)
     further += F
     np.maximum(further, 0, out=further)
-    gone = ~further.any(axis=2)
-    further[gone] = F[gone]
+    vanished = ~further.any(axis=2)
+    further[vanished] = F[vanished]
     return further
 
 
@@ -232,73 +272,15 @@ def sparse_hals(objective: MatrixObjective, F: np.ndarray) -> Steps:
     W, H = np.divide(W, length, out=flat, where=length > 0), H * length
     loss = objective.loss(objective.of_rows(W), H, W @ W.mT)
     while True:
-        keep = yield (W.mT, H), loss + objective.sparsity * _size(H, objective.penalty)
+        keep = yield (W.mT, H), loss + objective.sparsity * penalty_of(H, objective.penalty)
         W, H = kept(keep, W, H)
         H, W = H.copy(), W.copy()
         for row, N, G in zip(H, objective.of_rows(W), W @ W.mT, strict=True):
-            _descend_penalised(row, N, G, objective)
+            descend_penalised(row, N, G, objective.sparsity, objective.penalty, _SWEEPS)
         M, K = objective.of_columns(H), H @ H.mT
         for row, N, G in zip(W, M, K, strict=True):
-            _descend_on_sphere(row, N, G)
+            descend_on_sphere(row, N, G, _SWEEPS)
         loss = objective.loss(M, W, K)
-
-
-def _size(H: np.ndarray, penalty: str) -> np.ndarray:
-    """Return R(H) of every start, accumulated in float64."""
-    if penalty == "l2":
-        return dots(H, H)
-    if penalty == "l1":
-        return H.sum(axis=(1, 2), dtype=np.float64)
-    if penalty == "l1_columns":
-        return (H.sum(axis=1, dtype=np.float64) ** 2).sum(axis=1)
-    return (H.sum(axis=2, dtype=np.float64) ** 2).sum(axis=1) / H.shape[2]
-
-
-def _descend_penalised(
-    H: np.ndarray, N: np.ndarray, G: np.ndarray, objective: MatrixObjective
-) -> None:
-    """Improve the H of one start, in place: what separates over columns by least squares."""
-    weight = G.dtype.type(2 * objective.sparsity)
-    if objective.penalty == "l1_rows":
-        share = float(weight) / H.shape[1]
-        for _ in range(_SWEEPS):
-            for c in range(len(H)):
-                H[c] = _least_sum(N[c] - G[c] @ H + G[c, c] * H[c], float(G[c, c]), share)
-    elif objective.penalty == "l1":
-        descend(H, N - weight / 2, G, _SWEEPS)
-    elif objective.penalty == "l1_columns":
-        descend(H, N, G + weight, _SWEEPS)
-    else:
-        descend(H, N, G + weight * np.eye(len(G), dtype=G.dtype), _SWEEPS)
-
-
-def _least_sum(b: np.ndarray, curvature: float, weight: float) -> np.ndarray:
-    """Return the s >= 0 with the smallest ``curvature |s|^2 / 2 + weight (1's)^2 / 2 - b's``.
-
-    It is ``[b - weight t]_+ / curvature`` with t its own sum, found among the sorted entries.
-    """
-    largest = -np.sort(-b)
-    sums = np.cumsum(largest, dtype=np.float64)
-    totals = sums / (curvature + weight * np.arange(1, len(b) + 1))  # were the first m free
-    m = np.flatnonzero(largest > weight * totals)
-    t = totals[m[-1]] if len(m) else 0.0
-    return np.maximum(b - weight * t, 0).astype(b.dtype) / b.dtype.type(curvature)
-
-
-def _descend_on_sphere(W: np.ndarray, N: np.ndarray, G: np.ndarray) -> None:
-    """Improve the W of one start, in place: rows of length 1 that reach out furthest."""
-    for _ in range(_SWEEPS):
-        for c in range(len(W)):
-            if G[c, c] == 0:
-                continue  # a cluster without columns: any row is as good
-            towards = N[c] - G[c] @ W + G[c, c] * W[c]
-            new = np.maximum(towards, 0)
-            high = new.max()
-            if high > 0:
-                new /= high  # whose square may be no number
-                W[c] = new / np.linalg.norm(new)
-            else:
-                W[c], W[c, np.argmax(towards)] = 0, 1
 
 
 @dataclass(frozen=True)
@@ -316,14 +298,13 @@ class RunsObjective:
 
     W: np.ndarray
     H: np.ndarray
+    wide = False  # starts side by side would not share a product
 
     @cached_property
     def constant(self) -> float:
         """Loss of the zero factors."""
-        lengths = [np.einsum("ij,ij->i", F, F, dtype=np.float64) for F in (self.W, self.H)]
-        return float(lengths[0] @ lengths[1]) / 2
-
-    wide = False
+        squares = [np.einsum("ij,ij->i", F, F, dtype=np.float64) for F in (self.W, self.H)]
+        return float(squares[0] @ squares[1]) / 2
 
 
 def tensor_hals(objective: RunsObjective, F: np.ndarray) -> Steps:
@@ -351,14 +332,14 @@ def tensor_hals(objective: RunsObjective, F: np.ndarray) -> Steps:
     B, C = (np.ascontiguousarray(part) for part in np.split(F, [W.shape[1]], axis=2))
     along, across = B @ W.T, C @ H.T  # how much of every bicluster the prototypes hold
     N, G = along * across, (B @ B.mT) * (C @ C.mT)
-    A = _descended(np.zeros_like(N), N, G, _FIRST_SWEEPS)
+    A = _improved(np.zeros_like(N), N, G, _FIRST_SWEEPS)
     while True:
         keep = yield (A.mT, B.mT, C), _loss(objective.constant, N, A, G)
         A, B, C, along, across = kept(keep, A, B, C, along, across)
         K = A @ A.mT
-        B = _descended(B, (A * across) @ W, K * (C @ C.mT), _TENSOR_SWEEPS)
+        B = _improved(B, (A * across) @ W, K * (C @ C.mT), _TENSOR_SWEEPS)
         along = B @ W.T
-        C = _descended(C, (A * along) @ H, K * (B @ B.mT), _TENSOR_SWEEPS)
+        C = _improved(C, (A * along) @ H, K * (B @ B.mT), _TENSOR_SWEEPS)
         across = C @ H.T
         N, G = along * across, (B @ B.mT) * (C @ C.mT)
-        A = _descended(A, N, G, _TENSOR_SWEEPS)
+        A = _improved(A, N, G, _TENSOR_SWEEPS)

@@ -5,37 +5,17 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from meta.cases import equal_runs, plan_of, planted, random_runs, solution
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
 
-from nmfcluster._arrays.labels import hard_labels
-from nmfcluster._engine.factorize import Plan
-from nmfcluster._engine.run import Solution
+from nmfcluster._base import hard_labels
 from nmfcluster.datasets import make_biclusters
-from nmfcluster.meta.runs import Runs, fitted_rows, recurrence, run_many
-from nmfcluster.meta.solvers import MatrixObjective, hals
+from nmfcluster.meta.runs import Runs, recurrence, run_many
+from nmfcluster.meta.solvers import MatrixObjective, fitted_rows
 
 law = settings(max_examples=40, deadline=None, derandomize=True)
 seeds = st.integers(0, 10**6)
-
-
-def plan_of(k, **options):
-    plan = {"solver": hals, "n_init": 5, "max_iter": 500, "tol": 1e-9, "n_jobs": None}
-    return Plan(n_clusters=k, say=lambda line: None, **{**plan, **options})
-
-
-def solution(W, H, loss=1.0, converged=True):
-    return Solution((W, H), loss, np.array([loss]), converged)
-
-
-def random_runs(rng, sizes, n=7, p=9, zeros=0.4):
-    solutions = []
-    for size in sizes:
-        W, H = rng.uniform(size=(n, size)), rng.uniform(size=(size, p))
-        W *= rng.uniform(size=W.shape) > zeros
-        H *= rng.uniform(size=H.shape) > zeros
-        solutions.append(solution(W, H, rng.uniform(), rng.uniform() < 0.5))
-    return Runs.of(solutions)
 
 
 # --- the pieces --------------------------------------------------------------------------------
@@ -53,7 +33,7 @@ def test_clusters_of_runs_are_scaled_and_put_one_below_the_other():
     assert_array_equal(runs.sizes, [2, 4, 3])
     assert_array_equal(runs.losses, [0.5, 0.7, 0.9])
     assert_array_equal(runs.converged, [True, False, True])
-    assert runs.members() == [slice(0, 2), slice(2, 6), slice(6, 9)]
+    assert runs.slices() == [slice(0, 2), slice(2, 6), slice(6, 9)]
     j = 0
     for found in solutions:
         W, H = found.factors
@@ -75,7 +55,7 @@ def test_partitions_are_the_largest_clusters_of_every_run(seed, sizes):
     runs = random_runs(np.random.default_rng(seed), sizes)
     found = runs.partitions()
     assert found.shape == (7, len(sizes))
-    for run, own in enumerate(runs.members()):
+    for run, own in enumerate(runs.slices()):
         for i in range(7):
             weights = list(runs.W[own, i])
             expected = weights.index(max(weights)) if max(weights) > 0 else -1
@@ -113,7 +93,7 @@ def test_runs_are_sorted_by_loss_and_have_the_sizes_asked_for():
     runs = run_many(MatrixObjective(X), plan_of(4, tol=1e-5), sizes, np.random.RandomState(0))
     assert_array_equal(np.sort(runs.sizes), np.sort(sizes))
     assert (np.diff(runs.losses) >= 0).all()
-    for run, own in enumerate(runs.members()):
+    for run, own in enumerate(runs.slices()):
         loss = ((X - runs.W[own].T @ runs.H[own]) ** 2).sum() / 2
         assert_allclose(runs.losses[run], loss, rtol=1e-9)
     assert_allclose(np.linalg.norm(runs.H, axis=1), 1)
@@ -142,11 +122,11 @@ def test_starts_have_the_mean_of_the_table(storage, dtype, k):
     objective, rng = MatrixObjective(storage(X)), np.random.RandomState(0)
     runs = run_many(objective, plan_of(k, max_iter=0), np.full(12, k), rng)
     assert runs.W.dtype == runs.H.dtype == dtype
-    means = [(runs.W[own].T @ runs.H[own]).mean() for own in runs.members()]
+    means = [(runs.W[own].T @ runs.H[own]).mean() for own in runs.slices()]
     assert_allclose(np.mean(means), X.mean(), rtol=0.1)
     assert np.std(means) > 0
     if storage is np.asarray:
-        spread = [np.std(runs.W[own] / runs.W[own].mean()) for own in runs.members()]
+        spread = [np.std(runs.W[own] / runs.W[own].mean()) for own in runs.slices()]
         assert_allclose(np.mean(spread), 3**-0.5, rtol=0.1)  # of a uniform variable
 
 
@@ -183,3 +163,18 @@ def test_recurrence_is_how_often_clusters_are_each_others_nearest(seed, sizes, k
     found, expected = recurrence(runs, W, H), recurrence_by_loops(runs, W, H)
     for one, other in zip(found, expected, strict=True):
         assert_allclose(one, other, atol=1e-12)
+
+
+def test_recurrence_of_equal_runs_is_1_and_of_what_is_elsewhere_0():
+    rng = np.random.default_rng(12)
+    W, H = planted(rng, 3, 12, 15)
+    runs, _ = equal_runs(rng, W, H, 4)
+    times, purity = recurrence(runs, 5 * W.T, H)
+    assert_array_equal(times, 1)
+    assert_allclose(purity, 1)
+    half = Runs.of([solution(W, H), solution(W[:, :2], H[:2])])
+    nothing = np.zeros((1, 12)), np.zeros((1, 15))
+    more_W, more_H = (np.concatenate([F, o]) for F, o in zip((W.T, H), nothing, strict=True))
+    times, purity = recurrence(half, more_W, more_H)
+    assert_array_equal(times, [1, 1, 0.5, 0])
+    assert_allclose(purity, [1, 1, 1, 0])

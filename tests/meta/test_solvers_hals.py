@@ -5,11 +5,11 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from meta.cases import begin, ends, planted, runs_of, solved, table
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
 
-from nmfcluster._engine.run import iterate
 from nmfcluster.meta.solvers import (
     MatrixObjective,
     RunsObjective,
@@ -21,21 +21,6 @@ from nmfcluster.meta.solvers import (
 
 SWEEPS = 3  # of coordinate descent in an update
 TENSOR_SWEEPS, FIRST_SWEEPS = 1, 20  # the latter for a factor that starts at 0
-
-
-def table(rng, n, p, k=3, noise=0.1):
-    """Draw the product of two factors of which 40 % are 0, with noise."""
-    W, H = (rng.gamma(1.0, size=s) * (rng.uniform(size=s) < 0.6) for s in ((n, k), (k, p)))
-    return np.maximum(W @ H + noise * rng.normal(size=(n, p)), 0) + 1e-3
-
-
-def begin(rng, n_starts, k, n, p):
-    return rng.uniform(0.1, 1, size=(n_starts, k, n + p))
-
-
-def ends(steps, n_updates):
-    """Return the factors and losses of the starts after this many updates."""
-    return next(islice(steps, n_updates, None))
 
 
 # --- HALS --------------------------------------------------------------------------------------
@@ -134,26 +119,19 @@ def test_one_cluster_is_the_leading_singular_pair(solver):
     assert_allclose(loss, (S[1:] ** 2).sum() / 2)
 
 
-def assert_same_clusters(H, planted, room):
-    cosines = H @ planted.T / np.outer(*(np.linalg.norm(F, axis=1) for F in (H, planted)))
-    assert sorted(cosines.argmax(axis=1)) == list(range(len(planted)))
+def assert_same_clusters(H, expected, room):
+    cosines = H @ expected.T / np.outer(*(np.linalg.norm(F, axis=1) for F in (H, expected)))
+    assert sorted(cosines.argmax(axis=1)) == list(range(len(expected)))
     assert_allclose(cosines.max(axis=0), 1, atol=room)
-
-
-def planted_factors(rng, k, n, p):
-    """Draw factors that no others give the product of: a row and a column of X are one's alone."""
-    W, H = (rng.uniform(0.2, 1, s) * (rng.uniform(size=s) < 0.5) for s in ((n, k), (k, p)))
-    W[:k], H[:, :k] = np.eye(k), np.eye(k)
-    return W, H
 
 
 @pytest.mark.parametrize("k", [1, 2, 4])
 def test_planted_clusters_are_recovered(k):
     rng = np.random.default_rng(k)
-    W, H = planted_factors(rng, k, 25, 40)
+    W, H = planted(rng, k, 25, 40)
     X = W @ H
-    steps = hals(MatrixObjective(X), begin(rng, 5, k, 25, 40))
-    best = min(iterate(steps, max_iter=800, tol=-1, scale=1), key=lambda found: found.loss)
+    steps = hals(MatrixObjective(X), begin(rng, 4, k, 25, 40))
+    best = min(solved(steps, 300), key=lambda end: end.loss)
     assert best.loss < 1e-10 * (X**2).sum()
     assert_same_clusters(best.factors[1], H, 1e-6)
     assert_same_clusters(best.factors[0].T, W.T, 1e-6)
@@ -197,7 +175,7 @@ def test_multiplicative_updates_are_those_of_lee_and_seung():
 def test_zeros_stop_multiplicative_updates_for_good_and_hals_not():
     """From the exact zeros that a least squares fit leaves (an erratum of Badea, 2005)."""
     rng = np.random.default_rng(3)
-    W, H = planted_factors(rng, 4, 25, 40)
+    W, H = planted(rng, 4, 25, 40)
     X = W @ H
     F = np.concatenate([W.T, H], axis=1) * rng.uniform(0.5, 1.5, size=(4, 65))
     F[rng.uniform(size=F.shape) < 0.3] = 0
@@ -220,13 +198,6 @@ def test_multiplicative_updates_survive_rows_and_columns_of_zeros():
 
 
 # --- the tensor of runs ------------------------------------------------------------------------
-
-
-def runs_of(X):
-    """Return W (J, n) and H (J, p) of seven clusters that are like rows and columns of X."""
-    rows, columns = np.arange(7) % X.shape[0], (np.arange(7) * 2) % X.shape[1]
-    W, H = X[:, columns].T ** 1.5, X[rows] / np.linalg.norm(X[rows], axis=1, keepdims=True)
-    return np.ascontiguousarray(W), np.ascontiguousarray(H)
 
 
 def products_of_columns(A, B):
@@ -259,13 +230,13 @@ def test_tensor_updates_are_those_of_the_dense_tensor():
 @pytest.mark.parametrize("k", [1, 2, 4])
 def test_planted_tensors_are_recovered(k):
     rng = np.random.default_rng(k)
-    W, H = planted_factors(rng, k, 12, 18)
+    W, H = planted(rng, k, 12, 18)
     which, sizes = np.tile(np.arange(k), 5), rng.uniform(0.5, 2, size=5 * k)
     runs = RunsObjective(W.T[which] * sizes[:, None], H[which])
     start = np.concatenate([W.T, H], axis=1) + 0.3 * rng.uniform(size=(1, k, 30))
-    [found] = iterate(tensor_hals(runs, start), max_iter=500, tol=-1, scale=1)
-    alpha, beta, gamma = found.factors
-    assert found.loss < 1e-12 * runs.constant
+    [end] = solved(tensor_hals(runs, start), 500)
+    alpha, beta, gamma = end.factors
+    assert end.loss < 1e-12 * runs.constant
     assert_same_clusters(gamma, H, 1e-8)
     assert_same_clusters(beta.T, W.T, 1e-8)
     alpha *= np.linalg.norm(beta, axis=0) * np.linalg.norm(gamma, axis=1)
