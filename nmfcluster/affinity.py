@@ -180,22 +180,22 @@ def make_affinity(
     if affinity in ("linear", "cosine", "rbf", "nearest_neighbors"):
         _check_magnitude(X, 4 if affinity == "linear" else 2)
     if affinity == "linear":
-        found = Affinity(Factored(X), partial(_linear_cross, X), partial(_linear, X))
+        made = Affinity(Factored(X), partial(_linear_cross, X), partial(_linear, X))
     elif affinity == "cosine":
-        found = _cosine(X)
+        made = _cosine(X)
     elif affinity == "rbf":
         width = 1 / _median_square(X) if gamma is None else gamma
         # a copy: BLAS has another way to multiply an array with itself, with other last bits
-        found = _blockwise(_rbf(X, width, X), partial(_rbf, X.copy(), width), _ROWS)
+        made = _blockwise(_rbf(X, width, X), partial(_rbf, X.copy(), width), _ROWS)
     elif affinity == "nearest_neighbors":
-        found = _neighbours(X, n_neighbors, n_jobs)
+        made = _neighbours(X, n_neighbors, n_jobs)
     elif affinity == "precomputed":
-        found = _blockwise(X, _itself)
+        made = _blockwise(X, _itself)
     elif callable(affinity):
-        found = _blockwise(_called(affinity, X), partial(_called_between, affinity, X))
+        made = _blockwise(_called(affinity, X), partial(_called_between, affinity, X))
     else:
         raise ValueError(f"affinity must be one of {NAMES} or a callable, got {affinity!r}.")
-    return found.normalized() if normalize else found
+    return made.normalized() if normalize else made
 
 
 def _check_magnitude(X: Any, power: int) -> None:
@@ -315,10 +315,10 @@ def _neighbours(X: Any, n_neighbors: int, n_jobs: int | None) -> Affinity:
     n_neighbors = min(n_neighbors, X.shape[0] - 1)
     search = NearestNeighbors(n_neighbors=n_neighbors, n_jobs=n_jobs).fit(X)
     with threadpool_limits(limits=1):  # ties are broken by the number of threads
-        distances, found = search.kneighbors()
+        distances, nearest = search.kneighbors()
     floor = _NARROWEST * float(distances[:, -1].mean()) or 1.0
     scales = np.maximum(distances[:, -1], floor)
-    graph = knn_weights(distances, found, scales, scales, X.shape[0], _FARTHEST).astype(X.dtype)
+    graph = knn_weights(distances, nearest, scales, scales, X.shape[0], _FARTHEST).astype(X.dtype)
     return _blockwise(
         graph.maximum(graph.T), partial(_neighbours_between, search, X, scales, floor)
     )
@@ -328,9 +328,9 @@ def _neighbours_between(
     search: NearestNeighbors, X_fit: Any, scales: np.ndarray, floor: float, X: Any
 ) -> Any:
     with threadpool_limits(limits=1):
-        distances, found = search.kneighbors(stored_like(X, X_fit))  # its trees want dense arrays
+        distances, nearest = search.kneighbors(stored_like(X, X_fit))  # its trees want dense arrays
     own = np.maximum(distances[:, -1], floor)
-    return knn_weights(distances, found, own, scales, len(scales), _FARTHEST).astype(X_fit.dtype)
+    return knn_weights(distances, nearest, own, scales, len(scales), _FARTHEST).astype(X_fit.dtype)
 
 
 def path_kernel(X: Any, Y: Any = None, *, scale: float | None = None) -> np.ndarray:

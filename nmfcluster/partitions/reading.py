@@ -82,8 +82,8 @@ def _make(estimator: Any, X: Any, rng: np.random.RandomState) -> BasePartitions:
     """Make base partitions by those parameters that an estimator has."""
     estimator._check_not_alone(X.shape[0])
     estimator._check_n_clusters(X.shape[0])
-    given = estimator.get_params(deep=False)
-    options = {name: given[name] for name in MAKING.keys() & given.keys()}
+    parameters = estimator.get_params(deep=False)
+    options = {name: parameters[name] for name in MAKING.keys() & parameters.keys()}
     sizes = options.pop("base_n_clusters", None)
     sizes = max(2, estimator.n_clusters) if sizes is None else sizes
     low, high = range_of_clusters(sizes, "base_n_clusters")

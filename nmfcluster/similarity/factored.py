@@ -130,10 +130,10 @@ class Factored(Similarity):
         U, C, scale = self._U, self._C, self._scale
         if isinstance(C, Similarity):
             (U, C), scale = self.factors, None
-        found = np.empty(len(rows), dtype=self.dtype)
+        values = np.empty(len(rows), dtype=self.dtype)
         for block in storage.row_blocks(len(rows), _PAIRS):
-            found[block] = storage.row_dots(U[rows[block]] @ C, U[columns[block]])
-        return found if scale is None else found * scale[rows, 0] * scale[columns, 0]
+            values[block] = storage.row_dots(U[rows[block]] @ C, U[columns[block]])
+        return values if scale is None else values * scale[rows, 0] * scale[columns, 0]
 
     def scaled(self, factors: np.ndarray) -> Similarity:
         own = 1 if self._scale is None else self._scale[:, 0]

@@ -188,8 +188,8 @@ class Explicit(Similarity):
         return Explicit(E.T @ (self._array @ E))
 
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        found = self._array[rows, columns]
-        return np.asarray(found.toarray() if sp.issparse(found) else found).ravel()
+        values = self._array[rows, columns]
+        return np.asarray(values.toarray() if sp.issparse(values) else values).ravel()
 
     def n_components(self) -> int | None:
         if self.wide:
@@ -301,8 +301,8 @@ class WeightedSum(Similarity):
         return self._terms[0][0].n_components() if len(self._terms) == 1 else None
 
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        found = [term.entries(rows, columns) * weight for term, weight in self._terms]
-        return sum(found[1:], start=found[0])
+        values = [term.entries(rows, columns) * weight for term, weight in self._terms]
+        return sum(values[1:], start=values[0])
 
     def scaled(self, factors: np.ndarray) -> Similarity:
         return self._of_terms(lambda term: term.scaled(factors))

@@ -113,7 +113,8 @@ class SSNMFClusterer(NMFClusterer):
     membership_ : ndarray of shape (n_samples, n_clusters), float
         Rows of H, or of :math:`G \,\mathrm{diag}(S)^{1/2}`, scaled to sum to 1. A sample whose
         penalties outweigh its similarities has a row of zeros there, and gets shares of
-        :math:`\tilde A H` instead: it belongs where they do so least.
+        :math:`\tilde A H` instead: it goes where the
+        penalties are smallest.
     core_ : ndarray of shape (n_clusters, n_clusters)
         S, where G has unit columns: weights of the clusters on its diagonal, and with
         ``factorization="tri_full"`` how similar they are to each other off it.
