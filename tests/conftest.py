@@ -1,10 +1,18 @@
-"""What the tests share: the public estimators in all their modes, and the data folder."""
+"""What the tests share: their settings, the public estimators in all modes, the data folder."""
+
+import os
+
+# Several processes test at the same time: one thread each. The libraries read this when loaded.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("MKL_NUM_THREADS", "1")
 
 import builtins
 import inspect
-import os
+import sys
 from pathlib import Path
 
+import hypothesis
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -17,24 +25,42 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import nmfcluster
 
-# Every public estimator is tested with its defaults; these are the modes it has besides.
+# The same examples in every run; no limit of time for one, since the machine may be busy.
+hypothesis.settings.register_profile("suite", max_examples=60, deadline=None, derandomize=True)
+hypothesis.settings.load_profile("suite")
+
+# What most tests of estimators need: three clusters, of few runs. A mode may ask for more.
+QUICK = {"n_clusters": 3, "n_estimators": 5, "n_init": 1}
+
+# Every public estimator is tested in its default mode; these are the modes it has besides.
 OTHER_MODES = {
     "KernelStack": [{"kernels": "rbf"}],
     "NMFConsensus": [{"affinity": "precomputed"}, {"affinity": "partitions"}],
     "NMFMetaCluster": [
-        {"meta": "nmf", "base_n_clusters": (2, 4), "solver": "mu", "n_runs": 4, "max_iter": 200},
+        {
+            "meta": "nmf",
+            "base_n_clusters": (2, 4),
+            "solver": "mu",
+            "n_estimators": 4,
+            "max_iter": 200,
+        },
         {"meta": "kmeans", "sparsity": 0.1, "penalty": "l1_rows"},
     ],
     "SSNMFClusterer": [
         {"affinity": "precomputed"},
         {"affinity": "cosine"},
-        {"affinity": "rbf", "factorization": "tri", "core": "full"},
+        {"affinity": "rbf", "factorization": "tri_full"},
     ],
     "SimilarityFusionNMF": [
         {"affinity": "rbf"},
         {"affinity": ["nearest_neighbors", "rbf"], "symmetric": False, "perplexity": 1.5},
     ],
 }
+
+# Multiplicative updates take thousands to converge; what is tested of all modes needs fewer.
+UNCONVERGED = pytest.mark.filterwarnings(
+    "ignore:.*runs did not converge:sklearn.exceptions.ConvergenceWarning"
+)
 
 # These compare results as arrays; with "rbf", whose stack is dense, all of them pass.
 SPARSE = "a stack with sparse sources is made an array by toarray() alone, not in passing"
@@ -74,16 +100,17 @@ EXPECTED_FAILURES = {
 }
 
 
-def estimators():
-    """Return every public estimator, once a mode."""
-    found = []
+def estimators(modes, **settings):
+    """Return every public estimator, once a mode, with those of the settings that it has."""
+    made = []
     for name in nmfcluster.__all__:
         public = getattr(nmfcluster, name)
         if inspect.isclass(public) and issubclass(public, BaseEstimator):
-            signature = inspect.signature(public).parameters
-            needed = {"n_clusters": 3} if "n_clusters" in signature else {}
-            found += [public(**needed, **mode) for mode in [{}, *OTHER_MODES.get(name, [])]]
-    return found
+            own = inspect.signature(public).parameters
+            shared = {name: value for name, value in settings.items() if name in own}
+            made += [public(**shared | mode) for mode in [{}, *modes.get(name, [])]]
+    assert all(any(hasattr(each, name) for each in made) for name in settings), "a parameter's name"
+    return made
 
 
 def expected_failures(estimator):
@@ -106,14 +133,51 @@ def input_of(estimator, n_samples=60):
 
 
 def pytest_generate_tests(metafunc):
-    """Hand every clusterer, in each mode, or every check of every estimator, to those who ask."""
+    """Parametrize by argument names.
+
+    `public_estimator` is every clusterer in each mode; together with `check`, it is every
+    estimator, with every check of scikit-learn. `default_clusterer` has all its defaults.
+    """
     asked = set(metafunc.fixturenames)
     if {"public_estimator", "check"} <= asked:
-        mark = parametrize_with_checks(estimators(), expected_failed_checks=expected_failures)
+        quick = estimators(OTHER_MODES, **QUICK)
+        mark = parametrize_with_checks(quick, expected_failed_checks=expected_failures)
         metafunc.parametrize("public_estimator, check", *mark.args[1:], **mark.kwargs)
     elif "public_estimator" in asked:
-        clusterers = [estimator for estimator in estimators() if is_clusterer(estimator)]
+        clusterers = [
+            pytest.param(each, marks=UNCONVERGED if getattr(each, "solver", "") == "mu" else ())
+            for each in estimators(OTHER_MODES, **QUICK)
+            if is_clusterer(each)
+        ]
         metafunc.parametrize("public_estimator", clusterers, ids=repr)
+    elif "default_clusterer" in asked:
+        defaults = [each for each in estimators({}, n_clusters=3) if is_clusterer(each)]
+        metafunc.parametrize("default_clusterer", defaults, ids=repr)
+
+
+def pytest_configure(config):
+    # Not in pyproject.toml: pytest would load scikit-learn before the threads above are set.
+    warning = "error::sklearn.exceptions.ConvergenceWarning"
+    config.addinivalue_line("filterwarnings", warning)
+
+
+def pytest_runtest_setup(item):
+    # What is skipped in one place is one line of the summary; a fixture skips at its test.
+    if "data_folder" in item.fixturenames and not os.environ.get("NMFCLUSTER_DATA"):
+        pytest.skip("NMFCLUSTER_DATA does not name a folder with the data sets")
+
+
+@pytest.fixture(autouse=True)
+def _no_figures():
+    """Close the figures that a doctest before, or the test itself, has left open."""
+
+    def close():
+        if "matplotlib.pyplot" in sys.modules:
+            sys.modules["matplotlib.pyplot"].close("all")
+
+    close()
+    yield
+    close()
 
 
 @pytest.fixture
@@ -146,14 +210,17 @@ def require_names():
 
 
 @pytest.fixture
-def load_data():
+def data_folder():
+    """Return the folder with the data sets; without one, the test is skipped."""
+    return Path(os.environ["NMFCLUSTER_DATA"])
+
+
+@pytest.fixture
+def load_data(data_folder):
     """Return a function from the name of a data set to X and y."""
-    folder = os.environ.get("NMFCLUSTER_DATA")
-    if not folder:
-        pytest.skip("NMFCLUSTER_DATA does not name a folder with the data sets")
 
     def load(name):
-        with np.load(Path(folder) / f"{name}.npz", allow_pickle=False) as data:
+        with np.load(data_folder / f"{name}.npz", allow_pickle=False) as data:
             if "indptr" not in data:
                 return data["X"].astype(float), data["y"]
             parts = data["data"].astype(float), data["indices"], data["indptr"]

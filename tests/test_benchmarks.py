@@ -472,7 +472,7 @@ def test_whole_fits(tmp_path):
         actual = meta_scale.fit_ours(*arguments) | meta_scale.fit_sklearn(*arguments)
         assert set(actual) == {meta_scale.OURS, meta_scale.SKLEARN, meta_scale.CNMF}
         X = fresh.read(tmp_path / "table.npz")[0]
-        model = metacluster.fit(X, 3, 0, n_runs=4, n_jobs=2)
+        model = metacluster.fit(X, 3, 0, n_estimators=4, n_jobs=2)
         size = np.sqrt((X.multiply(X) if sp.issparse(X) else X**2).sum())
         expected = model.reconstruction_err_ / size
         assert actual[meta_scale.OURS]["relative error"] == pytest.approx(expected)

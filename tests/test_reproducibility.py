@@ -89,12 +89,12 @@ FUSED = {
 }
 COUNTS = np.random.RandomState(0).poisson(np.exp(FEATURES[:400] @ np.eye(8, 300) / 3))
 METACLUSTERED = {
-    "counts": (COUNTS, {"n_clusters": 5, "n_runs": 20, "max_iter": 20, "tol": -1}),
+    "counts": (COUNTS, {"n_clusters": 5, "n_estimators": 20, "max_iter": 20, "tol": -1}),
     "counts, sparse factors": (
         sp.csr_array(COUNTS),
         {
             "n_clusters": 4,
-            "n_runs": 12,
+            "n_estimators": 12,
             "meta": "nmf",
             "base_n_clusters": (3, 6),
             "sparsity": 0.1,
@@ -104,7 +104,7 @@ METACLUSTERED = {
     # more clusters of runs than k-means handles at a time
     "counts, k-means": (
         COUNTS,
-        {"n_clusters": 5, "n_runs": 60, "meta": "kmeans", "solver": "mu", "max_iter": 20},
+        {"n_clusters": 5, "n_estimators": 60, "meta": "kmeans", "solver": "mu", "max_iter": 20},
     ),
 }
 PROBLEMS |= CONSTRAINED | FUSED | METACLUSTERED

@@ -158,7 +158,7 @@ def fit_ours(file: str, k: str, n_runs: str, seed: str) -> dict[str, Any]:
     """Return time, memory and error of our fit. The process must be fresh."""
     X = fresh.read(file)[0]
     before, began, cpu = fresh.memory("VmRSS"), perf_counter(), process_time()
-    model = metacluster.fit(X, int(k), int(seed), n_runs=int(n_runs), n_jobs=runs_part.N_JOBS)
+    model = metacluster.fit(X, int(k), int(seed), n_estimators=int(n_runs), n_jobs=runs_part.N_JOBS)
     told = _costs(before, began, cpu)
     return {OURS: told | {"relative error": _relative_error(X, model.factor_, model.components_)}}
 

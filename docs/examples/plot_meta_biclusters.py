@@ -50,7 +50,7 @@ def match(model, W, H):
     return overlap_match((model.factor_.T, model.components_), (W.T, H))
 
 
-runs = [NMFMetaCluster(4, n_runs=1, random_state=seed).fit(X) for seed in range(20)]
+runs = [NMFMetaCluster(4, n_estimators=1, random_state=seed).fit(X) for seed in range(20)]
 print("matches of single runs:", *(f"{match(run, W, H):.2f}" for run in runs))
 
 # %%
@@ -61,7 +61,7 @@ print("matches of single runs:", *(f"{match(run, W, H):.2f}" for run in runs))
 # `purity_` says how similar these counterparts are. Twins recur less often, because runs confuse
 # them.
 
-model = NMFMetaCluster(4, n_runs=20, random_state=0).fit(X)
+model = NMFMetaCluster(4, n_estimators=20, random_state=0).fit(X)
 print(f"match: {match(model, W, H):.2f}")
 print(f"relative error: {model.reconstruction_err_ / np.linalg.norm(X):.1e}")
 print("recurrence:", model.recurrence_.round(2))
@@ -81,7 +81,7 @@ plt.show()
 figures = {"single runs": [], "kmeans": [], "nmf": [], "ptf": []}
 for seed in range(10):
     table, *factors = make_biclusters(random_state=seed)
-    alone = [NMFMetaCluster(4, n_runs=1, random_state=run).fit(table) for run in range(5)]
+    alone = [NMFMetaCluster(4, n_estimators=1, random_state=run).fit(table) for run in range(5)]
     figures["single runs"].append(np.mean([match(run, *factors) for run in alone]))
     for meta in ("kmeans", "nmf", "ptf"):
         found = NMFMetaCluster(4, meta=meta, random_state=0).fit(table)

@@ -65,9 +65,9 @@ class NMFConsensus(NMFClusterer):
     weights : array-like of shape (n_partitions,), default=None
         Nonnegative weights of the partitions; equal by default.
     factorization : {"bi", "tri"}, default="bi"
-        "bi" is HH', "tri" the tri-factorization :math:`\|\tilde M - QSQ'\|^2`, Q'Q = I, by eq. 20-21 of [1]_
-        as printed: for comparison only. It does not descend, keeps Q'Q = I only nearly, and loses
-        small clusters.
+        "bi" is HH'; "tri" the tri-factorization :math:`\|\tilde M - QSQ'\|^2`, Q'Q = I, by eq.
+        20-21 of [1]_ as printed: for comparison only. It does not descend, keeps Q'Q = I only
+        nearly, and loses small clusters.
     solver : {"bpg", "mu"}, default="bpg"
         For ``factorization="bi"``: Bregman proximal gradient, which never raises the loss, or the
         multiplicative rule, eq. 28 of [1]_, with a safeguard.

@@ -40,7 +40,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
     H what it looks like. Every run finds other ones. Here many runs are made, their clusters are
     clustered once more, and a last factorization starts from what recurs in them [1]_:
 
-    1. `n_runs` factorizations of X from random starts, the rows of H scaled to length 1.
+    1. `n_estimators` factorizations of X from random starts, the rows of H scaled to length 1.
     2. Metaclusters of all their clusters. ``meta="ptf"`` clusters the biclusters, rows and columns
        at once, by positive tensor factorization, :math:`w_j h_j \approx \sum_k \alpha_{jk} \beta_k
        \gamma_k` (eq. 14); ``meta="nmf"`` their columns alone, :math:`h_j \approx \sum_k
@@ -53,7 +53,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
     ----------
     n_clusters : int
         Number of clusters.
-    n_runs : int, default=20
+    n_estimators : int, default=20
         Number of factorizations from random starts.
     base_n_clusters : int or tuple (low, high), default=None
         Number of clusters of a run, or the range that it is drawn from, ends included;
@@ -106,7 +106,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         Columns of every bicluster: ``H[c, g] >= threshold * H[c].max()``.
     correspondence_ : ndarray of shape (n_base_clusters, n_clusters), float
         :math:`\alpha`: how much of every metacluster is in every cluster of the runs. Columns sum
-        to `n_runs`; that of an empty metacluster is 0.
+        to `n_estimators`; that of an empty metacluster is 0.
     base_runs_ : ndarray of shape (n_base_clusters,), int
         The run of every row of `correspondence_`.
     recurrence_ : ndarray of shape (n_clusters,), float
@@ -114,9 +114,9 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         most similar, by the cosine of the biclusters.
     purity_ : ndarray of shape (n_clusters,), float
         Mean of that cosine over these runs, 0 without any. Either alone can be high in noise.
-    run_losses_ : ndarray of shape (n_runs,), float
+    run_losses_ : ndarray of shape (n_estimators,), float
         Losses of the runs, the smallest first: the order of the runs elsewhere, too.
-    partitions_ : ndarray of shape (n_samples, n_runs), int
+    partitions_ : ndarray of shape (n_samples, n_estimators), int
         Strongest cluster of every sample in every run, -1 for none.
     confidence_ : ndarray of shape (n_samples,), float
         How often the runs put a sample together with the others of its cluster, in [0, 1].
@@ -171,7 +171,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **NMFClusterer._parameter_constraints,
-        "n_runs": [Interval(Integral, 1, None, closed="left")],
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "base_n_clusters": [Interval(Integral, 1, None, closed="left"), tuple, list, None],
         "meta": [StrOptions(set(METACLUSTERINGS))],
         "final": ["boolean"],
@@ -185,7 +185,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         self,
         n_clusters: int,
         *,
-        n_runs: int = 20,
+        n_estimators: int = 20,
         base_n_clusters: int | tuple[int, int] | None = None,
         meta: str = "ptf",
         final: bool = True,
@@ -201,7 +201,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
-        self.n_runs = n_runs
+        self.n_estimators = n_estimators
         self.base_n_clusters = base_n_clusters
         self.meta = meta
         self.final = final
@@ -245,7 +245,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
             self._check_n_clusters(X.shape[0])
             objective = MatrixObjective(X, self.sparsity, self.penalty)
             objective.check_range()
-            sizes = draw_sizes(self.n_runs, self.n_clusters, self.base_n_clusters, rng)
+            sizes = draw_sizes(self.n_estimators, self.n_clusters, self.base_n_clusters, rng)
             plan = self._plan(self._solver(), of_loss=True)
             runs = run_many(objective, plan, sizes, rng)
             candidates = METACLUSTERINGS[self.meta](runs, plan, rng)
@@ -388,8 +388,8 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         """
         check_is_fitted(self)
         chosen = positions(indices, len(self.labels_), "sample", "the model")
-        n_runs = self.partitions_.shape[1]
-        return consensus_matrix(self.partitions_[chosen], np.full(n_runs, 1 / n_runs))
+        n_estimators = self.partitions_.shape[1]
+        return consensus_matrix(self.partitions_[chosen], np.full(n_estimators, 1 / n_estimators))
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags."""

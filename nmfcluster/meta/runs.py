@@ -139,7 +139,7 @@ def draw_sizes(
     sizes = rng.randint(low, high + 1, size=n_runs)
     if sizes.sum() < n_clusters:
         raise ValueError(
-            f"n_runs={n_runs} runs with base_n_clusters={base_n_clusters} have {sizes.sum()} "
+            f"n_estimators={n_runs} runs with base_n_clusters={base_n_clusters} have {sizes.sum()} "
             f"clusters, which must be at least n_clusters={n_clusters}."
         )
     return sizes
@@ -217,7 +217,7 @@ def compare_with_runs(runs: Runs, end: Factorization, plan: Plan, constant: floa
     if comparable and loss > _MUCH * best + _NOTHING * constant:
         warn(
             f"What recurs in the runs fits X less well than the best of them: loss {loss:.4g} "
-            f"against {best:.4g}. More runs or n_init can help; n_runs=1 returns a single run.",
+            f"against {best:.4g}. More runs or n_init can help; n_estimators=1 is a single run.",
         )
 
 

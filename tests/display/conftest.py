@@ -50,7 +50,7 @@ def table(outside):
 
 @pytest.fixture(scope="session")
 def biclusters(table):
-    return NMFMetaCluster(4, n_runs=6, random_state=0).fit(table)
+    return NMFMetaCluster(4, n_estimators=6, random_state=0).fit(table)
 
 
 @pytest.fixture(scope="session")

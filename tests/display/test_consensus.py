@@ -145,7 +145,7 @@ def test_the_consensus_of_the_runs_is_shown(outside, biclusters):
 
 def test_without_a_sample_in_no_cluster_none_is_named():
     X, _, _ = make_biclusters(random_state=0)
-    model = NMFMetaCluster(4, n_runs=4, random_state=0).fit(X)
+    model = NMFMetaCluster(4, n_estimators=4, random_state=0).fit(X)
     display = ConsensusMatrixDisplay.from_estimator(model, max_cells=10)
     assert display.names is None
     assert set(display.cell_labels) == {0, 1, 2, 3}

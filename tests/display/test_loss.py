@@ -52,7 +52,7 @@ def test_the_kept_start_is_on_top(consensus):
 
 @pytest.mark.parametrize("final", [True, False])
 def test_the_loss_of_the_last_factorization_is_shown(table, final):
-    model = NMFMetaCluster(4, n_runs=3, final=final, random_state=0).fit(table)
+    model = NMFMetaCluster(4, n_estimators=3, final=final, random_state=0).fit(table)
     display = LossCurveDisplay.from_estimator(model)
     (line,) = display.lines_
     assert len(line.get_ydata()) == model.n_iter_ + 1

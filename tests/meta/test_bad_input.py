@@ -17,7 +17,7 @@ X = rng.uniform(size=(20, 6))
 
 
 def model(**parameters):
-    small = {"n_clusters": 2, "n_runs": 3, "n_init": 1, "max_iter": 30, "tol": 1e-2}
+    small = {"n_clusters": 2, "n_estimators": 3, "n_init": 1, "max_iter": 30, "tol": 1e-2}
     return NMFMetaCluster(**small | {"random_state": 0} | parameters)
 
 
@@ -75,9 +75,9 @@ PARAMETERS = [
     ({"n_clusters": "2"}, "'n_clusters' .*Got '2'"),
     ({"n_clusters": [2]}, r"'n_clusters' .*Got \[2\]"),
     ({"n_clusters": 21}, "n_clusters=21 must be at most n_samples=20"),
-    ({"n_runs": 0}, r"'n_runs' .*int in the range \[1, inf\).*Got 0"),
-    ({"n_runs": 2.5}, r"'n_runs' .*Got 2\.5"),
-    ({"n_runs": None}, "'n_runs' .*Got None"),
+    ({"n_estimators": 0}, r"'n_estimators' .*int in the range \[1, inf\).*Got 0"),
+    ({"n_estimators": 2.5}, r"'n_estimators' .*Got 2\.5"),
+    ({"n_estimators": None}, "'n_estimators' .*Got None"),
     ({"base_n_clusters": 0}, r"'base_n_clusters' .*int in the range \[1, inf\).*Got 0"),
     ({"base_n_clusters": "a"}, "'base_n_clusters' .*Got 'a'"),
     ({"base_n_clusters": 2.5}, r"'base_n_clusters' .*Got 2\.5"),
@@ -89,10 +89,10 @@ PARAMETERS = [
     ({"base_n_clusters": (2.0, 3.0)}, PAIR + r"\(2\.0, 3\.0\)"),
     ({"base_n_clusters": ("2", "3")}, PAIR + r"\('2', '3'\)"),
     ({"base_n_clusters": (None, 3)}, PAIR + r"\(None, 3\)"),
-    ({"n_clusters": 10, "n_runs": 2, "base_n_clusters": 3},
-     "n_runs=2 runs with base_n_clusters=3 have 6 clusters, .*at least n_clusters=10"),
-    ({"n_clusters": 10, "n_runs": 1, "base_n_clusters": (2, 9)},
-     r"n_runs=1 runs with base_n_clusters=\(2, 9\) have \d clusters, .*n_clusters=10"),
+    ({"n_clusters": 10, "n_estimators": 2, "base_n_clusters": 3},
+     "n_estimators=2 runs with base_n_clusters=3 have 6 clusters, .*at least n_clusters=10"),
+    ({"n_clusters": 10, "n_estimators": 1, "base_n_clusters": (2, 9)},
+     r"n_estimators=1 runs with base_n_clusters=\(2, 9\) have \d clusters, .*n_clusters=10"),
     ({"meta": "x"}, "'meta' .*among {.*ptf.*Got 'x'"),
     ({"meta": None}, "'meta' .*Got None"),
     ({"final": "no"}, "'final' .*Got 'no'"),

@@ -22,7 +22,7 @@ EASY = make_biclusters((40, 30), 3, twins=False, overlap=0.1, noise=0.1, random_
 
 
 def model(n_clusters=3, **parameters):
-    return NMFMetaCluster(n_clusters, **{"n_runs": 4, "random_state": 0} | parameters)
+    return NMFMetaCluster(n_clusters, **{"n_estimators": 4, "random_state": 0} | parameters)
 
 
 def assert_near(found, expected, scale=1):
@@ -115,7 +115,7 @@ def test_a_power_of_two_changes_no_bit(options):
 def test_order_of_samples_and_columns_does_not_matter(table):
     rng = np.random.RandomState(0)
     rows, columns = (rng.permutation(n) for n in table.shape)
-    options = {"n_clusters": 3 if table is EASY else 4, "n_runs": 8, "tol": 1e-9}
+    options = {"n_clusters": 3 if table is EASY else 4, "n_estimators": 8, "tol": 1e-9}
     options["max_iter"] = 3000
     expected = model(**options).fit(table)
     found = model(**options).fit(table[rows][:, columns])
@@ -152,9 +152,9 @@ def test_duplicates_are_treated_alike():
 @pytest.mark.parametrize(
     "options",
     [
-        {"n_runs": 1},
+        {"n_estimators": 1},
         {"n_clusters": 1},
-        {"n_clusters": 1, "n_runs": 1},
+        {"n_clusters": 1, "n_estimators": 1},
         {"base_n_clusters": 2},
         {"base_n_clusters": 1},
         {"base_n_clusters": (1, 7)},
@@ -171,7 +171,7 @@ def test_any_numbers_of_runs_and_clusters(meta, options):
     k, total = found.n_clusters, len(found.base_runs_)
     assert found.components_.shape == (k, EASY.shape[1])
     assert found.correspondence_.shape == (total, k)
-    assert len(np.unique(found.base_runs_)) == found.n_runs
+    assert len(np.unique(found.base_runs_)) == found.n_estimators
     assert np.isfinite(found.factor_).all()
     assert set(found.labels_) <= set(range(k))
     assert_array_equal(found.predict(EASY), found.labels_)
@@ -232,9 +232,9 @@ def test_fewer_clusters_than_asked_for_are_counted():
 
 
 def test_progress_is_printed_where_asked_for(capsys):
-    model(n_runs=6, base_n_clusters=(2, 3)).fit(EASY)
+    model(n_estimators=6, base_n_clusters=(2, 3)).fit(EASY)
     assert capsys.readouterr().out == ""
-    model(n_runs=6, base_n_clusters=(2, 3), verbose=1).fit(EASY)
+    model(n_estimators=6, base_n_clusters=(2, 3), verbose=1).fit(EASY)
     lines = capsys.readouterr().out.splitlines()
     assert all(line.startswith("[NMFMetaCluster] ") for line in lines)
     for stage in ("runs of 2 clusters", "runs of 3 clusters", "tensor_hals", "last factorization"):
@@ -279,7 +279,7 @@ def test_the_cophenetic_curve_of_leukaemia(leukaemia):
     for seed in (0, 1):
         curve = [
             cophenetic_correlation(
-                NMFMetaCluster(k, n_runs=50, random_state=seed).fit(X).consensus_matrix()
+                NMFMetaCluster(k, n_estimators=50, random_state=seed).fit(X).consensus_matrix()
             )
             for k in (2, 3, 4, 6)
         ]

@@ -32,7 +32,7 @@ EASY, STRENGTH, _ = make_biclusters((40, 30), 3, twins=False, overlap=0.1, rando
 
 
 def model(n_clusters=4, **parameters):
-    return NMFMetaCluster(n_clusters, **{"n_runs": 8, "random_state": 0} | parameters)
+    return NMFMetaCluster(n_clusters, **{"n_estimators": 8, "random_state": 0} | parameters)
 
 
 def share(F, threshold):
@@ -51,9 +51,9 @@ def test_planted_biclusters_are_found_where_single_runs_fail(seed):
     X, W, H = make_biclusters(random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer clusters than asked for
-        single = [model(n_runs=1, random_state=s).fit(X) for s in range(5)]
+        single = [model(n_estimators=1, random_state=s).fit(X) for s in range(5)]
     assert min(overlap_match(found.components_, H) for found in single) < 0.75
-    found = model(n_runs=20).fit(X)
+    found = model(n_estimators=20).fit(X)
     assert overlap_match(found.components_, H) >= 0.98
     assert overlap_match((found.rows_, found.columns_), (W.T, H)) >= 0.98
     assert sets(found.rows_) == sets(share(W.T, 0.2))
@@ -65,15 +65,15 @@ def test_planted_biclusters_are_found_where_single_runs_fail(seed):
 def test_only_biclusters_tell_twins_apart(seed):
     """Twins have nearly the same columns, in other samples."""
     X, _, H = make_biclusters(random_state=seed)
-    assert overlap_match(model(n_runs=20).fit(X).components_, H) >= 0.98
-    by_columns = model(meta="nmf", n_runs=20).fit(X)
+    assert overlap_match(model(n_estimators=20).fit(X).components_, H) >= 0.98
+    by_columns = model(meta="nmf", n_estimators=20).fit(X)
     assert overlap_match(by_columns.components_, H) < 0.75
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_planted_biclusters_are_found_in_noise(seed):
     X, _, H = make_biclusters(noise=0.1, random_state=seed)
-    assert overlap_match(model(n_runs=20).fit(X).components_, H, threshold=0.3) >= 0.9
+    assert overlap_match(model(n_estimators=20).fit(X).components_, H, threshold=0.3) >= 0.9
 
 
 # --- attributes by their definitions -------------------------------------------------------------
@@ -150,11 +150,11 @@ def test_biclusters_are_what_reaches_the_threshold(fitted):
 
 def test_correspondence_is_that_of_the_metaclusters(fitted):
     found, runs, metaclusters = fitted
-    assert_allclose(found.correspondence_.sum(axis=0), found.n_runs, rtol=1e-12)
+    assert_allclose(found.correspondence_.sum(axis=0), found.n_estimators, rtol=1e-12)
     columns = metaclusters.correspondence.T.tolist()
     order = [columns.index(column) for column in found.correspondence_.T.tolist()]
     assert sorted(order) == list(range(found.n_clusters))  # the same, in another order
-    sizes = np.bincount(found.base_runs_, minlength=found.n_runs)
+    sizes = np.bincount(found.base_runs_, minlength=found.n_estimators)
     low, high = (found.n_clusters,) * 2 if found.base_n_clusters is None else found.base_n_clusters
     assert ((sizes >= low) & (sizes <= high)).all()
     assert_array_equal(sizes, [len(runs.H[own]) for own in runs.slices()])
@@ -164,7 +164,7 @@ def test_correspondence_is_that_of_the_metaclusters(fitted):
 
 def test_of_several_metaclusterings_that_with_the_smallest_loss_is_kept():
     X, _, _ = make_biclusters((42, 70), 8, noise=0.25, random_state=0)
-    found = model(n_clusters=8, n_runs=10, n_init=10).fit(X)
+    found = model(n_clusters=8, n_estimators=10, n_init=10).fit(X)
     ends = [curve.min() for curve in found.loss_curves_]
     assert len(ends) > 1
     assert found.loss_ == min(ends) < max(ends)
@@ -173,7 +173,7 @@ def test_of_several_metaclusterings_that_with_the_smallest_loss_is_kept():
 def test_runs_come_in_the_order_of_their_losses(fitted):
     found, runs, _ = fitted
     assert (np.diff(found.run_losses_) >= 0).all()
-    for run in range(found.n_runs):
+    for run in range(found.n_estimators):
         own = found.base_runs_ == run
         W, H = runs.W[own].T, runs.H[own]
         if not found.sparsity:
@@ -193,13 +193,13 @@ def test_recurrence_and_purity_are_those_of_mutual_neighbours(fitted):
 
     for c in range(found.n_clusters):
         cosines = []
-        for run in range(found.n_runs):
+        for run in range(found.n_estimators):
             members = np.flatnonzero(found.base_runs_ == run)
             best = max(members, key=lambda j: cosine(theirs[j], own[c]))
             back = max(range(len(own)), key=lambda d: cosine(theirs[best], own[d]))
             if back == c:
                 cosines.append(cosine(theirs[best], own[c]))
-        assert_allclose(found.recurrence_[c], len(cosines) / found.n_runs)
+        assert_allclose(found.recurrence_[c], len(cosines) / found.n_estimators)
         assert_allclose(found.purity_[c], np.mean(cosines) if cosines else 0, rtol=1e-9)
 
 
@@ -208,7 +208,7 @@ def test_confidence_is_counted_over_pairs(fitted):
     labels, P = found.labels_, found.partitions_
     for i in range(len(labels)):
         together = []
-        for j, run in product(range(len(labels)), range(found.n_runs)):
+        for j, run in product(range(len(labels)), range(found.n_estimators)):
             if j != i and labels[j] == labels[i] >= 0 and P[i, run] >= 0 <= P[j, run]:
                 together.append(P[i, run] == P[j, run])
         alone = float(labels[i] >= 0)  # of a cluster of one sample
@@ -256,7 +256,7 @@ def test_new_samples_are_treated_like_those_of_fit(fitted):
 
 @pytest.mark.parametrize("table", [EASY, make_biclusters(random_state=0)[0]])
 def test_strengths_stand_for_the_table(table):
-    found = model(3 if table is EASY else 4, tol=1e-12, max_iter=2000, n_runs=4).fit(table)
+    found = model(3 if table is EASY else 4, tol=1e-12, max_iter=2000, n_estimators=4).fit(table)
     W = found.transform(table)
     assert_allclose(found.inverse_transform(W), table, atol=1e-4 * table.max())
     assert_array_equal(found.inverse_transform(W), W @ found.components_)
@@ -291,7 +291,7 @@ def test_in_a_pipeline():
 def test_a_search_finds_how_many_there_are(k):
     X, *_ = make_biclusters((80, 40), k, twins=False, overlap=0.0, noise=0.2, random_state=0)
     search = GridSearchCV(
-        model(n_runs=4),
+        model(n_estimators=4),
         {"n_clusters": [2, 3, 4, 5]},
         scoring=StabilityScorer(n_subsamples=4, subsample_size=0.5),
         cv=FullSampleSplit(),
@@ -314,7 +314,7 @@ def test_consensus_matrix_counts_runs():
 def test_stable_runs_have_a_cophenetic_correlation_of_1():
     noise = np.random.RandomState(0).uniform(size=EASY.shape) ** 4
     stable, unstable = (
-        cophenetic_correlation(model(k, n_runs=12).fit(table).consensus_matrix())
+        cophenetic_correlation(model(k, n_estimators=12).fit(table).consensus_matrix())
         for k, table in ((3, EASY), (4, noise))
     )
     assert_allclose(stable, 1, atol=1e-12)
@@ -332,13 +332,13 @@ def test_partitions_can_be_given_to_a_consensus():
 def test_what_fits_less_well_than_a_single_run_is_told():
     X, _, _ = make_biclusters(random_state=7)
     with pytest.warns(UserWarning, match="less well than the best") as caught:
-        found = model(meta="nmf", n_runs=20).fit(X)
+        found = model(meta="nmf", n_estimators=20).fit(X)
     assert [w.filename for w in caught] == [__file__]
     assert found.loss_ > 1.1 * found.run_losses_[0]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = model(n_runs=20).fit(X)
-        model(meta="nmf", n_runs=20, final=False).fit(X)  # nothing was fitted at the end
+        found = model(n_estimators=20).fit(X)
+        model(meta="nmf", n_estimators=20, final=False).fit(X)  # nothing was fitted at the end
     assert found.loss_ < 1e-6 * np.linalg.norm(X) ** 2
 
 
@@ -348,7 +348,7 @@ def test_samples_are_transformed_alike_alone_and_together(dtype):
     X = load_wine().data.astype(dtype)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = model(5, n_runs=3, max_iter=50).fit(X)
+        found = model(5, n_estimators=3, max_iter=50).fit(X)
     together = found.transform(X)
     H = found.components_.astype(float)
     exact = [nnls(H.T, x.astype(float))[0] for x in X]
