@@ -148,10 +148,11 @@ def test_up_to_half_of_a_part_are_wanted_rows():
 
     X, _ = blocks(100)
     made, _ = plan()
-    wanted = np.arange(100) < 90
-    for mask in (wanted, ~wanted):
+    wanted, half = np.arange(100) < 90, np.arange(100) < 50
+    for mask in (wanted, half, ~wanted):
         factorize(Spied(X), made, np.random.RandomState(1), wanted=mask, coarse_size=30)
-    many, few = seen[0], seen[-1]
+    many, some, few = seen[0], seen[len(seen) // 2], seen[-1]
+    assert 15 <= half[some].sum() < 30  # the rest is drawn from all
     assert len(many) == len(few) == 30
     assert wanted[many].sum() >= 15
     assert (~wanted[few]).sum() == 10  # all there are
