@@ -7,35 +7,16 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils import check_array
-from sklearn.utils.validation import validate_data
 
 from nmfcluster._arrays.arguments import warn
-from nmfcluster._arrays.storage import largest, row_blocks
 from nmfcluster._base import NMFClusterer, fitting, membership, numbered
-from nmfcluster._compat import (
-    Interval,
-    RealNotInt,
-    StrOptions,
-    fit_context,
-    num_samples,
-    take_samples,
-)
+from nmfcluster._compat import Interval, RealNotInt, StrOptions, fit_context
 from nmfcluster.affinity import NAMES
-from nmfcluster.fusion.fuse import Fusion, fuse, objective_of
-from nmfcluster.fusion.mixture import Mixture, make_mixture
-from nmfcluster.fusion.model import fusion_nmf
-from nmfcluster.stack import KernelStack, SimilarityStack, cross_sources, square_sources
-
-__all__ = ["SimilarityFusionNMF"]
-
-_ROWS = 2048  # new samples whose similarities are made at a time
-
-
-class _Affinity(KernelStack):
-    """Kernels that error messages call what the user of the estimator calls them."""
-
-    _parameter = "affinity"
+from nmfcluster.fusion.mixture import mixture_of
+from nmfcluster.fusion.model import fuse, fusion_nmf, objective_of
+from nmfcluster.stack import SimilarityStack
+from nmfcluster.stack.kernels import MAKING
+from nmfcluster.stack.reading import stack_reader, with_tags_of
 
 
 class SimilarityFusionNMF(NMFClusterer):
@@ -190,9 +171,7 @@ class SimilarityFusionNMF(NMFClusterer):
         "criterion": [StrOptions({"kl", "cross_entropy"})],
         "symmetric": ["boolean"],
         "affinity": [StrOptions(set(NAMES)), callable, list],
-        "gamma": [Interval(Real, 0, None, closed="neither"), None],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "normalize": ["boolean", StrOptions({"auto"})],
+        **MAKING,
         "max_samples": [
             Interval(Integral, 2, None, closed="left"),
             Interval(RealNotInt, 0, 1, closed="right"),
@@ -251,8 +230,8 @@ class SimilarityFusionNMF(NMFClusterer):
             Ignored.
         similarities : list of {array-like, sparse matrix}, or SimilarityStack, default=None
             The sources, each of shape (n_samples, n_samples), instead of `X`, which may be None
-            and of which nothing but its length is used. Cross-validation cannot split a
-            list: give it a `SimilarityStack` as `X`.
+            and of which only the length is used. Cross-validation cannot split a list: give it a
+            `SimilarityStack` as `X`.
 
         Returns
         -------
@@ -264,29 +243,33 @@ class SimilarityFusionNMF(NMFClusterer):
         ValueError
             If the similarities or a parameter are not as described.
         TypeError
-            If they are of a type that is not.
+            If the similarities are of another type.
         """
         with fitting(self) as rng:
-            given = self._read(X, similarities)
-            chosen = self._draw(given.shape[0], rng)
-            stack = self._kernels_of(given, chosen)
-            self._check_perplexity(stack)
-            name = "similarities" if similarities is not None else "X"
-            name = "affinity" if self._takes_features() else name
-            sources, seen = square_sources(stack, name)
-            with np.errstate(over="ignore"):  # a sum that is too large is refused below
-                mixture = make_mixture(sources, seen)
-            _check_sums(mixture, stack, name)
+            reader = self._reader_ = stack_reader(self)
+            objects = reader.read(self, X, similarities)
+            n_samples = objects.shape[0]
+            self._check_not_alone(n_samples)
+            self._check_n_clusters(n_samples)
+            self.sample_indices_ = chosen = self._draw(n_samples, rng)
+            stack = reader.fitted(objects, chosen)
+            self._check_perplexity(stack.shape[2])
+            mixture = mixture_of(stack, reader.name)
             objective = objective_of(mixture, self.criterion, self.eta, self.perplexity)
-            found = fuse(objective, self._plan(fusion_nmf), rng, self.symmetric)
-            self._keep_sources(found, stack)
-            self.sample_indices_, self._seen_ = chosen, seen
-            # an object that nothing is known of tells nothing of others, either
-            posterior = membership(found.joint) * found.known()[:, None]
-            self._basis_ = posterior / np.diagonal(found.core)
-            P, labels, order = self._of_all(given, posterior)
-            self._basis_ = self._basis_[:, order]
-            self._keep(found, P, labels, order)
+            fusion = fuse(objective, self._plan(fusion_nmf), rng, self.symmetric)
+            self.source_names_, self.source_losses_ = stack.names, fusion.source_losses
+            self.weights_, _, self.eta_ = objective.weigh(self.source_losses_)
+            self._scales_ = self.weights_ / mixture.totals
+            posterior = fusion.posterior()
+            profile = posterior / np.diagonal(fusion.core)
+            rows = np.empty((n_samples, self.n_clusters), dtype=posterior.dtype)
+            rows[chosen] = posterior
+            others = np.setdiff1d(np.arange(n_samples), chosen)
+            if len(others):
+                rows[others] = reader.extended(objects, others, self._scales_, profile)
+            P, labels, order = _labelled(rows)
+            self._profile_ = profile[:, order]
+            self._keep(fusion, P, labels, order)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, *, similarities: Any = None) -> np.ndarray:
@@ -309,106 +292,10 @@ class SimilarityFusionNMF(NMFClusterer):
         fitted = self.fit(X, y, similarities=similarities)
         return fitted.transform(X if similarities is None else SimilarityStack(similarities))
 
-    def _read(self, X: Any, similarities: Any) -> Any:
-        """Return the features, or the similarities as a stack, checked as far as `X` goes."""
-        if similarities is not None:
-            given = self._read_similarities(X, similarities)
-        elif self._takes_features():
-            given = self._as_features(X, reset=True)
-        else:
-            given = self._as_stack(X, reset=True)
-        if isinstance(given, SimilarityStack) and given.shape[0] != given.shape[1]:
-            raise ValueError(  # here, since a part of it could be square
-                f"{'X' if similarities is None else 'similarities'} must hold the similarities of "
-                "samples to each other, in shape (n, n, L) with the L sources in the last axis, "
-                f"got shape {given.shape}."
-            )
-        self._check_not_alone(given.shape[0])
-        self._check_n_clusters(given.shape[0])
-        return given
-
-    def _read_similarities(self, X: Any, similarities: Any) -> SimilarityStack:
-        if self._takes_features():
-            raise ValueError(
-                "similarities are given instead of features, and need affinity='precomputed'; got "
-                f"affinity={self.affinity!r}."
-            )
-        stack = SimilarityStack(similarities)
-        if X is not None and num_samples(X) != stack.shape[0]:
-            raise ValueError(
-                f"similarities must be of the samples of X: they are of {stack.shape[0]} samples, "
-                f"X has {num_samples(X)}. Cross-validation cannot split a list of similarities; "
-                "give them as X, in a SimilarityStack."
-            )
-        shape = np.shape(X) if not hasattr(X, "shape") else X.shape
-        if len(shape) > 2 or (len(shape) == 2 and shape[0] == shape[1]):
-            raise ValueError(
-                "similarities are given instead of those in X: X must be None, or hold features, "
-                f"got similarities in it, too, of shape {tuple(shape)}. Put all of them into X, in "
-                "a SimilarityStack."
-            )
-        self.n_features_in_ = stack.shape[1]
-        return stack
-
-    def _takes_features(self) -> bool:
-        return not (isinstance(self.affinity, str) and self.affinity == "precomputed")
-
-    def _as_features(self, X: Any, reset: bool) -> Any:
-        """Return checked features; a data frame as it is, since views can name its columns."""
-        _check_given(X)
-        checked = validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_all_finite="allow-nan",
-        )
-        return X if hasattr(X, "columns") else checked
-
-    def _as_stack(self, X: Any, reset: bool) -> SimilarityStack:
-        """Return `X` as a stack; its columns are the objects of `fit`."""
-        _check_given(X)
-        if _is_array(X):
-            checked = check_array(
-                X,
-                accept_sparse="csr",
-                allow_nd=True,
-                dtype=[np.float64, np.float32],
-                ensure_all_finite="allow-nan",
-                ensure_non_negative=True,
-                estimator=self,
-                input_name="X",
-            )
-            stack = SimilarityStack([checked] if checked.ndim == 2 else checked)
-            named = X if hasattr(X, "columns") else checked
-            validate_data(self, named, reset=reset, skip_check_array=True)
-            return stack
-        stack = SimilarityStack(X)
-        if reset:
-            self.n_features_in_ = stack.shape[1]
-        elif stack.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"X has {stack.shape[1]} columns, but {type(self).__name__} was fitted to "
-                f"{self.n_features_in_} objects: it needs the similarities to all of them."
-            )
-        elif not len(stack):
-            raise ValueError(
-                f"X has 0 sample(s) (shape={stack.shape}) while a minimum of 1 is required by "
-                f"{type(self).__name__}."
-            )
-        else:
-            self._check_names(stack)
-        return stack
-
-    def _check_names(self, stack: SimilarityStack) -> None:
-        """Raise where both the sources of `fit` and those of new objects have other names."""
-        numbers = tuple(f"source{i}" for i in range(stack.shape[2]))
-        if stack.names != self.source_names_ and numbers not in (stack.names, self.source_names_):
-            raise ValueError(
-                f"X must have the sources of fit, in their order, {self.source_names_}; got "
-                f"{stack.names}."
-            )
+    def _extend(self, X: Any) -> np.ndarray:
+        objects = self._reader_.read_new(self, X)
+        numbers = np.arange(objects.shape[0])
+        return self._reader_.extended(objects, numbers, self._scales_, self._profile_)
 
     def _draw(self, n_samples: int, rng: np.random.RandomState) -> np.ndarray:
         """Return the objects to fit to, in their order."""
@@ -430,114 +317,28 @@ class SimilarityFusionNMF(NMFClusterer):
             return np.arange(n_samples)
         return np.sort(rng.permutation(n_samples)[: int(size)])
 
-    def _kernels_of(self, given: Any, chosen: np.ndarray) -> SimilarityStack:
-        """Return the similarities of the objects to fit to."""
-        if isinstance(given, SimilarityStack):
-            return given if len(chosen) == len(given) else given[np.ix_(chosen, chosen)]
-        self._kernels_ = _Affinity(
-            self.affinity,
-            gamma=self.gamma,
-            n_neighbors=self.n_neighbors,
-            normalize=self.normalize,
-            n_jobs=self.n_jobs,
-        )
-        return self._kernels_.fit_transform(take_samples(given, chosen))
-
-    def _check_perplexity(self, stack: SimilarityStack) -> None:
-        n_sources = stack.shape[2]
+    def _check_perplexity(self, n_sources: int) -> None:
         if self.perplexity is not None and self.perplexity > n_sources:
             raise ValueError(
                 f"perplexity={self.perplexity} must be at most the number of sources, {n_sources}."
             )
 
-    def _keep_sources(self, found: Fusion, stack: SimilarityStack) -> None:
-        self.source_losses_ = found.source_losses
-        self.weights_, _, self.eta_ = found.objective.weigh(self.source_losses_)
-        self.source_names_ = stack.names
-        self._scales_ = self.weights_ / found.objective.mixture.totals
-
-    def _of_all(
-        self, given: Any, posterior: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return memberships and labels of all objects, and the order of the clusters."""
-        rows = np.empty((given.shape[0], self.n_clusters), dtype=posterior.dtype)
-        rows[self.sample_indices_] = posterior
-        others = np.setdiff1d(np.arange(len(rows)), self.sample_indices_)
-        if len(others):
-            rows[others] = self._extended(given, others)
-        known = np.asarray(rows.any(axis=1))
-        P, labels, order = numbered(membership(rows), rows.argmax(axis=1), known)
-        if not known.all():
-            labels[~known] = -1
-            warn(
-                f"Nothing tells the cluster of {(~known).sum()} objects, which are similar to no "
-                "other: their memberships are uniform, their label is -1.",
-            )
-        return P, labels, order
-
-    def _extend(self, X: Any) -> np.ndarray:
-        features = hasattr(self, "_kernels_")
-        X = self._as_features(X, reset=False) if features else self._as_stack(X, reset=False)
-        return self._extended(X, np.arange(X.shape[0]))
-
-    def _extended(self, given: Any, chosen: np.ndarray) -> np.ndarray:
-        """Return the similarity of some objects to every cluster, (n_new, n_clusters): eq. 8."""
-        blocks = row_blocks(len(chosen), _ROWS)
-        return np.concatenate([self._extended_block(given, chosen[block]) for block in blocks])
-
-    def _extended_block(self, given: Any, numbers: np.ndarray) -> np.ndarray:
-        if isinstance(given, SimilarityStack):
-            new = given[np.ix_(numbers, self.sample_indices_)]
-        else:
-            new = self._kernels_.transform(take_samples(given, numbers))
-        sources, _ = cross_sources(new, len(self._basis_), self._seen_)
-        terms = zip(self._scales_, sources, strict=True)
-        with np.errstate(over="ignore", invalid="ignore"):
-            rows = sum(float(scale) * (source @ self._basis_) for scale, source in terms)
-        if not np.isfinite(rows).all():
-            raise ValueError(
-                "X must not hold similarities whose sums are too large for their dtype, "
-                f"{sources[0].dtype}; the largest is {max(largest(s) for s in sources):.3g}."
-            )
-        return rows
-
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags, which depend on `affinity`."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = not self._takes_features()
-        tags.input_tags.positive_only = not self._takes_features()
-        tags.input_tags.sparse = True
-        return tags
+        return with_tags_of(self.affinity, super().__sklearn_tags__())
 
 
-def _check_given(X: Any) -> None:
-    """Raise where scikit-learn would speak of a scalar, and numpy of an empty reduction."""
-    if X is None:
-        raise ValueError(
-            "X is None: give similarities or, with another affinity than 'precomputed', features. "
-            "Only fit takes similarities= instead of X."
+def _labelled(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return memberships and labels of all objects, and the order of the clusters.
+
+    An object with a row of 0 is in no cluster.
+    """
+    known = np.asarray(rows.any(axis=1))
+    P, labels, order = numbered(membership(rows), rows.argmax(axis=1), known)
+    if not known.all():
+        labels[~known] = -1
+        warn(
+            f"Nothing tells the cluster of {(~known).sum()} objects, which are similar to no "
+            "other: their memberships are uniform, their label is -1.",
         )
-    shape = getattr(X, "shape", ())
-    if len(shape) == 3 and 0 in shape[1:] and not isinstance(X, SimilarityStack):
-        raise ValueError(
-            f"X must hold similarities to at least one sample, by at least one source, in shape "
-            f"(n, m, L); got shape {tuple(shape)}."
-        )
-
-
-def _check_sums(mixture: Mixture, stack: SimilarityStack, name: str) -> None:
-    """Raise if a source, or its logarithms, cannot be summed, or not be divided by its sum."""
-    most = float(np.finfo(mixture.dtype).max) / 1e3
-    for i, total in enumerate(mixture.totals):
-        if not 1 / most < total < most:
-            raise ValueError(
-                f"source {i} ({stack.names[i]!r}) of {name} must have a sum that {mixture.dtype} "
-                f"can hold with some room, got {total:.3g}; scale it."
-            )
-
-
-def _is_array(X: Any) -> bool:
-    """Return whether X is one array, and not a collection of sources."""
-    if isinstance(X, list | tuple):
-        return len(X) > 0 and not any(getattr(source, "ndim", 0) == 2 for source in X)
-    return not isinstance(X, SimilarityStack)
+    return P, labels, order

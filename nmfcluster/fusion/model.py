@@ -1,23 +1,26 @@
-"""Kullback-Leibler factorization of a mixture of sources whose weights are found with it.
-
-As in `_solvers`, a solver is a generator that holds the updates and nothing else.
-"""
+"""Kullback-Leibler factorization of a mixture of sources whose weights are found with it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
-from nmfcluster._engine.run import Steps, kept
-from nmfcluster.fusion.mixture import Mixture
+from nmfcluster._base import membership
+from nmfcluster._engine.run import Plan, Steps, kept
+from nmfcluster._engine.symmetric import Factorization
+from nmfcluster.fusion.mixture import Mixture, draw_starts
 
+_MIN_ITER = 10  # updates, of two or three EM steps each: the first ones can gain little
 _WARM_UP = 5  # EM steps on equal weights: losses of a raw start say nothing of the sources
-_SMALLEST = {4: 1e-18, 8: 1e-20}  # of an entry: not 0, and not too small to come back
-_LEFT = 0.5  # of an entry that an extrapolation would take away: from next to 0 few come back
-_SAME = 1e-12  # weights this close have one mixture
+# entry of factors that sum to 1, by bytes a number: 0 would be final; products of two are above 0
+_SMALLEST = {4: 1e-18, 8: 1e-20}
+_LEFT = 0.5  # share of an entry that an extrapolation leaves: from next to 0 few come back
+_SAME = 1e-12  # difference of weights, or relative one of eta, that changes no mixture
+_HALVINGS = 100  # of the interval of eta: it ends at 1e-30 of the losses' range, next to 0
+_LEAST_SHARE = 1e-12  # of an object's mean share of the sources: less does not move its start
 
 
 def gibbs_weights(losses: np.ndarray, eta: float) -> np.ndarray:
@@ -29,7 +32,7 @@ def gibbs_weights(losses: np.ndarray, eta: float) -> np.ndarray:
         The c_l, in nats.
     eta : float
         In nats; 0 gives all weight to the first of the sources with the smallest loss, infinity
-        the same to all.
+        the same weight to all.
 
     Returns
     -------
@@ -54,22 +57,14 @@ def gibbs_weights(losses: np.ndarray, eta: float) -> np.ndarray:
 def smallest_objective(losses: np.ndarray, eta: float) -> float:
     """Return the smallest ``a'c + eta (log L - H(a))``: ``-eta log mean exp(-c / eta)``.
 
-    Parameters
-    ----------
-    losses : ndarray of shape (L,)
-    eta : float
-
-    Returns
-    -------
-    float
-        From the smallest loss, for eta 0, to the mean one, for infinity.
+    It lies between the smallest loss, for eta 0, and the mean loss, for infinity.
     """
     if np.isinf(eta):
         return float(losses.mean())
     best = float(losses.min())
     if eta == 0:
         return best
-    with np.errstate(over="ignore"):  # nothing is left of a quotient that overflows
+    with np.errstate(over="ignore"):  # the exponential of a quotient that overflows is 0
         rest = np.expm1(-(losses - best) / eta).mean()
     return best - eta * float(np.log1p(rest))
 
@@ -94,8 +89,8 @@ def eta_of_perplexity(losses: np.ndarray, perplexity: float) -> float:
     Returns
     -------
     float
-        Next to 0 if sources that tie for the smallest loss, and share, are more than `perplexity`;
-        infinity if all of them tie, whom any eta gives the same.
+        Next to 0 if more than `perplexity` sources have the smallest loss, since they share the
+        weight. Infinity if all losses are equal: the weights are equal then, whatever eta is.
     """
     spread = float(np.ptp(losses))
     if perplexity >= len(losses) or not spread:
@@ -103,7 +98,7 @@ def eta_of_perplexity(losses: np.ndarray, perplexity: float) -> float:
     low, high = 0.0, spread
     while high < np.inf and np.exp(entropy(gibbs_weights(losses, high))) < perplexity:
         low, high = high, 2 * high
-    for _ in range(100):
+    for _ in range(_HALVINGS):
         if high - low <= _SAME * high:
             break
         middle = (low + high) / 2
@@ -145,7 +140,7 @@ class FusionObjective:
     eta: float
     perplexity: float | None = None
 
-    wide = False  # starts gain nothing side by side: a quotient has the size of the similarity
+    wide = False  # starts side by side are not faster: a quotient is as large as the similarity
 
     @cached_property
     def margin(self) -> np.ndarray:
@@ -238,22 +233,24 @@ def _expected_unseen(
 ) -> np.ndarray:
     """Return what the model adds to W, and to H diag(q), for pairs that sources did not see."""
     mixture, q = objective.mixture, W.sum(axis=0)
-    found = np.zeros((2, *W.shape), dtype=W.dtype)
-    partial = np.flatnonzero(~mixture.complete & (weights > 0))
+    added = np.zeros((2, *W.shape), dtype=W.dtype)
     shares = (weights / objective.seen_mass(W, H)).astype(W.dtype)
-    for source in partial:
+    for source in np.flatnonzero(~mixture.complete & (weights > 0)):
         seen = mixture.seen[:, source]
-        for new, own, others in zip(found, (W, H * q), (H, W / q), strict=True):
-            unseen = np.clip(1 - others[seen].sum(axis=0), 0, 1)  # all of it for an unseen object
+        for new, own, others in zip(added, (W, H * q), (H, W / q), strict=True):
+            unseen = np.clip(1 - others[seen].sum(axis=0), 0, 1)
             new += shares[source] * own * np.where(seen[:, None], unseen, 1)
-    return found
+    return added
 
 
-def _accelerated(step: Callable[[np.ndarray], np.ndarray], Z: np.ndarray) -> list[np.ndarray]:
-    """Return two points, the bolder first: three steps from Z that run ahead, and two that do not.
+def _extrapolated_and_plain(
+    step: Callable[[np.ndarray], np.ndarray], Z: np.ndarray
+) -> list[np.ndarray]:
+    """Return where three steps lead that run ahead, and where two lead that do not.
 
     SQUAREM [1]_: the second step shows how fast the first shrinks; extrapolated, the two jump to
-    where many would lead, and a third puts right what the jump did to the constraints.
+    where many would lead, and a third step restores the constraints after the jump. Where there is
+    nothing to extrapolate, the two plain steps are returned alone.
 
     References
     ----------
@@ -297,11 +294,11 @@ def fusion_nmf(objective: FusionObjective, Z: np.ndarray) -> Steps:
     mixture = objective.mixture
     n_sources = len(mixture.totals)
     equal = np.full(n_sources, 1 / n_sources)
-    mixed = [(equal, mixture.mixed(equal)) for _ in Z]
-    Z = np.stack([_warmed_up(objective, start, *mixed[0]) for start in Z])
+    mixed = [(mixture.mixed(equal), equal) for _ in Z]
+    Z = np.stack([_warmed_up(objective, *mixed[0], start) for start in Z])
     weighed = [objective.weigh(objective.source_losses(start)) for start in Z]
-    weights = np.stack([found[0] for found in weighed])
-    loss = np.array([found[1] for found in weighed])
+    weights = np.stack([best for best, _, _ in weighed])
+    loss = np.array([smallest for _, smallest, _ in weighed])
     while True:
         keep = yield (Z, weights), loss
         if keep is not None:
@@ -309,11 +306,16 @@ def fusion_nmf(objective: FusionObjective, Z: np.ndarray) -> Steps:
         Z, weights, loss = (array.copy() for array in kept(keep, Z, weights, loss))
         for s in range(len(Z)):
             mixed[s] = _remixed(mixture, weights[s], *mixed[s])
-            Z[s], weights[s], loss[s] = _descend(objective, *mixed[s], Z[s], loss[s])
+            step = partial(em_step, objective, *mixed[s])
+            for candidate in _extrapolated_and_plain(step, Z[s]):
+                best, smallest, _ = objective.weigh(objective.source_losses(candidate))
+                if smallest <= loss[s]:
+                    Z[s], weights[s], loss[s] = candidate, best, smallest
+                    break
 
 
 def _warmed_up(
-    objective: FusionObjective, Z: np.ndarray, weights: np.ndarray, P: object
+    objective: FusionObjective, P: object, weights: np.ndarray, Z: np.ndarray
 ) -> np.ndarray:
     Z = _positive(Z)
     for _ in range(_WARM_UP):
@@ -322,24 +324,75 @@ def _warmed_up(
 
 
 def _remixed(
-    mixture: Mixture, weights: np.ndarray, before: np.ndarray, P: object
-) -> tuple[np.ndarray, object]:
-    """Return weights and their mixture: the one before if they are the same, else in its place."""
+    mixture: Mixture, weights: np.ndarray, P: object, before: np.ndarray
+) -> tuple[object, np.ndarray]:
+    """Return the mixture with new weights, in the place of that with the weights before."""
     if abs(weights - before).max() <= _SAME:
-        return before, P
-    return weights.copy(), mixture.mixed(weights, out=P)  # the caller's are changed in place
+        return P, before
+    return mixture.mixed(weights, out=P), weights.copy()  # the caller's are changed in place
 
 
-def _descend(
-    objective: FusionObjective, weights: np.ndarray, P: object, Z: np.ndarray, loss: float
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return factors whose loss is not larger, their weights and their loss."""
+@dataclass(frozen=True)
+class Fusion(Factorization):
+    """The factors that were kept, and the weights of the sources.
 
-    def step(Z: np.ndarray) -> np.ndarray:
-        return em_step(objective, P, weights, Z)
+    Attributes
+    ----------
+    objective : FusionObjective
+    """
 
-    for candidate in _accelerated(step, Z):
-        found, new, _ = objective.weigh(objective.source_losses(candidate))
-        if new <= loss:
-            return candidate, found, new
-    return Z, weights, loss
+    objective: FusionObjective
+
+    @property
+    def joint(self) -> np.ndarray:
+        """``H diag(q)``: the model's probability of an object with a cluster, (n, k)."""
+        return self.best.factors[0][-1]
+
+    @property
+    def core(self) -> np.ndarray:
+        """``diag(q)``: the probability of every cluster, (k, k)."""
+        return np.diag(self.joint.sum(axis=0))
+
+    @property
+    def source_losses(self) -> np.ndarray:
+        """The loss of every source, in nats, (L,)."""
+        return self.objective.source_losses(self.best.factors[0])
+
+    def posterior(self) -> np.ndarray:
+        """Return the probability of the clusters given the object, (n, k).
+
+        The row of an object that is in no source with a weight is 0: nothing is known of it, and
+        it tells nothing of others.
+        """
+        mixture, weights = self.objective.mixture, self.best.factors[1]
+        margin = mixture.margin(mixture.mixed(weights))
+        known = margin > _LEAST_SHARE * margin.mean()
+        return membership(self.joint) * known[:, None]
+
+
+def objective_of(
+    mixture: Mixture, criterion: str, eta: float, perplexity: float | None
+) -> FusionObjective:
+    """Return the objective of a criterion.
+
+    The loss of a source is its divergence from the model in "kl", and the cross-entropy in
+    "cross_entropy"; there, a source that did not see all objects counts as if it knew nothing of
+    the others.
+    """
+    if criterion == "kl":
+        offsets = -mixture.entropies()
+    else:
+        offsets = -2 * np.log(mixture.seen.mean(axis=0))
+    return FusionObjective(mixture, offsets, eta, perplexity)
+
+
+def fuse(
+    objective: FusionObjective, plan: Plan, rng: np.random.RandomState, symmetric: bool
+) -> Fusion:
+    """Fit the factors, one or two, and the weights; the run with the smallest loss is kept."""
+    mixture = objective.mixture
+    starts = draw_starts(mixture, plan, rng, symmetric)
+    task = f"{mixture.shape[0]} objects, {len(mixture.totals)} source(s)"
+    solutions = plan.stopping(min_iter=_MIN_ITER).run(objective, starts, task)
+    curves = [solution.history for solution in solutions]
+    return Fusion(solutions[0], curves, objective.constant, objective)

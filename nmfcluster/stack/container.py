@@ -1,46 +1,16 @@
-"""Several similarities of the same samples: the container, its checks, and kernels that fill it."""
+"""Several similarities of the same samples: the container, and how it reads what it is made of."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, NoReturn, Self
+from collections import Counter
+from typing import Any, NoReturn, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
+import scipy.sparse as sp
 
-from nmfcluster._arrays.arguments import positions
-from nmfcluster._arrays.storage import (
-    Seen,
-    as_matrix,
-    cut,
-    embedded,
-    is_sparse,
-    largest,
-    read_only,
-    require_symmetric,
-    with_nan,
-    without_negatives,
-)
-from nmfcluster._compat import Interval, StrOptions
-from nmfcluster.affinity import NAMES, Affinity, make_affinity
-from nmfcluster.stack.reading import (
-    axes,
-    called,
-    read_columns,
-    read_kernels,
-    read_names,
-    read_sources,
-    read_view,
-)
-
-__all__ = ["KernelStack", "SimilarityStack", "cross_sources", "square_sources"]
-
-_KERNELS = [name for name in NAMES if name != "precomputed"]
-_ROUNDING = 1e3  # in units of the precision: what is less below 0 counts as 0
+from nmfcluster._arrays.arguments import positions, shown
+from nmfcluster._arrays.storage import as_matrix, largest
+from nmfcluster.stack.seen import Seen, cut, with_nan, without_nan
 
 
 class SimilarityStack:
@@ -68,9 +38,9 @@ class SimilarityStack:
     Raises
     ------
     TypeError
-        If `sources` is nothing of the above, or a source does not hold numbers.
+        If `sources` is none of the above, or a source does not hold numbers.
     ValueError
-        If sources differ in shape, there is none, a row and a column are both NaN in part, or
+        If sources differ in shape, the list is empty, a row and a column are both NaN in part, or
         `names` do not fit.
 
     Examples
@@ -88,10 +58,10 @@ class SimilarityStack:
 
     def __init__(self, sources: Any, *, names: Any = None) -> None:
         if isinstance(sources, SimilarityStack):
-            given, parts = sources.names, sources._parts
-            self._set(parts, given if names is None else read_names(names, len(parts)))
+            own, parts = sources.names, sources._parts
+            self._set(parts, own if names is None else _read_names(names, len(parts)))
             return
-        self._set(*read_sources(sources, names))
+        self._set(*_read_sources(sources, names))
 
     @classmethod
     def _made(cls, parts: Any, names: tuple[str, ...]) -> Self:
@@ -107,9 +77,9 @@ class SimilarityStack:
         self.__setstate__({"_parts": tuple(cast), "_names": names})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # read-only is not kept by pickle, hence here
+        # here, because pickle does not keep arrays read-only
         self._parts: tuple[Seen, ...] = tuple(
-            Seen(*(read_only(array) for array in part)) for part in state["_parts"]
+            Seen(*(_read_only(array) for array in part)) for part in state["_parts"]
         )
         self._names: tuple[str, ...] = state["_names"]
 
@@ -199,7 +169,7 @@ class SimilarityStack:
         sparse = [
             name
             for part, name in zip(self._parts, self.names, strict=True)
-            if is_sparse(part.values)
+            if sp.issparse(part.values)
         ]
         if sparse:
             raise TypeError(
@@ -221,7 +191,12 @@ class SimilarityStack:
 
     def __getitem__(self, key: Any) -> Self:
         n, m, _ = self.shape
-        rows, columns = axes(key)
+        rows, columns = _axes(key)
+        if rows is None:
+            raise TypeError(
+                "rows of a SimilarityStack must be named by a list or an array of integers, a mask "
+                f"or a slice, got {shown(rows)}."
+            )
         i = positions(rows, n, "row", "a SimilarityStack")
         j = None if columns is None else positions(columns, m, "column", "a SimilarityStack")
         parts = [
@@ -234,118 +209,122 @@ class SimilarityStack:
         return f"{type(self).__name__}(shape={self.shape}, dtype={self.dtype}, names={self.names})"
 
 
-# --- what a model asks of a stack ----------------------------------------------------------------
+def called(index: int, name: str, where: str) -> str:
+    """Return what an error message calls a source."""
+    return f"source {index} ({name!r}) of {where}"
 
 
-def square_sources(stack: SimilarityStack, name: str = "X") -> tuple[list[Any], np.ndarray]:
-    """Return the similarities of samples to each other, checked.
-
-    Parameters
-    ----------
-    stack : SimilarityStack of shape (n, n, L)
-    name : str, default="X"
-        What to call it in an error message.
-
-    Returns
-    -------
-    sources : list of {ndarray, csr_array} of shape (n, n)
-        Symmetric, nonnegative and not 0, with 0 in the rows and columns of samples that the
-        source has not seen. Not copied, and not to be written to.
-    seen : ndarray of shape (n, L), bool
-        Which samples each source has seen.
-
-    Raises
-    ------
-    ValueError
-        If a source is not square, symmetric, finite and nonnegative, is 0 throughout, has seen
-        no sample, or if a sample is NaN in its row but not in its column, or the reverse.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nmfcluster.stack import SimilarityStack, square_sources
-    >>> square_sources(SimilarityStack([[[1, np.nan], [np.nan, np.nan]]]))
-    ([array([[1., 0.],
-           [0., 0.]])], array([[ True],
-           [False]]))
-    """
-    n, m, _ = stack.shape
-    if n != m or not n:
-        raise ValueError(
-            f"{name} must hold the similarities of samples to each other, in shape (n, n, L) with "
-            f"the L sources in the last axis, got shape {stack.shape}."
-        )
-    for part, label in _labelled(stack, name):
-        _check_values(part.values, label)
-        _check_unseen(part, label)
-        require_symmetric(part.values, label)
-        if largest(part.values) == 0:
-            raise ValueError(f"{label} must hold a similarity above 0; all entries are 0.")
-    return list(stack.filled()), stack.seen()
-
-
-def cross_sources(
-    stack: SimilarityStack, n_fit: int, seen_fit: np.ndarray, name: str = "X"
-) -> tuple[list[Any], np.ndarray]:
-    """Return the similarities of new samples to those that a model was fitted on, checked.
-
-    Parameters
-    ----------
-    stack : SimilarityStack of shape (r, n_fit, L)
-    n_fit : int
-        Number of samples that the model was fitted on.
-    seen_fit : ndarray of shape (n_fit, L), bool
-        Which of them each source has seen.
-    name : str, default="X"
-        What to call the stack in an error message.
-
-    Returns
-    -------
-    sources : list of {ndarray, csr_array} of shape (r, n_fit)
-        Nonnegative, with 0 in the rows of new samples that the source has not seen, and in
-        columns of NaN. Not copied, and not to be written to.
-    seen : ndarray of shape (r, L), bool
-        Which new samples each source has seen.
-
-    Raises
-    ------
-    ValueError
-        If the stack is of another shape, a source is not finite and nonnegative, or the
-        similarities to a training sample that the source has seen are NaN.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nmfcluster.stack import SimilarityStack, cross_sources
-    >>> stack = SimilarityStack([[[0.5, np.nan], [np.nan, np.nan]]])
-    >>> sources, seen = cross_sources(stack, 2, np.array([[True], [False]]))
-    >>> seen
-    array([[ True],
-           [False]])
-    """
-    n_sources = seen_fit.shape[1]
-    if stack.shape[1:] != (n_fit, n_sources):
-        raise ValueError(
-            f"{name} must hold the similarities of samples to the {n_fit} samples of fit, by "
-            f"{n_sources} sources, in shape (n, {n_fit}, {n_sources}), got shape {stack.shape}."
-        )
-    for (part, label), known in zip(_labelled(stack, name), seen_fit.T, strict=True):
-        _check_values(part.values, label)
-        lost = np.flatnonzero(~part.columns & known)
-        if len(lost):
+def _read_sources(sources: Any, names: Any) -> tuple[list[Seen], tuple[str, ...]]:
+    """Return matrices of one shape, without their NaN, and their names."""
+    listed = _listed(sources)
+    names = _read_names(names, len(listed))
+    labels = [called(i, name, "sources") for i, name in enumerate(names)]
+    arrays = [_read_matrix(source, label) for source, label in zip(listed, labels, strict=True)]
+    for array, label in zip(arrays, labels, strict=True):
+        if array.shape != arrays[0].shape:
             raise ValueError(
-                f"{label} holds NaN in column {lost[0]}, the similarities to a sample that it had "
-                "seen in fit."
+                f"sources must be of one shape: {label} has shape {array.shape}, {labels[0]} has "
+                f"{arrays[0].shape}."
             )
-    return list(stack.filled()), stack.seen()
+    return [_read_nan(array, label) for array, label in zip(arrays, labels, strict=True)], names
 
 
-def _labelled(stack: SimilarityStack, name: str) -> Iterator[tuple[Seen, str]]:
-    for i, (part, source) in enumerate(zip(stack._parts, stack.names, strict=True)):
-        yield part, called(i, source, name)
+def _listed(sources: Any) -> list[Any]:
+    """Return the sources of a stack as a list."""
+    if isinstance(sources, list | tuple):
+        if not sources:
+            raise ValueError("sources must hold at least one similarity matrix, got none.")
+        return list(sources)
+    if isinstance(sources, np.ndarray) and sources.ndim == 3:
+        if not sources.shape[2]:
+            raise ValueError(
+                f"sources must hold at least one similarity matrix, got shape {sources.shape}, "
+                "whose last axis is the sources."
+            )
+        return list(np.moveaxis(sources, 2, 0))
+    got = f"shape {sources.shape}" if hasattr(sources, "shape") else shown(sources)
+    raise TypeError(
+        "sources must be a list of similarity matrices, an array of shape (n, m, L) or a "
+        f"SimilarityStack, got {got}; a single matrix S is given as [S]."
+    )
 
 
-def _check_values(values: Any, label: str) -> None:
+def _read_names(names: Any, n_sources: int) -> tuple[str, ...]:
+    """Return the names of sources, which must differ; None: numbers."""
+    if names is None:
+        return tuple(f"source{i}" for i in range(n_sources))
+    if isinstance(names, str) or not hasattr(names, "__iter__"):
+        raise TypeError(f"names must be a list of str, one for each source, got {shown(names)}.")
+    names = list(names)
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(f"names must all be str, got {shown(names)}.")
+    if len(names) != n_sources:
+        raise ValueError(f"names must name {n_sources} sources, got {len(names)} names.")
+    name, times = Counter(names).most_common(1)[0]
+    if times > 1:
+        raise ValueError(f"names must differ from each other, got {name!r} {times} times.")
+    return tuple(str(name) for name in names)
+
+
+def _read_matrix(source: Any, label: str) -> Any:
+    try:
+        return as_matrix(source)
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(
+            f"{label} must be a matrix of numbers, of shape (n, m), dense or sparse: {error}."
+        ) from None
+
+
+def _read_nan(array: Any, label: str) -> Seen:
+    """Tell values from the rows and columns that are NaN."""
+    if not holds_nan(array):
+        return Seen(array, *(np.ones(length, dtype=bool) for length in array.shape))
+    part, stray = without_nan(array)
+    if stray is not None:
+        raise ValueError(
+            f"{label} holds NaN in row {stray[0]}, column {stray[1]}, and numbers beside it. NaN "
+            "stands for a sample that the source has not seen: all of its row, or its column, "
+            "must be NaN."
+        )
+    return part
+
+
+def _axes(key: Any) -> tuple[Any, Any]:
+    """Return what a key says of rows and of columns; None: nothing."""
+    if not isinstance(key, tuple):
+        return key, None
+    named = [part for part in key if part is not Ellipsis]  # scikit-learn asks for [rows, ...]
+    if len(named) == 1 and len(key) <= 2 and key[0] is not Ellipsis:
+        return named[0], None
+    if len(named) == 2 and len(key) == 2:
+        rows, columns = named
+        if isinstance(rows, slice) or isinstance(columns, slice):
+            return rows, columns
+        if isinstance(rows, np.ndarray) and isinstance(columns, np.ndarray):
+            if rows.shape == (rows.size, 1) and columns.shape == (1, columns.size):  # np.ix_
+                return rows.ravel(), columns.ravel()
+    raise ValueError(
+        "a SimilarityStack is indexed by rows, stack[rows], or by rows and columns, "
+        f"stack[np.ix_(rows, columns)], got {shown(key)}; its sources are in stack.sources."
+    )
+
+
+def _read_only(array: Any) -> Any:
+    """Return the matrix, not copied, in a form whose entries cannot be written to."""
+    values = (array.data if sp.issparse(array) else array).view()
+    values.flags.writeable = False
+    if not sp.issparse(array):
+        return values
+    return sp.csr_array((values, array.indices, array.indptr), shape=array.shape)
+
+
+def holds_nan(array: Any) -> bool:
+    """Return whether an entry that is stored is NaN."""
+    return bool(np.isnan(array.data if sp.issparse(array) else array).any())
+
+
+def check_values(values: Any, label: str) -> None:
     """Raise if an entry is negative or infinite."""
     if not all(values.shape):
         return
@@ -354,289 +333,3 @@ def _check_values(values: Any, label: str) -> None:
     smallest = float(values.min())
     if smallest < 0:
         raise ValueError(f"{label} must not be negative; its smallest entry is {smallest:.3g}.")
-
-
-def _check_unseen(part: Seen, label: str) -> None:
-    """Raise if the samples that are NaN in their rows are not those that are in their columns."""
-    values, rows, columns = part
-    if not rows.any():
-        raise ValueError(f"{label} must have seen a sample; all of it is NaN.")
-    unmarked = np.flatnonzero(~rows & columns)
-    if is_sparse(values):  # what is not stored is no number
-        unmarked = unmarked[values.sum(axis=0)[unmarked] > 0]
-    for lost, one, other in (
-        (unmarked, "row", "column"),
-        (np.flatnonzero(rows & ~columns), "column", "row"),
-    ):
-        if len(lost):
-            raise ValueError(
-                f"{label} must be symmetric: sample {lost[0]} is NaN in its {one}, as one that the "
-                f"source has not seen, but not in its {other}."
-            )
-
-
-# --- from features -------------------------------------------------------------------------------
-
-
-class _FittedView(NamedTuple):
-    """What is kept of a source for new samples."""
-
-    columns: np.ndarray | None
-    seen: np.ndarray  # bool, which training samples were
-    between: Callable[[Any], Any]
-    nobody: Any  # the similarities of no samples to them, stored as those of others
-
-
-class KernelStack(TransformerMixin, BaseEstimator):
-    r"""Similarities of samples by several kernels, or of several views of their features.
-
-    A transformer from features to a `SimilarityStack`, to stand before an estimator that takes
-    similarities, in a `Pipeline`: `fit_transform` gives those of the training samples to each
-    other, `transform` those of new samples to the training samples. Cross-validation of the
-    pipeline then splits features, and no similarity to a test sample is ever used in training.
-
-    Parameters
-    ----------
-    kernels : str, callable or list, default="nearest_neighbors"
-        A kernel, or a list with a source in each item: a kernel, or a triple
-        ``(name, kernel, columns)``. A kernel is "linear", "cosine", "rbf" or "nearest_neighbors",
-        see `nmfcluster.affinity.make_affinity`, or a callable: ``kernel(X, Y)`` returns the
-        similarities of the rows of X to those of Y, dense or sparse, as kernels of
-        `sklearn.metrics.pairwise` and `sklearn.gaussian_process.kernels` do. `columns` are those
-        of X that the source sees, a view: a slice, a list of ints, a mask, or a name or list of
-        names of columns of a data frame.
-    gamma : float, default=None
-        Of "rbf" kernels; 1 over the median squared distance of two samples by default, for each
-        source its own. For several values give callables, as ``partial(rbf_kernel, gamma=2)``.
-    n_neighbors : int, default=10
-        Of "nearest_neighbors" kernels; at most all other samples are taken.
-    normalize : bool or "auto", default=False
-        Whether every similarity W is replaced by :math:`D^{-1/2} W D^{-1/2}`, D its row sums, with
-        a diagonal of 0. "auto": those by "nearest_neighbors" only.
-    n_jobs : int, default=None
-        Number of jobs that look for neighbours.
-
-    Attributes
-    ----------
-    names_ : tuple of str
-        Names of the sources: those given, or the names of the kernels.
-    n_features_in_ : int
-        Number of columns of `X`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns of `X`, if they are all strings.
-
-    See Also
-    --------
-    SimilarityStack : What it returns.
-
-    Notes
-    -----
-    A sample that has NaN in all columns of a view is missing from that source: the kernel is
-    fitted on the others, and the sample's row, and column, of the source is NaN. In a sparse
-    source a NaN marks it. So is a row of sparse features that stores NaN, and nothing else.
-
-    The similarities of training samples to each other and to themselves as new samples need not
-    agree: neighbours are searched among the others in the one case, among all in the other, so
-    that ``fit_transform(X)`` is not ``fit(X).transform(X)``.
-
-    A stack has no columns that could be named, so that there is neither `get_feature_names_out`
-    nor `set_output`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from nmfcluster import KernelStack
-    >>> X = load_iris().data
-    >>> kernels = [("sepal", "rbf", [0, 1]), ("petal", "nearest_neighbors", slice(2, 4))]
-    >>> views = KernelStack(kernels)
-    >>> views.fit_transform(X)
-    SimilarityStack(shape=(150, 150, 2), dtype=float64, names=('sepal', 'petal'))
-    >>> views.transform(X[:3]).shape
-    (3, 150, 2)
-    """
-
-    _parameter = "kernels"  # as error messages call it
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kernels": [StrOptions(set(_KERNELS)), callable, list],
-        "gamma": [Interval(Real, 0, None, closed="neither"), None],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "normalize": ["boolean", StrOptions({"auto"})],
-        "n_jobs": [Integral, None],
-    }
-
-    def __init__(
-        self,
-        kernels: Any = "nearest_neighbors",
-        *,
-        gamma: float | None = None,
-        n_neighbors: int = 10,
-        normalize: bool | str = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.kernels = kernels
-        self.gamma = gamma
-        self.n_neighbors = n_neighbors
-        self.normalize = normalize
-        self.n_jobs = n_jobs
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Keep the samples that others will be compared with.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        KernelStack
-            The fitted transformer.
-
-        Raises
-        ------
-        ValueError
-            If `X` or a parameter is not as described, a sample is NaN in part of a view, or a
-            similarity is negative.
-        TypeError
-            If an item of `kernels` is neither a kernel nor a triple.
-        """
-        self.fit_transform(X)
-        return self
-
-    def fit_transform(self, X: Any, y: Any = None) -> SimilarityStack:
-        """Keep the samples, and return their similarities to each other.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        SimilarityStack of shape (n_samples, n_samples, L)
-            Its matrices are symmetric.
-
-        Raises
-        ------
-        ValueError
-            If `X` or a parameter is not as described, a sample is NaN in part of a view, or a
-            similarity is negative.
-        TypeError
-            If an item of `kernels` is neither a kernel nor a triple.
-        """
-        before = dict(vars(self))
-        try:
-            return self._fit_transform(X)
-        except BaseException:  # an earlier fit stays what it was
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-
-    def _fit_transform(self, X: Any) -> SimilarityStack:
-        self._validate_params()
-        views = read_kernels(self.kernels, _KERNELS, self._parameter)
-        X = self._read_samples(X, reset=True)
-        fitted, parts = [], []
-        names = getattr(self, "feature_names_in_", None)
-        for i, view in enumerate(views):
-            label = called(i, view.name, self._parameter)
-            columns = read_columns(view.columns, X.shape[1], names, label)
-            V, seen = read_view(X, columns, label)
-            if seen.sum() < 2:
-                raise ValueError(f"{label} needs at least 2 samples that it has seen.")
-            with _one_thread(label):
-                affinity = self._make_affinity(V, view.kernel)
-                block = _read_block(affinity.block(), label)
-            parts.append(Seen(embedded(block, seen, seen), seen, seen))
-            nobody = cut(block, np.empty(0, dtype=np.intp))
-            fitted.append(_FittedView(columns, seen, affinity.between, nobody))
-        self._views, self.names_ = fitted, tuple(view.name for view in views)
-        return SimilarityStack._made(parts, self.names_)
-
-    def transform(self, X: Any) -> SimilarityStack:
-        """Return the similarities of samples to those that `fit` was given.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_new, n_features)
-            Features of the kind that `fit` was given.
-
-        Returns
-        -------
-        SimilarityStack of shape (n_new, n_samples, L)
-
-        Raises
-        ------
-        NotFittedError
-            If `fit` has not been called.
-        ValueError
-            If `X` is not of the kind or width that `fit` was given, a sample is NaN in part of a
-            view, or a similarity is negative.
-        """
-        check_is_fitted(self)
-        X = self._read_samples(X, reset=False)
-        parts = []
-        for i, (name, view) in enumerate(zip(self.names_, self._views, strict=True)):
-            label = called(i, name, self._parameter)
-            V, seen = read_view(X, view.columns, label)
-            with _one_thread(label):
-                block = _read_block(view.between(V), label) if seen.any() else view.nobody
-            parts.append(Seen(embedded(block, seen, view.seen), seen, view.seen))
-        return SimilarityStack._made(parts, self.names_)
-
-    def _read_samples(self, X: Any, reset: bool) -> Any:
-        return validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",  # sums of a data frame's columns round otherwise
-            ensure_all_finite="allow-nan",
-            ensure_min_samples=2 if reset else 1,
-        )
-
-    def _make_affinity(self, X: Any, kernel: Any) -> Affinity:
-        normalize = self.normalize
-        if normalize == "auto":
-            normalize = isinstance(kernel, str) and kernel == "nearest_neighbors"
-        return make_affinity(
-            X,
-            kernel,
-            gamma=self.gamma,
-            n_neighbors=self.n_neighbors,
-            normalize=bool(normalize),
-            n_jobs=self.n_jobs,
-        )
-
-    def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags; NaN is not allowed as such, for it must fill a view."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-
-def _read_block(block: Any, label: str) -> Any:
-    """Return similarities, in which no entry is negative but for rounding, which is undone."""
-    block = as_matrix(block)
-    rounding = _ROUNDING * float(np.finfo(block.dtype).eps) * largest(block)
-    if -rounding <= float(block.min()) < 0:
-        return without_negatives(block)
-    _check_values(block, label)
-    return block
-
-
-@contextmanager
-def _one_thread(label: str) -> Iterator[None]:
-    """Compute a source with one thread, so that its sums are repeatable; name it in errors."""
-    try:
-        with threadpool_limits(limits=1, user_api="blas"):
-            yield
-    except ValueError as error:
-        message = str(error)
-        raise ValueError(message if label in message else f"{label}: {message}") from error

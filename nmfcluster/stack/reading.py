@@ -1,242 +1,388 @@
-"""What a user says of several sources of similarity, read and checked: matrices, keys, kernels."""
+"""Several similarities of objects as estimators read them: handed in, or made of features."""
 
 from __future__ import annotations
 
-from collections import Counter
-from functools import partial
-from itertools import count
-from typing import Any, NamedTuple
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
 
-from nmfcluster._arrays.arguments import positions, shown
-from nmfcluster._arrays.storage import Seen, as_matrix, first_nan, without_nan
+from nmfcluster._arrays.storage import FLOATS, is_sparse, largest, require_symmetric
+from nmfcluster._base import read_features
+from nmfcluster._compat import num_samples, take_samples
+from nmfcluster.stack.container import SimilarityStack, called, check_values
+from nmfcluster.stack.kernels import MAKING, KernelStack
+from nmfcluster.stack.seen import Seen
+
+_ROWS = 2048  # objects whose similarities are made at a time: their memory is bounded
 
 
-def called(index: int, name: str, where: str) -> str:
-    """Return what an error message calls a source."""
-    return f"source {index} ({name!r}) of {where}"
+def stack_reader(estimator: Any) -> StackReader:
+    """Return the reader for the `affinity` of an estimator.
+
+    With "precomputed" it reads similarities; else features, of which kernels are made by `affinity`
+    and those of the parameters in `MAKING` that the estimator has.
+    """
+    if _takes_similarities(estimator.affinity):
+        return SimilarityReader()
+    return FeatureReader(estimator)
 
 
-def read_sources(sources: Any, names: Any) -> tuple[list[Seen], tuple[str, ...]]:
-    """Return matrices of one shape, without their NaN, and their names.
+def with_tags_of(affinity: Any, tags: Any) -> Any:
+    """Return scikit-learn's tags of an estimator whose input `stack_reader` reads."""
+    inputs = tags.input_tags
+    inputs.sparse = True
+    inputs.pairwise = inputs.positive_only = _takes_similarities(affinity)
+    return tags
+
+
+def _takes_similarities(affinity: Any) -> bool:
+    return isinstance(affinity, str) and affinity == "precomputed"
+
+
+class StackReader(ABC):
+    """Reads objects, and compares them with those that a model is fitted to.
+
+    An estimator keeps its reader, but not the objects: a stack or features, ``objects.shape[0]``
+    of them.
+    """
+
+    name = "X"  # what an error message calls the sources
+    names: tuple[str, ...]  # of the sources, once the reader is fitted
+
+    @abstractmethod
+    def read(self, estimator: Any, X: Any, similarities: Any) -> Any:
+        """Return the objects of a fit, from X or from the similarities beside it."""
+
+    @abstractmethod
+    def read_new(self, estimator: Any, X: Any) -> Any:
+        """Return other objects, like those of the fit."""
+
+    @abstractmethod
+    def _square(self, objects: Any, chosen: np.ndarray) -> SimilarityStack:
+        """Return the similarities of some objects to each other."""
+
+    @abstractmethod
+    def _cross(self, objects: Any, numbers: np.ndarray) -> SimilarityStack:
+        """Return the similarities of some objects to those that the model is fitted to."""
+
+    def fitted(self, objects: Any, chosen: np.ndarray) -> SimilarityStack:
+        """Return the similarities of the objects that the model is fitted to.
+
+        `chosen` holds their positions in what `read` returned. `square_sources` checks the stack.
+        """
+        stack = self._square(objects, chosen)
+        self.names, self._chosen, self._seen = stack.names, chosen, stack.seen()
+        return stack
+
+    def cross(self, objects: Any, numbers: np.ndarray) -> list[Any]:
+        """Return the similarities of some objects to those that the model is fitted to.
+
+        `numbers` holds their positions. There is a matrix a source, checked by `cross_sources`.
+        """
+        stack = self._cross(objects, numbers)
+        return cross_sources(stack, len(self._chosen), self._seen)[0]
+
+    def extended(
+        self, objects: Any, numbers: np.ndarray, weights: np.ndarray, profile: np.ndarray
+    ) -> np.ndarray:
+        """Return the similarity of some objects to every cluster, (n_numbers, n_clusters).
+
+        It is ``sum_l w_l S_l @ profile`` for the sources S_l of `cross`, made for some rows at a
+        time. The `profile` says what similarity to a fitted object tells of every cluster.
+        """
+        starts = range(0, len(numbers), _ROWS)
+        blocks = (self.cross(objects, numbers[start : start + _ROWS]) for start in starts)
+        return np.concatenate([_weighted(block, weights, profile) for block in blocks])
+
+
+class SimilarityReader(StackReader):
+    """Reads similarities: a stack, a list of matrices, an array of them, or one matrix."""
+
+    def read(self, estimator: Any, X: Any, similarities: Any) -> SimilarityStack:
+        """Return the similarities of all pairs of objects as a stack."""
+        if similarities is not None:
+            self.name = "similarities"
+            stack = _read_beside(X, similarities)
+        else:
+            stack = _read_stack(estimator, X, reset=True)
+        estimator.n_features_in_ = stack.shape[1]
+        if stack.shape[0] != stack.shape[1]:  # here, since a part of it could be square
+            raise _not_square(stack, self.name)
+        return stack
+
+    def read_new(self, estimator: Any, X: Any) -> SimilarityStack:
+        """Return the similarities of new objects to all objects of the fit as a stack."""
+        stack = _read_stack(estimator, X, reset=False)
+        if stack.shape[1] != estimator.n_features_in_:
+            raise ValueError(
+                f"X has {stack.shape[1]} columns, but {type(estimator).__name__} was fitted to "
+                f"{estimator.n_features_in_} objects: it needs the similarities to all of them."
+            )
+        if not len(stack):
+            raise ValueError(
+                f"X has 0 sample(s) (shape={stack.shape}) while a minimum of 1 is required by "
+                f"{type(estimator).__name__}."
+            )
+        numbers = tuple(f"source{i}" for i in range(stack.shape[2]))
+        if stack.names != self.names and numbers not in (stack.names, self.names):
+            raise ValueError(
+                f"X must have the sources of fit, in their order, {self.names}; got {stack.names}."
+            )
+        return stack
+
+    def _square(self, objects: SimilarityStack, chosen: np.ndarray) -> SimilarityStack:
+        return objects if len(chosen) == len(objects) else objects[np.ix_(chosen, chosen)]
+
+    def _cross(self, objects: SimilarityStack, numbers: np.ndarray) -> SimilarityStack:
+        return objects[np.ix_(numbers, self._chosen)]
+
+
+class FeatureReader(StackReader):
+    """Reads features, of which a `KernelStack` makes similarities."""
+
+    name = "affinity"
+
+    def __init__(self, estimator: Any) -> None:
+        own = estimator.get_params(deep=False)
+        options = {name: own[name] for name in ("n_jobs", *MAKING) if name in own}
+        self._kernels = _Affinity(estimator.affinity, **options)
+
+    def read(self, estimator: Any, X: Any, similarities: Any) -> Any:
+        """Return checked features; a data frame as it is, since views can name its columns."""
+        if similarities is not None:
+            raise ValueError(
+                "similarities are given instead of features, and need affinity='precomputed'; got "
+                f"affinity={estimator.affinity!r}."
+            )
+        return self._read(estimator, X, reset=True)
+
+    def read_new(self, estimator: Any, X: Any) -> Any:
+        """Return checked features of new objects."""
+        return self._read(estimator, X, reset=False)
+
+    @staticmethod
+    def _read(estimator: Any, X: Any, reset: bool) -> Any:
+        _check_handed_in(X)
+        checked = read_features(estimator, X, reset, ensure_all_finite="allow-nan")
+        return X if hasattr(X, "columns") else checked
+
+    def _square(self, objects: Any, chosen: np.ndarray) -> SimilarityStack:
+        return self._kernels.fit_transform(take_samples(objects, chosen))
+
+    def _cross(self, objects: Any, numbers: np.ndarray) -> SimilarityStack:
+        return self._kernels.transform(take_samples(objects, numbers))
+
+
+class _Affinity(KernelStack):
+    """Kernels that error messages call what the user of an estimator calls them."""
+
+    _parameter = "affinity"
+
+
+def _read_beside(X: Any, similarities: Any) -> SimilarityStack:
+    """Return similarities that are handed in beside X, of which only the length is used."""
+    stack = SimilarityStack(similarities)
+    if X is not None and num_samples(X) != stack.shape[0]:
+        raise ValueError(
+            f"similarities must be of the samples of X: they are of {stack.shape[0]} samples, "
+            f"X has {num_samples(X)}. Cross-validation cannot split a list of similarities; "
+            "give them as X, in a SimilarityStack."
+        )
+    shape = np.shape(X) if not hasattr(X, "shape") else X.shape
+    if len(shape) > 2 or (len(shape) == 2 and shape[0] == shape[1]):
+        raise ValueError(
+            "similarities are given instead of those in X: X must be None, or hold features, "
+            f"got similarities in it, too, of shape {tuple(shape)}. Put all of them into X, in "
+            "a SimilarityStack."
+        )
+    return stack
+
+
+def _read_stack(estimator: Any, X: Any, reset: bool) -> SimilarityStack:
+    """Return X as a stack; its columns are the objects of a fit."""
+    _check_handed_in(X)
+    if not _is_array(X):
+        return SimilarityStack(X)
+    checked = check_array(
+        X,
+        accept_sparse="csr",
+        allow_nd=True,
+        dtype=FLOATS,
+        ensure_all_finite="allow-nan",
+        ensure_non_negative=True,
+        estimator=estimator,
+        input_name="X",
+    )
+    stack = SimilarityStack([checked] if checked.ndim == 2 else checked)
+    named = X if hasattr(X, "columns") else checked
+    validate_data(estimator, named, reset=reset, skip_check_array=True)
+    return stack
+
+
+def _is_array(X: Any) -> bool:
+    """Return whether X is one array, and not a collection of sources."""
+    if isinstance(X, list | tuple):
+        return len(X) > 0 and not any(getattr(source, "ndim", 0) == 2 for source in X)
+    return not isinstance(X, SimilarityStack)
+
+
+def _check_handed_in(X: Any) -> None:
+    """Raise where scikit-learn would speak of a scalar, and numpy of an empty reduction."""
+    if X is None:
+        raise ValueError(
+            "X is None: give similarities or, with another affinity than 'precomputed', features. "
+            "Only fit takes similarities= instead of X."
+        )
+    shape = getattr(X, "shape", ())
+    if len(shape) == 3 and 0 in shape[1:] and not isinstance(X, SimilarityStack):
+        raise ValueError(
+            f"X must hold similarities to at least one sample, by at least one source, in shape "
+            f"(n, m, L); got shape {tuple(shape)}."
+        )
+
+
+def _weighted(sources: list[Any], weights: np.ndarray, profile: np.ndarray) -> np.ndarray:
+    """Return the sum of the sources, each times its weight and the profile."""
+    terms = zip(weights, sources, strict=True)
+    with np.errstate(over="ignore", invalid="ignore"):
+        rows = sum(float(weight) * (source @ profile) for weight, source in terms)
+    if not np.isfinite(rows).all():
+        raise ValueError(
+            "X must not hold similarities whose sums are too large for their dtype, "
+            f"{sources[0].dtype}; the largest is {max(largest(s) for s in sources):.3g}."
+        )
+    return np.asarray(rows)
+
+
+def square_sources(stack: SimilarityStack, name: str = "X") -> tuple[list[Any], np.ndarray]:
+    """Return the similarities of samples to each other, checked.
 
     Parameters
     ----------
-    sources : list of {array-like, sparse matrix} of shape (n, m), or ndarray of shape (n, m, L)
-    names : sequence of str, or None
+    stack : SimilarityStack of shape (n, n, L)
+    name : str, default="X"
+        What to call it in an error message.
 
     Returns
     -------
-    parts : list of Seen
-    names : tuple of str
+    sources : list of {ndarray, csr_array} of shape (n, n)
+        Symmetric, nonnegative and not 0, with 0 in the rows and columns of samples that the
+        source has not seen. Not copied, and not to be written to.
+    seen : ndarray of shape (n, L), bool
+        Which samples each source has seen.
+
+    Raises
+    ------
+    ValueError
+        If a source is not square, symmetric, finite and nonnegative, is 0 throughout, has seen
+        no sample, or if a sample is NaN in its row but not in its column, or the reverse.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nmfcluster.stack import SimilarityStack, square_sources
+    >>> square_sources(SimilarityStack([[[1, np.nan], [np.nan, np.nan]]]))
+    ([array([[1., 0.],
+           [0., 0.]])], array([[ True],
+           [False]]))
     """
-    given = _listed(sources)
-    names = read_names(names, len(given))
-    labels = [called(i, name, "sources") for i, name in enumerate(names)]
-    arrays = [_read_source(source, label) for source, label in zip(given, labels, strict=True)]
-    for array, label in zip(arrays, labels, strict=True):
-        if array.shape != arrays[0].shape:
-            raise ValueError(
-                f"sources must be of one shape: {label} has shape {array.shape}, {labels[0]} has "
-                f"{arrays[0].shape}."
-            )
-    return [_read_nan(array, label) for array, label in zip(arrays, labels, strict=True)], names
+    if stack.shape[0] != stack.shape[1] or not len(stack):
+        raise _not_square(stack, name)
+    for part, label in _labelled(stack, name):
+        check_values(part.values, label)
+        _check_unseen(part, label)
+        require_symmetric(part.values, label)
+        if largest(part.values) == 0:
+            raise ValueError(f"{label} must hold a similarity above 0; all entries are 0.")
+    return list(stack.filled()), stack.seen()
 
 
-def _listed(sources: Any) -> list[Any]:
-    """Return the sources of a stack as a list."""
-    if isinstance(sources, list | tuple):
-        if not sources:
-            raise ValueError("sources must hold at least one similarity matrix, got none.")
-        return list(sources)
-    if isinstance(sources, np.ndarray) and sources.ndim == 3:
-        if not sources.shape[2]:
-            raise ValueError(
-                f"sources must hold at least one similarity matrix, got shape {sources.shape}, "
-                "whose last axis is the sources."
-            )
-        return list(np.moveaxis(sources, 2, 0))
-    got = f"shape {sources.shape}" if hasattr(sources, "shape") else shown(sources)
-    raise TypeError(
-        "sources must be a list of similarity matrices, an array of shape (n, m, L) or a "
-        f"SimilarityStack, got {got}; a single matrix S is given as [S]."
-    )
-
-
-def read_names(names: Any, n_sources: int) -> tuple[str, ...]:
-    """Return the names of sources, which must differ; None: numbers."""
-    if names is None:
-        return tuple(f"source{i}" for i in range(n_sources))
-    if isinstance(names, str) or not hasattr(names, "__iter__"):
-        raise TypeError(f"names must be a list of str, one for each source, got {shown(names)}.")
-    names = list(names)
-    if not all(isinstance(name, str) for name in names):
-        raise TypeError(f"names must all be str, got {shown(names)}.")
-    if len(names) != n_sources:
-        raise ValueError(f"names must name {n_sources} sources, got {len(names)} names.")
-    name, times = Counter(names).most_common(1)[0]
-    if times > 1:
-        raise ValueError(f"names must differ from each other, got {name!r} {times} times.")
-    return tuple(str(name) for name in names)
-
-
-def _read_source(source: Any, label: str) -> Any:
-    try:
-        return as_matrix(source)
-    except (TypeError, ValueError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(
-            f"{label} must be a matrix of numbers, of shape (n, m), dense or sparse: {error}."
-        ) from None
-
-
-def _read_nan(array: Any, label: str) -> Seen:
-    seen, stray = without_nan(array)
-    if stray is not None:
-        raise ValueError(
-            f"{label} holds NaN in row {stray[0]}, column {stray[1]}, and numbers beside it. NaN "
-            "stands for a sample that the source has not seen: all of its row, or its column, "
-            "must be NaN."
-        )
-    return seen
-
-
-def axes(key: Any) -> tuple[Any, Any]:
-    """Return what a key says of rows and of columns; None: nothing."""
-    if not isinstance(key, tuple):
-        return key, None
-    named = [part for part in key if part is not Ellipsis]  # scikit-learn asks for [rows, ...]
-    if len(named) == 1 and len(key) <= 2 and key[0] is not Ellipsis:
-        return named[0], None
-    if len(named) == 2 and len(key) == 2:
-        rows, columns = named
-        if isinstance(rows, slice) or isinstance(columns, slice):
-            return rows, columns
-        if isinstance(rows, np.ndarray) and isinstance(columns, np.ndarray):
-            if rows.shape == (rows.size, 1) and columns.shape == (1, columns.size):  # np.ix_
-                return rows.ravel(), columns.ravel()
-    raise ValueError(
-        "a SimilarityStack is indexed by rows, stack[rows], or by rows and columns, "
-        f"stack[np.ix_(rows, columns)], got {shown(key)}; its sources are in stack.sources."
-    )
-
-
-class View(NamedTuple):
-    """One source of a `KernelStack`."""
-
-    name: str
-    kernel: Any
-    columns: Any  # of X, None: all
-
-
-def read_kernels(kernels: Any, known: list[str], parameter: str) -> list[View]:
-    """Return the views that kernels are taken of, each with a name of its own.
+def cross_sources(
+    stack: SimilarityStack, n_fit: int, seen_fit: np.ndarray, name: str = "X"
+) -> tuple[list[Any], np.ndarray]:
+    """Return the similarities of new samples to those that a model was fitted on, checked.
 
     Parameters
     ----------
-    kernels : str, callable or list
-        A kernel, or a list of kernels and of triples (name, kernel, columns).
-    known : list of str
-        Kernels that are known by name.
-    parameter : str
-        What to call `kernels` in an error message.
+    stack : SimilarityStack of shape (r, n_fit, L)
+    n_fit : int
+        Number of samples that the model was fitted on.
+    seen_fit : ndarray of shape (n_fit, L), bool
+        Which of them each source has seen.
+    name : str, default="X"
+        What to call the stack in an error message.
 
     Returns
     -------
-    list of View
+    sources : list of {ndarray, csr_array} of shape (r, n_fit)
+        Nonnegative, with 0 in the rows of new samples that the source has not seen, and in
+        columns of NaN. Not copied, and not to be written to.
+    seen : ndarray of shape (r, L), bool
+        Which new samples each source has seen.
+
+    Raises
+    ------
+    ValueError
+        If the stack is of another shape, a source is not finite and nonnegative, or the
+        similarities to a training sample that the source has seen are NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nmfcluster.stack import SimilarityStack, cross_sources
+    >>> stack = SimilarityStack([[[0.5, np.nan], [np.nan, np.nan]]])
+    >>> sources, seen = cross_sources(stack, 2, np.array([[True], [False]]))
+    >>> seen
+    array([[ True],
+           [False]])
     """
-    items = kernels if isinstance(kernels, list) else [kernels]
-    if not items:
-        raise ValueError(f"{parameter} must hold at least one kernel, got an empty list.")
-    views = [_read_kernel(item, known, parameter) for item in items]
-    times = Counter(view.name for view in views if view.name)
-    double = [name for name, found in times.items() if found > 1]
-    if double:
-        raise ValueError(f"{parameter} must have names that differ, got {double[0]!r} twice.")
-    return _with_names(views)
-
-
-def _read_kernel(item: Any, known: list[str], parameter: str) -> View:
-    name, kernel, columns = "", item, None
-    if isinstance(item, tuple):
-        if len(item) != 3 or not isinstance(item[0], str) or not item[0]:
-            raise TypeError(
-                f"{parameter} must hold kernels, or triples of a name, a kernel and columns, got "
-                f"{shown(item)}."
+    n_sources = seen_fit.shape[1]
+    if stack.shape[1:] != (n_fit, n_sources):
+        raise ValueError(
+            f"{name} must hold the similarities of samples to the {n_fit} samples of fit, by "
+            f"{n_sources} sources, in shape (n, {n_fit}, {n_sources}), got shape {stack.shape}."
+        )
+    for (part, label), known in zip(_labelled(stack, name), seen_fit.T, strict=True):
+        check_values(part.values, label)
+        lost = np.flatnonzero(~part.columns & known)
+        if len(lost):
+            raise ValueError(
+                f"{label} holds NaN in column {lost[0]}, the similarities to a sample that it had "
+                "seen in fit."
             )
-        name, kernel, columns = item
-    if callable(kernel):
-        return View(name, kernel, columns)
-    if not isinstance(kernel, str):
-        raise TypeError(f"{parameter} must be of {known} or callables, got {shown(kernel)}.")
-    if kernel not in known:
-        raise ValueError(f"{parameter} must be of {known} or callables, got {kernel!r}.")
-    return View(name, kernel, columns)
+    return list(stack.filled()), stack.seen()
 
 
-def _with_names(views: list[View]) -> list[View]:
-    """Name those without a name by their kernels, with numbers where there are several."""
-    kinds = [view.name or _kernel_name(view.kernel) for view in views]
-    taken, named = {view.name for view in views if view.name}, []
-    for view, kind in zip(views, kinds, strict=True):
-        if not view.name:
-            tried = (f"{kind}-{number}" for number in count(1))
-            name = kind if kinds.count(kind) == 1 else next(n for n in tried if n not in taken)
-            taken.add(name)
-            view = view._replace(name=name)
-        named.append(view)
-    return named
+def _not_square(stack: SimilarityStack, name: str) -> ValueError:
+    return ValueError(
+        f"{name} must hold the similarities of samples to each other, in shape (n, n, L) with "
+        f"the L sources in the last axis, got shape {stack.shape}."
+    )
 
 
-def _kernel_name(kernel: Any) -> str:
-    if isinstance(kernel, str):
-        return kernel
-    if isinstance(kernel, partial):
-        return _kernel_name(kernel.func)
-    return str(getattr(kernel, "__name__", type(kernel).__name__))
+def _labelled(stack: SimilarityStack, name: str) -> Iterator[tuple[Seen, str]]:
+    for i, (part, source) in enumerate(zip(stack._parts, stack.names, strict=True)):
+        yield part, called(i, source, name)
 
 
-def read_columns(columns: Any, width: int, names: Any, label: str) -> np.ndarray | None:
-    """Return the positions of the columns of a view; None: it has all of them."""
-    if columns is None:
-        return None
-    listed = columns.tolist() if hasattr(columns, "tolist") else columns
-    listed = [listed] if isinstance(listed, str) else listed
-    if isinstance(listed, list | tuple) and listed and isinstance(listed[0], str):
-        return np.array([_position_of(name, names, label) for name in listed])
-    found = positions(listed, width, "column", label)
-    if not len(found):
-        raise ValueError(f"{label} must have at least one column, got {shown(columns)}.")
-    return found
-
-
-def _position_of(name: Any, names: Any, label: str) -> int:
-    if names is None:
-        raise ValueError(
-            f"{label} takes the column {name!r}, but the columns of X have no names; only those "
-            "of a data frame have."
-        )
-    found = [i for i, other in enumerate(names) if other == name]
-    if len(found) != 1:
-        raise ValueError(
-            f"{label} takes the column {name!r}, of which X has {len(found)}; its columns are "
-            f"{shown(list(names))}."
-        )
-    return found[0]
-
-
-def read_view(X: Any, columns: np.ndarray | None, label: str) -> tuple[Any, np.ndarray]:
-    """Return the features of a view, and which samples have any; the others are left out."""
-    view = X if columns is None else X[:, columns]
-    seen = without_nan(view)[0].rows
-    if not seen.all():
-        view = view[seen]
-    stray = first_nan(view)
-    if stray is not None:
-        raise ValueError(
-            f"{label} has NaN in some features of sample {np.flatnonzero(seen)[stray[0]]} and "
-            "numbers in others; only a sample that is NaN in all columns of a view is missing "
-            "from it."
-        )
-    return view, seen
+def _check_unseen(part: Seen, label: str) -> None:
+    """Raise if the samples that are NaN in their rows are not those that are in their columns."""
+    values, rows, columns = part
+    if not rows.any():
+        raise ValueError(f"{label} must have seen a sample; all of it is NaN.")
+    unmarked = np.flatnonzero(~rows & columns)
+    if is_sparse(values):  # an entry that is not stored counts neither as a number nor as NaN
+        unmarked = unmarked[values.sum(axis=0)[unmarked] > 0]
+    for lost, one, other in (
+        (unmarked, "row", "column"),
+        (np.flatnonzero(rows & ~columns), "column", "row"),
+    ):
+        if len(lost):
+            raise ValueError(
+                f"{label} must be symmetric: sample {lost[0]} is NaN in its {one}, as one that the "
+                f"source has not seen, but not in its {other}."
+            )

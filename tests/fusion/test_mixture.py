@@ -12,6 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from nmfcluster.fusion.mixture import DenseMixture, SparseMixture, make_mixture
 
 law = settings(max_examples=25, deadline=None, derandomize=True)
+
+
 seeds = st.integers(0, 10**6)
 
 
@@ -45,6 +47,8 @@ STORAGES = {
     "Fortran": lambda arrays: [np.asfortranarray(A) for A in arrays],
     "strided": lambda arrays: [strided(A) for A in arrays],
 }
+
+
 each_storage = pytest.mark.parametrize("storage", STORAGES)
 
 

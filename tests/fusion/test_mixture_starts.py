@@ -1,4 +1,4 @@
-"""Starts of a fusion: random walks on the mean source."""
+"""Starts of a fusion: eigenvectors of the mean source, and random walks on it."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmfcluster.fusion.fuse import walk_start
+from nmfcluster.fusion.mixture import walk_start
 from nmfcluster.similarity import Explicit
 
 law = settings(max_examples=30, deadline=None, derandomize=True)

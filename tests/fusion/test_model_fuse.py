@@ -8,10 +8,9 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
-from nmfcluster._engine.factorize import Plan
-from nmfcluster.fusion.fuse import fuse, objective_of
+from nmfcluster._engine.run import Plan, StopRule
 from nmfcluster.fusion.mixture import make_mixture
-from nmfcluster.fusion.model import entropy, fusion_nmf
+from nmfcluster.fusion.model import entropy, fuse, fusion_nmf, objective_of
 
 both_forms = pytest.mark.parametrize("symmetric", [True, False])
 
@@ -24,8 +23,9 @@ def mixture_of(sources, seen=None):
 def fitted(
     sources, k, *, symmetric=True, criterion="kl", eta=0.3, perplexity=None, seen=None, **options
 ):
-    plan = {"n_init": 3, "max_iter": 300, "tol": 1e-6, "n_jobs": None, "say": lambda line: None}
-    plan = Plan(n_clusters=k, solver=fusion_nmf, **{**plan, **options})
+    stop = StopRule(options.pop("max_iter", 300), options.pop("tol", 1e-6))
+    rest = {"n_init": 3, "n_jobs": None, "say": lambda line: None} | options
+    plan = Plan(n_clusters=k, solver=fusion_nmf, stop=stop, **rest)
     objective = objective_of(mixture_of(sources, seen), criterion, eta, perplexity)
     return fuse(objective, plan, np.random.RandomState(0), symmetric)
 

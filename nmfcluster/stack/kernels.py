@@ -1,0 +1,387 @@
+"""Kernels of features that fill a `SimilarityStack`, and how they are named."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import count
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from nmfcluster._arrays.arguments import positions, shown
+from nmfcluster._arrays.storage import as_matrix, filled_with, is_sparse, largest
+from nmfcluster._base import fitting, read_features
+from nmfcluster._compat import Interval, StrOptions, fit_context
+from nmfcluster.affinity import NAMES, make_affinity
+from nmfcluster.stack.container import SimilarityStack, called, check_values, holds_nan
+from nmfcluster.stack.seen import Seen, embedded, first_nan, without_nan
+
+_KERNELS = [name for name in NAMES if name != "precomputed"]
+_ROUNDING = 1e3  # precisions of a block's largest entry: an entry this little below 0 counts as 0
+#: what the parameters may be by which kernels are made
+MAKING: dict[str, list[Any]] = {
+    "gamma": [Interval(Real, 0, None, closed="neither"), None],
+    "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+    "normalize": ["boolean", StrOptions({"auto"})],
+}
+
+
+class _FittedView(NamedTuple):
+    """A source of a fitted `KernelStack`."""
+
+    name: str
+    columns: np.ndarray | None
+    seen: np.ndarray  # bool: the training samples that the view has
+    between: Callable[[Any], Any]  # from features of new samples to similarities to these
+    nobody: Any  # similarities of 0 samples to these, stored as those of others
+
+
+class KernelStack(TransformerMixin, BaseEstimator):
+    r"""Similarities of samples by several kernels, or of several views of their features.
+
+    A transformer from features to a `SimilarityStack`, to stand before an estimator that takes
+    similarities, in a `Pipeline`: `fit_transform` gives those of the training samples to each
+    other, `transform` those of new samples to the training samples. Cross-validation of the
+    pipeline then splits features, and no similarity to a test sample is ever used in training.
+
+    Parameters
+    ----------
+    kernels : str, callable or list, default="nearest_neighbors"
+        A kernel, or a list with a source in each item: a kernel, or a triple
+        ``(name, kernel, columns)``. A kernel is "linear", "cosine", "rbf" or "nearest_neighbors",
+        see `nmfcluster.affinity.make_affinity`, or a callable: ``kernel(X, Y)`` returns the
+        similarities of the rows of X to those of Y, dense or sparse, as kernels of
+        `sklearn.metrics.pairwise` and `sklearn.gaussian_process.kernels` do. `columns` are those
+        of X that the source sees, a view: a slice, a list of ints, a mask, or a name or list of
+        names of columns of a data frame.
+    gamma : float, default=None
+        Of "rbf" kernels; 1 over the median squared distance of two samples by default, for each
+        source its own. For several values give callables, as ``partial(rbf_kernel, gamma=2)``.
+    n_neighbors : int, default=10
+        Of "nearest_neighbors" kernels; at most all other samples are taken.
+    normalize : bool or "auto", default=False
+        Whether every similarity W is replaced by :math:`D^{-1/2} W D^{-1/2}`, D its row sums, with
+        a diagonal of 0. "auto": those by "nearest_neighbors" only.
+    n_jobs : int, default=None
+        Number of jobs that look for neighbours.
+
+    Attributes
+    ----------
+    names_ : tuple of str
+        Names of the sources: those given, or the names of the kernels.
+    n_features_in_ : int
+        Number of columns of `X`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns of `X`, if they are all strings.
+
+    See Also
+    --------
+    SimilarityStack : What it returns.
+
+    Notes
+    -----
+    A sample that has NaN in all columns of a view is missing from that source: the kernel is
+    fitted on the others, and the sample's row, and column, of the source is NaN. In a sparse
+    source a NaN marks it. So is a row of sparse features that stores NaN, and nothing else.
+
+    The similarities of training samples to each other and to themselves as new samples need not
+    agree: neighbours are searched among the others in the one case, among all in the other, so
+    that ``fit_transform(X)`` is not ``fit(X).transform(X)``.
+
+    A stack has no columns that could be named, so that there is neither `get_feature_names_out`
+    nor `set_output`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from nmfcluster import KernelStack
+    >>> X = load_iris().data
+    >>> kernels = [("sepal", "rbf", [0, 1]), ("petal", "nearest_neighbors", slice(2, 4))]
+    >>> views = KernelStack(kernels)
+    >>> views.fit_transform(X)
+    SimilarityStack(shape=(150, 150, 2), dtype=float64, names=('sepal', 'petal'))
+    >>> views.transform(X[:3]).shape
+    (3, 150, 2)
+    """
+
+    _parameter = "kernels"  # as error messages call it
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kernels": [StrOptions(set(_KERNELS)), callable, list],
+        **MAKING,
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        kernels: Any = "nearest_neighbors",
+        *,
+        gamma: float | None = None,
+        n_neighbors: int = 10,
+        normalize: bool | str = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.kernels = kernels
+        self.gamma = gamma
+        self.n_neighbors = n_neighbors
+        self.normalize = normalize
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Keep the samples that others will be compared with.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        KernelStack
+            The fitted transformer.
+
+        Raises
+        ------
+        ValueError
+            If `X` or a parameter is not as described, a sample is NaN in part of a view, or a
+            similarity is negative.
+        TypeError
+            If an item of `kernels` is neither a kernel nor a triple.
+        """
+        self.fit_transform(X)
+        return self
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit_transform(self, X: Any, y: Any = None) -> SimilarityStack:
+        """Keep the samples, and return their similarities to each other.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        SimilarityStack of shape (n_samples, n_samples, L)
+            Its matrices are symmetric.
+
+        Raises
+        ------
+        ValueError
+            If `X` or a parameter is not as described, a sample is NaN in part of a view, or a
+            similarity is negative.
+        TypeError
+            If an item of `kernels` is neither a kernel nor a triple.
+        """
+        with fitting(self):
+            views, parts = _read_kernels(self.kernels, self._parameter), []
+            X = self._read(X, reset=True)
+            names = getattr(self, "feature_names_in_", None)
+            options = {name: getattr(self, name) for name in MAKING}
+            self._views_: list[_FittedView] = []
+            for i, view in enumerate(views):
+                label = called(i, view.name, self._parameter)
+                columns = _read_columns(view.columns, X.shape[1], names, label)
+                V, seen = _read_view(X, columns, label)
+                if seen.sum() < 2:
+                    raise ValueError(f"{label} needs at least 2 samples that it has seen.")
+                with _named_in_errors(label):
+                    affinity = make_affinity(V, view.kernel, **options, n_jobs=self.n_jobs)
+                    block = _read_block(affinity.block(), label)
+                parts.append(_part(block, seen, seen))
+                nobody = block[:0].copy()
+                self._views_.append(_FittedView(view.name, columns, seen, affinity.between, nobody))
+            self.names_ = tuple(view.name for view in views)
+        return SimilarityStack._made(parts, self.names_)
+
+    def transform(self, X: Any) -> SimilarityStack:
+        """Return the similarities of samples to those that `fit` was given.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_new, n_features)
+            Features of the kind that `fit` was given.
+
+        Returns
+        -------
+        SimilarityStack of shape (n_new, n_samples, L)
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` has not been called.
+        ValueError
+            If `X` is not of the kind or width that `fit` was given, a sample is NaN in part of a
+            view, or a similarity is negative.
+        """
+        check_is_fitted(self)
+        X, parts = self._read(X, reset=False), []
+        with threadpool_limits(limits=1, user_api="blas"):  # as in fit
+            for i, view in enumerate(self._views_):
+                label = called(i, view.name, self._parameter)
+                V, seen = _read_view(X, view.columns, label)
+                with _named_in_errors(label):
+                    block = _read_block(view.between(V), label) if seen.any() else view.nobody
+                parts.append(_part(block, seen, view.seen))
+        return SimilarityStack._made(parts, self.names_)
+
+    def _read(self, X: Any, reset: bool) -> Any:
+        """Return features, in rows: sums of a data frame's columns round otherwise."""
+        least = 2 if reset else 1
+        options = {"order": "C", "ensure_all_finite": "allow-nan", "ensure_min_samples": least}
+        return read_features(self, X, reset, **options)
+
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags; NaN is not allowed as such, for it must fill a view."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _read_block(block: Any, label: str) -> Any:
+    """Return similarities, in which no entry is negative but for rounding, which is undone."""
+    block = as_matrix(block)
+    rounding = _ROUNDING * float(np.finfo(block.dtype).eps) * largest(block)
+    if -rounding <= float(block.min()) < 0:
+        if is_sparse(block):
+            return filled_with(block, np.maximum(block.data, 0))
+        return np.maximum(block, 0)
+    check_values(block, label)
+    return block
+
+
+@contextmanager
+def _named_in_errors(label: str) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        message = str(error)
+        raise ValueError(message if label in message else f"{label}: {message}") from error
+
+
+def _part(block: Any, rows: np.ndarray, columns: np.ndarray) -> Seen:
+    """Return the similarities of the samples that a view has as those of all samples."""
+    if not (rows.all() and columns.all()):
+        block = embedded(block, rows, columns)
+    return Seen(block, rows, columns)
+
+
+class _View(NamedTuple):
+    """One source of a `KernelStack`."""
+
+    name: str
+    kernel: Any
+    columns: Any  # of X; None: all
+
+
+def _read_kernels(kernels: Any, parameter: str) -> list[_View]:
+    """Return the views that kernels are taken of, each with a name of its own.
+
+    `parameter` is the name that error messages have for `kernels`.
+    """
+    items = kernels if isinstance(kernels, list) else [kernels]
+    if not items:
+        raise ValueError(f"{parameter} must hold at least one kernel, got an empty list.")
+    views = [_read_kernel(item, parameter) for item in items]
+    counts = Counter(view.name for view in views if view.name)
+    double = [name for name, times in counts.items() if times > 1]
+    if double:
+        raise ValueError(f"{parameter} must have names that differ, got {double[0]!r} twice.")
+    return _with_names(views)
+
+
+def _read_kernel(item: Any, parameter: str) -> _View:
+    name, kernel, columns = "", item, None
+    if isinstance(item, tuple):
+        if len(item) != 3 or not isinstance(item[0], str) or not item[0]:
+            raise TypeError(
+                f"{parameter} must hold kernels, or triples of a name, a kernel and columns, got "
+                f"{shown(item)}."
+            )
+        name, kernel, columns = item
+    if callable(kernel):
+        return _View(name, kernel, columns)
+    if not isinstance(kernel, str):
+        raise TypeError(f"{parameter} must be of {_KERNELS} or callables, got {shown(kernel)}.")
+    if kernel not in _KERNELS:
+        raise ValueError(f"{parameter} must be of {_KERNELS} or callables, got {kernel!r}.")
+    return _View(name, kernel, columns)
+
+
+def _with_names(views: list[_View]) -> list[_View]:
+    """Name the views without a name by their kernels, with numbers where there are several."""
+    kinds = [view.name or _kernel_name(view.kernel) for view in views]
+    taken, named = {view.name for view in views if view.name}, []
+    for view, kind in zip(views, kinds, strict=True):
+        if not view.name:
+            tried = (f"{kind}-{number}" for number in count(1))
+            name = kind if kinds.count(kind) == 1 else next(n for n in tried if n not in taken)
+            taken.add(name)
+            view = view._replace(name=name)
+        named.append(view)
+    return named
+
+
+def _kernel_name(kernel: Any) -> str:
+    if isinstance(kernel, str):
+        return kernel
+    if isinstance(kernel, partial):
+        return _kernel_name(kernel.func)
+    return str(getattr(kernel, "__name__", type(kernel).__name__))
+
+
+def _read_columns(columns: Any, width: int, names: Any, label: str) -> np.ndarray | None:
+    """Return the positions of the columns of a view; None: it has all of them."""
+    if columns is None:
+        return None
+    listed = columns.tolist() if hasattr(columns, "tolist") else columns
+    listed = [listed] if isinstance(listed, str) else listed
+    if isinstance(listed, list | tuple) and listed and isinstance(listed[0], str):
+        return np.array([_position_of(name, names, label) for name in listed])
+    places = positions(listed, width, "column", label)
+    if not len(places):
+        raise ValueError(f"{label} must have at least one column, got {shown(columns)}.")
+    return places
+
+
+def _position_of(name: Any, names: Any, label: str) -> int:
+    if names is None:
+        raise ValueError(
+            f"{label} takes the column {name!r}, but the columns of X have no names; only those "
+            "of a data frame have."
+        )
+    places = [i for i, other in enumerate(names) if other == name]
+    if len(places) != 1:
+        raise ValueError(
+            f"{label} takes the column {name!r}, of which X has {len(places)}; its columns are "
+            f"{shown(list(names))}."
+        )
+    return places[0]
+
+
+def _read_view(X: Any, columns: np.ndarray | None, label: str) -> tuple[Any, np.ndarray]:
+    """Return the features of a view, and which samples have any; the others are left out."""
+    view = X if columns is None else X[:, columns]
+    if not holds_nan(view):
+        return view, np.ones(X.shape[0], dtype=bool)
+    seen = without_nan(view)[0].rows
+    view = view[seen]
+    stray = first_nan(view)
+    if stray is not None:
+        raise ValueError(
+            f"{label} has NaN in some features of sample {np.flatnonzero(seen)[stray[0]]} and "
+            "numbers in others; only a sample that is NaN in all columns of a view is missing "
+            "from it."
+        )
+    return view, seen

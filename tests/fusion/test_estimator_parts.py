@@ -1,0 +1,166 @@
+"""SimilarityFusionNMF on a part of the objects, and on sources that have not seen all of them."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from fusion.shared import (
+    VIEW_1,
+    VIEW_2,
+    VIEWS,
+    assert_same_fit,
+    default_model,
+    features,
+    model,
+    problem,
+    record_fusions,
+    without,
+)
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics.pairwise import rbf_kernel
+
+import nmfcluster.stack.reading
+from nmfcluster import KernelStack
+
+
+@pytest.mark.parametrize(("max_samples", "size"), [(40, 40), (0.5, 30), (1.0, 60), (60, 60)])
+@pytest.mark.parametrize("affinity", ["precomputed", VIEWS])
+def test_a_part_of_the_objects_tells_the_others(max_samples, size, affinity):
+    X, y = features()
+    given = KernelStack(VIEWS).fit_transform(X) if affinity == "precomputed" else X
+    full, part = default_model(affinity=affinity).fit(given), None
+    part = default_model(affinity=affinity, max_samples=max_samples).fit(given)
+    chosen = part.sample_indices_
+    assert_array_equal(np.unique(chosen), chosen)
+    assert len(chosen) == size
+    assert chosen[-1] < 60
+    assert part.labels_.shape == (60,)
+    assert part.membership_.shape == (60, 3)
+    assert adjusted_rand_score(full.labels_, part.labels_) > 0.85
+    assert adjusted_rand_score(y, part.labels_) > 0.85
+    others = np.setdiff1d(np.arange(60), chosen)
+    if size < 60:
+        assert_allclose(part.membership_[others], part.transform(given)[others], rtol=1e-12)
+        assert_array_equal(part.labels_[others], part.predict(given)[others])
+        seeds = [
+            default_model(max_samples=max_samples, random_state=s, affinity=affinity)
+            for s in (1, 2)
+        ]
+        assert len({tuple(other.fit(given).sample_indices_) for other in seeds}) == 2
+    else:
+        assert_same_fit(part, full)
+
+
+def test_the_part_is_fitted_as_if_it_were_alone():
+    X, _ = features()
+    stack = KernelStack(VIEWS).fit_transform(X)
+    part = default_model(max_samples=40, n_init=1).fit(stack)
+    chosen = part.sample_indices_
+    alone = default_model(n_init=1).fit(stack[np.ix_(chosen, chosen)])
+    assert_allclose(part.weights_, alone.weights_)
+    assert_allclose(part.loss_curve_, alone.loss_curve_)
+    assert adjusted_rand_score(part.labels_[chosen], alone.labels_) == 1
+
+
+def test_only_similarities_to_the_part_are_looked_at():
+    X, _ = features()
+    whole = np.asarray(KernelStack(VIEWS).fit_transform(X))
+    expected = default_model(max_samples=25).fit(whole)
+    others = np.setdiff1d(np.arange(60), expected.sample_indices_)
+    spoilt = whole.copy()
+    spoilt[np.ix_(others, others)] = np.random.RandomState(0).uniform(100, size=(35, 35, 2))
+    spoilt[np.ix_(expected.sample_indices_, others)] = 77  # nor the other half of the block
+    assert_same_fit(default_model(max_samples=25).fit(spoilt), expected)
+
+
+def test_kernels_of_all_pairs_are_never_made(monkeypatch):
+    monkeypatch.setattr(nmfcluster.stack.reading, "_ROWS", 16)
+    X, _ = features(100)
+    asked = []
+
+    def kernel(A, B):
+        asked.append((len(A), len(B)))
+        return rbf_kernel(A, B, gamma=0.1)
+
+    fitted = default_model(affinity=kernel, max_samples=20).fit(X)
+    assert asked == [(20, 20)] + [(16, 20)] * 5
+    fitted.predict(X[:40])
+    assert asked[6:] == [(16, 20)] * 2 + [(8, 20)]
+    monkeypatch.setattr(nmfcluster.stack.reading, "_ROWS", 1000)
+    assert_allclose(
+        default_model(affinity=kernel, max_samples=20).fit(X).membership_, fitted.membership_
+    )
+
+
+def test_all_samples_are_the_full_fit():
+    sources, _ = problem()
+    full = model().fit(sources)
+    for size in (len(sources[0]), 1.0):
+        fitted = model(max_samples=size).fit(sources)
+        assert_array_equal(fitted.membership_, full.membership_)
+
+
+# --- objects that sources have not seen ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("criterion", ["kl", "cross_entropy"])
+def test_other_sources_tell_what_one_has_not_seen(storage, criterion):
+    X, y = features()
+    views = [np.hstack([X[:, VIEW_1], X[:, VIEW_2]]), X + 0.3 * X[:, ::-1]]
+    sources = [rbf_kernel(view, gamma=0.05) for view in views]
+    lost = [np.arange(0, 20), np.arange(40, 60)]
+    given = [without(S, gone, storage) for S, gone in zip(sources, lost, strict=True)]
+    fitted = default_model(criterion=criterion).fit(given)
+    assert adjusted_rand_score(y, fitted.labels_) > 0.9
+    assert np.isfinite(fitted.membership_).all()
+    assert adjusted_rand_score(y, fitted.predict(given)) > 0.9
+    assert (np.diff(fitted.loss_curve_) <= 0).all()
+
+
+@pytest.mark.parametrize("criterion", ["kl", "cross_entropy"])
+def test_losses_are_those_of_the_pairs_that_were_seen(criterion, monkeypatch):
+    kept = record_fusions(monkeypatch)
+    X, _ = features()
+    sources = [rbf_kernel(X[:, VIEW_1], gamma=0.1), rbf_kernel(X[:, VIEW_2], gamma=0.1)]
+    lost = [[3, 8, 30], []]
+    given = [without(S, gone) for S, gone in zip(sources, lost, strict=True)]
+    fitted = default_model(criterion=criterion).fit(given)
+    (V,) = kept[0].best.factors[0]
+    M = V / V.sum(axis=0) @ V.T
+    for S, gone, loss in zip(sources, lost, fitted.source_losses_, strict=True):
+        seen = np.setdiff1d(np.arange(60), gone)
+        P, model_of_seen = S[np.ix_(seen, seen)], M[np.ix_(seen, seen)]
+        P, model_of_seen = P / P.sum(), model_of_seen / model_of_seen.sum()
+        expected = -(P * np.log(model_of_seen)).sum()
+        if criterion == "kl":
+            expected += (P * np.log(P)).sum()
+        else:  # what it did not see counts as evenly spread
+            expected += 2 * np.log(60 / len(seen))
+        assert_allclose(loss, expected, rtol=1e-9)
+
+
+def test_samples_without_features_in_a_view():
+    X, y = features()
+    X[:6, VIEW_1] = np.nan
+    stack = KernelStack(VIEWS).fit_transform(X)
+    fitted = default_model(affinity=VIEWS).fit(X)
+    assert_same_fit(fitted, default_model().fit(stack))
+    seen = np.arange(6, 60)
+    assert adjusted_rand_score(y[seen], fitted.labels_[seen]) > 0.9
+    assert set(fitted.labels_[:6]) <= {0, 1, 2}
+    new = features(4, seed=3)[0]
+    new[0, VIEW_2], new[1] = np.nan, np.nan
+    labels = fitted.predict(new)
+    assert labels[1] == -1
+    assert (np.delete(labels, 1) >= 0).all()
+
+
+@pytest.mark.parametrize("max_samples", [None, 40])
+def test_objects_that_no_source_has_seen(max_samples):
+    X, _ = features()
+    S = without(rbf_kernel(X, gamma=0.05), [2, 50])
+    with pytest.warns(UserWarning, match="Nothing tells the cluster of 2 objects"):
+        fitted = default_model(max_samples=max_samples).fit([S, S.copy()])
+    assert_array_equal(np.flatnonzero(fitted.labels_ == -1), [2, 50])
+    assert_allclose(fitted.membership_[[2, 50]], np.full((2, 3), 1 / 3))

@@ -1,0 +1,143 @@
+"""SimilarityFusionNMF in scikit-learn: names, refits, warnings, cross-validation."""
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from fusion.shared import (
+    VIEW_1,
+    VIEW_2,
+    VIEWS,
+    assert_same_fit,
+    default_model,
+    features,
+    model,
+    problem,
+)
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
+from sklearn.pipeline import Pipeline
+
+from nmfcluster import KernelStack, SimilarityFusionNMF, SimilarityStack
+from nmfcluster.model_selection import FullSampleSplit, StabilityScorer
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_outputs_are_named_after_the_class(library):
+    sources, _ = problem()
+    fitted = model().fit(sources)
+    names = [f"similarityfusionnmf{c}" for c in range(3)]
+    assert list(fitted.get_feature_names_out()) == names
+    framed = fitted.set_output(transform=library).transform(SimilarityStack(sources))
+    assert list(framed.columns) == names
+    assert isinstance(fitted.predict(sources), np.ndarray)
+
+
+def test_names_and_index_of_a_data_frame_are_kept():
+    sources, _ = problem()
+    frame = pd.DataFrame(sources[0], columns=[f"c{i}" for i in range(43)], index=range(100, 143))
+    fitted = model().set_output(transform="pandas").fit(frame)
+    assert_array_equal(fitted.feature_names_in_, frame.columns)
+    assert list(fitted.transform(frame[:2]).index) == [100, 101]
+    with pytest.raises(ValueError, match="feature names should match"):
+        fitted.predict(frame.iloc[:, ::-1])
+
+
+def test_a_fit_that_fails_leaves_the_earlier_one():
+    sources, _ = problem()
+    fitted = model().fit(sources)
+    before = {name: value for name, value in vars(fitted).items()}
+    with pytest.raises(ValueError, match="negative"):
+        fitted.fit([-sources[0], sources[1]])
+    assert vars(fitted).keys() == before.keys()
+    assert all(vars(fitted)[name] is value for name, value in before.items())
+
+
+def test_a_second_fit_forgets_the_first():
+    sources, _ = problem()
+    X = np.random.RandomState(0).normal(size=(30, 4))
+    again = model(affinity="rbf").fit(X).set_params(affinity="precomputed").fit(sources)
+    fresh = model().fit(sources)
+    assert_array_equal(again.predict(sources), fresh.predict(sources))
+    assert vars(again).keys() == vars(fresh).keys()
+
+
+def test_verbose_says_what_is_done(capsys):
+    model(verbose=1).fit(problem()[0])
+    said = capsys.readouterr().out
+    assert "[SimilarityFusionNMF]" in said
+    assert "43 objects, 3 source(s)" in said
+    model().fit(problem()[0])
+    assert capsys.readouterr().out == ""
+
+
+def test_warnings_point_at_the_caller_of_fit():
+    fitted = SimilarityFusionNMF(2, max_iter=1, tol=0)
+    with pytest.warns(ConvergenceWarning) as caught:
+        fitted.fit(None, similarities=[rbf_kernel(np.arange(9.0)[:, None])])
+    assert {warning.filename for warning in caught} == {__file__}
+
+
+def test_fit_transform_takes_similarities_too():
+    sources = [rbf_kernel(np.arange(9.0)[:, None]), np.eye(9) + 0.1]
+    fitted = SimilarityFusionNMF(2, random_state=0)
+    found = fitted.fit_transform(None, similarities=sources)
+    assert_array_equal(found, fitted.transform(sources))
+    assert_array_equal(found, fitted.fit_transform(SimilarityStack(sources)))
+
+
+@pytest.mark.parametrize("given", [lambda S: S[0], np.dstack, SimilarityStack])
+def test_similarities_are_given_in_one_place(given):
+    sources, _ = problem()
+    with pytest.raises(ValueError, match="X must be None, or hold features, got similarities"):
+        model().fit(given(sources), similarities=sources)
+
+
+# --- cross-validation ----------------------------------------------------------------------------
+
+
+def width(X):
+    squares = ((X[:, None] - X) ** 2).sum(axis=2)
+    return 1 / np.median(squares[np.triu_indices(len(X), 1)])
+
+
+def test_a_pipeline_is_split_as_by_hand():
+    X, _ = features()
+    pipeline = Pipeline([("kernels", KernelStack(VIEWS)), ("fusion", default_model())])
+    cv = KFold(3, shuffle=True, random_state=0)
+    predicted = cross_val_predict(pipeline, X, cv=cv)
+    for train, test in cv.split(X):
+        own = [rbf_kernel(X[train, s], gamma=width(X[train, s])) for s in (VIEW_1, VIEW_2)]
+        new = [rbf_kernel(X[test, s], X[train, s], width(X[train, s])) for s in (VIEW_1, VIEW_2)]
+        expected = default_model().fit(None, similarities=own).predict(new)
+        assert_array_equal(predicted[test], expected)
+        assert_array_equal(default_model(affinity=VIEWS).fit(X[train]).predict(X[test]), expected)
+
+
+@pytest.mark.parametrize("form", ["stack", "array", "features"])
+def test_eta_by_stability(form):
+    """One view is not enough, and all three are too many: stability sees both."""
+    X, y = features(45)
+    noisy = np.hstack([X, np.random.RandomState(1).normal(size=(45, 2))])
+    kernels = [*VIEWS, ("noise", partial(rbf_kernel, gamma=3), slice(6, 8))]
+    stack = KernelStack(kernels).fit_transform(noisy)
+    given = {"stack": stack, "array": np.asarray(stack), "features": noisy}[form]
+    search = GridSearchCV(
+        default_model(affinity=kernels if form == "features" else "precomputed", n_init=1),
+        {"eta": [0.1, 0.5, np.inf]},
+        scoring=StabilityScorer(4, subsample_size=0.7, error_score="raise", random_state=0),
+        cv=FullSampleSplit(),
+        error_score="raise",
+    ).fit(given)
+    assert search.best_params_ == {"eta": 0.5}
+    assert adjusted_rand_score(y, search.best_estimator_.labels_) > 0.9
+    if form != "array":
+        parallel = clone(search).set_params(n_jobs=2).fit(given)
+        for name in ("mean_test_score", "rank_test_score"):
+            assert_array_equal(parallel.cv_results_[name], search.cv_results_[name])
+        assert_same_fit(parallel.best_estimator_, search.best_estimator_)

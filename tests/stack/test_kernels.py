@@ -1,0 +1,331 @@
+"""Kernels of features that fill a stack."""
+
+import pickle
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import set_config
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.metrics.pairwise import cosine_similarity, laplacian_kernel, rbf_kernel
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline
+from sklearn.utils import estimator_checks
+from stack.shared import NAN, STORAGES, NearestSample, blobs, dense, features
+from threadpoolctl import threadpool_limits
+
+from nmfcluster import KernelStack, SimilarityStack
+from nmfcluster.affinity import make_affinity
+from nmfcluster.stack import cross_sources, square_sources
+
+KERNELS = ["linear", "cosine", "rbf", "nearest_neighbors", laplacian_kernel, RBF(0.5)]
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize("form", STORAGES.values())
+def test_a_source_is_the_affinity_of_its_view(form, normalize):
+    X, new = features(), features(6, seed=1)
+    columns = [None, [0, 2], slice(1, 3), np.array([True, False, False, True])]
+    kernels = KERNELS[:4] if form is not np.asarray else KERNELS
+    triples = [
+        (f"{i}", kernel, c) for i, kernel in enumerate(kernels) for c in columns[i % 4 : i % 4 + 1]
+    ]
+    options = {"gamma": 0.7, "n_neighbors": 3, "normalize": normalize}
+    views = KernelStack(triples, **options)
+    train = views.fit_transform(form(X))
+    cross = views.transform(form(new))
+    assert train.names == cross.names == views.names_ == tuple(name for name, _, _ in triples)
+    assert train.shape == (20, 20, len(triples))
+    assert cross.shape == (6, 20, len(triples))
+    for i, (_, kernel, chosen) in enumerate(triples):
+        taken = slice(None) if chosen is None else chosen
+        affinity = make_affinity(X[:, taken], kernel, **options)
+        assert_allclose(dense(train)[i], affinity.similarity.toarray(), rtol=1e-9, atol=1e-12)
+        expected = affinity.cross(new[:, taken], np.eye(20))
+        assert_allclose(dense(cross)[i], expected, rtol=1e-9, atol=1e-12)
+        assert sp.issparse(train.sources[i]) == sp.issparse(cross.sources[i])
+        assert sp.issparse(train.sources[i]) == (kernel == "nearest_neighbors")
+    square_sources(train)
+    cross_sources(cross, 20, train.seen())
+    assert_array_equal(dense(views.fit(form(X)).transform(form(new))), dense(cross))
+
+
+def test_graphs_alone_are_normalized_by_auto():
+    X, kernels = features(), ["rbf", "nearest_neighbors", RBF(0.5)]
+    plain, every, auto = (
+        KernelStack(kernels, normalize=normalize).fit(X) for normalize in (False, True, "auto")
+    )
+    for i, expected in enumerate((plain, every, plain)):
+        one, other = (views.fit_transform(X) for views in (auto, expected))
+        assert_array_equal(dense(one)[i], dense(other)[i])
+        assert_array_equal(dense(auto.transform(X))[i], dense(expected.transform(X))[i])
+    assert (dense(plain.transform(X))[1] != dense(every.transform(X))[1]).any()
+
+
+def test_kernels_by_their_formulas():
+    X, new = features(), features(6, seed=1)
+    views = KernelStack([partial(rbf_kernel, gamma=2), cosine_similarity, RBF(0.5), "rbf"])
+    train, cross = dense(views.fit_transform(X)), dense(views.transform(new))
+    squares = ((X[:, None] - X) ** 2).sum(axis=2)
+    away = ((new[:, None] - X) ** 2).sum(axis=2)
+    lengths = np.linalg.norm(X, axis=1)
+    width = 1 / np.median(squares[np.triu_indices(20, 1)])
+    for i, gamma in ((0, 2), (2, 2), (3, width)):
+        assert_allclose(train[i], np.exp(-gamma * squares), rtol=1e-9)
+        assert_allclose(cross[i], np.exp(-gamma * away), rtol=1e-9)
+    assert_allclose(train[1], X @ X.T / np.outer(lengths, lengths), rtol=1e-9)
+    assert views.names_ == ("rbf_kernel", "cosine_similarity", "RBF", "rbf")
+
+
+def test_names_of_kernels_that_occur_several_times():
+    kernels = ["rbf", ("rbf-1", "linear", [0]), "rbf", "linear", lambda X, Y: np.ones((len(X), 20))]
+    views = KernelStack(kernels).fit(features())
+    assert views.names_ == ("rbf-2", "rbf-1", "rbf-3", "linear", "<lambda>")
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+def test_views_are_columns_of_a_data_frame(library, require_names):
+    X, new = features(), features(6, seed=1)
+    names = ["a", "b", "c", "d"]
+
+    def frame(X):
+        return library(dict(zip(names, X.T, strict=True)))
+
+    require_names(frame(X))
+    by_name = KernelStack([("one", "rbf", ["d", "a"]), ("two", "rbf", "b"), ("all", "rbf", None)])
+    by_place = KernelStack([("one", "rbf", [3, 0]), ("two", "rbf", [1]), ("all", "rbf", None)])
+    assert_array_equal(dense(by_name.fit_transform(frame(X))), dense(by_place.fit_transform(X)))
+    assert_array_equal(dense(by_name.transform(frame(new))), dense(by_place.transform(new)))
+    assert by_name.feature_names_in_.tolist() == names
+    index = pd.Index(["d", "a"])
+    by_index = KernelStack([("one", "rbf", index)]).fit_transform(frame(X))
+    assert_array_equal(by_index.sources[0], by_place.fit_transform(X).sources[0])
+    with pytest.raises(ValueError, match="feature names"):
+        by_name.transform(frame(new)[names[::-1]])
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize("form", STORAGES.values())
+def test_samples_that_are_missing_from_a_view(form, normalize):
+    X, new = features(), features(6, seed=1)
+    lost, gone = [2, 7, 19], [0, 4]
+    X[np.ix_(lost, [1, 3])] = NAN
+    new[np.ix_(gone, [1, 3])] = NAN
+    triples = [("rest", "rbf", [0, 2])]
+    triples += [(kernel, kernel, [1, 3]) for kernel in ("nearest_neighbors", "rbf", "linear")]
+    options = {"gamma": 2.0, "n_neighbors": 3, "normalize": normalize}
+    views = KernelStack(triples, **options)
+    train = views.fit_transform(form(X))
+    cross = views.transform(form(new))
+    kept, known = np.delete(np.arange(20), lost), np.delete(np.arange(6), gone)
+    sources, seen = square_sources(train)
+    new_sources, new_seen = cross_sources(cross, 20, seen)
+    assert seen[:, 0].all()
+    assert new_seen[:, 0].all()
+    assert [sp.issparse(source) for source in train.sources] == [False, True, False, False]
+    for i, (_, kernel, columns) in enumerate(triples[1:], start=1):
+        assert_array_equal(np.flatnonzero(seen[:, i]), kept)
+        assert_array_equal(np.flatnonzero(new_seen[:, i]), known)
+        affinity = make_affinity(X[np.ix_(kept, columns)], kernel, **options)
+        expected = np.full((20, 20), NAN)
+        expected[np.ix_(kept, kept)] = affinity.similarity.toarray()
+        assert_allclose(dense(train)[i], expected, rtol=1e-9, atol=1e-12)
+        expected = np.full((6, 20), NAN)
+        expected[np.ix_(known, kept)] = affinity.cross(new[np.ix_(known, columns)], np.eye(17))
+        assert_allclose(dense(cross)[i], expected, rtol=1e-9, atol=1e-12)
+    assert sources[1].nnz == np.count_nonzero(sources[1].toarray())
+    assert np.isnan(train.sources[1].diagonal()[lost]).all()
+    assert sp.issparse(new_sources[1])
+    nobody = views.transform(form(new[gone]))
+    assert_array_equal(nobody.seen(), [[True, False, False, False]] * 2)
+    assert [sp.issparse(source) for source in nobody.sources] == [False, True, False, False]
+
+
+def test_float32_stays_float32():
+    X = features().astype(np.float32)
+    views = KernelStack(["rbf", "nearest_neighbors", "linear"])
+    assert views.fit_transform(X).dtype == np.float32
+    assert views.transform(X[:3]).dtype == np.float32
+    assert KernelStack(["rbf", RBF(0.5)]).fit_transform(X).dtype == np.float64
+
+
+@pytest.mark.parametrize("kernel", ["linear", "cosine"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rounding_of_a_diagonal_is_no_negative_similarity(kernel, dtype):
+    """``normalize=True`` takes the diagonal away, which leaves +-1e-17 of it."""
+    X = features(60, 30).astype(dtype)
+    block = make_affinity(X, kernel, normalize=True).block()
+    assert -1e-6 < block.min() < 0
+    (source,), _ = square_sources(KernelStack(kernel, normalize=True).fit_transform(X))
+    assert_array_equal(source, block.clip(0))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "nearest_neighbors"])
+def test_neither_threads_nor_jobs_change_a_similarity(kernel):
+    X = np.random.default_rng(0).normal(size=(300, 20))
+    results = []
+    for threads in (1, 2):
+        with threadpool_limits(limits=threads):
+            views = KernelStack(kernel, n_jobs=threads)
+            results.append((dense(views.fit_transform(X)), dense(views.transform(X[:50]))))
+    for one, two in zip(*results, strict=True):
+        assert_array_equal(one, two)
+
+
+def test_fitted_kernels_can_be_stored():
+    X, new = features(), features(5, seed=1)
+    views = KernelStack(["nearest_neighbors", RBF(0.3), partial(rbf_kernel, gamma=3)]).fit(X)
+    again = pickle.loads(pickle.dumps(views))
+    assert_array_equal(dense(again.transform(new)), dense(views.transform(new)))
+    assert_array_equal(dense(clone(views).fit(X).transform(new)), dense(views.transform(new)))
+
+
+def test_a_parameter_of_the_kernels_can_be_searched_for():
+    X, y = blobs(40)
+    pipeline = Pipeline([("views", KernelStack(["rbf", "linear"])), ("model", NearestSample())])
+    grid = {"views__gamma": [0.1, None], "views__kernels": ["rbf", ["rbf", RBF(2.0)]]}
+    search = GridSearchCV(pipeline, grid, cv=4).fit(abs(X), y)
+    assert not np.isnan(search.cv_results_["mean_test_score"]).any()
+    assert search.best_score_ > 0.8
+
+
+def test_a_stack_is_no_table_whatever_the_output_is_set_to():
+    views = KernelStack("rbf")
+    assert not hasattr(views, "set_output")
+    assert not hasattr(views, "get_feature_names_out")
+    set_config(transform_output="pandas")
+    try:
+        assert isinstance(views.fit_transform(features()), SimilarityStack)
+    finally:
+        set_config(transform_output="default")
+
+
+def test_a_fit_that_fails_leaves_the_earlier_one():
+    X, new = features(), features(5, seed=1)
+    views = KernelStack([("a", "rbf", [0, 3])]).fit(X)
+    before = views.transform(new).toarray()
+    with pytest.raises(ValueError, match="is not there"):
+        views.fit(X[:, :2])
+    assert_array_equal(views.transform(new).toarray(), before)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "check_dataframe_column_names_consistency",
+        "check_inplace_ensure_writeable",
+        "check_param_validation",
+    ],
+)
+def test_checks_that_scikit_learn_keeps_for_itself(name):
+    getattr(estimator_checks, name)("KernelStack", KernelStack("rbf"))
+
+
+# --- bad input -----------------------------------------------------------------------------------
+
+
+def signed(X, Y):
+    return X @ Y.T - 1.0
+
+
+@pytest.mark.parametrize(
+    ("kernels", "error", "message"),
+    [
+        ("precomputed", ValueError, "The 'kernels' parameter .*'nearest_neighbors'"),
+        ("gaussian", ValueError, "The 'kernels' parameter"),
+        (None, ValueError, "The 'kernels' parameter"),
+        (("a", "rbf", [0]), ValueError, "The 'kernels' parameter"),
+        ([], ValueError, "kernels must hold at least one kernel"),
+        (["gaussian"], ValueError, "kernels must be of .*'rbf'.* callables, got 'gaussian'"),
+        (["precomputed"], ValueError, "kernels must be of .* got 'precomputed'"),
+        ([3], TypeError, "kernels must be of .* got 3"),
+        ([["a", "rbf", [0]]], TypeError, "kernels must be of"),
+        ([("a", "rbf")], TypeError, r"triples .* got \('a', 'rbf'\)"),
+        ([(1, "rbf", [0])], TypeError, "triples"),
+        ([("", "rbf", [0])], TypeError, "triples"),
+        ([("a", None, [0])], TypeError, "kernels must be of"),
+        ([("a", "rbf", [0]), ("a", "rbf", [1])], ValueError, "names that differ, got 'a' twice"),
+        ([("a", "rbf", [0, 4])], ValueError, r"column 4 is not there: source 0 \('a'\) .* 4 col"),
+        (["rbf", ("a", "rbf", [-5])], ValueError, r"column -5 .* source 1 \('a'\) of kernels"),
+        ([("a", "rbf", [])], ValueError, "source 0 .* at least one column"),
+        ([("a", "rbf", slice(4, None))], ValueError, "source 0 .* at least one column"),
+        ([("a", "rbf", [False] * 4)], ValueError, "source 0 .* at least one column"),
+        ([("a", "rbf", [True])], ValueError, "mask of the columns of source 0 .* 4 entries"),
+        ([("a", "rbf", 2)], TypeError, r"columns of source 0 .* For one column say \[2\]"),
+        ([("a", "rbf", [0.5])], TypeError, "columns of source 0 .* array of integers"),
+        ([("a", "rbf", len)], TypeError, "columns of source 0 .* array of integers"),
+        ([("a", "rbf", "b")], ValueError, "takes the column 'b', but .* have no names"),
+        ([("a", "rbf", ["b", "c"])], ValueError, "takes the column 'b', but .* have no names"),
+        ([("a", "rbf", ["b", 1])], ValueError, "takes the column 'b', but .* have no names"),
+        ([("a", signed, None)], ValueError, r"source 0 \('a'\) of kernels must not be negative"),
+        ([lambda X, Y: np.ones(3)], ValueError, r"source 0 .*: affinity must return .*\(3,\)"),
+        ([lambda X, Y: NAN * X @ Y.T], ValueError, "source 0 .* NaN"),
+        ([lambda X, Y: X[:, :1] + 0 * Y[:, 0]], ValueError, "source 0 .* symmetric"),
+    ],
+)
+def test_kernels_that_are_refused(kernels, error, message):
+    with pytest.raises(error, match=message):
+        KernelStack(kernels).fit(features())
+
+
+def test_columns_that_a_data_frame_does_not_have():
+    X = pd.DataFrame(features(), columns=list("abcd"))
+    with pytest.raises(ValueError, match=r"source 0 \('v'\) .* 'e', of which X has 0; .*'a', 'b'"):
+        KernelStack([("v", "rbf", ["a", "e"])]).fit(X)
+    X.columns = list("abca")
+    with pytest.raises(ValueError, match=r"'a', of which X has 2|unique column names"):
+        KernelStack([("v", "rbf", "a")]).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("gamma", 0.0),
+        ("gamma", "scale"),
+        ("n_neighbors", 0),
+        ("n_neighbors", 2.5),
+        ("normalize", "all"),
+        ("n_jobs", 1.5),
+    ],
+)
+def test_parameters_out_of_range(parameter, value):
+    with pytest.raises(ValueError, match=f"The '{parameter}' parameter"):
+        KernelStack("rbf", **{parameter: value}).fit(features())
+
+
+@pytest.mark.parametrize("form", STORAGES.values())
+def test_features_that_are_nan_in_part(form):
+    X, whole = features(), features(5, seed=1)
+    views = KernelStack([("a", "rbf", [0]), ("b", "rbf", [1, 2])]).fit(form(whole))
+    X[4, 1:3] = NAN
+    X[7, 2] = NAN
+    message = r"source 1 \('b'\) of kernels has NaN in some features of sample 7 and numbers"
+    for method in (views.transform, clone(views).fit):
+        with pytest.raises(ValueError, match=message):
+            method(form(X))
+    with pytest.raises(ValueError, match="infinity"):
+        views.transform(form(np.where(np.isnan(X), np.inf, X)))
+
+
+def test_too_few_samples():
+    X = features(3)
+    X[:2, 1] = NAN
+    with pytest.raises(ValueError, match=r"source 1 \('b'\) .* at least 2 samples"):
+        KernelStack([("a", "rbf", [0]), ("b", "rbf", [1])]).fit(X)
+    with pytest.raises(ValueError, match=r"1 sample.* minimum of 2"):
+        KernelStack().fit(X[:1])
+    with pytest.raises(NotFittedError):
+        KernelStack().transform(X)
+
+
+def test_new_samples_with_negative_similarities():
+    X = features()
+    views = KernelStack(["rbf", "linear"]).fit(X)
+    with pytest.raises(ValueError, match=r"source 1 \('linear'\) of kernels must not be negative"):
+        views.transform(-X[:3])
