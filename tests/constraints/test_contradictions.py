@@ -64,6 +64,12 @@ CHECKS = {
         3,
         "samples 1 and 2 cannot be linked, but must-link pairs join them: 1-2.",
     ),
+    "a chain that fits": (
+        PairwiseConstraints(20, [(i, i + 1) for i in range(19)], [(0, 19)]),
+        None,
+        "samples 0 and 19 cannot be linked, but must-link pairs join them: "
+        "0-1-2-3-4-5-6-7-8-9-10-11-12-13-14-15-16-17-18-19.",
+    ),
     "a long chain": (
         PairwiseConstraints(99, [(i, i + 1) for i in range(98)], [(0, 98)]),
         None,

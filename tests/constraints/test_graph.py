@@ -221,8 +221,38 @@ def test_a_planted_clique_is_found():
 def test_the_search_for_a_clique_gives_up_in_time(monkeypatch):
     edges = pairs(list(combinations(range(6), 2)))
     assert colouring(6, edges, 5)[0] == "infeasible"
-    monkeypatch.setattr(links_graph, "_CLIQUE_BUDGET", 10)
+    monkeypatch.setattr(links_graph, "_CLIQUE_BUDGET", 54)  # 55 = 25 + 16 + 9 + 4 + 1 are needed
     assert colouring(6, edges, 5) == ("undecided", None)
+    monkeypatch.setattr(links_graph, "_CLIQUE_BUDGET", 55)
+    assert colouring(6, edges, 5)[0] == "infeasible"
+
+
+def test_a_clique_grows_by_the_node_with_the_most_neighbours_among_the_others():
+    among = "01 02 04 05 13 14 15 16 23 25 26 35 36 45 46".split()  # node 6 has as many neighbours
+    edges = pairs([(int(i), int(j)) for i, j in among])
+    assert colouring(7, edges, 3) == ("infeasible", [0, 1, 4, 5])
+
+
+@pytest.mark.parametrize(
+    "among",
+    [
+        "03 04 05 06 12 13 16 23 24 35 46 56",  # node 0 has to come first, of most neighbours
+        "02 03 06 12 14 15 23 26 35 45 46 56",  # of equally constrained nodes, too
+    ],
+)
+def test_nodes_of_many_neighbours_are_coloured_first(among):
+    edges = pairs([(int(i), int(j)) for i, j in among.split()])
+    verdict, witness = colouring(7, edges, 3)
+    assert_proves(edges, 7, 3, verdict, witness)
+    assert verdict == "feasible"
+
+
+def test_the_most_constrained_node_is_coloured_next():
+    """Two by two in the order of their numbers, these nodes would need five colours."""
+    edges = pairs([(2 * i, 2 * j + 1) for i in range(5) for j in range(5) if i != j])
+    verdict, witness = colouring(10, edges, 3)
+    assert_proves(edges, 10, 3, verdict, witness)
+    assert set(witness) == {0, 1}
 
 
 def test_no_more_colours_than_needed_are_asked_for():

@@ -76,10 +76,12 @@ def test_sparse_matrices_hold_weights(make, dtype):
 
 
 def test_stored_zeros_are_no_pairs_and_the_matrix_is_left_alone():
-    matrix = sp.coo_array(([0.0, 1.0, 2.0], ([0, 1, 1], [1, 2, 2])), shape=(3, 3))
-    constraints = PairwiseConstraints(3, matrix, matrix)
+    entries = np.array([0.0, 1.0, 2.0])
+    matrix = sp.coo_array((entries, ([0, 1, 1], [1, 2, 2])), shape=(3, 3))
+    by_rows = sp.csr_array((entries, [1, 2, 2], [0, 1, 3, 3]), shape=(3, 3))
+    constraints = PairwiseConstraints(3, matrix, by_rows)
     assert weighted(constraints) == [{(1, 2): 3.0}] * 2  # entries of one place add up in SciPy
-    assert matrix.nnz == 3
+    assert matrix.nnz == by_rows.nnz == 3
 
 
 class Bad:
