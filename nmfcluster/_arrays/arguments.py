@@ -101,4 +101,5 @@ def positions(key: Any, n: int, noun: str, owner: str) -> np.ndarray:
     bad = (named >= n) | (named < -n)
     if bad.any():
         raise ValueError(f"{noun} {named[bad][0]} is not there: {owner} has {n} {noun}s.")
-    return np.where(named < 0, named + n, named).astype(np.intp)
+    named = named.astype(np.intp)  # a smaller type could not hold the sum
+    return np.where(named < 0, named + n, named)
