@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from nmfcluster._arrays.arguments import warn
-from nmfcluster._base import NMFClusterer, fitting, membership, numbered
+from nmfcluster._base import NMFClusterer, fitting, hard_labels, membership, numbered
 from nmfcluster._compat import Interval, RealNotInt, StrOptions, fit_context
 from nmfcluster.affinity import NAMES
 from nmfcluster.fusion.mixture import mixture_of
@@ -254,7 +254,7 @@ class SimilarityFusionNMF(NMFClusterer):
             self.sample_indices_ = chosen = self._draw(n_samples, rng)
             stack = reader.fitted(objects, chosen)
             self._check_perplexity(stack.shape[2])
-            mixture = mixture_of(stack, reader.name)
+            mixture = mixture_of(stack, reader.parameter)
             objective = objective_of(mixture, self.criterion, self.eta, self.perplexity)
             fusion = fuse(objective, self._plan(fusion_nmf), rng, self.symmetric)
             self.source_names_, self.source_losses_ = stack.names, fusion.source_losses
@@ -267,7 +267,12 @@ class SimilarityFusionNMF(NMFClusterer):
             others = np.setdiff1d(np.arange(n_samples), chosen)
             if len(others):
                 rows[others] = reader.extended(objects, others, self._scales_, profile)
-            P, labels, order = _labelled(rows)
+            P, labels, order = numbered(membership(rows), hard_labels(rows))
+            if labels.min() < 0:
+                warn(
+                    f"Nothing tells the cluster of {np.count_nonzero(labels < 0)} objects, which "
+                    "are similar to no other: their memberships are uniform, their label is -1."
+                )
             self._profile_ = profile[:, order]
             self._keep(fusion, P, labels, order)
         return self
@@ -326,19 +331,3 @@ class SimilarityFusionNMF(NMFClusterer):
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags, which depend on `affinity`."""
         return with_tags_of(self.affinity, super().__sklearn_tags__())
-
-
-def _labelled(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return memberships and labels of all objects, and the order of the clusters.
-
-    An object with a row of 0 is in no cluster.
-    """
-    known = np.asarray(rows.any(axis=1))
-    P, labels, order = numbered(membership(rows), rows.argmax(axis=1), known)
-    if not known.all():
-        labels[~known] = -1
-        warn(
-            f"Nothing tells the cluster of {(~known).sum()} objects, which are similar to no "
-            "other: their memberships are uniform, their label is -1.",
-        )
-    return P, labels, order

@@ -25,7 +25,7 @@ from nmfcluster.stack.seen import Seen, embedded, first_nan, without_nan
 
 _KERNELS = [name for name in NAMES if name != "precomputed"]
 _ROUNDING = 1e3  # precisions of a block's largest entry: an entry this little below 0 counts as 0
-#: what the parameters may be by which kernels are made
+#: the parameters by which kernels are made, and their constraints
 MAKING: dict[str, list[Any]] = {
     "gamma": [Interval(Real, 0, None, closed="neither"), None],
     "n_neighbors": [Interval(Integral, 1, None, closed="left")],
@@ -40,7 +40,7 @@ class _FittedView(NamedTuple):
     columns: np.ndarray | None
     seen: np.ndarray  # bool: the training samples that the view has
     between: Callable[[Any], Any]  # from features of new samples to similarities to these
-    nobody: Any  # similarities of 0 samples to these, stored as those of others
+    empty: Any  # similarities of 0 samples to these, stored as those of others
 
 
 class KernelStack(TransformerMixin, BaseEstimator):
@@ -200,8 +200,8 @@ class KernelStack(TransformerMixin, BaseEstimator):
                     affinity = make_affinity(V, view.kernel, **options, n_jobs=self.n_jobs)
                     block = _read_block(affinity.block(), label)
                 parts.append(_part(block, seen, seen))
-                nobody = block[:0].copy()
-                self._views_.append(_FittedView(view.name, columns, seen, affinity.between, nobody))
+                empty = block[:0].copy()
+                self._views_.append(_FittedView(view.name, columns, seen, affinity.between, empty))
             self.names_ = tuple(view.name for view in views)
         return SimilarityStack._made(parts, self.names_)
 
@@ -232,7 +232,7 @@ class KernelStack(TransformerMixin, BaseEstimator):
                 label = called(i, view.name, self._parameter)
                 V, seen = _read_view(X, view.columns, label)
                 with _named_in_errors(label):
-                    block = _read_block(view.between(V), label) if seen.any() else view.nobody
+                    block = _read_block(view.between(V), label) if seen.any() else view.empty
                 parts.append(_part(block, seen, view.seen))
         return SimilarityStack._made(parts, self.names_)
 

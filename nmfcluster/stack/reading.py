@@ -50,7 +50,7 @@ class StackReader(ABC):
     of them.
     """
 
-    name = "X"  # what an error message calls the sources
+    parameter = "X"  # that holds the sources, as error messages call it
     names: tuple[str, ...]  # of the sources, once the reader is fitted
 
     @abstractmethod
@@ -105,13 +105,13 @@ class SimilarityReader(StackReader):
     def read(self, estimator: Any, X: Any, similarities: Any) -> SimilarityStack:
         """Return the similarities of all pairs of objects as a stack."""
         if similarities is not None:
-            self.name = "similarities"
+            self.parameter = "similarities"
             stack = _read_beside(X, similarities)
         else:
             stack = _read_stack(estimator, X, reset=True)
         estimator.n_features_in_ = stack.shape[1]
         if stack.shape[0] != stack.shape[1]:  # here, since a part of it could be square
-            raise _not_square(stack, self.name)
+            raise _not_square(stack, self.parameter)
         return stack
 
     def read_new(self, estimator: Any, X: Any) -> SimilarityStack:
@@ -127,8 +127,8 @@ class SimilarityReader(StackReader):
                 f"X has 0 sample(s) (shape={stack.shape}) while a minimum of 1 is required by "
                 f"{type(estimator).__name__}."
             )
-        numbers = tuple(f"source{i}" for i in range(stack.shape[2]))
-        if stack.names != self.names and numbers not in (stack.names, self.names):
+        unnamed = tuple(f"source{i}" for i in range(stack.shape[2]))
+        if stack.names != self.names and unnamed not in (stack.names, self.names):
             raise ValueError(
                 f"X must have the sources of fit, in their order, {self.names}; got {stack.names}."
             )
@@ -144,7 +144,7 @@ class SimilarityReader(StackReader):
 class FeatureReader(StackReader):
     """Reads features, of which a `KernelStack` makes similarities."""
 
-    name = "affinity"
+    parameter = "affinity"
 
     def __init__(self, estimator: Any) -> None:
         own = estimator.get_params(deep=False)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from nmfcluster.fusion.mixture import make_mixture
 from nmfcluster.fusion.model import FusionObjective, fusion_nmf
 
-law = settings(max_examples=30, deadline=None, derandomize=True)
+law = settings(max_examples=30)
 
 
 seeds = st.integers(0, 10**6)
@@ -26,13 +26,13 @@ def literal_model(W, H):
 
 def literal_losses(arrays, seen, offsets, W, H):
     """Return ``b_l - sum p_ij log(m_ij / M_l)``, M_l the model's mass on what source l saw."""
-    model, found = literal_model(W, H), []
+    model, losses = literal_model(W, H), []
     for A, here, offset in zip(arrays, seen.T, offsets, strict=True):
         P, mass, loss = A / A.sum(), model[here][:, here].sum(), offset
         for i, j in np.argwhere(P > 0):
             loss -= P[i, j] * np.log(model[i, j] / mass)
-        found.append(loss)
-    return np.array(found)
+        losses.append(loss)
+    return np.array(losses)
 
 
 def literal_step(arrays, seen, weights, W, H):

@@ -1,5 +1,7 @@
 """What the tests of the estimator share: similarities and features with an answer, a model."""
 
+from functools import cache
+
 import numpy as np
 from numpy.testing import assert_array_equal
 from sklearn.metrics.pairwise import rbf_kernel
@@ -36,6 +38,12 @@ def model(**parameters):
     return SimilarityFusionNMF(
         **{"n_clusters": 3, "eta": 0.1, "n_init": 2, "tol": 1e-6, "random_state": 0} | parameters
     )
+
+
+@cache
+def fitted_model(cut=0.0):
+    """Return a model of the problem, fitted once for all tests: it is not to be changed."""
+    return model().fit(None, similarities=problem(cut=cut)[0])
 
 
 def scaled(sources):

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from fusion.shared import model, problem
+from fusion.shared import fitted_model, model, problem
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
@@ -48,27 +48,27 @@ def test_new_objects_are_placed_by_the_formula(max_samples, options):
 
 def test_training_objects_are_mostly_placed_where_they_were():
     sources, _ = problem()
-    fitted = model().fit(sources)
+    fitted = fitted_model()
     assert np.mean(fitted.predict(sources) == fitted.labels_) > 0.9
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 def test_new_objects_that_a_source_has_not_seen(storage):
     sources, _ = problem()
-    fitted = model().fit(sources)
+    fitted = fitted_model()
     whole = np.stack(sources, axis=-1)[:4]
     lost, zero = whole.copy(), whole.copy()
     lost[1, :, 0], zero[1, :, 0] = np.nan, 0
     lost[2], zero[2] = np.nan, 0
-    given = [storage(lost[:, :, s]) for s in range(3)]
-    assert_allclose(fitted.transform(given), fitted.transform(zero), rtol=1e-12)
-    assert fitted.predict(given)[2] == -1
-    assert_allclose(fitted.transform(given)[[0, 3]], fitted.transform(whole)[[0, 3]], rtol=1e-12)
+    new = [storage(lost[:, :, s]) for s in range(3)]
+    assert_allclose(fitted.transform(new), fitted.transform(zero), rtol=1e-12)
+    assert fitted.predict(new)[2] == -1
+    assert_allclose(fitted.transform(new)[[0, 3]], fitted.transform(whole)[[0, 3]], rtol=1e-12)
 
 
 def test_rows_are_placed_on_their_own():
     sources, _ = problem()
-    fitted = model().fit(sources)
+    fitted = fitted_model()
     whole = fitted.transform(sources)
     alone = [fitted.transform([source[[o]] for source in sources])[0] for o in range(43)]
     assert_allclose(alone, whole, rtol=1e-12)
@@ -85,7 +85,7 @@ def test_sources_of_new_objects_have_the_names_and_order_of_fit():
 
 def test_similarities_whose_sums_overflow_are_refused():
     sources, _ = problem()
-    fitted = model().fit(sources)
+    fitted = fitted_model()
     huge = [np.full((2, len(source)), 1e308) for source in sources]
     with pytest.raises(ValueError, match="X must not hold similarities whose sums are too large"):
         fitted.predict(huge)

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -86,16 +87,16 @@ def test_warnings_point_at_the_caller_of_fit():
 def test_fit_transform_takes_similarities_too():
     sources = [rbf_kernel(np.arange(9.0)[:, None]), np.eye(9) + 0.1]
     fitted = SimilarityFusionNMF(2, random_state=0)
-    found = fitted.fit_transform(None, similarities=sources)
-    assert_array_equal(found, fitted.transform(sources))
-    assert_array_equal(found, fitted.fit_transform(SimilarityStack(sources)))
+    memberships = fitted.fit_transform(None, similarities=sources)
+    assert_array_equal(memberships, fitted.transform(sources))
+    assert_array_equal(memberships, fitted.fit_transform(SimilarityStack(sources)))
 
 
-@pytest.mark.parametrize("given", [lambda S: S[0], np.dstack, SimilarityStack])
-def test_similarities_are_given_in_one_place(given):
+@pytest.mark.parametrize("form", [lambda S: S[0], np.dstack, SimilarityStack])
+def test_similarities_are_given_in_one_place(form):
     sources, _ = problem()
     with pytest.raises(ValueError, match="X must be None, or hold features, got similarities"):
-        model().fit(given(sources), similarities=sources)
+        model().fit(form(sources), similarities=sources)
 
 
 # --- cross-validation ----------------------------------------------------------------------------
@@ -126,18 +127,19 @@ def test_eta_by_stability(form):
     noisy = np.hstack([X, np.random.RandomState(1).normal(size=(45, 2))])
     kernels = [*VIEWS, ("noise", partial(rbf_kernel, gamma=3), slice(6, 8))]
     stack = KernelStack(kernels).fit_transform(noisy)
-    given = {"stack": stack, "array": np.asarray(stack), "features": noisy}[form]
+    objects = {"stack": stack, "array": np.asarray(stack), "features": noisy}[form]
     search = GridSearchCV(
         default_model(affinity=kernels if form == "features" else "precomputed", n_init=1),
         {"eta": [0.1, 0.5, np.inf]},
         scoring=StabilityScorer(4, subsample_size=0.7, error_score="raise", random_state=0),
         cv=FullSampleSplit(),
         error_score="raise",
-    ).fit(given)
+    ).fit(objects)
     assert search.best_params_ == {"eta": 0.5}
     assert adjusted_rand_score(y, search.best_estimator_.labels_) > 0.9
     if form != "array":
-        parallel = clone(search).set_params(n_jobs=2).fit(given)
+        with joblib.parallel_config(backend="threading"):  # processes take seconds to start
+            parallel = clone(search).set_params(n_jobs=2).fit(objects)
         for name in ("mean_test_score", "rank_test_score"):
             assert_array_equal(parallel.cv_results_[name], search.cv_results_[name])
         assert_same_fit(parallel.best_estimator_, search.best_estimator_)

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from nmfcluster.fusion.mixture import DenseMixture, SparseMixture, make_mixture
 
-law = settings(max_examples=25, deadline=None, derandomize=True)
+law = settings(max_examples=25)
 
 
 seeds = st.integers(0, 10**6)
@@ -19,7 +19,7 @@ seeds = st.integers(0, 10**6)
 
 def drawn(rng, n, n_sources):
     """Draw symmetric sources of several patterns and scales, some with rows of 0."""
-    found = []
+    sources = []
     for number in range(n_sources):
         A = rng.uniform(size=(n, n)) * 10.0 ** rng.integers(-3, 4)
         A = A + A.T
@@ -29,8 +29,8 @@ def drawn(rng, n, n_sources):
             lost = rng.integers(n)
             A[lost], A[:, lost] = 0, 0
         A[n // 2, n // 2] = 1.0  # no source is 0 throughout
-        found.append(A)
-    return found
+        sources.append(A)
+    return sources
 
 
 def strided(A):
@@ -73,15 +73,15 @@ def plain_mixture(arrays, weights):
 
 def plain_entropies(arrays, W=None, H=None):
     """Return the cross-entropies with ``W H'``, or the entropies, pair by pair."""
-    found = []
+    entropies = []
     for A in arrays:
         size, entropy = math.fsum(A.ravel().tolist()), []
         for (i, j), value in np.ndenumerate(A):
             if value / size > 0:
                 model = value / size if W is None else sum(W[i] * H[j])
                 entropy.append(-value / size * math.log(model))
-        found.append(math.fsum(entropy))
-    return found
+        entropies.append(math.fsum(entropy))
+    return entropies
 
 
 @each_storage
@@ -196,12 +196,12 @@ def test_scale_and_order_of_sources_and_order_of_objects_do_not_matter(storage, 
 
     order = rng.permutation(n)
     moved = mixture_of([A[np.ix_(order, order)] for A in arrays], storage)
-    found = figures(moved, weights, W[order], H[order])
-    assert_allclose(found["mixture"], want["mixture"][np.ix_(order, order)], rtol=1e-12)
-    assert_allclose(found["products"], want["products"][:, order], rtol=1e-10)
-    assert_allclose(found["product"], want["product"][order], rtol=1e-10)
-    assert_allclose(found["margin"], want["margin"][order], rtol=1e-12)
-    assert_allclose(found["losses"], want["losses"], rtol=1e-10)
+    results = figures(moved, weights, W[order], H[order])
+    assert_allclose(results["mixture"], want["mixture"][np.ix_(order, order)], rtol=1e-12)
+    assert_allclose(results["products"], want["products"][:, order], rtol=1e-10)
+    assert_allclose(results["product"], want["product"][order], rtol=1e-10)
+    assert_allclose(results["margin"], want["margin"][order], rtol=1e-12)
+    assert_allclose(results["losses"], want["losses"], rtol=1e-10)
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse", "sparse first", "dense first"])
@@ -213,8 +213,8 @@ def test_float32_stays_float32(storage):
     single = mixture_of([A.astype(np.float32) for A in arrays], storage)
     assert single.dtype == np.float32
     assert single.mixed(weights).dtype == np.float32
-    found = figures(single, weights, W.astype(np.float32), H.astype(np.float32))
-    for name, value in found.items():
+    results = figures(single, weights, W.astype(np.float32), H.astype(np.float32))
+    for name, value in results.items():
         summed = name in ("losses", "entropies")
         assert value.dtype == (np.float64 if summed else np.float32)
         assert_allclose(value, want[name], rtol=1e-6 if summed else 5e-6, err_msg=name)
@@ -231,9 +231,9 @@ def test_repeated_and_zero_entries_of_a_sparse_source_count_as_their_sum():
     W, H, _ = factors_of(rng, 3, 2)
     for partner in (other, sp.csr_array(other)):
         seen = np.ones((3, 2), dtype=bool)
-        found = figures(make_mixture([stored, partner], seen), np.array([0.7, 0.3]), W, H)
+        results = figures(make_mixture([stored, partner], seen), np.array([0.7, 0.3]), W, H)
         want = figures(make_mixture([plain, other], seen), np.array([0.7, 0.3]), W, H)
-        for name, value in found.items():
+        for name, value in results.items():
             assert_allclose(value, want[name], rtol=1e-12, err_msg=name)
     assert len(stored.data) == 7  # the caller's matrix is as it was
 
@@ -283,9 +283,9 @@ def test_entropies_of_a_kernel_that_is_far_too_narrow(dtype):
     for gamma in (1e1, 1e3, 1e5):
         kernel = np.exp(-gamma * squares).astype(dtype)
         for storage in ("dense", "sparse"):
-            found = mixture_of([kernel], storage).entropies()
+            entropies = mixture_of([kernel], storage).entropies()
             rtol = 1e-10 if dtype == np.float64 else 1e-7
-            assert_allclose(found, plain_entropies([kernel.astype(float)]), rtol=rtol)
+            assert_allclose(entropies, plain_entropies([kernel.astype(float)]), rtol=rtol)
 
 
 def test_sparse_sources_of_many_objects_need_no_more_than_their_entries():

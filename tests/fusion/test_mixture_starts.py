@@ -1,5 +1,7 @@
 """Starts of a fusion: eigenvectors of the mean source, and random walks on it."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmfcluster.fusion.mixture import walk_start
+from nmfcluster.fusion.mixture import draw_starts, make_mixture, walk_start
 from nmfcluster.similarity import Explicit
 
-law = settings(max_examples=30, deadline=None, derandomize=True)
+law = settings(max_examples=30)
 
 
 def walked(A, drawn):
     """Return where three steps of a random walk lead, with a tenth spread over all samples."""
-    found, n = [], len(A)
+    ends, n = [], len(A)
     for start in drawn:
         shares = np.eye(n)[start]
         for _ in range(3):
@@ -24,8 +26,8 @@ def walked(A, drawn):
                 for i in range(n):
                     after[i] += shares[j] * A[i, j] / A[:, j].sum()
             shares = after
-        found.append(shares + 0.1 / n)
-    return np.stack(found, axis=1)
+        ends.append(shares + 0.1 / n)
+    return np.stack(ends, axis=1)
 
 
 @law
@@ -83,3 +85,54 @@ def test_walk_start_with_similarities_at_the_end_of_the_range(dtype):
             assert np.isfinite(W).all()
             assert W.min() > 0
             assert W.sum(axis=0).max() < 1.11
+
+
+# --- all starts ----------------------------------------------------------------------------------
+
+
+def starts_on(sources, n_clusters, n_init=3, symmetric=True, seed=0):
+    mixture = make_mixture(sources, np.ones((sources[0].shape[0], len(sources)), dtype=bool))
+    plan = SimpleNamespace(n_clusters=n_clusters, n_init=n_init)
+    starts = draw_starts(mixture, plan, np.random.RandomState(seed), symmetric)
+    return [start() for start in starts]
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_first_start_on_blocks_is_the_degree_of_every_object_in_its_own(storage):
+    """Objects of a block have one degree, w (m - 1); its eigenvector is constant."""
+    sizes, heights = [4, 7, 12], [3.0, 1.0, 0.2]
+    labels = np.repeat(np.arange(3), sizes)
+    S = (labels[:, None] == labels) * np.repeat(heights, sizes)
+    first, *others = starts_on([storage(S), storage(5 * S)], 3)
+    degrees = [(S[i].sum() - S[i, i]) / S.sum() for i in range(23)]
+    W = first[0][:, np.argmax(first[0][[0, 4, 11]], axis=1)]  # columns in the order of the blocks
+    assert first.shape == (1, 23, 3)
+    expected = np.eye(3)[labels] * np.array(degrees)[:, None]
+    assert_allclose(W, expected, atol=0.05 * max(degrees))
+    assert W.min() > 0
+    assert len(others) == 2
+    for other in others:  # walks, from other objects each
+        assert_allclose(other[0].sum(axis=0), 1.1)
+    assert (others[0] != others[1]).any()
+
+
+@pytest.mark.parametrize("n_init", [1, 3])
+def test_two_factors_start_within_half_of_each_other(n_init):
+    S = np.random.default_rng(0).uniform(size=(40, 40))
+    one = starts_on([S + S.T], 4, n_init)
+    two = starts_on([S + S.T], 4, n_init, symmetric=False)
+    assert len(one) == len(two) == n_init
+    for (alone,), (W, V) in zip(one, two, strict=True):
+        assert_array_equal(W, alone)
+        ratio = V / W
+        assert 0.5 <= ratio.min() < 0.6
+        assert 1.4 < ratio.max() <= 1.5
+
+
+def test_starts_are_drawn_before_they_are_made():
+    S = np.random.default_rng(0).uniform(size=(20, 20))
+    same, again, other = (starts_on([S + S.T], 3, seed=seed) for seed in (1, 1, 2))
+    for one, two, three in zip(same[1:], again[1:], other[1:], strict=True):
+        assert_array_equal(one, two)
+        assert (one != three).any()
+    assert_array_equal(same[0], other[0])  # the first is not random

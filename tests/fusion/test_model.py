@@ -30,7 +30,7 @@ def test_gibbs_weights_are_those_that_a_general_solver_finds(seed, n_sources, et
     def value(a):
         return a @ losses + eta * float(np.sum(a * np.log(np.maximum(a, 1e-300))))
 
-    found = minimize(
+    best = minimize(
         value,
         np.full(n_sources, 1 / n_sources),
         bounds=[(1e-12, 1)] * n_sources,
@@ -39,8 +39,8 @@ def test_gibbs_weights_are_those_that_a_general_solver_finds(seed, n_sources, et
         options={"ftol": 1e-14, "maxiter": 500},
     )
     weights = gibbs_weights(losses, eta)
-    assert value(weights) <= found.fun + 1e-9
-    assert_allclose(weights, found.x, atol=2e-4)
+    assert value(weights) <= best.fun + 1e-9
+    assert_allclose(weights, best.x, atol=2e-4)
     one = np.linspace(0, 1, 201)
     grid = np.stack(np.meshgrid(*[one] * (n_sources - 1), indexing="ij"), axis=-1)
     grid = grid.reshape(-1, n_sources - 1)
@@ -104,8 +104,8 @@ def test_sources_that_tie_share_even_where_they_are_more_than_the_perplexity(
 @pytest.mark.parametrize("eta", [1e6, 1e12, 1e18, 1e300])
 def test_a_huge_eta_is_as_good_as_infinity(eta):
     losses = np.array([3.0, 1.0, 2.5])
-    found, value, _ = FusionObjective(None, None, eta).weigh(losses)
-    assert_allclose(found, 1 / 3, rtol=1e-5)
+    weights, value, _ = FusionObjective(None, None, eta).weigh(losses)
+    assert_allclose(weights, 1 / 3, rtol=1e-5)
     assert_allclose(value, losses.mean(), rtol=1e-5)
 
 

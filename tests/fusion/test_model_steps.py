@@ -10,7 +10,6 @@ from fusion.cases import (
     both_forms,
     each_kind,
     graph,
-    law,
     literal_losses,
     literal_model,
     literal_objective,
@@ -24,7 +23,7 @@ from fusion.cases import (
     split,
     starts_of,
 )
-from hypothesis import given
+from hypothesis import given, settings
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nmfcluster.fusion.mixture import make_mixture
@@ -48,12 +47,12 @@ def test_step_is_that_of_loops_over_all_sources(n_factors, storage, n_sources):
         weights = rng.dirichlet(np.ones(n_sources))
         Z = starts_of(rng, 1, n_factors, n, k)[0]
         W, H = split(Z)
-        found = em_step(objective_of(mixture, 1.0), mixture.mixed(weights), weights, Z)
-        assert found.shape == Z.shape
+        after = em_step(objective_of(mixture, 1.0), mixture.mixed(weights), weights, Z)
+        assert after.shape == Z.shape
         W, V = literal_step(arrays, seen, weights, W, H)
-        assert_allclose(found[0], W, atol=1e-10, rtol=1e-10)
-        assert_allclose(found[-1], V, atol=1e-10, rtol=1e-10)
-        assert_allclose(found.sum(axis=(1, 2)), 1, rtol=1e-14)
+        assert_allclose(after[0], W, atol=1e-10, rtol=1e-10)
+        assert_allclose(after[-1], V, atol=1e-10, rtol=1e-10)
+        assert_allclose(after.sum(axis=(1, 2)), 1, rtol=1e-14)
 
 
 def test_step_of_two_equal_factors_is_that_of_one():
@@ -85,7 +84,7 @@ def test_step_keeps_both_marginals(n_factors):
 
 @both_forms
 @each_kind
-@law
+@settings(max_examples=10)
 @given(seeds)
 def test_step_never_raises_the_objective_at_its_weights(n_factors, kind, seed):
     rng = np.random.default_rng(seed)
@@ -127,13 +126,13 @@ def test_objective_never_rises_and_the_weights_are_gibbs(n_factors, kind, settin
     objective = objective_of(mixture, **{"eta": 1.0, **setting})
     offsets, last = objective.offsets, np.inf
     for number, ((Z, weights), loss) in enumerate(
-        run(objective, starts_of(rng, 1, n_factors, 15, 3), 200)
+        run(objective, starts_of(rng, 1, n_factors, 15, 3), 30)
     ):
         assert (loss <= last).all()
         last = loss
         assert_allclose(Z.sum(axis=(2, 3)), 1, rtol=1e-12)
         assert Z.min() > 0
-        if number % 100:
+        if number % 15:
             continue
         for factors, mine, value in zip(Z, weights, loss, strict=True):
             losses = literal_losses(arrays, seen, offsets, *split(factors))
@@ -151,10 +150,11 @@ def test_objective_never_rises_and_the_weights_are_gibbs(n_factors, kind, settin
 def test_runs_end_where_entries_do_not_want_to_change(n_factors):
     """Next to 0 an entry can still want to grow, where that gains less than the loss resolves."""
     rng, growing = np.random.default_rng(5), []
-    for kind in KINDS * 2:
+    for kind in KINDS:
         mixture, arrays, seen = problem(kind, rng, 15)
-        Z = starts_of(rng, 1, n_factors, 15, 3)
-        *_, ((Z, weights), _) = run(objective_of(mixture, 0.3), Z, 400)
+        steps = run(objective_of(mixture, 0.3), starts_of(rng, 1, n_factors, 15, 3), 200)
+        assert (np.diff([loss[0] for _, loss in steps]) <= 0).all()
+        (Z, weights), _ = steps[-1]
         after = np.stack(literal_step(arrays, seen, weights[0], *split(Z[0])))[:n_factors]
         assert_allclose(after, Z[0], atol=1e-5, err_msg=kind)
         growing.append((after / Z[0]).max() > 1.01)
@@ -189,11 +189,11 @@ def test_run_begins_with_a_few_steps_on_equal_weights():
     equal = np.full(len(arrays), 1 / len(arrays))
     objective, P = objective_of(mixture, 0.0), mixture.mixed(equal)
     start = starts_of(rng, 1, 1, 15, 3)
-    [((found, _), _)] = run(objective, 7 * start, 0)  # of any scale
+    [((Z, _), _)] = run(objective, 7 * start, 0)  # of any scale
     want = start[0]
     for _ in range(5):
         want = em_step(objective, P, equal, want)
-    assert_allclose(found[0], want, rtol=1e-12)
+    assert_allclose(Z[0], want, rtol=1e-12)
 
 
 def test_yielded_factors_are_not_written_to_later():
@@ -204,9 +204,9 @@ def test_yielded_factors_are_not_written_to_later():
         [],
         [],
     )
-    for found in islice(steps, 6):
-        yielded.append(found)
-        copies.append([found[0][0].copy(), found[0][1].copy(), found[1].copy()])
+    for state in islice(steps, 6):
+        yielded.append(state)
+        copies.append([state[0][0].copy(), state[0][1].copy(), state[1].copy()])
     for ((Z, weights), loss), copy in zip(yielded, copies, strict=True):
         assert_array_equal(Z, copy[0])
         assert_array_equal(weights, copy[1])
@@ -251,9 +251,9 @@ def test_acceleration_stays_among_factors_and_ends_with_two_plain_steps():
 
         Z = starts_of(rng, 1, 1, 15, 3)[0] ** 4
         Z /= Z.sum()
-        *_, plain = found = _extrapolated_and_plain(step, Z)
+        *_, plain = candidates = _extrapolated_and_plain(step, Z)
         twice = em_step(objective, P, weights, em_step(objective, P, weights, Z))
         assert_array_equal(plain, twice)
-        for candidate in (*found, *visited):
+        for candidate in (*candidates, *visited):
             assert candidate.min() > 0
             assert_allclose(candidate.sum(), 1, rtol=1e-12)

@@ -172,7 +172,7 @@ def test_similarities_are_read_in_every_form(form, chosen):
     whole = np.stack(S, axis=-1)
     reader, objects = read(estimator, *FORMS[form](S))
     assert isinstance(reader, SimilarityReader)
-    assert reader.name == ("similarities" if form.startswith("beside") else "X")
+    assert reader.parameter == ("similarities" if form.startswith("beside") else "X")
     assert estimator.n_features_in_ == objects.shape[0] == 7
     stack = reader.fitted(objects, chosen)
     assert stack.names == reader.names == ("source0", "source1", "source2")
@@ -198,7 +198,7 @@ def test_features_are_read_as_kernels(chosen):
     estimator.affinity = [("left", "rbf", [0]), ("right", "linear", [1, 2])]
     reader, objects = read(estimator, X)
     assert isinstance(reader, FeatureReader)
-    assert reader.name == "affinity"
+    assert reader.parameter == "affinity"
     assert estimator.n_features_in_ == 4
     stack = reader.fitted(objects, chosen)
     kernels = KernelStack(estimator.affinity, gamma=0.7)
@@ -229,6 +229,10 @@ def test_similarities_are_made_for_some_rows_at_a_time(monkeypatch):
     assert_allclose(rows[:, 0], rbf_kernel(features()[:14], features()[:4]).sum(axis=1))
 
 
+class Array(np.ndarray):
+    """An array that can be watched."""
+
+
 @pytest.mark.parametrize("affinity", ["precomputed", "rbf"])
 def test_a_reader_does_not_keep_the_objects(affinity):
     reader = stack_reader(OtherPaper(affinity))
@@ -238,10 +242,6 @@ def test_a_reader_does_not_keep_the_objects(affinity):
     reader.extended(objects, np.arange(9), np.ones(n_sources), np.eye(3))
     del X, objects
     assert gone() is None
-
-
-class Array(np.ndarray):
-    """An array that can be watched."""
 
 
 def test_names_and_widths_of_new_similarities_are_those_of_the_fit():
