@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
+import nmfcluster.display.style as look
 from nmfcluster._arrays.arguments import shown
-from nmfcluster.display import style as look
 from nmfcluster.display.bicluster_marks import Cluster, draw_outlines, draw_strips
 from nmfcluster.display.bicluster_order import arrange
 

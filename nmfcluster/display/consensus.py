@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_consistent_length, column_or_1d
 
+import nmfcluster.display.style as look
 from nmfcluster._arrays.labels import cluster_counts, encode, one_hot
-from nmfcluster.display import style as look
 from nmfcluster.partitions.ensemble import Ensemble
 from nmfcluster.partitions.matrix import consensus_matrix
 from nmfcluster.partitions.reading import normalised_weights

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+import nmfcluster.display.style as look
 from nmfcluster._arrays.labels import encode
 from nmfcluster.constraints import PairwiseConstraints
-from nmfcluster.display import style as look
 
 _SMALLEST_FONT = 5.0  # points: smaller numbers cannot be read
 _LETTER = 0.62  # heights of the font: width of a digit

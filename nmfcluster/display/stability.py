@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from nmfcluster.display import style as look
+import nmfcluster.display.style as look
 from nmfcluster.display.stability_axis import AxisLayout, is_number, lay_out, name_of
 from nmfcluster.display.stability_table import read_search
 

@@ -72,7 +72,16 @@ class Similarity(ABC):
 
     @abstractmethod
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Return the entries at some rows and columns, (n_entries,)."""
+        """Return the entries at some rows and columns.
+
+        Parameters
+        ----------
+        rows, columns : ndarray of shape (n_entries,), int
+
+        Returns
+        -------
+        ndarray of shape (n_entries,)
+        """
 
     def stored_off_diagonal(self) -> np.ndarray | None:
         """Return the nonzero entries above the diagonal if they are stored as such, else None."""
