@@ -116,6 +116,14 @@ def test_first_start_on_blocks_is_the_degree_of_every_object_in_its_own(storage)
     assert (others[0] != others[1]).any()
 
 
+def test_an_object_similar_to_no_other_has_an_entry_above_0_in_the_first_start():
+    S = np.ones((6, 6))
+    S[2] = S[:, 2] = 0
+    first, *_ = starts_on([S], 2)
+    assert 0 < first[0][2].max() < 1e-2 * first[0].max()
+    assert first.min() > 0
+
+
 @pytest.mark.parametrize("n_init", [1, 3])
 def test_two_factors_start_within_half_of_each_other(n_init):
     S = np.random.default_rng(0).uniform(size=(40, 40))

@@ -261,6 +261,11 @@ def test_runs_on_sources_that_disagree_in_what_they_saw():
         assert adjusted_rand_score(labels, fusion.joint.argmax(axis=1)) == 1
 
 
+def test_a_run_has_ten_updates_however_little_they_gain():
+    fusion = fitted(kernels(np.random.default_rng(0), 12, [0.3]), 2, tol=1e9)
+    assert [len(curve) - 1 for curve in fusion.curves] == [10] * 3
+
+
 def test_progress_is_said_in_a_line():
     lines = []
     sources = kernels(np.random.default_rng(10), 20, [0.1, 1.0])

@@ -224,9 +224,9 @@ def test_similarities_are_made_for_some_rows_at_a_time(monkeypatch):
 
     reader, objects = read(OtherPaper(kernel), features())
     reader.fitted(objects, np.arange(4))
-    rows = reader.extended(objects, np.arange(14), np.ones(1), np.ones((4, 1)))
-    assert asked == [(4, 4), (6, 4), (6, 4), (2, 4)]
-    assert_allclose(rows[:, 0], rbf_kernel(features()[:14], features()[:4]).sum(axis=1))
+    rows = reader.extended(objects, np.arange(13), np.ones(1), np.ones((4, 1)))
+    assert asked == [(4, 4), (6, 4), (6, 4), (1, 4)]
+    assert_allclose(rows[:, 0], rbf_kernel(features()[:13], features()[:4]).sum(axis=1))
 
 
 class Array(np.ndarray):
