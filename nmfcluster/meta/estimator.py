@@ -388,8 +388,8 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         """
         check_is_fitted(self)
         chosen = positions(indices, len(self.labels_), "sample", "the model")
-        n_estimators = self.partitions_.shape[1]
-        return consensus_matrix(self.partitions_[chosen], np.full(n_estimators, 1 / n_estimators))
+        n_runs = self.partitions_.shape[1]
+        return consensus_matrix(self.partitions_[chosen], np.full(n_runs, 1 / n_runs))
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags."""

@@ -30,11 +30,11 @@ from nmfcluster.partitions.ensemble import Ensemble
 from nmfcluster.partitions.making import range_of_clusters
 
 _MIN_ITER = 10  # updates of a metaclustering: its starts are close to where it ends
-_SAME = 1e-4  # of the loss of zero factors: optima that differ by less are one
-_LIFT = 0.05  # of a factor's mean: it is added, for what starts at 0 could stay there
-_MUCH = 1.1  # times the loss of the best run: a larger loss at the end is worth a warning
-_NOTHING = 1e-6  # of the loss of zero factors: a difference that is as small is none
-_ALIKE = 1e-6  # clusters whose columns have a cosine nearer to 1 are one
+_SAME = 1e-4  # of the loss of zero factors: optima that differ by less count as one
+_LIFT = 0.05  # of a factor's mean, added to a start: an entry of 0 could stay there
+_MUCH = 1.1  # times the loss of the best run: a larger loss at the end is warned of
+_NOTHING = 1e-6  # of the loss of zero factors, added to it: losses next to 0 do not compare
+_ALIKE = 1e-6  # clusters whose columns have a cosine nearer to 1 count as one
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def run_many(
 
     seeds = np.array(draw_seeds(rng, len(sizes)))
     try:
-        with np.errstate(over="ignore", invalid="ignore"):  # the loss shows it
+        with np.errstate(over="ignore", invalid="ignore"):  # the loss shows an overflow
             for size in np.unique(sizes):
                 starts: list[Start] = [
                     partial(start, int(size), int(seed)) for seed in seeds[sizes == size]

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
 
+from nmfcluster._arrays import least_squares as module
 from nmfcluster._arrays.least_squares import descend, exact_rows, nonnegative_rows
 
 law = settings(max_examples=40, deadline=None, derandomize=True)
@@ -92,7 +93,7 @@ def test_many_sweeps_end_at_the_least_squares_solution(seed, k):
     H = H + np.eye(*H.shape)
     B, G = products(X, H)
     F = np.ones((k, 5))
-    descend(F, B.T, G, 2000)
+    descend(F, B.T, G, 500)
     assert_allclose(F.T, least_squares(X, H), atol=1e-8)
 
 
@@ -120,6 +121,22 @@ def test_nonnegative_rows_are_least_squares_solutions(seed, n, k, one_for_all):
     found = nonnegative_rows(B, G[0] if one_for_all else G, max_sweeps=3000)
     expected = [nnls(X[i], y[i])[0] for i in range(n)]
     assert_allclose(found, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize(("apart", "settles"), [(3, True), (0, False)])
+def test_nonnegative_rows_are_swept_until_no_entry_changes_much(apart, settles):
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        A = rng.uniform(0.8, 1, size=(4, 9)) + apart * np.eye(4, 9)
+        G = A @ A.T
+        B = rng.uniform(size=(6, 4)) @ G
+        F, n_sweeps = np.maximum(B.T / np.diag(G)[:, None], 0) / 4, 0
+        while n_sweeps < 100:
+            F, before, n_sweeps = swept(F, B.T, G, 1), F, n_sweeps + 1
+            if abs(F - before).max() <= 1e-6 * F.max():
+                break
+        assert (n_sweeps < 100) == settles
+        assert_allclose(nonnegative_rows(B, G), F.T, rtol=1e-10, atol=1e-12)
 
 
 def test_nonnegative_rows_of_a_table_longer_than_a_block():
@@ -166,6 +183,19 @@ def test_exact_rows_of_data_without_noise_are_exact():
     for seed in range(10):
         X, H = problem(np.random.default_rng(seed), 30, 5, 25, noise=0)
         assert_allclose(exact_rows(*products(X, H)), least_squares(X, H), atol=1e-12)
+
+
+def test_an_entry_far_smaller_than_the_others_is_found_unless_it_may_be_rounding():
+    """It is not solved for at first: its slope, 3/4 of it, decides."""
+    G = np.array([[1.0, -0.5], [-0.5, 1.0]])
+    small, rounding = np.array([[1.0, 1e-11]]), np.array([[1.0, 1e-13]])
+    assert_allclose(exact_rows(small @ G, G), small, rtol=1e-3)
+    assert exact_rows(rounding @ G, G)[0, 1] == 0
+
+
+def test_exact_rows_of_a_diagonal_are_quotients_to_rounding():
+    B, G = np.array([[3.0, 5.0, -1.0]]), np.diag([2.0, 4.0, 1.0])
+    assert_allclose(exact_rows(B, G), [[1.5, 1.25, 0]], rtol=3e-14)
 
 
 @pytest.mark.parametrize("noise", [0, 0.3])
@@ -255,13 +285,81 @@ def test_exact_rows_do_not_depend_on_scale(dtype):
     assert_allclose(scaled * unequal, W, atol=1e-11 if dtype is np.float64 else 1e-5)
 
 
+def bands(k, width, n, p):
+    """Return a table, and H with rows that overlap with their neighbours."""
+    centres = np.linspace(0, 1, k)[:, None]
+    H = np.exp(-((np.linspace(0, 1, p) - centres) ** 2) / width)
+    return np.random.default_rng(0).uniform(size=(n, p)), H
+
+
+@pytest.fixture
+def one_by_one(monkeypatch):
+    """Return the list of tables whose rows are solved by changes of one entry at a time."""
+    tables, original = [], module._one_by_one
+
+    def noted(B, G):
+        tables.append(B)
+        return original(B, G)
+
+    monkeypatch.setattr(module, "_one_by_one", noted)
+    return tables
+
+
 @pytest.mark.parametrize("k", [12, 20, 25])
 @pytest.mark.parametrize("width", [0.02, 0.1])
-def test_exact_rows_are_exact_for_bands_that_overlap(k, width):
+def test_exact_rows_are_exact_for_bands_that_overlap(k, width, one_by_one):
     """Exchanges of many entries at once go in circles here."""
-    centres = np.linspace(0, 1, k)[:, None]
-    H = np.exp(-((np.linspace(0, 1, 300) - centres) ** 2) / width)
-    X = np.random.default_rng(0).uniform(size=(40, 300))
+    X, H = bands(k, width, 40, 300)
     W = exact_rows(*products(X, H))
     errors = (np.linalg.norm(X - F @ H, axis=1) for F in (W, least_squares(X, H)))
     assert_allclose(*errors, rtol=1e-9)
+    assert one_by_one
+
+
+def exchanged(b, G):
+    """Return a row of `exact_rows` by exchanges of all entries on the wrong side.
+
+    None if their number has not become smaller in more than three rounds.
+    """
+    above, fewest, rounds = b > 0, len(b) + 1, 0
+    while True:
+        h = np.zeros(len(b))
+        h[above] = np.linalg.solve(G[np.ix_(above, above)], b[above])
+        slopes = b - G @ h
+        wrong = [h[c] < 0 if above[c] else slopes[c] > 1e-9 for c in range(len(b))]
+        if not any(wrong):
+            return h
+        rounds = 0 if sum(wrong) < fewest else rounds + 1
+        if rounds > 3:
+            return None
+        fewest = min(fewest, sum(wrong))
+        above = above ^ wrong
+
+
+def test_exchanges_that_go_in_circles_end_after_three_rounds(one_by_one):
+    X, H = bands(8, 0.05, 300, 60)
+    H /= np.linalg.norm(H, axis=1, keepdims=True)
+    B, G = products(X, H)
+    W, expected = exact_rows(B, G), [exchanged(b, G) for b in B]
+    circling = np.array([h is None for h in expected])
+    assert 0 < circling.sum() < 100
+    [rest] = one_by_one
+    assert_allclose(np.sort(rest, axis=0), np.sort(B[circling], axis=0), rtol=1e-12)
+    assert_allclose(W[~circling], [h for h in expected if h is not None], atol=1e-9)
+    assert_minimal(X, W, H)
+
+
+def test_data_without_noise_need_no_exchanges_of_single_entries(one_by_one):
+    """The slopes of entries that are 0 are rounding: none may count as being on the wrong side."""
+    for seed in range(20):
+        X, H = problem(np.random.default_rng(seed), 100, 6, 30, noise=0)
+        exact_rows(*products(X, H))
+    assert not one_by_one
+
+
+def test_changes_of_one_entry_at_a_time_are_many_before_they_are_given_up(monkeypatch):
+    """SciPy's own limit is 3 times the number of entries."""
+    limits = set()
+    monkeypatch.setattr(module, "nnls", lambda A, y, maxiter: limits.add(maxiter) or nnls(A, y))
+    exact_rows(*products(*bands(12, 0.1, 9, 60)))
+    assert limits == {1200}

@@ -61,13 +61,13 @@ def random_runs(rng, sizes, n=7, p=9, zeros=0.4):
     return Runs.of(solutions)
 
 
-def equal_runs(rng, W, H, n_estimators):
+def equal_runs(rng, W, H, n_runs):
     """Return runs that found W and H, each in an order and at a scale of its own, and the orders.
 
     Row j of the runs is cluster ``orders[j]``.
     """
     solutions, orders = [], []
-    for _ in range(n_estimators):
+    for _ in range(n_runs):
         order, scale = rng.permutation(len(H)), rng.uniform(0.1, 10, size=len(H))
         solutions.append(solution(W[:, order] / scale, H[order] * scale[:, None]))
         orders.append(order)

@@ -13,6 +13,8 @@ from nmfcluster.meta.runs import (
     METACLUSTERINGS,
     Metaclusters,
     Runs,
+    _optima,
+    lifted_start,
     refine,
     run_many,
 )
@@ -31,14 +33,14 @@ def test_equal_runs_correspond_one_to_one(how, k):
     rng = np.random.default_rng(k)
     W, H = planted(rng, k, 15, 22)
     runs, which = equal_runs(rng, W, H, 6)
-    [found] = METACLUSTERINGS[how](runs, plan_of(k), np.random.RandomState(0))
+    [metaclusters] = METACLUSTERINGS[how](runs, plan_of(k), np.random.RandomState(0))
     columns = H / np.linalg.norm(H, axis=1, keepdims=True)
-    order = (found.columns @ columns.T).argmax(axis=1)
+    order = (metaclusters.columns @ columns.T).argmax(axis=1)
     assert sorted(order) == list(range(k))
-    assert_allclose(found.columns, columns[order], atol=1e-4)
-    assert_allclose(found.correspondence, which[:, None] == order, atol=1e-3)
+    assert_allclose(metaclusters.columns, columns[order], atol=1e-4)
+    assert_allclose(metaclusters.correspondence, which[:, None] == order, atol=1e-3)
     for own in runs.slices():
-        block = found.correspondence[own].round(3)
+        block = metaclusters.correspondence[own].round(3)
         assert_array_equal(block.sum(axis=0), 1)
         assert_array_equal(block.sum(axis=1), 1)
 
@@ -59,25 +61,25 @@ def test_metaclusters_of_runs_of_different_sizes(how, dtype):
     runs = random_runs(rng, [2, 5, 3, 4, 3])
     runs = replace(runs, W=runs.W.astype(dtype), H=runs.H.astype(dtype))
     optima = METACLUSTERINGS[how](runs, plan_of(4, n_init=9), np.random.RandomState(0))
-    for found in optima:
-        assert found.correspondence.shape == (17, 4)
-        assert found.columns.shape == (4, 9)
-        assert found.columns.dtype == dtype
-        assert min(found.correspondence.min(), found.columns.min()) >= 0
-        assert_allclose(found.correspondence.sum(axis=0), 5, rtol=1e-5)
-        assert_allclose(np.linalg.norm(found.columns, axis=1), 1, rtol=1e-5)
+    for metaclusters in optima:
+        assert metaclusters.correspondence.shape == (17, 4)
+        assert metaclusters.columns.shape == (4, 9)
+        assert metaclusters.columns.dtype == dtype
+        assert min(metaclusters.correspondence.min(), metaclusters.columns.min()) >= 0
+        assert_allclose(metaclusters.correspondence.sum(axis=0), 5, rtol=1e-5)
+        assert_allclose(np.linalg.norm(metaclusters.columns, axis=1), 1, rtol=1e-5)
 
 
 def test_metaclusters_by_nmf_are_a_factorization_of_the_columns():
     rng = np.random.default_rng(4)
     runs = random_runs(rng, [4] * 6)
     optima = METACLUSTERINGS["nmf"](runs, plan_of(4), None)
-    fits = [fitted_rows(runs.H, found.columns) for found in optima]
-    for found, fit in zip(optima, fits, strict=True):
-        assert_allclose(found.correspondence, fit * (6 / fit.sum(axis=0)), atol=1e-2)
+    fits = [fitted_rows(runs.H, metaclusters.columns) for metaclusters in optima]
+    for metaclusters, fit in zip(optima, fits, strict=True):
+        assert_allclose(metaclusters.correspondence, fit * (6 / fit.sum(axis=0)), atol=1e-2)
     losses = [
-        ((runs.H - fit @ found.columns) ** 2).sum() / 2
-        for found, fit in zip(optima, fits, strict=True)
+        ((runs.H - fit @ metaclusters.columns) ** 2).sum() / 2
+        for metaclusters, fit in zip(optima, fits, strict=True)
     ]
     assert (np.diff(losses) > 1e-4 * (runs.H**2).sum() / 2).all()  # each of them once
     steps = hals(MatrixObjective(runs.H), begin(rng, 10, 4, 24, 9))
@@ -89,14 +91,14 @@ def test_metaclusters_by_nmf_are_a_factorization_of_the_columns():
 def test_metaclusters_by_kmeans_are_hard_and_the_means_of_their_clusters():
     for seed in (0, 229, 287, 333, 359):  # k-means returns -1e-17 in all but the first
         runs = random_runs(np.random.default_rng(seed), [3, 4, 4])
-        [found] = METACLUSTERINGS["kmeans"](runs, plan_of(4), np.random.RandomState(0))
-        assert found.columns.min() == 0
-        labels = found.correspondence.argmax(axis=1)
+        [metaclusters] = METACLUSTERINGS["kmeans"](runs, plan_of(4), np.random.RandomState(0))
+        assert metaclusters.columns.min() == 0
+        labels = metaclusters.correspondence.argmax(axis=1)
         for c in range(4):
             own = labels == c
             mean = runs.H[own].mean(axis=0)
-            assert_allclose(found.columns[c], mean / np.linalg.norm(mean), atol=1e-12)
-            assert_allclose(found.correspondence[:, c], np.where(own, 3 / own.sum(), 0))
+            assert_allclose(metaclusters.columns[c], mean / np.linalg.norm(mean), atol=1e-12)
+            assert_allclose(metaclusters.correspondence[:, c], np.where(own, 3 / own.sum(), 0))
 
 
 def test_way_of_metaclustering_is_the_one_asked_for():
@@ -144,13 +146,34 @@ def test_metaclusters_do_not_depend_on_the_scale_of_the_runs(how, scale):
         assert_array_equal(one.correspondence, other.correspondence)
 
 
+def test_optima_that_differ_by_rounding_are_one_and_have_ten_updates_at_least():
+    """By less than 1e-4 of the loss of zero factors, 2."""
+
+    def stand_still(objective, F):
+        while True:
+            yield (F,), F[:, 0, 0]
+
+    losses = [5.0006, 5.0, 5.00015, 5.0002, 5.0003]
+    objective = MatrixObjective(np.array([[2.0]]))
+    starts = [np.array([[loss]]) for loss in losses]
+    optima = _optima(objective, stand_still, plan_of(1), starts)
+    assert [end.loss for end in optima] == [5.0, 5.0006]
+    assert {end.n_iter for end in optima} == {10}
+
+
+def test_starts_are_lifted_by_a_twentieth_of_their_mean():
+    W, H = np.array([[1.0, 0.0]]), np.array([[0.0, 2.0, 4.0]])
+    assert_allclose(lifted_start(W, H), [[1.025, 0.025, 0.1, 2.1, 4.1]])
+    assert lifted_start(W.astype(np.float32), H.astype(np.float32)).dtype == np.float32
+
+
 # --- the last factorization --------------------------------------------------------------------
 
 
 def refined(objective, plan, columns, final):
-    found = Metaclusters(np.ones((1, len(columns))), columns)
-    kept, end = refine(objective, plan, [found], final)
-    assert kept is found
+    only = Metaclusters(np.ones((1, len(columns))), columns)
+    kept, end = refine(objective, plan, [only], final)
+    assert kept is only
     return end
 
 
@@ -171,18 +194,18 @@ def test_metaclusters_that_lead_to_the_smallest_loss_are_kept():
 def test_without_a_last_factorization_rows_are_fitted_to_the_prototypes():
     rng = np.random.default_rng(9)
     X, columns = rng.uniform(size=(10, 12)), rng.uniform(size=(3, 12))
-    found = refined(MatrixObjective(X), plan_of(3), columns, final=False)
-    W, H = found.best.factors
+    end = refined(MatrixObjective(X), plan_of(3), columns, final=False)
+    W, H = end.best.factors
     assert_array_equal(H, columns)
     assert_allclose(W, [nnls(H.T, x)[0] for x in X], atol=1e-10)
-    assert_allclose(found.best.loss, ((X - W @ H) ** 2).sum() / 2)
-    assert found.best.n_iter == 0
-    assert found.best.converged
-    assert found.scale == found.best.loss
+    assert_allclose(end.best.loss, ((X - W @ H) ** 2).sum() / 2)
+    assert end.best.n_iter == 0
+    assert end.best.converged
+    assert end.scale == end.best.loss
     better = refined(MatrixObjective(X), plan_of(3), columns, final=True).best
     assert better.n_iter > 0
-    assert_allclose(better.history[0], found.best.loss)
-    assert better.loss < 0.9 * found.best.loss
+    assert_allclose(better.history[0], end.best.loss)
+    assert better.loss < 0.9 * end.best.loss
     short = refined(MatrixObjective(X), plan_of(3, max_iter=2), columns, final=True).best
     assert not short.converged
 
@@ -191,11 +214,11 @@ def test_without_a_last_factorization_rows_are_fitted_to_the_prototypes():
 def test_last_factorization_has_the_penalty(final):
     rng = np.random.default_rng(10)
     X, columns = rng.uniform(size=(10, 12)), rng.uniform(size=(3, 12))
-    found = refined(MatrixObjective(X, 0.2, "l1_columns"), plan_of(3), columns, final).best
-    W, H = found.factors
+    end = refined(MatrixObjective(X, 0.2, "l1_columns"), plan_of(3), columns, final).best
+    W, H = end.factors
     assert_allclose(np.linalg.norm(W, axis=0), 1)
     loss = ((X - W @ H) ** 2).sum() / 2 + 0.2 * sum(H[:, g].sum() ** 2 for g in range(12))
-    assert_allclose(found.loss, loss)
+    assert_allclose(end.loss, loss)
 
 
 def test_a_prototype_that_no_row_uses_is_used_at_the_end():
@@ -204,8 +227,11 @@ def test_a_prototype_that_no_row_uses_is_used_at_the_end():
     X, nowhere = W @ H, np.eye(1, 15, 14)[0]
     columns = np.stack([H[0] / np.linalg.norm(H[0]), nowhere])
     before = refined(MatrixObjective(X), plan_of(2), columns, final=False)
-    assert_array_equal(before.best.factors[0][:, 1], 0)
+    W = before.best.factors[0].copy()
+    assert_array_equal(W[:, 1], 0)
+    W[:, 1] = 0.05 * W.mean()
     after = refined(MatrixObjective(X), plan_of(2, tol=-1), columns, final=True).best
+    assert_allclose(after.history[0], ((X - W @ columns) ** 2).sum() / 2)
     assert after.loss < 1e-8 * (X**2).sum() / 2
 
 

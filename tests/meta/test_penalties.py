@@ -48,8 +48,8 @@ def least_sum_by_supports(b, curvature, weight):
 @given(seeds, st.integers(1, 7), st.sampled_from([0, 0.1, 1, 100]), st.floats(0.1, 10))
 def test_least_sum_is_the_best_of_all_supports(seed, m, weight, curvature):
     b = np.random.default_rng(seed).normal(size=m)
-    found = _least_sum(b, curvature, weight)
-    assert_allclose(found, least_sum_by_supports(b, curvature, weight), atol=1e-12)
+    s = _least_sum(b, curvature, weight)
+    assert_allclose(s, least_sum_by_supports(b, curvature, weight), atol=1e-12)
 
 
 @law

@@ -1,5 +1,7 @@
 """The runs side by side, and what recurs in them, against loops."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,8 +12,19 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
 
 from nmfcluster._base import hard_labels
+from nmfcluster._engine.run import Solution
+from nmfcluster._engine.symmetric import Factorization
 from nmfcluster.datasets import make_biclusters
-from nmfcluster.meta.runs import Runs, recurrence, run_many
+from nmfcluster.meta.runs import (
+    Runs,
+    compare_with_runs,
+    confidence,
+    draw_sizes,
+    members,
+    n_distinct,
+    recurrence,
+    run_many,
+)
 from nmfcluster.meta.solvers import MatrixObjective, fitted_rows
 
 law = settings(max_examples=40, deadline=None, derandomize=True)
@@ -35,8 +48,8 @@ def test_clusters_of_runs_are_scaled_and_put_one_below_the_other():
     assert_array_equal(runs.converged, [True, False, True])
     assert runs.slices() == [slice(0, 2), slice(2, 6), slice(6, 9)]
     j = 0
-    for found in solutions:
-        W, H = found.factors
+    for one in solutions:
+        W, H = one.factors
         for c in range(len(H)):
             assert_allclose(np.outer(runs.W[j], runs.H[j]), np.outer(W[:, c], H[c]), atol=1e-12)
             assert_allclose(np.linalg.norm(runs.H[j]), 0 if j == 4 else 1)
@@ -53,13 +66,13 @@ def test_hard_labels_are_the_largest_entries_the_first_of_equals():
 @given(seeds, st.lists(st.integers(1, 4), min_size=1, max_size=4))
 def test_partitions_are_the_largest_clusters_of_every_run(seed, sizes):
     runs = random_runs(np.random.default_rng(seed), sizes)
-    found = runs.partitions()
-    assert found.shape == (7, len(sizes))
+    partitions = runs.partitions()
+    assert partitions.shape == (7, len(sizes))
     for run, own in enumerate(runs.slices()):
         for i in range(7):
             weights = list(runs.W[own, i])
             expected = weights.index(max(weights)) if max(weights) > 0 else -1
-            assert found[i, run] == expected
+            assert partitions[i, run] == expected
 
 
 def test_a_start_takes_the_largest_clusters_of_a_run_and_then_of_the_next():
@@ -85,6 +98,16 @@ def test_fitted_rows_are_least_squares_solutions(storage):
 
 
 # --- many runs ---------------------------------------------------------------------------------
+
+
+def test_sizes_of_runs_are_drawn_from_a_range_with_its_ends():
+    rng = np.random.RandomState(0)
+    assert_array_equal(draw_sizes(3, 5, None, rng), [5, 5, 5])
+    assert_array_equal(draw_sizes(3, 5, 2, rng), [2, 2, 2])
+    assert set(draw_sizes(60, 5, (2, 4), rng)) == {2, 3, 4}
+    assert_array_equal(draw_sizes(2, 4, 2, rng), [2, 2])  # just enough clusters
+    with pytest.raises(ValueError, match=r"n_estimators=2 runs .* have 4 clusters, .*n_clusters=5"):
+        draw_sizes(2, 5, 2, rng)
 
 
 def test_runs_are_sorted_by_loss_and_have_the_sizes_asked_for():
@@ -130,7 +153,53 @@ def test_starts_have_the_mean_of_the_table(storage, dtype, k):
         assert_allclose(np.mean(spread), 3**-0.5, rtol=0.1)  # of a uniform variable
 
 
-# --- recurrence --------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("loss", "n_updates", "sizes", "is_told"),
+    [
+        (1.1002, 1, [3, 3], True),
+        (1.10005, 1, [3, 3], False),
+        (9, 0, [3, 3], False),
+        (9, 1, [3, 4], False),
+    ],
+)
+def test_a_run_that_fits_much_better_is_told_of(loss, n_updates, sizes, is_told):
+    """By a tenth of its loss, and a millionth of that of zero factors, 100."""
+    nothing = np.zeros((sum(sizes), 1))
+    runs = Runs(nothing, nothing, np.array(sizes), np.array([1.0, 2.0]), np.array([True, True]))
+    end = Solution((), loss, np.full(n_updates + 1, loss), True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        compare_with_runs(runs, Factorization(end, [], 1.0), plan_of(3), 100.0)
+    told = ["loss 1.1 against 1" in str(warning.message) for warning in caught]
+    assert told == [True] * is_told
+
+
+# --- what the runs say of the clusters ---------------------------------------------------------
+
+
+def test_members_reach_a_share_of_the_largest_entry():
+    F = np.array([[5.0, 1.0, 0.99, 0.0], [0.0, 0.0, 0.0, 0.0], [2.0, 4.0, 8.0, 1.0]])
+    expected = [[True, True, False, False], [False] * 4, [True, True, True, False]]
+    assert_array_equal(members(F, 0.2), expected)
+
+
+@pytest.mark.parametrize("without", [0, 1, 2])
+def test_confidence_is_a_share_of_the_runs_that_found_a_cluster(without):
+    partitions = np.array([[0, 0], [0, 1], [1, 1], [1, -1]])
+    partitions = np.insert(partitions, without, -1, axis=1)
+    assert_allclose(confidence(partitions, np.array([0, 0, 1, -1]), 2), [0.5, 0.5, 1, 0])
+
+
+def test_clusters_count_that_are_neither_zero_nor_alike():
+    def unit(*angles):  # with the first axis
+        return np.array([[np.cos(angle), np.sin(angle)] for angle in angles])
+
+    less, more = np.arccos(1 - 0.5e-6), np.arccos(1 - 2e-6)
+    W = np.array([[1.0, 2.0, 2.0], [0.0, 1.0, 1.0]])  # the first is the strongest of no sample
+    assert n_distinct(W, unit(0, 1, 1 + more)) == 3
+    assert n_distinct(W, unit(0, 1, 1 + less)) == 2
+    assert n_distinct(W, unit(0, less, -less / 3)) == 1
+    assert n_distinct(W * [1, 0, 1], unit(0, 0.5, 1)) == 2
 
 
 def recurrence_by_loops(runs, W, H):
@@ -160,9 +229,7 @@ def test_recurrence_is_how_often_clusters_are_each_others_nearest(seed, sizes, k
     rng = np.random.default_rng(seed)
     runs = random_runs(rng, sizes, zeros=0.6)
     W, H = (rng.uniform(size=(k, m)) * (rng.uniform(size=(k, m)) < 0.5) for m in (7, 9))
-    found, expected = recurrence(runs, W, H), recurrence_by_loops(runs, W, H)
-    for one, other in zip(found, expected, strict=True):
-        assert_allclose(one, other, atol=1e-12)
+    assert_allclose(recurrence(runs, W, H), recurrence_by_loops(runs, W, H), atol=1e-12)
 
 
 def test_recurrence_of_equal_runs_is_1_and_of_what_is_elsewhere_0():

@@ -143,8 +143,8 @@ def test_sparse_tables_give_what_dense_ones_do(kind, dtype):
     F = begin(rng, 2, 3, 12, 20).astype(dtype)
     n_updates, room = (15, 1e-8) if dtype is np.float64 else (3, 1e-4)
     (W, H), loss = ends(steps_of(kind, X, F), n_updates)
-    found, sparse_loss = ends(steps_of(kind, sp.csr_array(X), F), n_updates)
-    for factor, expected in zip(found, (W, H), strict=True):
+    factors, sparse_loss = ends(steps_of(kind, sp.csr_array(X), F), n_updates)
+    for factor, expected in zip(factors, (W, H), strict=True):
         assert factor.dtype == expected.dtype == dtype
         assert_allclose(factor, expected, atol=room)
     assert_allclose(sparse_loss, loss, rtol=room)
@@ -160,6 +160,22 @@ def test_error_is_the_norm_of_the_difference_dense_and_sparse():
         assert_allclose(MatrixObjective(sp.csr_array(X)).error(W, H), expected, rtol=1e-9)
         exact = MatrixObjective(sp.csr_array(W @ H)).error(W, H)
         assert 0 <= exact <= 1e-6 * np.sqrt(((W @ H) ** 2).sum())
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_squares_must_stay_a_thousandfold_within_the_range_of_their_dtype(dtype):
+    limits = np.finfo(dtype)
+    for edge, inwards in [(float(limits.max) / 1e3, 0.99), (float(limits.tiny) * 1e3, 1.01)]:
+        for square, is_refused in [(edge * inwards, False), (edge / inwards, True)]:
+            X = np.full((2, 2), np.sqrt(square / 4)).astype(dtype)
+            objective = MatrixObjective(X)
+            if is_refused:
+                with pytest.raises(
+                    ValueError, match=r"squares that float\d\d can sum with some room"
+                ):
+                    objective.check_range()
+            else:
+                objective.check_range()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -51,8 +51,8 @@ def extrapolated(X, W, H, n_updates):
     loss = ((X - W @ H) ** 2).sum()
     yield W, H, 0, True
     for _ in range(n_updates):
-        found = cycled(H, X, ahead)
-        pushed = found if careful else further(found, before, pace)
+        swept = cycled(H, X, ahead)
+        pushed = swept if careful else further(swept, before, pace)
         new = cycled(ahead.T, X.T, pushed.T).T
         risen = ((X - new @ pushed) ** 2).sum()
         careful = risen > loss
@@ -61,7 +61,7 @@ def extrapolated(X, W, H, n_updates):
             ahead, before = W, H
         else:
             limit, last = min(1, 1.01 * limit), pace
-            ahead, before = further(new.T, W.T, pace).T, found
+            ahead, before = further(new.T, W.T, pace).T, swept
             pace = min(limit, 1.05 * pace)
             W, H, loss = new, pushed, risen
         yield W, H, pace, not careful
