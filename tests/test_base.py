@@ -1,17 +1,14 @@
-"""Numbers of clusters and indices of samples, as the estimators share them."""
+"""Numbers of clusters, as the estimators share them."""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
-from nmfcluster._base import check_indices, numbered
-
-law = settings(max_examples=60, deadline=None, derandomize=True)
+from nmfcluster._base import by_size, membership, numbered
 
 
-@law
 @given(st.integers(0, 10**6), st.integers(1, 5), st.integers(0, 12), st.booleans())
 def test_clusters_are_numbered_by_size_and_rows_in_none_stay_so(seed, k, n, weighted):
     rng = np.random.default_rng(seed)
@@ -34,20 +31,15 @@ def test_rows_in_no_cluster_make_none_larger():
     assert_array_equal(found, [0, 0, -1, -1, -1, 1])
 
 
-@pytest.mark.parametrize(
-    ("indices", "expected"),
-    [(None, [0, 1, 2, 3]), ([3, 0], [3, 0]), ((-4, -1), [-4, -1]), (np.array([], int), [])],
-)
-def test_indices_are_those_asked_for(indices, expected):
-    found = check_indices(indices, 4)
-    assert found.dtype.kind == "i"
-    assert_array_equal(found, expected)
-    assert_array_equal(np.arange(4)[found], np.arange(4)[expected] if expected else [])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_memberships_are_shares_and_uniform_where_there_is_nothing(dtype):
+    P = membership(np.array([[1, 3], [0, 0], [0, 5]], dtype=dtype))
+    assert P.dtype == dtype
+    assert_allclose(P, [[0.25, 0.75], [0.5, 0.5], [0, 1]])
 
 
-@pytest.mark.parametrize(
-    "indices", [[4], [-5], [0.0], [True, False, True, True], [[0]], 2, "0", ["0"], [None]]
-)
-def test_indices_that_are_none_are_named(indices):
-    with pytest.raises(ValueError, match="indices must be integers from 0 to 3, got"):
-        check_indices(indices, 4)
+def test_clusters_by_size():
+    labels = np.array([2, 2, 0, 1, 2, 0])
+    assert_array_equal(by_size(labels, 5), [2, 0, 1, 3, 4])
+    assert_array_equal(by_size(np.array([1, 0, 3]), 4), [0, 1, 3, 2])
+    assert_array_equal(by_size(labels, 3, counts=np.array([1, 1, 1, 9, 1, 1])), [1, 2, 0])

@@ -1,8 +1,14 @@
+"""Docstrings and pages: they describe what is there, and what they show is true."""
+
+import ast
 import importlib
 import importlib.util
 import inspect
+import io
+import pkgutil
 import re
 import sys
+import tokenize
 from pathlib import Path
 
 import numpy as np
@@ -14,21 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import nmfcluster
 
-MODULES = [
-    "affinity",
-    "consensus",
-    "constraints",
-    "datasets",
-    "display",
-    "fusion",
-    "meta",
-    "metrics",
-    "model_selection",
-    "partitions",
-    "similarity",
-    "ssnmf",
-    "stack",
-]
+MODULES = [name for _, name, _ in pkgutil.iter_modules(nmfcluster.__path__) if name[0] != "_"]
 DOCS = Path(__file__).parent.parent / "docs"
 # An abstract class and a class of results: nobody makes one by hand.
 WITHOUT_EXAMPLE = {"Similarity", "BasePartitions"}
@@ -84,39 +76,11 @@ def section(docstring, title):
 
 def documented_parameters(docstring):
     heads = [line for line in section(docstring, "Parameters") if line and line[0] != " "]
-    return [name.strip() for head in heads for name in head.split(" : ")[0].split(",")]
+    return [name.strip(" *") for head in heads for name in head.split(" : ")[0].split(",")]
 
 
 def pages():
     return sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
-
-
-@pytest.mark.parametrize("module", ["", *MODULES])
-def test_every_public_name_is_in_the_api_page(module):
-    name = "nmfcluster" + ("." if module else "") + module
-    listed = (DOCS / "api.rst").read_text().split(".. currentmodule:: ")
-    of_module = "".join(part for part in listed[1:] if part.splitlines()[0] == name)
-    for public in importlib.import_module(name).__all__:
-        if module and public in nmfcluster.__all__:
-            continue  # and so listed under that name
-        if public == "__version__":
-            assert "nmfcluster.__version__" in of_module
-        else:
-            assert re.search(rf"^   {public}$", of_module, re.MULTILINE), f"{name}.{public}"
-
-
-def test_every_module_of_the_api_is_tested_here():
-    files = Path(nmfcluster.__file__).parent.glob("[!_]*.py")
-    assert sorted(path.stem for path in files) == MODULES
-
-
-def test_names_in_the_api_page_exist():
-    module = None
-    for line in (DOCS / "api.rst").read_text().splitlines():
-        if line.startswith(".. currentmodule:: "):
-            module = importlib.import_module(line.split(":: ")[1])
-        elif re.fullmatch(r"   \w+", line):
-            assert line.strip() in module.__all__
 
 
 @pytest.mark.parametrize("thing", list(public_callables()))
@@ -133,9 +97,10 @@ def test_docstrings_describe_the_signature(thing):
     else:
         signature = inspect.signature(thing)
     expected = [name for name in signature.parameters if name not in ("self", "cls")]
-    # a single argument may be explained in the sentence, as in "the samples in `indices`"
-    in_summary = [name for name in expected if f"`{name}`" in summary]
-    assert documented_parameters(docstring) == expected or in_summary == expected
+    # few arguments may be explained in the text, as in "the samples in `indices`"
+    text = re.split(r"\n\w+\n---", docstring)[0]
+    in_text = [name for name in expected if f"`{name}`" in text]
+    assert documented_parameters(docstring) == expected or in_text == expected
     returns = signature.return_annotation
     if not inspect.isclass(thing) and returns not in (inspect.Signature.empty, None, "None"):
         has_words = section(docstring, "Returns") or summary.startswith("Return")
@@ -158,33 +123,128 @@ def test_numpydoc_finds_no_fault(name, thing):
     assert not [fault for fault in faults if fault[0] in serious]
 
 
+def fitted_attributes(model):
+    return {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
+
+
+def documented_attributes(model):
+    heads = section(type(model).__doc__, "Attributes")
+    return {head.split(" : ")[0] for head in heads if head and head[0] != " "}
+
+
 def test_fitted_attributes_are_documented(public_estimator, make_input):
     X, _ = make_input(public_estimator)
     model = clone(public_estimator).set_params(random_state=0).fit(X)
-    heads = section(type(model).__doc__, "Attributes")
-    documented = {head.split(" : ")[0] for head in heads if head and head[0] != " "}
-    fitted = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
-    assert fitted <= documented
-    if model.get_params() == type(model)(3, random_state=0).get_params():  # else a mode of it
-        assert documented - fitted == {"feature_names_in_"}
+    assert fitted_attributes(model) <= documented_attributes(model)
 
 
-def blocks():
+def test_documented_attributes_are_set_by_default(default_clusterer, make_input):
+    X, _ = make_input(default_clusterer)
+    model = default_clusterer.set_params(random_state=0).fit(X)
+    unset = documented_attributes(model) - fitted_attributes(model)
+    assert unset == {"feature_names_in_"}  # X has no names
+
+
+# --- code on the pages --------------------------------------------------------------------------
+
+NUMBER = re.compile(r"-?\d+(?:\.\d*)?(?:e[-+]\d+)?")
+
+
+def pages_with_code():
     yield pytest.param(DOCS.parent / "README.md", id="README")
     for path in pages():
         if path.stem not in ("adding_an_estimator", "changelog"):
             yield pytest.param(path, id=str(path.relative_to(DOCS)))
 
 
-@pytest.mark.parametrize("path", list(blocks()))
-def test_code_on_the_pages_runs(path):
+@pytest.mark.parametrize("path", list(pages_with_code()))
+def test_code_on_the_pages_runs_and_does_what_it_says(path):
+    """All code of a page is one program, and a page says in three ways what it does.
+
+    A ``text`` block right after one of code shows all that the latter prints. A comment behind a
+    call of `print` is what that one prints, in all rounds of a loop. A comment behind another
+    expression is its value, if the comment is a Python literal: ``0.97`` is, ``a share`` is not.
+    White space does not count, and numbers with a point may differ by 1 in the last digit shown.
+    """
     text = path.read_text()
-    code = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     if ".display import" in text:
         pytest.importorskip("matplotlib").use("Agg")
     namespace = {}
-    for block in code:
-        exec(compile(block, str(path), "exec"), namespace)
+    blocks = r"^```python\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?"
+    for block in re.finditer(blocks, text, re.MULTILINE | re.DOTALL):
+        code, shown = block.groups()
+        lines_before = text.count("\n", 0, block.start(1))  # for tracebacks
+        printed = run("\n" * lines_before + code, path, namespace)
+        if shown is not None:
+            assert_same(printed, shown)
+
+
+def run(code, path, namespace):
+    """Run code, and check what it says in comments; return what it prints."""
+    tokens = tokenize.generate_tokens(io.StringIO(code).readline)
+    comments = {
+        token.start[0]: token.string.lstrip("# ")
+        for token in tokens
+        if token.type == tokenize.COMMENT
+    }
+    printed = []  # line of the code and text of every call
+
+    def recording(*values):
+        printed.append((sys._getframe(1).f_lineno, " ".join(map(str, values)) + "\n"))
+
+    namespace["print"] = recording
+    for statement in ast.parse(code).body:
+        if not isinstance(statement, ast.Expr):
+            exec(compile(ast.Module([statement], []), path, "exec"), namespace)
+            continue
+        value = eval(compile(ast.Expression(statement.value), path, "eval"), namespace)
+        comment = comments.get(statement.end_lineno, "")
+        if value is not None and is_literal(comment):
+            value = value.tolist() if hasattr(value, "tolist") else value
+            assert_same(repr(value), comment)
+    for line in comments.keys() & dict(printed).keys():
+        assert_same("".join(text for where, text in printed if where == line), comments[line])
+    return "".join(text for _, text in printed)
+
+
+def is_literal(text):
+    try:
+        ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return False
+    return True
+
+
+def assert_same(actual, shown):
+    """Compare two texts, numbers with a point to 1 in the last digit of the second."""
+    assert NUMBER.sub("0", actual).split() == NUMBER.sub("0", shown).split(), (actual, shown)
+    for number, claim in zip(NUMBER.findall(actual), NUMBER.findall(shown), strict=True):
+        digits = re.search(r"\.(\d*)", claim)
+        slack = 1.001 * 10.0 ** -len(digits[1]) if digits else 0
+        assert abs(float(number) - float(claim)) <= slack, (actual, shown)
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("x = 1\nx + 0.234  # 1.23", None),
+        ("{'eta': 0.3}  # {'eta': 0.3}", None),
+        ("import numpy\nnumpy.arange(2) / 3  # [0, 0.5]", "0.5"),
+        ("import numpy\nnumpy.arange(2) / 3  # [0.0, 0.333]", None),
+        ("'one word'  # word", None),  # no literal
+        ("2 + 2  # 5", "5"),
+        ("1.25  # 1.1", "1.1"),
+        ("for i in range(2):\n    print(i)  # 0\n", "0"),
+        ("for i in range(2):\n    print('a', i)  # a 0 a 1\n", None),
+        ("print('warning')  # error", "error"),
+    ],
+)
+def test_claims_in_comments_are_checked(code, says):
+    if says is None:
+        run(code, "page", {})
+    else:
+        with pytest.raises(AssertionError, match=re.escape(says)):
+            run(code, "page", {})
 
 
 def test_works_cited_are_listed():
@@ -214,6 +274,7 @@ example = graph_nmf()
 
 
 @pytest.mark.skipif(example is None, reason="the documentation is not here")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks([] if example is None else [example.GraphNMF(n_init=1)])
 def test_the_example_estimator_is_one_of_scikit_learn(estimator, check):
     check(estimator)

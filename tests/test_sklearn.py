@@ -38,13 +38,6 @@ OTHER_CHECKS = [
     "check_transformer_get_feature_names_out",
     "check_transformer_get_feature_names_out_pandas",
 ]
-QUICK = {"n_estimators": 5, "n_init": 1}
-
-
-def quick(estimator):
-    return clone(estimator).set_params(
-        **{name: QUICK[name] for name in QUICK.keys() & estimator.get_params()}
-    )
 
 
 def rand_index(estimator, X, y):
@@ -65,6 +58,8 @@ def routing(request):
 # --- laws of every estimator -------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:The graph of similarities and must-links falls into")
+@pytest.mark.filterwarnings("ignore:.*(which are similar|have no similarity) to (no|any) other")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_scikit_learns_checks(public_estimator, check):
     check(public_estimator)
@@ -74,7 +69,7 @@ def test_scikit_learns_checks(public_estimator, check):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:X (has|does not have valid) feature names:UserWarning")
 def test_checks_that_scikit_learn_keeps_for_itself(public_estimator, name):
-    getattr(estimator_checks, name)(type(public_estimator).__name__, quick(public_estimator))
+    getattr(estimator_checks, name)(type(public_estimator).__name__, clone(public_estimator))
 
 
 def test_is_a_clusterer_with_a_documented_page(public_estimator):
@@ -86,7 +81,7 @@ def test_is_a_clusterer_with_a_documented_page(public_estimator):
 
 def test_clone_is_unfitted_and_fits_to_the_same(public_estimator, make_input):
     X, _ = make_input(public_estimator)
-    first = quick(public_estimator).set_params(random_state=0).fit(X)
+    first = clone(public_estimator).set_params(random_state=0).fit(X)
     second = clone(first)
     assert not hasattr(second, "labels_")
     second.fit(X)
@@ -97,7 +92,7 @@ def test_clone_is_unfitted_and_fits_to_the_same(public_estimator, make_input):
 @pytest.mark.parametrize("how", ["pickle", "joblib"])
 def test_stored_estimators_predict_as_before(public_estimator, make_input, how, tmp_path):
     X, _ = make_input(public_estimator)
-    model = quick(public_estimator).fit(X)
+    model = clone(public_estimator).fit(X)
     if how == "pickle":
         again = pickle.loads(pickle.dumps(model))
     else:
@@ -107,16 +102,23 @@ def test_stored_estimators_predict_as_before(public_estimator, make_input, how, 
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
 
+def test_defaults_find_well_separated_clusters(default_clusterer, make_input):
+    X, y = make_input(default_clusterer)
+    model = default_clusterer.set_params(random_state=0).fit(X)
+    assert adjusted_rand_score(y, model.labels_) == 1
+    assert adjusted_rand_score(y, model.predict(X)) == 1
+
+
 def test_finds_well_separated_clusters(public_estimator, make_input):
     X, y = make_input(public_estimator)
-    model = quick(public_estimator).set_params(random_state=0).fit(X)
+    model = clone(public_estimator).set_params(random_state=0).fit(X)
     assert adjusted_rand_score(y, model.labels_) == 1
     assert adjusted_rand_score(y, model.predict(X)) == 1
 
 
 def test_fitted_attributes_agree_with_each_other(public_estimator, make_input):
     X, _ = make_input(public_estimator)
-    model = quick(public_estimator).set_params(random_state=0).fit(X)
+    model = clone(public_estimator).set_params(random_state=0).fit(X)
     sizes = np.bincount(model.labels_)
     assert sizes.all()
     assert (np.diff(sizes) <= 0).all()
@@ -131,16 +133,17 @@ def test_fitted_attributes_agree_with_each_other(public_estimator, make_input):
 
 def test_fit_predict_and_fit_transform_are_their_parts(public_estimator, make_input):
     X, _ = make_input(public_estimator)
-    public_estimator = quick(public_estimator).set_params(random_state=0)
-    model = clone(public_estimator).fit(X)
-    np.testing.assert_array_equal(clone(public_estimator).fit_predict(X), model.labels_)
-    np.testing.assert_array_equal(clone(public_estimator).fit_transform(X), model.transform(X))
+    unfitted = clone(public_estimator).set_params(random_state=0)
+    model = clone(unfitted).fit(X)
+    np.testing.assert_array_equal(clone(unfitted).fit_predict(X), model.labels_)
+    np.testing.assert_array_equal(clone(unfitted).fit_transform(X), model.transform(X))
 
 
+@pytest.mark.filterwarnings("ignore:The graph of similarities and must-links falls into 3 parts")
 def test_grid_search_over_the_number_of_clusters(public_estimator, make_input):
     X, y = make_input(public_estimator)
     search = GridSearchCV(
-        quick(public_estimator).set_params(random_state=0),
+        clone(public_estimator).set_params(random_state=0),
         {"n_clusters": [2, 3]},
         scoring=rand_index,
         cv=KFold(3, shuffle=True, random_state=0),
@@ -157,7 +160,7 @@ def test_cross_validation_cuts_both_axes_of_a_pairwise_input_and_one_of_others(
     X, y = make_input(public_estimator)
     pairwise = get_tags(public_estimator).input_tags.pairwise
     found = cross_validate(
-        quick(public_estimator),
+        clone(public_estimator),
         X,
         y,
         cv=KFold(3, shuffle=True, random_state=0),
