@@ -306,7 +306,7 @@ def test_cross_validation_in_parallel(blobs_and_table, n_jobs):
     X, y, _ = blobs_and_table
     model = NMFConsensus(3, n_estimators=5, random_state=0)
     cv = KFold(3, shuffle=True, random_state=0)
-    scores = cross_val_score(model, X, y, cv=cv, scoring=rand_index, n_jobs=n_jobs)
+    scores = cross_val_score(model, X, y, cv=cv, scoring="adjusted_rand_score", n_jobs=n_jobs)
     np.testing.assert_array_equal(scores, [1, 1, 1])
 
 
