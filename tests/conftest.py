@@ -26,11 +26,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import nmfcluster
 
 # The same examples in every run; no limit of time for one, since the machine may be busy.
-hypothesis.settings.register_profile("suite", max_examples=60, deadline=None, derandomize=True)
+hypothesis.settings.register_profile("suite", max_examples=40, deadline=None, derandomize=True)
 hypothesis.settings.load_profile("suite")
 
 # What most tests of estimators need: three clusters, few runs and updates.
-QUICK = {"n_clusters": 3, "n_estimators": 5, "n_init": 1, "max_iter": 100}
+QUICK = {"n_clusters": 3, "n_estimators": 3, "n_init": 1, "max_iter": 100}
 
 # Every public estimator is tested in its default mode; these are the modes it has besides.
 OTHER_MODES = {
@@ -38,7 +38,7 @@ OTHER_MODES = {
     "NMFConsensus": [{"affinity": "precomputed"}, {"affinity": "partitions"}],
     "NMFMetaCluster": [
         {"meta": "nmf", "base_n_clusters": (2, 4), "solver": "mu"},
-        {"meta": "kmeans", "sparsity": 0.1, "penalty": "l1_rows"},
+        {"meta": "kmeans", "sparsity": 0.1, "penalty": "l1_rows", "tol": 1e-3},
     ],
     "SSNMFClusterer": [
         {"affinity": "precomputed"},
@@ -134,8 +134,8 @@ def pytest_generate_tests(metafunc):
     """
     asked = set(metafunc.fixturenames)
     if {"public_estimator", "check"} <= asked:
-        quick = estimators(OTHER_MODES, **QUICK)
-        mark = parametrize_with_checks(quick, expected_failed_checks=expected_failures)
+        few = estimators(OTHER_MODES, **QUICK | {"max_iter": 20})  # no check asks for a good fit
+        mark = parametrize_with_checks(few, expected_failed_checks=expected_failures)
         metafunc.parametrize("public_estimator, check", *mark.args[1:], **mark.kwargs)
     elif "public_estimator" in asked:
         clusterers = [

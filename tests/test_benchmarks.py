@@ -70,6 +70,8 @@ from nmfcluster.meta.solvers import MatrixObjective, hals  # noqa: E402
 from nmfcluster.metrics import clustering_accuracy  # noqa: E402
 from nmfcluster.similarity import Explicit, inner  # noqa: E402
 
+pytestmark = pytest.mark.slow  # together
+
 
 @pytest.fixture(scope="module")
 def blocks():

@@ -157,6 +157,7 @@ def pages_with_code():
             yield pytest.param(path, id=str(path.relative_to(DOCS)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", list(pages_with_code()))
 def test_code_on_the_pages_runs_and_does_what_it_says(path):
     """All code of a page is one program, and a page says in three ways what it does.

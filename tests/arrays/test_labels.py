@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
@@ -23,7 +23,6 @@ from nmfcluster._arrays.labels import (
 )
 from nmfcluster._arrays.storage import group_indicator
 
-law = settings(max_examples=60, deadline=None, derandomize=True)
 tables = st.tuples(st.integers(1, 8), st.integers(1, 4)).flatmap(
     lambda shape: arrays(np.int64, shape, elements=st.integers(-2, 4))
 )
@@ -48,7 +47,6 @@ def assert_encoded(found, codes, categories):
 # --- encode ------------------------------------------------------------------------------------
 
 
-@law
 @given(tables)
 def test_integers_are_numbered_in_order_and_negative_ones_are_missing(table):
     before = table.copy()
@@ -214,7 +212,6 @@ def test_what_is_no_table_is_refused(table, error, message):
         columns_of(table, "P")
 
 
-@law
 @given(tables, tables)
 def test_known_categories_number_new_labels_as_before(table, new):
     new = new[:, np.arange(table.shape[1]) % new.shape[1]]
@@ -247,7 +244,6 @@ def test_known_categories_that_do_not_fit_are_refused():
 # --- indicators --------------------------------------------------------------------------------
 
 
-@law
 @given(tables)
 def test_indicator_has_a_one_for_every_label(table):
     codes, categories = encode(table, "P")
@@ -262,7 +258,6 @@ def test_indicator_has_a_one_for_every_label(table):
     assert_array_equal(found.toarray(), expected)
 
 
-@law
 @given(st.integers(1, 9), st.integers(1, 12), st.integers(0, 10**6), st.booleans())
 def test_tuple_indicator_factors_the_indicator(n, T, seed, complete):
     rng = np.random.default_rng(seed)  # so many tuples that they are taken in several groups
@@ -284,7 +279,6 @@ def test_tuple_indicator_of_more_rows_than_a_block_and_large_partitions():
     assert abs(J @ A - indicator(codes, sizes)).sum() == 0
 
 
-@law
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=9))
 def test_partitions_are_taken_together_up_to_a_limit(sizes):
     groups = labels_module._consecutive_groups(np.array(sizes), limit=100)
@@ -300,7 +294,6 @@ def test_one_hot():
     assert_array_equal(E, [[0, 0, 1, 0], [1, 0, 0, 0], [0, 0, 1, 0]])
 
 
-@law
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=9))
 def test_group_indicator_is_orthonormal_and_marks_the_groups(labels):
     groups = np.unique(labels, return_inverse=True)[1]
@@ -326,7 +319,6 @@ def assert_distinct(codes, first, groups, counts):
     assert groups.shape == (len(codes),)
 
 
-@law
 @given(tables)
 def test_distinct_rows(codes):
     assert_distinct(codes, *distinct_rows(codes))
@@ -350,7 +342,6 @@ def test_one_late_collision_is_noticed(monkeypatch):
     assert sorted(counts) == [1, 19_999]
 
 
-@law
 @given(tables, st.randoms(use_true_random=False))
 def test_the_order_of_distinct_rows_does_not_depend_on_that_of_the_rows(codes, random):
     shuffled = codes[random.sample(range(len(codes)), len(codes))]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
@@ -10,7 +10,6 @@ from scipy.optimize import nnls
 from nmfcluster._arrays import least_squares as module
 from nmfcluster._arrays.least_squares import descend, exact_rows, nonnegative_rows
 
-law = settings(max_examples=40, deadline=None, derandomize=True)
 seeds = st.integers(0, 10**6)
 
 
@@ -64,7 +63,6 @@ def swept(F, N, G, sweeps):
     return F
 
 
-@law
 @given(seeds, st.integers(1, 5), st.integers(1, 6), st.integers(0, 3), st.booleans())
 def test_a_sweep_sets_entry_after_entry_to_its_minimum(seed, k, m, sweeps, one_for_all):
     rng = np.random.default_rng(seed)
@@ -86,7 +84,6 @@ def test_a_row_that_one_column_can_use_is_used_there():
     assert F[0, 1] == 2
 
 
-@law
 @given(seeds, st.integers(1, 5))
 def test_many_sweeps_end_at_the_least_squares_solution(seed, k):
     X, H = problem(np.random.default_rng(seed), 5, k, k + 8)
@@ -109,7 +106,6 @@ def test_sweeps_keep_float32():
 # --- all rows at once --------------------------------------------------------------------------
 
 
-@law
 @given(seeds, st.integers(1, 6), st.integers(1, 5), st.booleans())
 def test_nonnegative_rows_are_least_squares_solutions(seed, n, k, one_for_all):
     rng = np.random.default_rng(seed)
@@ -168,7 +164,6 @@ def test_fewer_sweeps_stop_earlier():
 # --- the exact solution ------------------------------------------------------------------------
 
 
-@law
 @given(seeds, st.integers(1, 6), st.sampled_from([0, 1e-3, 0.3]))
 def test_exact_rows_are_least_squares_solutions(seed, k, noise):
     X, H = problem(np.random.default_rng(seed), 8, k, k + 15, noise=noise)

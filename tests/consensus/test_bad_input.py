@@ -239,7 +239,7 @@ def test_nothing_can_be_asked_before_fit(use, affinity):
 INPUTS = {"coassociation": X, "partitions": TABLE, "precomputed": A}
 
 
-@pytest.fixture(params=INPUTS)
+@pytest.fixture(scope="module", params=INPUTS)
 def fitted(request):
     model = NMFConsensus(2, affinity=request.param, n_estimators=5, random_state=0)
     return model.fit(INPUTS[request.param]), INPUTS[request.param]

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -136,7 +136,7 @@ ROUTES = [
 def test_unanimous_partitions_come_back_for_every_seed(route, sizes):
     y = np.repeat(np.arange(len(sizes)), sizes)
     shuffled = np.random.RandomState(0).permutation(y)
-    for seed in range(1 if "similarity" in route.__name__ and len(y) > 500 else 4):
+    for seed in range(1 if len(y) > 500 else 3):
         model = route(shuffled, NMFConsensus(len(sizes), random_state=seed))
         np.testing.assert_array_equal(np.bincount(model.labels_), sizes)
         assert same_partition(model.labels_, shuffled)
@@ -153,7 +153,7 @@ def test_unanimous_partitions_come_back_for_every_seed(route, sizes):
 )
 def test_unanimous_partitions_come_back_from_every_variant(parameters, sizes):
     y = np.repeat(np.arange(len(sizes)), sizes)
-    for seed in range(4):
+    for seed in range(2):
         model = through_a_table(y, NMFConsensus(len(sizes), random_state=seed, **parameters))
         assert same_partition(model.labels_, y)
 
@@ -174,7 +174,7 @@ def test_unanimous_partitions_come_back_from_every_variant(parameters, sizes):
 )
 def test_40_percent_wrong_labels_are_seen_through_by_every_seed(sizes, n_partitions, least, usual):
     found = []
-    for seed in range(6):
+    for seed in range(4):
         table, y = make_partitions(sizes, n_partitions=n_partitions, noise=0.4, random_state=seed)
         model = of_partitions(3, table, random_state=seed)
         found.append(adjusted_rand_score(y, model.labels_))
@@ -201,7 +201,7 @@ def test_60_percent_missing_labels_are_no_obstacle(n_partitions):
 
 def test_counting_seen_pairs_beats_taking_missing_for_different():
     gain = []
-    for seed in range(10):
+    for seed in range(4):
         table, y = make_partitions(
             (60, 40, 20), n_partitions=10, noise=0.2, missing=0.8, random_state=seed
         )
@@ -468,7 +468,6 @@ tables = st.tuples(st.integers(1, 12), st.integers(1, 5)).flatmap(
 )
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
 @given(tables, st.integers(1, 4), st.sampled_from([None, "moves"]))
 def test_every_table_that_is_accepted_gives_a_sound_result(table, n_clusters, refine):
     seen = table >= 0
@@ -539,7 +538,7 @@ def test_more_starts_never_worsen_the_hard_loss():
         table, _ = make_partitions((30, 20, 10), n_partitions=6, noise=0.5, random_state=seed)
         losses = [
             hard_loss(table, of_partitions(3, table, n_init=n, random_state=seed).labels_)
-            for n in (1, 2, 4, 8)
+            for n in (1, 2, 6)
         ]
         assert (np.diff(losses) <= 1e-9).all()
 
@@ -624,7 +623,7 @@ def test_base_partitions_have_the_numbers_of_clusters_asked_for():
     X, _ = load_iris(return_X_y=True)
 
     def numbers(n_clusters=3, **parameters):
-        model = NMFConsensus(n_clusters, n_estimators=40, random_state=0, **parameters).fit(X)
+        model = NMFConsensus(n_clusters, n_estimators=20, random_state=0, **parameters).fit(X)
         return {len(np.unique(column)) for column in model.partitions_.T}
 
     assert numbers(base_n_clusters=4) == {4}
@@ -781,7 +780,7 @@ def test_prediction_is_the_largest_column_of_the_transform(affinity, noisy):
 @pytest.mark.slow
 def test_the_tri_factorization_of_the_paper_loses_small_clusters():
     gain = []
-    for seed in range(5):
+    for seed in range(2):
         table, y = make_partitions((900, 60, 40), n_partitions=20, noise=0.4, random_state=seed)
         ours, theirs = (
             of_partitions(3, table, factorization=factorization, random_state=seed).labels_
@@ -806,7 +805,7 @@ def test_the_tri_factorization_of_the_paper_is_no_descent_and_not_orthogonal(kep
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 def test_moves_never_raise_the_hard_loss_and_change_labels_only(missing):
     fell = False
-    for seed in range(5):
+    for seed in range(3):
         table, _ = make_partitions(
             (30, 15, 5), n_partitions=8, noise=0.5, missing=missing, random_state=seed
         )
@@ -827,14 +826,14 @@ def test_moves_never_raise_the_hard_loss_and_change_labels_only(missing):
 @pytest.mark.parametrize("missing", [0.0, 0.5])
 @pytest.mark.parametrize("solver", ["bpg", "mu"])
 def test_starting_on_a_part_of_the_samples_costs_nearly_nothing(missing, solver):
-    for seed in range(3):
+    for seed in range(2):
         table, _ = make_partitions(
-            (500, 200, 100), n_partitions=15, noise=0.3, missing=missing, random_state=seed
+            (300, 150, 50), n_partitions=15, noise=0.3, missing=missing, random_state=seed
         )
-        assert len(np.unique(table, axis=0)) > 500
+        assert len(np.unique(table, axis=0)) > 300
         full, coarse = (
             of_partitions(3, table, coarse_size=size, solver=solver, random_state=seed)
-            for size in (None, 120)
+            for size in (None, 80)
         )
         assert adjusted_rand_score(full.labels_, coarse.labels_) > 0.93
         assert coarse.loss_ < 1.002 * full.loss_

@@ -4,14 +4,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from nmfcluster.consensus.refine import refine_by_moves
 from nmfcluster.partitions.ensemble import Ensemble
-
-law = settings(max_examples=80, deadline=None, derandomize=True)
 
 
 @st.composite
@@ -50,7 +48,6 @@ def single_moves(labels, k):
             yield moved
 
 
-@law
 @given(cases())
 def test_no_single_move_lowers_the_hard_loss_at_the_end(case):
     ensemble, labels, k = case
@@ -82,7 +79,6 @@ def test_no_single_move_lowers_the_hard_loss_of_a_larger_ensemble(seed):
         assert (pairs * np.equal.outer(moved, moved)).sum() >= end - 1e-9
 
 
-@law
 @given(cases())
 def test_no_cluster_is_emptied_and_nothing_is_written_to(case):
     ensemble, labels, k = case
@@ -95,7 +91,6 @@ def test_no_cluster_is_emptied_and_nothing_is_written_to(case):
     assert set(refined) == set(range(k))
 
 
-@law
 @given(cases())
 def test_a_move_goes_to_the_best_cluster_and_only_where_it_gains(case):
     """The gain is the difference of two hard losses, in one sweep over the rows."""

@@ -12,7 +12,7 @@ from numpy.testing import assert_array_equal
 from nmfcluster.constraints import graph as links_graph
 from nmfcluster.constraints.graph import colouring, components, shortest_chain
 
-MANY = settings(deadline=None, max_examples=150)
+MANY = settings(max_examples=80)
 
 
 @st.composite

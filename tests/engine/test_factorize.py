@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import settings
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
 
@@ -13,7 +12,6 @@ from nmfcluster._engine.symmetric import SimilarityProblem, bregman_nmf
 from nmfcluster._engine.symmetric import factorize as factorize_problem
 from nmfcluster.similarity import Explicit, Factored
 
-law = settings(max_examples=25, deadline=None, derandomize=True)
 float64 = np.dtype(np.float64)
 
 

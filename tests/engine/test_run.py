@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
@@ -14,8 +14,6 @@ from nmfcluster._engine import run as engine
 from nmfcluster._engine.run import Plan, Solution, StopRule, iterate
 from nmfcluster._engine.symmetric import Factorization, SymmetricObjective, bregman_nmf
 from nmfcluster.similarity import Explicit, inner
-
-law = settings(max_examples=60, deadline=None, derandomize=True)
 
 
 class Made:
@@ -53,7 +51,6 @@ def updates_until_settled(losses, threshold, min_iter, max_iter):
     return max_iter, bool(max_iter >= max(min_iter, 1) and last <= threshold)
 
 
-@law
 @given(
     st.lists(st.floats(0, 1), min_size=61, max_size=61),
     st.floats(1e-3, 3),
@@ -135,7 +132,6 @@ def test_starts_leave_the_batch_when_they_have_converged():
     assert made.closed
 
 
-@law
 @given(st.lists(st.lists(st.floats(0, 1), min_size=31, max_size=31), min_size=2, max_size=4))
 def test_a_start_ends_the_same_alone_and_in_a_batch(falls):
     curves = [50 - np.cumsum(np.square(fall)) for fall in falls]

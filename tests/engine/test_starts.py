@@ -3,14 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nmfcluster._engine.run import leading_eigenpairs, random_start, spectral_start
 from nmfcluster.similarity import Explicit, Factored, coassociation
-
-law = settings(max_examples=30, deadline=None, derandomize=True)
 
 
 def blocks(sizes, values=None):
@@ -64,7 +62,6 @@ def test_spectral_start_solves_large_equal_blocks(storage):
     assert_allclose((H - lift) @ (H - lift).T, A, atol=5e-3)
 
 
-@law
 @given(st.integers(0, 10**6), st.integers(1, 10), st.integers(1, 13))
 def test_spectral_start_is_nonnegative_and_deterministic_for_any_matrix(seed, n, k):
     """Also with more clusters than positive eigenvalues, or samples."""
@@ -97,7 +94,6 @@ def test_spectral_start_keeps_float32(n):
     assert_allclose(H @ H.T, double @ double.T, atol=1e-3)  # equal clusters in any order
 
 
-@law
 @given(st.integers(0, 10**6), st.integers(2, 12), st.integers(1, 4))
 def test_leading_eigenpairs_of_small_operators(seed, n, k):
     rng = np.random.default_rng(seed)

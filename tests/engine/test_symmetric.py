@@ -20,7 +20,6 @@ from nmfcluster._engine.symmetric import SymmetricObjective, bregman_nmf
 from nmfcluster.partitions.ensemble import Ensemble, EnsembleProblem, SeenPairsObjective
 from nmfcluster.similarity import Explicit, Factored, coassociation, inner
 
-law = settings(max_examples=40, deadline=None, derandomize=True)
 full_gsg = partial(multiplicative_gsg, full=True)
 printed_gsg = partial(multiplicative_gsg, printed=True)
 SOLVERS = [
@@ -93,7 +92,6 @@ def loss_of_seen_pairs(codes, weights, H):
 # --- the objective -----------------------------------------------------------------------------
 
 
-@law
 @given(seeds, st.integers(1, 9), st.integers(1, 4))
 def test_loss_is_the_squared_distance_and_its_slope_the_gradient(seed, n, k):
     rng = np.random.default_rng(seed)
@@ -105,7 +103,6 @@ def test_loss_is_the_squared_distance_and_its_slope_the_gradient(seed, n, k):
         assert_allclose(C[s], h @ h.T @ h, rtol=1e-10)
 
 
-@law
 @given(seeds, st.integers(2, 7), st.integers(1, 3), st.integers(1, 4))
 def test_missing_labels_leave_the_pairs_that_were_seen(seed, n, k, T):
     rng = np.random.default_rng(seed)
@@ -133,7 +130,6 @@ def test_missing_labels_of_more_rows_than_are_formed_at_once():
     assert_allclose(objective_of_table(codes, weights).quartic(H)[0], expected, rtol=1e-10)
 
 
-@law
 @given(seeds, st.integers(1, 6), st.integers(1, 3))
 def test_quartic_bound_bounds_the_second_derivative(seed, n, k):
     rng = np.random.default_rng(seed)
@@ -514,7 +510,6 @@ def test_gsg_as_printed_need_not_descend_with_a_full_core():
     assert rises > 0  # so the warning in the docstring is not idle
 
 
-@law
 @given(seeds, st.integers(2, 12), st.integers(1, 4), st.sampled_from(GSG_KINDS), st.booleans())
 def test_gsg_never_raises_the_loss_and_keeps_its_form(seed, n, k, kind, full):
     rng = np.random.default_rng(seed)
@@ -613,7 +608,6 @@ def test_gsg_keeps_float32(full):
 # --- what all of them promise ------------------------------------------------------------------
 
 
-@law
 @given(seeds, st.integers(3, 12), st.integers(1, 4), st.sampled_from(KINDS), st.integers(-4, 4))
 def test_loss_never_rises(seed, n, k, kind, magnitude):
     rng = np.random.default_rng(seed)
@@ -631,7 +625,7 @@ def test_loss_never_rises(seed, n, k, kind, magnitude):
         assert losses[0].dtype == np.float64
 
 
-@settings(law, max_examples=16)
+@settings(max_examples=16)
 @given(seeds, st.sampled_from(["dense", "sparse", "coassociation", "missing"]))
 def test_loss_never_rises_in_float32_by_more_than_its_resolution(seed, kind):
     rng = np.random.default_rng(seed)

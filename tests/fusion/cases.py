@@ -5,14 +5,10 @@ from itertools import islice
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from nmfcluster.fusion.mixture import make_mixture
 from nmfcluster.fusion.model import FusionObjective, fusion_nmf
-
-law = settings(max_examples=30)
-
 
 seeds = st.integers(0, 10**6)
 

@@ -5,14 +5,11 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nmfcluster.fusion.mixture import DenseMixture, SparseMixture, make_mixture
-
-law = settings(max_examples=25)
-
 
 seeds = st.integers(0, 10**6)
 
@@ -175,7 +172,6 @@ def figures(mixture, weights, W, H):
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse", "sparse first"])
-@law
 @given(seeds)
 def test_scale_and_order_of_sources_and_order_of_objects_do_not_matter(storage, seed):
     rng = np.random.default_rng(seed)

@@ -5,14 +5,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nmfcluster.fusion.mixture import draw_starts, make_mixture, walk_start
 from nmfcluster.similarity import Explicit
-
-law = settings(max_examples=30)
 
 
 def walked(A, drawn):
@@ -30,7 +28,6 @@ def walked(A, drawn):
     return np.stack(ends, axis=1)
 
 
-@law
 @given(st.integers(0, 10**6), st.integers(3, 15), st.integers(1, 3), st.booleans())
 def test_walk_start_is_where_random_walks_lead(seed, n, k, sparse):
     A = np.random.default_rng(seed).uniform(size=(n, n))

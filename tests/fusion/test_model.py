@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from fusion.cases import (
     each_kind,
-    law,
     literal_losses,
     literal_objective,
     objective_of,
@@ -22,7 +21,6 @@ from nmfcluster.fusion.mixture import make_mixture
 from nmfcluster.fusion.model import FusionObjective, entropy, eta_of_perplexity, gibbs_weights
 
 
-@law
 @given(seeds, st.integers(2, 3), st.floats(0.05, 20))
 def test_gibbs_weights_are_those_that_a_general_solver_finds(seed, n_sources, eta):
     losses = np.random.default_rng(seed).uniform(-3, 3, size=n_sources)
@@ -62,7 +60,6 @@ def test_gibbs_weights_at_the_limits_of_eta():
     assert_allclose(gibbs_weights(losses + 1e6, 0.5), gibbs_weights(losses, 0.5), rtol=1e-9)
 
 
-@law
 @given(seeds, st.integers(2, 9), st.floats(0, 1))
 def test_eta_of_perplexity_hits_the_perplexity(seed, n_sources, share):
     losses = np.random.default_rng(seed).exponential(size=n_sources) * 10.0 ** (seed % 7 - 3)
@@ -71,7 +68,6 @@ def test_eta_of_perplexity_hits_the_perplexity(seed, n_sources, share):
     assert_allclose(np.exp(entropy(weights)), wanted, rtol=1e-7)
 
 
-@law
 @given(seeds, st.integers(2, 9), st.floats(1, 9), st.floats(1, 9))
 def test_eta_of_perplexity_grows_with_it(seed, n_sources, one, other):
     losses = np.random.default_rng(seed).uniform(size=n_sources)

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
@@ -16,7 +16,6 @@ from nmfcluster.meta.penalties import (
     descend_penalised,
 )
 
-law = settings(max_examples=60, deadline=None, derandomize=True)
 seeds = st.integers(0, 10**6)
 SWEEPS = 3
 
@@ -44,7 +43,6 @@ def least_sum_by_supports(b, curvature, weight):
     return best[1]
 
 
-@law
 @given(seeds, st.integers(1, 7), st.sampled_from([0, 0.1, 1, 100]), st.floats(0.1, 10))
 def test_least_sum_is_the_best_of_all_supports(seed, m, weight, curvature):
     b = np.random.default_rng(seed).normal(size=m)
@@ -52,7 +50,6 @@ def test_least_sum_is_the_best_of_all_supports(seed, m, weight, curvature):
     assert_allclose(s, least_sum_by_supports(b, curvature, weight), atol=1e-12)
 
 
-@law
 @given(seeds, st.integers(1, 400), st.sampled_from([0, 1e-3, 0.1, 10]))
 def test_least_sum_takes_off_a_share_of_its_own_sum(seed, m, weight):
     b = np.random.default_rng(seed).normal(size=m).round(1)  # with ties

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from meta.cases import equal_runs, plan_of, planted, random_runs, solution
 from numpy.testing import assert_allclose, assert_array_equal
@@ -27,7 +27,6 @@ from nmfcluster.meta.runs import (
 )
 from nmfcluster.meta.solvers import MatrixObjective, fitted_rows
 
-law = settings(max_examples=40, deadline=None, derandomize=True)
 seeds = st.integers(0, 10**6)
 
 
@@ -62,7 +61,6 @@ def test_hard_labels_are_the_largest_entries_the_first_of_equals():
     assert_array_equal(hard_labels(W), [1, -1, 0, 2])
 
 
-@law
 @given(seeds, st.lists(st.integers(1, 4), min_size=1, max_size=4))
 def test_partitions_are_the_largest_clusters_of_every_run(seed, sizes):
     runs = random_runs(np.random.default_rng(seed), sizes)
@@ -223,7 +221,6 @@ def recurrence_by_loops(runs, W, H):
     return times / len(runs.sizes), total / np.maximum(times, 1)
 
 
-@law
 @given(seeds, st.lists(st.integers(1, 4), min_size=1, max_size=5), st.integers(1, 4))
 def test_recurrence_is_how_often_clusters_are_each_others_nearest(seed, sizes, k):
     rng = np.random.default_rng(seed)

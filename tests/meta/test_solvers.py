@@ -5,7 +5,7 @@ from itertools import islice
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from meta.cases import begin, ends, runs_of, solved, table
 from numpy.testing import assert_allclose, assert_array_equal
@@ -20,7 +20,6 @@ from nmfcluster.meta.solvers import (
     tensor_hals,
 )
 
-law = settings(max_examples=25, deadline=None, derandomize=True)
 seeds = st.integers(0, 10**6)
 sizes = st.tuples(st.integers(1, 9), st.integers(1, 9), st.integers(1, 4))
 KINDS = ["hals", "multiplicative", *PENALTIES, "tensor"]
@@ -73,7 +72,6 @@ def of_start(factors, s):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@law
 @given(seeds, sizes)
 def test_loss_is_the_objective_and_never_rises(kind, seed, size):
     """While starts leave the batch, and with masks that no start leaves by."""
@@ -273,12 +271,10 @@ def kkt_residual(kind, X, factors, sparsity):
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "multiplicative"])
 def test_long_runs_end_at_stationary_points(kind):
-    n_updates = {"tensor": 1500, "l1": 1500}.get(
-        kind, 400
-    )  # an update of tensors: a third of the sweeps
-    for seed in range(2):
-        rng = np.random.default_rng(seed)
-        X = table(rng, 10, 14, noise=0.3)
-        steps = steps_of(kind, X, begin(rng, 2, 3, 10, 14), 0.05)
-        for end in solved(steps, n_updates):
-            assert kkt_residual(kind, X, end.factors, 0.05) < 1e-5
+    # an update of tensors: a third of the sweeps
+    n_updates = {"tensor": 1500, "l1": 1500}.get(kind, 400)
+    rng = np.random.default_rng(0)
+    X = table(rng, 10, 14, noise=0.3)
+    steps = steps_of(kind, X, begin(rng, 2, 3, 10, 14), 0.05)
+    for end in solved(steps, n_updates):
+        assert kkt_residual(kind, X, end.factors, 0.05) < 1e-5

@@ -5,14 +5,12 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from nmfcluster.metrics import overlap_match
 from nmfcluster.metrics.overlap import _cells, _Clusters
-
-law = settings(max_examples=60, deadline=None, derandomize=True)
 
 
 def match_by_the_paper(a, b, size, meet, join):
@@ -96,7 +94,6 @@ thresholds = st.sampled_from([0.1, 0.2, 0.5, 1.0])
 thresholds_or_none = st.one_of(st.none(), thresholds)
 
 
-@law
 @given(seeds, cluster_counts, cluster_counts, st.integers(1, 9), thresholds)
 def test_match_is_that_of_the_paper(seed, n_a, n_b, n_objects, threshold):
     rng = np.random.default_rng(seed)
@@ -110,7 +107,6 @@ def test_match_is_that_of_the_paper(seed, n_a, n_b, n_objects, threshold):
     )
 
 
-@law
 @given(seeds, cluster_counts, cluster_counts, st.integers(1, 5), st.integers(1, 6), thresholds)
 def test_match_of_biclusters_is_that_of_their_cells(seed, n_a, n_b, n_rows, n_columns, threshold):
     rng = np.random.default_rng(seed)
@@ -145,7 +141,6 @@ def test_no_more_cells_are_held_at_a_time_than_allowed(monkeypatch):
     assert blocks[0] == 3 * 7 * 11  # the rows that fit
 
 
-@law
 @given(seeds, cluster_counts, cluster_counts, st.integers(1, 9), thresholds_or_none)
 def test_match_is_symmetric_and_a_share(seed, n_a, n_b, n_objects, threshold):
     rng = np.random.default_rng(seed)
@@ -155,7 +150,6 @@ def test_match_is_symmetric_and_a_share(seed, n_a, n_b, n_objects, threshold):
     assert_allclose(overlap_match(b, a, threshold=threshold), match, rtol=1e-12)
 
 
-@law
 @given(seeds, cluster_counts, st.integers(2, 8), thresholds_or_none)
 def test_match_with_the_same_clusters_in_another_order_is_1(seed, n, n_objects, threshold):
     rng = np.random.default_rng(seed)
@@ -167,7 +161,6 @@ def test_match_with_the_same_clusters_in_another_order_is_1(seed, n, n_objects, 
     assert_allclose(overlap_match(a, a[rng.permutation(n)], threshold=threshold), 1, rtol=1e-12)
 
 
-@law
 @given(seeds, cluster_counts, cluster_counts, st.integers(2, 9), thresholds_or_none)
 def test_match_knows_neither_scales_nor_the_order_of_objects(seed, n_a, n_b, n, threshold):
     rng = np.random.default_rng(seed)
@@ -179,7 +172,6 @@ def test_match_knows_neither_scales_nor_the_order_of_objects(seed, n_a, n_b, n, 
     assert_allclose(overlap_match(a[:, order], b[:, order], threshold=threshold), match, rtol=1e-9)
 
 
-@law
 @given(seeds, cluster_counts, cluster_counts, st.integers(1, 9), thresholds_or_none)
 def test_of_booleans_the_threshold_is_not_asked(seed, n_a, n_b, n_objects, threshold):
     rng = np.random.default_rng(seed)

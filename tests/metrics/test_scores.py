@@ -4,7 +4,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.metrics.cluster import contingency_matrix
@@ -15,8 +15,6 @@ from nmfcluster.metrics import (
     disagreement,
     dispersion,
 )
-
-law = settings(max_examples=60, deadline=None, derandomize=True)
 
 label_pairs = st.lists(
     st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, max_size=14
@@ -29,7 +27,6 @@ def consensus_of(seed, n, T=5):
     return (labels[:, :, None] == labels[:, None, :]).mean(axis=0)
 
 
-@law
 @given(label_pairs)
 def test_accuracy_is_that_of_the_best_matching(pair):
     true, pred = pair
@@ -41,7 +38,6 @@ def test_accuracy_is_that_of_the_best_matching(pair):
     assert_allclose(clustering_accuracy(pred, true), best / len(true))
 
 
-@law
 @given(label_pairs)
 def test_accuracy_is_at_most_the_purity(pair):
     table = contingency_matrix(*pair)
@@ -79,7 +75,6 @@ def average_linkage_heights(D):
     return heights
 
 
-@law
 @given(st.integers(0, 10**6), st.integers(3, 9))
 def test_cophenetic_correlation_is_that_with_the_average_linkage_tree(seed, n):
     rng = np.random.default_rng(seed)
@@ -99,7 +94,6 @@ def test_cophenetic_correlation_of_a_perfect_and_of_a_constant_consensus_is_1():
     assert cophenetic_correlation(np.ones((3, 3))) == 1
 
 
-@law
 @given(st.integers(0, 10**6), st.integers(1, 9))
 def test_dispersion_is_its_formula(seed, n):
     consensus = consensus_of(seed, n)
@@ -131,7 +125,6 @@ def test_cophenetic_correlation_needs_three_samples():
         cophenetic_correlation(np.eye(2))
 
 
-@law
 @given(
     st.lists(st.tuples(st.integers(-1, 2), st.integers(-1, 3)), min_size=1, max_size=14).map(
         lambda pairs: tuple(zip(*pairs, strict=True))
@@ -148,13 +141,11 @@ def test_disagreement_is_that_of_the_best_permutation(pair):
     assert disagreement(a, a) == np.mean(np.array(a) < 0)
 
 
-@law
 @given(label_pairs)
 def test_disagreement_is_what_accuracy_lacks(pair):
     assert_allclose(disagreement(*pair), 1 - clustering_accuracy(*pair), atol=1e-12)
 
 
-@law
 @given(st.integers(0, 10**6))
 def test_disagreement_is_a_distance(seed):
     a, b, c = np.random.default_rng(seed).integers(3, size=(3, 12))

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
@@ -12,7 +12,6 @@ from sklearn.metrics import adjusted_rand_score
 from nmfcluster.partitions.ensemble import Ensemble
 from nmfcluster.partitions.matrix import consensus_matrix
 
-law = settings(max_examples=40, deadline=None, derandomize=True)
 exactly = {"rtol": 1e-10, "atol": 1e-10}
 
 
@@ -70,7 +69,6 @@ def row_labels(ensemble, rng, k=3):
     return rng.integers(0, k, size=len(ensemble))
 
 
-@law
 @given(label_tables())
 def test_an_ensemble_is_the_distinct_rows_of_its_table(table):
     codes, weights, _ = table
@@ -82,7 +80,6 @@ def test_an_ensemble_is_the_distinct_rows_of_its_table(table):
     assert_array_equal(ensemble.n_clusters, [len(set(column) - {-1}) for column in codes.T])
 
 
-@law
 @given(label_tables())
 def test_what_partitions_saw(table):
     codes, weights, _ = table
@@ -95,7 +92,6 @@ def test_what_partitions_saw(table):
         assert_array_equal(ensemble.observed[groups], seen)
 
 
-@law
 @given(label_tables())
 def test_similarity_is_the_collapsed_coassociation(table):
     codes, weights, _ = table
@@ -107,7 +103,6 @@ def test_similarity_is_the_collapsed_coassociation(table):
     assert_allclose(ensemble.similarity(np.float32).toarray(), expected, rtol=1e-5, atol=1e-5)
 
 
-@law
 @given(label_tables())
 def test_constant_is_the_loss_of_the_zero_factor(table):
     codes, weights, _ = table
@@ -115,7 +110,6 @@ def test_constant_is_the_loss_of_the_zero_factor(table):
     assert_allclose(ensemble.constant, disagreement(codes, weights, [-1] * len(codes)))
 
 
-@law
 @given(label_tables())
 def test_hard_loss_is_the_number_of_pairs_in_disagreement(table):
     codes, weights, rng = table
@@ -125,7 +119,6 @@ def test_hard_loss_is_the_number_of_pairs_in_disagreement(table):
     assert_allclose(found, disagreement(codes, weights, labels[groups]), **exactly)
 
 
-@law
 @given(label_tables(missing=0))
 def test_hard_loss_is_equation_12_up_to_a_constant(table):
     codes, weights, rng = table
@@ -139,7 +132,6 @@ def test_hard_loss_is_equation_12_up_to_a_constant(table):
     assert_allclose(differences, ((M**2) - M).sum(), **exactly)
 
 
-@law
 @given(label_tables())
 def test_hard_losses_of_the_partitions_themselves(table):
     codes, weights, _ = table
@@ -148,7 +140,6 @@ def test_hard_losses_of_the_partitions_themselves(table):
     assert_allclose(ensemble.hard_losses_of_partitions(), expected, **exactly)
 
 
-@law
 @given(label_tables())
 def test_contingency_and_sizes_seen(table):
     codes, weights, rng = table
@@ -163,7 +154,6 @@ def test_contingency_and_sizes_seen(table):
     assert_allclose(ensemble.seen_sizes(N), [np.sum(rows, axis=0) for rows in tables], **exactly)
 
 
-@law
 @given(label_tables())
 def test_profile_gives_the_mean_similarity_to_the_members_of_a_cluster(table):
     codes, weights, rng = table
@@ -183,7 +173,6 @@ def test_profile_of_a_cluster_without_members_is_zero():
     assert_allclose(ensemble.cluster_profile(np.array([[1, 0], [1, 0]])), [[0.5, 0], [0.5, 0]])
 
 
-@law
 @given(label_tables())
 def test_a_sample_of_all_is_all_and_a_smaller_one_a_part(table):
     codes, weights, rng = table
@@ -210,7 +199,6 @@ def test_samples_are_drawn_by_count():
     assert len(set(drawn)) > 1
 
 
-@law
 @given(label_tables())
 def test_agreement_is_the_adjusted_rand_index_over_what_was_seen(table):
     codes, weights, rng = table
@@ -234,7 +222,6 @@ def test_agreement_of_equal_partitions_is_1_also_for_a_single_cluster_or_sample(
             assert_allclose(found, expected)
 
 
-@law
 @given(label_tables())
 def test_item_consensus_is_the_share_of_seen_pairs_that_are_together(table):
     codes, weights, rng = table
@@ -249,7 +236,6 @@ def test_item_consensus_is_the_share_of_seen_pairs_that_are_together(table):
         assert_allclose(found[i], M[i, others].sum() / seen if seen > 1e-12 else 1, **exactly)
 
 
-@law
 @given(label_tables())
 def test_consensus_matrix_is_together_over_seen(table):
     codes, weights, _ = table
@@ -259,7 +245,6 @@ def test_consensus_matrix_is_together_over_seen(table):
     assert_allclose(consensus_matrix(codes, weights), expected, **exactly)
 
 
-@law
 @given(label_tables())
 def test_consensus_matrix_of_groups_is_the_mean_over_their_pairs(table):
     codes, weights, rng = table

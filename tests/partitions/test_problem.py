@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
@@ -15,7 +15,6 @@ from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
 from nmfcluster.datasets import make_partitions
 from nmfcluster.partitions.ensemble import Ensemble, EnsembleProblem, label_start
 
-law = settings(max_examples=25, deadline=None, derandomize=True)
 float64 = np.dtype(np.float64)
 
 
@@ -213,7 +212,6 @@ def test_results_of_an_ensemble_depend_on_the_seed_alone():
 # --- coarse to fine ----------------------------------------------------------------------------
 
 
-@law
 @given(st.integers(0, 10**6), st.integers(1, 3), st.sampled_from([0.0, 0.4]))
 def test_an_extended_row_is_the_least_squares_fit_to_the_part(seed, k, missing):
     """Minimise the sum of w_t (M^t_ij - h_i h_j)^2 over j of the part, and t that saw both."""

@@ -5,14 +5,13 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from nmfcluster._arrays.storage import asymmetry
 from nmfcluster.similarity import Explicit, Factored, WeightedSum, coassociation, inner
 
-law = settings(max_examples=60, deadline=None, derandomize=True)
 exactly = {"rtol": 1e-10, "atol": 1e-10}
 
 EXPLICIT = ["dense", "sparse", "dense >= 0"]
@@ -94,7 +93,6 @@ def scaled_indicator(groups):
 anything = given(st.sampled_from(KINDS), st.integers(0, 10**6), st.integers(1, 11))
 
 
-@law
 @given(
     st.sampled_from(KINDS),
     st.integers(0, 10**6),
@@ -112,7 +110,6 @@ def test_product_with_a_block_and_a_stack_of_blocks(kind, seed, n, k, stack):
         assert_allclose(found[s], dense @ H[s], **exactly)
 
 
-@law
 @anything
 def test_toarray_is_the_definition(kind, seed, n):
     A, dense = make(kind, n, np.random.default_rng(seed))
@@ -121,7 +118,6 @@ def test_toarray_is_the_definition(kind, seed, n):
     assert_allclose(A.toarray(), dense, **exactly)
 
 
-@law
 @anything
 def test_split_is_a_difference_of_nonnegative_parts(kind, seed, n):
     rng = np.random.default_rng(seed)
@@ -152,7 +148,6 @@ def test_split_of_something_negative_throughout():
     assert_allclose(N.toarray(), np.full((2, 2), 2.0))
 
 
-@law
 @anything
 def test_take_restricts_reorders_and_repeats(kind, seed, n):
     rng = np.random.default_rng(seed)
@@ -162,7 +157,6 @@ def test_take_restricts_reorders_and_repeats(kind, seed, n):
     assert_allclose(A.take(indices) @ np.eye(n + 2), dense[indices][:, indices], **exactly)
 
 
-@law
 @anything
 def test_collapse_is_the_congruence_with_the_scaled_indicator(kind, seed, n):
     rng = np.random.default_rng(seed)
@@ -175,7 +169,6 @@ def test_collapse_is_the_congruence_with_the_scaled_indicator(kind, seed, n):
     assert_allclose(small @ np.eye(E.shape[1]), E.T @ dense @ E, **exactly)
 
 
-@law
 @anything
 def test_collapse_keeps_the_objective_up_to_a_constant(kind, seed, n):
     """||A - HH'||^2 = ||A||^2 - ||A_c||^2 + ||A_c - hh'||^2 for H = Eh."""
@@ -226,7 +219,6 @@ def test_inner_adds_in_float64(A):
     assert_allclose(inner(A(array), A(array)), n**2 * entry**2, rtol=1e-12)
 
 
-@law
 @anything
 def test_entries_are_those_of_the_array(kind, seed, n):
     rng = np.random.default_rng(seed)
@@ -247,7 +239,6 @@ def test_more_entries_than_are_computed_at_once(kind):
     assert_allclose(A.entries(rows, columns), dense[rows, columns], **exactly)
 
 
-@law
 @anything
 def test_diagonal_is_that_of_the_array(kind, seed, n):
     A, dense = make(kind, n, np.random.default_rng(seed))
@@ -255,7 +246,6 @@ def test_diagonal_is_that_of_the_array(kind, seed, n):
     assert_allclose(A.diagonal(), [dense[i, i] for i in range(n)], **exactly)
 
 
-@law
 @anything
 def test_scaling_is_the_product_with_diagonals(kind, seed, n):
     rng = np.random.default_rng(seed)
@@ -270,7 +260,6 @@ def test_scaling_is_the_product_with_diagonals(kind, seed, n):
     assert_allclose(A.toarray(), dense, **exactly)
 
 
-@law
 @anything
 def test_the_diagonal_is_dropped(kind, seed, n):
     A, dense = make(kind, n, np.random.default_rng(seed))
@@ -279,7 +268,6 @@ def test_the_diagonal_is_dropped(kind, seed, n):
     assert_allclose(A.toarray(), dense, **exactly)
 
 
-@law
 @anything
 def test_stored_entries_are_those_above_the_diagonal_of_a_sparse_matrix(kind, seed, n):
     A, dense = make(kind, n, np.random.default_rng(seed))
@@ -291,7 +279,6 @@ def test_stored_entries_are_those_above_the_diagonal_of_a_sparse_matrix(kind, se
         assert_allclose(np.sort(found), np.sort(expected), **exactly)
 
 
-@law
 @anything
 def test_components_are_those_of_a_stored_graph(kind, seed, n):
     A, dense = make(kind, n, np.random.default_rng(seed))
@@ -361,7 +348,6 @@ def test_numbers_that_are_not_floats_become_float64(dtype, storage):
         assert_allclose(A @ np.ones((3, 1)), np.ones((3, 1)))
 
 
-@law
 @given(st.integers(0, 10**6), st.floats(-3, 3), st.sampled_from(KINDS), st.sampled_from(KINDS))
 def test_sums_differences_and_multiples(seed, weight, one, other):
     rng = np.random.default_rng(seed)
@@ -452,7 +438,6 @@ def draw_codes(rng, n, T, missing):
     return codes
 
 
-@law
 @given(label_tables, st.sampled_from([0, 0.3, 0.8]), st.booleans())
 def test_coassociation_counts_the_partitions_that_hold_a_pair(table, missing, weighted):
     n, T, seed = table
@@ -466,7 +451,6 @@ def test_coassociation_counts_the_partitions_that_hold_a_pair(table, missing, we
     assert_allclose(coassociation(codes, weights).toarray(), expected, **exactly)
 
 
-@law
 @given(label_tables, st.sampled_from([0, 0.4]))
 def test_coassociation_with_counts_is_that_of_all_samples_collapsed(table, missing):
     m, T, seed = table

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nmfcluster.similarity import Explicit, Factored
 
-law = settings(max_examples=40, deadline=None, derandomize=True)
 seeds = st.integers(0, 10**6)
 
 
@@ -32,7 +31,6 @@ def stored_in_all_ways(U):
 # --- the squared norm --------------------------------------------------------------------------
 
 
-@law
 @given(seeds, st.integers(1, 12), st.integers(1, 20))
 def test_the_norm_is_the_sum_of_the_squared_entries(seed, n, width):
     rng = np.random.default_rng(seed)

@@ -207,7 +207,9 @@ def test_nothing_can_be_asked_before_fit(use):
 AFFINITIES = ["nearest_neighbors", "linear", "cosine", "rbf", "precomputed", rbf_kernel]
 
 
-@pytest.fixture(params=AFFINITIES, ids=lambda affinity: getattr(affinity, "__name__", affinity))
+@pytest.fixture(
+    scope="module", params=AFFINITIES, ids=lambda affinity: getattr(affinity, "__name__", affinity)
+)
 def fitted(request):
     data = A if request.param == "precomputed" else X
     return SSNMFClusterer(2, affinity=request.param, random_state=0).fit(data), data

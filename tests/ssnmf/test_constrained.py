@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -13,7 +13,6 @@ from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.similarity import Explicit, Factored
 from nmfcluster.ssnmf.constrained import constrain
 
-law = settings(max_examples=60, deadline=None, derandomize=True)
 seeds = st.integers(0, 10**6)
 exactly = {"rtol": 1e-10, "atol": 1e-10}
 STORAGES = ["dense", "sparse", "factored"]
@@ -79,7 +78,6 @@ anything = given(
 # --- soft --------------------------------------------------------------------------------------
 
 
-@law
 @anything
 def test_soft_constraints_are_added_in_units_of_the_large_entry(seed, n, storage, alpha):
     W, operator, known = problem(seed, n, storage)
@@ -138,7 +136,6 @@ def test_a_factored_similarity_is_never_formed():
 # --- hard --------------------------------------------------------------------------------------
 
 
-@law
 @anything
 def test_hard_must_links_contract_the_similarity(seed, n, storage, beta):
     """W_c = N^-1/2 C'(W - b u B)C N^-1/2, N the sizes: cannot-links inside a group are dropped."""
@@ -157,7 +154,6 @@ def test_hard_must_links_contract_the_similarity(seed, n, storage, beta):
     assert_array_equal(found.mass, C.sum(axis=0))
 
 
-@law
 @anything
 def test_the_loss_of_the_contraction_is_that_of_all_samples(seed, n, storage, beta):
     """||A~ - HH'||^2 = constant - 2 <h, A_c h> + ||h'h||^2 with H the expanded h."""
@@ -195,7 +191,6 @@ def test_the_contraction_by_hand():
 # --- replaced ----------------------------------------------------------------------------------
 
 
-@law
 @anything
 def test_replacing_puts_the_extremes_in_place(seed, n, storage, weight):
     """Section 4.3 of Chen et al.: neither weights nor alpha, beta and the unit play a part."""
@@ -214,7 +209,6 @@ def test_replacing_puts_the_extremes_in_place(seed, n, storage, weight):
     assert found.unit == 1.0
 
 
-@law
 @anything
 def test_replacing_cannot_links_under_hard_must_links(seed, n, storage, beta):
     W, operator, known = problem(seed, n, storage)

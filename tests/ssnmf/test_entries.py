@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from nmfcluster.similarity import Explicit, Factored
 from nmfcluster.ssnmf.constrained import extremes, large_entry
 
-law = settings(max_examples=40, deadline=None, derandomize=True)
 seeds = st.integers(0, 10**6)
 
 
@@ -40,7 +39,6 @@ def literal_large_entry(dense, share=0.999):
     return np.quantile(values, share) if values else 1.0
 
 
-@law
 @given(seeds, st.integers(1, 30), st.sampled_from([0.999, 0.5]))
 def test_the_large_entry_is_a_quantile_of_what_is_not_zero_off_the_diagonal(seed, n, share):
     rng = np.random.default_rng(seed)
@@ -101,7 +99,6 @@ def test_stored_entries_are_all_looked_at():
 # --- extremes ----------------------------------------------------------------------------------
 
 
-@law
 @given(seeds, st.integers(1, 12))
 def test_extremes_are_the_smallest_and_the_largest_entry(seed, n):
     dense, kinds = stored_in_all_ways(factors(np.random.default_rng(seed), n))
