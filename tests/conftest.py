@@ -134,7 +134,7 @@ def pytest_generate_tests(metafunc):
     """
     asked = set(metafunc.fixturenames)
     if {"public_estimator", "check"} <= asked:
-        few = estimators(OTHER_MODES, **QUICK | {"max_iter": 20})  # no check asks for a good fit
+        few = estimators(OTHER_MODES, **QUICK | {"max_iter": 5})  # no check asks for a good fit
         mark = parametrize_with_checks(few, expected_failed_checks=expected_failures)
         metafunc.parametrize("public_estimator, check", *mark.args[1:], **mark.kwargs)
     elif "public_estimator" in asked:

@@ -69,7 +69,7 @@ def test_scikit_learns_checks(public_estimator, check):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:X (has|does not have valid) feature names:UserWarning")
 def test_checks_that_scikit_learn_keeps_for_itself(public_estimator, name):
-    estimator = clone(public_estimator).set_params(max_iter=20)
+    estimator = clone(public_estimator).set_params(max_iter=5)
     getattr(estimator_checks, name)(type(estimator).__name__, estimator)
 
 
