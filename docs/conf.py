@@ -43,6 +43,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "remove_config_comments": True,
     "min_reported_time": 3600,
+    "parallel": 2,  # processes: the examples are most of the time of a build
 }
 
 html_theme = "pydata_sphinx_theme"
