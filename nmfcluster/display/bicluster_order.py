@@ -128,6 +128,5 @@ def _arrange_side(
     rank = np.empty(len(block))
     rank[np.lexsort((-height, -number, place, block))] = np.arange(len(block))
     order, groups, _ = divide_into_cells(block, -rank, max_cells)
-    cells = np.empty_like(groups)
-    cells[order] = groups
+    cells = groups[np.argsort(order)]
     return order, cells, np.stack([np.bincount(cells, own) for own in members]) / np.bincount(cells)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_consistent_length, column_or_1d
 
 import nmfcluster.display.style as look
-from nmfcluster._arrays.labels import cluster_counts, encode, one_hot
-from nmfcluster.partitions.ensemble import Ensemble
-from nmfcluster.partitions.matrix import consensus_matrix
+from nmfcluster._arrays.labels import encode
+from nmfcluster.partitions.matrix import confidence, consensus_matrix
 from nmfcluster.partitions.reading import normalised_weights
 
 _STRIP = (-11.0, -3.0)  # points from the axes: edges of the strip of colours
 _NAMES = -24.0  # points from the axes: names of clusters, far enough for lines that lead to them
+_ABOVE = {"loc": "lower right", "bbox_to_anchor": (1, 1), "borderaxespad": 0.3, "borderpad": 0}
 _MOST_OUTLINES = 100  # clusters; with more of them the outlines would hide what they frame
 
 
@@ -84,10 +84,6 @@ class ConsensusMatrixDisplay:
     order: np.ndarray | None = None
     names: Sequence[str] | None = None
     value_name: str = "co-association"
-    ax_: Any = field(init=False)
-    figure_: Any = field(init=False)
-    mesh_: Any = field(init=False)
-    colorbar_: Any = field(init=False)
 
     @classmethod
     def from_estimator(
@@ -130,9 +126,7 @@ class ConsensusMatrixDisplay:
         )
         sizes = np.bincount(groups)
         if estimator.partitions_ is None:
-            cells = np.empty_like(groups)
-            cells[order] = groups
-            scale = np.sqrt(sizes)
+            cells, scale = groups[np.argsort(order)], np.sqrt(sizes)
             matrix = estimator._source_.similarity.collapse(cells).toarray()
             matrix, value_name = matrix / scale / scale[:, None], "similarity"
         else:
@@ -204,11 +198,8 @@ class ConsensusMatrixDisplay:
         check_consistent_length(codes, labels)
         weights = normalised_weights(weights, codes.shape[1])
         names, labels = np.unique(labels, return_inverse=True)
-        one_by_one = np.ones(len(codes), dtype=int)
-        ensemble = Ensemble(codes, one_by_one, weights, cluster_counts(codes))
-        contingency = ensemble.contingency(one_hot(labels, len(names)))
-        confidence = ensemble.item_consensus(contingency, labels)
-        order, groups, cell_labels = look.divide_into_cells(labels, confidence, max_cells)
+        sureness = confidence(codes, labels, weights)
+        order, groups, cell_labels = look.divide_into_cells(labels, sureness, max_cells)
         display = cls(
             matrix=consensus_matrix(codes[order], weights, groups),
             cell_sizes=np.bincount(groups),
@@ -298,7 +289,7 @@ class ConsensusMatrixDisplay:
         from matplotlib.patches import Rectangle
 
         clusters, begin, end = self._clusters(edges)
-        beside = look.points_beside(self.ax_)
+        beside, _ = look.points_outside(self.ax_)
         for i, (a, b) in enumerate(zip(begin, end, strict=True)):
             box = Rectangle((_STRIP[0], a), _STRIP[1] - _STRIP[0], b - a, transform=beside)
             box.set(facecolor=look.colour_of(i), linewidth=0, clip_on=False)
@@ -319,14 +310,8 @@ class ConsensusMatrixDisplay:
     def _explain_unknown(self) -> None:
         from matplotlib.patches import Patch
 
-        self.ax_.legend(
-            handles=[Patch(**look.UNKNOWN, linewidth=0, label="never seen together")],
-            loc="lower right",
-            bbox_to_anchor=(1, 1),
-            borderaxespad=0.3,
-            borderpad=0,
-            **look.LEGEND,
-        )
+        unknown = Patch(**look.UNKNOWN, linewidth=0, label="never seen together")
+        self.ax_.legend(handles=[unknown], **_ABOVE, **look.LEGEND)
 
 
 def _name_unassigned(labels: np.ndarray) -> tuple[np.ndarray, list[str] | None]:
