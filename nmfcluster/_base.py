@@ -221,26 +221,12 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         stop = StopRule(self.max_iter, self.tol, of_loss)
         return Plan(self.n_clusters, solver, self.n_init, stop, self.n_jobs, self._say)
 
-    def _keep(
-        self,
-        factorization: Factorization,
-        memberships: np.ndarray,
-        labels: np.ndarray,
-        order: np.ndarray,
-    ) -> None:
-        """Set the fitted attributes of estimators whose clusters have a core.
-
-        `order` holds the column of the factorization that each cluster was; see `_keep_clusters`.
-        """
-        self._keep_clusters(factorization, memberships, labels, int(labels.max()) + 1)
-        self.core_ = factorization.core[np.ix_(order, order)]
-
     def _keep_clusters(
         self,
         factorization: Factorization,
         memberships: np.ndarray,
         labels: np.ndarray,
-        n_distinct: int,
+        n_distinct: int | None = None,
     ) -> None:
         """Set the fitted attributes that all estimators have.
 
@@ -262,6 +248,7 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
                 "tol.",
                 ConvergenceWarning,
             )
+        n_distinct = int(labels.max()) + 1 if n_distinct is None else n_distinct
         if n_distinct < self.n_clusters:
             warn(
                 f"{name} found {n_distinct} clusters, fewer than n_clusters={self.n_clusters}.",

@@ -11,19 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from nmfcluster._arrays.least_squares import nonnegative_rows
-from nmfcluster._engine.run import (
-    Plan,
-    Solution,
-    Start,
-    Steps,
-    dots,
-    draw_seeds,
-    kept,
-    loss_of,
-    per_start,
-    random_start,
-    spectral_start,
-)
+from nmfcluster._engine import run
+from nmfcluster._engine.run import Plan, Solution, Start, Steps, dots, kept, per_start
 from nmfcluster.similarity import Similarity
 
 _SMALLEST_INVERSE = 1e-2  # of a step, times its safe length: beyond a hundred of them rounding wins
@@ -194,17 +183,12 @@ def _descend(
 
 
 def _growth(
-    D: np.ndarray,
-    Y: np.ndarray,
-    slope: np.ndarray,
-    a: float,
-    norm: np.ndarray,
-    inverse_step: np.ndarray,
+    D: np.ndarray, Y: np.ndarray, slope: np.ndarray, a: float, norm: np.ndarray, inverse: np.ndarray
 ) -> np.ndarray:
-    """Return ``<slope, D> + inverse_step D_h(Y + D, Y)``, the step's bound on the growth of J/4."""
+    """Return ``<slope, D> + inverse D_h(Y + D, Y)``, the step's bound on the growth of J/4."""
     square = dots(D, D)
     longer = 2 * dots(Y, D) + square  # by how much the squared norm grows
-    return dots(slope, D) + inverse_step * a / 4 * (2 * norm * square + longer**2)
+    return dots(slope, D) + inverse * a / 4 * (2 * norm * square + longer**2)
 
 
 def _proximal_step(
@@ -267,7 +251,7 @@ class Problem(ABC):
 
     def rank(self, form: type[Factorization]) -> Callable[[Solution], float]:
         """Return the figure by which runs are compared."""
-        return loss_of
+        return run.loss_of
 
     @abstractmethod
     def part(self, size: int, rng: np.random.RandomState) -> Problem | None:
@@ -357,9 +341,9 @@ class SimilarityProblem(Problem):
     def starts(self, plan: Plan, rng: np.random.RandomState) -> list[Start]:
         """Return one start from eigenvectors, the others random."""
         k, dtype = plan.n_clusters, self.objective.A.dtype
-        seeds = draw_seeds(rng, plan.n_init - 1)
-        first: Start = partial(spectral_start, self.friendly, k)
-        return [first, *(partial(random_start, self.mass, k, seed, dtype) for seed in seeds)]
+        seeds = run.draw_seeds(rng, plan.n_init - 1)
+        first: Start = partial(run.spectral_start, self.friendly, k)
+        return [first, *(partial(run.random_start, self.mass, k, seed, dtype) for seed in seeds)]
 
     def part(self, size: int, rng: np.random.RandomState) -> SimilarityProblem | None:
         """Return the problem of `size` rows; None for a sparse graph, which would fall apart."""

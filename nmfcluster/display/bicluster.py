@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -101,12 +101,6 @@ names
     row_order: np.ndarray | None = None
     column_order: np.ndarray | None = None
     names: Sequence[str] | None = None
-    ax_: Any = field(init=False)
-    figure_: Any = field(init=False)
-    mesh_: Any = field(init=False)
-    colorbar_: Any = field(init=False)
-    strips_: list[Any] = field(init=False)
-    outlines_: list[Any] = field(init=False)
 
     @classmethod
     def from_estimator(
@@ -284,13 +278,9 @@ names
     def _shown_clusters(self) -> list[Cluster]:
         """Return the clusters in the order of the picture."""
         order = range(len(self.row_shares)) if self.clusters is None else self.clusters
+        names = range(len(self.row_shares)) if self.names is None else self.names
         return [
-            Cluster(
-                name=str(c if self.names is None else self.names[c]),
-                colour=look.colour_of(i),
-                rows=self.row_shares[c],
-                columns=self.column_shares[c],
-            )
+            Cluster(str(names[c]), look.colour_of(i), self.row_shares[c], self.column_shares[c])
             for i, c in enumerate(order)
         ]
 

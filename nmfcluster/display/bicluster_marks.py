@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nmfcluster.display.style import LINE, points_below, points_beside
+from nmfcluster.display.style import LINE, points_outside
 
 _GAP = 3.0  # points between the table and its strips, and beyond these
 _PITCH, _ALL_STRIPS = 9.0, 81.0  # points: of a strip with its margin, and at most of all of them
@@ -69,7 +69,7 @@ def draw_strips(
     """Mark rows and columns of every cluster, and name it where its two strips meet."""
     pitch = min(_PITCH, _ALL_STRIPS / len(clusters))
     every = int(np.ceil(_LETTERS * _SMALL / pitch))  # names that would overlap are left out
-    beside, below = points_beside(ax), points_below(ax)
+    beside, below = points_outside(ax)
     strips = []
     for i, cluster in enumerate(clusters):
         near = -_GAP - i * pitch
@@ -126,14 +126,6 @@ def _draw_marks(ax: Any, rectangles: np.ndarray, colours: np.ndarray, place: Any
 def _name(ax: Any, name: str, across: tuple[float, float]) -> None:
     middle, near = sum(across) / 2, across[1]
     short = len(name) <= 2  # letters: fits between the strips
-    ax.annotate(
-        name,
-        (0, 0),
-        (middle if short else near, middle),
-        xycoords="axes fraction",
-        textcoords="offset points",
-        ha="center" if short else "right",
-        va="center_baseline",
-        fontsize=_SMALL,
-        color=LINE,
-    )
+    place = {"xycoords": "axes fraction", "textcoords": "offset points"}
+    text = ax.annotate(name, (0, 0), (middle if short else near, middle), **place)
+    text.set(ha="center" if short else "right", va="center_baseline", fontsize=_SMALL, color=LINE)

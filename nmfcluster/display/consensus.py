@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_consistent_length, column_or_1d
 
 import nmfcluster.display.style as look
-from nmfcluster._arrays.labels import cluster_counts, encode, one_hot
-from nmfcluster.partitions.ensemble import Ensemble
-from nmfcluster.partitions.matrix import consensus_matrix
+from nmfcluster._arrays.labels import encode
+from nmfcluster.partitions.matrix import confidence, consensus_matrix
 from nmfcluster.partitions.reading import normalised_weights
 
 _STRIP = (-11.0, -3.0)  # points from the axes: edges of the strip of colours
 _NAMES = -24.0  # points from the axes: names of clusters, far enough for lines that lead to them
+_ABOVE = {"loc": "lower right", "bbox_to_anchor": (1, 1), "borderaxespad": 0.3, "borderpad": 0}
 _MOST_OUTLINES = 100  # clusters; with more of them the outlines would hide what they frame
 
 
@@ -84,10 +84,6 @@ class ConsensusMatrixDisplay:
     order: np.ndarray | None = None
     names: Sequence[str] | None = None
     value_name: str = "co-association"
-    ax_: Any = field(init=False)
-    figure_: Any = field(init=False)
-    mesh_: Any = field(init=False)
-    colorbar_: Any = field(init=False)
 
     @classmethod
     def from_estimator(
@@ -125,30 +121,17 @@ class ConsensusMatrixDisplay:
         """
         look.check_estimator(estimator, "partitions_", "an NMFConsensus or an NMFMetaCluster")
         labels, names = _name_unassigned(estimator.labels_)
-        order, groups, cell_labels = look.divide_into_cells(
-            labels, estimator.confidence_, max_cells
-        )
-        sizes = np.bincount(groups)
+        order, groups, cells = _cells_of(labels, estimator.confidence_, max_cells)
         if estimator.partitions_ is None:
-            cells = np.empty_like(groups)
-            cells[order] = groups
-            scale = np.sqrt(sizes)
-            matrix = estimator._source_.similarity.collapse(cells).toarray()
+            scale = np.sqrt(cells["cell_sizes"])
+            matrix = estimator._source_.similarity.collapse(groups[np.argsort(order)]).toarray()
             matrix, value_name = matrix / scale / scale[:, None], "similarity"
         else:
             codes = estimator.partitions_[order]
             weights = getattr(estimator, "weights_", None)  # an NMFMetaCluster has none
             weights = normalised_weights(weights, codes.shape[1])
             matrix, value_name = consensus_matrix(codes, weights, groups), "co-association"
-        display = cls(
-            matrix=matrix,
-            cell_sizes=sizes,
-            cell_labels=cell_labels,
-            order=order,
-            names=names,
-            value_name=value_name,
-        )
-        return display.plot(**style)
+        return cls(matrix=matrix, names=names, value_name=value_name, **cells).plot(**style)
 
     @classmethod
     def from_partitions(
@@ -204,19 +187,9 @@ class ConsensusMatrixDisplay:
         check_consistent_length(codes, labels)
         weights = normalised_weights(weights, codes.shape[1])
         names, labels = np.unique(labels, return_inverse=True)
-        one_by_one = np.ones(len(codes), dtype=int)
-        ensemble = Ensemble(codes, one_by_one, weights, cluster_counts(codes))
-        contingency = ensemble.contingency(one_hot(labels, len(names)))
-        confidence = ensemble.item_consensus(contingency, labels)
-        order, groups, cell_labels = look.divide_into_cells(labels, confidence, max_cells)
-        display = cls(
-            matrix=consensus_matrix(codes[order], weights, groups),
-            cell_sizes=np.bincount(groups),
-            cell_labels=cell_labels,
-            order=order,
-            names=[str(name) for name in names],
-        )
-        return display.plot(**style)
+        order, groups, cells = _cells_of(labels, confidence(codes, labels, weights), max_cells)
+        matrix = consensus_matrix(codes[order], weights, groups)
+        return cls(matrix=matrix, names=[str(name) for name in names], **cells).plot(**style)
 
     def plot(
         self, ax: Any = None, *, cmap: Any = "Blues", colorbar: bool = True, strip: bool = True
@@ -248,9 +221,8 @@ class ConsensusMatrixDisplay:
         edges = np.concatenate([[0], np.cumsum(self.cell_sizes)])
         largest, overflow = self._largest_colour()
         values = np.ma.masked_invalid(self.matrix)
-        self.mesh_ = look.draw_cells(
-            self.ax_, edges, edges, values, cmap=cmap, vmin=0, vmax=largest
-        )
+        colours = {"cmap": cmap, "vmin": 0, "vmax": largest}
+        self.mesh_ = look.draw_cells(self.ax_, edges, edges, values, **colours)
         self.ax_.set(aspect="equal", xlabel="samples", ylabel="cluster" if strip else "samples")
         self.ax_.patch.set(**look.UNKNOWN, linewidth=0)
         look.count_along(self.ax_.xaxis)
@@ -298,7 +270,7 @@ class ConsensusMatrixDisplay:
         from matplotlib.patches import Rectangle
 
         clusters, begin, end = self._clusters(edges)
-        beside = look.points_beside(self.ax_)
+        beside, _ = look.points_outside(self.ax_)
         for i, (a, b) in enumerate(zip(begin, end, strict=True)):
             box = Rectangle((_STRIP[0], a), _STRIP[1] - _STRIP[0], b - a, transform=beside)
             box.set(facecolor=look.colour_of(i), linewidth=0, clip_on=False)
@@ -319,14 +291,17 @@ class ConsensusMatrixDisplay:
     def _explain_unknown(self) -> None:
         from matplotlib.patches import Patch
 
-        self.ax_.legend(
-            handles=[Patch(**look.UNKNOWN, linewidth=0, label="never seen together")],
-            loc="lower right",
-            bbox_to_anchor=(1, 1),
-            borderaxespad=0.3,
-            borderpad=0,
-            **look.LEGEND,
-        )
+        unknown = Patch(**look.UNKNOWN, linewidth=0, label="never seen together")
+        self.ax_.legend(handles=[unknown], **_ABOVE, **look.LEGEND)
+
+
+def _cells_of(
+    labels: np.ndarray, confidences: np.ndarray, max_cells: int
+) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+    """Return the order of samples, the cell of each in it, and what a display keeps of them."""
+    order, groups, clusters = look.divide_into_cells(labels, confidences, max_cells)
+    cells = {"cell_sizes": np.bincount(groups), "cell_labels": clusters, "order": order}
+    return order, groups, cells
 
 
 def _name_unassigned(labels: np.ndarray) -> tuple[np.ndarray, list[str] | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -83,11 +83,6 @@ class ConstraintDisplay:
     cannot_link: np.ndarray
     names: Sequence[str] | None = None
     unassigned: bool = False
-    ax_: Any = field(init=False)
-    figure_: Any = field(init=False)
-    must_link_cells_: Any = field(init=False)
-    cannot_link_cells_: Any = field(init=False)
-    texts_: list[Any] = field(init=False)
 
     @classmethod
     def from_estimator(cls, estimator: Any, **style: Any) -> ConstraintDisplay:
@@ -214,7 +209,7 @@ class ConstraintDisplay:
         self.ax_.spines[:].set_visible(False)
         cell = look.height_in_points(self.ax_) / (n + shift)
         self._name_clusters(must, cannot, shift, cell)
-        self.texts_ = []
+        self.texts_: list[Any] = []
         font = _font_for(must, cannot, cell)
         if include_values and font >= _SMALLEST_FONT:
             self._write(must, 0.0, font)
@@ -272,16 +267,10 @@ class ConstraintDisplay:
             value = int(values[row, column])
             red, green, blue, _ = cells.cmap(cells.norm(value))
             dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.55
-            text = self.ax_.text(
-                column + 0.5 + shift,
-                row + 0.5,
-                look.shorten(abs(value)),
-                ha="center",
-                va="center_baseline",
-                fontsize=font,
-                fontweight="bold" if value < 0 else "normal",
-                color="white" if dark else "black",
-            )
+            place, number = (column + 0.5 + shift, row + 0.5), look.shorten(abs(value))
+            text = self.ax_.text(*place, number, ha="center", va="center_baseline", fontsize=font)
+            text.set_color("white" if dark else "black")
+            text.set_fontweight("bold" if value < 0 else "normal")
             self.texts_.append(text)
 
     def _explain(self, must: np.ma.MaskedArray, cannot: np.ma.MaskedArray) -> None:
@@ -295,7 +284,7 @@ class ConstraintDisplay:
             amount = f", up to {most:,} a cell" if most and not self.texts_ else ""
             colour = cells.cmap(cells.norm(sign * max(most, 1)))
             handles.append(Patch(facecolor=colour, label=name + amount))
-        self.ax_.legend(handles=handles, **look.LEGEND, **look.LEGEND_BESIDE)
+        self.ax_.legend(handles=handles, **look.LEGEND, **look.BESIDE)
 
 
 def _pairs_between(groups: np.ndarray, pairs: np.ndarray, n_groups: int) -> np.ndarray:

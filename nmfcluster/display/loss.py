@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -55,9 +55,6 @@ class LossCurveDisplay:
     """
 
     curves: list[np.ndarray]
-    ax_: Any = field(init=False)
-    figure_: Any = field(init=False)
-    lines_: list[Any] = field(init=False)
 
     @classmethod
     def from_estimator(cls, estimator: Any, **style: Any) -> LossCurveDisplay:

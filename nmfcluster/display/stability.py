@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from nmfcluster.display.stability_table import read_search
 _MARKERS = "os^DvPX"
 _LINE = 2.0  # points: width of a curve
 _ERROR = 1.4  # points: width of an error bar, and of a curve across a break in the axis
-_RING = 1.8  # points: width of the ring around the chosen candidate
+_RING = {"marker": "o", "linestyle": "none", "markerfacecolor": "none", "markeredgewidth": 1.8}
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -101,20 +101,10 @@ class StabilityDisplay:
     title: str | None = None
     chosen: tuple[int, int] | None = None
     metric: str = "stability"
-    ax_: Any = field(init=False)
-    figure_: Any = field(init=False)
-    lines_: list[Any] = field(init=False)
-    bands_: list[Any] = field(init=False)
-    chosen_: Any = field(init=False)
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        *,
-        param: str | None = None,
-        metric: str = "stability",
-        **style: Any,
+        cls, estimator: Any, *, param: str | None = None, metric: str = "stability", **style: Any
     ) -> StabilityDisplay:
         """Show the scores of a fitted search.
 
@@ -151,13 +141,9 @@ class StabilityDisplay:
                 f"estimator must be a search, such as GridSearchCV, got {type(estimator).__name__}."
             )
         check_is_fitted(estimator, "cv_results_")
-        return cls.from_cv_results(
-            estimator.cv_results_,
-            param=param,
-            metric=metric,
-            best_index=getattr(estimator, "best_index_", None),
-            **style,
-        )
+        best = getattr(estimator, "best_index_", None)
+        options = {"param": param, "metric": metric, "best_index": best, **style}
+        return cls.from_cv_results(estimator.cv_results_, **options)
 
     @classmethod
     def from_cv_results(
@@ -232,23 +218,19 @@ class StabilityDisplay:
         axis = lay_out(self.values)
         beside = self.names is not None or axis.scale == "category"  # the legend, which needs room
         self.figure_, self.ax_ = look.axes_for(ax, figsize=(7.8 if beside else 6.4, 4.2))
-        self.lines_, self.bands_ = [], []
+        self.lines_: list[Any] = []
+        self.bands_: list[Any] = []
         for i in range(len(self.curves)):
             self._draw(i, axis)
             if self.errors is not None:
                 self._draw_errors(i, axis, np.nan_to_num(self.errors[i]))
-        self._mark(axis)
+        self.chosen_ = self._mark(axis)
         self._finish(axis)
         handles = self._handles()
         if handles:
-            self.ax_.legend(
-                handles=handles,
-                title=self.title,
-                title_fontsize=look.FONT,
-                alignment="left",
-                **look.LEGEND,
-                **(look.LEGEND_BESIDE if beside else {"loc": "best"}),
-            )
+            title = {"title": self.title, "title_fontsize": look.FONT, "alignment": "left"}
+            place = look.BESIDE if beside else {"loc": "best"}
+            self.ax_.legend(handles=handles, **title, **look.LEGEND, **place)
         return self
 
     def _draw(self, i: int, axis: AxisLayout) -> None:
@@ -267,9 +249,8 @@ class StabilityDisplay:
             self.ax_.plot(x[joined], y[joined], linewidth=_LINE, zorder=2.5, **of_line)
         marker = _MARKERS[i // len(look.COLOURS) % len(_MARKERS)]  # others for a second round
         dots = {"marker": marker, "markersize": 6, "linestyle": "none", "zorder": 3}
-        self.lines_ += self.ax_.plot(
-            x[there], y[there], label=name, clip_on=False, **dots, **of_line
-        )
+        dots |= {"label": name, "clip_on": False, **of_line}
+        self.lines_ += self.ax_.plot(x[there], y[there], **dots)
 
     def _draw_errors(self, i: int, axis: AxisLayout, error: np.ndarray) -> None:
         """Draw the errors of a line: a band where its dots are joined, bars elsewhere."""
@@ -278,9 +259,8 @@ class StabilityDisplay:
         joined = alone & axis.joined
         if joined.sum() > 1:
             bounds = y[joined] - error[joined], y[joined] + error[joined]
-            self.bands_.append(
-                self.ax_.fill_between(x[joined], *bounds, color=colour, alpha=0.18, linewidth=0)
-            )
+            style = {"color": colour, "alpha": 0.18, "linewidth": 0}
+            self.bands_.append(self.ax_.fill_between(x[joined], *bounds, **style))
             alone = alone & ~joined
         bars: dict[str, Any] = {"fmt": "none", "color": colour, "linewidth": _ERROR, "zorder": 2}
         self.ax_.errorbar(x[alone], y[alone], error[alone], **bars)
@@ -292,26 +272,16 @@ class StabilityDisplay:
         step = min(0.12, 0.6 / len(self.curves))
         return axis.places + step * (i - (len(self.curves) - 1) / 2)
 
-    def _mark(self, axis: AxisLayout) -> None:
-        """Put a ring around the candidate that was chosen."""
-        self.chosen_ = None
+    def _mark(self, axis: AxisLayout) -> Any:
+        """Put a ring around the candidate that was chosen, and return it."""
         if self.chosen is None or not np.isfinite(self.curves[self.chosen]):
-            return
+            return None
         line, value = self.chosen
         x, y = self._places(line, axis)[value], self.curves[line, value]
         self.ax_.axvline(x, zorder=1, **look.DASHED)
-        (self.chosen_,) = self.ax_.plot(
-            [x],
-            [y],
-            "o",
-            markersize=14,
-            markerfacecolor="none",
-            markeredgecolor=look.colour_of(line),
-            markeredgewidth=_RING,
-            zorder=4,
-            clip_on=False,
-            label=f"chosen: {self.param_name} = {name_of(self.values[value])}",
-        )
+        ring = {**_RING, "markeredgecolor": look.colour_of(line), "markersize": 14, "zorder": 4}
+        label = f"chosen: {self.param_name} = {name_of(self.values[value])}"
+        return self.ax_.plot([x], [y], label=label, clip_on=False, **ring)[0]
 
     def _finish(self, axis: AxisLayout) -> None:
         """Scale and name the axes."""
@@ -337,16 +307,11 @@ class StabilityDisplay:
         if self.names is not None:
             width = _LINE if all(map(is_number, self.values)) else 0
             for dots in self.lines_:
-                marker = {"marker": dots.get_marker(), "markersize": 5}
-                style = {"color": dots.get_color(), "linewidth": width, **marker}
-                handles.append(sample(dots.get_label(), **style))
+                marker = {"marker": dots.get_marker(), "markersize": 5, "color": dots.get_color()}
+                handles.append(sample(dots.get_label(), linewidth=width, **marker))
         if self.chosen_ is not None:
-            edge = {
-                "markeredgecolor": self.chosen_.get_markeredgecolor(),
-                "markeredgewidth": _RING,
-            }
-            ring = {"marker": "o", "markersize": 9, "markerfacecolor": "none", **edge}
-            handles.append(sample(self.chosen_.get_label(), **ring))
+            ring = {**_RING, "markeredgecolor": self.chosen_.get_markeredgecolor()}
+            handles.append(sample(self.chosen_.get_label(), markersize=9, **ring))
         if self.errors is not None:
             colour = look.colour_of(0) if len(self.curves) == 1 else look.CONTEXT
             label = "\N{PLUS-MINUS SIGN} 1 standard error"

@@ -19,13 +19,13 @@ def read_search(
     """Return the contents of a `StabilityDisplay`, whose `from_cv_results` has these parameters."""
     scores, errors = _scores(cv_results, metric)
     candidates = list(cv_results["params"])
-    param = _axis_parameter(candidates, param)
-    others = _varied(candidates) - {param}
+    searched = _searched(candidates)
+    param = _axis_parameter(searched, param)
+    others = {name for name, (_, varied) in searched.items() if varied and name != param}
     kept = [i for i, candidate in enumerate(candidates) if param in candidate]
     values, places = _distinct([candidates[i][param] for i in kept])
-    groups, lines = _distinct(
-        [{n: v for n, v in candidates[i].items() if n in others} for i in kept]
-    )
+    settings = [{n: v for n, v in candidates[i].items() if n in others} for i in kept]
+    groups, lines = _distinct(settings)
     if len(groups) > _MOST_LINES:
         raise ValueError(
             f"the parameters besides {param!r} have {len(groups)} combinations of values; at "
@@ -69,34 +69,30 @@ def _scores(cv_results: Mapping[str, Any], metric: str) -> tuple[np.ndarray, np.
     return scores, np.asarray(cv_results[error], dtype=float) if error in cv_results else None
 
 
-def _axis_parameter(candidates: list[dict[str, Any]], param: str | None) -> str:
+def _searched(candidates: list[dict[str, Any]]) -> dict[str, tuple[list[Any], bool]]:
+    """Return the distinct values of all parameters, and whether these tell candidates apart."""
+    searched = {}
+    for name in dict.fromkeys(name for candidate in candidates for name in candidate):
+        given = [candidate[name] for candidate in candidates if name in candidate]
+        values, _ = _distinct(given)
+        searched[name] = values, len(values) > 1 or len(given) < len(candidates)
+    return searched
+
+
+def _axis_parameter(searched: dict[str, tuple[list[Any], bool]], param: str | None) -> str:
     """Return the parameter along the axis."""
-    searched = list(dict.fromkeys(name for candidate in candidates for name in candidate))
-    if param is not None:
-        if param not in searched:
-            raise ValueError(
-                f"param must be a parameter that was searched, {searched}, got {param!r}."
-            )
-        return param
+    if param is not None and param not in searched:
+        raise ValueError(
+            f"param must be a parameter that was searched, {list(searched)}, got {param!r}."
+        )
     if not searched:
         raise ValueError("cv_results must hold a parameter; the search had none.")
 
     def suits(name: str) -> tuple[bool, int]:
-        values, _ = _distinct([c[name] for c in candidates if name in c])
+        values, _ = searched[name]
         return len(values) > 1 and all(map(is_number, values)), len(values)
 
-    return max(searched, key=suits)
-
-
-def _varied(candidates: list[dict[str, Any]]) -> set[str]:
-    """Return the parameters with several values, or that not all candidates have."""
-    names = {name for candidate in candidates for name in candidate}
-    return {
-        name
-        for name in names
-        if len(_distinct([c[name] for c in candidates if name in c])[0]) > 1
-        or not all(name in c for c in candidates)
-    }
+    return max(searched, key=suits) if param is None else param
 
 
 def _distinct(values: Sequence[Any]) -> tuple[list[Any], list[int]]:

@@ -22,11 +22,7 @@ UNKNOWN: dict[str, Any] = {"facecolor": "0.78", "edgecolor": "0.55", "hatch": "/
 DASHED: dict[str, Any] = {"color": CONTEXT, "linewidth": 1.0, "linestyle": (0, (4, 3))}
 FONT = 9.0  # points
 LEGEND: dict[str, Any] = {"frameon": False, "fontsize": FONT}
-LEGEND_BESIDE: dict[str, Any] = {
-    "loc": "upper left",
-    "bbox_to_anchor": (1.01, 1.0),
-    "borderaxespad": 0,
-}
+BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0}
 
 
 def check_estimator(estimator: Any, attribute: str, wanted: str) -> None:
@@ -149,25 +145,18 @@ def ticker() -> Any:
     return matplotlib.ticker
 
 
-def points_beside(ax: Any) -> Any:
-    """Return the transform of points from the left edge (x) and data (y)."""
-    from matplotlib.transforms import blended_transform_factory
+def points_outside(ax: Any) -> tuple[Any, Any]:
+    """Return two transforms that count points from an edge of the axes.
 
-    return blended_transform_factory(_points_from_corner(ax), ax.transData)
-
-
-def points_below(ax: Any) -> Any:
-    """Return the transform of data (x) and points from the bottom edge (y)."""
-    from matplotlib.transforms import blended_transform_factory
-
-    return blended_transform_factory(ax.transData, _points_from_corner(ax))
-
-
-def _points_from_corner(ax: Any) -> Any:
+    For what stands at the left, points from the left edge (x) and data (y); for what stands below,
+    data (x) and points from the bottom edge (y).
+    """
     from matplotlib.transforms import Affine2D, ScaledTranslation
+    from matplotlib.transforms import blended_transform_factory as blended
 
     corner = ScaledTranslation(0, 0, ax.transAxes)
-    return Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans + corner
+    points = Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans + corner
+    return blended(points, ax.transData), blended(ax.transData, points)
 
 
 def height_in_points(ax: Any) -> float:

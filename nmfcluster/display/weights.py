@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -93,10 +93,6 @@ class SourceWeightsDisplay:
     param_name: str | None = None
     values: Sequence[float] | None = None
     chosen: float | None = None
-    ax_: Any = field(init=False)
-    figure_: Any = field(init=False)
-    bars_: Any = field(init=False)
-    lines_: list[Any] = field(init=False)
 
     @classmethod
     def from_estimator(cls, estimator: Any, **style: Any) -> SourceWeightsDisplay:
@@ -226,7 +222,8 @@ class SourceWeightsDisplay:
         n_sources = len(self.names)
         self.figure_, ax = axes_for(ax, figsize=(6.4, _BAR * n_sources + _REST))
         places = np.arange(n_sources)
-        self.ax_, self.lines_ = ax, []
+        self.ax_ = ax
+        self.lines_: list[Any] = []
         self.bars_ = ax.barh(places, self.weights, height=0.66, color=EMPHASIS)
         ax.axvline(1 / n_sources, zorder=3, **DASHED)
         ax.set_yticks(places, [cut(name, _LONGEST) for name in self.names])

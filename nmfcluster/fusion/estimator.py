@@ -11,11 +11,10 @@ import numpy as np
 from nmfcluster._arrays.arguments import warn
 from nmfcluster._base import NMFClusterer, fitting, hard_labels, membership, numbered
 from nmfcluster._compat import Interval, RealNotInt, StrOptions, fit_context
-from nmfcluster.affinity import NAMES
+from nmfcluster.affinity import MAKING, NAMES
 from nmfcluster.fusion.mixture import mixture_of
 from nmfcluster.fusion.model import fuse, fusion_nmf, objective_of
 from nmfcluster.stack import SimilarityStack
-from nmfcluster.stack.kernels import MAKING
 from nmfcluster.stack.reading import stack_reader, with_tags_of
 
 
@@ -273,8 +272,8 @@ class SimilarityFusionNMF(NMFClusterer):
                     f"Nothing tells the cluster of {np.count_nonzero(labels < 0)} objects, which "
                     "are similar to no other: their memberships are uniform, their label is -1."
                 )
-            self._profile_ = profile[:, order]
-            self._keep(fusion, P, labels, order)
+            self._profile_, self.core_ = profile[:, order], fusion.core[np.ix_(order, order)]
+            self._keep_clusters(fusion, P, labels)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, *, similarities: Any = None) -> np.ndarray:

@@ -45,19 +45,16 @@ class Mixture(ABC):
         Which objects a source saw. Rows of others are 0 in it.
     complete : ndarray of shape (L,), bool
         Which sources saw all of them.
+    equal : ndarray of shape (L,)
+        The weights of the mean source.
     """
-
-    shape: tuple[int, int]
-    dtype: np.dtype
-    totals: np.ndarray
-    seen: np.ndarray
-    complete: np.ndarray
 
     def __init__(self, sources: list[Any], seen: np.ndarray) -> None:
         self.shape, self.dtype = sources[0].shape, sources[0].dtype
         self.totals = np.array([total(source) for source in sources])
         self.seen = seen
         self.complete = np.asarray(seen.all(axis=0))
+        self.equal = np.full(len(sources), 1 / len(sources))
 
     @abstractmethod
     def mixed(self, weights: np.ndarray, out: Any = None) -> Any:
@@ -259,20 +256,17 @@ class SparseMixture(Mixture):
         stored = [stored_entries(source) for source in sources]
         numbers = [i.astype(np.int64) * n + j for i, j, _ in stored]
         places = np.unique(np.concatenate(numbers))
-        self._values = np.stack(
-            [
-                np.bincount(np.searchsorted(places, number), values, len(places))
-                for number, (_, _, values) in zip(numbers, stored, strict=True)
-            ]
-        ).astype(self.dtype)
+        spread = [
+            np.bincount(np.searchsorted(places, number), values, len(places))
+            for number, (_, _, values) in zip(numbers, stored, strict=True)
+        ]
+        self._values = np.stack(spread).astype(self.dtype)
         kind = np.int32 if max(n, len(places)) < np.iinfo(np.int32).max else np.int64
         self._rows: np.ndarray = (places // n).astype(kind)
         self._columns: np.ndarray = (places % n).astype(kind)
         self._indptr = np.searchsorted(self._rows, np.arange(n + 1)).astype(kind)
-        self._blocks = [
-            (block, self._rows[block], self._columns[block])
-            for block in row_blocks(len(places), _ENTRIES)
-        ]
+        blocks = row_blocks(len(places), _ENTRIES)
+        self._blocks = [(block, self._rows[block], self._columns[block]) for block in blocks]
 
     def mixed(self, weights: np.ndarray, out: Any = None) -> Any:
         return (weights / self.totals).astype(self.dtype) @ self._values
@@ -334,8 +328,7 @@ def draw_starts(
     -------
     list of callable
     """
-    n_sources = len(mixture.totals)
-    A = mixture.similarity(np.full(n_sources, 1 / n_sources)).without_diagonal()
+    A = mixture.similarity(mixture.equal).without_diagonal()
     degrees = (A @ np.ones((A.shape[0], 1), dtype=A.dtype))[:, 0]
     return [
         partial(_start, A, degrees, plan.n_clusters, seed, number == 0, symmetric)

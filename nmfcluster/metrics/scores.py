@@ -13,12 +13,7 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from nmfcluster._arrays.labels import encode
 from nmfcluster.metrics.agreement import differing_share, matched
 
-__all__ = [
-    "clustering_accuracy",
-    "cophenetic_correlation",
-    "disagreement",
-    "dispersion",
-]
+__all__ = ["clustering_accuracy", "cophenetic_correlation", "disagreement", "dispersion"]
 
 # Absolute, as distances and entries of a consensus are at most 1:
 _EQUAL = 1e-12  # distances that differ by less are equal, and have no correlation with anything
@@ -163,9 +158,7 @@ def cophenetic_correlation(consensus: Any) -> float:
     consensus = _check_consensus(consensus)
     if len(consensus) < 3:
         raise ValueError(f"consensus must have at least 3 samples, got {len(consensus)}.")
-    distances = np.maximum(
-        squareform(1 - consensus, checks=False), 0
-    )  # an entry may be 1 + rounding
+    distances = squareform(1 - consensus.clip(max=1), checks=False)  # it may be 1 + rounding
     if np.ptp(distances) < _EQUAL:
         return 1.0
     heights = cophenet(average(distances))

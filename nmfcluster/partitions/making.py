@@ -14,6 +14,8 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
+Chosen = np.ndarray | None  # positions that were drawn; None: all
+
 
 @dataclass(frozen=True)
 class BasePartitions:
@@ -33,8 +35,8 @@ class BasePartitions:
 
     labels: np.ndarray
     estimators: list[Any]
-    samples: list[np.ndarray | None]
-    features: list[np.ndarray | None]
+    samples: list[Chosen]
+    features: list[Chosen]
 
     @property
     def needs_training_data(self) -> bool:
@@ -173,17 +175,12 @@ def _how_many(value: int | float, total: int, name: str, least: int) -> int:
     return max(int(value * total), least)
 
 
-def _draw(rng: np.random.RandomState, total: int, size: int) -> np.ndarray | None:
+def _draw(rng: np.random.RandomState, total: int, size: int) -> Chosen:
     return None if size == total else np.sort(rng.permutation(total)[:size])
 
 
 def _run(
-    estimator: Any,
-    X: Any,
-    n_clusters: int,
-    samples: np.ndarray | None,
-    features: np.ndarray | None,
-    seed: int,
+    estimator: Any, X: Any, n_clusters: int, samples: Chosen, features: Chosen, seed: int
 ) -> tuple[Any, np.ndarray]:
     part = X if samples is None else X[samples]
     part = part if features is None else part[:, features]
