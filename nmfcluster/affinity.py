@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -16,23 +16,20 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array
 from threadpoolctl import threadpool_limits
 
-from nmfcluster._arrays.storage import (
-    as_dense,
-    identity,
-    knn_weights,
-    largest,
-    require_symmetric,
-    row_blocks,
-    row_sums,
-    scaled,
-    stored_like,
-)
+from nmfcluster._arrays import storage
+from nmfcluster._compat import Interval, StrOptions
 from nmfcluster.similarity import Explicit, Factored, Similarity
 
 __all__ = ["Affinity", "make_affinity", "path_kernel"]
 
 #: the affinities that are known by name
 NAMES = ("linear", "cosine", "rbf", "nearest_neighbors", "precomputed")
+#: the parameters of an estimator by which they are made, and what these may be
+MAKING: dict[str, list[Any]] = {
+    "gamma": [Interval(Real, 0, None, closed="neither"), None],
+    "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+    "normalize": ["boolean", StrOptions({"auto"})],
+}
 
 _ROWS = 512  # new samples compared with all others at a time
 _PAIRS = 100_000  # of samples, whose median distance sets the width of a Gaussian
@@ -116,7 +113,7 @@ class Affinity:
         """
         if self.similarity.stored_off_diagonal() is None:
             return self.similarity.toarray()
-        return self.similarity @ identity(self.similarity.shape[0], self.similarity.dtype)
+        return self.similarity @ storage.identity(self.similarity.shape[0], self.similarity.dtype)
 
 
 def make_affinity(
@@ -200,7 +197,7 @@ def make_affinity(
 
 def _check_magnitude(X: Any, power: int) -> None:
     """Raise if sums of powers of the features cannot be computed."""
-    size = largest(X)
+    size = storage.largest(X)
     if size > (float(np.finfo(X.dtype).max) / X.shape[0] ** 2 / X.shape[1] ** 2) ** (1 / power):
         raise ValueError(
             f"X must not hold values as large as {size:.3g}, the similarities of which overflow "
@@ -223,7 +220,7 @@ def _block_cross(
 ) -> np.ndarray:
     if rows is None:
         return between(X) @ P
-    return np.concatenate([between(X[block]) @ P for block in row_blocks(X.shape[0], rows)])
+    return np.concatenate([between(X[block]) @ P for block in storage.row_blocks(X.shape[0], rows)])
 
 
 def _itself(X: Any) -> Any:
@@ -240,11 +237,11 @@ def _normalized_cross(
 
 def _normalized_between(between: Callable[[Any], Any], scale: np.ndarray, X: Any) -> Any:
     block = between(X)
-    return scaled(block, inverse_root(row_sums(block)), scale)
+    return storage.scaled(block, inverse_root(storage.row_sums(block)), scale)
 
 
 def _linear(X_fit: Any, X: Any) -> np.ndarray:
-    return as_dense(X @ X_fit.T)
+    return storage.as_dense(X @ X_fit.T)
 
 
 def _linear_cross(X_fit: Any, X: Any, P: np.ndarray) -> np.ndarray:
@@ -253,10 +250,8 @@ def _linear_cross(X_fit: Any, X: Any, P: np.ndarray) -> np.ndarray:
 
 def _cosine(X: Any) -> Affinity:
     scale = inverse_root(Factored(X).diagonal())
-    similarity = Factored(X, scale=scale)
-    return Affinity(
-        similarity, partial(_cosine_cross, X, scale), partial(_cosine_between, X, scale)
-    )
+    cross, between = partial(_cosine_cross, X, scale), partial(_cosine_between, X, scale)
+    return Affinity(Factored(X, scale=scale), cross, between)
 
 
 def _cosine_cross(X_fit: Any, scale: np.ndarray, X: Any, P: np.ndarray) -> np.ndarray:
@@ -265,7 +260,7 @@ def _cosine_cross(X_fit: Any, scale: np.ndarray, X: Any, P: np.ndarray) -> np.nd
 
 
 def _cosine_between(X_fit: Any, scale: np.ndarray, X: Any) -> np.ndarray:
-    return scaled(_linear(X_fit, X), inverse_root(Factored(X).diagonal()), scale)
+    return storage.scaled(_linear(X_fit, X), inverse_root(Factored(X).diagonal()), scale)
 
 
 def _median_square(X: Any) -> float:
@@ -289,7 +284,7 @@ def _rbf(X_fit: Any, gamma: float, X: Any) -> np.ndarray:
 
 def _called(affinity: Callable[[Any, Any], Any], X: Any) -> Any:
     W = _checked(affinity(X, X), (X.shape[0], X.shape[0]))
-    require_symmetric(W, "what affinity returns for X and X")
+    storage.require_symmetric(W, "what affinity returns for X and X")
     return W
 
 
@@ -318,19 +313,19 @@ def _neighbours(X: Any, n_neighbors: int, n_jobs: int | None) -> Affinity:
         distances, nearest = search.kneighbors()
     floor = _NARROWEST * float(distances[:, -1].mean()) or 1.0
     scales = np.maximum(distances[:, -1], floor)
-    graph = knn_weights(distances, nearest, scales, scales, X.shape[0], _FARTHEST).astype(X.dtype)
-    return _blockwise(
-        graph.maximum(graph.T), partial(_neighbours_between, search, X, scales, floor)
-    )
+    graph = storage.knn_weights(distances, nearest, scales, scales, _FARTHEST).astype(X.dtype)
+    between = partial(_neighbours_between, search, X, scales, floor)
+    return _blockwise(graph.maximum(graph.T), between)
 
 
 def _neighbours_between(
     search: NearestNeighbors, X_fit: Any, scales: np.ndarray, floor: float, X: Any
 ) -> Any:
+    X = storage.stored_like(X, X_fit)  # the trees of the search want dense arrays
     with threadpool_limits(limits=1):
-        distances, nearest = search.kneighbors(stored_like(X, X_fit))  # its trees want dense arrays
+        distances, nearest = search.kneighbors(X)
     own = np.maximum(distances[:, -1], floor)
-    return knn_weights(distances, nearest, own, scales, len(scales), _FARTHEST).astype(X_fit.dtype)
+    return storage.knn_weights(distances, nearest, own, scales, _FARTHEST).astype(X_fit.dtype)
 
 
 def path_kernel(X: Any, Y: Any = None, *, scale: float | None = None) -> np.ndarray:

@@ -157,7 +157,6 @@ def knn_weights(
     neighbours: np.ndarray,
     own: np.ndarray,
     others: np.ndarray,
-    n: int,
     farthest: float,
 ) -> sp.csr_array:
     """Return ``exp(-d_ij^2 / (own_i others_j))`` for the neighbours j of every i, sparse.
@@ -170,8 +169,6 @@ def knn_weights(
         Scale of every row.
     others : ndarray of shape (n,)
         Scale of every possible neighbour.
-    n : int
-        Number of possible neighbours.
     farthest : float
         Largest exponent: a neighbour stays one, however far it is.
 
@@ -179,7 +176,7 @@ def knn_weights(
     -------
     csr_array of shape (m, n)
     """
-    m, width = distances.shape
+    (m, width), n = distances.shape, len(others)
     weights = np.exp(-np.minimum(distances**2 / (own[:, None] * others[neighbours]), farthest))
     return sp.csr_array(
         (weights.ravel(), neighbours.ravel(), np.arange(m + 1) * width), shape=(m, n)

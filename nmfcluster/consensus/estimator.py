@@ -8,14 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+import nmfcluster._engine.multiplicative as mu
 from nmfcluster._arrays.arguments import positions
 from nmfcluster._base import NMFClusterer, fitting, membership, numbered
 from nmfcluster._compat import Interval, StrOptions, fit_context
-from nmfcluster._engine.multiplicative import (
-    TriFactorization,
-    multiplicative_nmf,
-    multiplicative_trinmf,
-)
 from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
 from nmfcluster.consensus.refine import refine_by_moves
 from nmfcluster.partitions.reading import MAKING, read_partitions, with_tags_of
@@ -276,8 +272,8 @@ class NMFConsensus(NMFClusterer):
 
     def _solver(self) -> tuple[Any, type[Factorization]]:
         if self.factorization == "tri":
-            return multiplicative_trinmf, TriFactorization
-        return bregman_nmf if self.solver == "bpg" else multiplicative_nmf, Factorization
+            return mu.multiplicative_trinmf, mu.TriFactorization
+        return bregman_nmf if self.solver == "bpg" else mu.multiplicative_nmf, Factorization
 
     def _extend(self, X: Any) -> np.ndarray:
         return self._source_.extended(self, X, self._profile_)

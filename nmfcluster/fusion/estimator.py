@@ -11,11 +11,10 @@ import numpy as np
 from nmfcluster._arrays.arguments import warn
 from nmfcluster._base import NMFClusterer, fitting, hard_labels, membership, numbered
 from nmfcluster._compat import Interval, RealNotInt, StrOptions, fit_context
-from nmfcluster.affinity import NAMES
+from nmfcluster.affinity import MAKING, NAMES
 from nmfcluster.fusion.mixture import mixture_of
 from nmfcluster.fusion.model import fuse, fusion_nmf, objective_of
 from nmfcluster.stack import SimilarityStack
-from nmfcluster.stack.kernels import MAKING
 from nmfcluster.stack.reading import stack_reader, with_tags_of
 
 

@@ -10,26 +10,14 @@ from sklearn.base import BiclusterMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+import nmfcluster.meta.runs as runs
 from nmfcluster._arrays.arguments import positions
 from nmfcluster._base import NMFClusterer, by_size, fitting, hard_labels, membership, read_features
 from nmfcluster._compat import Interval, StrOptions, fit_context
 from nmfcluster._engine.symmetric import Factorization
 from nmfcluster.meta.penalties import PENALTIES
-from nmfcluster.meta.runs import (
-    METACLUSTERINGS,
-    Runs,
-    compare_with_runs,
-    confidence,
-    draw_sizes,
-    members,
-    n_distinct,
-    recurrence,
-    refine,
-    run_many,
-    unit_rows,
-)
 from nmfcluster.meta.solvers import MatrixObjective, fitted_rows, hals, multiplicative, sparse_hals
-from nmfcluster.partitions.matrix import consensus_matrix
+from nmfcluster.partitions.matrix import confidence, consensus_matrix
 
 
 class NMFMetaCluster(BiclusterMixin, NMFClusterer):
@@ -173,7 +161,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         **NMFClusterer._parameter_constraints,
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "base_n_clusters": [Interval(Integral, 1, None, closed="left"), tuple, list, None],
-        "meta": [StrOptions(set(METACLUSTERINGS))],
+        "meta": [StrOptions(set(runs.METACLUSTERINGS))],
         "final": ["boolean"],
         "sparsity": [Interval(Real, 0, None, closed="left")],
         "penalty": [StrOptions(set(PENALTIES))],
@@ -245,13 +233,13 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
             self._check_n_clusters(X.shape[0])
             objective = MatrixObjective(X, self.sparsity, self.penalty)
             objective.check_range()
-            sizes = draw_sizes(self.n_estimators, self.n_clusters, self.base_n_clusters, rng)
+            sizes = runs.draw_sizes(self.n_estimators, self.n_clusters, self.base_n_clusters, rng)
             plan = self._plan(self._solver(), of_loss=True)
-            runs = run_many(objective, plan, sizes, rng)
-            candidates = METACLUSTERINGS[self.meta](runs, plan, rng)
-            metaclusters, end = refine(objective, plan, candidates, self.final)
-            self._keep_biclusters(objective, runs, metaclusters.correspondence, end)
-            compare_with_runs(runs, end, plan, objective.constant)
+            found = runs.run_many(objective, plan, sizes, rng)
+            candidates = runs.METACLUSTERINGS[self.meta](found, plan, rng)
+            metaclusters, end = runs.refine(objective, plan, candidates, self.final)
+            self._keep_biclusters(objective, found, metaclusters.correspondence, end)
+            runs.compare_with_runs(found, end, plan, objective.constant)
         return self
 
     def _read(self, X: Any, reset: bool = True) -> Any:
@@ -266,23 +254,30 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         return multiplicative
 
     def _keep_biclusters(
-        self, objective: MatrixObjective, runs: Runs, alpha: np.ndarray, end: Factorization
+        self,
+        objective: MatrixObjective,
+        found: runs.Runs,
+        alpha: np.ndarray,
+        end: Factorization,
     ) -> None:
         """Set the fitted attributes, clusters in their final order."""
-        X, (H, _) = objective.X, unit_rows(end.best.factors[1])
+        X, (H, _) = objective.X, runs.unit_rows(end.best.factors[1])
         unsorted = hard_labels(fitted_rows(X, H))
         order = by_size(unsorted[unsorted >= 0], self.n_clusters)
         self.components_ = H = H[order]
         self.factor_ = W = fitted_rows(X, H)  # as `transform` finds it, to the last bit
         labels = hard_labels(W)
-        self.rows_, self.columns_ = members(W.T, self.threshold), members(H, self.threshold)
+        self.rows_, self.columns_ = (
+            runs.members(W.T, self.threshold),
+            runs.members(H, self.threshold),
+        )
         self.correspondence_ = alpha[:, order]
-        self.base_runs_ = np.repeat(np.arange(len(runs)), runs.sizes)
-        self.recurrence_, self.purity_ = recurrence(runs, W.T, H)
-        self.run_losses_, self.partitions_ = runs.losses, runs.partitions()
-        self.confidence_ = confidence(self.partitions_, labels, self.n_clusters)
+        self.base_runs_ = np.repeat(np.arange(len(found)), found.sizes)
+        self.recurrence_, self.purity_ = runs.recurrence(found, W.T, H)
+        self.run_losses_, self.partitions_ = found.losses, found.partitions()
+        self.confidence_ = confidence(self.partitions_, labels)
         self.reconstruction_err_ = objective.error(W, H)
-        self._keep_clusters(end, membership(W), labels, n_distinct(W, H))
+        self._keep_clusters(end, membership(W), labels, runs.n_distinct(W, H))
 
     def _extend(self, X: Any) -> np.ndarray:
         return fitted_rows(self._read(X, reset=False), self.components_)

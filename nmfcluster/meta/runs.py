@@ -12,21 +12,14 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
+import nmfcluster.meta.solvers as solvers
 from nmfcluster._arrays.arguments import warn
-from nmfcluster._arrays.labels import cluster_counts, one_hot
+from nmfcluster._arrays.labels import one_hot
 from nmfcluster._arrays.storage import largest
 from nmfcluster._base import hard_labels
 from nmfcluster._engine.run import Plan, Solution, Start, draw_seeds, loss_of
 from nmfcluster._engine.symmetric import Factorization
-from nmfcluster.meta.solvers import (
-    MatrixObjective,
-    RunsObjective,
-    fitted_rows,
-    hals,
-    sparse_hals,
-    tensor_hals,
-)
-from nmfcluster.partitions.ensemble import Ensemble
+from nmfcluster.meta.solvers import MatrixObjective
 from nmfcluster.partitions.making import range_of_clusters
 
 _MIN_ITER = 10  # updates of a metaclustering: its starts are close to where it ends
@@ -251,7 +244,7 @@ def by_ptf(runs: Runs, plan: Plan, rng: np.random.RandomState) -> list[Metaclust
     for run in range(min(plan.n_init, len(runs))):
         chosen = runs.start(run, plan.n_clusters)
         starts.append(lifted_start(runs.W[chosen], runs.H[chosen]))
-    optima = _optima(RunsObjective(runs.W, runs.H), tensor_hals, plan, starts)
+    optima = _optima(solvers.RunsObjective(runs.W, runs.H), solvers.tensor_hals, plan, starts)
     return [Metaclusters.of(s.factors[0], s.factors[2], len(runs)) for s in optima]
 
 
@@ -263,8 +256,8 @@ def by_nmf(runs: Runs, plan: Plan, rng: np.random.RandomState) -> list[Metaclust
     starts = []
     for run in range(min(plan.n_init, len(runs))):
         prototypes = runs.H[runs.start(run, plan.n_clusters)]
-        starts.append(lifted_start(fitted_rows(runs.H, prototypes).T, prototypes))
-    optima = _optima(MatrixObjective(runs.H), hals, plan, starts)
+        starts.append(lifted_start(solvers.fitted_rows(runs.H, prototypes).T, prototypes))
+    optima = _optima(MatrixObjective(runs.H), solvers.hals, plan, starts)
     return [Metaclusters.of(s.factors[0], s.factors[1], len(runs)) for s in optima]
 
 
@@ -312,10 +305,10 @@ def refine(
 
 
 def _refined(objective: MatrixObjective, plan: Plan, columns: np.ndarray, final: bool) -> Solution:
-    W = fitted_rows(objective.X, columns).T
+    W = solvers.fitted_rows(objective.X, columns).T
     if final:
         W[~W.any(axis=1)] = _LIFT * W.mean()  # a cluster of zeros would stay one
-    plan = replace(plan, solver=sparse_hals if objective.sparsity else hals)
+    plan = replace(plan, solver=solvers.sparse_hals if objective.sparsity else solvers.hals)
     plan = plan.stopping(max_iter=plan.stop.max_iter if final else 0)
     start: Start = partial(np.concatenate, [W, columns], axis=1)
     [end] = plan.run(objective, [start], "last factorization")
@@ -360,24 +353,6 @@ def _cosine(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     scale = a[:, None] * b
     cosine = np.divide(A @ B.T, scale, out=np.zeros_like(scale), where=scale > 0)
     return np.minimum(cosine, 1)  # it may be more by rounding
-
-
-def confidence(partitions: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Return how often a sample is with the others of its cluster in partitions, (n, n_runs).
-
-    It is 0 for a sample in no cluster, whose label is -1.
-    """
-    partitions = partitions[:, partitions.max(axis=0) >= 0]  # a run may have found no cluster
-    n, n_runs = partitions.shape
-    ensemble = Ensemble(
-        partitions,
-        np.ones(n, dtype=np.int64),
-        np.full(n_runs, 1 / n_runs),
-        cluster_counts(partitions),
-    )
-    inside, cluster = labels >= 0, np.maximum(labels, 0)
-    contingency = ensemble.contingency(one_hot(cluster, n_clusters) * inside[:, None])
-    return np.where(inside, ensemble.item_consensus(contingency, cluster), 0)
 
 
 def members(F: np.ndarray, threshold: float) -> np.ndarray:

@@ -1,11 +1,12 @@
-"""The co-association as an array, for those who look at it."""
+"""What partitions say of pairs of samples, and of samples, for those who look at it."""
 
 from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
 
-from nmfcluster._arrays.labels import cluster_counts, indicator
+from nmfcluster._arrays.labels import cluster_counts, indicator, one_hot
+from nmfcluster.partitions.ensemble import Ensemble
 
 _NEVER = 1e-12  # weight of the partitions that saw a pair: less is rounding
 
@@ -37,3 +38,19 @@ def consensus_matrix(
     together = ((Z * np.repeat(weights, n_clusters)) @ Z.T).toarray()
     both = (seen * weights) @ seen.T
     return np.divide(together, both, out=np.full_like(together, np.nan), where=both > _NEVER)
+
+
+def confidence(
+    codes: np.ndarray, labels: np.ndarray, weights: np.ndarray | None = None
+) -> np.ndarray:
+    """Return how often a sample is with the others of its cluster in partitions, (n,).
+
+    It is 0 for a sample in no cluster, whose label is -1.
+    """
+    held = codes.max(axis=0) >= 0  # a run of NMF may have found no cluster
+    codes = codes[:, held]
+    weights = np.full(codes.shape[1], 1 / codes.shape[1]) if weights is None else weights[held]
+    ensemble = Ensemble(codes, np.ones(len(codes), dtype=int), weights, cluster_counts(codes))
+    inside, cluster = labels >= 0, np.maximum(labels, 0)
+    contingency = ensemble.contingency(one_hot(cluster, int(cluster.max()) + 1) * inside[:, None])
+    return np.where(inside, ensemble.item_consensus(contingency, cluster), 0)

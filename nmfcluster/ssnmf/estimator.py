@@ -9,26 +9,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+import nmfcluster._engine.multiplicative as mu
+import nmfcluster.ssnmf.constrained as constrained
 from nmfcluster._arrays.least_squares import nonnegative_rows
 from nmfcluster._base import NMFClusterer, fitting, numbered, read_features, read_samples
 from nmfcluster._compat import Interval, StrOptions, fit_context
-from nmfcluster._engine.multiplicative import (
-    TriFactorization,
-    multiplicative_gsg,
-    multiplicative_nmf,
-)
 from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
-from nmfcluster.affinity import NAMES, make_affinity
+from nmfcluster.affinity import MAKING, NAMES, make_affinity
 from nmfcluster.constraints import PairwiseConstraints
-from nmfcluster.ssnmf.constrained import (
-    check_constraints,
-    check_signs,
-    check_similar,
-    constrain,
-    read_constraints,
-    violated,
-    warn_of_parts,
-)
 
 
 class SSNMFClusterer(NMFClusterer):
@@ -197,9 +185,7 @@ class SSNMFClusterer(NMFClusterer):
         "constraint_mode": [StrOptions({"add", "replace"})],
         "contradictions": [StrOptions({"raise", "warn", "ignore"})],
         "affinity": [StrOptions(set(NAMES)), callable],
-        "gamma": [Interval(Real, 0, None, closed="neither"), None],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "normalize": ["boolean", StrOptions({"auto"})],
+        **MAKING,
         "factorization": [StrOptions({"bi", "tri", "tri_full"})],
         "coarse_size": [Interval(Integral, 2, None, closed="left"), None],
         "solver": [StrOptions({"auto", "bpg", "mu", "printed"})],
@@ -294,18 +280,12 @@ class SSNMFClusterer(NMFClusterer):
             X = read_samples(self, X, signed=True)
             self._check_n_clusters(X.shape[0])
             solver, form = self._solver()
-            pairs = read_constraints(X.shape[0], y, constraints, must_link, cannot_link)
-            check_constraints(pairs, self.n_clusters, self.contradictions)
-            affinity = make_affinity(
-                X,
-                self.affinity,
-                gamma=self.gamma,
-                n_neighbors=self.n_neighbors,
-                normalize=self.normalize,
-                n_jobs=self.n_jobs,
-            )
-            check_similar(affinity.similarity, self.affinity)
-            problem = constrain(
+            pairs = constrained.read_constraints(X.shape[0], y, constraints, must_link, cannot_link)
+            constrained.check_constraints(pairs, self.n_clusters, self.contradictions)
+            options = {name: getattr(self, name) for name in ("n_jobs", *MAKING)}
+            affinity = make_affinity(X, self.affinity, **options)
+            constrained.check_similar(affinity.similarity, self.affinity)
+            problem = constrained.constrain(
                 affinity.similarity,
                 pairs,
                 alpha=self.alpha,
@@ -314,9 +294,9 @@ class SSNMFClusterer(NMFClusterer):
                 replace=self.constraint_mode == "replace",
                 hard=self.hard_must_link,
             )
-            warn_of_parts(problem, self.n_clusters, self.affinity)
-            if form is TriFactorization and self.solver == "printed":
-                check_signs(problem.A)
+            constrained.warn_of_parts(problem, self.n_clusters, self.affinity)
+            if form is mu.TriFactorization and self.solver == "printed":
+                constrained.check_signs(problem.A)
             best = factorize(problem, self._plan(solver), rng, form, self.coarse_size)
             F, M = best.parts
             P = problem.memberships(F, M)
@@ -325,7 +305,7 @@ class SSNMFClusterer(NMFClusterer):
             self._factor_, self._middle_ = problem.expand(F)[:, order], M[np.ix_(order, order)]
             self._keep(best, P, labels, order)
             self.constraints_, self.must_link_groups_ = pairs, pairs.components()
-            must, cannot, self.satisfaction_ = violated(pairs, labels)
+            must, cannot, self.satisfaction_ = constrained.violated(pairs, labels)
             self.violated_must_link_, self.violated_cannot_link_ = must, cannot
         return self
 
@@ -338,8 +318,8 @@ class SSNMFClusterer(NMFClusterer):
         if self.solver == "bpg" or (self.solver == "auto" and not full):
             return bregman_nmf, Factorization
         if self.factorization == "bi":
-            return partial(multiplicative_nmf, printed=printed), Factorization
-        return partial(multiplicative_gsg, full=full, printed=printed), TriFactorization
+            return partial(mu.multiplicative_nmf, printed=printed), Factorization
+        return partial(mu.multiplicative_gsg, full=full, printed=printed), mu.TriFactorization
 
     def _extend(self, X: Any) -> np.ndarray:
         FM = self._factor_ @ self._middle_

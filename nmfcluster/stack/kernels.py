@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import count
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -18,19 +18,13 @@ from threadpoolctl import threadpool_limits
 from nmfcluster._arrays.arguments import positions, shown
 from nmfcluster._arrays.storage import as_matrix, filled_with, is_sparse, largest
 from nmfcluster._base import fitting, read_features
-from nmfcluster._compat import Interval, StrOptions, fit_context
-from nmfcluster.affinity import NAMES, make_affinity
+from nmfcluster._compat import StrOptions, fit_context
+from nmfcluster.affinity import MAKING, NAMES, make_affinity
 from nmfcluster.stack.container import SimilarityStack, called, check_values, holds_nan
 from nmfcluster.stack.seen import Seen, embedded, first_nan, without_nan
 
 _KERNELS = [name for name in NAMES if name != "precomputed"]
 _ROUNDING = 1e3  # precisions of a block's largest entry: an entry this little below 0 counts as 0
-#: the parameters by which kernels are made, and their constraints
-MAKING: dict[str, list[Any]] = {
-    "gamma": [Interval(Real, 0, None, closed="neither"), None],
-    "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-    "normalize": ["boolean", StrOptions({"auto"})],
-}
 
 
 class _FittedView(NamedTuple):

@@ -13,8 +13,9 @@ from sklearn.utils.validation import validate_data
 from nmfcluster._arrays.storage import FLOATS, is_sparse, largest, require_symmetric
 from nmfcluster._base import read_features
 from nmfcluster._compat import num_samples, take_samples
+from nmfcluster.affinity import MAKING
 from nmfcluster.stack.container import SimilarityStack, called, check_values
-from nmfcluster.stack.kernels import MAKING, KernelStack
+from nmfcluster.stack.kernels import KernelStack
 from nmfcluster.stack.seen import Seen
 
 _ROWS = 2048  # objects whose similarities are made at a time: their memory is bounded

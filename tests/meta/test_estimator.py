@@ -22,7 +22,7 @@ from sklearn.preprocessing import MaxAbsScaler
 
 from nmfcluster import NMFConsensus, NMFMetaCluster
 from nmfcluster.datasets import make_biclusters
-from nmfcluster.meta import estimator as module
+from nmfcluster.meta import runs as module
 from nmfcluster.metrics import cophenetic_correlation, overlap_match
 from nmfcluster.model_selection import FullSampleSplit, StabilityScorer
 

@@ -18,7 +18,6 @@ from nmfcluster.datasets import make_biclusters
 from nmfcluster.meta.runs import (
     Runs,
     compare_with_runs,
-    confidence,
     draw_sizes,
     members,
     n_distinct,
@@ -26,6 +25,7 @@ from nmfcluster.meta.runs import (
     run_many,
 )
 from nmfcluster.meta.solvers import MatrixObjective, fitted_rows
+from nmfcluster.partitions.matrix import confidence
 
 law = settings(max_examples=40, deadline=None, derandomize=True)
 seeds = st.integers(0, 10**6)
@@ -187,7 +187,7 @@ def test_members_reach_a_share_of_the_largest_entry():
 def test_confidence_is_a_share_of_the_runs_that_found_a_cluster(without):
     partitions = np.array([[0, 0], [0, 1], [1, 1], [1, -1]])
     partitions = np.insert(partitions, without, -1, axis=1)
-    assert_allclose(confidence(partitions, np.array([0, 0, 1, -1]), 2), [0.5, 0.5, 1, 0])
+    assert_allclose(confidence(partitions, np.array([0, 0, 1, -1])), [0.5, 0.5, 1, 0])
 
 
 def test_clusters_count_that_are_neither_zero_nor_alike():
