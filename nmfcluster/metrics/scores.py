@@ -13,12 +13,7 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from nmfcluster._arrays.labels import encode
 from nmfcluster.metrics.agreement import differing_share, matched
 
-__all__ = [
-    "clustering_accuracy",
-    "cophenetic_correlation",
-    "disagreement",
-    "dispersion",
-]
+__all__ = ["clustering_accuracy", "cophenetic_correlation", "disagreement", "dispersion"]
 
 # Absolute, as distances and entries of a consensus are at most 1:
 _EQUAL = 1e-12  # distances that differ by less are equal, and have no correlation with anything

@@ -15,23 +15,14 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
+import nmfcluster.model_selection.checks as checks
+import nmfcluster.model_selection.routing as routing
 from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.labels import encode
 from nmfcluster._compat import Interval, RealNotInt, StrOptions
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.metrics.agreement import disagreements, jackknife, mean_of_pairs, shuffled
-from nmfcluster.model_selection.checks import (
-    is_pairwise,
-    n_entries,
-    require_all_samples,
-    require_entries,
-)
 from nmfcluster.model_selection.copies import Samples, labels_by_copy
-from nmfcluster.model_selection.routing import (
-    arguments_of_fit,
-    score_request,
-    warn_of_lost_constraints,
-)
 
 __all__ = ["StabilityScorer"]
 
@@ -239,16 +230,16 @@ class StabilityScorer(BaseEstimator):
         """
         self._validate_params()
         self._check_random_state()
-        pairwise = is_pairwise(estimator)
+        pairwise = checks.is_pairwise(estimator)
         (X,) = indexable(X)
-        n_samples = n_entries(X)
+        n_samples = checks.n_entries(X)
         size = self._size(n_samples)
-        require_all_samples(estimator, X, pairwise)
+        checks.require_all_samples(estimator, X, pairwise)
         if y is not None:
-            require_entries(y, n_samples, "y")
+            checks.require_entries(y, n_samples, "y")
         handed = {"sample_weight": sample_weight, "constraints": constraints, **metadata}
-        arguments = arguments_of_fit(estimator, handed, self.fit_params or {}, n_samples)
-        warn_of_lost_constraints(estimator, arguments)
+        arguments = routing.arguments_of_fit(estimator, handed, self.fit_params or {}, n_samples)
+        routing.warn_of_lost_constraints(estimator, arguments)
         samples = Samples(X, y, arguments, pairwise)
         seed = int(self.random_state)
         generators = [np.random.default_rng((seed, b)) for b in range(self.n_subsamples)]
@@ -273,7 +264,7 @@ class StabilityScorer(BaseEstimator):
             By default constraints and sample weights; whether a copy is given them is decided by
             what the estimator requests for `fit`.
         """
-        return copy.deepcopy(getattr(self, "_metadata_request", None)) or score_request(
+        return copy.deepcopy(getattr(self, "_metadata_request", None)) or routing.score_request(
             "StabilityScorer", {"constraints": True, "sample_weight": True}
         )
 
@@ -296,7 +287,7 @@ class StabilityScorer(BaseEstimator):
         """
         before = self.get_metadata_routing().score.requests
         # clone copies an attribute of this name
-        self._metadata_request = score_request("StabilityScorer", {**before, **requests})
+        self._metadata_request = routing.score_request("StabilityScorer", {**before, **requests})
         return self
 
     def _accept_sample_weight(self) -> bool:

@@ -15,19 +15,11 @@ from nmfcluster._arrays.labels import cluster_counts, encode, indicator
 from nmfcluster._base import read_features
 from nmfcluster._compat import HasMethods, Interval, RealNotInt
 from nmfcluster.partitions.ensemble import Ensemble, EnsembleProblem
-from nmfcluster.partitions.making import (
-    BasePartitions,
-    base_partitions,
-    nearest,
-    range_of_clusters,
-)
+from nmfcluster.partitions.making import BasePartitions, base_partitions, nearest, range_of_clusters
 from nmfcluster.partitions.matrix import consensus_matrix
 from nmfcluster.partitions.precomputed import PrecomputedSimilarity
 
-_SHARE = [
-    Interval(Integral, 1, None, closed="left"),
-    Interval(RealNotInt, 0, 1, closed="right"),
-]
+_SHARE = [Interval(Integral, 1, None, closed="left"), Interval(RealNotInt, 0, 1, closed="right")]
 #: what the parameters may be by which an estimator has base partitions made
 MAKING: dict[str, list[Any]] = {
     "estimator": [HasMethods(["fit_predict"]), None],

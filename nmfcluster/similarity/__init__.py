@@ -7,11 +7,4 @@ restrictions, and never how it is stored.
 from nmfcluster.similarity.factored import Factored, coassociation
 from nmfcluster.similarity.operators import Explicit, Similarity, WeightedSum, inner
 
-__all__ = [
-    "Explicit",
-    "Factored",
-    "Similarity",
-    "WeightedSum",
-    "coassociation",
-    "inner",
-]
+__all__ = ["Explicit", "Factored", "Similarity", "WeightedSum", "coassociation", "inner"]
