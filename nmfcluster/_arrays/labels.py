@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+
+from nmfcluster._arrays.storage import row_blocks
 
 _BLOCK = 16_384  # rows handled at a time, so that a block of a wide table stays in cache
 
@@ -122,7 +124,7 @@ def _encode_integers(table: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]] |
     present = np.zeros((width + 1) * table.shape[1], dtype=bool)
     codes = np.empty(table.shape, dtype=np.int32)
     n_possible, n_present = int((table.max(axis=0) + 1).clip(0).sum()), 0
-    for block in _blocks(len(table)):
+    for block in row_blocks(len(table), _BLOCK):
         codes[block] = table[block] if table.dtype.kind == "u" else np.maximum(table[block], -1)
         if n_present < n_possible:  # mostly the first block has seen them all
             present[codes[block] + offsets] = True
@@ -132,7 +134,7 @@ def _encode_integers(table: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]] |
     known = [np.flatnonzero(row[1:]) for row in present]
     if any(len(labels) and labels[-1] >= len(labels) for labels in known):  # numbers are left out
         translate = np.where(present, np.cumsum(present, axis=1) - 1, -1).astype(np.int32).ravel()
-        for block in _blocks(len(table)):
+        for block in row_blocks(len(table), _BLOCK):
             codes[block] = translate[codes[block] + offsets]
     return codes, known
 
@@ -193,10 +195,6 @@ def _look_up(values: np.ndarray, known: np.ndarray, name: str) -> np.ndarray:
     if not len(known):
         return np.full(len(values), -1)
     return np.where(known[positions] == values, positions, -1)
-
-
-def _blocks(n: int, size: int = _BLOCK) -> Iterable[slice]:
-    return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
 
 def cluster_counts(codes: np.ndarray) -> np.ndarray:
@@ -265,16 +263,14 @@ def tuple_indicator(
     found = np.zeros(bases[-1], dtype=bool)
     number_type = np.int32 if bases[-1] < 2**31 else np.int64
     tuples = np.empty((n_rows, len(groups)), dtype=number_type)
-    for block in _blocks(n_rows):  # exact: the numbers are far below 2^53
+    for block in row_blocks(n_rows, _BLOCK):  # exact: the numbers are far below 2^53
         tuples[block] = (codes[block if rows is None else rows[block]] + 1.0) @ radix + bases[:-1]
         found[tuples[block]] = True
     number = np.cumsum(found, dtype=number_type) - 1
-    for block in _blocks(n_rows):
+    for block in row_blocks(n_rows, _BLOCK):
         tuples[block] = number[tuples[block]]
-    J = sp.csr_array(
-        (np.ones(tuples.size, dtype), tuples.ravel(), np.arange(n_rows + 1) * len(groups)),
-        shape=(n_rows, int(found.sum())),
-    )
+    ones, ends = np.ones(tuples.size, dtype), np.arange(n_rows + 1) * len(groups)
+    J = sp.csr_array((ones, tuples.ravel(), ends), shape=(n_rows, int(found.sum())))
     kept, offsets = np.flatnonzero(found), np.concatenate([[0], np.cumsum(n_clusters)])
     members_of, columns = [], []
     for g, members in enumerate(groups):
@@ -284,10 +280,8 @@ def tuple_indicator(
             members_of.append(row[code >= 0])
             columns.append(code[code >= 0] + offsets[t])
     row, column = np.concatenate(members_of), np.concatenate(columns)
-    A = sp.csr_array(
-        (np.ones(len(row), dtype), (row, column)), shape=(J.shape[1], int(offsets[-1]))
-    )
-    return J, A
+    ones = np.ones(len(row), dtype)
+    return J, sp.csr_array((ones, (row, column)), shape=(J.shape[1], int(offsets[-1])))
 
 
 def _consecutive_groups(sizes: np.ndarray, limit: int) -> list[np.ndarray]:
@@ -303,9 +297,7 @@ def _consecutive_groups(sizes: np.ndarray, limit: int) -> list[np.ndarray]:
 
 def one_hot(labels: np.ndarray, n_clusters: int, dtype: Any = np.float64) -> np.ndarray:
     """Return E, dense (n_samples, n_clusters), with E[i, labels[i]] = 1."""
-    E = np.zeros((len(labels), n_clusters), dtype=dtype)
-    E[np.arange(len(labels)), labels] = 1
-    return E
+    return np.eye(n_clusters, dtype=dtype)[labels]
 
 
 def distinct_rows(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -325,16 +317,11 @@ def distinct_rows(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray
         Size of every group.
     """
     keys = _row_keys(codes)
-    _, first, groups, counts = np.unique(
-        keys, return_index=True, return_inverse=True, return_counts=True
-    )
-    same = all(
-        np.array_equal(codes[block], codes[first[groups[block]]]) for block in _blocks(len(codes))
-    )
-    if not same:
-        _, first, groups, counts = np.unique(
-            codes, axis=0, return_index=True, return_inverse=True, return_counts=True
-        )
+    wanted: dict[str, Any] = {"return_index": True, "return_inverse": True, "return_counts": True}
+    _, first, groups, counts = np.unique(keys, **wanted)
+    blocks = row_blocks(len(codes), _BLOCK)
+    if not all(np.array_equal(codes[rows], codes[first[groups[rows]]]) for rows in blocks):
+        _, first, groups, counts = np.unique(codes, axis=0, **wanted)
     return first, groups.ravel(), counts
 
 
@@ -343,6 +330,6 @@ def _row_keys(codes: np.ndarray) -> np.ndarray:
     factors = np.random.default_rng(0).integers(2**63, size=codes.shape[1], dtype=np.uint64)
     factors = 2 * factors + np.uint64(1)
     keys = np.empty(len(codes), dtype=np.uint64)
-    for block in _blocks(len(codes)):
+    for block in row_blocks(len(codes), _BLOCK):
         keys[block] = (codes[block].astype(np.uint64) * factors).sum(axis=1, dtype=np.uint64)
     return keys

@@ -131,13 +131,11 @@ def group_indicator(groups: np.ndarray, dtype: Any = np.float64) -> sp.csr_array
     dtype : dtype, default=float64
         Type of the entries.
     """
-    sizes = np.bincount(groups)
+    n, sizes = len(groups), np.bincount(groups)
     if not sizes.all():
         raise ValueError(f"group {int(np.argmin(sizes))} is empty; groups are numbered from 0.")
     values = (1 / np.sqrt(sizes)).astype(dtype)[groups]
-    return sp.csr_array(
-        (values, groups, np.arange(len(groups) + 1)), shape=(len(groups), len(sizes))
-    )
+    return sp.csr_array((values, groups, np.arange(n + 1)), shape=(n, len(sizes)))
 
 
 def as_dense(array: Any) -> np.ndarray:
@@ -153,18 +151,15 @@ def stored_like(array: Any, reference: Any) -> Any:
 
 
 def knn_weights(
-    distances: np.ndarray,
-    neighbours: np.ndarray,
-    own: np.ndarray,
-    others: np.ndarray,
-    farthest: float,
+    distances: np.ndarray, nearest: np.ndarray, own: np.ndarray, others: np.ndarray, farthest: float
 ) -> sp.csr_array:
     """Return ``exp(-d_ij^2 / (own_i others_j))`` for the neighbours j of every i, sparse.
 
     Parameters
     ----------
     distances : ndarray of shape (m, n_neighbors)
-    neighbours : ndarray of shape (m, n_neighbors), int
+    nearest : ndarray of shape (m, n_neighbors), int
+        The neighbours of every row.
     own : ndarray of shape (m,)
         Scale of every row.
     others : ndarray of shape (n,)
@@ -177,10 +172,9 @@ def knn_weights(
     csr_array of shape (m, n)
     """
     (m, width), n = distances.shape, len(others)
-    weights = np.exp(-np.minimum(distances**2 / (own[:, None] * others[neighbours]), farthest))
-    return sp.csr_array(
-        (weights.ravel(), neighbours.ravel(), np.arange(m + 1) * width), shape=(m, n)
-    )
+    weights = np.exp(-np.minimum(distances**2 / (own[:, None] * others[nearest]), farthest))
+    ends = np.arange(m + 1) * width
+    return sp.csr_array((weights.ravel(), nearest.ravel(), ends), shape=(m, n))
 
 
 def nonzero_off_diagonal(array: Any) -> np.ndarray:

@@ -29,9 +29,7 @@ Start = Callable[[], np.ndarray]
 WINDOW = 10  # updates over which the loss must have fallen by tol
 _FLOOR = 1e-10  # of the loss of zero factors: a loss that is next to 0 need not fall further
 _BATCH = 8  # starts side by side: a wider product gains little more
-_BATCH_BYTES = (
-    2**28
-)  # of the starts of a batch, a quarter of a GiB: memory grows with it, speed not
+_BATCH_BYTES = 2**28  # of the starts of a batch, 256 MiB: memory grows with it, speed does not
 _DENSE = 300  # rows of an eigenproblem up to which a dense solver is faster
 _EIGENVALUE_TOL = 1e-4  # relative: a start need not be more exact
 

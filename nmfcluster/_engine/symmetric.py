@@ -183,17 +183,12 @@ def _descend(
 
 
 def _growth(
-    D: np.ndarray,
-    Y: np.ndarray,
-    slope: np.ndarray,
-    a: float,
-    norm: np.ndarray,
-    inverse_step: np.ndarray,
+    D: np.ndarray, Y: np.ndarray, slope: np.ndarray, a: float, norm: np.ndarray, inverse: np.ndarray
 ) -> np.ndarray:
-    """Return ``<slope, D> + inverse_step D_h(Y + D, Y)``, the step's bound on the growth of J/4."""
+    """Return ``<slope, D> + inverse D_h(Y + D, Y)``, the step's bound on the growth of J/4."""
     square = dots(D, D)
     longer = 2 * dots(Y, D) + square  # by how much the squared norm grows
-    return dots(slope, D) + inverse_step * a / 4 * (2 * norm * square + longer**2)
+    return dots(slope, D) + inverse * a / 4 * (2 * norm * square + longer**2)
 
 
 def _proximal_step(

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
+from itertools import count
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
+from nmfcluster._arrays.labels import indicator
 from nmfcluster.constraints.contradictions import joined_apart, too_few_clusters
 
 _BLOCK = 2048  # pairs searched at a time, so that the samples reached from them fit in memory
@@ -109,10 +111,10 @@ def _nearest_pair(graph: sp.csr_array, pairs: np.ndarray) -> int:
     The two ends of every pair take turns to reach the samples one step further, until they meet:
     this costs far less than a search of the whole graph from every end.
     """
-    nearest, shortest = 0, np.inf
+    nearest, shortest, width = 0, np.inf, np.array([graph.shape[0]])
     for start in range(0, len(pairs), _BLOCK):
         block = pairs[start : start + _BLOCK]
-        fronts = [_rows_at(block[:, end], graph.shape[0]) for end in (0, 1)]
+        fronts = [indicator(end[:, None], width, bool) for end in block.T]
         behind = [sp.csr_array(fronts[0].shape, dtype=bool)] * 2
         distance = 0
         while distance < shortest:
@@ -125,14 +127,6 @@ def _nearest_pair(graph: sp.csr_array, pairs: np.ndarray) -> int:
             behind[side], fronts[side] = fronts[side], reached
             distance += 1
     return nearest
-
-
-def _rows_at(columns: np.ndarray, width: int) -> sp.csr_array:
-    true = np.ones(len(columns), dtype=bool)
-    return sp.csr_array(
-        (true, columns.astype(np.int32), np.arange(len(columns) + 1, dtype=np.int32)),
-        shape=(len(columns), width),
-    )
 
 
 def check_pairs(
@@ -213,10 +207,7 @@ def _neighbours(n_nodes: int, edges: np.ndarray) -> list[list[int]]:
 
 
 def _lowest(taken: set[int]) -> int:
-    colour = 0
-    while colour in taken:
-        colour += 1
-    return colour
+    return next(colour for colour in count() if colour not in taken)
 
 
 def _two_colouring(neighbours: list[list[int]]) -> tuple[str, np.ndarray | list[int]]:

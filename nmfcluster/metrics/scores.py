@@ -158,9 +158,7 @@ def cophenetic_correlation(consensus: Any) -> float:
     consensus = _check_consensus(consensus)
     if len(consensus) < 3:
         raise ValueError(f"consensus must have at least 3 samples, got {len(consensus)}.")
-    distances = np.maximum(
-        squareform(1 - consensus, checks=False), 0
-    )  # an entry may be 1 + rounding
+    distances = squareform(1 - consensus.clip(max=1), checks=False)  # it may be 1 + rounding
     if np.ptp(distances) < _EQUAL:
         return 1.0
     heights = cophenet(average(distances))

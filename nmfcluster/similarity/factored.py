@@ -42,7 +42,7 @@ class Factored(Similarity):
 
     def __init__(self, U: Any, C: Any = None, scale: Any = None) -> None:
         U = sp.csr_array(U) if sp.issparse(U) else np.asarray(U)
-        self._U = U if U.dtype in storage.FLOATS else U.astype(np.float64)
+        self._U = storage.as_float(U)
         if self._U.ndim != 2:
             raise ValueError(f"U must have shape (n, r), got {self._U.shape}.")
         rank, self.dtype = self._U.shape[1], self._U.dtype
@@ -101,10 +101,8 @@ class Factored(Similarity):
         # with V = [U+, U-]: A = V [[C, -C], [-C, C]] V', whose core splits entry by entry
         V = storage.hstack([U + U_minus, U_minus])
         C_plus = C + C_minus
-        return (
-            Factored(V, storage.blocks_of(C_plus, C_minus)),
-            Factored(V, storage.blocks_of(C_minus, C_plus)),
-        )
+        cores = storage.blocks_of(C_plus, C_minus), storage.blocks_of(C_minus, C_plus)
+        return Factored(V, cores[0]), Factored(V, cores[1])
 
     def take(self, indices: np.ndarray) -> Similarity:
         U, C = self._U[indices], self._C

@@ -366,8 +366,5 @@ def _flat(term: Similarity, weight: float) -> list[tuple[Similarity, float]]:
 def unit_blocks(A: Similarity) -> Iterator[np.ndarray]:
     """Yield the identity, some columns at a time."""
     n = A.shape[0]
-    for start in range(0, n, _COLUMNS):
-        width = min(_COLUMNS, n - start)
-        E = np.zeros((n, width), dtype=A.dtype)
-        E[start + np.arange(width), np.arange(width)] = 1
-        yield E
+    for block in storage.row_blocks(n, _COLUMNS):
+        yield np.eye(n, block.stop - block.start, -block.start, dtype=A.dtype)
