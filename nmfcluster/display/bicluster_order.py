@@ -12,16 +12,12 @@ from scipy.spatial.distance import squareform
 from nmfcluster._arrays.storage import as_dense, group_indicator
 from nmfcluster.display.style import divide_into_cells
 
+Side = tuple[np.ndarray, np.ndarray]  # of a table: members of the clusters, and their strength
 _MOST_IMPROVED = 100  # clusters; with more of them it takes too long to improve their order
 _ROUNDING = 1e-9  # members shared: a smaller gain is a rounding error
 
 
-def arrange(
-    X: Any,
-    rows: tuple[np.ndarray, np.ndarray],
-    columns: tuple[np.ndarray, np.ndarray],
-    max_cells: int,
-) -> dict[str, Any]:
+def arrange(X: Any, rows: Side, columns: Side, max_cells: int) -> dict[str, Any]:
     """Put a table into cells, in an order that makes its biclusters blocks.
 
     Parameters

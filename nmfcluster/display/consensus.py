@@ -121,28 +121,17 @@ class ConsensusMatrixDisplay:
         """
         look.check_estimator(estimator, "partitions_", "an NMFConsensus or an NMFMetaCluster")
         labels, names = _name_unassigned(estimator.labels_)
-        order, groups, cell_labels = look.divide_into_cells(
-            labels, estimator.confidence_, max_cells
-        )
-        sizes = np.bincount(groups)
+        order, groups, cells = _cells_of(labels, estimator.confidence_, max_cells)
         if estimator.partitions_ is None:
-            cells, scale = groups[np.argsort(order)], np.sqrt(sizes)
-            matrix = estimator._source_.similarity.collapse(cells).toarray()
+            scale = np.sqrt(cells["cell_sizes"])
+            matrix = estimator._source_.similarity.collapse(groups[np.argsort(order)]).toarray()
             matrix, value_name = matrix / scale / scale[:, None], "similarity"
         else:
             codes = estimator.partitions_[order]
             weights = getattr(estimator, "weights_", None)  # an NMFMetaCluster has none
             weights = normalised_weights(weights, codes.shape[1])
             matrix, value_name = consensus_matrix(codes, weights, groups), "co-association"
-        display = cls(
-            matrix=matrix,
-            cell_sizes=sizes,
-            cell_labels=cell_labels,
-            order=order,
-            names=names,
-            value_name=value_name,
-        )
-        return display.plot(**style)
+        return cls(matrix=matrix, names=names, value_name=value_name, **cells).plot(**style)
 
     @classmethod
     def from_partitions(
@@ -198,16 +187,9 @@ class ConsensusMatrixDisplay:
         check_consistent_length(codes, labels)
         weights = normalised_weights(weights, codes.shape[1])
         names, labels = np.unique(labels, return_inverse=True)
-        sureness = confidence(codes, labels, weights)
-        order, groups, cell_labels = look.divide_into_cells(labels, sureness, max_cells)
-        display = cls(
-            matrix=consensus_matrix(codes[order], weights, groups),
-            cell_sizes=np.bincount(groups),
-            cell_labels=cell_labels,
-            order=order,
-            names=[str(name) for name in names],
-        )
-        return display.plot(**style)
+        order, groups, cells = _cells_of(labels, confidence(codes, labels, weights), max_cells)
+        matrix = consensus_matrix(codes[order], weights, groups)
+        return cls(matrix=matrix, names=[str(name) for name in names], **cells).plot(**style)
 
     def plot(
         self, ax: Any = None, *, cmap: Any = "Blues", colorbar: bool = True, strip: bool = True
@@ -239,9 +221,8 @@ class ConsensusMatrixDisplay:
         edges = np.concatenate([[0], np.cumsum(self.cell_sizes)])
         largest, overflow = self._largest_colour()
         values = np.ma.masked_invalid(self.matrix)
-        self.mesh_ = look.draw_cells(
-            self.ax_, edges, edges, values, cmap=cmap, vmin=0, vmax=largest
-        )
+        colours = {"cmap": cmap, "vmin": 0, "vmax": largest}
+        self.mesh_ = look.draw_cells(self.ax_, edges, edges, values, **colours)
         self.ax_.set(aspect="equal", xlabel="samples", ylabel="cluster" if strip else "samples")
         self.ax_.patch.set(**look.UNKNOWN, linewidth=0)
         look.count_along(self.ax_.xaxis)
@@ -312,6 +293,15 @@ class ConsensusMatrixDisplay:
 
         unknown = Patch(**look.UNKNOWN, linewidth=0, label="never seen together")
         self.ax_.legend(handles=[unknown], **_ABOVE, **look.LEGEND)
+
+
+def _cells_of(
+    labels: np.ndarray, confidences: np.ndarray, max_cells: int
+) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+    """Return the order of samples, the cell of each in it, and what a display keeps of them."""
+    order, groups, clusters = look.divide_into_cells(labels, confidences, max_cells)
+    cells = {"cell_sizes": np.bincount(groups), "cell_labels": clusters, "order": order}
+    return order, groups, cells
 
 
 def _name_unassigned(labels: np.ndarray) -> tuple[np.ndarray, list[str] | None]:

@@ -82,16 +82,9 @@ def _side_by_side(names: list[str]) -> AxisLayout:
     """Lay out values that are not numbers."""
     n = len(names)
     places = np.arange(n, dtype=float)
-    return AxisLayout(
-        scale="category",
-        places=places,
-        joined=np.zeros(n, dtype=bool),
-        breaks=[],
-        ticks=places.tolist(),
-        labels=names,
-        limits=(-0.5, n - 0.5),
-        crowded=n * max(map(len, names)) > _MOST_LEVEL,
-    )
+    joined, limits = np.zeros(n, dtype=bool), (-0.5, n - 0.5)
+    crowded = n * max(map(len, names)) > _MOST_LEVEL
+    return AxisLayout("category", places, joined, [], places.tolist(), names, limits, crowded)
 
 
 def _spans_decades(numbers: np.ndarray) -> bool:

@@ -151,14 +151,12 @@ def points_outside(ax: Any) -> tuple[Any, Any]:
     For what stands at the left, points from the left edge (x) and data (y); for what stands below,
     data (x) and points from the bottom edge (y).
     """
-    from matplotlib.transforms import Affine2D, ScaledTranslation, blended_transform_factory
+    from matplotlib.transforms import Affine2D, ScaledTranslation
+    from matplotlib.transforms import blended_transform_factory as blended
 
     corner = ScaledTranslation(0, 0, ax.transAxes)
     points = Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans + corner
-    return (
-        blended_transform_factory(points, ax.transData),
-        blended_transform_factory(ax.transData, points),
-    )
+    return blended(points, ax.transData), blended(ax.transData, points)
 
 
 def height_in_points(ax: Any) -> float:
