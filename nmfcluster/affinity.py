@@ -97,11 +97,8 @@ class Affinity:
             )
         degrees[degrees <= rounding] = 0
         scale = inverse_root(degrees)
-        return Affinity(
-            W.scaled(scale),
-            partial(_normalized_cross, self.cross, scale),
-            partial(_normalized_between, self.between, scale),
-        )
+        cross = partial(_normalized_cross, self.cross, scale)
+        return Affinity(W.scaled(scale), cross, partial(_normalized_between, self.between, scale))
 
     def block(self) -> Any:
         """Return the similarity of the samples to each other as an array.
@@ -297,9 +294,8 @@ def _checked(W: Any, shape: tuple[int, int]) -> Any:
         )
     if W.dtype.kind not in "fiub":
         raise ValueError(f"affinity must return real numbers, got dtype {W.dtype}.")
-    return check_array(
-        W, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="returned by affinity"
-    )
+    form: dict[str, Any] = {"accept_sparse": "csr", "dtype": storage.FLOATS}
+    return check_array(W, **form, input_name="returned by affinity")
 
 
 def _called_between(affinity: Callable[[Any, Any], Any], X_fit: Any, X: Any) -> Any:

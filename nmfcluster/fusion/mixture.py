@@ -259,20 +259,17 @@ class SparseMixture(Mixture):
         stored = [stored_entries(source) for source in sources]
         numbers = [i.astype(np.int64) * n + j for i, j, _ in stored]
         places = np.unique(np.concatenate(numbers))
-        self._values = np.stack(
-            [
-                np.bincount(np.searchsorted(places, number), values, len(places))
-                for number, (_, _, values) in zip(numbers, stored, strict=True)
-            ]
-        ).astype(self.dtype)
+        spread = [
+            np.bincount(np.searchsorted(places, number), values, len(places))
+            for number, (_, _, values) in zip(numbers, stored, strict=True)
+        ]
+        self._values = np.stack(spread).astype(self.dtype)
         kind = np.int32 if max(n, len(places)) < np.iinfo(np.int32).max else np.int64
         self._rows: np.ndarray = (places // n).astype(kind)
         self._columns: np.ndarray = (places % n).astype(kind)
         self._indptr = np.searchsorted(self._rows, np.arange(n + 1)).astype(kind)
-        self._blocks = [
-            (block, self._rows[block], self._columns[block])
-            for block in row_blocks(len(places), _ENTRIES)
-        ]
+        blocks = row_blocks(len(places), _ENTRIES)
+        self._blocks = [(block, self._rows[block], self._columns[block]) for block in blocks]
 
     def mixed(self, weights: np.ndarray, out: Any = None) -> Any:
         return (weights / self.totals).astype(self.dtype) @ self._values

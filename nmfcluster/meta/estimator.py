@@ -254,11 +254,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         return multiplicative
 
     def _keep_biclusters(
-        self,
-        objective: MatrixObjective,
-        found: runs.Runs,
-        alpha: np.ndarray,
-        end: Factorization,
+        self, objective: MatrixObjective, found: runs.Runs, alpha: np.ndarray, end: Factorization
     ) -> None:
         """Set the fitted attributes, clusters in their final order."""
         X, (H, _) = objective.X, runs.unit_rows(end.best.factors[1])
@@ -267,10 +263,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         self.components_ = H = H[order]
         self.factor_ = W = fitted_rows(X, H)  # as `transform` finds it, to the last bit
         labels = hard_labels(W)
-        self.rows_, self.columns_ = (
-            runs.members(W.T, self.threshold),
-            runs.members(H, self.threshold),
-        )
+        self.rows_, self.columns_ = (runs.members(F, self.threshold) for F in (W.T, H))
         self.correspondence_ = alpha[:, order]
         self.base_runs_ = np.repeat(np.arange(len(found)), found.sizes)
         self.recurrence_, self.purity_ = runs.recurrence(found, W.T, H)

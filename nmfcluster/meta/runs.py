@@ -171,9 +171,7 @@ def run_many(
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # the loss shows an overflow
             for size in np.unique(sizes):
-                starts: list[Start] = [
-                    partial(start, int(size), int(seed)) for seed in seeds[sizes == size]
-                ]
+                starts = [partial(start, int(size), int(seed)) for seed in seeds[sizes == size]]
                 solutions += plan.run(objective, starts, f"runs of {size} clusters")
             runs = Runs.of(sorted(solutions, key=loss_of))
     except FloatingPointError as error:
@@ -210,7 +208,7 @@ def compare_with_runs(runs: Runs, end: Factorization, plan: Plan, constant: floa
     if comparable and loss > _MUCH * best + _NOTHING * constant:
         warn(
             f"What recurs in the runs fits X less well than the best of them: loss {loss:.4g} "
-            f"against {best:.4g}. More runs or n_init can help; n_estimators=1 is a single run.",
+            f"against {best:.4g}. More runs or n_init can help; n_estimators=1 is a single run."
         )
 
 

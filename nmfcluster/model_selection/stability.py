@@ -39,16 +39,8 @@ _ADJUSTED: dict[str | None, Callable[..., float]] = {
     None: lambda D, C: 1 - mean_of_pairs(D),
 }
 
-_DETAILS = (
-    "stability",
-    "stability_se",
-    "disagreement",
-    "disagreement_se",
-    "chance",
-    "largest_share",
-    "smallest_share",
-    "n_clusters",
-)
+_SHARES = ("largest_share", "smallest_share", "n_clusters")
+_DETAILS = ("stability", "stability_se", "disagreement", "disagreement_se", "chance", *_SHARES)
 
 
 class StabilityScorer(BaseEstimator):
@@ -335,22 +327,13 @@ class StabilityScorer(BaseEstimator):
         """Return the score and what it is made of, from labellings (n_subsamples, n_samples)."""
         rng = np.random.default_rng(int(self.random_state))
         D, C = disagreements(codes), disagreements(shuffled(codes, rng))
-        stability, stability_error = jackknife(_ADJUSTED[self.adjust], D, C)
-        disagreement, disagreement_error = jackknife(mean_of_pairs, D)
+        stability, error = jackknife(_ADJUSTED[self.adjust], D, C)
         sizes = [np.bincount(labels[labels >= 0]) for labels in codes]
         shares = [counts / codes.shape[1] for counts in sizes]
         largest = float(np.mean([share.max(initial=0) for share in shares]))
         if largest > self.max_share:
-            stability, stability_error = min(stability, 0.0), 0.0
+            stability, error = min(stability, 0.0), 0.0
         smallest = float(np.mean([share.min(initial=1) if len(share) else 0 for share in shares]))
-        values = (
-            stability,
-            stability_error,
-            disagreement,
-            disagreement_error,
-            mean_of_pairs(C),
-            largest,
-            smallest,
-            float(np.mean([len(share) for share in shares])),
-        )
-        return dict(zip(_DETAILS, values, strict=True))
+        n_clusters = float(np.mean([len(share) for share in shares]))
+        values = (stability, error, *jackknife(mean_of_pairs, D), mean_of_pairs(C))
+        return dict(zip(_DETAILS, (*values, largest, smallest, n_clusters), strict=True))

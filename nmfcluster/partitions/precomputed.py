@@ -53,9 +53,8 @@ class PrecomputedSimilarity:
 
     def extended(self, estimator: Any, X: Any, profile: np.ndarray) -> np.ndarray:
         """Return the mean similarity of new samples to every cluster."""
-        return np.asarray(
-            read_features(estimator, X, reset=False, ensure_non_negative=True) @ profile
-        )
+        X = read_features(estimator, X, reset=False, ensure_non_negative=True)
+        return np.asarray(X @ profile)
 
     def matrix(self, indices: np.ndarray, weights: Any) -> np.ndarray:
         """Return the similarity of some samples as an array."""

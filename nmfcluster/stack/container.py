@@ -166,15 +166,11 @@ class SimilarityStack:
         return np.stack([with_nan(part) for part in self._parts], axis=-1)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        sparse = [
-            name
-            for part, name in zip(self._parts, self.names, strict=True)
-            if sp.issparse(part.values)
-        ]
+        sparse = [i for i, part in enumerate(self._parts) if sp.issparse(part.values)]
         if sparse:
             raise TypeError(
-                f"a SimilarityStack with sparse sources, as {sparse[0]!r}, is not made an array "
-                "without being asked to: call toarray()."
+                f"a SimilarityStack with sparse sources, as {self.names[sparse[0]]!r}, is not made "
+                "an array without being asked to: call toarray()."
             )
         if copy is False:
             raise ValueError("a SimilarityStack is no array without a copy; give copy=None.")

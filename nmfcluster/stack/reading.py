@@ -208,16 +208,9 @@ def _read_stack(estimator: Any, X: Any, reset: bool) -> SimilarityStack:
     _check_handed_in(X)
     if not _is_array(X):
         return SimilarityStack(X)
-    checked = check_array(
-        X,
-        accept_sparse="csr",
-        allow_nd=True,
-        dtype=FLOATS,
-        ensure_all_finite="allow-nan",
-        ensure_non_negative=True,
-        estimator=estimator,
-        input_name="X",
-    )
+    form: dict[str, Any] = {"accept_sparse": "csr", "allow_nd": True, "dtype": FLOATS}
+    entries: dict[str, Any] = {"ensure_all_finite": "allow-nan", "ensure_non_negative": True}
+    checked = check_array(X, **form, **entries, estimator=estimator, input_name="X")
     stack = SimilarityStack([checked] if checked.ndim == 2 else checked)
     named = X if hasattr(X, "columns") else checked
     validate_data(estimator, named, reset=reset, skip_check_array=True)

@@ -85,13 +85,9 @@ def with_nan(part: Seen, mark: bool = False) -> Any:
     lost, stored = np.flatnonzero(~rows if values.shape[1] else []), values.tocoo()
     marks = np.full(len(lost), np.nan, dtype=values.dtype)
     places = np.minimum(lost, values.shape[1] - 1)  # the diagonal, where there is one
-    return sp.csr_array(
-        (
-            np.concatenate([stored.data, marks]),
-            (np.concatenate([stored.row, lost]), np.concatenate([stored.col, places])),
-        ),
-        shape=values.shape,
-    )
+    data = np.concatenate([stored.data, marks])
+    at = np.concatenate([stored.row, lost]), np.concatenate([stored.col, places])
+    return sp.csr_array((data, at), shape=values.shape)
 
 
 def first_nan(array: Any) -> tuple[int, int] | None:
