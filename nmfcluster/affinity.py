@@ -294,8 +294,8 @@ def _checked(W: Any, shape: tuple[int, int]) -> Any:
         )
     if W.dtype.kind not in "fiub":
         raise ValueError(f"affinity must return real numbers, got dtype {W.dtype}.")
-    form: dict[str, Any] = {"accept_sparse": "csr", "dtype": storage.FLOATS}
-    return check_array(W, **form, input_name="returned by affinity")
+    name = "returned by affinity"
+    return check_array(W, accept_sparse="csr", dtype=storage.FLOATS, input_name=name)
 
 
 def _called_between(affinity: Callable[[Any, Any], Any], X_fit: Any, X: Any) -> Any:

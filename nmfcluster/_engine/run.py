@@ -331,25 +331,18 @@ def leading_eigenpairs(A: Similarity, n_components: int) -> tuple[np.ndarray, np
         values, vectors = scipy.linalg.eigh(A.toarray(), driver="evd")
         values, vectors = values[-n_components:], vectors[:, -n_components:]
     else:
-        values, vectors = eigsh(
-            _linear_operator(A), k=n_components, which="LA", tol=_EIGENVALUE_TOL, v0=_fixed(n)
-        )
+        start = np.random.default_rng(0).uniform(0.5, 1.0, n)  # ARPACK's own is not reproducible
+        options = {"k": n_components, "which": "LA", "tol": _EIGENVALUE_TOL, "v0": start}
+        values, vectors = eigsh(_linear_operator(A), **options)
     order = np.argsort(-values, kind="stable")
     return values[order], vectors[:, order]
 
 
 def _linear_operator(A: Similarity) -> LinearOperator:
-    dtype = np.dtype(np.float64)
-    return LinearOperator(
-        A.shape,
-        matvec=lambda v: (A @ v.reshape(-1, 1).astype(A.dtype)).ravel().astype(dtype),
-        matmat=lambda V: (A @ V.astype(A.dtype)).astype(dtype),
-        dtype=dtype,
-    )
+    def product(v: np.ndarray) -> np.ndarray:
+        return (A @ v.reshape(-1, 1).astype(A.dtype)).ravel().astype(np.float64)
 
-
-def _fixed(n: int) -> np.ndarray:
-    return np.random.default_rng(0).uniform(0.5, 1.0, n)  # ARPACK's own start is not reproducible
+    return LinearOperator(A.shape, matvec=product, dtype=np.float64)
 
 
 def spectral_start(A: Similarity, n_clusters: int) -> np.ndarray:

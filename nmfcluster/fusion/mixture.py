@@ -45,19 +45,16 @@ class Mixture(ABC):
         Which objects a source saw. Rows of others are 0 in it.
     complete : ndarray of shape (L,), bool
         Which sources saw all of them.
+    equal : ndarray of shape (L,)
+        The weights of the mean source.
     """
-
-    shape: tuple[int, int]
-    dtype: np.dtype
-    totals: np.ndarray
-    seen: np.ndarray
-    complete: np.ndarray
 
     def __init__(self, sources: list[Any], seen: np.ndarray) -> None:
         self.shape, self.dtype = sources[0].shape, sources[0].dtype
         self.totals = np.array([total(source) for source in sources])
         self.seen = seen
         self.complete = np.asarray(seen.all(axis=0))
+        self.equal = np.full(len(sources), 1 / len(sources))
 
     @abstractmethod
     def mixed(self, weights: np.ndarray, out: Any = None) -> Any:
@@ -331,8 +328,7 @@ def draw_starts(
     -------
     list of callable
     """
-    n_sources = len(mixture.totals)
-    A = mixture.similarity(np.full(n_sources, 1 / n_sources)).without_diagonal()
+    A = mixture.similarity(mixture.equal).without_diagonal()
     degrees = (A @ np.ones((A.shape[0], 1), dtype=A.dtype))[:, 0]
     return [
         partial(_start, A, degrees, plan.n_clusters, seed, number == 0, symmetric)

@@ -145,8 +145,7 @@ class FusionObjective:
     @cached_property
     def margin(self) -> np.ndarray:
         """Share of every object in the mean source, (n,)."""
-        n_sources = len(self.mixture.totals)
-        return self.mixture.margin(self.mixture.mixed(np.full(n_sources, 1 / n_sources)))
+        return self.mixture.margin(self.mixture.mixed(self.mixture.equal))
 
     @cached_property
     def constant(self) -> float:
@@ -292,9 +291,7 @@ def fusion_nmf(objective: FusionObjective, Z: np.ndarray) -> Steps:
     .. [1] T. Lange, J. M. Buhmann. Fusion of similarity data in clustering. NIPS 2005.
     """
     mixture = objective.mixture
-    n_sources = len(mixture.totals)
-    equal = np.full(n_sources, 1 / n_sources)
-    mixed = [(mixture.mixed(equal), equal) for _ in Z]
+    mixed = [(mixture.mixed(mixture.equal), mixture.equal) for _ in Z]
     Z = np.stack([_warmed_up(objective, *mixed[0], start) for start in Z])
     weighed = [objective.weigh(objective.source_losses(start)) for start in Z]
     weights = np.stack([best for best, _, _ in weighed])
