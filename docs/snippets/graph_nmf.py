@@ -129,7 +129,8 @@ class GraphNMF(NMFClusterer):
             self._X_fit_ = X
             mass = np.maximum(memberships.sum(axis=0), np.finfo(X.dtype).tiny)
             self._profile_ = memberships / mass
-            self._keep(best, memberships, labels, order)
+            self.core_ = best.core[np.ix_(order, order)]
+            self._keep_clusters(best, memberships, labels)
         return self
 
     def _graph(self, X):
