@@ -17,10 +17,10 @@ from sklearn.base import (
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
 from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.storage import FLOATS, largest, require_symmetric
+from nmfcluster._arrays.threads import one_blas_thread
 from nmfcluster._compat import Interval
 from nmfcluster._engine.run import WINDOW, Plan, StopRule
 from nmfcluster._engine.symmetric import Factorization
@@ -38,7 +38,7 @@ def fitting(estimator: Any) -> Iterator[np.random.RandomState]:
         if name.endswith("_") and not name.endswith("__"):  # private ones, too
             delattr(estimator, name)
     try:
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             yield check_random_state(getattr(estimator, "random_state", None))
     except BaseException:
         estimator.__dict__.clear()
@@ -209,7 +209,7 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     def _extend_alone(self, X: Any) -> np.ndarray:
         """Return `_extend` of `X`, whose last bits do not depend on the number of threads."""
         check_is_fitted(self)
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             return self._extend(X)
 
     @property

@@ -14,9 +14,9 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.metrics import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array
-from threadpoolctl import threadpool_limits
 
 from nmfcluster._arrays import storage
+from nmfcluster._arrays.threads import one_thread
 from nmfcluster._compat import Interval, StrOptions
 from nmfcluster.similarity import Explicit, Factored, Similarity
 
@@ -305,7 +305,7 @@ def _called_between(affinity: Callable[[Any, Any], Any], X_fit: Any, X: Any) -> 
 def _neighbours(X: Any, n_neighbors: int, n_jobs: int | None) -> Affinity:
     n_neighbors = min(n_neighbors, X.shape[0] - 1)
     search = NearestNeighbors(n_neighbors=n_neighbors, n_jobs=n_jobs).fit(X)
-    with threadpool_limits(limits=1):  # ties are broken by the number of threads
+    with one_thread():  # ties are broken by the number of threads
         distances, nearest = search.kneighbors()
     floor = _NARROWEST * float(distances[:, -1].mean()) or 1.0
     scales = np.maximum(distances[:, -1], floor)
@@ -318,7 +318,7 @@ def _neighbours_between(
     search: NearestNeighbors, X_fit: Any, scales: np.ndarray, floor: float, X: Any
 ) -> Any:
     X = storage.stored_like(X, X_fit)  # the trees of the search want dense arrays
-    with threadpool_limits(limits=1):
+    with one_thread():
         distances, nearest = search.kneighbors(X)
     own = np.maximum(distances[:, -1], floor)
     return storage.knn_weights(distances, nearest, own, scales, _FARTHEST).astype(X_fit.dtype)

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from threading import Event
 from typing import Any, Protocol
 
 import numpy as np
@@ -256,10 +257,18 @@ class Plan:
             starts = [lambda: first, *starts[1:]]
             size = int(np.clip(_BATCH_BYTES // max(first.nbytes, 1), 1, _BATCH))
         batches = [starts[i : i + size] for i in range(0, len(starts), size)]
-        runs = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(iterate)(partial(self._steps, objective, batch), self.stop, objective.constant)
-            for batch in batches
-        )
+        solves = (partial(self._steps, objective, batch) for batch in batches)
+        interrupted = Event()
+        try:  # threads: processes and clusters would be sent the data with every batch
+            runs = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
+                delayed(iterate)(
+                    solve, self.stop, objective.constant, lambda *_: interrupted.is_set()
+                )
+                for solve in solves
+            )
+        except BaseException:
+            interrupted.set()  # the threads that still run end with their next update
+            raise
         solutions = sorted((solution for run in runs for solution in run), key=rank)
         best = solutions[0]
         self.say(

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
 import nmfcluster.meta.solvers as solvers
 from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.labels import one_hot
 from nmfcluster._arrays.storage import largest
+from nmfcluster._arrays.threads import one_thread
 from nmfcluster._base import hard_labels
 from nmfcluster._engine.run import Plan, Solution, Start, draw_seeds, loss_of
 from nmfcluster._engine.symmetric import Factorization
@@ -263,7 +263,7 @@ def by_kmeans(runs: Runs, plan: Plan, rng: np.random.RandomState) -> list[Metacl
     """Metacluster the columns of the runs' clusters by k-means, a baseline of the paper."""
     k, [seed] = plan.n_clusters, draw_seeds(rng, 1)
     kmeans = KMeans(k, n_init=plan.n_init, max_iter=plan.stop.max_iter, random_state=seed)
-    with threadpool_limits(limits=1):  # the order of sums would depend on the number of threads
+    with one_thread():  # the order of sums would depend on the number of threads
         kmeans.fit(runs.H)
     hard = one_hot(kmeans.labels_, k, runs.H.dtype)
     centres = np.maximum(kmeans.cluster_centers_, 0)  # 0 may be less by rounding

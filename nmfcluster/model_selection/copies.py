@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from threadpoolctl import threadpool_limits
 
+from nmfcluster._arrays.threads import one_thread
 from nmfcluster._compat import take_samples
 from nmfcluster.model_selection.checks import is_scalar, n_entries
 
@@ -45,7 +45,7 @@ def labels_by_copy(
     positional, named = samples.training(rows)
     everything = samples.compared_with(rows)
     try:
-        with threadpool_limits(limits=1):
+        with one_thread():
             model = _seeded(clone(estimator), rng).fit(*positional, **named)
             labels = np.asarray(model.predict(everything))
     except Exception as error:

@@ -13,12 +13,12 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.parallel import Parallel, delayed
-from threadpoolctl import threadpool_limits
 
 import nmfcluster.model_selection.checks as checks
 import nmfcluster.model_selection.routing as routing
 from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.labels import encode
+from nmfcluster._arrays.threads import one_thread
 from nmfcluster._compat import Interval, RealNotInt, StrOptions
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.metrics.agreement import disagreements, jackknife, mean_of_pairs, shuffled
@@ -236,7 +236,7 @@ class StabilityScorer(BaseEstimator):
         seed = int(self.random_state)
         generators = [np.random.default_rng((seed, b)) for b in range(self.n_subsamples)]
         # Limited around the copies, too: copies in threads would restore each other's limits.
-        with threadpool_limits(limits=1):
+        with one_thread():
             labellings = Parallel(n_jobs=self.n_jobs)(
                 delayed(labels_by_copy)(estimator, samples, size, rng) for rng in generators
             )

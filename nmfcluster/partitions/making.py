@@ -12,7 +12,8 @@ from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
-from threadpoolctl import threadpool_limits
+
+from nmfcluster._arrays.threads import one_thread
 
 Chosen = np.ndarray | None  # positions that were drawn; None: all
 
@@ -186,7 +187,7 @@ def _run(
     part = part if features is None else part[:, features]
     estimator.set_params(**_seeded(estimator, n_clusters, seed))
     # k-means sums by thread: one thread, so that its labels do not depend on their number
-    with threadpool_limits(limits=1):
+    with one_thread():
         found = np.asarray(estimator.fit_predict(part))
     if found.shape != (part.shape[0],):
         raise ValueError(

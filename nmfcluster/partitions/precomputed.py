@@ -11,7 +11,7 @@ from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.labels import one_hot
 from nmfcluster._base import read_features, read_similarity
 from nmfcluster._engine.symmetric import SimilarityProblem
-from nmfcluster.partitions.ensemble import Support
+from nmfcluster.partitions.problem import Support
 from nmfcluster.similarity import Explicit
 
 

@@ -14,10 +14,11 @@ from sklearn.utils.validation import validate_data
 from nmfcluster._arrays.labels import cluster_counts, encode, indicator
 from nmfcluster._base import read_features
 from nmfcluster._compat import HasMethods, Interval, RealNotInt
-from nmfcluster.partitions.ensemble import Ensemble, EnsembleProblem
+from nmfcluster.partitions.ensemble import Ensemble
 from nmfcluster.partitions.making import BasePartitions, base_partitions, nearest, range_of_clusters
 from nmfcluster.partitions.matrix import consensus_matrix
 from nmfcluster.partitions.precomputed import PrecomputedSimilarity
+from nmfcluster.partitions.problem import EnsembleProblem
 
 _SHARE = [Interval(Integral, 1, None, closed="left"), Interval(RealNotInt, 0, 1, closed="right")]
 #: what the parameters may be by which an estimator has base partitions made

@@ -13,10 +13,10 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from nmfcluster._arrays.arguments import positions, shown
 from nmfcluster._arrays.storage import as_matrix, filled_with, is_sparse, largest
+from nmfcluster._arrays.threads import one_blas_thread
 from nmfcluster._base import fitting, read_features
 from nmfcluster._compat import StrOptions, fit_context
 from nmfcluster.affinity import MAKING, NAMES, make_affinity
@@ -221,7 +221,7 @@ class KernelStack(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X, parts = self._read(X, reset=False), []
-        with threadpool_limits(limits=1, user_api="blas"):  # as in fit
+        with one_blas_thread():  # as in fit
             for i, view in enumerate(self._views_):
                 label = called(i, view.name, self._parameter)
                 V, seen = _read_view(X, view.columns, label)

@@ -22,7 +22,8 @@ from nmfcluster._engine.symmetric import SymmetricObjective, bregman_nmf
 from nmfcluster.consensus import estimator
 from nmfcluster.datasets import make_partitions
 from nmfcluster.metrics import clustering_accuracy
-from nmfcluster.partitions.ensemble import Ensemble, EnsembleProblem
+from nmfcluster.partitions.ensemble import Ensemble
+from nmfcluster.partitions.problem import EnsembleProblem
 from nmfcluster.similarity import coassociation
 
 UNBALANCED = [(900, 60, 40), (80, 15, 5)]

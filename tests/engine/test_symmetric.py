@@ -17,7 +17,8 @@ from nmfcluster._engine.multiplicative import (
 )
 from nmfcluster._engine.run import StopRule, iterate
 from nmfcluster._engine.symmetric import SymmetricObjective, bregman_nmf
-from nmfcluster.partitions.ensemble import Ensemble, EnsembleProblem, SeenPairsObjective
+from nmfcluster.partitions.ensemble import Ensemble
+from nmfcluster.partitions.problem import EnsembleProblem, SeenPairsObjective
 from nmfcluster.similarity import Explicit, Factored, coassociation, inner
 
 full_gsg = partial(multiplicative_gsg, full=True)

@@ -257,6 +257,7 @@ def test_weights_are_found_where_must_links_are_soft(routing, n_jobs):
     assert search.best_params_ != {"alpha": 0, "beta": 0}
 
 
+@FEWER
 def test_n_jobs_of_a_search_do_not_matter(routing):
     tables = []
     for n_jobs in (1, 2):

@@ -1,6 +1,7 @@
 """Figures of an ensemble against loops over all pairs of samples."""
 
 from itertools import product
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
+from nmfcluster.partitions import ensemble as module
 from nmfcluster.partitions.ensemble import Ensemble
 from nmfcluster.partitions.matrix import consensus_matrix
 
@@ -138,6 +140,20 @@ def test_hard_losses_of_the_partitions_themselves(table):
     ensemble, _ = Ensemble.from_table(codes, weights)
     expected = [disagreement(codes, weights, labels) for labels in codes.T]
     assert_allclose(ensemble.hard_losses_of_partitions(), expected, **exactly)
+    ranked = np.array(expected)[ensemble.best_partitions()]
+    assert_allclose(ranked, np.sort(expected), **exactly)
+
+
+@given(label_tables())
+def test_of_many_partitions_some_are_ranked_by_the_same_loss(table):
+    codes, weights, _ = table
+    several = np.tile(codes, 20)
+    ensemble, _ = Ensemble.from_table(several, np.tile(weights, 20) / 20)
+    with mock.patch.object(module, "_CLUSTER_PAIRS", 0):
+        some = ensemble.best_partitions()
+    losses = [disagreement(several, ensemble.weights, several[:, t]) for t in some]
+    assert len(set(some)) == 16
+    assert_allclose(losses, np.sort(losses), **exactly)
 
 
 @given(label_tables())

@@ -13,7 +13,8 @@ from nmfcluster._engine.multiplicative import TriFactorization, multiplicative_t
 from nmfcluster._engine.run import Plan, Solution, StopRule, spectral_start
 from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
 from nmfcluster.datasets import make_partitions
-from nmfcluster.partitions.ensemble import Ensemble, EnsembleProblem, label_start
+from nmfcluster.partitions.ensemble import Ensemble
+from nmfcluster.partitions.problem import EnsembleProblem, label_start
 
 float64 = np.dtype(np.float64)
 
