@@ -19,7 +19,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nmfcluster._arrays.arguments import warn
-from nmfcluster._arrays.storage import FLOATS, largest, require_symmetric
+from nmfcluster._arrays.storage import FLOATS, largest, looks_like_distances, require_symmetric
+from nmfcluster._arrays.tables import canonical, check_readable
 from nmfcluster._arrays.threads import one_blas_thread
 from nmfcluster._compat import Interval
 from nmfcluster._engine.run import WINDOW, Plan, StopRule
@@ -48,21 +49,42 @@ def fitting(estimator: Any) -> Iterator[np.random.RandomState]:
 
 def read_features(estimator: Any, X: Any, reset: bool = True, **checks: Any) -> Any:
     """Return X as floats, dense or CSR; `checks` are further options of `validate_data`."""
-    return validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=FLOATS, **checks)
+    check_readable(X)
+    X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=FLOATS, **checks)
+    return canonical(X)
+
+
+def require_nonnegative(estimator: Any, X: Any, cure: str) -> None:
+    """Raise if an entry is negative; `cure` says what to do about it."""
+    if X.min() < 0:
+        name = type(estimator).__name__
+        raise ValueError(f"Negative values in data passed to X in {name}: {cure}.")
 
 
 def read_similarity(estimator: Any, X: Any, signed: bool = False) -> Any:
     """Return X as a symmetric matrix of floats, dense or CSR; nonnegative unless `signed`."""
-    X = read_features(estimator, X, ensure_non_negative=not signed)
+    X = read_features(estimator, X)
+    if not signed:
+        require_nonnegative(estimator, X, "similarities are at least 0")
     if X.shape[0] != X.shape[1]:
         raise ValueError(
             "X must be a square kernel matrix of shape (n_samples, n_samples) with "
             f"affinity='precomputed', got {X.shape}."
         )
     require_symmetric(X, "X with affinity='precomputed'")
+    warn_of_distances(X, "X")
     if largest(X) == 0:
         raise ValueError("X must hold a similarity above 0; all entries are 0.")
     return X
+
+
+def warn_of_distances(array: Any, name: str) -> None:
+    """Warn where what should be similarities looks like distances."""
+    if looks_like_distances(array):
+        warn(
+            f"{name} is 0 on the diagonal and above 0 elsewhere, as distances D are. If so, "
+            "give similarities, such as numpy.exp(-(D / numpy.median(D)) ** 2)."
+        )
 
 
 def read_samples(estimator: Any, X: Any, signed: bool = False) -> Any:

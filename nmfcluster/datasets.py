@@ -312,6 +312,7 @@ def _sizes(n_samples: Any, n_clusters: int) -> np.ndarray:
     else:
         check_count(n_clusters, "n_clusters", 1)
         check_count(n_samples, "n_samples")
+        n_samples, n_clusters = int(n_samples), int(n_clusters)  # int8 could not hold more
         sizes = np.full(n_clusters, n_samples // n_clusters)
         sizes[: n_samples % n_clusters] += 1
     if sizes.ndim != 1 or len(sizes) == 0 or sizes.min() < 1:

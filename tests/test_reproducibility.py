@@ -202,7 +202,7 @@ def test_number_of_threads_does_not_matter(problem, expected):
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
-@pytest.mark.parametrize("backend", ["threading", "loky"])
+@pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing"])
 def test_backend_of_joblib_does_not_matter(problem, backend, expected):
     with joblib.parallel_config(backend=backend, n_jobs=3):  # as above: joblib keeps its processes
         assert_same(result(problem), expected(problem))

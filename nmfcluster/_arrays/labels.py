@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from nmfcluster._arrays.storage import row_blocks
+from nmfcluster._arrays.tables import check_opened
 
 _BLOCK = 16_384  # rows handled at a time, so that a block of a wide table stays in cache
 
@@ -28,6 +29,7 @@ def columns_of(table: Any, name: str) -> list[np.ndarray]:
     -------
     list of ndarray of shape (n_samples,)
     """
+    check_opened(table, name, "one table of labels")
     if hasattr(table, "iloc"):  # by position: names may repeat
         columns = [np.asarray(table.iloc[:, t]) for t in range(table.shape[1])]
     elif hasattr(table, "columns") and hasattr(table, "__getitem__"):
@@ -142,7 +144,7 @@ def _encode_integers(table: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]] |
 def clean_labels(column: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the labels that are there, comparable with each other, and where they are."""
     if column.dtype.kind == "O":
-        seen = np.array([not _is_missing(value) for value in column])
+        seen = np.array([not is_missing(value) for value in column])
         values = [
             value.item() if isinstance(value, np.generic) else value for value in column[seen]
         ]
@@ -161,6 +163,7 @@ def clean_labels(column: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]
     if column.dtype.kind not in "biuf":
         raise TypeError(f"{name} must hold integer or string labels, got dtype {column.dtype}.")
     if column.dtype.kind == "f":
+        column = column.astype(np.float64, copy=False)  # float16 could not hold what follows
         seen = ~np.isnan(column)
         if not np.array_equal(column[seen], np.floor(column[seen])) or np.isinf(column).any():
             bad = column[seen][column[seen] != np.floor(column[seen])]
@@ -177,7 +180,7 @@ def clean_labels(column: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]
     return column[seen].astype(np.int64), seen
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """Tell None, NaN and pandas.NA, the last of which refuses to be compared."""
     if value is None:
         return True

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 FLOATS = (np.float64, np.float32)  # types that are kept; others become the first
 
 _ROWS = 256  # rows compared at a time
+_NEARLY = 0.99  # of the distances: some samples may be at the same place
 _ASYMMETRY = 1e-6  # relative: what averaging in float32 may leave
 
 
@@ -107,8 +108,16 @@ def require_symmetric(array: Any, name: str) -> None:
     if difference > _ASYMMETRY * size:
         raise ValueError(
             f"{name} must be symmetric: two entries that should be equal differ by "
-            f"{difference:.3g}, the largest entry is {size:.3g}."
+            f"{difference:.3g}, the largest entry is {size:.3g}. A directed graph of neighbours S "
+            "becomes symmetric as 0.5 * (S + S.T)."
         )
+
+
+def looks_like_distances(array: Any) -> bool:
+    """Return whether a square matrix is 0 on its diagonal and above 0 nearly everywhere else."""
+    if sp.issparse(array) or len(array) < 3 or np.diagonal(array).any():
+        return False
+    return bool(np.count_nonzero(array > 0) >= _NEARLY * (array.size - len(array)))
 
 
 def row_sums(array: Any) -> np.ndarray:

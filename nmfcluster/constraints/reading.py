@@ -99,7 +99,8 @@ def _as_numbers(table: np.ndarray, name: str) -> np.ndarray:
     if table.dtype.kind not in "iuf":
         raise TypeError(
             f"{name} must hold numbers, indices of samples and perhaps weights, got dtype "
-            f"{table.dtype}."
+            f"{table.dtype}. Names of samples are read by PairwiseConstraints.from_ids(X.index, "
+            f"{name}=...)."
         )
     return table
 

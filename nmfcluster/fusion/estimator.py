@@ -254,7 +254,7 @@ class SimilarityFusionNMF(NMFClusterer):
             stack = reader.fitted(objects, chosen)
             self._check_perplexity(stack.shape[2])
             mixture = mixture_of(stack, reader.parameter)
-            objective = objective_of(mixture, self.criterion, self.eta, self.perplexity)
+            objective = objective_of(mixture, self.criterion, float(self.eta), self.perplexity)
             fusion = fuse(objective, self._plan(fusion_nmf), rng, self.symmetric)
             self.source_names_, self.source_losses_ = stack.names, fusion.source_losses
             self.weights_, _, self.eta_ = objective.weigh(self.source_losses_)

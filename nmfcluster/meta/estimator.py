@@ -11,8 +11,9 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 import nmfcluster.meta.runs as runs
+from nmfcluster import _base
 from nmfcluster._arrays.arguments import positions
-from nmfcluster._base import NMFClusterer, by_size, fitting, hard_labels, membership, read_features
+from nmfcluster._base import NMFClusterer, by_size, fitting, hard_labels, membership
 from nmfcluster._compat import Interval, StrOptions, fit_context
 from nmfcluster._engine.symmetric import Factorization
 from nmfcluster.meta.penalties import PENALTIES
@@ -244,7 +245,9 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
 
     def _read(self, X: Any, reset: bool = True) -> Any:
         # in C order, however the table was kept: sums run in one order
-        return read_features(self, X, reset, order="C", ensure_non_negative=True)
+        X = _base.read_features(self, X, reset, order="C")
+        _base.require_nonnegative(self, X, "MinMaxScaler scales columns to [0, 1]")
+        return X
 
     def _solver(self) -> Any:
         if self.solver == "hals":

@@ -10,7 +10,7 @@ from scipy.spatial.distance import squareform
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
-from nmfcluster._arrays.labels import encode
+from nmfcluster._arrays.labels import encode, is_missing
 from nmfcluster.metrics.agreement import differing_share, matched
 
 __all__ = ["clustering_accuracy", "cophenetic_correlation", "disagreement", "dispersion"]
@@ -41,7 +41,7 @@ def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
     Raises
     ------
     ValueError
-        If the lengths differ or there is no sample.
+        If the lengths differ, there is no sample, or a label is None or NaN.
 
     References
     ----------
@@ -55,6 +55,9 @@ def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
     0.75
     """
     labels_true, labels_pred = column_or_1d(labels_true), column_or_1d(labels_pred)
+    for name, labels in (("labels_true", labels_true), ("labels_pred", labels_pred)):
+        if labels.dtype.kind in "Of" and any(map(is_missing, labels)):
+            raise ValueError(f"{name} must not hold missing labels: leave these samples out.")
     check_consistent_length(labels_true, labels_pred)
     if not len(labels_true):
         raise ValueError("labels_true holds 0 samples; at least one is needed.")

@@ -10,8 +10,20 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from nmfcluster._arrays.storage import require_symmetric
+from nmfcluster._compat import RaisedLater, hides_errors
 
 _ADVICE = "StabilityScorer needs all samples: give the search cv=FullSampleSplit()"
+
+
+def raised(error: Exception) -> Any:
+    """Raise what is wrong with the way a scorer is used, so that it reaches the user.
+
+    Returns what a scorer has to return where a search would make NaN of its errors: with NaN for
+    every candidate the search would take the first.
+    """
+    if hides_errors(depth=2):
+        return RaisedLater(error)
+    raise error
 
 
 def n_entries(value: Any) -> int:

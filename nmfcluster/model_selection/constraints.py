@@ -8,7 +8,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import MetadataRequest
 
+from nmfcluster._arrays.arguments import shown
 from nmfcluster.constraints import PairwiseConstraints
+from nmfcluster.model_selection.checks import raised
 from nmfcluster.model_selection.routing import score_request
 
 __all__ = ["ConstraintScorer"]
@@ -96,13 +98,16 @@ class ConstraintScorer(BaseEstimator):
         ValueError
             If there is no constraint among the samples.
         """
+        if not isinstance(self.balanced, bool | np.bool_):
+            raise TypeError(f"balanced must be a bool, got {shown(self.balanced)}.")
         pairs = y if constraints is None else constraints
         if not isinstance(pairs, PairwiseConstraints):
-            raise TypeError(
+            error = TypeError(
                 "ConstraintScorer needs constraints: give a PairwiseConstraints as y too, "
                 "search.fit(X, pairs, constraints=pairs), or enable metadata routing; got "
                 f"{type(pairs).__name__}."
             )
+            return raised(error)
         must, cannot = pairs.satisfied(estimator.predict(X))
         parts = [part for part in (must, cannot) if len(part)]
         if not parts:

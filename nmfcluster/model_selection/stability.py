@@ -222,11 +222,17 @@ class StabilityScorer(BaseEstimator):
         """
         self._validate_params()
         self._check_random_state()
-        pairwise = checks.is_pairwise(estimator)
+        try:
+            pairwise = checks.is_pairwise(estimator)
+        except TypeError as error:
+            return checks.raised(error)
         (X,) = indexable(X)
         n_samples = checks.n_entries(X)
         size = self._size(n_samples)
-        checks.require_all_samples(estimator, X, pairwise)
+        try:
+            checks.require_all_samples(estimator, X, pairwise)
+        except ValueError as error:
+            return checks.raised(error)
         if y is not None:
             checks.require_entries(y, n_samples, "y")
         handed = {"sample_weight": sample_weight, "constraints": constraints, **metadata}

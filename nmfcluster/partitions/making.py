@@ -10,9 +10,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from nmfcluster._arrays.arguments import warn
+from nmfcluster._arrays.tables import canonical, check_readable
 from nmfcluster._arrays.threads import one_thread
 
 Chosen = np.ndarray | None  # positions that were drawn; None: all
@@ -96,8 +99,9 @@ def base_partitions(
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
     estimator : estimator with `fit_predict`, default=None
-        A clusterer; `KMeans(n_init=1)` by default. It is cloned. Its `n_clusters`, where it has
-        one, and its `random_state` are set for every run, also inside a pipeline.
+        A clusterer; `KMeans(n_init=1)` by default. It is cloned. Its `n_clusters`, or where it
+        has none the `n_components` of a mixture, and its `random_state` are set for every run,
+        also inside a pipeline.
     n_estimators : int, default=50
         Number of partitions.
     n_clusters : int or tuple (low, high), default=8
@@ -114,6 +118,18 @@ def base_partitions(
     Returns
     -------
     BasePartitions
+        Without the runs that found only noise.
+
+    Raises
+    ------
+    ValueError
+        If all runs found only noise, or those of an `estimator` that was given a single cluster
+        each; if a parameter is not as described.
+
+    Warns
+    -----
+    UserWarning
+        If some runs found only noise.
 
     Examples
     --------
@@ -125,8 +141,9 @@ def base_partitions(
     (150, 10)
     """
     rng = check_random_state(random_state)
-    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
-    estimator = KMeans(n_init=1) if estimator is None else estimator
+    check_readable(X)
+    X = canonical(check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32]))
+    base = KMeans(n_init=1) if estimator is None else estimator
     n_samples, n_features = X.shape
     n_drawn = _how_many(max_samples, n_samples, "max_samples", least=min(2, n_samples))
     n_columns = _how_many(max_features, n_features, "max_features", least=1)
@@ -140,12 +157,23 @@ def base_partitions(
         )
         for _ in range(n_estimators)
     ]
-    results = Parallel(n_jobs=n_jobs)(delayed(_run)(clone(estimator), X, *plan) for plan in plans)
+    results = Parallel(n_jobs=n_jobs)(delayed(_run)(clone(base), X, *plan) for plan in plans)
+    kept = [t for t, (_, labels) in enumerate(results) if labels.max() >= 0]
+    if not kept:
+        raise ValueError(f"estimator {base!r} found only noise in all {n_estimators} runs.")
+    if len(kept) < n_estimators:
+        n_empty = n_estimators - len(kept)
+        warn(f"{n_empty} of {n_estimators} base runs found only noise, and are left out.")
+    if estimator is not None and max(results[t][1].max() for t in kept) == 0:
+        raise ValueError(
+            f"estimator {base!r} found a single cluster in all of its runs, which say nothing "
+            "then: give it parameters with which it finds several."
+        )
     return BasePartitions(
-        labels=np.column_stack([labels for _, labels in results]),
-        estimators=[fitted for fitted, _ in results],
-        samples=[samples for _, samples, _, _ in plans],
-        features=[features for _, _, features, _ in plans],
+        labels=np.column_stack([results[t][1] for t in kept]),
+        estimators=[results[t][0] for t in kept],
+        samples=[plans[t][1] for t in kept],
+        features=[plans[t][2] for t in kept],
     )
 
 
@@ -203,8 +231,11 @@ def _run(
 
 def _seeded(estimator: Any, n_clusters: int, seed: int) -> dict[str, int]:
     values = {"n_clusters": n_clusters, "random_state": seed}
-    return {
-        name: values[name.rpartition("__")[2]]
-        for name in estimator.get_params(deep=True)
-        if name.rpartition("__")[2] in values
-    }
+    names = list(estimator.get_params(deep=True))
+    found = {name: values[own] for name in names if (own := name.rpartition("__")[2]) in values}
+    if not any(name.endswith("n_clusters") for name in found):
+        steps = estimator.steps if isinstance(estimator, Pipeline) else [("", estimator)]
+        last, clusterer = steps[-1]  # a step before may have components of its own
+        if "n_components" in clusterer.get_params(deep=False):
+            found[f"{last}__n_components".removeprefix("__")] = n_clusters
+    return found

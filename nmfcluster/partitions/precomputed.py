@@ -9,7 +9,7 @@ import numpy as np
 
 from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.labels import one_hot
-from nmfcluster._base import read_features, read_similarity
+from nmfcluster._base import read_features, read_similarity, require_nonnegative
 from nmfcluster._engine.symmetric import SimilarityProblem
 from nmfcluster.partitions.problem import Support
 from nmfcluster.similarity import Explicit
@@ -53,7 +53,8 @@ class PrecomputedSimilarity:
 
     def extended(self, estimator: Any, X: Any, profile: np.ndarray) -> np.ndarray:
         """Return the mean similarity of new samples to every cluster."""
-        X = read_features(estimator, X, reset=False, ensure_non_negative=True)
+        X = read_features(estimator, X, reset=False)
+        require_nonnegative(estimator, X, "similarities are at least 0")
         return np.asarray(X @ profile)
 
     def matrix(self, indices: np.ndarray, weights: Any) -> np.ndarray:

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
+from nmfcluster._arrays.arguments import shown, warn
 from nmfcluster._arrays.labels import cluster_counts, encode, indicator
 from nmfcluster._base import read_features
 from nmfcluster._compat import HasMethods, Interval, RealNotInt
@@ -55,7 +56,14 @@ def read_partitions(
     if estimator.affinity == "precomputed":
         return PrecomputedSimilarity(estimator, X)
     if estimator.affinity == "partitions":
-        return LabelTable(_checked_table(estimator, X, reset=True), "X", np.dtype(np.float64))
+        table = LabelTable(_checked_table(estimator, X, reset=True), "X", np.dtype(np.float64))
+        n_samples, n_partitions = table.codes.shape
+        if estimator.n_clusters <= n_samples < n_partitions:
+            warn(
+                f"X holds {n_partitions} partitions of {n_samples} samples: a row is a sample. If "
+                "a row is a partition, give X.T."
+            )
+        return table
     X = read_features(estimator, X)
     if partitions is None:
         return MadePartitions(_make(estimator, X, rng), X)
@@ -199,13 +207,21 @@ def normalised_weights(weights: Any, n_partitions: int) -> np.ndarray:
     """Return nonnegative weights of partitions, scaled to sum to 1; equal ones for None."""
     if weights is None:
         return np.full(n_partitions, 1 / n_partitions)
-    weights = check_array(weights, ensure_2d=False, dtype=np.float64, input_name="weights")
-    if weights.shape != (n_partitions,) or (weights < 0).any() or weights.sum() <= 0:
+    try:
+        read = np.asarray(list(weights), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"weights must be one number a partition, got {shown(weights)}.") from None
+    if read.shape != (n_partitions,) or not np.isfinite(read).all():
         raise ValueError(
-            f"weights must be {n_partitions} nonnegative numbers, one a partition, not all 0; "
-            f"got shape {weights.shape}, smallest {weights.min():.3g}."
+            f"weights must be {n_partitions} nonnegative numbers, one a partition and finite; got "
+            f"{shown(weights)} of shape {read.shape}."
         )
-    return weights / weights.sum()
+    if (read < 0).any() or read.sum() <= 0:
+        raise ValueError(
+            f"weights must be {n_partitions} nonnegative numbers, not all 0; the smallest is "
+            f"{read.min():.3g}."
+        )
+    return read / read.sum()
 
 
 def check_coverage(codes: np.ndarray, name: str) -> None:

@@ -18,6 +18,14 @@ _SIGN_ROUNDING = 1e-9  # of the largest entry: what is less below 0 counts as 0
 _PAIRS = 100_000  # entries that are drawn where there are more: enough for their 0.999-quantile
 
 
+def _holds_partial_labels(y: Any) -> bool:
+    """Return whether y is labels of which some are -1, not known, as scikit-learn marks them."""
+    labels = np.asarray(y) if hasattr(y, "__len__") and hasattr(y, "dtype") else np.empty(0)
+    return (
+        labels.ndim == 1 and labels.dtype.kind in "if" and bool(-1 in labels and labels.max() >= 0)
+    )
+
+
 def read_constraints(
     n_samples: int, y: Any, constraints: Any, must_link: Any, cannot_link: Any
 ) -> PairwiseConstraints:
@@ -27,6 +35,11 @@ def read_constraints(
             warn(
                 "y holds constraints, and fit ignores y; to fit under them, give them by name: "
                 "fit(X, constraints=...)."
+            )
+        elif _holds_partial_labels(y) and must_link is None and cannot_link is None:
+            warn(
+                "y holds labels, some of them -1, and fit ignores y; to fit under them, give "
+                "constraints=PairwiseConstraints.from_labels(y)."
             )
         return PairwiseConstraints(n_samples, must_link, cannot_link)
     if must_link is not None or cannot_link is not None:

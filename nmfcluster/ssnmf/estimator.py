@@ -11,7 +11,7 @@ import numpy as np
 
 import nmfcluster._engine.multiplicative as mu
 import nmfcluster.ssnmf.constrained as constrained
-from nmfcluster._arrays.least_squares import nonnegative_rows
+from nmfcluster._arrays.least_squares import exact_rows
 from nmfcluster._base import NMFClusterer, fitting, numbered, read_features, read_samples
 from nmfcluster._compat import Interval, StrOptions, fit_context
 from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
@@ -325,7 +325,7 @@ class SSNMFClusterer(NMFClusterer):
     def _extend(self, X: Any) -> np.ndarray:
         FM = self._factor_ @ self._middle_
         products = self._cross_(read_features(self, X, reset=False), FM)
-        return nonnegative_rows(products, FM.T @ FM) * np.sqrt(np.diagonal(self._middle_))
+        return exact_rows(products, FM.T @ FM) * np.sqrt(np.diagonal(self._middle_))
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags, which depend on `affinity`."""

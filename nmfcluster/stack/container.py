@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from nmfcluster._arrays.arguments import positions, shown
 from nmfcluster._arrays.storage import as_matrix, largest
+from nmfcluster._arrays.tables import check_opened
 from nmfcluster.stack.seen import Seen, cut, with_nan, without_nan
 
 
@@ -238,6 +239,7 @@ def _listed(sources: Any) -> list[Any]:
                 "whose last axis is the sources."
             )
         return list(np.moveaxis(sources, 2, 0))
+    check_opened(sources, "sources", "a list of similarity matrices")
     got = f"shape {sources.shape}" if hasattr(sources, "shape") else shown(sources)
     raise TypeError(
         "sources must be a list of similarity matrices, an array of shape (n, m, L) or a "
@@ -263,6 +265,7 @@ def _read_names(names: Any, n_sources: int) -> tuple[str, ...]:
 
 
 def _read_matrix(source: Any, label: str) -> Any:
+    check_opened(source, label, "a matrix of numbers")
     try:
         return as_matrix(source)
     except (TypeError, ValueError) as error:

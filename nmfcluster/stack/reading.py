@@ -11,7 +11,8 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from nmfcluster._arrays.storage import FLOATS, is_sparse, largest, require_symmetric
-from nmfcluster._base import read_features
+from nmfcluster._arrays.tables import check_readable
+from nmfcluster._base import read_features, warn_of_distances
 from nmfcluster._compat import num_samples, take_samples
 from nmfcluster.affinity import MAKING
 from nmfcluster.stack.container import SimilarityStack, called, check_values
@@ -208,6 +209,7 @@ def _read_stack(estimator: Any, X: Any, reset: bool) -> SimilarityStack:
     _check_handed_in(X)
     if not _is_array(X):
         return SimilarityStack(X)
+    check_readable(X)
     form: dict[str, Any] = {"accept_sparse": "csr", "allow_nd": True, "dtype": FLOATS}
     entries: dict[str, Any] = {"ensure_all_finite": "allow-nan", "ensure_non_negative": True}
     checked = check_array(X, **form, **entries, estimator=estimator, input_name="X")
@@ -290,6 +292,7 @@ def square_sources(stack: SimilarityStack, name: str = "X") -> tuple[list[Any], 
         check_values(part.values, label)
         _check_unseen(part, label)
         require_symmetric(part.values, label)
+        warn_of_distances(part.values, label)
         if largest(part.values) == 0:
             raise ValueError(f"{label} must hold a similarity above 0; all entries are 0.")
     return list(stack.filled()), stack.seen()

@@ -3,13 +3,13 @@
 import pytest
 import scipy.sparse as sp
 from model_selection.clusterers import STACK, Stack, StackClusterer, W, X, kmeans
-from sklearn.cluster import DBSCAN, KMeans
-from sklearn.model_selection import KFold, cross_validate
+from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
+from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from nmfcluster import SSNMFClusterer
-from nmfcluster.model_selection import StabilityScorer
+from nmfcluster.model_selection import ConstraintScorer, FullSampleSplit, StabilityScorer
 
 
 @pytest.mark.parametrize(
@@ -84,3 +84,29 @@ def test_halves_of_a_similarity_are_refused():
             cross_validate(
                 estimator, samples, scoring=StabilityScorer(3), cv=2, error_score="raise"
             )
+
+
+@pytest.mark.parametrize("details", [False, True])
+@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize(
+    ("estimator", "cv", "kind", "says"),
+    [
+        (KMeans(n_init=1), 3, RuntimeError, "FullSampleSplit"),
+        (AgglomerativeClustering(), FullSampleSplit(), TypeError, "AgglomerativeClustering has"),
+    ],
+    ids=["folds", "no predict"],
+)
+def test_a_search_cannot_hide_how_it_is_misused(estimator, cv, kind, says, n_jobs, details):
+    scorer = StabilityScorer(3, details=details)
+    refit = "stability" if details else True
+    candidates = {"n_clusters": [2, 3]}
+    search = GridSearchCV(estimator, candidates, scoring=scorer, cv=cv, n_jobs=n_jobs, refit=refit)
+    with pytest.raises(kind, match=says):
+        search.fit(X)
+
+
+def test_a_search_cannot_hide_that_constraints_were_not_given():
+    candidates = {"n_clusters": [2, 3]}
+    search = GridSearchCV(SSNMFClusterer(2), candidates, scoring=ConstraintScorer(), cv=2)
+    with pytest.raises(TypeError, match="ConstraintScorer needs constraints"):
+        search.fit(X)

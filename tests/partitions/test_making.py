@@ -8,6 +8,8 @@ from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.datasets import make_blobs
+from sklearn.decomposition import PCA
+from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -207,3 +209,47 @@ def test_ranges_that_are_none_are_refused(value):
         range_of_clusters(value, "base_n_clusters")
     with pytest.raises(ValueError, match="n_clusters must be an int, or a pair of ints"):
         base_partitions(X, n_clusters=value)
+
+
+# --- clusterers that find something else than they should ------------------------------------
+
+
+class Noisy(ClusterMixin, BaseEstimator):
+    """Calls everything noise where its seed is even."""
+
+    def __init__(self, random_state=None):
+        self.random_state = random_state
+
+    def fit(self, X, y=None):
+        found = np.arange(len(X)) % 3
+        self.labels_ = found if self.random_state % 2 else np.full(len(X), -1)
+        return self
+
+
+def test_mixtures_have_as_many_components_as_there_are_clusters():
+    X, _ = make_blobs(60, centers=3, random_state=0)
+    plain, piped = (
+        base_partitions(X, estimator, n_clusters=3, n_estimators=4, random_state=0)
+        for estimator in (GaussianMixture(), make_pipeline(PCA(1), GaussianMixture()))
+    )
+    assert plain.labels.max() == piped.labels.max() == 2
+    assert plain.estimators[0].n_components == 3
+    assert [step.n_components for step in piped.estimators[0]] == [1, 3]
+
+
+def test_a_run_that_finds_only_noise_is_left_out():
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    with pytest.warns(UserWarning, match=r"\d of 8 base runs found only noise") as caught:
+        made = base_partitions(X, Noisy(), n_estimators=8, random_state=0)
+    n_empty = int(str(caught[0].message)[0])
+    assert made.labels.shape == (12, 8 - n_empty)
+    assert len(made.estimators) == len(made.samples) == len(made.features) == 8 - n_empty
+    assert made.labels.min() == 0
+
+
+def test_runs_that_all_say_nothing_are_refused():
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    with pytest.raises(ValueError, match=r"DBSCAN.*only noise in all 3 runs"):
+        base_partitions(X, DBSCAN(eps=1e-6), n_estimators=3)
+    with pytest.raises(ValueError, match=r"DBSCAN.*single cluster in all"):
+        base_partitions(X, DBSCAN(eps=1e6), n_estimators=3)

@@ -275,7 +275,7 @@ def test_scikit_learn_splits_and_shuffles_rows():
         (np.ones((3, 3, 2, 1)), None, TypeError, r"sources .* got shape \(3, 3, 2, 1\)"),
         (None, None, TypeError, "sources must be a list .*None"),
         ("rbf", None, TypeError, "sources must be a list .*'rbf'"),
-        ({"a": SQUARE}, None, TypeError, "sources must be a list"),
+        ({"a": SQUARE}, None, TypeError, "sources must be a list .*a dict of 1"),
         ([SQUARE, np.ones(3)], None, ValueError, r"source 1 \('source1'\).* shape \(3,\)"),
         ([SQUARE, np.ones((3, 3, 1))], None, ValueError, r"source 1 .* shape \(3, 3, 1\)"),
         ([SQUARE, 1.0], None, ValueError, r"source 1 .* shape \(\)"),

@@ -1,0 +1,89 @@
+"""No wrong answer in silence: what looks like something else is said, or refused, by name."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.datasets import load_breast_cancer, make_blobs
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import euclidean_distances
+
+from nmfcluster import NMFConsensus, NMFMetaCluster, SimilarityFusionNMF, SSNMFClusterer
+
+POINTS, CLASSES = make_blobs(40, centers=3, random_state=0)
+DISTANCES = euclidean_distances(POINTS)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        NMFConsensus(3, affinity="precomputed", random_state=0),
+        SSNMFClusterer(3, affinity="precomputed", random_state=0),
+        SimilarityFusionNMF(3, n_init=2, random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_distances_are_said_not_to_be_similarities(model):
+    with pytest.warns(UserWarning, match=r"as distances D are.*numpy\.exp"):
+        model.fit(DISTANCES)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(np.exp(-((DISTANCES / np.median(DISTANCES)) ** 2)))
+
+
+def test_partitions_in_rows_are_said_to_be():
+    table = np.random.default_rng(0).integers(3, size=(8, 40))
+    with pytest.warns(UserWarning, match=r"40 partitions of 8 samples.*X\.T"):
+        NMFConsensus(3, affinity="partitions", random_state=0).fit(table)
+
+
+def test_labels_of_some_samples_are_no_constraints():
+    known = np.where(np.arange(40) % 4, -1, CLASSES)
+    with pytest.warns(UserWarning, match=r"PairwiseConstraints\.from_labels\(y\)"):
+        SSNMFClusterer(3, random_state=0).fit(POINTS, known)
+
+
+NUMBERS = [
+    (type(model), name)
+    for model in (NMFConsensus(3), SSNMFClusterer(3), SimilarityFusionNMF(3), NMFMetaCluster(3))
+    for name, value in model.get_params().items()
+    if isinstance(value, int | float) and not isinstance(value, bool) and name != "verbose"
+]
+
+
+@pytest.mark.parametrize(("cls", "name"), [*NUMBERS, (NMFConsensus, "random_state")])
+def test_true_is_no_number(cls, name):
+    with pytest.raises(TypeError, match=f"'{name}' parameter of {cls.__name__} .*Got True"):
+        cls(**{"n_clusters": 3, name: True}).fit(POINTS - POINTS.min())
+
+
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [
+        (NMFConsensus(3, n_estimators=10**30), "'n_estimators' .*at most 2147483647"),
+        (SSNMFClusterer(3, n_init=10**30), "'n_init' .*at most 2147483647"),
+        (SSNMFClusterer(3, alpha=10**400), "'alpha' .*401 digits"),
+        (NMFConsensus(3, random_state=np.timedelta64(1)), "'random_state' .*timedelta64"),
+    ],
+)
+def test_numbers_without_an_end_are_refused(model, says):
+    with pytest.raises(ValueError, match=says):
+        model.fit(POINTS)
+
+
+def test_a_large_eta_is_that_of_equal_weights():
+    kernels = ["rbf", "nearest_neighbors"]
+    model = SimilarityFusionNMF(3, affinity=kernels, eta=10**30, n_init=2, random_state=0)
+    assert_allclose(model.fit(POINTS).weights_, 0.5)
+
+
+def test_the_training_samples_of_clusters_that_are_alike_are_predicted_where_they_were():
+    """Coordinate descent stopped far from the least squares fits: none came back."""
+    X = load_breast_cancer().data
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = SSNMFClusterer(8, affinity="linear", random_state=0).fit(X)
+    assert np.mean(model.predict(X) == model.labels_) > 0.9
