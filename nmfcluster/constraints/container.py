@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from nmfcluster._arrays.arguments import check_count
+from nmfcluster._arrays.rows import row_names
 from nmfcluster.constraints.graph import check_pairs, components, weight_matrix
 from nmfcluster.constraints.links import NO_LINKS, Links, closed_links, links_among, links_of_labels
 from nmfcluster.constraints.reading import read_ids, read_labels, read_pairs, samples_at
@@ -63,14 +64,15 @@ class PairwiseConstraints:
         self.__setstate__({"_n_samples": int(n_samples), "_links": (must, cannot)})
 
     @classmethod
-    def _of_links(cls, n_samples: int, must: Links, cannot: Links) -> Self:
+    def _of_links(cls, n_samples: int, must: Links, cannot: Links, names: Any = None) -> Self:
         new = cls.__new__(cls)
-        new.__setstate__({"_n_samples": n_samples, "_links": (must, cannot)})
+        new.__setstate__({"_n_samples": n_samples, "_links": (must, cannot), "_names": names})
         return new
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._n_samples: int = state["_n_samples"]
         self._links: tuple[Links, Links] = state["_links"]  # must-links, cannot-links
+        self._names: Any = state.get("_names")  # a pandas Index, where samples have names
         for links in self._links:
             links.pairs.flags.writeable = links.weights.flags.writeable = False  # a pickle forgets
 
@@ -104,11 +106,10 @@ class PairwiseConstraints:
         >>> known = PairwiseConstraints.from_labels(["a", None, "b", "a"])
         >>> known.must_link, known.cannot_link
         (array([[0, 3]]), array([[0, 2], [2, 3]]))
-        >>> PairwiseConstraints.from_labels([0, 0, 1, 1] * 20, n_pairs=40, random_state=0).n_pairs
-        40
         """
         codes = read_labels(labels)
-        return cls._of_links(len(codes), *links_of_labels(codes, n_pairs, random_state))
+        links = links_of_labels(codes, n_pairs, random_state)
+        return cls._of_links(len(codes), *links, row_names(labels))
 
     @classmethod
     def from_ids(cls, ids: Any, must_link: Any = None, cannot_link: Any = None) -> Self:
@@ -140,7 +141,7 @@ class PairwiseConstraints:
         >>> known.must_link, known.cannot_link, known.cannot_link_weights
         (array([[1, 2]]), array([[0, 1]]), array([0.5]))
         """
-        return cls._of_links(*read_ids(ids, must_link, cannot_link))
+        return cls._of_links(*read_ids(ids, must_link, cannot_link), row_names(ids))
 
     @property
     def n_samples(self) -> int:
@@ -195,7 +196,8 @@ class PairwiseConstraints:
     def __getitem__(self, key: Any) -> Self:
         samples = samples_at(key, self.n_samples)
         must, cannot = (links_among(samples, links) for links in self._links)
-        return self._of_links(len(samples), must, cannot)
+        names = None if self._names is None else self._names[samples]
+        return self._of_links(len(samples), must, cannot, names)
 
     def take(self, indices: Any, axis: int = 0) -> Self:
         """Return the constraints among some samples, as ``constraints[indices]`` does.
@@ -275,13 +277,12 @@ class PairwiseConstraints:
         Examples
         --------
         >>> closed = PairwiseConstraints(4, [(0, 1), (1, 2)], [(2, 3)]).closure()
-        >>> closed
-        PairwiseConstraints(n_samples=4, must_link: 3 pairs, cannot_link: 3 pairs)
         >>> closed.cannot_link_weights
         array([0.33333333, 0.33333333, 0.33333333])
         """
         self.check()
-        return self._of_links(self.n_samples, *closed_links(*self._links, self.components()))
+        links = closed_links(*self._links, self.components())
+        return self._of_links(self.n_samples, *links, self._names)
 
     def check(self, n_clusters: int | None = None) -> str:
         """Raise if it turns out that no clustering can satisfy all pairs.
@@ -392,9 +393,8 @@ class PairwiseConstraints:
         Examples
         --------
         >>> A, B = PairwiseConstraints(2, must_link=[(0, 1, 0.5)]).as_matrices()
-        >>> A.toarray()
-        array([[0. , 0.5],
-               [0.5, 0. ]])
+        >>> A.toarray().tolist()
+        [[0.0, 0.5], [0.5, 0.0]]
         """
         must, cannot = (weight_matrix(self.n_samples, *links, dtype) for links in self._links)
         return must, cannot

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from nmfcluster._arrays.arguments import warn
+from nmfcluster._arrays.rows import order_of
 from nmfcluster._arrays.storage import filled_with, stored_entries
 from nmfcluster._base import membership
 from nmfcluster._engine.symmetric import SimilarityProblem
@@ -27,9 +28,12 @@ def _holds_partial_labels(y: Any) -> bool:
 
 
 def read_constraints(
-    n_samples: int, y: Any, constraints: Any, must_link: Any, cannot_link: Any
+    n_samples: int, names: Any, y: Any, constraints: Any, must_link: Any, cannot_link: Any
 ) -> PairwiseConstraints:
-    """Return the constraints that `fit` was given, which must be of its samples."""
+    """Return the constraints that `fit` was given, which must be of its samples.
+
+    `names` is the index of the samples, or None; constraints of data with an index have theirs.
+    """
     if constraints is None:
         if isinstance(y, PairwiseConstraints) and must_link is None and cannot_link is None:
             warn(
@@ -58,7 +62,8 @@ def read_constraints(
             f"constraints must be about the samples of X: they are about {len(constraints)} "
             f"samples, X has {n_samples}."
         )
-    return constraints
+    order = order_of(names, constraints._names, "constraints")
+    return constraints if order is None else constraints[order]
 
 
 def check_constraints(pairs: PairwiseConstraints, n_clusters: int, contradictions: str) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import nmfcluster._engine.multiplicative as mu
 import nmfcluster.ssnmf.constrained as constrained
 from nmfcluster._arrays.least_squares import exact_rows
+from nmfcluster._arrays.rows import row_names
 from nmfcluster._base import NMFClusterer, fitting, numbered, read_features, read_samples
 from nmfcluster._compat import Interval, StrOptions, fit_context
 from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
@@ -277,10 +278,12 @@ class SSNMFClusterer(NMFClusterer):
             If `constraints` is no `PairwiseConstraints`.
         """
         with fitting(self) as rng:
+            names = row_names(X)
             X = read_samples(self, X, signed=True)
             self._check_n_clusters(X.shape[0])
             solver, form = self._solver()
-            pairs = constrained.read_constraints(X.shape[0], y, constraints, must_link, cannot_link)
+            given = (constraints, must_link, cannot_link)
+            pairs = constrained.read_constraints(X.shape[0], names, y, *given)
             constrained.check_constraints(pairs, self.n_clusters, self.contradictions)
             options = {name: getattr(self, name) for name in ("n_jobs", *MAKING)}
             affinity = make_affinity(X, self.affinity, **options)

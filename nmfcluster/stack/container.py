@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from nmfcluster._arrays.arguments import positions, shown
+from nmfcluster._arrays.rows import order_of, row_names
 from nmfcluster._arrays.storage import as_matrix, largest
 from nmfcluster._arrays.tables import check_opened
 from nmfcluster.stack.seen import Seen, cut, with_nan, without_nan
@@ -216,6 +217,7 @@ def _read_sources(sources: Any, names: Any) -> tuple[list[Seen], tuple[str, ...]
     listed = _listed(sources)
     names = _read_names(names, len(listed))
     labels = [called(i, name, "sources") for i, name in enumerate(names)]
+    listed = [_in_order_of(listed[0], *pair) for pair in zip(listed, labels, strict=True)]
     arrays = [_read_matrix(source, label) for source, label in zip(listed, labels, strict=True)]
     for array, label in zip(arrays, labels, strict=True):
         if array.shape != arrays[0].shape:
@@ -245,6 +247,22 @@ def _listed(sources: Any) -> list[Any]:
         "sources must be a list of similarity matrices, an array of shape (n, m, L) or a "
         f"SimilarityStack, got {got}; a single matrix S is given as [S]."
     )
+
+
+def _in_order_of(first: Any, source: Any, label: str) -> Any:
+    """Return a data frame with its rows, and its columns, in the order of the first source's.
+
+    The columns of one that is square by its names are put into the order of its rows.
+    """
+    if row_names(source) is None or row_names(first) is None:
+        return source
+    rows = order_of(first.index, source.index, label, "the first source")
+    source = source if rows is None else source.iloc[rows]
+    square = source.shape[0] == source.shape[1] and source.index.is_unique
+    by_name = square and source.columns.is_unique and set(source.columns) == set(source.index)
+    expected = source.index if by_name else first.columns
+    columns = order_of(expected, source.columns, f"the columns of {label}", "the rows")
+    return source if columns is None else source.iloc[:, columns]
 
 
 def _read_names(names: Any, n_sources: int) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
+from nmfcluster._arrays.rows import order_of, row_names
 from nmfcluster._arrays.storage import FLOATS, is_sparse, largest, require_symmetric
 from nmfcluster._arrays.tables import check_readable
 from nmfcluster._base import read_features, warn_of_distances
@@ -187,7 +188,9 @@ class _Affinity(KernelStack):
 
 def _read_beside(X: Any, similarities: Any) -> SimilarityStack:
     """Return similarities that are handed in beside X, of which only the length is used."""
+    order = order_of(row_names(X), row_names(_first_of(similarities)), "similarities")
     stack = SimilarityStack(similarities)
+    stack = stack if order is None else stack[np.ix_(order, order)]
     if X is not None and num_samples(X) != stack.shape[0]:
         raise ValueError(
             f"similarities must be of the samples of X: they are of {stack.shape[0]} samples, "
@@ -202,6 +205,11 @@ def _read_beside(X: Any, similarities: Any) -> SimilarityStack:
             "a SimilarityStack."
         )
     return stack
+
+
+def _first_of(sources: Any) -> Any:
+    """Return the first source of a list; others are put into its order."""
+    return sources[0] if isinstance(sources, list | tuple) and sources else None
 
 
 def _read_stack(estimator: Any, X: Any, reset: bool) -> SimilarityStack:

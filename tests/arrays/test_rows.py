@@ -1,0 +1,110 @@
+"""Tables of the same samples in another order: matched by their index, or refused."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.datasets import make_blobs
+from sklearn.metrics.pairwise import rbf_kernel
+
+from nmfcluster import (
+    NMFConsensus,
+    PairwiseConstraints,
+    SimilarityFusionNMF,
+    SimilarityStack,
+    SSNMFClusterer,
+)
+from nmfcluster._arrays.rows import order_of
+from nmfcluster.datasets import make_partitions
+
+X, Y = make_blobs(40, centers=3, cluster_std=3, random_state=0)
+NAMES = [f"sample {i}" for i in range(40)]
+ORDER = np.random.default_rng(0).permutation(40)
+FRAME = pd.DataFrame(X, index=NAMES)
+KERNELS = [pd.DataFrame(rbf_kernel(X, gamma=g), index=NAMES, columns=NAMES) for g in (0.1, 1)]
+TABLE = pd.DataFrame(
+    make_partitions((20, 12, 8), n_partitions=9, noise=0.2, random_state=0)[0], index=NAMES
+)
+CLASSES = pd.Series(Y, index=NAMES)
+
+
+def shuffled(table):
+    both = hasattr(table, "columns") and list(table.columns) == NAMES
+    return table.iloc[ORDER, ORDER] if both else table.iloc[ORDER]
+
+
+def consensus(X, arrange):
+    return NMFConsensus(3, random_state=0).fit(X, partitions=arrange(TABLE))
+
+
+def consensus_of_vectors(X, arrange):
+    vectors = [arrange(TABLE[column]) for column in TABLE]
+    return NMFConsensus(3, random_state=0).fit(X, partitions=vectors)
+
+
+def constrained_by_labels(X, arrange):
+    known = PairwiseConstraints.from_labels(CLASSES)  # of all pairs: no draw depends on the order
+    known = known[ORDER] if arrange is shuffled else known
+    return SSNMFClusterer(3, random_state=0).fit(X, constraints=known)
+
+
+def constrained_by_names(X, arrange):
+    must = [(NAMES[i], NAMES[i + 20]) for i in range(9) if Y[i] == Y[i + 20]]
+    known = PairwiseConstraints.from_ids(arrange(FRAME), must).closure()
+    return SSNMFClusterer(3, random_state=0).fit(X, constraints=known)
+
+
+def fused(X, arrange):
+    model = SimilarityFusionNMF(3, n_init=2, random_state=0)
+    return model.fit(X, similarities=[arrange(KERNELS[0]), KERNELS[1]])
+
+
+FITS = [
+    consensus,
+    consensus_of_vectors,
+    constrained_by_labels,
+    constrained_by_names,
+    fused,
+]
+
+
+@pytest.mark.parametrize("fit", FITS)
+def test_another_order_of_rows_is_undone_and_said(fit):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        expected = fit(FRAME, lambda table: table)
+    with pytest.warns(UserWarning, match=r"in another order, by the index"):
+        found = fit(FRAME, shuffled)
+    assert_array_equal(found.labels_, expected.labels_)
+
+
+@pytest.mark.parametrize("fit", FITS)
+def test_other_names_are_refused(fit):
+    other = FRAME.set_axis([f"other {i}" for i in range(40)])
+    with pytest.raises(ValueError, match="different names of samples"):
+        fit(other, lambda table: table)
+
+
+@pytest.mark.parametrize("fit", FITS)
+def test_without_an_index_rows_are_taken_by_position(fit):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        expected = fit(FRAME, lambda table: table)
+        for bare in (X, pd.DataFrame(X)):
+            assert_array_equal(fit(bare, lambda table: table).labels_, expected.labels_)
+
+
+def test_columns_are_put_into_the_order_of_rows():
+    plain = SimilarityStack(KERNELS)
+    with pytest.warns(UserWarning, match="columns of source 1"):
+        found = SimilarityStack([KERNELS[0], KERNELS[1].iloc[:, ORDER]])
+    assert_array_equal(found.toarray(), plain.toarray())
+
+
+def test_names_that_occur_twice_tell_nothing():
+    one, other = pd.Index(["a", "a", "b"]), pd.Index(["a", "b", "a"])
+    assert order_of(one, one, "table") is None
+    with pytest.raises(ValueError, match="occur twice"):
+        order_of(one, other, "table")
