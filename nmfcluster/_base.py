@@ -19,7 +19,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nmfcluster._arrays.arguments import warn
-from nmfcluster._arrays.storage import FLOATS, largest, looks_like_distances, require_symmetric
+from nmfcluster._arrays.storage import (
+    FLOATS,
+    in_range,
+    largest,
+    looks_like_distances,
+    require_symmetric,
+)
 from nmfcluster._arrays.tables import canonical, check_readable
 from nmfcluster._arrays.threads import one_blas_thread
 from nmfcluster._compat import Interval
@@ -62,7 +68,11 @@ def require_nonnegative(estimator: Any, X: Any, cure: str) -> None:
 
 
 def read_similarity(estimator: Any, X: Any, signed: bool = False) -> Any:
-    """Return X as a symmetric matrix of floats, dense or CSR; nonnegative unless `signed`."""
+    """Return X as a symmetric matrix of floats, dense or CSR; nonnegative unless `signed`.
+
+    It is divided by a power of two where its largest entry is too large, or too small, for sums
+    of fourth powers: similarities have no unit.
+    """
     X = read_features(estimator, X)
     if not signed:
         require_nonnegative(estimator, X, "similarities are at least 0")
@@ -75,7 +85,8 @@ def read_similarity(estimator: Any, X: Any, signed: bool = False) -> Any:
     warn_of_distances(X, "X")
     if largest(X) == 0:
         raise ValueError("X must hold a similarity above 0; all entries are 0.")
-    return X
+    raw = getattr(estimator, "weight_unit", None) == "raw"  # weights in the unit of X
+    return X if raw else in_range(X)
 
 
 def warn_of_distances(array: Any, name: str) -> None:

@@ -4,10 +4,12 @@ import warnings
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, make_blobs
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 
 from nmfcluster import NMFConsensus, NMFMetaCluster, SimilarityFusionNMF, SSNMFClusterer
 
@@ -87,3 +89,30 @@ def test_the_training_samples_of_clusters_that_are_alike_are_predicted_where_the
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = SSNMFClusterer(8, affinity="linear", random_state=0).fit(X)
     assert np.mean(model.predict(X) == model.labels_) > 0.9
+
+
+# --- similarities have no unit -------------------------------------------------------------------
+
+SCALES = [
+    (np.float64, 2.0**515),
+    (np.float64, 2.0**1000),
+    (np.float64, 2.0**-350),
+    (np.float64, 2.0**-540),
+    (np.float64, 2.0**-900),
+    (np.float32, 2.0**100),
+    (np.float32, 2.0**-90),
+]
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(("dtype", "scale"), SCALES)
+@pytest.mark.parametrize("cls", [NMFConsensus, SSNMFClusterer])
+def test_the_scale_of_a_similarity_does_not_matter(cls, dtype, scale, storage):
+    kernel = rbf_kernel(POINTS, gamma=0.05).astype(dtype)
+    kernel = kernel * (kernel > 1e-3)  # so that nothing falls below the smallest number
+    model = cls(3, affinity="precomputed", random_state=0)
+    expected = clone(model).fit(storage(kernel))
+    found = model.fit(storage(kernel * dtype(scale)))
+    assert_array_equal(found.labels_, expected.labels_)
+    assert_array_equal(found.membership_, expected.membership_)
+    assert_array_equal(found.predict(storage(kernel * dtype(scale))), expected.predict(kernel))

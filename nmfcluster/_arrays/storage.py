@@ -11,6 +11,7 @@ import scipy.sparse as sp
 FLOATS = (np.float64, np.float32)  # types that are kept; others become the first
 
 _ROWS = 256  # rows compared at a time
+_EXPONENTS = {np.float64: 200, np.float32: 30}  # of 2: fourth powers and their sums are held
 _NEARLY = 0.99  # of the distances: some samples may be at the same place
 _ASYMMETRY = 1e-6  # relative: what averaging in float32 may leave
 
@@ -93,6 +94,20 @@ def without_diagonal(array: Any) -> Any:
 def largest(array: Any) -> float:
     """Return the largest absolute value of an entry, without a copy of the array."""
     return max(float(array.max()), -float(array.min()))
+
+
+def in_range(array: Any) -> Any:
+    """Return the array, divided by a power of two where its fourth powers cannot be held.
+
+    Fits multiply up to four entries. A power of two changes no digit of the results; it is even,
+    as factors are scaled by its root.
+    """
+    exponent = int(np.frexp(largest(array))[1]) // 2 * 2
+    if abs(exponent) <= _EXPONENTS[array.dtype.type]:
+        return array
+    if sp.issparse(array):
+        return filled_with(array, np.ldexp(array.data, -exponent))
+    return np.ldexp(array, -exponent)
 
 
 def require_symmetric(array: Any, name: str) -> None:
