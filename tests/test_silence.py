@@ -94,7 +94,7 @@ def test_the_training_samples_of_clusters_that_are_alike_are_predicted_where_the
 # --- similarities have no unit -------------------------------------------------------------------
 
 SCALES = [
-    (np.float64, 2.0**515),
+    (np.float64, 2.0**514),
     (np.float64, 2.0**1000),
     (np.float64, 2.0**-350),
     (np.float64, 2.0**-540),
