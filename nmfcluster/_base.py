@@ -28,7 +28,7 @@ from nmfcluster._arrays.storage import (
 )
 from nmfcluster._arrays.tables import canonical, check_readable
 from nmfcluster._arrays.threads import one_blas_thread
-from nmfcluster._compat import Interval
+from nmfcluster._compat import Interval, check_kinds
 from nmfcluster._engine.run import WINDOW, Plan, StopRule
 from nmfcluster._engine.symmetric import Factorization
 
@@ -38,8 +38,10 @@ def fitting(estimator: Any) -> Iterator[np.random.RandomState]:
     """Forget an earlier fit for a new one, and put it back if the new one does not succeed.
 
     BLAS has one thread from the first sum to the last, so that the result does not depend on
-    their number. Yields the generator that all randomness of the fit is drawn from.
+    their number. Parameters are checked for what scikit-learn lets pass. Yields the generator
+    that all randomness of the fit is drawn from.
     """
+    check_kinds(estimator)
     before = dict(vars(estimator))
     for name in before:
         if name.endswith("_") and not name.endswith("__"):  # private ones, too

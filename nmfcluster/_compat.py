@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import wraps
 from numbers import Integral
 from typing import Any, TypeVar
 
@@ -30,6 +29,7 @@ __all__ = [
     "RealNotInt",
     "StrOptions",
     "blas_threads",
+    "check_kinds",
     "fit_context",
     "hides_errors",
     "num_samples",
@@ -40,24 +40,14 @@ __all__ = [
 _MOST = 2**31 - 1  # of anything that is counted: more never ends
 
 
-def fit_context(**options: bool) -> Callable[[F], F]:
-    """Return scikit-learn's decorator of `fit`, which checks parameters, and some more checks."""
-
-    def decorated(fit: F) -> F:
-        checked = _fit_context(**options)(fit)
-
-        @wraps(fit)
-        def checking(estimator: Any, *args: Any, **kwargs: Any) -> Any:
-            _check_kinds(estimator)
-            return checked(estimator, *args, **kwargs)
-
-        return checking  # type: ignore[return-value]
-
-    return decorated
+fit_context: Callable[..., Callable[[F], F]] = _fit_context  # which has no types
 
 
-def _check_kinds(estimator: Any) -> None:
-    """Raise for parameters that pass for numbers and are none, and for counts without an end."""
+def check_kinds(estimator: Any) -> None:
+    """Raise for parameters that pass for numbers and are none, and for counts without an end.
+
+    scikit-learn takes True for 1, and any int for a count.
+    """
     allowed = estimator._parameter_constraints
     for name, value in estimator.get_params(deep=False).items():
         constraints = allowed.get(name, [])
