@@ -26,7 +26,13 @@ from nmfcluster._arrays.storage import (
     looks_like_distances,
     require_symmetric,
 )
-from nmfcluster._arrays.tables import canonical, check_readable
+from nmfcluster._arrays.tables import (
+    canonical,
+    check_readable,
+    columns_in_order_of,
+    in_own_order,
+    row_names,
+)
 from nmfcluster._arrays.threads import one_blas_thread
 from nmfcluster._compat import Interval, check_kinds
 from nmfcluster._engine.run import WINDOW, Plan, StopRule
@@ -58,6 +64,8 @@ def fitting(estimator: Any) -> Iterator[np.random.RandomState]:
 def read_features(estimator: Any, X: Any, reset: bool = True, **checks: Any) -> Any:
     """Return X as floats, dense or CSR; `checks` are further options of `validate_data`."""
     check_readable(X)
+    if not reset:  # similarities to the samples of fit have a column for each
+        X = columns_in_order_of(getattr(estimator, "_names_", None), X, "X", "fit's samples")
     X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=FLOATS, **checks)
     return canonical(X)
 
@@ -75,6 +83,8 @@ def read_similarity(estimator: Any, X: Any, signed: bool = False) -> Any:
     It is divided by a power of two where its largest entry is too large, or too small, for sums
     of fourth powers: similarities have no unit.
     """
+    X = in_own_order(X, "X")
+    estimator._names_ = row_names(getattr(X, "columns", None))
     X = read_features(estimator, X)
     if not signed:
         require_nonnegative(estimator, X, "similarities are at least 0")

@@ -1,4 +1,8 @@
-"""What a user hands in as a table of numbers: refused by name where numpy would misread it."""
+"""What a user hands in as a table: refused where numpy would misread it, matched by its index.
+
+Two tables of the same samples are matched by the names in their index. Positions count where a
+side has no index, or that of pandas for tables without one, 0, 1, 2, ...
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from nmfcluster._arrays.arguments import shown
+from nmfcluster._arrays.arguments import shown, warn
+from nmfcluster._compat import take_samples
 
 _NUMBERS = "biuf"  # kinds of numpy's types
 _SEVERAL = (
@@ -34,7 +39,7 @@ def check_readable(X: Any, name: str = "X") -> None:
         If it holds text, or is a masked array of which something is masked.
     """
     check_opened(X, name, "one table of numbers")
-    if isinstance(X, list | tuple) and X and all(np.ndim(part) == 2 for part in _arrays_in(X)):
+    if isinstance(X, list | tuple) and X and all(_is_matrix(part) for part in X):
         raise TypeError(
             f"{name} must be one table of numbers, got {_called(X)} tables: {_SEVERAL}."
         )
@@ -95,14 +100,13 @@ def check_opened(X: Any, name: str, wanted: str) -> None:
 
 def _called(X: Any) -> str:
     """Return what an error message calls a container: its library, its type and its length."""
-    library = type(X).__module__.partition(".")[0]
-    size = f" of {len(X)}" if isinstance(X, dict | list | tuple) else ""
-    return f"a {library} {type(X).__name__}{size}".replace("a builtins", "a")
+    if isinstance(X, dict | list | tuple):
+        return f"a {type(X).__name__} of {len(X)}"
+    return f"a {type(X).__module__.partition('.')[0]} {type(X).__name__}"
 
 
-def _arrays_in(X: Any) -> list[Any]:
-    """Return the elements of a list if they are all arrays; else a number, which is no table."""
-    return list(X) if all(hasattr(part, "shape") for part in X) else [0]
+def _is_matrix(part: Any) -> bool:
+    return len(getattr(part, "shape", ())) == 2
 
 
 def _check_kind(dtype: Any, name: str) -> None:
@@ -141,3 +145,133 @@ def _no_number(values: Any) -> Any:
         except (TypeError, ValueError):
             return value
     return None
+
+
+def row_names(table: Any) -> Any:
+    """Return the index of a pandas data frame or series, or itself; None for anything else."""
+    index = table if hasattr(table, "get_indexer") else getattr(table, "index", None)
+    return index if hasattr(index, "get_indexer") else None
+
+
+def order_of(
+    own: Any, other: Any, name: str, owner: str = "X", say: bool = True
+) -> np.ndarray | None:
+    """Return the rows of another table in the order of a table's rows, or None if they are.
+
+    Parameters
+    ----------
+    own, other : pandas Index or None
+        Names of the rows of both.
+    name : str
+        What a message calls the other table.
+    owner : str, default="X"
+        What a message calls the table.
+    say : bool, default=True
+        Whether to warn of another order.
+
+    Raises
+    ------
+    ValueError
+        If both have an index, and do not have the same names.
+    """
+    if own is None or other is None or len(own) != len(other) or own.equals(other):
+        return None
+    if own.is_unique and other.is_unique:
+        order = np.asarray(other.get_indexer(own))
+        if (order >= 0).all():
+            if say:
+                _warn_of_order(name, owner)
+            return order
+    if _is_default(own) or _is_default(other):
+        return None
+    raise ValueError(
+        f"{name} and {owner} have different names of samples in their index, or names that occur "
+        "twice, so that it is not known which rows belong together: give both the same index, or "
+        "arrays, whose rows are taken by position."
+    )
+
+
+def _is_default(index: Any) -> bool:
+    """Return whether an index holds the positions, as that of a table that was given none."""
+    numbers = np.asarray(index)
+    return numbers.dtype.kind in "iu" and np.array_equal(numbers, np.arange(len(numbers)))
+
+
+def _warn_of_order(name: str, owner: str) -> None:
+    """Say that rows were put into another order."""
+    warn(
+        f"{name} has the samples of {owner} in another order, by the index: they are put into that "
+        f"of {owner}. Without an index they are taken by position."
+    )
+
+
+def in_order_of(own: Any, table: Any, name: str) -> Any:
+    """Return what is said of samples, in one table or in a list, in the order of their names.
+
+    Parameters
+    ----------
+    own : pandas Index or None
+        Names of the samples.
+    table : object, or list of objects
+        Cut as scikit-learn cuts samples.
+    name : str
+        What a message calls it.
+    """
+    listed = isinstance(table, list | tuple)
+    parts = table if listed else [table]
+    orders = [order_of(own, row_names(part), name, say=False) for part in parts]
+    if all(order is None for order in orders):
+        return table
+    _warn_of_order(name, "X")
+    pairs = zip(parts, orders, strict=True)
+    parts = [part if order is None else take_samples(part, order) for part, order in pairs]
+    return parts if listed else parts[0]
+
+
+def columns_in_order_of(own: Any, table: Any, name: str, owner: str, say: bool = True) -> Any:
+    """Return a data frame with its columns in the order of the names that `owner` has."""
+    columns = row_names(getattr(table, "columns", None))
+    order = order_of(own, columns, f"the columns of {name}", owner, say)
+    return table if order is None else table.iloc[:, order]
+
+
+def in_own_order(table: Any, name: str, say: bool = True) -> Any:
+    """Return a data frame with its columns in the order of its rows, where it is square by them."""
+    own, columns = row_names(table), row_names(getattr(table, "columns", None))
+    if own is None or columns is None or not own.is_unique or set(own) != set(columns):
+        return table
+    return columns_in_order_of(own, table, name, "its rows", say)
+
+
+def in_one_order(tables: list[Any], names: list[str]) -> tuple[list[Any], Any, Any]:
+    """Return similarities with rows and columns in the order of the first data frame among them.
+
+    The columns of one that is square by its names come in the order of its rows.
+
+    Parameters
+    ----------
+    tables : list of object
+        What is no data frame stays as it is.
+    names : list of str
+        What a message calls them.
+
+    Returns
+    -------
+    tables : list of object
+    index, columns : pandas Index or None
+        The names of rows and of columns, if any of them has some.
+    """
+    frames = [hasattr(table, "columns") and row_names(table) is not None for table in tables]
+    if not any(frames):
+        return tables, None, None
+    owner, ordered, moved = "the first data frame", list(tables), []
+    first = in_own_order(tables[frames.index(True)], owner, say=False)
+    for i in np.flatnonzero(frames):
+        rows = order_of(first.index, tables[i].index, names[i], owner, say=False)
+        table = tables[i] if rows is None else tables[i].iloc[rows]
+        table = in_own_order(table, names[i], say=False)
+        ordered[i] = columns_in_order_of(first.columns, table, names[i], owner, say=False)
+        moved += [names[i]] * (ordered[i] is not tables[i])
+    if moved:
+        _warn_of_order(" and ".join(moved), owner)
+    return ordered, first.index, first.columns

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from nmfcluster._arrays.arguments import check_count
-from nmfcluster._arrays.rows import row_names
+from nmfcluster._arrays.tables import row_names
 from nmfcluster.constraints.graph import check_pairs, components, weight_matrix
 from nmfcluster.constraints.links import NO_LINKS, Links, closed_links, links_among, links_of_labels
 from nmfcluster.constraints.reading import read_ids, read_labels, read_pairs, samples_at
@@ -66,13 +66,13 @@ class PairwiseConstraints:
     @classmethod
     def _of_links(cls, n_samples: int, must: Links, cannot: Links, names: Any = None) -> Self:
         new = cls.__new__(cls)
-        new.__setstate__({"_n_samples": n_samples, "_links": (must, cannot), "_names": names})
+        new.__setstate__({"_n_samples": n_samples, "_links": (must, cannot), "index": names})
         return new
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._n_samples: int = state["_n_samples"]
         self._links: tuple[Links, Links] = state["_links"]  # must-links, cannot-links
-        self._names: Any = state.get("_names")  # a pandas Index, where samples have names
+        self.index: Any = state.get("index")  # names of the samples, a pandas Index, or None
         for links in self._links:
             links.pairs.flags.writeable = links.weights.flags.writeable = False  # a pickle forgets
 
@@ -196,7 +196,7 @@ class PairwiseConstraints:
     def __getitem__(self, key: Any) -> Self:
         samples = samples_at(key, self.n_samples)
         must, cannot = (links_among(samples, links) for links in self._links)
-        names = None if self._names is None else self._names[samples]
+        names = None if self.index is None else self.index[samples]
         return self._of_links(len(samples), must, cannot, names)
 
     def take(self, indices: Any, axis: int = 0) -> Self:
@@ -282,7 +282,7 @@ class PairwiseConstraints:
         """
         self.check()
         links = closed_links(*self._links, self.components())
-        return self._of_links(self.n_samples, *links, self._names)
+        return self._of_links(self.n_samples, *links, self.index)
 
     def check(self, n_clusters: int | None = None) -> str:
         """Raise if it turns out that no clustering can satisfy all pairs.

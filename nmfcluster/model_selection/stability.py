@@ -18,7 +18,6 @@ import nmfcluster.model_selection.checks as checks
 import nmfcluster.model_selection.routing as routing
 from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.labels import encode
-from nmfcluster._arrays.threads import one_thread
 from nmfcluster._compat import Interval, RealNotInt, StrOptions
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.metrics.agreement import disagreements, jackknife, mean_of_pairs, shuffled
@@ -241,11 +240,9 @@ class StabilityScorer(BaseEstimator):
         samples = Samples(X, y, arguments, pairwise)
         seed = int(self.random_state)
         generators = [np.random.default_rng((seed, b)) for b in range(self.n_subsamples)]
-        # Limited around the copies, too: copies in threads would restore each other's limits.
-        with one_thread():
-            labellings = Parallel(n_jobs=self.n_jobs)(
-                delayed(labels_by_copy)(estimator, samples, size, rng) for rng in generators
-            )
+        labellings = Parallel(n_jobs=self.n_jobs)(
+            delayed(labels_by_copy)(estimator, samples, size, rng) for rng in generators
+        )
         for b, labels in enumerate(labellings):
             if isinstance(labels, Exception):
                 return self._failed(labels, b, size, n_samples)

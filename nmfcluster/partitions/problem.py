@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nmfcluster._arrays.labels import one_hot
+from nmfcluster._arrays.storage import row_blocks
 from nmfcluster._engine.run import Plan, Solution, Start, draw_seeds, random_start, spectral_start
 from nmfcluster._engine.symmetric import Factorization, Problem, SymmetricObjective, fitted_factor
 from nmfcluster.partitions.ensemble import Ensemble
@@ -56,7 +57,7 @@ class SeenPairsObjective(SymmetricObjective):
     def _of_one(self, H: np.ndarray) -> np.ndarray:
         n, k = H.shape
         size = max(1, _PRODUCTS // (k * k))  # n x k^2 is formed some rows at a time
-        blocks = [slice(start, start + size) for start in range(0, n, size)]
+        blocks = list(row_blocks(n, size))
         G = np.zeros((self.observed.shape[1], k * k), dtype=H.dtype)
         for b in blocks:
             pairs = (H[b, :, None] * H[b, None, :]).reshape(-1, k * k)

@@ -13,9 +13,9 @@ from sklearn.utils.validation import validate_data
 
 from nmfcluster._arrays.arguments import shown, warn
 from nmfcluster._arrays.labels import cluster_counts, encode, indicator
-from nmfcluster._arrays.rows import order_of, row_names
+from nmfcluster._arrays.tables import in_order_of, row_names
 from nmfcluster._base import read_features
-from nmfcluster._compat import HasMethods, Interval, RealNotInt, take_samples
+from nmfcluster._compat import HasMethods, Interval, RealNotInt
 from nmfcluster.partitions.ensemble import Ensemble
 from nmfcluster.partitions.making import BasePartitions, base_partitions, nearest, range_of_clusters
 from nmfcluster.partitions.matrix import consensus_matrix
@@ -66,23 +66,11 @@ def read_partitions(
             )
         return table
     if partitions is not None:
-        partitions = _in_order_of(X, partitions)
+        partitions = in_order_of(row_names(X), partitions, "partitions")
     X = read_features(estimator, X)
     if partitions is None:
         return MadePartitions(_make(estimator, X, rng), X)
     return PartitionsBeside(partitions, X)
-
-
-def _in_order_of(X: Any, partitions: Any) -> Any:
-    """Return partitions with their rows in the order of X's, where both have an index."""
-    own = row_names(X)
-    if isinstance(partitions, list | tuple):
-        listed = enumerate(partitions)
-        orders = [order_of(own, row_names(part), f"partition {t}") for t, part in listed]
-        pairs = zip(partitions, orders, strict=True)
-        return [part if order is None else take_samples(part, order) for part, order in pairs]
-    order = order_of(own, row_names(partitions), "partitions")
-    return partitions if order is None else take_samples(partitions, order)
 
 
 def with_tags_of(affinity: str, tags: Any) -> Any:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from nmfcluster._arrays.arguments import warn
-from nmfcluster._arrays.rows import order_of
 from nmfcluster._arrays.storage import filled_with, stored_entries
+from nmfcluster._arrays.tables import in_order_of
 from nmfcluster._base import membership
 from nmfcluster._engine.symmetric import SimilarityProblem
 from nmfcluster.constraints import PairwiseConstraints
@@ -62,8 +62,8 @@ def read_constraints(
             f"constraints must be about the samples of X: they are about {len(constraints)} "
             f"samples, X has {n_samples}."
         )
-    order = order_of(names, constraints._names, "constraints")
-    return constraints if order is None else constraints[order]
+    found: PairwiseConstraints = in_order_of(names, constraints, "constraints")
+    return found
 
 
 def check_constraints(pairs: PairwiseConstraints, n_clusters: int, contradictions: str) -> None:

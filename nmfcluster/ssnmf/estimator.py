@@ -12,7 +12,7 @@ import numpy as np
 import nmfcluster._engine.multiplicative as mu
 import nmfcluster.ssnmf.constrained as constrained
 from nmfcluster._arrays.least_squares import exact_rows
-from nmfcluster._arrays.rows import row_names
+from nmfcluster._arrays.tables import row_names
 from nmfcluster._base import NMFClusterer, fitting, numbered, read_features, read_samples
 from nmfcluster._compat import Interval, StrOptions, fit_context
 from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize

@@ -9,9 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from nmfcluster._arrays.arguments import positions, shown
-from nmfcluster._arrays.rows import order_of, row_names
 from nmfcluster._arrays.storage import as_matrix, largest
-from nmfcluster._arrays.tables import check_opened
+from nmfcluster._arrays.tables import check_opened, in_one_order
 from nmfcluster.stack.seen import Seen, cut, with_nan, without_nan
 
 
@@ -61,22 +60,25 @@ class SimilarityStack:
     def __init__(self, sources: Any, *, names: Any = None) -> None:
         if isinstance(sources, SimilarityStack):
             own, parts = sources.names, sources._parts
-            self._set(parts, own if names is None else _read_names(names, len(parts)))
+            names = own if names is None else _read_names(names, len(parts))
+            self._set(parts, names, *sources._axes)
             return
         self._set(*_read_sources(sources, names))
 
     @classmethod
-    def _made(cls, parts: Any, names: tuple[str, ...]) -> Self:
+    def _made(
+        cls, parts: Any, names: tuple[str, ...], index: Any = None, columns: Any = None
+    ) -> Self:
         """Return a stack of parts that need no checks."""
         new = cls.__new__(cls)
-        new._set(parts, names)
+        new._set(parts, names, index, columns)
         return new
 
-    def _set(self, parts: Any, names: tuple[str, ...]) -> None:
+    def _set(self, parts: Any, names: tuple[str, ...], index: Any, columns: Any) -> None:
         single = all(part.values.dtype == np.float32 for part in parts)
         dtype = np.dtype(np.float32 if single else np.float64)
-        cast = (part._replace(values=part.values.astype(dtype, copy=False)) for part in parts)
-        self.__setstate__({"_parts": tuple(cast), "_names": names})
+        cast = tuple(part._replace(values=part.values.astype(dtype, copy=False)) for part in parts)
+        self.__setstate__({"_parts": cast, "_names": names, "_axes": (index, columns)})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # here, because pickle does not keep arrays read-only
@@ -84,6 +86,7 @@ class SimilarityStack:
             Seen(*(_read_only(array) for array in part)) for part in state["_parts"]
         )
         self._names: tuple[str, ...] = state["_names"]
+        self._axes: tuple[Any, Any] = state["_axes"]  # names of the rows, of the columns
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -105,6 +108,11 @@ class SimilarityStack:
     def names(self) -> tuple[str, ...]:
         """The names of the sources."""
         return self._names
+
+    @property
+    def index(self) -> Any:
+        """The index of the first data frame among the sources, None if there was none."""
+        return self._axes[0]
 
     @property
     def sources(self) -> tuple[Any, ...]:
@@ -201,7 +209,9 @@ class SimilarityStack:
             Seen(cut(values, i, j), seen[i], others if j is None else others[j])
             for values, seen, others in self._parts
         ]
-        return self._made(parts, self.names)
+        axes = zip(self._axes, (i, j), strict=True)
+        cut_axes = (names if names is None or at is None else names[at] for names, at in axes)
+        return self._made(parts, self.names, *cut_axes)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(shape={self.shape}, dtype={self.dtype}, names={self.names})"
@@ -212,12 +222,12 @@ def called(index: int, name: str, where: str) -> str:
     return f"source {index} ({name!r}) of {where}"
 
 
-def _read_sources(sources: Any, names: Any) -> tuple[list[Seen], tuple[str, ...]]:
-    """Return matrices of one shape, without their NaN, and their names."""
+def _read_sources(sources: Any, names: Any) -> tuple[list[Seen], tuple[str, ...], Any, Any]:
+    """Return matrices of one shape, without their NaN, their names, and those of their axes."""
     listed = _listed(sources)
     names = _read_names(names, len(listed))
     labels = [called(i, name, "sources") for i, name in enumerate(names)]
-    listed = [_in_order_of(listed[0], *pair) for pair in zip(listed, labels, strict=True)]
+    listed, index, columns = in_one_order(listed, labels)
     arrays = [_read_matrix(source, label) for source, label in zip(listed, labels, strict=True)]
     for array, label in zip(arrays, labels, strict=True):
         if array.shape != arrays[0].shape:
@@ -225,7 +235,8 @@ def _read_sources(sources: Any, names: Any) -> tuple[list[Seen], tuple[str, ...]
                 f"sources must be of one shape: {label} has shape {array.shape}, {labels[0]} has "
                 f"{arrays[0].shape}."
             )
-    return [_read_nan(array, label) for array, label in zip(arrays, labels, strict=True)], names
+    parts = [_read_nan(array, label) for array, label in zip(arrays, labels, strict=True)]
+    return parts, names, index, columns
 
 
 def _listed(sources: Any) -> list[Any]:
@@ -247,22 +258,6 @@ def _listed(sources: Any) -> list[Any]:
         "sources must be a list of similarity matrices, an array of shape (n, m, L) or a "
         f"SimilarityStack, got {got}; a single matrix S is given as [S]."
     )
-
-
-def _in_order_of(first: Any, source: Any, label: str) -> Any:
-    """Return a data frame with its rows, and its columns, in the order of the first source's.
-
-    The columns of one that is square by its names are put into the order of its rows.
-    """
-    if row_names(source) is None or row_names(first) is None:
-        return source
-    rows = order_of(first.index, source.index, label, "the first source")
-    source = source if rows is None else source.iloc[rows]
-    square = source.shape[0] == source.shape[1] and source.index.is_unique
-    by_name = square and source.columns.is_unique and set(source.columns) == set(source.index)
-    expected = source.index if by_name else first.columns
-    columns = order_of(expected, source.columns, f"the columns of {label}", "the rows")
-    return source if columns is None else source.iloc[:, columns]
 
 
 def _read_names(names: Any, n_sources: int) -> tuple[str, ...]:

@@ -10,9 +10,8 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from nmfcluster._arrays.rows import order_of, row_names
 from nmfcluster._arrays.storage import FLOATS, is_sparse, largest, require_symmetric
-from nmfcluster._arrays.tables import check_readable
+from nmfcluster._arrays.tables import check_readable, in_own_order, order_of, row_names
 from nmfcluster._base import read_features, warn_of_distances
 from nmfcluster._compat import num_samples, take_samples
 from nmfcluster.affinity import MAKING
@@ -112,7 +111,7 @@ class SimilarityReader(StackReader):
             stack = _read_beside(X, similarities)
         else:
             stack = _read_stack(estimator, X, reset=True)
-        estimator.n_features_in_ = stack.shape[1]
+        estimator.n_features_in_, self._columns = stack.shape[1], stack._axes[1]
         if stack.shape[0] != stack.shape[1]:  # here, since a part of it could be square
             raise _not_square(stack, self.parameter)
         return stack
@@ -125,6 +124,8 @@ class SimilarityReader(StackReader):
                 f"X has {stack.shape[1]} columns, but {type(estimator).__name__} was fitted to "
                 f"{estimator.n_features_in_} objects: it needs the similarities to all of them."
             )
+        order = order_of(self._columns, stack._axes[1], "the columns of X", "what fit was given")
+        stack = stack if order is None else stack[:, order]
         if not len(stack):
             raise ValueError(
                 f"X has 0 sample(s) (shape={stack.shape}) while a minimum of 1 is required by "
@@ -188,8 +189,8 @@ class _Affinity(KernelStack):
 
 def _read_beside(X: Any, similarities: Any) -> SimilarityStack:
     """Return similarities that are handed in beside X, of which only the length is used."""
-    order = order_of(row_names(X), row_names(_first_of(similarities)), "similarities")
     stack = SimilarityStack(similarities)
+    order = order_of(row_names(X), stack.index, "similarities")
     stack = stack if order is None else stack[np.ix_(order, order)]
     if X is not None and num_samples(X) != stack.shape[0]:
         raise ValueError(
@@ -207,21 +208,18 @@ def _read_beside(X: Any, similarities: Any) -> SimilarityStack:
     return stack
 
 
-def _first_of(sources: Any) -> Any:
-    """Return the first source of a list; others are put into its order."""
-    return sources[0] if isinstance(sources, list | tuple) and sources else None
-
-
 def _read_stack(estimator: Any, X: Any, reset: bool) -> SimilarityStack:
     """Return X as a stack; its columns are the objects of a fit."""
     _check_handed_in(X)
     if not _is_array(X):
         return SimilarityStack(X)
     check_readable(X)
+    X = in_own_order(X, "X")
     form: dict[str, Any] = {"accept_sparse": "csr", "allow_nd": True, "dtype": FLOATS}
     entries: dict[str, Any] = {"ensure_all_finite": "allow-nan", "ensure_non_negative": True}
     checked = check_array(X, **form, **entries, estimator=estimator, input_name="X")
     stack = SimilarityStack([checked] if checked.ndim == 2 else checked)
+    stack._axes = row_names(X), row_names(getattr(X, "columns", None))
     named = X if hasattr(X, "columns") else checked
     validate_data(estimator, named, reset=reset, skip_check_array=True)
     return stack

@@ -16,7 +16,7 @@ from nmfcluster import (
     SimilarityStack,
     SSNMFClusterer,
 )
-from nmfcluster._arrays.rows import order_of
+from nmfcluster._arrays.tables import order_of
 from nmfcluster.datasets import make_partitions
 
 X, Y = make_blobs(40, centers=3, cluster_std=3, random_state=0)
@@ -98,7 +98,7 @@ def test_without_an_index_rows_are_taken_by_position(fit):
 
 def test_columns_are_put_into_the_order_of_rows():
     plain = SimilarityStack(KERNELS)
-    with pytest.warns(UserWarning, match="columns of source 1"):
+    with pytest.warns(UserWarning, match="source 1"):
         found = SimilarityStack([KERNELS[0], KERNELS[1].iloc[:, ORDER]])
     assert_array_equal(found.toarray(), plain.toarray())
 
@@ -108,3 +108,52 @@ def test_names_that_occur_twice_tell_nothing():
     assert order_of(one, one, "table") is None
     with pytest.raises(ValueError, match="occur twice"):
         order_of(one, other, "table")
+
+
+SIMILAR = [
+    NMFConsensus(3, affinity="precomputed", random_state=0),
+    SSNMFClusterer(3, affinity="precomputed", random_state=0),
+    SimilarityFusionNMF(3, n_init=2, random_state=0),
+]
+
+
+@pytest.mark.parametrize("model", SIMILAR, ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("names", [NAMES, list(range(100, 140))], ids=["text", "numbers"])
+def test_columns_of_a_similarity_are_put_into_the_order_of_its_samples(model, names):
+    K = KERNELS[0].set_axis(names).set_axis(names, axis=1)
+    expected = model.fit(K).labels_
+    predicted = model.predict(K)
+    with pytest.warns(UserWarning, match=r"columns of X .*in another order"):
+        assert_array_equal(model.predict(K.iloc[:, ORDER]), predicted)
+    with pytest.warns(UserWarning, match=r"columns of X .*in another order"):
+        assert_array_equal(model.fit(K.iloc[:, ORDER]).labels_, expected)
+
+
+def test_the_columns_of_several_similarities_are_matched_in_predict():
+    model = SimilarityFusionNMF(3, n_init=2, random_state=0).fit(None, similarities=KERNELS)
+    expected = model.predict(KERNELS)
+    with pytest.warns(UserWarning, match=r"columns of X .*in another order"):
+        found = model.predict([K.iloc[:9, ORDER] for K in KERNELS])
+    assert_array_equal(found, expected[:9])
+    with pytest.warns(UserWarning, match=r"in another order"):
+        found = model.predict([K.iloc[:, ORDER] for K in KERNELS])
+    assert_array_equal(found, expected)
+
+
+def test_a_stack_keeps_the_names_of_its_samples():
+    stack = SimilarityStack([np.eye(40), *KERNELS])
+    assert list(stack.index) == NAMES
+    part = SimilarityStack(stack)[np.ix_(ORDER[:9], ORDER[3:])]
+    assert list(part.index) == [NAMES[i] for i in ORDER[:9]]
+    model = SimilarityFusionNMF(3, n_init=2, random_state=0)
+    expected = model.fit(FRAME, similarities=stack).labels_
+    with pytest.warns(UserWarning, match="similarities has the samples of X in another order"):
+        found = model.fit(FRAME, similarities=stack[np.ix_(ORDER, ORDER)])
+    assert_array_equal(found.labels_, expected)
+    assert SimilarityStack([np.eye(3)]).index is None
+
+
+def test_label_vectors_in_another_order_are_said_once():
+    with pytest.warns(UserWarning, match="in another order") as said:
+        consensus_of_vectors(FRAME, shuffled)
+    assert len(said) == 1
