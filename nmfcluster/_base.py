@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.storage import (
     FLOATS,
+    exponent_beyond,
     in_range,
     largest,
     looks_like_distances,
@@ -97,8 +98,19 @@ def read_similarity(estimator: Any, X: Any, signed: bool = False) -> Any:
     warn_of_distances(X, "X")
     if largest(X) == 0:
         raise ValueError("X must hold a similarity above 0; all entries are 0.")
-    raw = getattr(estimator, "weight_unit", None) == "raw"  # weights in the unit of X
-    return X if raw else in_range(X)
+    held = in_range(X)
+    if held is not X:
+        require_unitless(estimator)
+    return held
+
+
+def require_unitless(estimator: Any) -> None:
+    """Raise where X has to be divided by a power of two, but weights are in its unit."""
+    if getattr(estimator, "weight_unit", None) == "raw":
+        raise ValueError(
+            "X holds values that sums of powers of them cannot be held of, and weight_unit='raw' "
+            "keeps them as they are: scale X and the weights, or take weight_unit='quantile'."
+        )
 
 
 def warn_of_distances(array: Any, name: str) -> None:
@@ -116,6 +128,8 @@ def read_samples(estimator: Any, X: Any, signed: bool = False) -> Any:
         return read_similarity(estimator, X, signed)
     X = read_features(estimator, X)
     estimator._check_not_alone(X.shape[0])
+    if estimator.affinity == "linear" and exponent_beyond(X, 4):
+        require_unitless(estimator)
     return X
 
 

@@ -9,8 +9,6 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from scipy.cluster.hierarchy import cophenet, single
-from scipy.spatial.distance import pdist, squareform
 from sklearn.metrics import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array
@@ -19,6 +17,7 @@ from nmfcluster._arrays import storage
 from nmfcluster._arrays.threads import one_thread
 from nmfcluster._compat import Interval, StrOptions
 from nmfcluster.similarity import Explicit, Factored, Similarity
+from nmfcluster.similarity.paths import path_kernel
 
 __all__ = ["Affinity", "make_affinity", "path_kernel"]
 
@@ -31,6 +30,8 @@ MAKING: dict[str, list[Any]] = {
     "normalize": ["boolean", StrOptions({"auto"})],
 }
 
+# the highest powers of features that are summed: squares, and for "linear" those of the products
+_POWERS = {"linear": 4, "cosine": 2, "rbf": 2, "nearest_neighbors": 2}
 _ROWS = 512  # new samples compared with all others at a time
 _PAIRS = 100_000  # of samples, whose median distance sets the width of a Gaussian
 _ROUNDING = {4: 1e-4, 8: 1e-10}  # of a row sum, relative to a sum with random signs
@@ -171,18 +172,12 @@ def make_affinity(
     """
     if isinstance(normalize, str) and normalize == "auto":
         normalize = isinstance(affinity, str) and affinity == "nearest_neighbors"
-    if affinity in ("linear", "cosine", "rbf", "nearest_neighbors"):
-        _check_magnitude(X, 4 if affinity == "linear" else 2)
-    if affinity == "linear":
-        made = Affinity(Factored(X), partial(_linear_cross, X), partial(_linear, X))
-    elif affinity == "cosine":
-        made = _cosine(X)
-    elif affinity == "rbf":
-        width = 1 / _median_square(X) if gamma is None else gamma
-        # a copy: BLAS has another way to multiply an array with itself, with other last bits
-        made = _blockwise(_rbf(X, width, X), partial(_rbf, X.copy(), width), _ROWS)
-    elif affinity == "nearest_neighbors":
-        made = _neighbours(X, n_neighbors, n_jobs)
+    if isinstance(affinity, str) and affinity in _POWERS:
+        exponent = storage.exponent_beyond(X, _POWERS[affinity])
+        if exponent and gamma is not None:
+            gamma = storage.divided_number(gamma, -2 * exponent)
+        made = _of_features(storage.divided(X, exponent), affinity, gamma, n_neighbors, n_jobs)
+        made = _divided(made, exponent)
     elif affinity == "precomputed":
         made = _blockwise(X, _itself)
     elif callable(affinity):
@@ -192,14 +187,35 @@ def make_affinity(
     return made.normalized() if normalize else made
 
 
-def _check_magnitude(X: Any, power: int) -> None:
-    """Raise if sums of powers of the features cannot be computed."""
-    size = storage.largest(X)
-    if size > (float(np.finfo(X.dtype).max) / X.shape[0] ** 2 / X.shape[1] ** 2) ** (1 / power):
+def _of_features(
+    X: Any, affinity: str, gamma: float | None, n_neighbors: int, n_jobs: int | None
+) -> Affinity:
+    if affinity == "linear":
+        return Affinity(Factored(X), partial(_linear_cross, X), partial(_linear, X))
+    if affinity == "cosine":
+        return _cosine(X)
+    if affinity == "nearest_neighbors":
+        return _neighbours(X, n_neighbors, n_jobs)
+    width = 1 / _median_square(X) if gamma is None else gamma
+    # a copy: BLAS has another way to multiply an array with itself, with other last bits
+    return _blockwise(_rbf(X, width, X), partial(_rbf, X.copy(), width), _ROWS)
+
+
+def _divided(made: Affinity, exponent: int) -> Affinity:
+    """Return an affinity of features for which they are divided by a power of two."""
+    cross, between = (partial(_of_new, made_of, exponent) for made_of in (made.cross, made.between))
+    return Affinity(made.similarity, cross, between)
+
+
+def _of_new(function: Callable[..., Any], exponent: int, X: Any, *P: np.ndarray) -> Any:
+    """Return a function of new samples, divided like those of the fit."""
+    divided = storage.divided(X, exponent)
+    if storage.exponent_beyond(divided, 2) > 0:
         raise ValueError(
-            f"X must not hold values as large as {size:.3g}, the similarities of which overflow "
-            f"{X.dtype}; scale it."
+            f"X must not hold values as large as {storage.largest(X):.3g}, so far from those of "
+            "fit that distances to them cannot be held."
         )
+    return function(divided, *P)
 
 
 def inverse_root(values: np.ndarray) -> np.ndarray:
@@ -322,68 +338,3 @@ def _neighbours_between(
         distances, nearest = search.kneighbors(X)
     own = np.maximum(distances[:, -1], floor)
     return storage.knn_weights(distances, nearest, own, scales, _FARTHEST).astype(X_fit.dtype)
-
-
-def path_kernel(X: Any, Y: Any = None, *, scale: float | None = None) -> np.ndarray:
-    r"""Return how well samples are connected: :math:`\exp(-e_{ij} / \text{scale})`.
-
-    :math:`e_{ij}` is the longest step on the path from i to j whose longest step is shortest, with
-    all steps from one sample to another: the effective dissimilarity of [1]_. Two ends of
-    one ring are near by it, and two rings are not, however close. For ``affinity=`` and for
-    `nmfcluster.stack.KernelStack`.
-
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_features)
-        Samples.
-    Y : array-like of shape (n_others, n_features), default=None
-        The samples that paths go through, and lead to; X by default.
-    scale : float, default=None
-        The median of e between samples of Y by default.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_others)
-
-    Raises
-    ------
-    ValueError
-        If Y has fewer than two samples, X and Y have not the same number of features, or
-        `scale` is no number above 0.
-
-    Notes
-    -----
-    O(m^2) for m samples in Y, and O(m^2) more for every sample that is not in Y.
-
-    References
-    ----------
-    .. [1] B. Fischer, V. Roth, J. M. Buhmann. Clustering with the connectivity kernel. NIPS 2003.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nmfcluster.affinity import path_kernel
-    >>> X = np.array([[0.0], [1.0], [2.0], [5.0]])
-    >>> -np.log(path_kernel(X, scale=1.0)).round(6) + 0.0
-    array([[0., 1., 1., 3.],
-           [1., 0., 1., 3.],
-           [1., 1., 0., 3.],
-           [3., 3., 3., 0.]])
-    """
-    X = check_array(X, dtype=[np.float64, np.float32], input_name="X")
-    Y = X if Y is None else check_array(Y, dtype=[np.float64, np.float32], input_name="Y")
-    if scale is not None and not (isinstance(scale, Real) and 0 < scale < np.inf):
-        raise ValueError(f"scale must be above 0, got {scale!r}.")
-    if X.shape[1] != Y.shape[1] or len(Y) < 2:
-        raise ValueError(
-            "Y must hold at least 2 samples, with as many features as X; got shape "
-            f"{Y.shape} for X of shape {X.shape}."
-        )
-    # the heights of single linkage are the longest steps of shortest trees
-    steps = squareform(cophenet(single(pdist(Y))))
-    if scale is None:
-        scale = float(np.median(steps[np.triu_indices(len(Y), 1)])) or 1.0
-    if X is not Y and not np.array_equal(X, Y):
-        first = euclidean_distances(X, Y)  # then on from the sample that was reached
-        steps = np.array([np.maximum(row[:, None], steps).min(axis=0) for row in first])
-    return np.exp(-steps / float(scale)).astype(X.dtype)

@@ -7,11 +7,13 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.cluster import KMeans
 from sklearn.datasets import load_breast_cancer, make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 
 from nmfcluster import NMFConsensus, NMFMetaCluster, SimilarityFusionNMF, SSNMFClusterer
+from nmfcluster.affinity import NAMES, path_kernel
 
 POINTS, CLASSES = make_blobs(40, centers=3, random_state=0)
 DISTANCES = euclidean_distances(POINTS)
@@ -116,3 +118,61 @@ def test_the_scale_of_a_similarity_does_not_matter(cls, dtype, scale, storage):
     assert_array_equal(found.labels_, expected.labels_)
     assert_array_equal(found.membership_, expected.membership_)
     assert_array_equal(found.predict(storage(kernel * dtype(scale))), expected.predict(kernel))
+
+
+AXES = np.abs(make_blobs(40, centers=10 * np.eye(3), random_state=0)[0])
+FEATURES = [
+    NMFConsensus(3, n_estimators=5, random_state=0),
+    *(SSNMFClusterer(3, affinity=name, random_state=0) for name in NAMES[:4]),
+    *(SimilarityFusionNMF(3, affinity=name, n_init=2, random_state=0) for name in NAMES[:4]),
+    SSNMFClusterer(3, affinity=path_kernel, random_state=0),
+]
+FAR = [(np.float64, s) for s in (2.0**515, 2.0**-565, 2.0**-900)]
+FAR += [(np.float32, 2.0**100), (np.float32, 2.0**-66)]
+
+
+def name_of(model):
+    affinity = getattr(model.affinity, "__name__", model.affinity)
+    return f"{type(model).__name__} {affinity}"
+
+
+@pytest.mark.parametrize("model", FEATURES, ids=name_of)
+def test_the_scale_of_features_does_not_matter(model):
+    storage = np.asarray if model.affinity in (path_kernel, "rbf") else sp.csr_array
+    for dtype, scale in FAR:
+        X = AXES.astype(dtype)
+        expected = clone(model).fit(storage(X))
+        found = clone(model).fit(storage(X * dtype(scale)))
+        assert_array_equal(found.labels_, expected.labels_)
+        assert_array_equal(found.predict(storage(X * dtype(scale))), expected.predict(storage(X)))
+
+
+def test_the_nearest_sample_has_the_labels_at_any_scale():
+    partitions = np.column_stack([CLASSES, CLASSES])
+    for scale in (2.0**600, 2.0**-600):
+        model = NMFConsensus(3, random_state=0).fit(POINTS * scale, partitions=partitions)
+        assert_array_equal(model.predict(POINTS * scale), model.labels_)
+
+
+@pytest.mark.parametrize("scale", [2.0**600, 2.0**-600])
+def test_scales_that_others_cannot_hold_are_refused(scale):
+    X = (POINTS - POINTS.min()) * scale
+    for model in (
+        NMFConsensus(3, estimator=KMeans(n_init=1)),
+        NMFMetaCluster(3),
+        SSNMFClusterer(3, affinity="linear", weight_unit="raw"),
+        SSNMFClusterer(3, affinity="precomputed", weight_unit="raw"),
+    ):
+        square = model.get_params().get("affinity") == "precomputed"
+        given = rbf_kernel(POINTS) * scale if square else X
+        with pytest.raises(ValueError, match=r"X .*scale"):
+            model.fit(given)
+
+
+def test_a_width_is_in_the_unit_of_the_features():
+    model = SSNMFClusterer(3, affinity="rbf", gamma=0.1, random_state=0)
+    expected = model.fit_predict(POINTS)
+    model.set_params(gamma=0.1 * 2.0**-1040)
+    assert_array_equal(model.fit_predict(POINTS * 2.0**520), expected)
+    step = path_kernel(POINTS, scale=2.0)
+    assert_array_equal(path_kernel(POINTS * 2.0**600, scale=2.0**601), step)

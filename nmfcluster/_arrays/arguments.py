@@ -12,6 +12,7 @@ from typing import Any
 import joblib
 import numpy as np
 import sklearn
+from sklearn.pipeline import Pipeline
 
 # Folders whose frames are no user's: the package, and what calls its methods for the user.
 _NOT_THE_USER = tuple(
@@ -50,6 +51,15 @@ def check_number(value: Any, name: str) -> None:
     """Raise unless a value is a number."""
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"{name} must be a number, got {shown(value)}.")
+
+
+def last_step(estimator: Any) -> tuple[str, Any]:
+    """Return the estimator at the end of a pipeline, and the prefix that its parameters have."""
+    prefix = ""
+    while isinstance(estimator, Pipeline):
+        name, estimator = estimator.steps[-1]
+        prefix += f"{name}__"
+    return prefix, estimator
 
 
 def positions(key: Any, n: int, noun: str, owner: str) -> np.ndarray:

@@ -102,12 +102,48 @@ def in_range(array: Any) -> Any:
     Fits multiply up to four entries. A power of two changes no digit of the results; it is even,
     as factors are scaled by its root.
     """
-    exponent = int(np.frexp(largest(array))[1]) // 2 * 2
-    if abs(exponent) <= _EXPONENTS[array.dtype.type]:
+    exponent = _even_exponent(array)
+    return array if abs(exponent) <= _EXPONENTS[array.dtype.type] else divided(array, exponent)
+
+
+def exponent_beyond(array: Any, power: int) -> int:
+    """Return by what power of two an array is divided so that sums of its powers can be held.
+
+    Parameters
+    ----------
+    array : ndarray or sparse matrix of shape (n, p)
+    power : int
+        Which powers of its entries are summed.
+
+    Returns
+    -------
+    int
+        0 where they can be held as they are.
+    """
+    info, size = np.finfo(array.dtype), largest(array)
+    most = (float(info.max) / array.shape[0] ** 2 / array.shape[1] ** 2) ** (1 / power)
+    least = (float(info.tiny) / float(info.eps)) ** (1 / power)
+    return 0 if size == 0 or least <= size <= most else _even_exponent(array)
+
+
+def divided(array: Any, exponent: int) -> Any:
+    """Return an array divided by a power of two: no digit of it changes."""
+    if exponent == 0:
         return array
     if sp.issparse(array):
         return filled_with(array, np.ldexp(array.data, -exponent))
     return np.ldexp(array, -exponent)
+
+
+def divided_number(value: float, exponent: int) -> float:
+    """Return a number above 0 divided by a power of two; still above 0, and finite."""
+    info = np.finfo(np.float64)
+    with np.errstate(over="ignore", under="ignore"):
+        return float(np.clip(np.ldexp(float(value), -exponent), info.tiny, info.max))
+
+
+def _even_exponent(array: Any) -> int:
+    return int(np.frexp(largest(array))[1]) // 2 * 2
 
 
 def require_symmetric(array: Any, name: str) -> None:

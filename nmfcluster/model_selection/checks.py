@@ -6,9 +6,9 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
+from nmfcluster._arrays.arguments import last_step
 from nmfcluster._arrays.storage import require_symmetric
 from nmfcluster._compat import RaisedLater, hides_errors
 
@@ -64,18 +64,11 @@ def is_pairwise(estimator: Any) -> bool:
     return bool(get_tags(estimator).input_tags.pairwise)
 
 
-def last_step(estimator: Any) -> Any:
-    """Return the estimator at the end of a pipeline; another estimator as it is."""
-    while isinstance(estimator, Pipeline):
-        estimator = estimator.steps[-1][1]
-    return estimator
-
-
 def require_all_samples(estimator: Any, X: Any, pairwise: bool) -> None:
     """Raise where X is seen to be a part of the samples that the estimator was fitted on."""
     if pairwise:
         _require_all_pairs(X)
-    labels = getattr(last_step(estimator), "labels_", None)
+    labels = getattr(last_step(estimator)[1], "labels_", None)
     if labels is not None and len(labels) != n_entries(X):
         raise ValueError(
             f"X has {n_entries(X)} samples, but the estimator was fitted on {len(labels)}. "

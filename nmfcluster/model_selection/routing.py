@@ -8,9 +8,9 @@ from typing import Any
 from sklearn import get_config
 from sklearn.utils.metadata_routing import MetadataRequest, MetadataRouter, MethodMapping
 
-from nmfcluster._arrays.arguments import warn
+from nmfcluster._arrays.arguments import last_step, warn
 from nmfcluster.constraints import PairwiseConstraints
-from nmfcluster.model_selection.checks import is_scalar, last_step, require_entries
+from nmfcluster.model_selection.checks import is_scalar, require_entries
 
 
 def score_request(owner: str, aliases: Mapping[str, bool | str | None]) -> MetadataRequest:
@@ -54,7 +54,7 @@ def arguments_of_fit(
 
 def warn_of_lost_constraints(estimator: Any, arguments: dict[str, Any]) -> None:
     """Warn where the estimator was fitted under constraints that its copies are not given."""
-    pairs = getattr(last_step(estimator), "constraints_", None)
+    pairs = getattr(last_step(estimator)[1], "constraints_", None)
     if "constraints" in arguments or not isinstance(pairs, PairwiseConstraints):
         return
     if len(pairs.must_link) or len(pairs.cannot_link):

@@ -10,11 +10,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
-from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from nmfcluster._arrays.arguments import warn
+from nmfcluster._arrays.arguments import last_step, warn
+from nmfcluster._arrays.storage import divided, exponent_beyond, largest
 from nmfcluster._arrays.tables import canonical, check_readable
 from nmfcluster._arrays.threads import one_thread
 
@@ -35,12 +35,16 @@ class BasePartitions:
         Samples that each clusterer was fitted on; None: all.
     features : list of ndarray or None
         Features that each clusterer was fitted on; None: all.
+    exponent : int
+        The clusterers know the features divided by 2 to this power: 0, unless their squares could
+        not be held.
     """
 
     labels: np.ndarray
     estimators: list[Any]
     samples: list[Chosen]
     features: list[Chosen]
+    exponent: int = 0
 
     @property
     def needs_training_data(self) -> bool:
@@ -63,6 +67,7 @@ class BasePartitions:
         -------
         ndarray of shape (n_new, n_estimators), int
         """
+        X = divided(X, self.exponent)
         labels = np.empty((X.shape[0], len(self.estimators)), dtype=np.int64)
         for t, estimator in enumerate(self.estimators):
             columns = self.features[t]
@@ -72,14 +77,16 @@ class BasePartitions:
             else:
                 seen = np.flatnonzero(self.labels[:, t] >= 0)
                 known = X_train if columns is None else X_train[:, columns]
-                labels[:, t] = self.labels[seen[nearest(known[seen], part)], t]
+                known = divided(known[seen], self.exponent)
+                labels[:, t] = self.labels[seen[nearest(known, part)], t]
         return labels
 
 
 def nearest(X_train: Any, X: Any) -> np.ndarray:
     """Return the index of the nearest row of `X_train` for every row of `X`."""
-    search = NearestNeighbors(n_neighbors=1).fit(X_train)
-    return search.kneighbors(X, return_distance=False)[:, 0]
+    exponent = exponent_beyond(X_train, 2)
+    search = NearestNeighbors(n_neighbors=1).fit(divided(X_train, exponent))
+    return search.kneighbors(divided(X, exponent), return_distance=False)[:, 0]
 
 
 def base_partitions(
@@ -144,6 +151,13 @@ def base_partitions(
     check_readable(X)
     X = canonical(check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32]))
     base = KMeans(n_init=1) if estimator is None else estimator
+    exponent = exponent_beyond(X, 2)
+    if exponent and estimator is not None:  # what has parameters in the unit of X
+        raise ValueError(
+            f"X must hold values whose squares {X.dtype} can sum, got some up to {largest(X):.3g}: "
+            "scale it."
+        )
+    X = divided(X, exponent)
     n_samples, n_features = X.shape
     n_drawn = _how_many(max_samples, n_samples, "max_samples", least=min(2, n_samples))
     n_columns = _how_many(max_features, n_features, "max_features", least=1)
@@ -158,23 +172,19 @@ def base_partitions(
         for _ in range(n_estimators)
     ]
     results = Parallel(n_jobs=n_jobs)(delayed(_run)(clone(base), X, *plan) for plan in plans)
-    kept = [t for t, (_, labels) in enumerate(results) if labels.max() >= 0]
-    if not kept:
+    runs = [(*r, *plan) for r, plan in zip(results, plans, strict=True) if r[1].max() >= 0]
+    if not runs:
         raise ValueError(f"estimator {base!r} found only noise in all {n_estimators} runs.")
-    if len(kept) < n_estimators:
-        n_empty = n_estimators - len(kept)
+    if len(runs) < n_estimators:
+        n_empty = n_estimators - len(runs)
         warn(f"{n_empty} of {n_estimators} base runs found only noise, and are left out.")
-    if estimator is not None and max(results[t][1].max() for t in kept) == 0:
+    estimators, labels, _, samples, features, _ = map(list, zip(*runs, strict=True))
+    if estimator is not None and max(found.max() for found in labels) == 0:
         raise ValueError(
             f"estimator {base!r} found a single cluster in all of its runs, which say nothing "
             "then: give it parameters with which it finds several."
         )
-    return BasePartitions(
-        labels=np.column_stack([results[t][1] for t in kept]),
-        estimators=[results[t][0] for t in kept],
-        samples=[plans[t][1] for t in kept],
-        features=[plans[t][2] for t in kept],
-    )
+    return BasePartitions(np.column_stack(labels), estimators, samples, features, exponent)
 
 
 def range_of_clusters(value: Any, name: str) -> tuple[int, int]:
@@ -234,8 +244,7 @@ def _seeded(estimator: Any, n_clusters: int, seed: int) -> dict[str, int]:
     names = list(estimator.get_params(deep=True))
     found = {name: values[own] for name in names if (own := name.rpartition("__")[2]) in values}
     if not any(name.endswith("n_clusters") for name in found):
-        steps = estimator.steps if isinstance(estimator, Pipeline) else [("", estimator)]
-        last, clusterer = steps[-1]  # a step before may have components of its own
+        prefix, clusterer = last_step(estimator)  # a step before may have components of its own
         if "n_components" in clusterer.get_params(deep=False):
-            found[f"{last}__n_components".removeprefix("__")] = n_clusters
+            found[f"{prefix}n_components"] = n_clusters
     return found

@@ -838,10 +838,9 @@ def test_a_fitted_model_does_not_keep_the_similarity():
 @pytest.mark.parametrize("affinity", AFFINITIES)
 def test_what_overflows_is_said(affinity):
     X = np.random.default_rng(0).uniform(size=(40, 3))
-    for largest in (1e160, 1e200):
-        with pytest.raises(ValueError, match="X must not hold values as large as"):
-            clusterer(affinity=affinity).fit(X * largest)
-    assert_array_equal(clusterer(affinity=affinity).fit(X * 1e60).labels_ >= 0, True)
+    model = clusterer(affinity=affinity).fit(X)
+    with pytest.raises(ValueError, match="X must not hold values as large as"):
+        model.predict(X * 1e200)
     with pytest.raises(ValueError, match="weights of the constraints"):
         clusterer(beta=1e200).fit(X, cannot_link=[(0, 1)])
 
