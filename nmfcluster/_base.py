@@ -35,7 +35,7 @@ from nmfcluster._arrays.tables import (
     row_names,
 )
 from nmfcluster._arrays.threads import one_blas_thread
-from nmfcluster._compat import Interval, check_kinds
+from nmfcluster._compat import N_JOBS, RANDOM_STATE, Interval
 from nmfcluster._engine.run import WINDOW, Plan, StopRule
 from nmfcluster._engine.symmetric import Factorization
 
@@ -45,10 +45,8 @@ def fitting(estimator: Any) -> Iterator[np.random.RandomState]:
     """Forget an earlier fit for a new one, and put it back if the new one does not succeed.
 
     BLAS has one thread from the first sum to the last, so that the result does not depend on
-    their number. Parameters are checked for what scikit-learn lets pass. Yields the generator
-    that all randomness of the fit is drawn from.
+    their number. Yields the generator that all randomness of the fit is drawn from.
     """
-    check_kinds(estimator)
     before = dict(vars(estimator))
     for name in before:
         if name.endswith("_") and not name.endswith("__"):  # private ones, too
@@ -199,8 +197,8 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, None, None, closed="neither")],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+        "random_state": RANDOM_STATE,
+        "n_jobs": N_JOBS,
         "verbose": ["verbose"],
     }
 
@@ -277,8 +275,10 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
 
     def _plan(self, solver: Callable[..., Any], of_loss: bool = False) -> Plan:
         """Return this estimator's parameters as the way to run a solver."""
-        stop = StopRule(self.max_iter, self.tol, of_loss)
-        return Plan(self.n_clusters, solver, self.n_init, stop, self.n_jobs, self._say)
+        # as Python's: numpy's small ones wrap around
+        k, n_init, max_iter = int(self.n_clusters), int(self.n_init), int(self.max_iter)
+        stop = StopRule(max_iter, self.tol, of_loss)
+        return Plan(k, solver, n_init, stop, self.n_jobs, self._say)
 
     def _keep_clusters(
         self,
@@ -299,12 +299,12 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             Number of clusters that are neither empty nor equal to another.
         """
         best, scale, name = factorization.best, factorization.scale, type(self).__name__
-        if not best.converged:
-            decrease = best.last_decrease / scale if scale else best.last_decrease
+        if not best.converged and self.tol >= 0:  # a negative one asks for all updates
+            fell = f"the loss still fell by {best.last_decrease / (scale or 1):.1e} of its scale"
+            why = f"{fell} over the last {WINDOW}" if best.last_decrease > 0 else "they are too few"
             warn(
-                f"{name} did not converge within max_iter={self.max_iter} updates: the loss still "
-                f"fell by {decrease:.1e} of its scale over the last {WINDOW}. Increase max_iter or "
-                "tol.",
+                f"{name} did not converge within max_iter={self.max_iter} updates: {why}. "
+                "Increase max_iter or tol.",
                 ConvergenceWarning,
             )
         n_distinct = int(labels.max()) + 1 if n_distinct is None else n_distinct
@@ -314,8 +314,10 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
                 ConvergenceWarning,
             )
         self.labels_, self.membership_ = labels, memberships
-        self.loss_, self.n_iter_ = best.loss, best.n_iter
-        self.loss_curve_, self.loss_curves_ = best.history, factorization.curves
+        # squares and divergences, which rounding can put below 0
+        self.loss_, self.n_iter_ = max(best.loss, 0.0), best.n_iter
+        self.loss_curves_ = [np.maximum(curve, 0) for curve in factorization.curves]
+        self.loss_curve_ = np.maximum(best.history, 0)
 
     def _check_n_clusters(self, n_samples: int) -> None:
         if self.n_clusters > n_samples:

@@ -12,59 +12,67 @@ from sklearn.base import _fit_context
 from sklearn.utils import _safe_indexing as take_samples
 from sklearn.utils._param_validation import (
     HasMethods,
-    Interval,
-    InvalidParameterError,
     RealNotInt,
     StrOptions,
+    validate_parameter_constraints,
 )
+from sklearn.utils._param_validation import Interval as _Interval
 from sklearn.utils.validation import _num_samples as num_samples
 from threadpoolctl import ThreadpoolController
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 __all__ = [
+    "MOST",
+    "N_JOBS",
+    "RANDOM_STATE",
     "HasMethods",
     "Interval",
     "RaisedLater",
     "RealNotInt",
     "StrOptions",
     "blas_threads",
-    "check_kinds",
     "fit_context",
     "hides_errors",
     "num_samples",
     "set_blas_threads",
     "take_samples",
+    "validate_parameter_constraints",
 ]
 
-_MOST = 2**31 - 1  # of anything that is counted: more never ends
+MOST = 2**31 - 1  # of anything that is counted: more never ends
 
 
 fit_context: Callable[..., Callable[[F], F]] = _fit_context  # which has no types
 
 
-def check_kinds(estimator: Any) -> None:
-    """Raise for parameters that pass for numbers and are none, and for counts without an end.
+class Interval(_Interval):
+    """Numbers from left to right; no truth values, durations, nor counts without an end.
 
-    scikit-learn takes True for 1, and any int for a count.
+    scikit-learn takes True for 1, any int for a count, and compares with numpy's durations.
     """
-    allowed = estimator._parameter_constraints
-    for name, value in estimator.get_params(deep=False).items():
-        constraints = allowed.get(name, [])
-        words = {kind for kind in constraints if isinstance(kind, str)}
-        number = any(isinstance(kind, Interval) or kind is Integral for kind in constraints)
-        number = (number or "random_state" in words) and not words & {"boolean", "verbose"}
-        what = f"The {name!r} parameter of {type(estimator).__name__} must"
-        if isinstance(value, bool | np.bool_ | np.timedelta64) and number:
-            kind = type(value).__name__
-            raise InvalidParameterError(f"{what} be a number. Got {value!r} ({kind}).")
-        counted = any(getattr(kind, "type", None) is Integral for kind in constraints)
-        if counted and isinstance(value, int | np.integer) and value > _MOST:
-            raise InvalidParameterError(f"{what} be at most {_MOST}. Got {value}.")
-        if isinstance(value, int) and abs(value) > sys.float_info.max:
-            raise InvalidParameterError(
-                f"{what} be a number that a float can hold, got one of {len(str(value))} digits."
-            )
+
+    def __init__(self, kind: Any, left: Any, right: Any, *, closed: str) -> None:
+        if kind is Integral and left is not None and right is None:
+            right, closed = MOST, "both" if closed == "left" else "right"
+        super().__init__(kind, left, right, closed=closed)
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        """Return whether a value is such a number."""
+        if isinstance(val, bool | np.bool_ | np.timedelta64):
+            return False
+        if isinstance(val, int) and abs(val) > sys.float_info.max:
+            return False
+        return bool(super().is_satisfied_by(val))
+
+
+#: what the parameters may be that are the same everywhere
+RANDOM_STATE = [Interval(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None]
+N_JOBS = [
+    Interval(Integral, 1, None, closed="left"),
+    Interval(Integral, -MOST, -1, closed="both"),
+    None,
+]
 
 
 def hides_errors(depth: int) -> bool:

@@ -14,6 +14,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array
 
 from nmfcluster._arrays import storage
+from nmfcluster._arrays.tables import canonical
 from nmfcluster._arrays.threads import one_thread
 from nmfcluster._compat import Interval, StrOptions
 from nmfcluster.similarity import Explicit, Factored, Similarity
@@ -172,6 +173,7 @@ def make_affinity(
     """
     if isinstance(normalize, str) and normalize == "auto":
         normalize = isinstance(affinity, str) and affinity == "nearest_neighbors"
+    X = canonical(X)
     if isinstance(affinity, str) and affinity in _POWERS:
         exponent = storage.exponent_beyond(X, _POWERS[affinity])
         if exponent and gamma is not None:
@@ -179,11 +181,14 @@ def make_affinity(
         made = _of_features(storage.divided(X, exponent), affinity, gamma, n_neighbors, n_jobs)
         made = _divided(made, exponent)
     elif affinity == "precomputed":
+        if X.shape[0] != X.shape[1]:
+            raise ValueError(f"X must be square with affinity='precomputed', got shape {X.shape}.")
         made = _blockwise(X, _itself)
-    elif callable(affinity):
+    elif callable(affinity) and not isinstance(affinity, type):
         made = _blockwise(_called(affinity, X), partial(_called_between, affinity, X))
     else:
-        raise ValueError(f"affinity must be one of {NAMES} or a callable, got {affinity!r}.")
+        kinds = f"one of {NAMES} or a callable that is no class"
+        raise ValueError(f"affinity must be {kinds}, got {affinity!r}.")
     return made.normalized() if normalize else made
 
 

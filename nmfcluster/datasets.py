@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from nmfcluster._arrays.arguments import check_count, check_number, shown
+from nmfcluster._arrays.arguments import check_count, check_number, generator_of, shown
 
 __all__ = ["make_biclusters", "make_nested_rings", "make_partitions"]
 
@@ -102,7 +101,7 @@ def make_biclusters(
     >>> (H > 0).sum(axis=1), (H[0] * H[1] > 0).sum()
     (array([13, 13, 14, 14]), np.int64(12))
     """
-    rng = _generator(random_state)
+    rng = generator_of(random_state)
     check_count(n_clusters, "n_clusters", 1)
     if not isinstance(twins, bool | np.bool_):
         raise TypeError(f"twins must be True or False, got {shown(twins)}.")
@@ -220,7 +219,7 @@ def make_nested_rings(
     >>> (X[y == 1] ** 2).sum(axis=1).round(6).max()
     np.float64(12.25)
     """
-    rng = _generator(random_state)
+    rng = generator_of(random_state)
     try:
         distances = np.asarray(radii, dtype=float)
     except (TypeError, ValueError) as error:
@@ -285,7 +284,7 @@ def make_partitions(
     >>> partitions.shape, int(y.sum())
     ((100, 5), 12)
     """
-    rng = _generator(random_state)
+    rng = generator_of(random_state)
     for name, share in (("noise", noise), ("missing", missing)):
         check_number(share, name)
         if not 0 <= share <= 1:
@@ -326,17 +325,6 @@ def _several(n_samples: Any) -> bool:
         return np.ndim(n_samples) > 0
     except ValueError as error:  # lists of different lengths
         raise TypeError(f"n_samples must be whole numbers, got {shown(n_samples)}.") from error
-
-
-def _generator(random_state: Any) -> np.random.RandomState:
-    """Return the generator of a seed; raise an error that names the parameter."""
-    try:
-        return check_random_state(random_state)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            "random_state must be an int from 0 to 2**32 - 1, a RandomState or None, got "
-            f"{shown(random_state)}."
-        ) from error
 
 
 def _check_noise(noise: Any) -> None:

@@ -393,7 +393,7 @@ def test_what_was_handed_in_is_not_written_to(affinity, storage):
     assert_array_equal(new, copies[1])
 
 
-@pytest.mark.parametrize("affinity", ["euclidean", "knn", None, 3])
+@pytest.mark.parametrize("affinity", ["euclidean", "knn", None, 3, int])
 def test_unknown_affinities_are_refused(affinity):
     with pytest.raises(ValueError, match=r"affinity must be one of .*nearest_neighbors.*callable"):
         make_affinity(samples(), affinity)

@@ -67,15 +67,40 @@ def test_true_is_no_number(cls, name):
 @pytest.mark.parametrize(
     ("model", "says"),
     [
-        (NMFConsensus(3, n_estimators=10**30), "'n_estimators' .*at most 2147483647"),
-        (SSNMFClusterer(3, n_init=10**30), "'n_init' .*at most 2147483647"),
-        (SSNMFClusterer(3, alpha=10**400), "'alpha' .*401 digits"),
+        (NMFConsensus(3, n_estimators=10**30), "'n_estimators' .*2147483647"),
+        (SSNMFClusterer(3, n_init=10**30), "'n_init' .*2147483647"),
+        (SSNMFClusterer(3, alpha=10**400), "'alpha' .*range"),
+        (SSNMFClusterer(3, n_jobs=0), "'n_jobs' .*range"),
+        (SSNMFClusterer(3, n_jobs=10**30), "'n_jobs' .*range"),
+        (NMFConsensus(3, n_init=np.timedelta64(1, "s")), "'n_init' .*timedelta64"),
         (NMFConsensus(3, random_state=np.timedelta64(1)), "'random_state' .*timedelta64"),
     ],
 )
 def test_numbers_without_an_end_are_refused(model, says):
     with pytest.raises(ValueError, match=says):
         model.fit(POINTS)
+
+
+def test_small_integers_of_numpy_are_taken():
+    model = SSNMFClusterer(np.uint8(3), n_init=np.uint8(1), max_iter=np.uint8(255), random_state=0)
+    expected = SSNMFClusterer(3, n_init=1, max_iter=255, random_state=0).fit_predict(POINTS)
+    assert_array_equal(model.fit_predict(POINTS), expected)
+
+
+def test_no_loss_is_below_0_and_none_still_falls_by_less():
+    blocks = np.kron(np.eye(3), np.ones((4, 4)))
+    model = SSNMFClusterer(3, affinity="precomputed", n_init=1, max_iter=3, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="within max_iter=3 updates: they are too few"):
+        model.fit(blocks)
+    assert model.loss_ >= 0
+    assert all((curve >= 0).all() for curve in [model.loss_curve_, *model.loss_curves_])
+
+
+def test_clusters_of_equal_components_come_last():
+    with pytest.warns(ConvergenceWarning, match="found 1 clusters"):
+        model = NMFMetaCluster(2, random_state=0).fit([[1.0], [2.0], [3.0]])
+    assert_array_equal(model.labels_, 0)
+    assert_array_equal(model.predict([[1.0], [2.0], [3.0]]), 0)
 
 
 def test_a_large_eta_is_that_of_equal_weights():

@@ -13,6 +13,9 @@ import joblib
 import numpy as np
 import sklearn
 from sklearn.pipeline import Pipeline
+from sklearn.utils import check_random_state
+
+from nmfcluster._compat import MOST
 
 # Folders whose frames are no user's: the package, and what calls its methods for the user.
 _NOT_THE_USER = tuple(
@@ -40,9 +43,11 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def check_count(value: Any, name: str, least: int | None = None) -> None:
-    """Raise unless a value is an int, and at least `least`."""
-    if not isinstance(value, Integral) or isinstance(value, bool):
+    """Raise unless a value is an int, at least `least`, and no more than can be counted."""
+    if not isinstance(value, Integral) or isinstance(value, bool | np.timedelta64):
         raise TypeError(f"{name} must be an int, got {shown(value)}.")
+    if value > MOST:
+        raise ValueError(f"{name} must be at most {MOST}, got {shown(value)}.")
     if least is not None and value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}.")
 
@@ -51,6 +56,17 @@ def check_number(value: Any, name: str) -> None:
     """Raise unless a value is a number."""
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"{name} must be a number, got {shown(value)}.")
+
+
+def generator_of(random_state: Any) -> np.random.RandomState:
+    """Return the generator of a seed; raise an error that names the parameter."""
+    try:
+        return check_random_state(random_state)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "random_state must be an int from 0 to 2**32 - 1, a RandomState or None, got "
+            f"{shown(random_state)}."
+        ) from error
 
 
 def last_step(estimator: Any) -> tuple[str, Any]:

@@ -94,7 +94,7 @@ def encode(
     columns = columns_of(table, name)
     if categories is None and all(column.dtype.kind in "iu" for column in columns):
         whole = isinstance(table, np.ndarray)
-        fast = _encode_integers(table if whole else np.column_stack(columns))
+        fast = _encode_integers(np.asarray(table) if whole else np.column_stack(columns))
         if fast is not None:
             return fast
     if categories is not None and len(categories) != len(columns):

@@ -203,6 +203,15 @@ def as_dense(array: Any) -> np.ndarray:
     return array.toarray() if sp.issparse(array) else array
 
 
+def writable(array: Any) -> Any:
+    """Return a sparse matrix whose parts can be written to; a dense array as it is."""
+    if not sp.issparse(array) or all(
+        part.flags.writeable for part in (array.data, array.indices, array.indptr)
+    ):
+        return array
+    return array.copy()
+
+
 def stored_like(array: Any, reference: Any) -> Any:
     """Return a dense array where `reference` is one, and else the array as it is."""
     if sp.issparse(array) and not sp.issparse(reference):

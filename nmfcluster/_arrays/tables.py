@@ -6,6 +6,7 @@ side has no index, or that of pandas for tables without one, 0, 1, 2, ...
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -121,30 +122,34 @@ def _check_kind(dtype: Any, name: str) -> None:
 
 def _check_columns(X: Any, name: str) -> None:
     """Raise if a column of a data frame does not hold numbers, and name it."""
+    if len(X.columns) == 0:
+        raise ValueError(
+            f"{name} has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required."
+        )
+    twice = [column for column, times in Counter(X.columns).items() if times > 1]
+    if twice:
+        raise ValueError(
+            f"{name} must have columns whose names differ, but {twice[0]!r} occurs more than once: "
+            "rename it, or give X.to_numpy()."
+        )
     for number, column in enumerate(X.columns):
         values = X.iloc[:, number] if hasattr(X, "iloc") else X[column]
-        kind = getattr(values.dtype, "kind", "O")
-        if kind in _NUMBERS:
-            continue
-        try:
-            if kind in "Mm" or np.asarray(values).dtype.kind in "Mm":
-                raise TypeError
-            np.asarray(values, dtype=np.float64)
-        except (TypeError, ValueError):
+        kind = getattr(values.dtype, "kind", None) or np.asarray(values).dtype.kind
+        wrong = [] if kind in _NUMBERS else [v for v in values if kind in "Mm" or not _is_number(v)]
+        if wrong:
             raise ValueError(
                 f"{name} must hold numbers, but column {column!r} is of dtype {values.dtype} and "
-                f"holds {shown(_no_number(values))}: leave it out, or encode it."
-            ) from None
+                f"holds {shown(wrong[0])}: leave it out, or encode it."
+            )
 
 
-def _no_number(values: Any) -> Any:
-    """Return the first entry of a column that is no number."""
-    for value in values:
-        try:
-            float(value)
-        except (TypeError, ValueError):
-            return value
-    return None
+def _is_number(value: Any) -> bool:
+    """Return whether an entry can be made a number; None is one that is missing."""
+    try:
+        float(np.nan if value is None else value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def row_names(table: Any) -> Any:

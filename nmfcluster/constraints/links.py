@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from nmfcluster._arrays.arguments import check_count
+from nmfcluster._arrays.arguments import check_count, generator_of
 
 _MOST_PAIRS = 10**8  # of a closure: 2.4 GB, and several times as much while it is made
 
@@ -147,7 +146,7 @@ def links_of_labels(
     if n_pairs is None:
         numbers = np.arange(total)
     else:
-        rng = check_random_state(random_state)
+        rng = generator_of(random_state)
         check_count(n_pairs, "n_pairs", 0)
         if n_pairs > total:
             raise ValueError(

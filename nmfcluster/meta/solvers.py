@@ -20,6 +20,7 @@ from nmfcluster.meta.penalties import descend_on_sphere, descend_penalised, pena
 _ROOM = 1e3  # by which a sum of squares of X must stay within the range of its dtype
 _ROWS = 1024  # rows of X - WH that are formed at a time: memory grows with them, speed does not
 _ENTRIES = 2**22  # of X that are multiplied at a time: 32 MiB where they are widened to float64
+_EQUAL = 1e-14  # below 1, a cosine that rounding tells from that of equal rows
 _SWEEPS = 3  # over a factor in an update: the fewest seconds to a given loss
 _TENSOR_SWEEPS = 1  # the same for tensors, whose products cost no more than a sweep
 _FIRST_SWEEPS = 20  # over alpha before the first update: it starts at 0
@@ -108,11 +109,20 @@ def _flat_product(F: np.ndarray, X: Any) -> np.ndarray:
 
 
 def fitted_rows(X: Any, H: np.ndarray) -> np.ndarray:
-    """Return the W >= 0 that minimises ``||X - WH||``, (n, k)."""
+    """Return the W >= 0 that minimises ``||X - WH||``, (n, k).
+
+    Of rows of H that are multiples of each other the first is used.
+    """
     wide = H.astype(np.float64)  # products in float32 lose what tells clusters that are alike
+    G = wide @ wide.T
+    lengths = np.sqrt(np.diagonal(G))
+    first = (G >= (1 - _EQUAL) * np.outer(lengths, lengths)).argmax(axis=1)
+    used = np.flatnonzero(first == np.arange(len(H)))
+    W = np.zeros((X.shape[0], len(H)), dtype=np.result_type(X.dtype, H.dtype))
     blocks = row_blocks(X.shape[0], max(1, _ENTRIES // X.shape[1]))
-    B = np.concatenate([np.asarray(X[block] @ wide.T) for block in blocks])
-    return exact_rows(B, wide @ wide.T).astype(np.result_type(X.dtype, H.dtype), copy=False)
+    B = np.concatenate([np.asarray(X[block] @ wide[used].T) for block in blocks])
+    W[:, used] = exact_rows(B, G[np.ix_(used, used)])
+    return W
 
 
 def _improved(F: np.ndarray, N: np.ndarray, G: np.ndarray, sweeps: int = _SWEEPS) -> np.ndarray:

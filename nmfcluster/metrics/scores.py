@@ -11,6 +11,7 @@ from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from nmfcluster._arrays.labels import encode, is_missing
+from nmfcluster._arrays.tables import check_readable
 from nmfcluster.metrics.agreement import differing_share, matched
 
 __all__ = ["clustering_accuracy", "cophenetic_correlation", "disagreement", "dispersion"]
@@ -206,6 +207,7 @@ def dispersion(consensus: Any) -> float:
 
 def _check_consensus(consensus: Any) -> np.ndarray:
     """Return a consensus matrix in float64; raise unless it is one."""
+    check_readable(consensus, "consensus")
     consensus = check_array(consensus, dtype=np.float64, input_name="consensus")
     if consensus.shape[0] != consensus.shape[1]:
         raise ValueError(f"consensus must be square, got shape {consensus.shape}.")

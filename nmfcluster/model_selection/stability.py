@@ -18,7 +18,7 @@ import nmfcluster.model_selection.checks as checks
 import nmfcluster.model_selection.routing as routing
 from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.labels import encode
-from nmfcluster._compat import Interval, RealNotInt, StrOptions
+from nmfcluster._compat import N_JOBS, Interval, RealNotInt, StrOptions
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.metrics.agreement import disagreements, jackknife, mean_of_pairs, shuffled
 from nmfcluster.model_selection.copies import Samples, labels_by_copy
@@ -146,7 +146,7 @@ class StabilityScorer(BaseEstimator):
         "details": ["boolean"],
         "fit_params": [dict, None],
         "error_score": [StrOptions({"raise"}), Real],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
     }
 
     def __init__(
@@ -290,7 +290,7 @@ class StabilityScorer(BaseEstimator):
 
     def _check_random_state(self) -> None:
         seed = self.random_state
-        if not isinstance(seed, Integral) or isinstance(seed, bool) or seed < 0:
+        if not isinstance(seed, Integral) or isinstance(seed, bool | np.timedelta64) or seed < 0:
             raise ValueError(
                 "random_state of StabilityScorer must be an int, 0 or larger, so that all "
                 f"candidates of a search are scored on the same subsamples; got {seed!r}."

@@ -14,11 +14,29 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from nmfcluster._arrays.arguments import last_step, warn
-from nmfcluster._arrays.storage import divided, exponent_beyond, largest
+from nmfcluster._arrays.storage import divided, exponent_beyond, largest, stored_like, writable
 from nmfcluster._arrays.tables import canonical, check_readable
 from nmfcluster._arrays.threads import one_thread
+from nmfcluster._compat import (
+    N_JOBS,
+    RANDOM_STATE,
+    HasMethods,
+    Interval,
+    RealNotInt,
+    validate_parameter_constraints,
+)
 
 Chosen = np.ndarray | None  # positions that were drawn; None: all
+
+_SHARE = [Interval(Integral, 1, None, closed="left"), Interval(RealNotInt, 0, 1, closed="right")]
+#: what most of the parameters may be
+OPTIONS: dict[str, list[Any]] = {
+    "estimator": [HasMethods(["fit_predict"]), None],
+    "n_estimators": [Interval(Integral, 1, None, closed="left")],
+    "max_samples": _SHARE,
+    "max_features": _SHARE,
+}
+_ALLOWED = {**OPTIONS, "n_jobs": N_JOBS, "random_state": RANDOM_STATE}
 
 
 @dataclass(frozen=True)
@@ -38,13 +56,16 @@ class BasePartitions:
     exponent : int
         The clusterers know the features divided by 2 to this power: 0, unless their squares could
         not be held.
+    dtype : dtype
+        float32 or float64, the type of these features.
     """
 
     labels: np.ndarray
     estimators: list[Any]
     samples: list[Chosen]
     features: list[Chosen]
-    exponent: int = 0
+    exponent: int
+    dtype: np.dtype
 
     @property
     def needs_training_data(self) -> bool:
@@ -67,7 +88,8 @@ class BasePartitions:
         -------
         ndarray of shape (n_new, n_estimators), int
         """
-        X = divided(X, self.exponent)
+        # k-means wants the type that it was fitted on, and arrays that it could write to
+        X = writable(divided(X.astype(self.dtype, copy=False), self.exponent))
         labels = np.empty((X.shape[0], len(self.estimators)), dtype=np.int64)
         for t, estimator in enumerate(self.estimators):
             columns = self.features[t]
@@ -86,7 +108,8 @@ def nearest(X_train: Any, X: Any) -> np.ndarray:
     """Return the index of the nearest row of `X_train` for every row of `X`."""
     exponent = exponent_beyond(X_train, 2)
     search = NearestNeighbors(n_neighbors=1).fit(divided(X_train, exponent))
-    return search.kneighbors(divided(X, exponent), return_distance=False)[:, 0]
+    X = stored_like(divided(X, exponent), X_train)  # its trees want dense arrays
+    return search.kneighbors(X, return_distance=False)[:, 0]
 
 
 def base_partitions(
@@ -147,6 +170,8 @@ def base_partitions(
     >>> found.labels.shape
     (150, 10)
     """
+    given = {name: value for name, value in locals().items() if name in _ALLOWED}
+    validate_parameter_constraints(_ALLOWED, given, caller_name="base_partitions")
     rng = check_random_state(random_state)
     check_readable(X)
     X = canonical(check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32]))
@@ -184,7 +209,7 @@ def base_partitions(
             f"estimator {base!r} found a single cluster in all of its runs, which say nothing "
             "then: give it parameters with which it finds several."
         )
-    return BasePartitions(np.column_stack(labels), estimators, samples, features, exponent)
+    return BasePartitions(np.column_stack(labels), estimators, samples, features, exponent, X.dtype)
 
 
 def range_of_clusters(value: Any, name: str) -> tuple[int, int]:

@@ -15,21 +15,23 @@ from nmfcluster._arrays.arguments import shown, warn
 from nmfcluster._arrays.labels import cluster_counts, encode, indicator
 from nmfcluster._arrays.tables import in_order_of, row_names
 from nmfcluster._base import read_features
-from nmfcluster._compat import HasMethods, Interval, RealNotInt
+from nmfcluster._compat import Interval
 from nmfcluster.partitions.ensemble import Ensemble
-from nmfcluster.partitions.making import BasePartitions, base_partitions, nearest, range_of_clusters
+from nmfcluster.partitions.making import (
+    OPTIONS,
+    BasePartitions,
+    base_partitions,
+    nearest,
+    range_of_clusters,
+)
 from nmfcluster.partitions.matrix import consensus_matrix
 from nmfcluster.partitions.precomputed import PrecomputedSimilarity
 from nmfcluster.partitions.problem import EnsembleProblem
 
-_SHARE = [Interval(Integral, 1, None, closed="left"), Interval(RealNotInt, 0, 1, closed="right")]
 #: what the parameters may be by which an estimator has base partitions made
 MAKING: dict[str, list[Any]] = {
-    "estimator": [HasMethods(["fit_predict"]), None],
-    "n_estimators": [Interval(Integral, 1, None, closed="left")],
+    **OPTIONS,
     "base_n_clusters": [Interval(Integral, 1, None, closed="left"), tuple, list, None],
-    "max_samples": _SHARE,
-    "max_features": _SHARE,
 }
 
 

@@ -12,6 +12,7 @@ from sklearn.metrics import euclidean_distances
 from sklearn.utils import check_array
 
 from nmfcluster._arrays.storage import FLOATS, divided, divided_number, exponent_beyond
+from nmfcluster._arrays.tables import check_readable
 
 
 def path_kernel(X: Any, Y: Any = None, *, scale: float | None = None) -> np.ndarray:
@@ -60,6 +61,8 @@ def path_kernel(X: Any, Y: Any = None, *, scale: float | None = None) -> np.ndar
            [1., 1., 0., 3.],
            [3., 3., 3., 0.]])
     """
+    check_readable(X)
+    check_readable(Y, "Y")
     X = check_array(X, dtype=FLOATS, input_name="X")
     Y = X if Y is None else check_array(Y, dtype=FLOATS, input_name="Y")
     if scale is not None and not (isinstance(scale, Real) and 0 < scale < np.inf):

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import count
-from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -18,7 +17,7 @@ from nmfcluster._arrays.arguments import positions, shown
 from nmfcluster._arrays.storage import as_matrix, filled_with, is_sparse, largest
 from nmfcluster._arrays.threads import one_blas_thread
 from nmfcluster._base import fitting, read_features
-from nmfcluster._compat import StrOptions, fit_context
+from nmfcluster._compat import N_JOBS, StrOptions, fit_context
 from nmfcluster.affinity import MAKING, NAMES, make_affinity
 from nmfcluster.stack.container import SimilarityStack, called, check_values, holds_nan
 from nmfcluster.stack.seen import Seen, embedded, first_nan, without_nan
@@ -110,7 +109,7 @@ class KernelStack(TransformerMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernels": [StrOptions(set(_KERNELS)), callable, list],
         **MAKING,
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
     }
 
     def __init__(

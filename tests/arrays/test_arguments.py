@@ -93,7 +93,7 @@ def test_long_values_are_shown_in_part():
 @pytest.mark.parametrize("wrapped", [False, True], ids=["alone", "in a pipeline"])
 def test_a_warning_points_at_the_line_of_the_user(method, wrapped):
     X = np.repeat(np.eye(3), 4, axis=0)
-    model = NMFConsensus(3, n_estimators=5, base_n_clusters=3, max_iter=1, n_init=1, tol=-1)
+    model = NMFConsensus(3, n_estimators=5, base_n_clusters=3, max_iter=1, n_init=1)
     model.set_params(random_state=0)
     fit = getattr(make_pipeline(model) if wrapped else model, method)
     with warnings.catch_warnings(record=True) as caught:

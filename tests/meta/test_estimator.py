@@ -225,7 +225,7 @@ def test_losses_are_those_of_the_last_factorization(noisy):
     fitted, *_ = noisy
     assert len(fitted.loss_curve_) == fitted.n_iter_ + 1
     assert len(fitted.loss_curves_) == 1
-    assert fitted.loss_curves_[0] is fitted.loss_curve_
+    assert_array_equal(fitted.loss_curves_[0], fitted.loss_curve_)
     assert fitted.loss_ == fitted.loss_curve_.min()
     assert (np.diff(fitted.loss_curve_) <= 1e-12 * fitted.loss_curve_[0]).all()
     assert fitted.final or fitted.n_iter_ == 0

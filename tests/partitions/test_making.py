@@ -13,6 +13,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from nmfcluster import NMFConsensus
 from nmfcluster.partitions import base_partitions
 from nmfcluster.partitions.making import (
     nearest,
@@ -253,3 +254,40 @@ def test_runs_that_all_say_nothing_are_refused():
         base_partitions(X, DBSCAN(eps=1e-6), n_estimators=3)
     with pytest.raises(ValueError, match=r"DBSCAN.*single cluster in all"):
         base_partitions(X, DBSCAN(eps=1e6), n_estimators=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("n_estimators", 0),
+        ("n_estimators", 2.5),
+        ("n_estimators", True),
+        ("max_samples", None),
+        ("max_samples", -1),
+        ("max_samples", 1.5),
+        ("max_features", float("nan")),
+        ("max_features", "all"),
+        ("estimator", object()),
+        ("random_state", np.timedelta64(1, "s")),
+        ("n_jobs", 0),
+    ],
+)
+def test_parameters_are_checked_as_those_of_estimators(name, value):
+    with pytest.raises(ValueError, match=f"'{name}' parameter of base_partitions must be"):
+        base_partitions(np.eye(4), **{name: value})
+
+
+def test_sparse_samples_find_their_nearest_among_dense_ones():
+    X, labels = np.arange(12.0).reshape(6, 2), np.repeat([0, 1], 3)
+    model = NMFConsensus(2, random_state=0).fit(X, partitions=labels[:, None])
+    assert_array_equal(model.predict(sp.csr_array(X)), model.predict(X))
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("dtypes", [(np.float64, np.float32), (np.float32, np.float64)])
+def test_new_samples_may_be_of_another_type_and_read_only(storage, dtypes):
+    fitted, new = (storage(np.round(X).astype(dtype)) for dtype in dtypes)
+    model = NMFConsensus(3, n_estimators=3, random_state=0).fit(fitted)
+    for part in [new.data, new.indices, new.indptr] if sp.issparse(new) else [new]:
+        part.flags.writeable = False
+    assert_array_equal(model.predict(new), model.predict(fitted))
