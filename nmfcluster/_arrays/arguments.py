@@ -46,7 +46,7 @@ def check_count(value: Any, name: str, least: int | None = None) -> None:
     """Raise unless a value is an int, at least `least`, and no more than can be counted."""
     if not isinstance(value, Integral) or isinstance(value, bool | np.timedelta64):
         raise TypeError(f"{name} must be an int, got {shown(value)}.")
-    if value > MOST:
+    if int(value) > MOST:
         raise ValueError(f"{name} must be at most {MOST}, got {shown(value)}.")
     if least is not None and value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}.")

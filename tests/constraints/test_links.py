@@ -92,7 +92,7 @@ BAD_DRAWS = {
     "a word for a seed": (
         lambda: PairwiseConstraints.from_labels(LABELS, n_pairs=1, random_state="x"),
         ValueError,
-        "x.*seed",
+        r"random_state.*'x' \(str\)",
     ),
 }
 
