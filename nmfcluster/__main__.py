@@ -1,11 +1,14 @@
 """The library at work: a consensus of k-means runs on the handwritten digits of scikit-learn.
 
-``python -m nmfcluster [picture.png]`` prints what came out and saves the consensus matrix.
+``python -m nmfcluster [picture.png]`` prints what came out and saves the consensus matrix. A file
+that is already there is replaced only if its metadata says that this command made it.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 
@@ -18,6 +21,9 @@ from nmfcluster.consensus import NMFConsensus
 from nmfcluster.display import ConsensusMatrixDisplay
 from nmfcluster.metrics import clustering_accuracy
 
+_HEAD = 4096  # bytes of a PNG, before its pixels, that hold what made it
+_MADE_BY = "python -m nmfcluster"
+
 
 def main(picture: str = "consensus-digits.png") -> None:
     """Cluster the digits, compare with plain k-means, and save a picture.
@@ -26,7 +32,13 @@ def main(picture: str = "consensus-digits.png") -> None:
     ----------
     picture : str, default="consensus-digits.png"
         Where to save it.
+
+    Raises
+    ------
+    SystemExit
+        If something else is there.
     """
+    why_not = _why_no_picture(Path(picture).resolve())
     X, y = load_digits(return_X_y=True)
     print(f"{len(X)} handwritten digits, {X.shape[1]} pixels, 10 classes")
     began = perf_counter()
@@ -51,10 +63,25 @@ def main(picture: str = "consensus-digits.png") -> None:
         f"\nclustered in {seconds:.1f} s; of the tenth of the digits with the least confidence "
         f"{wrong[unsure].mean():.0%} are misplaced, of the others {wrong[~unsure].mean():.0%}"
     )
+    if why_not:
+        print(f"no picture: {why_not}")
+        return
     display = ConsensusMatrixDisplay.from_estimator(model)
     display.ax_.set_title("Consensus of 50 k-means runs on the digits")
-    display.figure_.savefig(picture, dpi=150, bbox_inches="tight")
+    options = {"format": "png", "metadata": {"Software": _MADE_BY}}
+    display.figure_.savefig(picture, dpi=150, bbox_inches="tight", **options)
     print(f"saved {Path(picture).resolve()}")
+
+
+def _why_no_picture(path: Path) -> str:
+    """Return why there will be no picture, or nothing; leave where it would destroy a file."""
+    if find_spec("matplotlib") is None:
+        return "matplotlib is not installed: pip install nmfcluster[plot]"
+    if not os.access(path.parent, os.W_OK):
+        return f"{path.parent} cannot be written to, name a file elsewhere"
+    if path.exists() and not (path.is_file() and _MADE_BY.encode() in path.read_bytes()[:_HEAD]):
+        raise SystemExit(f"{path} is there, and not made by this command: name another file.")
+    return ""
 
 
 def _is_wrong(y: np.ndarray, labels: np.ndarray) -> np.ndarray:

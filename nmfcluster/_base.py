@@ -300,8 +300,9 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         """
         best, scale, name = factorization.best, factorization.scale, type(self).__name__
         if not best.converged and self.tol >= 0:  # a negative one asks for all updates
-            fell = f"the loss still fell by {best.last_decrease / (scale or 1):.1e} of its scale"
-            why = f"{fell} over the last {WINDOW}" if best.last_decrease > 0 else "they are too few"
+            fell = best.last_decrease / (scale or 1)
+            why = f"the loss still fell by {fell:.1e} of its scale over the last {WINDOW}"
+            why = why if fell > self.tol else "they are too few to tell"
             warn(
                 f"{name} did not converge within max_iter={self.max_iter} updates: {why}. "
                 "Increase max_iter or tol.",
