@@ -1,5 +1,6 @@
 """Clustering by nonnegative matrix factorization, in scikit-learn's style."""
 
+from nmfcluster._versions import show_versions as show_versions
 from nmfcluster.consensus import NMFConsensus as NMFConsensus
 from nmfcluster.constraints import PairwiseConstraints as PairwiseConstraints
 from nmfcluster.fusion import SimilarityFusionNMF as SimilarityFusionNMF
@@ -9,4 +10,4 @@ from nmfcluster.stack import KernelStack as KernelStack
 from nmfcluster.stack import SimilarityStack as SimilarityStack
 
 __version__ = "0.1.0.dev0"
-__all__ = [*sorted(name for name in dir() if name[0].isupper()), "__version__"]
+__all__ = [*sorted(name for name in dir() if name[0].isupper()), "__version__", "show_versions"]

@@ -35,7 +35,7 @@ from nmfcluster._arrays.tables import (
     row_names,
 )
 from nmfcluster._arrays.threads import one_blas_thread
-from nmfcluster._compat import N_JOBS, RANDOM_STATE, Interval
+from nmfcluster._compat import N_JOBS, RANDOM_STATE, Documented, Interval
 from nmfcluster._engine.run import WINDOW, Plan, StopRule
 from nmfcluster._engine.symmetric import Factorization
 
@@ -175,7 +175,9 @@ def numbered(
     return memberships[:, order], np.where(own, np.argsort(order)[labels], -1), order
 
 
-class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+class NMFClusterer(
+    Documented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+):
     """Base of the estimators; not an estimator itself.
 
     A subclass names its parameters in ``__init__``, adds their constraints, and gives `fit` and
@@ -209,6 +211,16 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     tol: float
     n_jobs: int | None
     verbose: int
+
+    # and these in fit
+    labels_: np.ndarray
+    membership_: np.ndarray
+    loss_: float
+    loss_curve_: np.ndarray
+    loss_curves_: list[np.ndarray]
+    n_iter_: int
+    n_features_in_: int
+    feature_names_in_: np.ndarray
 
     def _extend(self, X: Any) -> np.ndarray:
         """Return the similarity of new samples to every cluster, (n_new, n_clusters), >= 0."""

@@ -23,9 +23,11 @@ from threadpoolctl import ThreadpoolController
 F = TypeVar("F", bound=Callable[..., Any])
 
 __all__ = [
+    "DOCS",
     "MOST",
     "N_JOBS",
     "RANDOM_STATE",
+    "Documented",
     "HasMethods",
     "Interval",
     "RaisedLater",
@@ -40,10 +42,15 @@ __all__ = [
     "validate_parameter_constraints",
 ]
 
+DOCS = "https://nmfcluster.readthedocs.io/en/latest/"
 MOST = 2**31 - 1  # of anything that is counted: more never ends
 
 
-fit_context: Callable[..., Callable[[F], F]] = _fit_context  # which has no types
+def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[F], F]:
+    """Return scikit-learn's decorator of `fit`, which has no types."""
+    decorator: Callable[[F], F]
+    decorator = _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
+    return decorator
 
 
 class Interval(_Interval):
@@ -73,6 +80,19 @@ N_JOBS = [
     Interval(Integral, -MOST, -1, closed="both"),
     None,
 ]
+
+
+class Documented:
+    """Tells scikit-learn's drawing of an estimator where its documentation is."""
+
+    _doc_link_module = "nmfcluster"
+    _doc_link_template = f"{DOCS}generated/{{name}}.html"
+
+    def _doc_link_url_param_generator(self) -> dict[str, str]:
+        package, folder = type(self).__module__.split(".")[:2]
+        name = type(self).__name__
+        public = hasattr(sys.modules[package], name)
+        return {"name": f"{package}.{name}" if public else f"{package}.{folder}.{name}"}
 
 
 def hides_errors(depth: int) -> bool:

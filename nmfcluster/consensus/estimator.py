@@ -179,6 +179,13 @@ class NMFConsensus(NMFClusterer):
         "coarse_size": [Interval(Integral, 2, None, closed="left"), None],
     }
 
+    core_: np.ndarray
+    partitions_: np.ndarray | None
+    weights_: np.ndarray | None
+    confidence_: np.ndarray
+    agreement_: np.ndarray | None
+    estimators_: list[Any]
+
     def __init__(
         self,
         n_clusters: int,

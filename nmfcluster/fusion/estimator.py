@@ -178,6 +178,13 @@ class SimilarityFusionNMF(NMFClusterer):
         ],
     }
 
+    core_: np.ndarray
+    weights_: np.ndarray
+    eta_: float
+    source_names_: tuple[str, ...]
+    source_losses_: np.ndarray
+    sample_indices_: np.ndarray
+
     def __init__(
         self,
         n_clusters: int,

@@ -170,6 +170,19 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         "threshold": [Interval(Real, 0, 1, closed="right")],
     }
 
+    factor_: np.ndarray
+    components_: np.ndarray
+    rows_: np.ndarray
+    columns_: np.ndarray
+    correspondence_: np.ndarray
+    base_runs_: np.ndarray
+    partitions_: np.ndarray
+    confidence_: np.ndarray
+    recurrence_: np.ndarray
+    purity_: np.ndarray
+    run_losses_: np.ndarray
+    reconstruction_err_: float
+
     def __init__(
         self,
         n_clusters: int,
@@ -244,8 +257,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         return self
 
     def _read(self, X: Any, reset: bool = True) -> Any:
-        # in C order, however the table was kept: sums run in one order
-        X = _base.read_features(self, X, reset, order="C")
+        X = _base.read_features(self, X, reset, order="C")  # sums run in one order, then
         _base.require_nonnegative(self, X, "MinMaxScaler scales columns to [0, 1]")
         return X
 
@@ -322,10 +334,8 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         check_is_fitted(self)
         W = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
         if W.shape[1] != len(self.components_):
-            raise ValueError(
-                f"X must have a column for each of the {len(self.components_)} clusters, as "
-                f"transform returns it; got shape {W.shape}."
-            )
+            k = len(self.components_)
+            raise ValueError(f"X must have a column for each of {k} clusters, got shape {W.shape}.")
         return W @ self.components_
 
     def get_indices(self, i: int) -> tuple[np.ndarray, np.ndarray]:
@@ -385,7 +395,6 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
-        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from nmfcluster._arrays.arguments import shown
+from nmfcluster._compat import Documented
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.model_selection.checks import raised
 from nmfcluster.model_selection.routing import score_request
@@ -16,7 +17,7 @@ from nmfcluster.model_selection.routing import score_request
 __all__ = ["ConstraintScorer"]
 
 
-class ConstraintScorer(BaseEstimator):
+class ConstraintScorer(Documented, BaseEstimator):
     """Score a clusterer by the constraints among samples that it was not fitted on.
 
     For ``scoring=`` of scikit-learn's searches: `predict` is called on the test part of a split,

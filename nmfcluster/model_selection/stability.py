@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar, overload
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -18,12 +18,14 @@ import nmfcluster.model_selection.checks as checks
 import nmfcluster.model_selection.routing as routing
 from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.labels import encode
-from nmfcluster._compat import N_JOBS, Interval, RealNotInt, StrOptions
+from nmfcluster._compat import N_JOBS, Documented, Interval, RealNotInt, StrOptions
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.metrics.agreement import disagreements, jackknife, mean_of_pairs, shuffled
 from nmfcluster.model_selection.copies import Samples, labels_by_copy
 
 __all__ = ["StabilityScorer"]
+
+Score = TypeVar("Score")  # float, or with `details` a dict of floats
 
 
 def _ratio(D: np.ndarray, C: np.ndarray) -> float:
@@ -42,7 +44,7 @@ _SHARES = ("largest_share", "smallest_share", "n_clusters")
 _DETAILS = ("stability", "stability_se", "disagreement", "disagreement_se", "chance", *_SHARES)
 
 
-class StabilityScorer(BaseEstimator):
+class StabilityScorer(Documented, BaseEstimator, Generic[Score]):
     r"""Score a clusterer by how little its clusters depend on the samples that it is fitted on.
 
     For ``scoring=`` of scikit-learn's searches, with ``cv=FullSampleSplit()``. Copies of the
@@ -149,6 +151,34 @@ class StabilityScorer(BaseEstimator):
         "n_jobs": N_JOBS,
     }
 
+    @overload
+    def __init__(
+        self: StabilityScorer[float],
+        n_subsamples: int = ...,
+        *,
+        subsample_size: float | int = ...,
+        adjust: str | None = ...,
+        max_share: float = ...,
+        details: Literal[False] = ...,
+        fit_params: dict[str, Any] | None = ...,
+        error_score: str | float = ...,
+        n_jobs: int | None = ...,
+        random_state: int = ...,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: StabilityScorer[dict[str, float]],
+        n_subsamples: int = ...,
+        *,
+        subsample_size: float | int = ...,
+        adjust: str | None = ...,
+        max_share: float = ...,
+        details: Literal[True],
+        fit_params: dict[str, Any] | None = ...,
+        error_score: str | float = ...,
+        n_jobs: int | None = ...,
+        random_state: int = ...,
+    ) -> None: ...
     def __init__(
         self,
         n_subsamples: int = 20,
@@ -181,7 +211,7 @@ class StabilityScorer(BaseEstimator):
         sample_weight: Any = None,
         constraints: PairwiseConstraints | None = None,
         **metadata: Any,
-    ) -> float | dict[str, float]:
+    ) -> Score:
         """Return the stability of an estimator.
 
         Parameters
@@ -221,17 +251,15 @@ class StabilityScorer(BaseEstimator):
         """
         self._validate_params()
         self._check_random_state()
-        try:
-            pairwise = checks.is_pairwise(estimator)
-        except TypeError as error:
-            return checks.raised(error)
         (X,) = indexable(X)
         n_samples = checks.n_entries(X)
         size = self._size(n_samples)
         try:
+            pairwise = checks.is_pairwise(estimator)
             checks.require_all_samples(estimator, X, pairwise)
-        except ValueError as error:
-            return checks.raised(error)
+        except (TypeError, ValueError) as error:
+            misuse: Any = checks.raised(error)
+            return misuse
         if y is not None:
             checks.require_entries(y, n_samples, "y")
         handed = {"sample_weight": sample_weight, "constraints": constraints, **metadata}
@@ -247,7 +275,7 @@ class StabilityScorer(BaseEstimator):
             if isinstance(labels, Exception):
                 return self._failed(labels, b, size, n_samples)
         codes = np.ascontiguousarray(encode(labellings, "predictions")[0].T)
-        details = self._details(codes)
+        details: Any = self._details(codes)
         return details if self.details else details["stability"]
 
     def get_metadata_routing(self) -> MetadataRequest:
@@ -308,9 +336,7 @@ class StabilityScorer(BaseEstimator):
             )
         return count
 
-    def _failed(
-        self, error: Exception, b: int, size: int, n_samples: int
-    ) -> float | dict[str, float]:
+    def _failed(self, error: Exception, b: int, size: int, n_samples: int) -> Any:
         """Return the score for an estimator that fails on a subsample, or raise its error."""
         where = (
             f"StabilityScorer: subsample {b} of {self.n_subsamples}, with {size} of {n_samples} "

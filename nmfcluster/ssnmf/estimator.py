@@ -192,6 +192,14 @@ class SSNMFClusterer(NMFClusterer):
         "solver": [StrOptions({"auto", "bpg", "mu", "printed"})],
     }
 
+    core_: np.ndarray
+    constraints_: PairwiseConstraints
+    must_link_groups_: np.ndarray
+    satisfaction_: float
+    violated_must_link_: np.ndarray
+    violated_cannot_link_: np.ndarray
+    weight_unit_: float
+
     def __init__(
         self,
         n_clusters: int,

@@ -17,7 +17,7 @@ from nmfcluster._arrays.arguments import positions, shown
 from nmfcluster._arrays.storage import as_matrix, filled_with, is_sparse, largest
 from nmfcluster._arrays.threads import one_blas_thread
 from nmfcluster._base import fitting, read_features
-from nmfcluster._compat import N_JOBS, StrOptions, fit_context
+from nmfcluster._compat import N_JOBS, Documented, StrOptions, fit_context
 from nmfcluster.affinity import MAKING, NAMES, make_affinity
 from nmfcluster.stack.container import SimilarityStack, called, check_values, holds_nan
 from nmfcluster.stack.seen import Seen, embedded, first_nan, without_nan
@@ -36,7 +36,7 @@ class _FittedView(NamedTuple):
     empty: Any  # similarities of 0 samples to these, stored as those of others
 
 
-class KernelStack(TransformerMixin, BaseEstimator):
+class KernelStack(Documented, TransformerMixin, BaseEstimator):
     r"""Similarities of samples by several kernels, or of several views of their features.
 
     A transformer from features to a `SimilarityStack`, to stand before an estimator that takes
@@ -111,6 +111,10 @@ class KernelStack(TransformerMixin, BaseEstimator):
         **MAKING,
         "n_jobs": N_JOBS,
     }
+
+    names_: tuple[str, ...]
+    n_features_in_: int
+    feature_names_in_: np.ndarray
 
     def __init__(
         self,

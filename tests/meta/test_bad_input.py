@@ -206,8 +206,8 @@ def test_new_samples_must_be_like_those_of_fit(fitted, method, new, says):
 @pytest.mark.parametrize(
     ("strengths", "says"),
     [
-        (X, r"X must have a column for each of the 2 clusters.*got shape \(20, 6\)"),
-        (sp.csr_array(X), r"X must have a column for each of the 2 clusters.*\(20, 6\)"),
+        (X, r"X must have a column for each of 2 clusters.*got shape \(20, 6\)"),
+        (sp.csr_array(X), r"X must have a column for each of 2 clusters.*\(20, 6\)"),
         (changed(X[:, :2], (3, 1), np.nan), NAN),
         (changed(X[:, :2], (3, 1), np.inf), INFINITE),
         (X[0, :2], "Expected 2D array, got 1D array"),

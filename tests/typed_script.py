@@ -1,0 +1,52 @@
+"""What a user writes, for type checkers: the wheel's check runs mypy and pyright on it, not pytest."""
+
+from typing import Any, assert_type
+
+import numpy as np
+
+import nmfcluster
+from nmfcluster import (
+    KernelStack,
+    NMFConsensus,
+    NMFMetaCluster,
+    PairwiseConstraints,
+    SimilarityFusionNMF,
+    SimilarityStack,
+    SSNMFClusterer,
+)
+from nmfcluster.affinity import make_affinity
+from nmfcluster.metrics import clustering_accuracy
+from nmfcluster.model_selection import ConstraintScorer, StabilityScorer
+from nmfcluster.partitions import BasePartitions, base_partitions
+
+X = np.random.default_rng(0).uniform(size=(30, 4))
+
+consensus = assert_type(NMFConsensus(3, random_state=0).fit(X), NMFConsensus)
+labels: np.ndarray = consensus.labels_
+assert_type(consensus.loss_, float)
+assert_type(consensus.n_iter_, int)
+assert_type(consensus.loss_curves_, list[np.ndarray])
+assert_type(consensus.predict(X), np.ndarray)
+assert_type(consensus.weights_, np.ndarray | None)
+
+pairs = PairwiseConstraints.from_labels([0, 0, 1, 1, *[-1] * 26])
+constrained = SSNMFClusterer(3, alpha=1).fit(X, constraints=pairs)
+assert_type(constrained.satisfaction_, float)
+assert_type(constrained.constraints_, PairwiseConstraints)
+
+stack = assert_type(KernelStack("rbf").fit_transform(X), SimilarityStack)
+fused = SimilarityFusionNMF(3, eta=0.5).fit(stack)
+assert_type(fused.source_names_, tuple[str, ...])
+assert_type(fused.weights_, np.ndarray)
+
+biclusters = NMFMetaCluster(3).fit(X)
+assert_type(biclusters.components_, np.ndarray)
+assert_type(biclusters.transform(X), np.ndarray)
+
+score: float = assert_type(StabilityScorer()(consensus, X), float)
+assert_type(StabilityScorer(details=True)(consensus, X), dict[str, float])
+assert_type(ConstraintScorer()(constrained, X, pairs), float)
+assert_type(clustering_accuracy(labels, labels), float)
+assert_type(base_partitions(X), BasePartitions)
+assert_type(make_affinity(X).block(), Any)
+nmfcluster.show_versions()
