@@ -43,10 +43,10 @@ def fitting(estimator: Any) -> Iterator[np.random.RandomState]:
     """
     check_kinds(estimator)
     before = dict(vars(estimator))
-    for name in before:
-        if name.endswith("_") and not name.endswith("__"):  # private ones, too
-            delattr(estimator, name)
     try:
+        for name in before:
+            if name.endswith("_") and not name.endswith("__"):  # private ones, too
+                delattr(estimator, name)
         with one_blas_thread():
             yield check_random_state(getattr(estimator, "random_state", None))
     except BaseException:
