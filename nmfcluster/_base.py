@@ -38,8 +38,9 @@ def fitting(estimator: Any) -> Iterator[np.random.RandomState]:
     """Forget an earlier fit for a new one, and put it back if the new one does not succeed.
 
     BLAS has one thread from the first sum to the last, so that the result does not depend on
-    their number. Parameters are checked for what scikit-learn lets pass. Yields the generator
-    that all randomness of the fit is drawn from.
+    their number. What underflows is 0, even where numpy was told to raise. Parameters are checked
+    for what scikit-learn lets pass. Yields the generator that all randomness of the fit is drawn
+    from.
     """
     check_kinds(estimator)
     before = dict(vars(estimator))
@@ -47,7 +48,7 @@ def fitting(estimator: Any) -> Iterator[np.random.RandomState]:
         for name in before:
             if name.endswith("_") and not name.endswith("__"):  # private ones, too
                 delattr(estimator, name)
-        with one_blas_thread():
+        with one_blas_thread(), np.errstate(under="ignore"):
             yield check_random_state(getattr(estimator, "random_state", None))
     except BaseException:
         estimator.__dict__.clear()
@@ -214,7 +215,8 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         ValueError
             If `X` is not of the kind or width that `fit` was given.
         """
-        return membership(self._extend_alone(X))
+        with np.errstate(under="ignore"):
+            return membership(self._extend_alone(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the cluster of samples.
@@ -242,9 +244,9 @@ class NMFClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         return hard_labels(self._extend_alone(X))
 
     def _extend_alone(self, X: Any) -> np.ndarray:
-        """Return `_extend` of `X`, whose last bits do not depend on the number of threads."""
+        """Return `_extend` of `X`, in the context of numbers that a fit has."""
         check_is_fitted(self)
-        with one_blas_thread():
+        with one_blas_thread(), np.errstate(under="ignore"):
             return self._extend(X)
 
     @property
