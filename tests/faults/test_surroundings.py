@@ -12,12 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from faults import shared
-from faults.shared import DATA, FEATURES, MODELS, digest, found, result
+from faults.shared import CLASSES, DATA, FEATURES, MODELS, digest, found, result
+from numpy.testing import assert_allclose
 from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import nmfcluster
-from nmfcluster import NMFMetaCluster
+from nmfcluster import NMFConsensus, NMFMetaCluster
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +37,21 @@ def test_numpy_that_raises_does_not_matter(public_estimator, n_jobs, make_input)
         X = X * 10  # kernels of distant samples, products of small numbers
     model = clone(public_estimator).set_params(random_state=0, n_init=2)
     expected = found(model.fit(X), X)
+    tiny = X if public_estimator.get_params().get("affinity") == "partitions" else X * 1e-300
+    of_tiny = [model.predict(tiny).tobytes(), model.transform(tiny).tobytes()]
     model.set_params(n_jobs=None if hasattr(model, "estimators_") else n_jobs)
     with np.errstate(all="raise"):
         assert found(model.fit(X), X) == expected
+        assert [model.predict(tiny).tobytes(), model.transform(tiny).tobytes()] == of_tiny
         assert set(np.geterr().values()) == {"raise"}
+
+
+def test_a_share_that_underflows_is_next_to_0():
+    model = NMFConsensus(3, affinity="precomputed", random_state=0)
+    model.fit(np.equal.outer(CLASSES, CLASSES).astype(float))
+    new = np.where(model.labels_ == 0, 1.7, 3.1e-310)[None]
+    with np.errstate(all="raise"):
+        assert_allclose(model.transform(new), [[1, 0, 0]], atol=1e-300)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
