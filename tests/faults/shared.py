@@ -5,6 +5,7 @@ what the fits find.
 """
 
 import hashlib
+import time
 
 import numpy as np
 from sklearn.base import clone
@@ -35,6 +36,14 @@ def result(name):
 
 def digest(name):
     return hashlib.sha256(b"".join(result(name))).hexdigest()
+
+
+def comes_true(condition):
+    """Tell whether a condition is met within some time: threads that nobody needs end late."""
+    deadline = time.monotonic() + 20
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return condition()
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import time
 import joblib
 import numpy as np
 import pytest
-from faults.shared import found
+from faults.shared import FEATURES, comes_true, found
 from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -17,6 +17,7 @@ from nmfcluster import SSNMFClusterer
 from nmfcluster._arrays import threads as blas
 from nmfcluster._base import fitting
 from nmfcluster._engine import run as engine
+from nmfcluster.model_selection import StabilityScorer
 
 ENDLESS = {"tol": -1.0, "max_iter": 100_000}
 
@@ -118,11 +119,24 @@ def test_no_batch_goes_on_after_an_interrupt(public_estimator, make_input, watch
     time.sleep(0.1)
     after = watch.n_updates()
     assert {batch for batch, count in after.items() if count > before.get(batch, 0) + 1} == set()
-    deadline = time.monotonic() + 20
-    while threading.active_count() > threads and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert threading.active_count() <= threads
+    assert comes_true(lambda: threading.active_count() <= threads)
     assert watch.n_updates() == after
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_interrupt_is_no_score(n_jobs, watch):
+    """A scorer makes NaN of the errors of its copies."""
+    model, scorer = SSNMFClusterer(3, random_state=0), StabilityScorer(3, n_jobs=n_jobs)
+    with threadpool_limits(3), joblib.parallel_config("threading"):
+        before = threadpool_info()
+        expected = scorer(model, FEATURES)
+        watch.interrupt_after = sum(watch.counts.values()) // 2
+        watch.counts.clear()
+        with pytest.raises(KeyboardInterrupt):
+            scorer(model, FEATURES)
+        watch.interrupt_after = None
+        assert comes_true(lambda: threadpool_info() == before)  # copies in threads have ended
+        assert scorer(model, FEATURES) == expected
 
 
 # --- at a line ---------------------------------------------------------------------------------
