@@ -88,6 +88,8 @@ def test_settings_of_python_do_not_matter(options, environment):
 # --- others at work ----------------------------------------------------------------------------
 
 
+# scikit-learn sets warnings aside in each thread, which Python does for all of them at once
+@pytest.mark.filterwarnings("ignore:.*delayed. should be used with:UserWarning")
 def test_eight_fits_at_once_find_what_each_finds_alone(expected):
     names = [*MODELS] * 2
     together = threading.Barrier(len(names))
