@@ -45,14 +45,15 @@ def fitting(estimator: Any) -> Iterator[np.random.RandomState]:
     """Forget an earlier fit for a new one, and put it back if the new one does not succeed.
 
     BLAS has one thread from the first sum to the last, so that the result does not depend on
-    their number. Yields the generator that all randomness of the fit is drawn from.
+    their number. What underflows is 0, even where numpy was told to raise. Yields the generator
+    that all randomness of the fit is drawn from.
     """
     before = dict(vars(estimator))
-    for name in before:
-        if name.endswith("_") and not name.endswith("__"):  # private ones, too
-            delattr(estimator, name)
     try:
-        with one_blas_thread():
+        for name in before:
+            if name.endswith("_") and not name.endswith("__"):  # private ones, too
+                delattr(estimator, name)
+        with one_blas_thread(), np.errstate(under="ignore"):
             yield check_random_state(getattr(estimator, "random_state", None))
     except BaseException:
         estimator.__dict__.clear()
@@ -215,6 +216,7 @@ class NMFClusterer(
     # and these in fit
     labels_: np.ndarray
     membership_: np.ndarray
+    core_: np.ndarray
     loss_: float
     loss_curve_: np.ndarray
     loss_curves_: list[np.ndarray]
@@ -248,7 +250,8 @@ class NMFClusterer(
         ValueError
             If `X` is not of the kind or width that `fit` was given.
         """
-        return membership(self._extend_alone(X))
+        with np.errstate(under="ignore"):
+            return membership(self._extend_alone(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the cluster of samples.
@@ -276,9 +279,9 @@ class NMFClusterer(
         return hard_labels(self._extend_alone(X))
 
     def _extend_alone(self, X: Any) -> np.ndarray:
-        """Return `_extend` of `X`, whose last bits do not depend on the number of threads."""
+        """Return `_extend` of `X`, in the context of numbers that a fit has."""
         check_is_fitted(self)
-        with one_blas_thread():
+        with one_blas_thread(), np.errstate(under="ignore"):
             return self._extend(X)
 
     @property

@@ -178,7 +178,8 @@ def make_affinity(
         exponent = storage.exponent_beyond(X, _POWERS[affinity])
         if exponent and gamma is not None:
             gamma = storage.divided_number(gamma, -2 * exponent)
-        made = _of_features(storage.divided(X, exponent), affinity, gamma, n_neighbors, n_jobs)
+        held = storage.own_copy(X) if exponent == 0 else storage.divided(X, exponent)
+        made = _of_features(held, affinity, gamma, n_neighbors, n_jobs)
         made = _divided(made, exponent)
     elif affinity == "precomputed":
         if X.shape[0] != X.shape[1]:

@@ -164,7 +164,8 @@ def test_only_say_prints():
         allowed = {node for function in says for node in ast.walk(function)}
         for node in ast.walk(tree):
             printed = isinstance(node, ast.Name) and node.id == "print"
-            assert not printed or node in allowed or module == "__main__", module
+            prints = module in {"__main__", "_versions"}  # functions that are called to print
+            assert not printed or node in allowed or prints, module
 
 
 def test_nothing_uses_the_global_random_state():

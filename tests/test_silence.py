@@ -1,5 +1,6 @@
 """No wrong answer in silence: what looks like something else is said, or refused, by name."""
 
+import pickle
 import warnings
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.cluster import KMeans
+from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import load_breast_cancer, make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
@@ -202,3 +203,23 @@ def test_a_width_is_in_the_unit_of_the_features():
     assert_array_equal(model.fit_predict(POINTS * 2.0**520), expected)
     step = path_kernel(POINTS, scale=2.0)
     assert_array_equal(path_kernel(POINTS * 2.0**600, scale=2.0**601), step)
+
+
+def _affinities(X):
+    others = [SSNMFClusterer(3, affinity=name, random_state=0) for name in NAMES[:4]]
+    fused = SimilarityFusionNMF(3, affinity="nearest_neighbors", n_init=2, random_state=0)
+    beside = NMFConsensus(3, random_state=0).fit(X, partitions=CLASSES[:, None])
+    dense = NMFConsensus(3, estimator=DBSCAN(eps=4.0), n_estimators=3, random_state=0)
+    meta = NMFMetaCluster(3, n_estimators=3, random_state=0)
+    return [beside, *(model.fit(X) for model in [*others, fused, dense, meta])]
+
+
+@pytest.mark.parametrize("storage", [np.array, sp.csr_array, np.asfortranarray])
+def test_a_model_does_not_change_with_the_array_it_was_fitted_on(storage):
+    X = storage(AXES)
+    models = _affinities(X)
+    before = [model.transform(storage(AXES)) for model in models]
+    (X.data if sp.issparse(X) else X)[:] = 0.5
+    for model, expected in zip(models, before, strict=True):
+        assert_array_equal(model.transform(storage(AXES)), expected)
+        assert_array_equal(pickle.loads(pickle.dumps(model)).transform(storage(AXES)), expected)

@@ -1,4 +1,4 @@
-"""What a user writes, for type checkers: the wheel's check runs mypy and pyright on it, not pytest."""
+"""What a user writes: mypy and pyright look at it, beside an installed wheel."""
 
 from typing import Any, assert_type
 

@@ -158,7 +158,7 @@ def clean_labels(column: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]
                 f"{name} must hold labels of one kind, integers or strings; "
                 f"got {sorted(kind.__name__ for kind in kinds)}."
             )
-    if column.dtype.kind in "US":
+    if column.dtype.kind == "U":
         return column.astype(object), np.ones(len(column), dtype=bool)
     if column.dtype.kind not in "biuf":
         raise TypeError(f"{name} must hold integer or string labels, got dtype {column.dtype}.")

@@ -203,6 +203,11 @@ def as_dense(array: Any) -> np.ndarray:
     return array.toarray() if sp.issparse(array) else array
 
 
+def own_copy(array: Any) -> Any:
+    """Return a copy, in C order: what is kept of a fit does not change with the user's array."""
+    return array.copy() if sp.issparse(array) else np.array(array, order="C")
+
+
 def writable(array: Any) -> Any:
     """Return a sparse matrix whose parts can be written to; a dense array as it is."""
     if not sp.issparse(array) or all(

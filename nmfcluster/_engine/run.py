@@ -258,13 +258,16 @@ class Plan:
             size = int(np.clip(_BATCH_BYTES // max(first.nbytes, 1), 1, _BATCH))
         batches = [starts[i : i + size] for i in range(0, len(starts), size)]
         solves = (partial(self._steps, objective, batch) for batch in batches)
-        interrupted = Event()
+        interrupted, scale = Event(), objective.constant
+        handling: dict[str, Any] = {"call": np.geterrcall(), **np.geterr()}
+
+        def run(solve: Callable[[], Steps]) -> list[Solution]:
+            with np.errstate(**handling):  # that of the caller, which threads do not have
+                return iterate(solve, self.stop, scale, lambda *_: interrupted.is_set())
+
         try:  # threads: processes and clusters would be sent the data with every batch
             runs = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
-                delayed(iterate)(
-                    solve, self.stop, objective.constant, lambda *_: interrupted.is_set()
-                )
-                for solve in solves
+                delayed(run)(solve) for solve in solves
             )
         except BaseException:
             interrupted.set()  # the threads that still run end with their next update

@@ -179,7 +179,6 @@ class NMFConsensus(NMFClusterer):
         "coarse_size": [Interval(Integral, 2, None, closed="left"), None],
     }
 
-    core_: np.ndarray
     partitions_: np.ndarray | None
     weights_: np.ndarray | None
     confidence_: np.ndarray

@@ -178,7 +178,6 @@ class SimilarityFusionNMF(NMFClusterer):
         ],
     }
 
-    core_: np.ndarray
     weights_: np.ndarray
     eta_: float
     source_names_: tuple[str, ...]

@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from nmfcluster._arrays.arguments import shown, warn
 from nmfcluster._arrays.labels import cluster_counts, encode, indicator
+from nmfcluster._arrays.storage import own_copy
 from nmfcluster._arrays.tables import in_order_of, row_names
 from nmfcluster._base import read_features
 from nmfcluster._compat import Interval
@@ -185,7 +186,7 @@ class PartitionsBeside(LabelTable):
                 f"partitions must label every sample: they have {len(self.codes)} rows, X has "
                 f"{X.shape[0]}. A list holds one label vector an element, an array one a column."
             )
-        self._X = X
+        self._X = own_copy(X)
 
     def codes_of(self, estimator: Any, X: Any) -> tuple[np.ndarray, np.dtype]:
         """Return the encoded labels of the nearest training samples, and the type of X."""
@@ -199,7 +200,7 @@ class MadePartitions(LabelTable):
     def __init__(self, made: BasePartitions, X: Any) -> None:
         super().__init__(made.labels, "partitions", X.dtype)
         self._made, self.estimators = made, made.estimators
-        self._X = X if made.needs_training_data else None
+        self._X = own_copy(X) if made.needs_training_data else None
 
     def codes_of(self, estimator: Any, X: Any) -> tuple[np.ndarray, np.dtype]:
         """Return the encoded labels that the clusterers predict, and the type of X."""

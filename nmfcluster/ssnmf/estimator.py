@@ -192,7 +192,6 @@ class SSNMFClusterer(NMFClusterer):
         "solver": [StrOptions({"auto", "bpg", "mu", "printed"})],
     }
 
-    core_: np.ndarray
     constraints_: PairwiseConstraints
     must_link_groups_: np.ndarray
     satisfaction_: float
@@ -341,6 +340,5 @@ class SSNMFClusterer(NMFClusterer):
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags, which depend on `affinity`."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self.affinity == "precomputed"
+        tags.input_tags.sparse, tags.input_tags.pairwise = True, self.affinity == "precomputed"
         return tags

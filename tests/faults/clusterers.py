@@ -1,0 +1,60 @@
+"""Base clusterers that fail. Worker processes import them, which they cannot from a test file."""
+
+import os
+import signal
+import time
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
+
+
+class Failing(ClusterMixin, BaseEstimator):
+    """Finds three clusters, unless the seed is one of those that `fail` is called for."""
+
+    def __init__(self, n_clusters=3, random_state=None, fails=True):
+        self.n_clusters = n_clusters
+        self.random_state = random_state
+        self.fails = fails
+
+    def fit(self, X, y=None):
+        if self.fails:
+            self.fail()
+        self.labels_ = np.argmax(X, axis=1) % 3
+        return self
+
+
+class Raising(Failing):
+    def fail(self):
+        raise ArithmeticError(f"the run with seed {self.random_state} cannot go on")
+
+
+class Harmful(Failing):
+    """Does nothing in the process of the tests."""
+
+    def __init__(self, n_clusters=3, random_state=None, fails=True, parent=None, mark=None):
+        super().__init__(n_clusters, random_state, fails)
+        self.parent = parent
+        self.mark = mark
+
+    def fail(self):
+        assert os.getpid() != self.parent, "this is the process of the tests"
+        try:
+            os.close(os.open(self.mark, os.O_CREAT | os.O_EXCL))  # the first run alone
+        except FileExistsError:
+            time.sleep(60)  # it is not waited for
+        else:
+            self.harm()
+
+
+class Killed(Harmful):
+    """Is killed in a worker process, as by a system that is short of memory."""
+
+    def harm(self):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Interrupting(Harmful):
+    """Interrupts the process that works for the user from a worker."""
+
+    def harm(self):
+        os.kill(self.parent, signal.SIGINT)
