@@ -297,7 +297,8 @@ def _median_square(X: Any) -> float:
 
 def _rbf(X_fit: Any, gamma: float, X: Any) -> np.ndarray:
     K = euclidean_distances(X, X_fit, squared=True)
-    K *= -gamma
+    with np.errstate(over="ignore"):  # exp(-inf) is 0
+        K *= -gamma
     return np.exp(K, out=K)
 
 

@@ -308,6 +308,7 @@ def _sizes(n_samples: Any, n_clusters: int) -> np.ndarray:
         sizes = np.asarray(n_samples)
         if len(sizes) and sizes.dtype.kind not in "iu":
             raise TypeError(f"n_samples must be whole numbers, got {shown(n_samples)}.")
+        check_count(sizes.sum(dtype=object), "the sum of n_samples")
     else:
         check_count(n_clusters, "n_clusters", 1)
         check_count(n_samples, "n_samples")

@@ -326,3 +326,17 @@ def test_runs_of_nmf_that_fit_find_the_biclusters_and_others_miss_a_twin():
 def test_biclusters_that_cannot_be_made_are_refused(options, error, message):
     with pytest.raises(error, match=message):
         make_biclusters(**options)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: make_partitions((10**30, 3)),
+        lambda: make_partitions(10**31, n_clusters=10**30),
+        lambda: make_partitions((2**31, 3)),
+        lambda: make_biclusters((10**30, 3)),
+    ],
+)
+def test_sizes_without_an_end_are_refused(make):
+    with pytest.raises(ValueError, match="must be at most 2147483647"):
+        make()

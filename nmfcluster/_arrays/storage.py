@@ -122,7 +122,7 @@ def exponent_beyond(array: Any, power: int) -> int:
     """
     info, size = np.finfo(array.dtype), largest(array)
     most = (float(info.max) / array.shape[0] ** 2 / array.shape[1] ** 2) ** (1 / power)
-    least = (float(info.tiny) / float(info.eps)) ** (1 / power)
+    least = (float(info.tiny) / float(info.eps) ** 2) ** (1 / power)  # with digits of a loss
     return 0 if size == 0 or least <= size <= most else _even_exponent(array)
 
 

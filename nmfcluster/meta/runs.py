@@ -158,9 +158,12 @@ def run_many(
     Raises
     ------
     ValueError
-        If a loss is not finite, or if all runs end at 0: the penalty is too heavy.
+        If a loss is not finite, or if all runs end at 0: the penalty is too heavy; if a run has
+        more clusters than there are samples.
     """
     X, solutions = objective.X, []
+    if sizes.max() > X.shape[0]:
+        raise ValueError(f"base_n_clusters={sizes.max()} must be at most n_samples={X.shape[0]}.")
     high = 2 * float(np.sqrt(X.mean(dtype=np.float64)))  # so that WH has the mean of X
 
     def start(size: int, seed: int) -> np.ndarray:

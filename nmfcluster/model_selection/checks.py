@@ -96,5 +96,5 @@ def _require_all_pairs(X: Any) -> None:
 def _layers(X: Any) -> Any:
     """Return the matrices that an array holds; none for a container, which checks its own."""
     if isinstance(X, np.ndarray):
-        return X.reshape(*X.shape[:2], -1).transpose(2, 0, 1)
+        return np.asarray(X).reshape(*X.shape[:2], -1).transpose(2, 0, 1)
     return [X] if hasattr(X, "tocsr") else []

@@ -18,6 +18,7 @@ from nmfcluster._arrays.storage import divided, exponent_beyond, largest, stored
 from nmfcluster._arrays.tables import canonical, check_readable
 from nmfcluster._arrays.threads import one_thread
 from nmfcluster._compat import (
+    MOST,
     N_JOBS,
     RANDOM_STATE,
     HasMethods,
@@ -223,10 +224,10 @@ def range_of_clusters(value: Any, name: str) -> tuple[int, int]:
     """
     bounds: list[Any] = list(value) if np.iterable(value) else [value, value]
     whole = all(isinstance(bound, Integral) for bound in bounds)
-    if len(bounds) != 2 or not whole or not 1 <= bounds[0] <= bounds[1]:
+    if len(bounds) != 2 or not whole or not 1 <= bounds[0] <= bounds[1] <= MOST:
         raise ValueError(
             f"{name} must be an int, or a pair of ints (low, high) with 1 <= low <= high, got "
-            f"{value!r}."
+            f"{value!r}; {MOST} is the largest."
         )
     return int(bounds[0]), int(bounds[1])
 

@@ -78,6 +78,8 @@ PARAMETERS = [
     ({"n_estimators": 0}, r"'n_estimators' .*int in the range \[1, 2147483647\].*Got 0"),
     ({"n_estimators": 2.5}, r"'n_estimators' .*Got 2\.5"),
     ({"n_estimators": None}, "'n_estimators' .*Got None"),
+    ({"base_n_clusters": 2**31 - 1}, r"base_n_clusters=2147483647 must be at most n_samples"),
+    ({"base_n_clusters": (1, 2**63)}, r"base_n_clusters must be .* 2147483647 is the largest"),
     ({"base_n_clusters": 0}, r"'base_n_clusters' .*int in the range \[1, 2147483647\].*Got 0"),
     ({"base_n_clusters": "a"}, "'base_n_clusters' .*Got 'a'"),
     ({"base_n_clusters": 2.5}, r"'base_n_clusters' .*Got 2\.5"),
