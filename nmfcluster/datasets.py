@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -306,7 +307,7 @@ def _sizes(n_samples: Any, n_clusters: int) -> np.ndarray:
     """Return the sizes of clusters: those that are named, or equal ones."""
     if _several(n_samples):
         sizes = np.asarray(n_samples)
-        if len(sizes) and sizes.dtype.kind not in "iu":
+        if not all(isinstance(size, Integral) for size in sizes.ravel()):
             raise TypeError(f"n_samples must be whole numbers, got {shown(n_samples)}.")
         check_count(sizes.sum(dtype=object), "the sum of n_samples")
     else:
