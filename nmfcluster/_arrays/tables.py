@@ -46,8 +46,17 @@ def check_readable(X: Any, name: str = "X") -> None:
         )
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         _check_columns(X, name)
-    else:
-        _check_kind(getattr(X, "dtype", None), name)
+        return
+    try:
+        array = np.asarray(X) if isinstance(X, list | tuple) else X
+    except ValueError:
+        raise ValueError(f"{name} must be a table whose rows are of one length.") from None
+    _check_kind(getattr(array, "dtype", None), name)
+    if isinstance(array, np.ndarray) and array.dtype.kind == "O":
+        texts = [value for value in array.ravel() if isinstance(value, str | bytes)]
+        wrong = [value for value in texts if not _is_number(value)]
+        if wrong:
+            raise ValueError(f"{name} must hold numbers, got {shown(wrong[0])}: encode it.")
 
 
 def canonical(X: Any) -> Any:

@@ -223,7 +223,7 @@ def range_of_clusters(value: Any, name: str) -> tuple[int, int]:
         What to call it in an error message.
     """
     bounds: list[Any] = list(value) if np.iterable(value) else [value, value]
-    whole = all(isinstance(bound, Integral) for bound in bounds)
+    whole = all(isinstance(b, Integral) and not isinstance(b, bool | np.bool_) for b in bounds)
     if len(bounds) != 2 or not whole or not 1 <= bounds[0] <= bounds[1] <= MOST:
         raise ValueError(
             f"{name} must be an int, or a pair of ints (low, high) with 1 <= low <= high, got "

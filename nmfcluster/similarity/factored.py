@@ -220,6 +220,11 @@ def coassociation(
            [0. , 0.5, 1. ]])
     """
     codes = np.asarray(codes)
+    if codes.ndim != 2 or codes.dtype.kind not in "iu" or 0 in codes.shape:
+        raise ValueError(
+            "codes must be integers, of shape (n_samples, n_partitions), got dtype "
+            f"{codes.dtype} and shape {codes.shape}."
+        )
     n_clusters = cluster_counts(codes)
     if weights is None:
         weights = np.full(codes.shape[1], 1 / codes.shape[1])

@@ -167,6 +167,8 @@ class Explicit(Similarity):
         array = sp.csr_array(array) if sp.issparse(array) else np.asarray(array)
         if array.ndim != 2 or array.shape[0] != array.shape[1]:
             raise ValueError(f"array must have shape (n, n), got {array.shape}.")
+        if array.dtype.kind not in "fiub":
+            raise TypeError(f"array must hold real numbers, got dtype {array.dtype}.")
         self._array = storage.as_float(array)
         self.shape, self.dtype = array.shape, self._array.dtype
         self.wide = self.can_be_thinned = not sp.issparse(array)
@@ -256,7 +258,10 @@ class WeightedSum(Similarity):
     def __init__(self, terms: Any, weights: Any) -> None:
         terms, weights = list(terms), [float(w) for w in weights]
         if not terms or len(terms) != len(weights):
-            raise ValueError(f"got {len(terms)} terms and {len(weights)} weights.")
+            raise ValueError(
+                "terms and weights must be as many as each other, and at least 1, got "
+                f"{len(terms)} and {len(weights)}."
+            )
         if len({term.shape for term in terms}) > 1:
             raise ValueError(f"terms must have one shape, got {[term.shape for term in terms]}.")
         pairs = [pair for term, w in zip(terms, weights, strict=True) for pair in _flat(term, w)]

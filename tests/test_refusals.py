@@ -1,0 +1,55 @@
+"""Bad input of the public functions and containers: each is refused in our words.
+
+What is called, and what is said, is in refusals.txt. With the cases of `fit`, in the files
+test_bad_input.py, it is the table of all bad inputs.
+"""
+
+import importlib
+import runpy
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from refusals import assert_in_our_words
+from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
+
+import nmfcluster
+
+HERE = Path(__file__).parent
+FOLDERS = "affinity datasets display metrics model_selection partitions similarity stack".split()
+
+# what the calls are made of
+X = np.arange(24.0).reshape(8, 3) % 7
+S = np.exp(-abs(np.subtract.outer(np.arange(8.0), np.arange(8.0))))
+LABELS = [0, 0, 0, 1, 1, 1, 2, 2]
+PAIRS = nmfcluster.PairwiseConstraints.from_labels(LABELS)
+NAMES = [f"s{i}" for i in range(8)]
+FRAME = pd.DataFrame(X, index=NAMES, columns=list("abc"))
+MODEL = nmfcluster.NMFConsensus(2, affinity="partitions").fit(np.array(LABELS)[:, None])
+KNOWN = {"np": np, "sp": sp, "X": X, "S": S, "LABELS": LABELS, "PAIRS": PAIRS, "NAMES": NAMES}
+KNOWN |= {"FRAME": FRAME, "model": MODEL, "DBSCAN": DBSCAN, "KMeans": KMeans}
+KNOWN |= {"AgglomerativeClustering": AgglomerativeClustering}
+for module in (nmfcluster, *(importlib.import_module(f"nmfcluster.{name}") for name in FOLDERS)):
+    KNOWN |= {name: getattr(module, name) for name in module.__all__}
+
+LINES = (HERE / "refusals.txt").read_text("utf-8").splitlines()[1:]
+CALLS = list(zip(LINES[::2], map(str.strip, LINES[1::2]), strict=True))
+
+
+@pytest.mark.parametrize(("call", "says"), CALLS, ids=LINES[::2])
+def test_bad_input_is_refused_by_name(call, says):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises((ValueError, TypeError)) as caught:
+            eval(call, dict(KNOWN))
+    assert str(caught.value).startswith(says)
+    assert_in_our_words(caught)
+
+
+def test_the_table_is_large():
+    of_fit = [runpy.run_path(str(path))["CASES"] for path in HERE.glob("*/test_bad_input.py")]
+    assert len(of_fit) == 4
+    assert len(CALLS) + sum(map(len, of_fit)) >= 500
