@@ -16,7 +16,7 @@ from sklearn.utils import check_array
 from nmfcluster._arrays import storage
 from nmfcluster._arrays.tables import canonical
 from nmfcluster._arrays.threads import one_thread
-from nmfcluster._compat import Interval, StrOptions
+from nmfcluster._compat import N_JOBS, Interval, StrOptions, validate_parameter_constraints
 from nmfcluster.similarity import Explicit, Factored, Similarity
 from nmfcluster.similarity.paths import path_kernel
 
@@ -171,6 +171,9 @@ def make_affinity(
     >>> make_affinity(load_iris().data).similarity
     Explicit(shape=(150, 150), dtype=float64)
     """
+    given = {"gamma": gamma, "n_neighbors": n_neighbors, "normalize": normalize, "n_jobs": n_jobs}
+    allowed = {**MAKING, "n_jobs": N_JOBS}
+    validate_parameter_constraints(allowed, given, caller_name="make_affinity")
     if isinstance(normalize, str) and normalize == "auto":
         normalize = isinstance(affinity, str) and affinity == "nearest_neighbors"
     X = canonical(X)

@@ -6,6 +6,7 @@ side has no index, or that of pandas for tables without one, 0, 1, 2, ...
 
 from __future__ import annotations
 
+import datetime
 from collections import Counter
 from typing import Any
 
@@ -16,6 +17,7 @@ from nmfcluster._arrays.arguments import shown, warn
 from nmfcluster._compat import take_samples
 
 _NUMBERS = "biuf"  # kinds of numpy's types
+_NO_NUMBERS = (str, bytes, datetime.date, datetime.timedelta)  # unless they say one
 _SEVERAL = (
     "several tables of the same samples are put side by side with numpy.hstack, or are sources of "
     "SimilarityFusionNMF"
@@ -53,8 +55,8 @@ def check_readable(X: Any, name: str = "X") -> None:
         raise ValueError(f"{name} must be a table whose rows are of one length.") from None
     _check_kind(getattr(array, "dtype", None), name)
     if isinstance(array, np.ndarray) and array.dtype.kind == "O":
-        texts = [value for value in array.ravel() if isinstance(value, str | bytes)]
-        wrong = [value for value in texts if not _is_number(value)]
+        suspects = [value for value in array.ravel() if isinstance(value, _NO_NUMBERS)]
+        wrong = [value for value in suspects if not _is_number(value)]
         if wrong:
             raise ValueError(f"{name} must hold numbers, got {shown(wrong[0])}: encode it.")
 

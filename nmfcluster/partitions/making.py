@@ -222,7 +222,8 @@ def range_of_clusters(value: Any, name: str) -> tuple[int, int]:
     name : str
         What to call it in an error message.
     """
-    bounds: list[Any] = list(value) if np.iterable(value) else [value, value]
+    several = isinstance(value, list | tuple | np.ndarray) and np.ndim(value) == 1
+    bounds: list[Any] = list(value) if several else [value, value]
     whole = all(isinstance(b, Integral) and not isinstance(b, bool | np.bool_) for b in bounds)
     if len(bounds) != 2 or not whole or not 1 <= bounds[0] <= bounds[1] <= MOST:
         raise ValueError(

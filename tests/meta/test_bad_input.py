@@ -51,7 +51,7 @@ TABLES = [
     ("a number", "Expected 2D array, got scalar", 3.0),
     ("nothing", "Expected 2D array", None),
     ("words", "X must hold numbers, got dtype <U1", np.array([["a", "b"]] * 5)),
-    ("words among numbers", "could not convert string", np.array([["a", 1], ["b", 2]], object)),
+    ("words among numbers", "X must hold numbers, got .a. .str.: encode it", np.array([["a", 1], ["b", 2]], object)),
     ("words in a data frame", "column 'a' .*'x'", pd.DataFrame({"a": list("xy"), "b": [1, 2]})),
     ("complex", "Complex data not supported", X + 1j),
     ("complex, sparse", "Complex data not supported", sp.csr_array(X + 1j)),
@@ -215,7 +215,7 @@ def test_new_samples_must_be_like_those_of_fit(fitted, method, new, says):
         (X[0, :2], "Expected 2D array, got 1D array"),
         (X[:0, :2], r"0 sample\(s\)"),
         (X[:, :2] + 1j, "Complex data not supported"),
-        ([["a", "b"]], "could not convert string to float"),
+        ([["a", "b"]], "X must hold numbers, got .a. .str.: encode it to float"),
     ],
 )
 def test_strengths_must_be_as_transform_returns_them(fitted, strengths, says):
