@@ -46,7 +46,7 @@ KNOWN = [
     Known("B6", r"DTypePromotionError: .*DateTime64DType"),
     Known("B7", r"DuplicateError: Expected unique column names", "narwhals"),
     Known("B8", r"array must have shape \(n, n\)", "make_affinity|operators.py"),
-    Known("B9", r"cannot be used to seed|Seed must be between 0"),
+    Known("B9", r"cannot be used to seed|Seed must be between 0|Cannot cast scalar from dtype"),
     Known("B10", "at least one array or dtype is required"),
     Known("B12", "Maximum allowed size exceeded|Cannot cast array data from dtype", "datasets.py"),
     Known("B13", r"int\(\) argument must be .*'datetime.timedelta'", "stability.py"),
