@@ -52,8 +52,13 @@ KNOWN = [
     Known("B13", r"int\(\) argument must be .*'datetime.timedelta'", "stability.py"),
     Known("B14", "could not convert string to float|float.. argument must be a string"),
     Known("B15", "inhomogeneous", "overlap.py"),
+    Known("B18", "'<' not supported between instances of '(str|bytes)'", "labels.py"),
     Known("B17", "ComplexWarning", "storage.py"),
 ]
+
+
+# A7: large numbers of these are not refused everywhere, and never end.
+ENDLESS = {"n_subsamples", "n_estimators"}
 
 
 def known(error, where=""):
