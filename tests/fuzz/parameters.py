@@ -178,7 +178,7 @@ def _numbers(name, kind):
         low = kind.left if kind.left is not None else -2
         most = COSTLY.get(name, 50)
         numbers = [low, low + 1, low + 2, 3, 5, 8, np.int64(2), np.uint8(3), np.int8(4), 50]
-        numbers += [] if name in COSTLY else [2**31 - 1]
+        numbers += [] if name in {*COSTLY, *ENDLESS} else [2**31 - 1]
         allowed = [number for number in numbers if number <= most or name not in COSTLY]
     else:
         allowed = [
