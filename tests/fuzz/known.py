@@ -66,6 +66,7 @@ KNOWN = [
     Known("B18", "'<' not supported between instances of '(str|bytes)'", "labels.py"),
     Known("B19", "high is out of bounds for int64", "making.py"),
     Known("B23", "'dia_array' object is not subscriptable", "making.py"),
+    Known("B24", "bad operand type for unary|unsupported operand", "affinity.py"),
     Known("B21", "axes don't match array", "checks.py"),
     Known("B22", "RuntimeWarning: overflow encountered in multiply", "affinity.py"),
     Known("B17", "ComplexWarning", "storage.py"),
