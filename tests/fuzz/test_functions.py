@@ -1,0 +1,216 @@
+"""Public functions: base partitions, affinities, scores, made data; and the scorer of stability."""
+
+import numpy as np
+from fuzz import tables
+from fuzz.parameters import CALLABLES, bad_values, parameters, values_of
+from fuzz.strategies import (
+    FEATURES,
+    FORMS,
+    LABEL_TABLES,
+    SEEDS,
+    SIMILARITIES,
+    mostly,
+    rows_like,
+    stored,
+    usually,
+)
+from fuzz.verdict import REFUSED, fuzz, judged, names_of
+from hypothesis import strategies as st
+from sklearn.cluster import KMeans
+
+from nmfcluster import NMFMetaCluster, SSNMFClusterer
+from nmfcluster.affinity import MAKING, make_affinity, path_kernel
+from nmfcluster.datasets import make_biclusters, make_nested_rings, make_partitions
+from nmfcluster.metrics import (
+    clustering_accuracy,
+    cophenetic_correlation,
+    disagreement,
+    dispersion,
+    overlap_match,
+)
+from nmfcluster.model_selection import StabilityScorer
+from nmfcluster.partitions import base_partitions
+from nmfcluster.partitions.reading import MAKING as PARTITIONS
+
+NUMBERS = (0, -1, 1e-300, 1e300, np.nan, np.inf, None, True, "x", 1j, 10**30, [1], np.float32(0.5))
+
+
+def drawn(draw, name, kinds, times=6):
+    """Draw a value of one of the kinds that a parameter may be of, or a bad one."""
+    valid = st.one_of([values_of(name, kind) for kind in kinds])
+    return draw(usually(valid, bad_values(name), times=times))
+
+
+@fuzz(FEATURES, st.lists(st.sampled_from(sorted(PARTITIONS)), unique=True, max_size=3), st.data())
+def test_base_partitions(table, changed, data):
+    given = {"n_estimators": 2, "n_clusters": 2, "random_state": 0}
+    for name in changed:
+        called = "n_clusters" if name == "base_n_clusters" else name
+        kinds = [kind for kind in PARTITIONS[name] if name != "base_n_clusters" or kind is not None]
+        given[called] = drawn(data.draw, name, kinds)
+    foreign = given.get("estimator") is not None
+    X = table.build()
+    found = judged(base_partitions, X, foreign=foreign, **given)
+    if found is not REFUSED:
+        labels = found.labels
+        assert labels.shape == (tables.n_rows(X), len(found.estimators))
+        assert labels.dtype.kind == "i"
+        assert labels.min() >= -1
+        assert (labels.max(axis=0) >= 0).all()
+
+
+@fuzz(
+    usually(FEATURES, SIMILARITIES),
+    mostly("rbf", "linear", "cosine", "nearest_neighbors", "precomputed", "no", 3, *CALLABLES),
+    st.lists(st.sampled_from([*sorted(MAKING), "n_jobs"]), unique=True, max_size=2),
+    st.data(),
+)
+def test_make_affinity(table, affinity, changed, data):
+    # what it takes is what check_array returns: a table of float64 or float32, dense or CSR
+    form = table.form if table.form in tables.ARRAYS[:6] else "array_csr"
+    dtype = "float32" if table.dtype == "float32" else "float64"
+    flaw = None if table.flaw in (*tables.SHAPES, *tables.FLAWS) else table.flaw
+    table = table.but(form=form, dtype=dtype, flaw=flaw)
+    kinds = {**MAKING, "n_jobs": [None]}
+    given = {name: drawn(data.draw, name, kinds[name]) for name in changed}
+    X = table.build()
+    made = judged(make_affinity, X, affinity, foreign="RBF" in repr(affinity), **given)
+    if made is REFUSED:
+        return
+    W = made.similarity
+    n = len(table.values())
+    assert W.shape == (n, n)
+    block = made.block()
+    assert block.shape == (n, n)
+    new = table.but(rows=data.draw(st.integers(1, n)))
+    new = new.but(seed=data.draw(SEEDS)) if new.kind in tables.FEATURES else new
+    new = new.build()
+    foreign = "RBF" in repr(affinity)
+    between = judged(made.between, new, also=["affinity", "X"], foreign=foreign)
+    identity = np.eye(n, dtype=W.dtype)
+    product = judged(made.cross, new, identity, also=["affinity", "X"], foreign=foreign)
+    if between is not REFUSED and product is not REFUSED:
+        assert between.shape == product.shape == (new.shape[0], n)
+
+
+@fuzz(FEATURES, st.data(), mostly(None, 1.0, *NUMBERS, weight=8))
+def test_path_kernel(table, data, scale):
+    other = data.draw(st.one_of(st.none(), rows_like(table)))
+    Y = None if other is None else other.build()
+    X = table.build()
+    K = judged(path_kernel, X, Y, scale=scale)
+    if K is not REFUSED:
+        assert np.isfinite(K).all()
+        assert K.min() >= 0
+        assert K.max() <= 1
+        assert len(K) == tables.n_rows(X)
+        assert other is not None or np.array_equal(K, K.T)
+
+
+def one_column(table, column):
+    """Return the labels of one column, as a vector if that is asked for."""
+    if not column:
+        return table.build()
+    labels = table.but(form="C", flaw="vector" if table.flaw is None else table.flaw).build()
+    return labels.tolist() if table.form in tables.LISTS and np.ndim(labels) else labels
+
+
+@fuzz(LABEL_TABLES, LABEL_TABLES, mostly(True, False, weight=6), st.booleans())
+def test_scores_of_labels(one, other, column, same):
+    other = other.but(n=one.n) if same else other
+    a, b = one_column(one, column), one_column(other, column)
+    for score in (clustering_accuracy, disagreement):
+        value = judged(score, a, b)
+        assert value is REFUSED or 0 <= value <= 1
+        if value is not REFUSED:
+            assert abs(score(b, a) - value) < 1e-12
+
+
+@fuzz(usually(stored(("together", "blocks", "rbf", "identity")), SIMILARITIES))
+def test_scores_of_a_consensus(table):
+    for score, low in ((cophenetic_correlation, -1), (dispersion, 0)):
+        value = judged(score, table.build())
+        assert value is REFUSED or low - 1e-9 <= value <= 1 + 1e-9, value
+
+
+@fuzz(
+    st.lists(FEATURES, min_size=4, max_size=4),
+    st.booleans(),
+    mostly(0.2, None, 1, 1.0, *NUMBERS, weight=6),
+)
+def test_overlap_match(parts, cells, threshold):
+    k, p = parts[0].n % 5 + 1, parts[0].p
+    a, b = parts[0].but(n=k).build(), parts[1].but(p=p).build()
+    if cells:
+        a, b = (a, parts[2].but(n=k, p=3).build()), (b, parts[3].but(n=parts[1].n, p=3).build())
+    value = judged(overlap_match, a, b, threshold=threshold)
+    assert value is REFUSED or 0 <= value <= 1 + 1e-9
+    if value is not REFUSED:
+        assert abs(overlap_match(b, a, threshold=threshold) - value) < 1e-9
+
+
+SIZES = (10, 1, 0, -1, 2.5, None, True, "x", np.int8(100), np.uint8(7), [3, 4], (5, 0), (5, "a"))
+SIZES += ((5, 5, 5), np.array([3, 4]), [], [[1, 2], [3]], {3, 4}, 10**30, (10**30, 3))
+SHARES = (0.2, 0.0, 1.0, 0.49, 0.5, -0.1, *NUMBERS)
+ODD_SEEDS = mostly(
+    0, None, np.int64(1), "x", -1, 0.5, np.timedelta64(1, "s"), 2**40, True, weight=8
+)
+
+
+@fuzz(st.sampled_from([make_biclusters, make_nested_rings, make_partitions]), st.data())
+def test_made_data(make, data):
+    counts = mostly(4, *SIZES, 2, 3, weight=4)
+    shares = mostly(0.2, *SHARES, weight=4)
+    options = {
+        make_biclusters: {
+            "shape": mostly((21, 35), (8, 9), [9, 8], (3, 3), *SIZES, weight=4),
+            "n_clusters": counts,
+            "overlap": shares,
+            "twins": mostly(True, False, None, "x", 1),
+            "noise": shares,
+        },
+        make_nested_rings: {
+            "n_samples": mostly(20, *SIZES, weight=4),
+            "radii": mostly((2.0, 3.5), (1,), [], (0,), (-1, 2), ("a",), 3, (1e300, 1), (np.nan,)),
+            "noise": shares,
+        },
+        make_partitions: {
+            "n_samples": mostly(20, *SIZES, weight=4),
+            "n_clusters": counts,
+            "n_partitions": counts,
+            "noise": shares,
+            "missing": shares,
+        },
+    }[make]
+    chosen = data.draw(st.lists(st.sampled_from(sorted(options)), unique=True, max_size=3))
+    given = {name: data.draw(options[name]) for name in chosen}
+    made = judged(make, random_state=data.draw(ODD_SEEDS), **given)
+    if made is not REFUSED:
+        assert all(np.isfinite(part).all() for part in made)
+        assert len(made[0]) == len(made[1])
+
+
+SCORED = [
+    KMeans(2, n_init=1, random_state=0),
+    SSNMFClusterer(2, n_init=1, max_iter=3, affinity="linear"),
+    SSNMFClusterer(2, n_init=1, max_iter=3, affinity="precomputed"),
+    NMFMetaCluster(2, n_estimators=2, n_init=1, max_iter=3),
+]
+
+
+@fuzz(
+    st.sampled_from(SCORED),
+    usually(FEATURES, SIMILARITIES),
+    parameters(StabilityScorer, {"n_subsamples": 3, "subsample_size": 0.5}),
+    ODD_SEEDS,
+    FORMS,
+)
+def test_stability_scorer(estimator, table, given, seed, form):
+    table = table.but(form="C") if form in tables.SPARSE else table
+    scorer = StabilityScorer(**given | {"random_state": seed})
+    names = [*names_of(StabilityScorer), *names_of(type(estimator))]
+    score = judged(scorer.__call__, estimator, table.build(), also=names, foreign=True)
+    if score is REFUSED:
+        return
+    score = score["stability"] if isinstance(score, dict) else score
+    assert np.isnan(score) or np.isfinite(score)
