@@ -11,6 +11,7 @@ from sklearn.utils import check_array
 
 from nmfcluster._arrays.arguments import shown
 from nmfcluster._arrays.storage import row_blocks
+from nmfcluster._arrays.tables import check_readable
 
 __all__ = ["overlap_match"]
 
@@ -129,6 +130,7 @@ def _n_axes(value: Any) -> int:
 
 
 def _read_memberships(value: Any, name: str) -> np.ndarray:
+    check_readable(value, name)
     any_shape = {"ensure_2d": False, "allow_nd": True, "ensure_min_samples": 0}
     try:
         array = check_array(

@@ -89,6 +89,8 @@ def _require_all_pairs(X: Any) -> None:
             f"X must hold the similarities of all pairs of samples, of shape (n_samples, "
             f"n_samples) or with more axes, got shape {tuple(shape)}. {_ADVICE}."
         )
+    if getattr(getattr(X, "dtype", None), "kind", "f") == "c":
+        raise ValueError(f"X must hold real numbers, got dtype {X.dtype}.")
     for layer in _layers(X):
         require_symmetric(layer, f"X ({_ADVICE})")
 

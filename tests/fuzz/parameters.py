@@ -151,21 +151,21 @@ def values_of(name, kind):
     """Return the strategy for the values that a constraint of scikit-learn allows."""
     if kind is None:
         return st.none()
+    if name == "random_state":
+        seeds = st.sampled_from([0, 1, 2**32 - 1, np.int64(5), np.uint8(7)])
+        return usually(seeds, st.builds(np.random.RandomState, st.integers(0, 9)))
+    if name == JOBS:
+        return st.sampled_from([1, 1, 1, 1, np.int64(1), 0, 1, 1, -(10**6)])
     if isinstance(kind, Interval):
         return _numbers(name, kind)
     if isinstance(kind, StrOptions):
         return st.sampled_from(sorted(kind.options))
     if isinstance(kind, HasMethods):
         return _estimators()
-    if name == JOBS:
-        return st.sampled_from([1, 1, 1, 1, np.int64(1), 0, 1, 1, -(10**6)])
     if kind == "boolean":
         return st.sampled_from([True, False, np.bool_(True), np.False_])
     if kind == "verbose":
         return st.sampled_from([0, False, 1])
-    if kind == "random_state":
-        seeds = st.sampled_from([0, 1, 2**32 - 1, np.int64(5), np.uint8(7)])
-        return usually(seeds, st.builds(np.random.RandomState, st.integers(0, 9)))
     if name == "error_score":
         return st.sampled_from([np.nan, 0.0, -1, np.float32(2)])
     called = kind if isinstance(kind, str) else kind.__name__

@@ -51,7 +51,7 @@ TABLES = [
     ("a number", "Expected 2D array, got scalar", 3.0),
     ("nothing", "Expected 2D array", None),
     ("words", "X must hold numbers, got dtype <U1", np.array([["a", "b"]] * 5)),
-    ("words among numbers", "X must hold numbers, got .a. .str.: encode it", np.array([["a", 1], ["b", 2]], object)),
+    ("words among numbers", "numbers, got 'a'", np.array([["a", 1], ["b", 2]], object)),
     ("words in a data frame", "column 'a' .*'x'", pd.DataFrame({"a": list("xy"), "b": [1, 2]})),
     ("complex", "Complex data not supported", X + 1j),
     ("complex, sparse", "Complex data not supported", sp.csr_array(X + 1j)),
