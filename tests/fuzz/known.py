@@ -56,7 +56,9 @@ KNOWN = [
         "Maximum allowed (size|dimension) exceeded|Cannot cast array data from dtype",
         "datasets.py",
     ),
-    Known("B13", r"int\(\) argument must be .*'datetime.timedelta'", "stability.py"),
+    Known(
+        "B13, B25", r"int\(\) argument must be .*'datetime.timedelta'", r"(stability|making)\.py"
+    ),
     Known(
         "B14",
         "could not convert string to float|float.. argument must be a string",
