@@ -75,9 +75,10 @@ class Interval(_Interval):
 
 #: what the parameters may be that are the same everywhere
 RANDOM_STATE = [Interval(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None]
+_JOBS = 2**16  # threads or processes: more than any machine starts
 N_JOBS = [
-    Interval(Integral, 1, None, closed="left"),
-    Interval(Integral, -MOST, -1, closed="both"),
+    Interval(Integral, 1, _JOBS, closed="both"),
+    Interval(Integral, -_JOBS, -1, closed="both"),
     None,
 ]
 
