@@ -218,7 +218,7 @@ def _divided(made: Affinity, exponent: int) -> Affinity:
 
 def _of_new(function: Callable[..., Any], exponent: int, X: Any, *P: np.ndarray) -> Any:
     """Return a function of new samples, divided like those of the fit."""
-    divided = storage.divided(X, exponent)
+    divided = storage.divided(canonical(X), exponent)
     if storage.exponent_beyond(divided, 2) > 0:
         raise ValueError(
             f"X must not hold values as large as {storage.largest(X):.3g}, so far from those of "
