@@ -258,16 +258,13 @@ class Plan:
             size = int(np.clip(_BATCH_BYTES // max(first.nbytes, 1), 1, _BATCH))
         batches = [starts[i : i + size] for i in range(0, len(starts), size)]
         solves = (partial(self._steps, objective, batch) for batch in batches)
-        interrupted, scale = Event(), objective.constant
+        interrupted = Event()
         handling: dict[str, Any] = {"call": np.geterrcall(), **np.geterr()}
-
-        def run(solve: Callable[[], Steps]) -> list[Solution]:
-            with np.errstate(**handling):  # that of the caller, which threads do not have
-                return iterate(solve, self.stop, scale, lambda *_: interrupted.is_set())
-
+        run = np.errstate(**handling)(iterate)  # as in the caller: threads do not know of it
+        with_flag = (self.stop, objective.constant, lambda *_: interrupted.is_set())
         try:  # threads: processes and clusters would be sent the data with every batch
             runs = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
-                delayed(run)(solve) for solve in solves
+                delayed(run)(solve, *with_flag) for solve in solves
             )
         except BaseException:
             interrupted.set()  # the threads that still run end with their next update
