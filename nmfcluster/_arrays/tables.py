@@ -127,12 +127,14 @@ def _check_kind(dtype: Any, name: str) -> None:
         raise TypeError(
             f"{name} must hold numbers, got dtype {dtype}: turn it into days, or into seconds."
         )
+    if kind == "c":
+        raise ValueError(f"Complex data not supported: {name} must hold real numbers, got {dtype}.")
     if kind in "SUV":
         raise ValueError(f"{name} must hold numbers, got dtype {dtype}: text has to be encoded.")
 
 
-def _check_columns(X: Any, name: str) -> None:
-    """Raise if a column of a data frame does not hold numbers, and name it."""
+def check_columns_differ(X: Any, name: str) -> None:
+    """Raise if a data frame has no columns, or several of one name."""
     if len(X.columns) == 0:
         raise ValueError(
             f"{name} has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required."
@@ -143,6 +145,11 @@ def _check_columns(X: Any, name: str) -> None:
             f"{name} must have columns whose names differ, but {twice[0]!r} occurs more than once: "
             "rename it, or give X.to_numpy()."
         )
+
+
+def _check_columns(X: Any, name: str) -> None:
+    """Raise if a column of a data frame does not hold numbers, and name it."""
+    check_columns_differ(X, name)
     for number, column in enumerate(X.columns):
         values = X.iloc[:, number] if hasattr(X, "iloc") else X[column]
         kind = getattr(values.dtype, "kind", None) or np.asarray(values).dtype.kind

@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 from nmfcluster._arrays.arguments import shown, warn
 from nmfcluster._arrays.labels import cluster_counts, encode, indicator
 from nmfcluster._arrays.storage import own_copy
-from nmfcluster._arrays.tables import in_order_of, row_names
+from nmfcluster._arrays.tables import check_columns_differ, in_order_of, row_names
 from nmfcluster._base import read_features
 from nmfcluster._compat import Interval
 from nmfcluster.partitions.ensemble import Ensemble
@@ -112,7 +112,9 @@ def _nothing(line: str) -> None:
 
 def _checked_table(estimator: Any, X: Any, reset: bool) -> Any:
     """Return X with its columns checked and its labels untouched."""
-    if not hasattr(X, "columns"):
+    if hasattr(X, "columns"):
+        check_columns_differ(X, "X")
+    else:
         X = check_array(X, dtype=None, ensure_all_finite=False, estimator=estimator)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     return X
