@@ -7,7 +7,6 @@ from numbers import Integral
 
 import numpy as np
 import scipy.sparse as sp
-from fuzz.known import ENDLESS
 from fuzz.strategies import usually
 from hypothesis import strategies as st
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
@@ -22,6 +21,8 @@ from nmfcluster.affinity import path_kernel
 
 #: what takes longer the larger it is
 COSTLY = {"n_estimators": 3, "n_init": 2, "max_iter": 5, "n_subsamples": 5}
+#: a run for each is what was asked for: large numbers take no end of time and memory
+ENDLESS = {"n_subsamples", "n_estimators", "base_n_clusters"}
 #: where numbers of threads or processes are started at once
 JOBS = "n_jobs"
 
