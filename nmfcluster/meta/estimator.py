@@ -18,6 +18,7 @@ from nmfcluster._compat import Interval, StrOptions, fit_context
 from nmfcluster._engine.symmetric import Factorization
 from nmfcluster.meta.penalties import PENALTIES
 from nmfcluster.meta.solvers import MatrixObjective, fitted_rows, hals, multiplicative, sparse_hals
+from nmfcluster.metrics.overlap import members
 from nmfcluster.partitions.matrix import confidence, consensus_matrix
 
 
@@ -278,7 +279,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         self.components_ = H = H[order]
         self.factor_ = W = fitted_rows(X, H)  # as `transform` finds it, to the last bit
         labels = hard_labels(W)
-        self.rows_, self.columns_ = (runs.members(F, self.threshold) for F in (W.T, H))
+        self.rows_, self.columns_ = (members(F, self.threshold) for F in (W.T, H))
         self.correspondence_ = alpha[:, order]
         self.base_runs_ = np.repeat(np.arange(len(found)), found.sizes)
         self.recurrence_, self.purity_ = runs.recurrence(found, W.T, H)
@@ -333,8 +334,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         """
         check_is_fitted(self)
         W = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
-        if W.shape[1] != len(self.components_):
-            k = len(self.components_)
+        if W.shape[1] != (k := len(self.components_)):
             raise ValueError(f"X must have a column for each of {k} clusters, got shape {W.shape}.")
         return W @ self.components_
 

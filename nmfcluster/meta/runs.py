@@ -356,12 +356,6 @@ def _cosine(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     return np.minimum(cosine, 1)  # it may be more by rounding
 
 
-def members(F: np.ndarray, threshold: float) -> np.ndarray:
-    """Return which entries of a row are at least a share of its largest; none of a row of 0."""
-    high = F.max(axis=1, keepdims=True)
-    return (F >= threshold * high) & (high > 0)
-
-
 def n_distinct(W: np.ndarray, H: np.ndarray) -> int:
     """Return the number of clusters that are neither 0 nor equal to another one.
 

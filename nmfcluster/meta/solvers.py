@@ -116,8 +116,8 @@ def fitted_rows(X: Any, H: np.ndarray) -> np.ndarray:
     wide = H.astype(np.float64)  # products in float32 lose what tells clusters that are alike
     G = wide @ wide.T
     lengths = np.sqrt(np.diagonal(G))
-    first = (G >= (1 - _EQUAL) * np.outer(lengths, lengths)).argmax(axis=1)
-    used = np.flatnonzero(first == np.arange(len(H)))
+    equal = (G >= (1 - _EQUAL) * np.outer(lengths, lengths)) & (lengths > 0)
+    used = np.flatnonzero(equal.argmax(axis=1) == np.arange(len(H)))
     W = np.zeros((X.shape[0], len(H)), dtype=np.result_type(X.dtype, H.dtype))
     blocks = row_blocks(X.shape[0], max(1, _ENTRIES // X.shape[1]))
     B = np.concatenate([np.asarray(X[block] @ wide[used].T) for block in blocks])

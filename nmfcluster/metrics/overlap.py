@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -93,7 +94,8 @@ def overlap_match(clusters_a: Any, clusters_b: Any, *, threshold: float | None =
             raise ValueError(f"threshold must be in (0, 1] or None, got {threshold}.")
     a, b = _read_clusters(clusters_a, "clusters_a"), _read_clusters(clusters_b, "clusters_b")
     _check_same_objects(a, b)
-    a, b = (_Clusters(*(_members(part, threshold) for part in one)) for one in (a, b))
+    shares = _shares if threshold is None else partial(_indicator, threshold=threshold)
+    a, b = (_Clusters(*map(shares, one)) for one in (a, b))
     common = _in_common(a, b)
     of_b = _matches(a, b, _best_including(common, b))
     of_a = _matches(b, a, _best_including(common.T, a))
@@ -158,13 +160,20 @@ def _check_same_objects(a: _Clusters, b: _Clusters) -> None:
         )
 
 
-def _members(memberships: np.ndarray, threshold: float | None) -> np.ndarray:
-    """Return memberships as shares of the largest one in the cluster; with a threshold, 0 or 1."""
+def _shares(memberships: np.ndarray) -> np.ndarray:
+    """Return memberships as shares of the largest one in the cluster; of an empty one 0."""
     largest = memberships.max(axis=1, keepdims=True)
-    shares = np.divide(memberships, largest, out=np.zeros_like(memberships), where=largest > 0)
-    if threshold is None:
-        return shares
-    return ((shares >= threshold * (1 - _ROUNDING)) & (largest > 0)).astype(np.float64)
+    return np.divide(memberships, largest, out=np.zeros_like(memberships), where=largest > 0)
+
+
+def members(memberships: np.ndarray, threshold: float) -> np.ndarray:
+    """Return which memberships are at least a share of the largest one in the cluster, above 0."""
+    shares = _shares(memberships.astype(np.float64, copy=False))
+    return (shares >= threshold * (1 - _ROUNDING)) & (shares > 0)
+
+
+def _indicator(memberships: np.ndarray, threshold: float) -> np.ndarray:
+    return members(memberships, threshold).astype(np.float64)
 
 
 def _cells(a: _Clusters, b: _Clusters) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -19,7 +19,6 @@ from nmfcluster.meta.runs import (
     Runs,
     compare_with_runs,
     draw_sizes,
-    members,
     n_distinct,
     recurrence,
     run_many,
@@ -175,12 +174,6 @@ def test_a_run_that_fits_much_better_is_told_of(loss, n_updates, sizes, is_told)
 # --- what the runs say of the clusters ---------------------------------------------------------
 
 
-def test_members_reach_a_share_of_the_largest_entry():
-    F = np.array([[5.0, 1.0, 0.99, 0.0], [0.0, 0.0, 0.0, 0.0], [2.0, 4.0, 8.0, 1.0]])
-    expected = [[True, True, False, False], [False] * 4, [True, True, True, False]]
-    assert_array_equal(members(F, 0.2), expected)
-
-
 @pytest.mark.parametrize("without", [0, 1, 2])
 def test_confidence_is_a_share_of_the_runs_that_found_a_cluster(without):
     partitions = np.array([[0, 0], [0, 1], [1, 1], [1, -1]])
@@ -242,3 +235,12 @@ def test_recurrence_of_equal_runs_is_1_and_of_what_is_elsewhere_0():
     times, purity = recurrence(half, more_W, more_H)
     assert_array_equal(times, [1, 1, 0.5, 0])
     assert_allclose(purity, [1, 1, 1, 0])
+
+
+def test_rows_that_are_0_or_repeated_change_no_fit():
+    rng = np.random.default_rng(0)
+    X, H = rng.uniform(size=(9, 5)), rng.uniform(size=(4, 5))
+    H[0], H[3] = 0, 2 * H[1]
+    W = fitted_rows(X, H)
+    assert not W[:, [0, 3]].any()
+    assert_allclose(W @ H, [H[1:3].T @ nnls(H[1:3].T, x)[0] for x in X], atol=1e-10)

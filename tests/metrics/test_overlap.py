@@ -7,10 +7,10 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from nmfcluster.metrics import overlap_match
-from nmfcluster.metrics.overlap import _cells, _Clusters
+from nmfcluster.metrics.overlap import _cells, _Clusters, members
 
 
 def match_by_the_paper(a, b, size, meet, join):
@@ -288,3 +288,17 @@ def test_match_refuses_bad_clusters(a, b, error, message):
 def test_match_refuses_bad_thresholds(threshold, error, message):
     with pytest.raises(error, match=message):
         overlap_match(CLUSTERS, CLUSTERS, threshold=threshold)
+
+
+def test_members_reach_a_share_of_the_largest_entry():
+    F = np.array([[5.0, 1.0, 0.99, 0.0], [0.0, 0.0, 0.0, 0.0], [2.0, 4.0, 8.0, 1.0]])
+    expected = [[True, True, False, False], [False] * 4, [True, True, True, False]]
+    assert_array_equal(members(F, 0.2), expected)
+
+
+def test_members_of_a_model_are_those_that_the_match_sees():
+    F = np.array([[10.0, 2.0, 1.0], [5.0, 1.0, 0.3], [1.0, 0.1, 0.2]])  # 0.2 exactly, in 0.1s
+    for scale in (1, 0.1, 3):
+        for dtype in (np.float64, np.float32):
+            found = members((scale * F).astype(dtype), 0.2)
+            assert overlap_match((scale * F).astype(dtype), found) == 1
