@@ -64,7 +64,7 @@ def fitting(estimator: Any) -> Iterator[np.random.RandomState]:
 def read_features(estimator: Any, X: Any, reset: bool = True, **checks: Any) -> Any:
     """Return X as floats, dense or CSR; `checks` are further options of `validate_data`."""
     check_readable(X)
-    if not reset:  # similarities to the samples of fit have a column for each
+    if not reset and not hasattr(estimator, "feature_names_in_"):  # scikit-learn compares those
         X = columns_in_order_of(getattr(estimator, "_names_", None), X, "X", "fit's samples")
     X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=FLOATS, **checks)
     return canonical(X)

@@ -128,7 +128,7 @@ def _check_kind(dtype: Any, name: str) -> None:
             f"{name} must hold numbers, got dtype {dtype}: turn it into days, or into seconds."
         )
     if kind == "c":
-        raise ValueError(f"Complex data not supported: {name} must hold real numbers, got {dtype}.")
+        raise ValueError(f"{name} must hold real numbers, got {dtype}. Complex data not supported.")
     if kind in "SUV":
         raise ValueError(f"{name} must hold numbers, got dtype {dtype}: text has to be encoded.")
 

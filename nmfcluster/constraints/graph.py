@@ -42,7 +42,8 @@ def weight_matrix(
         kind = "?"
     if kind != "f":
         raise TypeError(f"dtype must be a float dtype, such as np.float64, got {dtype!r}.")
-    return _adjacency(n_samples, pairs, weights.astype(dtype))
+    with np.errstate(over="ignore"):  # what is infinite then is refused with the similarities
+        return _adjacency(n_samples, pairs, weights.astype(dtype))
 
 
 def _adjacency(n_samples: int, pairs: np.ndarray, entries: Any = True) -> sp.csr_array:

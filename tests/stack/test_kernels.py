@@ -279,7 +279,7 @@ def test_columns_that_a_data_frame_does_not_have():
     with pytest.raises(ValueError, match=r"source 0 \('v'\) .* 'e', of which X has 0; .*'a', 'b'"):
         KernelStack([("v", "rbf", ["a", "e"])]).fit(X)
     X.columns = list("abca")
-    with pytest.raises(ValueError, match=r"'a', of which X has 2|unique column names"):
+    with pytest.raises(ValueError, match="'a' occurs more than once"):
         KernelStack([("v", "rbf", "a")]).fit(X)
 
 
