@@ -265,7 +265,7 @@ CLUSTERS = np.eye(3)
         (CLUSTERS, (CLUSTERS, [1, 2]), ValueError, "clusters_b must .*of one length"),
         (CLUSTERS, [["a", "b", "c"]], ValueError, "clusters_b must hold numbers"),
         (CLUSTERS, None, ValueError, "clusters_b must hold the memberships"),
-        (CLUSTERS, CLUSTERS * 1j, ValueError, "clusters_b must hold the .*omplex"),
+        (CLUSTERS, CLUSTERS * 1j, ValueError, "clusters_b must hold real numbers"),
         (CLUSTERS, sp.csr_array(CLUSTERS), TypeError, "clusters_b must hold the .*parse"),
     ],
 )
