@@ -134,9 +134,10 @@ class Pairs:
         elif self.flaw == "four columns":
             pairs = np.column_stack([pairs, pairs])
         if self.form.startswith(("coo", "csr", "dok")):
-            shape = (self.n, self.n + (self.flaw == "outside"))
+            n = max(self.n, 1)
+            shape = (n, n + (self.flaw == "outside"))
             values = np.ones(len(pairs)) if weights is None else weights
-            i, j = (np.clip(column, 0, self.n - 1).astype(int) for column in pairs.T[:2])
+            i, j = (np.clip(column, 0, n - 1).astype(int) for column in pairs.T[:2])
             return getattr(sp, self.form)(sp.coo_array((values, (i, j)), shape=shape))
         table = pairs if weights is None else np.column_stack([pairs, weights])
         if self.form == "frame":
