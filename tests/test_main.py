@@ -1,37 +1,11 @@
-"""The library as a command."""
-
-import os
-import subprocess
-import sys
-from pathlib import Path
+"""The library as a command; `.ci/run` calls it as a user does."""
 
 import pytest
 from sklearn.datasets import load_digits
 
-import nmfcluster
 from nmfcluster.__main__ import main
 
 PNG = b"\x89PNG\r\n\x1a\n"
-
-
-@pytest.mark.slow
-def test_command_saves_a_picture_and_says_where_last(tmp_path):
-    pytest.importorskip("matplotlib")
-    pytest.importorskip("nmfcluster.display")
-    picture = tmp_path / "picture.png"
-    variables = {"MPLBACKEND": "Agg", "PYTHONPATH": str(Path(nmfcluster.__file__).parents[1])}
-    done = subprocess.run(
-        [sys.executable, "-m", "nmfcluster", picture.name],
-        cwd=tmp_path,
-        env=os.environ | variables,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == f"saved {picture}"
-    assert picture.read_bytes().startswith(PNG)
-    assert [path.name for path in tmp_path.iterdir()] == [picture.name]
 
 
 @pytest.fixture
@@ -47,6 +21,8 @@ def test_a_picture_of_its_own_is_replaced_and_nothing_else(few_digits, tmp_path,
     main(str(picture))
     main(str(picture))
     assert capsys.readouterr().out.splitlines()[-1] == f"saved {picture}"
+    assert list(tmp_path.iterdir()) == [picture]
+    assert picture.read_bytes().startswith(PNG)
     other.write_bytes(PNG + b"somebody's work")
     for name in (other, tmp_path):
         with pytest.raises(SystemExit, match="is there, and not made by this command"):
