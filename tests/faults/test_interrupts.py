@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 import time
+from zlib import crc32
 
 import joblib
 import numpy as np
@@ -80,7 +81,7 @@ def held(model):
 
 def test_an_interrupt_at_an_update_leaves_no_trace(public_estimator, make_input, watch):
     X, _ = make_input(public_estimator)
-    n_jobs = 1 + drawn(public_estimator, 9) % 2
+    n_jobs = 1 + crc32(repr(public_estimator).encode()) % 2  # one of them, always the same
     undisturbed = clone(public_estimator).set_params(random_state=0, n_init=4)
     undisturbed.fit(X)
     expected, n_updates = found(undisturbed, X), sum(watch.counts.values())
