@@ -206,8 +206,7 @@ def _of_features(
     if affinity == "nearest_neighbors":
         return _neighbours(X, n_neighbors, n_jobs)
     width = 1 / _median_square(X) if gamma is None else gamma
-    # a copy: BLAS has another way to multiply an array with itself, with other last bits
-    return _blockwise(_rbf(X, width, X), partial(_rbf, X.copy(), width), _ROWS)
+    return _blockwise(_rbf(X, width, X), partial(_rbf, X, width), _ROWS)
 
 
 def _divided(made: Affinity, exponent: int) -> Affinity:
