@@ -55,14 +55,26 @@ def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
     >>> clustering_accuracy([0, 0, 1, 1], [1, 1, 0, 1])
     0.75
     """
-    labels_true, labels_pred = column_or_1d(labels_true), column_or_1d(labels_pred)
-    for name, labels in (("labels_true", labels_true), ("labels_pred", labels_pred)):
-        if labels.dtype.kind in "Of" and any(map(is_missing, labels)):
-            raise ValueError(f"{name} must not hold missing labels: leave these samples out.")
+    labels_true = _read_labels(labels_true, "labels_true")
+    labels_pred = _read_labels(labels_pred, "labels_pred")
     check_consistent_length(labels_true, labels_pred)
-    if not len(labels_true):
-        raise ValueError("labels_true holds 0 samples; at least one is needed.")
     return matched(contingency_matrix(labels_true, labels_pred)) / len(labels_true)
+
+
+def _read_labels(labels: Any, name: str) -> Any:
+    """Return labels as a vector, none of them missing."""
+    shape = getattr(labels, "shape", (0,))
+    if len(shape) > 2 or (len(shape) == 2 and shape[1] != 1):
+        raise ValueError(f"{name} must have shape (n_samples,), got shape {shape}.")
+    try:
+        labels = column_or_1d(labels)
+    except ValueError as error:
+        raise ValueError(f"{name} must have shape (n_samples,): {error}") from error
+    if not len(labels):
+        raise ValueError(f"{name} holds 0 samples; at least one is needed.")
+    if labels.dtype.kind in "Of" and any(map(is_missing, labels)):
+        raise ValueError(f"{name} must not hold missing labels: leave these samples out.")
+    return labels
 
 
 def disagreement(labels_a: Any, labels_b: Any) -> float:
