@@ -63,7 +63,7 @@ def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
 
 def _read_labels(labels: Any, name: str) -> Any:
     """Return labels as a vector, none of them missing."""
-    shape = getattr(labels, "shape", (0,))
+    shape: tuple[int, ...] = getattr(labels, "shape", (0,))
     if len(shape) > 2 or (len(shape) == 2 and shape[1] != 1):
         raise ValueError(f"{name} must have shape (n_samples,), got shape {shape}.")
     try:
