@@ -150,9 +150,11 @@ def check_columns_differ(X: Any, name: str) -> None:
 def _check_columns(X: Any, name: str) -> None:
     """Raise if a column of a data frame does not hold numbers, and name it."""
     check_columns_differ(X, name)
-    for number, column in enumerate(X.columns):
-        values = X.iloc[:, number] if hasattr(X, "iloc") else X[column]
-        kind = getattr(values.dtype, "kind", None) or np.asarray(values).dtype.kind
+    for column, dtype in zip(X.columns, X.dtypes, strict=True):
+        if getattr(dtype, "kind", "O") in _NUMBERS:  # to take a column out takes longer
+            continue
+        values = X[column]
+        kind = getattr(dtype, "kind", None) or np.asarray(values).dtype.kind
         wrong = [] if kind in _NUMBERS else [v for v in values if kind in "Mm" or not _is_number(v)]
         if wrong:
             raise ValueError(
