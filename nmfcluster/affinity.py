@@ -18,21 +18,23 @@ from nmfcluster._arrays.tables import canonical
 from nmfcluster._arrays.threads import one_thread
 from nmfcluster._compat import N_JOBS, Interval, StrOptions, validate_parameter_constraints
 from nmfcluster.similarity import Explicit, Factored, Similarity
+from nmfcluster.similarity.landmarks import Landmarks
 from nmfcluster.similarity.paths import path_kernel
 
 __all__ = ["Affinity", "make_affinity", "path_kernel"]
 
 #: the affinities that are known by name
-NAMES = ("linear", "cosine", "rbf", "nearest_neighbors", "precomputed")
+NAMES = ("linear", "cosine", "rbf", "nearest_neighbors", "landmarks", "precomputed")
 #: the parameters of an estimator by which they are made, and what these may be
 MAKING: dict[str, list[Any]] = {
     "gamma": [Interval(Real, 0, None, closed="neither"), None],
     "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+    "n_landmarks": [Interval(Integral, 1, None, closed="left")],
     "normalize": ["boolean", StrOptions({"auto"})],
 }
 
 # the highest powers of features that are summed: squares, and for "linear" those of the products
-_POWERS = {"linear": 4, "cosine": 2, "rbf": 2, "nearest_neighbors": 2}
+_POWERS = {"linear": 4, "cosine": 2, "rbf": 2, "nearest_neighbors": 2, "landmarks": 2}
 _ROWS = 512  # new samples compared with all others at a time
 _PAIRS = 100_000  # of samples, whose median distance sets the width of a Gaussian
 _ROUNDING = {4: 1e-4, 8: 1e-10}  # of a row sum, relative to a sum with random signs
@@ -121,6 +123,7 @@ def make_affinity(
     *,
     gamma: float | None = None,
     n_neighbors: int = 10,
+    n_landmarks: int = 1_000,
     normalize: bool | str = False,
     n_jobs: int | None = None,
 ) -> Affinity:
@@ -138,13 +141,17 @@ def make_affinity(
           larger, where one of the two is among the `n_neighbors` nearest of the other, 0 elsewhere
           and for i = j, sparse; :math:`s_i` is the distance from i to the farthest of its
           neighbours [1]_;
+        - "landmarks": by the `n_neighbors` nearest of `n_landmarks` points, see
+          `nmfcluster.similarity.Landmarks`; never formed, and O(n_samples) to make;
         - "precomputed": X is the similarity, dense or sparse;
         - a callable: ``affinity(X, Y)`` returns the similarities of the rows of X to those of Y,
           dense or sparse.
     gamma : float, default=None
         For "rbf"; 1 over the median squared distance by default.
     n_neighbors : int, default=10
-        For "nearest_neighbors"; at most n_samples - 1 are taken.
+        For "nearest_neighbors", of at most n_samples - 1 others, and for "landmarks".
+    n_landmarks : int, default=1_000
+        For "landmarks"; with up to 2,000 samples each of them is one.
     normalize : bool or "auto", default=False
         Whether to apply `Affinity.normalized`; "auto": for "nearest_neighbors" only.
     n_jobs : int, default=None
@@ -171,8 +178,8 @@ def make_affinity(
     >>> make_affinity(load_iris().data).similarity
     Explicit(shape=(150, 150), dtype=float64)
     """
-    given = {"gamma": gamma, "n_neighbors": n_neighbors, "normalize": normalize, "n_jobs": n_jobs}
     allowed = {**MAKING, "n_jobs": N_JOBS}
+    given = {name: value for name, value in locals().items() if name in allowed}
     validate_parameter_constraints(allowed, given, caller_name="make_affinity")
     if isinstance(normalize, str) and normalize == "auto":
         normalize = isinstance(affinity, str) and affinity == "nearest_neighbors"
@@ -182,7 +189,11 @@ def make_affinity(
         if exponent and gamma is not None:
             gamma = storage.divided_number(gamma, -2 * exponent)
         held = storage.own_copy(X) if exponent == 0 else storage.divided(X, exponent)
-        made = _of_features(held, affinity, gamma, n_neighbors, n_jobs)
+        if affinity == "landmarks":
+            landmarks = Landmarks(held, n_landmarks, n_neighbors)
+            made = Affinity(landmarks.similarity, landmarks.cross, landmarks.between)
+        else:
+            made = _of_features(held, affinity, gamma, n_neighbors, n_jobs)
         made = _divided(made, exponent)
     elif affinity == "precomputed":
         if X.shape[0] != X.shape[1]:

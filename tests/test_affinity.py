@@ -11,7 +11,7 @@ from nmfcluster.affinity import Affinity, make_affinity, path_kernel
 from nmfcluster.datasets import make_nested_rings
 from nmfcluster.similarity import Explicit, Factored
 
-NAMED = ["linear", "cosine", "rbf", "nearest_neighbors"]
+NAMED = ["linear", "cosine", "rbf", "nearest_neighbors", "landmarks"]
 AFFINITIES = [*NAMED, "precomputed", laplacian_kernel]
 FORMS = {"dense": np.asarray, "sparse": sp.csr_array, "sparse matrix": sp.csr_matrix}
 
@@ -74,6 +74,22 @@ def literal_graph_of_new(X, new, k):
     return W
 
 
+def literal_landmarks(X, rows, k):
+    """Return the similarities of rows to X where all of X are landmarks."""
+
+    def weights(samples):
+        B = np.zeros((len(samples), len(X)))
+        for b, x in zip(B, samples, strict=True):
+            d = np.sqrt([square(x, y) for y in X])
+            found = nearest(d, min(k, len(X)))
+            b[found] = np.exp(-((d[found] / d[found[-1]]) ** 2))
+            b /= b.sum()
+        return B
+
+    B = weights(X)
+    return weights(rows) @ np.diag(1 / B.sum(axis=0)) @ B.T
+
+
 def cosine(x, y):
     return x @ y / np.sqrt((x @ x) * (y @ y)) if x.any() and y.any() else 0.0
 
@@ -83,6 +99,8 @@ def literal(affinity, X, new=None, k=10, gamma=None):
     rows = X if new is None else new
     if affinity == "nearest_neighbors":
         return literal_graph(X, k) if new is None else literal_graph_of_new(X, new, k)
+    if affinity == "landmarks":
+        return literal_landmarks(X, rows, k)
     if affinity == "rbf":
         gamma = median_gamma(X) if gamma is None else gamma
     pair = {

@@ -65,7 +65,9 @@ class SimilarityFusionNMF(NMFClusterer):
     gamma : float, default=None
         Of "rbf" kernels; 1 over the median squared distance of two samples by default.
     n_neighbors : int, default=10
-        Of "nearest_neighbors" kernels.
+        Of "nearest_neighbors" and "landmarks" kernels.
+    n_landmarks : int, default=1_000
+        Of "landmarks"; with up to 2,000 samples each of them is one.
     normalize : bool or "auto", default="auto"
         Whether kernels of features are replaced by :math:`D^{-1/2} W D^{-1/2}`, D their row sums.
         "auto": those by "nearest_neighbors" only.
@@ -195,6 +197,7 @@ class SimilarityFusionNMF(NMFClusterer):
         affinity: str | Callable[[Any, Any], Any] | list[Any] = "precomputed",
         gamma: float | None = None,
         n_neighbors: int = 10,
+        n_landmarks: int = 1_000,
         normalize: bool | str = "auto",
         max_samples: float | None = None,
         n_init: int = 10,
@@ -212,6 +215,7 @@ class SimilarityFusionNMF(NMFClusterer):
         self.affinity = affinity
         self.gamma = gamma
         self.n_neighbors = n_neighbors
+        self.n_landmarks = n_landmarks
         self.normalize = normalize
         self.max_samples = max_samples
         self.n_init = n_init

@@ -5,6 +5,15 @@ restrictions, and never how it is stored.
 """
 
 from nmfcluster.similarity.factored import Factored, coassociation
+from nmfcluster.similarity.landmarks import Landmarks
 from nmfcluster.similarity.operators import Explicit, Similarity, WeightedSum, inner
 
-__all__ = ["Explicit", "Factored", "Similarity", "WeightedSum", "coassociation", "inner"]
+__all__ = [
+    "Explicit",
+    "Factored",
+    "Landmarks",
+    "Similarity",
+    "WeightedSum",
+    "coassociation",
+    "inner",
+]

@@ -56,13 +56,16 @@ class SSNMFClusterer(NMFClusterer):
         must-links join, or cannot-links that need more clusters. Where hard must-links contradict
         a cannot-link they win.
     affinity : str or callable, default="nearest_neighbors"
-        How W is made of `X`: "nearest_neighbors", which is sparse; "linear" and "cosine", which
+        How W is made of `X`: "nearest_neighbors", which is sparse; "landmarks", which takes O(n)
+        and never falls into more parts than there are landmarks; "linear" and "cosine", which
         never form it; "rbf", a dense array; "precomputed": `X` is W, symmetric, dense or sparse, of
         any sign; or a function of two sets of samples. See `nmfcluster.affinity.make_affinity`.
     gamma : float, default=None
         Of the "rbf" affinity; 1 over the median squared distance of two samples by default.
     n_neighbors : int, default=10
-        Of the "nearest_neighbors" affinity.
+        Of the "nearest_neighbors" and "landmarks" affinities.
+    n_landmarks : int, default=1_000
+        Of "landmarks"; with up to 2,000 samples each of them is one.
     normalize : bool or "auto", default="auto"
         Whether W is replaced by :math:`D^{-1/2} W D^{-1/2}`, D its row sums: the objective of
         normalised cut instead of that of kernel k-means. "auto": for "nearest_neighbors" only.
@@ -212,6 +215,7 @@ class SSNMFClusterer(NMFClusterer):
         affinity: str | Callable[[Any, Any], Any] = "nearest_neighbors",
         gamma: float | None = None,
         n_neighbors: int = 10,
+        n_landmarks: int = 1_000,
         normalize: bool | str = "auto",
         factorization: str = "bi",
         solver: str = "auto",
@@ -233,6 +237,7 @@ class SSNMFClusterer(NMFClusterer):
         self.affinity = affinity
         self.gamma = gamma
         self.n_neighbors = n_neighbors
+        self.n_landmarks = n_landmarks
         self.normalize = normalize
         self.factorization = factorization
         self.solver = solver
@@ -285,8 +290,7 @@ class SSNMFClusterer(NMFClusterer):
             If `constraints` is no `PairwiseConstraints`.
         """
         with fitting(self) as rng:
-            names = row_names(X)
-            X = read_samples(self, X, signed=True)
+            X, names = read_samples(self, X, signed=True), row_names(X)
             self._check_n_clusters(X.shape[0])
             solver, form = self._solver()
             given = (constraints, must_link, cannot_link)
@@ -323,9 +327,7 @@ class SSNMFClusterer(NMFClusterer):
     def _solver(self) -> tuple[Callable[..., Any], type[Factorization]]:
         full, printed = self.factorization == "tri_full", self.solver == "printed"
         if full and self.solver == "bpg":
-            raise ValueError(
-                "solver='bpg' cannot fit factorization='tri_full'; take 'mu' or 'auto'."
-            )
+            raise ValueError("solver='bpg' cannot fit factorization='tri_full'; take 'mu'.")
         if self.solver == "bpg" or (self.solver == "auto" and not full):
             return bregman_nmf, Factorization
         if self.factorization == "bi":

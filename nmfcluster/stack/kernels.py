@@ -48,17 +48,19 @@ class KernelStack(Documented, TransformerMixin, BaseEstimator):
     ----------
     kernels : str, callable or list, default="nearest_neighbors"
         A kernel, or a list with a source in each item: a kernel, or a triple
-        ``(name, kernel, columns)``. A kernel is "linear", "cosine", "rbf" or "nearest_neighbors",
-        see `nmfcluster.affinity.make_affinity`, or a callable: ``kernel(X, Y)`` returns the
-        similarities of the rows of X to those of Y, dense or sparse, as kernels of
-        `sklearn.metrics.pairwise` and `sklearn.gaussian_process.kernels` do. `columns` are those
-        of X that the source sees, a view: a slice, a list of ints, a mask, or a name or list of
-        names of columns of a data frame.
+        ``(name, kernel, columns)``. A kernel is "linear", "cosine", "rbf", "landmarks" or
+        "nearest_neighbors", see `nmfcluster.affinity.make_affinity`, or a callable:
+        ``kernel(X, Y)`` returns the similarities of the rows of X to those of Y, dense or sparse,
+        as kernels of `sklearn.metrics.pairwise` and `sklearn.gaussian_process.kernels` do.
+        `columns` are those of X that the source sees, a view: a slice, a list of ints, a mask, or
+        a name or list of names of columns of a data frame.
     gamma : float, default=None
         Of "rbf" kernels; 1 over the median squared distance of two samples by default, for each
         source its own. For several values give callables, as ``partial(rbf_kernel, gamma=2)``.
     n_neighbors : int, default=10
-        Of "nearest_neighbors" kernels; at most all other samples are taken.
+        Of "nearest_neighbors" and "landmarks" kernels; at most all others are taken.
+    n_landmarks : int, default=1_000
+        Of "landmarks"; with up to 2,000 samples each of them is one.
     normalize : bool or "auto", default=False
         Whether every similarity W is replaced by :math:`D^{-1/2} W D^{-1/2}`, D its row sums, with
         a diagonal of 0. "auto": those by "nearest_neighbors" only.
@@ -122,12 +124,14 @@ class KernelStack(Documented, TransformerMixin, BaseEstimator):
         *,
         gamma: float | None = None,
         n_neighbors: int = 10,
+        n_landmarks: int = 1_000,
         normalize: bool | str = False,
         n_jobs: int | None = None,
     ) -> None:
         self.kernels = kernels
         self.gamma = gamma
         self.n_neighbors = n_neighbors
+        self.n_landmarks = n_landmarks
         self.normalize = normalize
         self.n_jobs = n_jobs
 
