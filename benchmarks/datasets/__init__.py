@@ -83,13 +83,16 @@ def _loaders() -> dict[str, Any]:
     from benchmarks.datasets import (
         bundled,
         documents,
+        every,
         expression,
         handwritten,
+        large,
         news,
         proteins,
         text,
         uci,
     )
 
-    modules = (bundled, uci, text, documents, handwritten, news, proteins, expression)
+    features = (bundled, uci, text, documents, expression, large, every)
+    modules = (*features, handwritten, news, proteins)
     return {name: module.load for module in modules for name in sorted(module.NAMES)}

@@ -55,6 +55,7 @@ def load_all() -> dict[str, Method]:
         kernel_kmeans,
         kmeans,
         linkage,
+        many_samples,
         mean_similarity,
         metacluster,
         ncut,
@@ -63,6 +64,7 @@ def load_all() -> dict[str, Method]:
         nmfc,
         peer_activesemi,
         peer_ensembleclustering,
+        peer_genieclust,
         peer_snf,
         peer_views,
         spectral,
@@ -72,7 +74,7 @@ def load_all() -> dict[str, Method]:
     )
 
     consensus = (nmfc, kc, linkage, spectral, peer_ensembleclustering)
-    unsupervised = (kmeans, kernel_kmeans, ncut, nmf)
+    unsupervised = (kmeans, kernel_kmeans, ncut, nmf, many_samples, peer_genieclust)
     constrained = (ssnmf, ss_kernel_kmeans, ss_ncut, peer_activesemi)
     fused = (fusion, mean_similarity, peer_snf, peer_views)
     many_runs = (metacluster, nmf_runs, cnmf, fcm)

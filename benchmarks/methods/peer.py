@@ -19,6 +19,7 @@ import scipy.sparse as sp
 PYTHON = "NMFCLUSTER_PEER_PYTHON"
 VIEWS_PYTHON = "NMFCLUSTER_VIEWS_PYTHON"
 META_PYTHON = "NMFCLUSTER_META_PYTHON"
+LARGE_PYTHON = "NMFCLUSTER_LARGE_PYTHON"
 LONGEST = 600  # seconds until a peer is stopped
 RECIPES = {
     PYTHON: (
@@ -31,6 +32,7 @@ RECIPES = {
         "`views/bin/pip install --no-deps mvlearn`"
     ),
     META_PYTHON: "`python3.11 -m venv meta` and `meta/bin/pip install tensorly`",
+    LARGE_PYTHON: "`python3.11 -m venv large` and `large/bin/pip install genieclust==1.3.0`",
 }
 
 

@@ -1,4 +1,4 @@
-"""SSNMFClusterer with its defaults, with soft must-links, for documents, or as in Chen et al."""
+"""SSNMFClusterer with its defaults, soft must-links or an affinity, or as in Chen et al."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from nmfcluster.constraints import PairwiseConstraints
 VARIANTS: dict[str, dict[str, Any]] = {
     "SSNMF": {},
     "SSNMF, soft": {"hard_must_link": False, "alpha": 2.0, "beta": 1.0},
+    "SSNMF, neighbours": {"affinity": "nearest_neighbors"},
+    "SSNMF, landmarks": {"affinity": "landmarks"},
     "SSNMF, linear": {"affinity": "linear", "normalize": True},
     "SSNMF, cosine": {"affinity": "cosine", "normalize": True},
     "SSNMF, cosine, one start": {"affinity": "cosine", "normalize": True, "n_init": 1},
