@@ -1,7 +1,8 @@
 """Answer one question: `python -m benchmarks QUESTION`, for example `python -m benchmarks papers`.
 
-papers, protocols, peers, scale and solvers are about consensus clustering; documents, constraints
-and constraint_scale about clustering under constraints; fusion and fusion_scale about clustering by
+papers, protocols, peers, scale and solvers are about consensus clustering, and scale about many
+samples under constraints, too; documents, constraints, constraint_scale, affinities and large about
+clustering by similarities, with constraints or without; fusion and fusion_scale about clustering by
 several similarities; meta and meta_scale about the clusters that recur in many runs of NMF.
 """
 

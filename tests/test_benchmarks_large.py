@@ -15,7 +15,10 @@ datasets = pytest.importorskip("benchmarks.datasets", reason="benchmarks are not
 
 from benchmarks import methods  # noqa: E402
 from benchmarks.datasets import every  # noqa: E402
+from benchmarks.datasets import large as large_sets  # noqa: E402
 from benchmarks.methods import peer  # noqa: E402
+from benchmarks.methods.peer import NoClusteringError  # noqa: E402
+from benchmarks.questions import affinities, large  # noqa: E402
 
 pytestmark = pytest.mark.slow  # together
 
@@ -65,6 +68,52 @@ def test_every_file_of_the_data_folder_is_taken_or_left_out():
     assert set(every.ALL) <= set(datasets.names())
 
 
+def test_large_sets_that_are_not_there(folder, tmp_path):
+    with pytest.raises(datasets.UnavailableError, match="usenc_usps"):
+        large.run(False, tmp_path)
+    assert set(large.PRINTED) == set(large_sets.NAMES)
+
+
+def test_noise_is_no_cluster_and_a_peer_may_fail():
+    y = np.repeat([0, 1], 4)
+    data = datasets.Dataset("toy", np.zeros((8, 2)), y)
+    found = np.array([0, 0, 0, -1, 1, 1, 1, 1])
+    told = large._trial(methods.Method("toy", lambda *_: (found, 2.0)), data, 0)
+    assert (told["clusters"], told["s"]) == (2, 2.0)
+    # I = H(y) = log 2, as the clusters tell the class; H of 3, 1 and 4 of 8 samples
+    H = -sum(p * np.log(p) for p in (3 / 8, 1 / 8, 4 / 8))
+    assert told["NMI"] == pytest.approx(np.sqrt(np.log(2) / H))
+
+    def fail(*arguments):
+        raise NoClusteringError
+
+    run = large._trial(methods.Method("toy", fail), data, 0)
+    runs = {"toy": {large.OURS: [told], large.OLD: [told], "genieclust": [run], "Birch": [told]}}
+    assert large._failures(runs) == ["Found no clustering in the time given: genieclust on toy."]
+    ari = large._verdicts(runs)[0]
+    assert "(target: not below it): met" in ari
+    assert "the best of the others is Birch" in ari
+    assert [row["time / ours"] for row in large._rows(data, runs["toy"])][:2] == [1, 1]
+
+
 def test_genieclust_has_an_environment_of_its_own(monkeypatch):
     monkeypatch.delenv(peer.LARGE_PYTHON, raising=False)
     assert "pip install genieclust" in methods.load("genieclust").reason()
+
+
+def test_affinities_are_compared_on_every_set():
+    runs = {}
+    for name, ours, old in (("a, tf-idf", 0.5, 0.7), ("b, standardised", 0.9, 0.4)):
+        scores = {affinities.OURS: ours, affinities.OLD: old, "landmarks": ours}
+        for title, ari in scores.items():
+            runs[name, 0, title] = [{"ARI": ari, "s": 2.0}] * 2
+    sets = [datasets.Dataset(name, np.eye(4), np.repeat([0, 1], 2)) for name, *_ in list(runs)[::3]]
+    rows = [affinities._row(data, runs, (0,)) for data in sets]
+    text = affinities._means("text", rows, (0,))
+    assert (text["sets"], text["0: defaults"]) == (1, "0.500")
+    assert affinities._means("all", rows, (0,))["0: nearest_neighbors"] == "0.550"
+    assert affinities._seconds(runs, (0,))[0][affinities.OURS] == 4
+    old, landmarks = affinities._verdicts(rows, (0,))
+    assert "less that of nearest_neighbors is +0.150" in old
+    assert "on 1 of 2 sets and worse on 1 (a, tf-idf by 0.200)" in old
+    assert "worse on 0 (none)" in landmarks

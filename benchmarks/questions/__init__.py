@@ -11,6 +11,8 @@ NAMES = (
     "documents",
     "constraints",
     "constraint_scale",
+    "affinities",
+    "large",
     "fusion",
     "fusion_scale",
     "meta",
