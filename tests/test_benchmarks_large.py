@@ -13,12 +13,12 @@ import scipy.sparse as sp
 sys.path.insert(0, str(Path(__file__).parents[1]))
 datasets = pytest.importorskip("benchmarks.datasets", reason="benchmarks are not installed")
 
-from benchmarks import methods  # noqa: E402
+from benchmarks import fresh, methods  # noqa: E402
 from benchmarks.datasets import every  # noqa: E402
 from benchmarks.datasets import large as large_sets  # noqa: E402
 from benchmarks.methods import peer  # noqa: E402
 from benchmarks.methods.peer import NoClusteringError  # noqa: E402
-from benchmarks.questions import affinities, large  # noqa: E402
+from benchmarks.questions import _scale_features, affinities, large  # noqa: E402
 
 pytestmark = pytest.mark.slow  # together
 
@@ -99,6 +99,50 @@ def test_noise_is_no_cluster_and_a_peer_may_fail():
 def test_genieclust_has_an_environment_of_its_own(monkeypatch):
     monkeypatch.delenv(peer.LARGE_PYTHON, raising=False)
     assert "pip install genieclust" in methods.load("genieclust").reason()
+
+
+def test_number_of_samples(monkeypatch):
+    monkeypatch.delenv(_scale_features.LARGEST, raising=False)
+    assert _scale_features.sizes(False) == (10_000, 100_000, 1_000_000)
+    assert list(_scale_features.skipped(False)) == ["10,000,000 samples"]
+    monkeypatch.setenv(_scale_features.LARGEST, "10000000")
+    assert _scale_features.sizes(False)[-1] == 10_000_000
+    assert _scale_features.skipped(False) == {}
+    assert [_scale_features.repeats(n, 3) for n in (10**6, 10**7)] == [3, 1]
+
+
+def test_fits_of_many_samples_in_one_job_and_two(tmp_path):
+    file = tmp_path / "features.npz"
+    _scale_features.make(file, "2500", "100")  # more than are landmarks themselves
+    X, _, extras = fresh.read(file)
+    assert X.dtype == np.float32
+    assert X.shape == (2500, _scale_features.N_FEATURES)
+    assert extras[methods.CONSTRAINTS].n_pairs == 100
+    digests = set()
+    for used in _scale_features.PARTS:
+        runs = {j: [_scale_features.fit(file, used, j, "default", "0")] for j in (1, 2)}
+        assert _scale_features.same_bits(runs)
+        row = _scale_features._row(2500, 100, runs)
+        assert row["same bits"] == "yes"
+        assert row["s"] / row["s, two jobs"] == row["one job / two"]
+        assert 0.2 < row["ARI"] < 0.9  # the clusters overlap
+        digests.add(runs[1][0]["bits"])
+    assert len(digests) == 2  # constraints are used, or not
+    runs[2][0]["bits"] = "other"
+    assert _scale_features._row(2500, 100, runs)["same bits"] == "no"
+
+
+def test_targets_of_many_samples():
+    def row(n, n_pairs, seconds, same="yes"):
+        row = {"samples": n, "constraints": n_pairs, "s": 1.5 * seconds, "s, two jobs": seconds}
+        return row | {"one job / two": 1.5, "same bits": same, "MiB, two jobs": n / 1000}
+
+    rows = [row(n, n_pairs, n / 40_000) for n in (10**5, 10**6) for n_pairs in (0, 10_000)]
+    growth = _scale_features.slopes(rows)
+    assert [r["exponent of n"] for r in growth] == pytest.approx([1, 1])
+    told = _scale_features.verdicts(rows, [row(10**6, 0, 20, "no")], growth)
+    assert [line.count("met") for line in told] == [1, 2, 1, 1, 0]  # 25 s, 20 and 30 are asked
+    assert [line.count("missed") for line in told] == [1, 0, 0, 0, 2]
 
 
 def test_affinities_are_compared_on_every_set():

@@ -1,7 +1,8 @@
-"""Does a consensus of a million samples cost less than k-means on them?
+"""What do clusters of a million samples cost, beside k-means on them?
 
 `NMFConsensus` with its defaults clusters partitions, scikit-learn's KMeans(n_init=10) the features
-of the same samples. Every run has a process of its own.
+of the same samples. `SSNMFClusterer` with its defaults clusters features, with constraints and
+without. Every run has a process of its own.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from benchmarks import fresh, report
 from benchmarks.datasets.gaussians import ensemble, gaussians
 from benchmarks.datasets.tables import random_labels
+from benchmarks.questions import _scale_features
 from benchmarks.runner import Progress, exponent, interleaved
 from nmfcluster._arrays.labels import distinct_rows
 
@@ -31,7 +33,9 @@ N_PARTITIONS = 50
 def run(quick: bool, out: Path) -> list[Path]:
     sizes = (200, 400) if quick else (10_000, 100_000, 1_000_000)
     kinds, repeats = (KINDS[1:2], 1) if quick else (KINDS, 3)
-    progress = Progress("scale", len(kinds) * len(sizes) * (1 + repeats * len(METHODS)))
+    many, n_pairs = _scale_features.sizes(quick), 20 if quick else 10_000
+    steps = len(kinds) * len(sizes) * (1 + repeats * len(METHODS))
+    progress = Progress("scale", steps + _scale_features.steps(many, repeats))
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for kind in kinds:
@@ -41,18 +45,32 @@ def run(quick: bool, out: Path) -> list[Path]:
                 progress.step(f"{kind}, {n:,} samples made")
                 tasks = {method: partial(fresh.measure, method, file) for method in METHODS}
                 rows.append(_row(kind, n, distinct, interleaved(tasks, repeats, progress)))
+                file.unlink()
+        fits, single = _scale_features.measure(Path(folder), many, n_pairs, repeats, progress)
     slopes = [_slope(kind, [row for row in rows if row["labels"] == kind]) for kind in kinds]
+    growth = _scale_features.slopes(fits)
     caption = (
         f"NMFConsensus(n_clusters=10) with its defaults on {N_PARTITIONS} given partitions, and "
         "KMeans(n_clusters=10, n_init=10) on the 10 features of the same samples. Time of the "
         "whole fit and the memory it takes on top of the data, each run in a fresh process; "
         f"medians of {repeats} interleaved repeats; CPU time counts all cores. Base partitions are "
         "k-means fitted on 5,000 rows: of 10 clusters for separated, of 10 to 24 for overlapping "
-        "Gaussian clusters; random labels have nothing to find and no two equal rows."
+        "Gaussian clusters; random labels have nothing to find and no two equal rows. "
+        "SSNMFClusterer(n_clusters=10) with its defaults, and with a single start, in one job and "
+        f"in two, on {_scale_features.N_FEATURES} features in float32 of ten overlapping clusters "
+        "(make_blobs, cluster_std=6); beyond a million samples each fit is run once. 'same bits' "
+        "compares labels and loss of the two. Target times are for two cores."
     )
-    tables = {"Time and memory": rows, "Growth with the number of samples": slopes}
-    notes = [_verdict(rows, slopes)]
-    return report.write(out, "scale", caption, tables, partial(_draw, rows), notes)
+    tables = {
+        "Time and memory": rows,
+        "Growth with the number of samples": slopes,
+        "SSNMFClusterer on features, with constraints and without": fits,
+        "Growth with the number of samples, SSNMFClusterer": growth,
+        "SSNMFClusterer on features, a single start": single,
+    }
+    notes = [_verdict(rows, slopes), *_scale_features.verdicts(fits, single, growth)]
+    draw, skipped = partial(_draw, rows, fits), _scale_features.skipped(quick)
+    return report.write(out, "scale", caption, tables, draw, notes, skipped)
 
 
 def _make(kind: str, n: int, file: Path) -> float:
@@ -109,8 +127,9 @@ def _verdict(rows: list[report.Row], slopes: list[report.Row]) -> str:
     return f"Overlapping clusters, {row['samples']:,} samples: {told}."
 
 
-def _draw(rows: list[report.Row], figure: Any) -> None:
-    time, memory = figure.subplots(1, 2)
+def _draw(rows: list[report.Row], fits: list[report.Row], figure: Any) -> None:
+    figure.set_size_inches(9, 8)
+    (time, memory), below = figure.subplots(2, 2)
     for colour, kind in enumerate(dict.fromkeys(row["labels"] for row in rows)):
         own = [row for row in rows if row["labels"] == kind]
         sizes = [row["samples"] for row in own]
@@ -122,3 +141,4 @@ def _draw(rows: list[report.Row], figure: Any) -> None:
     time.set(xlabel="samples", ylabel="seconds")
     memory.set(xlabel="samples", ylabel="MiB on top of the data")
     time.legend(fontsize="small")
+    _scale_features.draw(fits, *below)
