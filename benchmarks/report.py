@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -41,11 +41,11 @@ def write(
     out: Path,
     name: str,
     caption: str,
-    tables: dict[str, Sequence[Row]],
+    tables: Mapping[str, Sequence[Row]],
     draw: Callable[[Any], None],
     notes: Sequence[str] = (),
     skipped: dict[str, str] | None = None,
-    details: dict[str, Sequence[Row]] | None = None,
+    details: Mapping[str, Sequence[Row]] | None = None,
 ) -> list[Path]:
     """Write NAME.json, NAME.md and NAME.png into `out` and print the Markdown.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ class Progress:
 
 
 def interleaved(
-    tasks: dict[str, Callable[[int], Any]], repeats: int, progress: Progress
+    tasks: Mapping[str, Callable[[int], Any]], repeats: int, progress: Progress
 ) -> dict[str, list[Any]]:
     """Call every task with 0, 1, ... `repeats` - 1, in the order A B A B, and return its results.
 
