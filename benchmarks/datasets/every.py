@@ -69,7 +69,8 @@ def load(name: str) -> Dataset:
     data = read(NAMES[name])
     words = name.endswith(TFIDF)
     X = counts(data) if words else data["X"].astype(float)
-    n, note, draws = X.shape[0], "all rows", ()
+    n, note = X.shape[0], "all rows"
+    draws: tuple[np.ndarray, ...] = ()
     if n > MOST:
         note = f"{MOST:,} of {n:,} rows"
         draws = (np.sort(np.random.default_rng(0).choice(n, MOST, replace=False)),)

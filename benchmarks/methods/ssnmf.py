@@ -30,7 +30,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 
-def fit(X: Any, pairs: PairwiseConstraints, k: int, seed: int, **options: Any) -> SSNMFClusterer:
+def fit(
+    X: Any, pairs: PairwiseConstraints | None, k: int, seed: int, **options: Any
+) -> SSNMFClusterer:
     model = SSNMFClusterer(k, random_state=seed, **options)
     with warnings.catch_warnings():
         # a warning that constraints may contradict each other: those of classes do not

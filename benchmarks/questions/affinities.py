@@ -18,7 +18,7 @@ from benchmarks.datasets import every
 from benchmarks.runner import Progress
 from nmfcluster.constraints import PairwiseConstraints
 
-COUNTS = (0, 50, 200, 600)
+COUNTS: tuple[int, ...] = (0, 50, 200, 600)
 OURS, OLD = "defaults", "nearest_neighbors"
 VARIANTS = {OURS: "SSNMF", OLD: "SSNMF, neighbours", "landmarks": "SSNMF, landmarks"}
 KINDS = {"dense": every.STANDARDISED, "text": every.TFIDF}  # the end of their names
@@ -146,7 +146,8 @@ def _draw(
 ) -> None:
     figure.set_size_inches(9, 3 + 0.14 * len(rows))
     left, right = figure.subplots(1, 2)
-    for row, style in zip(means, ("--", ":", "-"), strict=False):
+    for row in means:
+        style = {"dense": "--", "text": ":", "all": "-"}[row["kind"]]
         for colour, title in enumerate(VARIANTS):
             values = [float(row[_column(count, title)]) for count in counts]
             label = f"{row['kind']}, {title}"
@@ -158,7 +159,7 @@ def _draw(
         gaps = [row[_column(count, OURS)] - row[_column(count, OLD)] for row in rows]
         right.plot(gaps, where, "o", alpha=0.6, label=f"{count} constraints")
     right.axvline(0, color="k", lw=0.8)
-    right.set(xlabel=f"ARI with defaults less that with {OLD}")
+    right.set_xlabel(f"ARI with defaults less that with {OLD}", fontsize="small")
     right.set_yticks(where, [row["data"] for row in rows], fontsize="xx-small")
     right.invert_yaxis()
     right.legend(fontsize="x-small")
