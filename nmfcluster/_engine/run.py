@@ -23,6 +23,7 @@ Steps = Generator[tuple[Factors, np.ndarray], np.ndarray | None, None]
 Start = Callable[[], np.ndarray]
 
 WINDOW = 10  # updates over which the loss must have fallen by tol
+_HOPE = 3  # times the decrease that can be expected, which would not do where a start is given up
 _FLOOR = 1e-10  # of the loss of zero factors: a loss that is next to 0 need not fall further
 _BATCH = 8  # starts side by side: a wider product gains little more
 _BATCH_BYTES = 2**28  # of the starts of a batch, 256 MiB: memory grows with it, speed does not
@@ -46,12 +47,16 @@ class StopRule:
         Whether `tol` is relative to the loss itself, which may end near 0, and not to the scale.
     min_iter : int, default=20
         Smallest number of updates: a symmetric start can sit on a plateau at first.
+    race_from : int or None, default=20
+        Number of updates after which a start can be given up because another has all but won;
+        None where all runs are wanted, and not the best alone.
     """
 
     max_iter: int
     tol: float
     of_loss: bool = False
     min_iter: int = 2 * WINDOW
+    race_from: int | None = 2 * WINDOW
 
     def settled(self, history: list[float], scale: float, resolution: float) -> bool:
         """Tell whether a run with these losses has converged.
@@ -76,6 +81,37 @@ class StopRule:
         decrease = history[-1 - min(WINDOW, n_iter)] - history[-1]
         return decrease <= max(self.tol * (history[-1] if self.of_loss else scale), least)
 
+    @property
+    def races(self) -> bool:
+        """Whether starts that will hardly win are given up."""
+        return self.race_from is not None and self.tol >= 0
+
+    def beaten(self, history: list[float], lead: float) -> bool:
+        """Tell whether a run with these losses is given up.
+
+        So it is if its loss would stay above that of the leader after `_HOPE` times the decrease
+        that is still to be expected: that of a geometric sequence through the decreases over the
+        last ten updates and the ten before.
+
+        Parameters
+        ----------
+        history : list of float
+            Its losses so far.
+        lead : float
+            The lowest loss that another start has reached.
+
+        Returns
+        -------
+        bool
+        """
+        if self.race_from is None or len(history) - 1 < max(self.race_from, 2 * WINDOW):
+            return False
+        start, middle, end = history[-1 - 2 * WINDOW], history[-1 - WINDOW], history[-1]
+        slows_by = (start - middle) - (middle - end)
+        if slows_by <= 0:  # a plateau comes to its end
+            return False
+        return min(history) - _HOPE * (middle - end) ** 2 / slows_by > lead
+
 
 @dataclass(frozen=True)
 class Solution:
@@ -90,7 +126,7 @@ class Solution:
     history : ndarray of shape (n_iter + 1,)
         Loss at the start and after every update.
     converged : bool
-        Whether the loss had stopped falling when the loop ended.
+        Whether the loss had stopped falling when the loop ended; not so if it was given up.
     """
 
     factors: Factors
@@ -119,10 +155,11 @@ def iterate(
     stop: StopRule,
     scale: float,
     callback: Callable[[int, np.ndarray], bool | None] | None = None,
+    lead: float | None = None,
 ) -> list[Solution]:
-    """Run a solver until every start has converged or had its updates.
+    """Run a solver until every start has converged, is given up, or had its updates.
 
-    A start that has converged leaves the batch.
+    A start that has converged, or is given up, leaves the batch.
 
     Parameters
     ----------
@@ -134,6 +171,9 @@ def iterate(
     callback : callable, default=None
         Called with the number of updates made and the losses of the starts still running;
         a true answer ends the loop.
+    lead : float, default=None
+        Lowest loss of the starts that ran before, or infinity: starts are given up that will hardly
+        get below it and the lowest of their batch. None: no start is given up.
 
     Returns
     -------
@@ -151,6 +191,7 @@ def iterate(
     running = np.arange(len(losses))
     histories: list[list[float]] = [[] for _ in running]
     best: list[tuple[float, Factors]] = [(np.inf, ())] * len(running)
+    converged: set[int] = set()
     for iteration in range(stop.max_iter + 1):
         if not np.isfinite(losses).all():
             raise FloatingPointError(f"the loss is {losses.max()} after {iteration} updates.")
@@ -159,15 +200,20 @@ def iterate(
             if loss < best[start][0]:
                 best[start] = (float(loss), tuple(factor[row] for factor in factors))
         ended = callback is not None and callback(iteration, losses)
-        still = np.array([not stop.settled(histories[s], scale, resolution) for s in running])
+        settled = np.array([stop.settled(histories[s], scale, resolution) for s in running])
+        converged.update(running[settled])
+        still = ~settled
+        if lead is not None:
+            lead = min(lead, *(loss for loss, _ in best))
+            still &= [not stop.beaten(histories[s], lead) for s in running]
         running = running[still]
         if ended or iteration == stop.max_iter or not len(running):
             break
         factors, losses = steps.send(None if still.all() else still)
     steps.close()
     return [
-        Solution(best[s][1], best[s][0], np.array(histories[s]), s not in running)
-        for s in range(len(histories))
+        Solution(best[s][1], best[s][0], np.array(history), s in converged)
+        for s, history in enumerate(histories)
     ]
 
 
@@ -227,7 +273,9 @@ class Plan:
         """Run the solver from all starts and return the solutions, the best first.
 
         Starts are run in batches whose composition does not depend on `n_jobs`, so that the result
-        is the same for any number of jobs.
+        is the same for any number of jobs. Where the best is the one with the smallest loss, a
+        start that will hardly be it is given up: it races with the others of its batch and with
+        the first batch, which runs before the rest. A negative `tol` asks for all updates.
 
         Parameters
         ----------
@@ -250,18 +298,12 @@ class Plan:
             starts = [lambda: first, *starts[1:]]
             size = int(np.clip(_BATCH_BYTES // max(first.nbytes, 1), 1, _BATCH))
         batches = [starts[i : i + size] for i in range(0, len(starts), size)]
-        solves = (partial(self._steps, objective, batch) for batch in batches)
-        interrupted = Event()
-        handling: dict[str, Any] = {"call": np.geterrcall(), **np.geterr()}
-        run = np.errstate(**handling)(iterate)  # as in the caller: threads do not know of it
-        with_flag = (self.stop, objective.constant, lambda *_: interrupted.is_set())
-        try:  # threads: processes and clusters would be sent the data with every batch
-            runs = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
-                delayed(run)(solve, *with_flag) for solve in solves
-            )
-        except BaseException:
-            interrupted.set()  # the threads that still run end with their next update
-            raise
+        if self.stop.races and rank is loss_of:
+            runs = self._share_out(objective, batches[:1], np.inf)
+            lead = min(solution.loss for solution in runs[0])
+            runs += self._share_out(objective, batches[1:], lead)
+        else:
+            runs = self._share_out(objective, batches, None)
         solutions = sorted((solution for run in runs for solution in run), key=rank)
         best = solutions[0]
         self.say(
@@ -269,6 +311,23 @@ class Plan:
             f"updates, {time.perf_counter() - began:.2f} s"
         )
         return solutions
+
+    def _share_out(
+        self, objective: Objective, batches: list[Sequence[Start]], lead: float | None
+    ) -> list[list[Solution]]:
+        """Run the solver on batches of starts, several at a time."""
+        solves = (partial(self._steps, objective, batch) for batch in batches)
+        interrupted = Event()
+        handling: dict[str, Any] = {"call": np.geterrcall(), **np.geterr()}
+        run = np.errstate(**handling)(iterate)  # as in the caller: threads do not know of it
+        rest = (self.stop, objective.constant, lambda *_: interrupted.is_set(), lead)
+        try:  # threads: processes and clusters would be sent the data with every batch
+            return Parallel(n_jobs=self.n_jobs, require="sharedmem")(
+                delayed(run)(solve, *rest) for solve in solves
+            )
+        except BaseException:
+            interrupted.set()  # the threads that still run end with their next update
+            raise
 
     def _steps(self, objective: Objective, starts: Sequence[Start]) -> Steps:
         if len(starts) == 1:  # no copy of a large factor
