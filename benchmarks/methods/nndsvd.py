@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nmfcluster._engine.run import leading_eigenpairs
+from nmfcluster._engine.starts import leading_eigenpairs
 from nmfcluster.similarity import Similarity
 
 

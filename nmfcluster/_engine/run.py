@@ -1,4 +1,4 @@
-"""How a solver is run: where it starts, the loop, the restarts.
+"""How a solver is run: the loop, the restarts.
 
 A solver is a generator: it yields ``(factors, loss)`` for a batch of starts, whose axis comes
 first, and updates them when it is resumed. It is resumed with None, or with a boolean mask of the
@@ -16,23 +16,17 @@ from threading import Event
 from typing import Any, Protocol
 
 import numpy as np
-import scipy.linalg
-from scipy.sparse.linalg import LinearOperator, eigsh
-from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
-
-from nmfcluster.similarity import Similarity
 
 Factors = tuple[np.ndarray, ...]
 Steps = Generator[tuple[Factors, np.ndarray], np.ndarray | None, None]
 Start = Callable[[], np.ndarray]
 
 WINDOW = 10  # updates over which the loss must have fallen by tol
+_HOPE = 3  # times the decrease that can be expected, which would not do where a start is given up
 _FLOOR = 1e-10  # of the loss of zero factors: a loss that is next to 0 need not fall further
 _BATCH = 8  # starts side by side: a wider product gains little more
 _BATCH_BYTES = 2**28  # of the starts of a batch, 256 MiB: memory grows with it, speed does not
-_DENSE = 300  # rows of an eigenproblem up to which a dense solver is faster
-_EIGENVALUE_TOL = 1e-4  # relative: a start need not be more exact
 
 
 @dataclass(frozen=True)
@@ -53,12 +47,16 @@ class StopRule:
         Whether `tol` is relative to the loss itself, which may end near 0, and not to the scale.
     min_iter : int, default=20
         Smallest number of updates: a symmetric start can sit on a plateau at first.
+    race_from : int or None, default=20
+        Number of updates after which a start can be given up because another has all but won;
+        None where all runs are wanted, and not the best alone.
     """
 
     max_iter: int
     tol: float
     of_loss: bool = False
     min_iter: int = 2 * WINDOW
+    race_from: int | None = 2 * WINDOW
 
     def settled(self, history: list[float], scale: float, resolution: float) -> bool:
         """Tell whether a run with these losses has converged.
@@ -83,6 +81,37 @@ class StopRule:
         decrease = history[-1 - min(WINDOW, n_iter)] - history[-1]
         return decrease <= max(self.tol * (history[-1] if self.of_loss else scale), least)
 
+    @property
+    def races(self) -> bool:
+        """Whether starts that will hardly win are given up."""
+        return self.race_from is not None and self.tol >= 0
+
+    def beaten(self, history: list[float], lead: float) -> bool:
+        """Tell whether a run with these losses is given up.
+
+        So it is if its loss would stay above that of the leader after `_HOPE` times the decrease
+        that is still to be expected: that of a geometric sequence through the decreases over the
+        last ten updates and the ten before.
+
+        Parameters
+        ----------
+        history : list of float
+            Its losses so far.
+        lead : float
+            The lowest loss that another start has reached.
+
+        Returns
+        -------
+        bool
+        """
+        if self.race_from is None or len(history) - 1 < max(self.race_from, 2 * WINDOW):
+            return False
+        start, middle, end = history[-1 - 2 * WINDOW], history[-1 - WINDOW], history[-1]
+        slows_by = (start - middle) - (middle - end)
+        if slows_by <= 0:  # a plateau comes to its end
+            return False
+        return min(history) - _HOPE * (middle - end) ** 2 / slows_by > lead
+
 
 @dataclass(frozen=True)
 class Solution:
@@ -97,7 +126,7 @@ class Solution:
     history : ndarray of shape (n_iter + 1,)
         Loss at the start and after every update.
     converged : bool
-        Whether the loss had stopped falling when the loop ended.
+        Whether the loss had stopped falling when the loop ended; not so if it was given up.
     """
 
     factors: Factors
@@ -126,10 +155,11 @@ def iterate(
     stop: StopRule,
     scale: float,
     callback: Callable[[int, np.ndarray], bool | None] | None = None,
+    lead: float | None = None,
 ) -> list[Solution]:
-    """Run a solver until every start has converged or had its updates.
+    """Run a solver until every start has converged, is given up, or had its updates.
 
-    A start that has converged leaves the batch.
+    A start that has converged, or is given up, leaves the batch.
 
     Parameters
     ----------
@@ -141,6 +171,9 @@ def iterate(
     callback : callable, default=None
         Called with the number of updates made and the losses of the starts still running;
         a true answer ends the loop.
+    lead : float, default=None
+        Lowest loss of the starts that ran before, or infinity: starts are given up that will hardly
+        get below it and the lowest of their batch. None: no start is given up.
 
     Returns
     -------
@@ -158,6 +191,7 @@ def iterate(
     running = np.arange(len(losses))
     histories: list[list[float]] = [[] for _ in running]
     best: list[tuple[float, Factors]] = [(np.inf, ())] * len(running)
+    converged: set[int] = set()
     for iteration in range(stop.max_iter + 1):
         if not np.isfinite(losses).all():
             raise FloatingPointError(f"the loss is {losses.max()} after {iteration} updates.")
@@ -166,15 +200,20 @@ def iterate(
             if loss < best[start][0]:
                 best[start] = (float(loss), tuple(factor[row] for factor in factors))
         ended = callback is not None and callback(iteration, losses)
-        still = np.array([not stop.settled(histories[s], scale, resolution) for s in running])
+        settled = np.array([stop.settled(histories[s], scale, resolution) for s in running])
+        converged.update(running[settled])
+        still = ~settled
+        if lead is not None:
+            lead = min(lead, *(loss for loss, _ in best))
+            still &= [not stop.beaten(histories[s], lead) for s in running]
         running = running[still]
         if ended or iteration == stop.max_iter or not len(running):
             break
         factors, losses = steps.send(None if still.all() else still)
     steps.close()
     return [
-        Solution(best[s][1], best[s][0], np.array(histories[s]), s not in running)
-        for s in range(len(histories))
+        Solution(best[s][1], best[s][0], np.array(history), s in converged)
+        for s, history in enumerate(histories)
     ]
 
 
@@ -234,7 +273,9 @@ class Plan:
         """Run the solver from all starts and return the solutions, the best first.
 
         Starts are run in batches whose composition does not depend on `n_jobs`, so that the result
-        is the same for any number of jobs.
+        is the same for any number of jobs. Where the best is the one with the smallest loss, a
+        start that will hardly be it is given up: it races with the others of its batch and with
+        the first batch, which runs before the rest. A negative `tol` asks for all updates.
 
         Parameters
         ----------
@@ -257,18 +298,12 @@ class Plan:
             starts = [lambda: first, *starts[1:]]
             size = int(np.clip(_BATCH_BYTES // max(first.nbytes, 1), 1, _BATCH))
         batches = [starts[i : i + size] for i in range(0, len(starts), size)]
-        solves = (partial(self._steps, objective, batch) for batch in batches)
-        interrupted = Event()
-        handling: dict[str, Any] = {"call": np.geterrcall(), **np.geterr()}
-        run = np.errstate(**handling)(iterate)  # as in the caller: threads do not know of it
-        with_flag = (self.stop, objective.constant, lambda *_: interrupted.is_set())
-        try:  # threads: processes and clusters would be sent the data with every batch
-            runs = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
-                delayed(run)(solve, *with_flag) for solve in solves
-            )
-        except BaseException:
-            interrupted.set()  # the threads that still run end with their next update
-            raise
+        if self.stop.races and rank is loss_of:
+            runs = self._share_out(objective, batches[:1], np.inf)
+            lead = min(solution.loss for solution in runs[0])
+            runs += self._share_out(objective, batches[1:], lead)
+        else:
+            runs = self._share_out(objective, batches, None)
         solutions = sorted((solution for run in runs for solution in run), key=rank)
         best = solutions[0]
         self.say(
@@ -277,15 +312,27 @@ class Plan:
         )
         return solutions
 
+    def _share_out(
+        self, objective: Objective, batches: list[Sequence[Start]], lead: float | None
+    ) -> list[list[Solution]]:
+        """Run the solver on batches of starts, several at a time."""
+        solves = (partial(self._steps, objective, batch) for batch in batches)
+        interrupted = Event()
+        handling: dict[str, Any] = {"call": np.geterrcall(), **np.geterr()}
+        run = np.errstate(**handling)(iterate)  # as in the caller: threads do not know of it
+        rest = (self.stop, objective.constant, lambda *_: interrupted.is_set(), lead)
+        try:  # threads: processes and clusters would be sent the data with every batch
+            return Parallel(n_jobs=self.n_jobs, require="sharedmem")(
+                delayed(run)(solve, *rest) for solve in solves
+            )
+        except BaseException:
+            interrupted.set()  # the threads that still run end with their next update
+            raise
+
     def _steps(self, objective: Objective, starts: Sequence[Start]) -> Steps:
         if len(starts) == 1:  # no copy of a large factor
             return self.solver(objective, starts[0]()[None])
         return self.solver(objective, np.stack([start() for start in starts]))
-
-
-def draw_seeds(rng: np.random.RandomState, size: int) -> list[int]:
-    """Draw the seeds of starts before any of them runs."""
-    return [int(seed) for seed in rng.randint(np.iinfo(np.int32).max, size=size)]
 
 
 def dots(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
@@ -299,89 +346,3 @@ def dots(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
 def per_start(values: np.ndarray, like: np.ndarray) -> np.ndarray:
     """Return one value a start so that it multiplies (n_starts, n, k) without promoting it."""
     return values.astype(like.dtype)[:, None, None]
-
-
-def random_start(mass: np.ndarray, n_clusters: int, seed: Any, dtype: np.dtype) -> np.ndarray:
-    """Draw a factor uniformly from (0, 1).
-
-    Parameters
-    ----------
-    mass : ndarray of shape (n,)
-        Number of samples a row stands for: the rows of a collapsed problem are longer by its root.
-    n_clusters : int
-    seed : int or RandomState
-    dtype : dtype
-
-    Returns
-    -------
-    ndarray of shape (n, n_clusters)
-    """
-    H = check_random_state(seed).uniform(size=(len(mass), n_clusters)) * np.sqrt(mass)[:, None]
-    return H.astype(dtype)
-
-
-def leading_eigenpairs(A: Similarity, n_components: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the largest eigenvalues of A, in decreasing order, and their eigenvectors.
-
-    Parameters
-    ----------
-    A : Similarity of shape (n, n)
-    n_components : int
-        At most n.
-
-    Returns
-    -------
-    values : ndarray of shape (n_components,)
-    vectors : ndarray of shape (n, n_components)
-    """
-    n = A.shape[0]
-    if n <= max(_DENSE, 3 * n_components):
-        # all of them: LAPACK's driver for a subset fails where many eigenvalues are equal
-        values, vectors = scipy.linalg.eigh(A.toarray(), driver="evd")
-        values, vectors = values[-n_components:], vectors[:, -n_components:]
-    else:
-        start = np.random.default_rng(0).uniform(0.5, 1.0, n)  # ARPACK's own is not reproducible
-        options = {"k": n_components, "which": "LA", "tol": _EIGENVALUE_TOL, "v0": start}
-        values, vectors = eigsh(_linear_operator(A), **options)
-    order = np.argsort(-values, kind="stable")
-    return values[order], vectors[:, order]
-
-
-def _linear_operator(A: Similarity) -> LinearOperator:
-    def product(v: np.ndarray) -> np.ndarray:
-        return (A @ v.reshape(-1, 1).astype(A.dtype)).ravel().astype(np.float64)
-
-    return LinearOperator(A.shape, matvec=product, dtype=np.float64)
-
-
-def spectral_start(A: Similarity, n_clusters: int) -> np.ndarray:
-    """Return the nonnegative part of the leading eigenvectors, turned towards the axes.
-
-    ``V diag(values)^1/2 R`` reproduces the best rank-k part of A for every rotation R. The one
-    taken here makes k rows of the product, chosen by a pivoted QR decomposition [1]_, as close as
-    it can to multiples of unit vectors: for a block diagonal A that is the solution. Nothing
-    is random, and it does not matter which basis of an eigenspace the eigensolver returns.
-
-    Parameters
-    ----------
-    A : Similarity of shape (n, n)
-    n_clusters : int
-
-    Returns
-    -------
-    ndarray of shape (n, n_clusters)
-
-    References
-    ----------
-    .. [1] A. Damle, V. Minden, L. Ying. Simple, direct and efficient multi-way spectral
-       clustering. Information and Inference 8, 2019.
-    """
-    n_components = min(n_clusters, A.shape[0])
-    values, vectors = leading_eigenpairs(A, n_components)
-    _, _, pivots = scipy.linalg.qr(vectors.T, mode="economic", pivoting=True)
-    U, _, Vt = np.linalg.svd(vectors[pivots[:n_components]].T)
-    H = np.maximum((vectors * np.sqrt(np.maximum(values, 0))) @ (U @ Vt), 0)
-    H += 1e-2 * H.mean()  # a positive entry everywhere, for the multiplicative rules
-    missing = n_clusters - n_components
-    H = np.pad(H, ((0, 0), (0, missing)), constant_values=1e-2 * float(H.mean()))
-    return H.astype(A.dtype)

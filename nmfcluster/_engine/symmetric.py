@@ -13,6 +13,7 @@ import numpy as np
 from nmfcluster._arrays.least_squares import nonnegative_rows
 from nmfcluster._engine import run
 from nmfcluster._engine.run import Plan, Solution, Start, Steps, dots, kept, per_start
+from nmfcluster._engine.starts import draw_seeds, random_start, spectral_start
 from nmfcluster.similarity import Similarity
 
 _SMALLEST_INVERSE = 1e-2  # of a step, times its safe length: beyond a hundred of them rounding wins
@@ -341,9 +342,9 @@ class SimilarityProblem(Problem):
     def starts(self, plan: Plan, rng: np.random.RandomState) -> list[Start]:
         """Return one start from eigenvectors, the others random."""
         k, dtype = plan.n_clusters, self.objective.A.dtype
-        seeds = run.draw_seeds(rng, plan.n_init - 1)
-        first: Start = partial(run.spectral_start, self.friendly, k)
-        return [first, *(partial(run.random_start, self.mass, k, seed, dtype) for seed in seeds)]
+        seeds = draw_seeds(rng, plan.n_init - 1)
+        first: Start = partial(spectral_start, self.friendly, k)
+        return [first, *(partial(random_start, self.mass, k, seed, dtype) for seed in seeds)]
 
     def part(self, size: int, rng: np.random.RandomState) -> SimilarityProblem | None:
         """Return the problem of `size` rows; None for a sparse graph, which would fall apart."""

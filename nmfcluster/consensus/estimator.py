@@ -78,7 +78,8 @@ class NMFConsensus(NMFClusterer):
         Number of starts. The first is computed from leading eigenvectors; the others are in turn
         random and the base partitions that agree best with all. More starts never worsen the
         criterion by which they are ranked: the mean distance to the partitions (eq. 12 of [1]_),
-        or the loss for a precomputed similarity.
+        or the loss for a precomputed similarity, where starts are given up that will hardly get
+        below the best so far.
     max_iter : int, default=500
         Largest number of updates of a start.
     tol : float, default=1e-6
@@ -120,8 +121,8 @@ class NMFConsensus(NMFClusterer):
     loss_curve_ : ndarray of shape (n_iter_ + 1,)
         Loss before the first and after every update of the kept run.
     loss_curves_ : list of ndarray
-        Loss curves of all starts, the kept one first; those of starts on a
-        subset of the samples are scaled to all of them.
+        Loss curves of all starts, the kept one first; those of starts that were given up are
+        short, those of starts on a subset of the samples are scaled to all of them.
     n_iter_ : int
         Number of updates of the kept run.
     estimators_ : list of estimator

@@ -19,8 +19,8 @@ class LossCurveDisplay:
 
     The height of a curve is by how much the loss exceeds the lowest that any start reached,
     relative to that lowest loss, on a logarithmic scale: a curve that levels off high up has ended
-    in another, worse minimum. Where the lowest loss is next to 0, or no start is above it, the
-    picture shows the loss itself.
+    in another, worse minimum; a short one is of a start that was given up. Where the lowest loss is
+    next to 0, or no start is above it, the picture shows the loss itself.
 
     Parameters
     ----------

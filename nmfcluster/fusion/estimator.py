@@ -76,7 +76,8 @@ class SimilarityFusionNMF(NMFClusterer):
         others are predicted. None: all.
     n_init : int, default=10
         Number of starts; the solution with the smallest loss is kept. The first is computed from
-        leading eigenvectors of the mean source, the others from random walks on it.
+        leading eigenvectors of the mean source, the others from random walks on it. They are given
+        up where they will hardly get below the best so far, but not before 50 updates.
     max_iter : int, default=500
         Largest number of updates of a start. An update finds the weights, and takes three EM steps
         on the mixture that they make, one of them extrapolated.
@@ -114,7 +115,7 @@ class SimilarityFusionNMF(NMFClusterer):
     loss_curve_ : ndarray of shape (n_iter_ + 1,)
         Objective before the first and after every update of the kept run.
     loss_curves_ : list of ndarray
-        The same for all starts, the kept one first.
+        The same for all starts, the kept one first; short for those that were given up.
     n_iter_ : int
         Number of updates of the kept run.
     sample_indices_ : ndarray of shape (n_fitted,), int

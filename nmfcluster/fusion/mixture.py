@@ -16,7 +16,8 @@ import scipy.sparse as sp
 from scipy.special import entr
 
 from nmfcluster._arrays.storage import as_matrix, row_blocks, row_dots, stored_entries, total
-from nmfcluster._engine.run import Plan, Start, draw_seeds, spectral_start
+from nmfcluster._engine.run import Plan, Start
+from nmfcluster._engine.starts import draw_seeds, spectral_start
 from nmfcluster.similarity import Explicit, Similarity
 from nmfcluster.stack import SimilarityStack, square_sources
 from nmfcluster.stack.container import called

@@ -14,6 +14,7 @@ from nmfcluster._engine.symmetric import Factorization
 from nmfcluster.fusion.mixture import Mixture, draw_starts
 
 _MIN_ITER = 10  # updates, of two or three EM steps each: the first ones can gain little
+_RACE_FROM = 50  # updates: EM finds ways down from where it seemed to have settled
 _WARM_UP = 5  # EM steps on equal weights: losses of a raw start say nothing of the sources
 # entry of factors that sum to 1, by bytes a number: 0 would be final; products of two are above 0
 _SMALLEST = {4: 1e-18, 8: 1e-20}
@@ -390,6 +391,7 @@ def fuse(
     mixture = objective.mixture
     starts = draw_starts(mixture, plan, rng, symmetric)
     task = f"{mixture.shape[0]} objects, {len(mixture.totals)} source(s)"
-    solutions = plan.stopping(min_iter=_MIN_ITER).run(objective, starts, task)
+    plan = plan.stopping(min_iter=_MIN_ITER, race_from=_RACE_FROM)
+    solutions = plan.run(objective, starts, task)
     curves = [solution.history for solution in solutions]
     return Fusion(solutions[0], curves, objective.constant, objective)

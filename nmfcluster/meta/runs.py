@@ -17,7 +17,8 @@ from nmfcluster._arrays.labels import one_hot
 from nmfcluster._arrays.storage import largest
 from nmfcluster._arrays.threads import one_thread
 from nmfcluster._base import hard_labels
-from nmfcluster._engine.run import Plan, Solution, Start, draw_seeds, loss_of
+from nmfcluster._engine.run import Plan, Solution, Start, loss_of
+from nmfcluster._engine.starts import draw_seeds
 from nmfcluster._engine.symmetric import Factorization
 from nmfcluster.meta.solvers import MatrixObjective
 from nmfcluster.partitions.making import range_of_clusters
@@ -171,6 +172,7 @@ def run_many(
         return (F * (high / np.sqrt(size))).astype(X.dtype)
 
     seeds = np.array(draw_seeds(rng, len(sizes)))
+    plan = plan.stopping(race_from=None)  # each is a member of the ensemble
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # the loss shows an overflow
             for size in np.unique(sizes):
@@ -222,7 +224,7 @@ def _optima(
     objective: Any, solver: Callable[..., Any], plan: Plan, starts: list[np.ndarray]
 ) -> list[Solution]:
     """Run a solver on the runs' clusters and return the optima, each of them once."""
-    plan = replace(plan, solver=solver).stopping(min_iter=_MIN_ITER)
+    plan = replace(plan, solver=solver).stopping(min_iter=_MIN_ITER, race_from=None)
     makers: list[Start] = [partial(np.asarray, start) for start in starts]
     solutions = plan.run(objective, makers, f"{solver.__name__} of the runs' clusters")
     apart = np.diff([s.loss for s in solutions], prepend=-np.inf) > _SAME * objective.constant

@@ -84,7 +84,8 @@ class SSNMFClusterer(NMFClusterer):
         1e-5 of that of H = 0. None: never.
     n_init : int, default=3
         Number of starts; the solution with the smallest loss is kept. The first is computed from
-        leading eigenvectors, the others are random.
+        leading eigenvectors, the others are random, and given up where they will hardly get below
+        the best so far.
     max_iter : int, default=500
         Largest number of updates of a start.
     tol : float, default=1e-6
@@ -129,8 +130,8 @@ class SSNMFClusterer(NMFClusterer):
     loss_curve_ : ndarray of shape (n_iter_ + 1,)
         Loss before the first and after every update of the kept run.
     loss_curves_ : list of ndarray
-        Loss curves of all starts, the kept one first; those of starts on a subset of the samples
-        are scaled to all of them.
+        Loss curves of all starts, the kept one first; those of starts that were given up are
+        short, those of starts on a subset of the samples are scaled to all of them.
     n_iter_ : int
         Number of updates of the kept run.
     n_features_in_ : int

@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster import NMFConsensus
-from nmfcluster._engine.run import spectral_start
+from nmfcluster._engine.starts import spectral_start
 from nmfcluster._engine.symmetric import SymmetricObjective, bregman_nmf
 from nmfcluster.consensus import estimator
 from nmfcluster.datasets import make_partitions

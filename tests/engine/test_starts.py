@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmfcluster._engine.run import leading_eigenpairs, random_start, spectral_start
+from nmfcluster._engine.starts import leading_eigenpairs, random_start, spectral_start
 from nmfcluster.similarity import Explicit, Factored, coassociation
 
 

@@ -151,8 +151,8 @@ def test_order_of_the_sources_does_not_matter(symmetric):
     sources, _ = problem()
     fitted = model(symmetric=symmetric).fit(sources)
     turned = model(symmetric=symmetric).fit([sources[i] for i in (2, 0, 1)])
-    assert_allclose(turned.weights_, fitted.weights_[[2, 0, 1]], rtol=1e-4)
-    assert_allclose(turned.source_losses_, fitted.source_losses_[[2, 0, 1]], rtol=1e-4)
+    assert_allclose(turned.weights_, fitted.weights_[[2, 0, 1]], rtol=1e-3)
+    assert_allclose(turned.source_losses_, fitted.source_losses_[[2, 0, 1]], rtol=1e-3)
     assert_array_equal(turned.labels_, fitted.labels_)
 
 

@@ -1,0 +1,106 @@
+"""Where runs start: at random, or from leading eigenvectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from scipy.sparse.linalg import LinearOperator, eigsh
+from sklearn.utils import check_random_state
+
+from nmfcluster.similarity import Similarity
+
+_DENSE = 300  # rows of an eigenproblem up to which a dense solver is faster
+_EIGENVALUE_TOL = 1e-4  # relative: a start need not be more exact
+
+
+def draw_seeds(rng: np.random.RandomState, size: int) -> list[int]:
+    """Draw the seeds of starts before any of them runs."""
+    return [int(seed) for seed in rng.randint(np.iinfo(np.int32).max, size=size)]
+
+
+def random_start(mass: np.ndarray, n_clusters: int, seed: Any, dtype: np.dtype) -> np.ndarray:
+    """Draw a factor uniformly from (0, 1).
+
+    Parameters
+    ----------
+    mass : ndarray of shape (n,)
+        Number of samples a row stands for: the rows of a collapsed problem are longer by its root.
+    n_clusters : int
+    seed : int or RandomState
+    dtype : dtype
+
+    Returns
+    -------
+    ndarray of shape (n, n_clusters)
+    """
+    H = check_random_state(seed).uniform(size=(len(mass), n_clusters)) * np.sqrt(mass)[:, None]
+    return H.astype(dtype)
+
+
+def leading_eigenpairs(A: Similarity, n_components: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the largest eigenvalues of A, in decreasing order, and their eigenvectors.
+
+    Parameters
+    ----------
+    A : Similarity of shape (n, n)
+    n_components : int
+        At most n.
+
+    Returns
+    -------
+    values : ndarray of shape (n_components,)
+    vectors : ndarray of shape (n, n_components)
+    """
+    n = A.shape[0]
+    if n <= max(_DENSE, 3 * n_components):
+        # all of them: LAPACK's driver for a subset fails where many eigenvalues are equal
+        values, vectors = scipy.linalg.eigh(A.toarray(), driver="evd")
+        values, vectors = values[-n_components:], vectors[:, -n_components:]
+    else:
+        start = np.random.default_rng(0).uniform(0.5, 1.0, n)  # ARPACK's own is not reproducible
+        options = {"k": n_components, "which": "LA", "tol": _EIGENVALUE_TOL, "v0": start}
+        values, vectors = eigsh(_linear_operator(A), **options)
+    order = np.argsort(-values, kind="stable")
+    return values[order], vectors[:, order]
+
+
+def _linear_operator(A: Similarity) -> LinearOperator:
+    def product(v: np.ndarray) -> np.ndarray:
+        return (A @ v.reshape(-1, 1).astype(A.dtype)).ravel().astype(np.float64)
+
+    return LinearOperator(A.shape, matvec=product, dtype=np.float64)
+
+
+def spectral_start(A: Similarity, n_clusters: int) -> np.ndarray:
+    """Return the nonnegative part of the leading eigenvectors, turned towards the axes.
+
+    ``V diag(values)^1/2 R`` reproduces the best rank-k part of A for every rotation R. The one
+    taken here makes k rows of the product, chosen by a pivoted QR decomposition [1]_, as close as
+    it can to multiples of unit vectors: for a block diagonal A that is the solution. Nothing
+    is random, and it does not matter which basis of an eigenspace the eigensolver returns.
+
+    Parameters
+    ----------
+    A : Similarity of shape (n, n)
+    n_clusters : int
+
+    Returns
+    -------
+    ndarray of shape (n, n_clusters)
+
+    References
+    ----------
+    .. [1] A. Damle, V. Minden, L. Ying. Simple, direct and efficient multi-way spectral
+       clustering. Information and Inference 8, 2019.
+    """
+    n_components = min(n_clusters, A.shape[0])
+    values, vectors = leading_eigenpairs(A, n_components)
+    _, _, pivots = scipy.linalg.qr(vectors.T, mode="economic", pivoting=True)
+    U, _, Vt = np.linalg.svd(vectors[pivots[:n_components]].T)
+    H = np.maximum((vectors * np.sqrt(np.maximum(values, 0))) @ (U @ Vt), 0)
+    H += 1e-2 * H.mean()  # a positive entry everywhere, for the multiplicative rules
+    missing = n_clusters - n_components
+    H = np.pad(H, ((0, 0), (0, missing)), constant_values=1e-2 * float(H.mean()))
+    return H.astype(A.dtype)
