@@ -3,33 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import euclidean_distances
-from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array
 
 from nmfcluster._arrays import storage
 from nmfcluster._arrays.tables import canonical
-from nmfcluster._arrays.threads import one_thread
-from nmfcluster._compat import N_JOBS, Interval, StrOptions, validate_parameter_constraints
+from nmfcluster._compat import (
+    N_JOBS,
+    RANDOM_STATE,
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
 from nmfcluster.similarity import Explicit, Factored, Similarity
 from nmfcluster.similarity.landmarks import Landmarks
+from nmfcluster.similarity.neighbors import NeighborGraph
 from nmfcluster.similarity.paths import path_kernel
 
 __all__ = ["Affinity", "make_affinity", "path_kernel"]
 
+_COUNT = Interval(Integral, 1, None, closed="left")
 #: the affinities that are known by name
-NAMES = ("linear", "cosine", "rbf", "nearest_neighbors", "landmarks", "precomputed")
+NAMES = ("auto", "nearest_neighbors", "landmarks", "linear", "cosine", "rbf", "precomputed")
 #: the parameters of an estimator by which they are made, and what these may be
 MAKING: dict[str, list[Any]] = {
     "gamma": [Interval(Real, 0, None, closed="neither"), None],
-    "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-    "n_landmarks": [Interval(Integral, 1, None, closed="left")],
+    "n_neighbors": [_COUNT, None],
+    "n_landmarks": [_COUNT],
     "normalize": ["boolean", StrOptions({"auto"})],
 }
 
@@ -38,8 +44,10 @@ _POWERS = {"linear": 4, "cosine": 2, "rbf": 2, "nearest_neighbors": 2, "landmark
 _ROWS = 512  # new samples compared with all others at a time
 _PAIRS = 100_000  # of samples, whose median distance sets the width of a Gaussian
 _ROUNDING = {4: 1e-4, 8: 1e-10}  # of a row sum, relative to a sum with random signs
-_FARTHEST = 60.0  # exponent of a neighbour's weight: beyond, it would be 0 in float32
-_NARROWEST = 0.1  # of the mean local scale: samples that coincide would have none
+# "auto": samples up to which a graph of neighbours is taken. Of more dense ones it falls into parts
+# more often than not, and of more sparse ones, text, it takes too long: n^2
+_DENSE_GRAPH, _SPARSE_GRAPH = 3_000, 10_000
+_SOME, _FEW = 10, 5  # neighbours of a graph, and landmarks of a sample, unless given
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,8 @@ class Affinity:
         times P of shape (n_samples, r), without forming more of them than it must.
     between : callable
         ``between(X_new)`` returns these similarities, dense or CSR.
+    name : str, default="callable"
+        What it is made by, which "auto" leaves open; "callable" where that has no name.
 
     Examples
     --------
@@ -72,6 +82,7 @@ class Affinity:
     similarity: Similarity
     cross: Callable[[Any, np.ndarray], np.ndarray]
     between: Callable[[Any], Any]
+    name: str = "callable"
 
     def normalized(self) -> Affinity:
         """Return ``D^-1/2 W D^-1/2``, D the row sums of W, and the same for new samples.
@@ -102,7 +113,8 @@ class Affinity:
         degrees[degrees <= rounding] = 0
         scale = inverse_root(degrees)
         cross = partial(_normalized_cross, self.cross, scale)
-        return Affinity(W.scaled(scale), cross, partial(_normalized_between, self.between, scale))
+        between = partial(_normalized_between, self.between, scale)
+        return replace(self, similarity=W.scaled(scale), cross=cross, between=between)
 
     def block(self) -> Any:
         """Return the similarity of the samples to each other as an array.
@@ -119,12 +131,14 @@ class Affinity:
 
 def make_affinity(
     X: Any,
-    affinity: str | Callable[[Any, Any], Any] = "nearest_neighbors",
+    affinity: str | Callable[[Any, Any], Any] = "auto",
     *,
     gamma: float | None = None,
-    n_neighbors: int = 10,
-    n_landmarks: int = 1_000,
+    n_neighbors: int | None = None,
+    n_landmarks: int = 2_000,
     normalize: bool | str = False,
+    n_clusters: int | None = None,
+    random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> Affinity:
     r"""Return the similarity of samples.
@@ -133,27 +147,33 @@ def make_affinity(
     ----------
     X : {ndarray, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
         Features, or with ``affinity="precomputed"`` the similarity itself.
-    affinity : str or callable, default="nearest_neighbors"
+    affinity : str or callable, default="auto"
+        - "nearest_neighbors": a sparse graph of near samples, see
+          `nmfcluster.similarity.NeighborGraph`;
+        - "landmarks": by way of a few points near which samples are, never formed, and
+          O(n_samples) to make, see `nmfcluster.similarity.Landmarks`;
+        - "auto": "nearest_neighbors" for up to 3,000 dense or 10,000 sparse samples, "landmarks"
+          for more;
         - "linear": :math:`x_i'x_j`, never formed;
         - "cosine": :math:`x_i'x_j / (\|x_i\| \|x_j\|)`, never formed;
         - "rbf": :math:`\exp(-\gamma \|x_i - x_j\|^2)`, a dense array;
-        - "nearest_neighbors": :math:`\exp(-\|x_i - x_j\|^2 / (s_i s_j))`, or exp(-60) if that is
-          larger, where one of the two is among the `n_neighbors` nearest of the other, 0 elsewhere
-          and for i = j, sparse; :math:`s_i` is the distance from i to the farthest of its
-          neighbours [1]_;
-        - "landmarks": by the `n_neighbors` nearest of `n_landmarks` points, see
-          `nmfcluster.similarity.Landmarks`; never formed, and O(n_samples) to make;
         - "precomputed": X is the similarity, dense or sparse;
         - a callable: ``affinity(X, Y)`` returns the similarities of the rows of X to those of Y,
           dense or sparse.
     gamma : float, default=None
         For "rbf"; 1 over the median squared distance by default.
-    n_neighbors : int, default=10
-        For "nearest_neighbors", of at most n_samples - 1 others, and for "landmarks".
-    n_landmarks : int, default=1_000
-        For "landmarks"; with up to 2,000 samples each of them is one.
+    n_neighbors : int, default=None
+        For "nearest_neighbors", of at most n_samples - 1 others, and for "landmarks", of at most
+        all of them; 10 and 5 by default.
+    n_landmarks : int, default=2_000
+        For "landmarks"; up to as many samples are landmarks themselves.
     normalize : bool or "auto", default=False
         Whether to apply `Affinity.normalized`; "auto": for "nearest_neighbors" only.
+    n_clusters : int, default=None
+        Number of clusters that are wanted: where "nearest_neighbors" falls into more parts that
+        nothing connects, they are linked to what is nearest to them. None: never.
+    random_state : int, RandomState instance or None, default=0
+        Determines the landmarks, where not all samples are.
     n_jobs : int, default=None
         Number of jobs that look for neighbours.
 
@@ -167,10 +187,6 @@ def make_affinity(
         If `affinity` is not known, a callable returns something else than a similarity, or
         `normalize` meets a row that sums to less than 0.
 
-    References
-    ----------
-    .. [1] L. Zelnik-Manor, P. Perona. Self-tuning spectral clustering. NIPS 2004.
-
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -178,27 +194,34 @@ def make_affinity(
     >>> make_affinity(load_iris().data).similarity
     Explicit(shape=(150, 150), dtype=float64)
     """
-    allowed = {**MAKING, "n_jobs": N_JOBS}
+    more = {"n_clusters": [_COUNT, None], "random_state": RANDOM_STATE, "n_jobs": N_JOBS}
+    allowed = {**MAKING, **more}
     given = {name: value for name, value in locals().items() if name in allowed}
     validate_parameter_constraints(allowed, given, caller_name="make_affinity")
+    X = canonical(X)
+    if isinstance(affinity, str) and affinity == "auto":
+        few = X.shape[0] <= (_SPARSE_GRAPH if storage.is_sparse(X) else _DENSE_GRAPH)
+        affinity = "nearest_neighbors" if few else "landmarks"
     if isinstance(normalize, str) and normalize == "auto":
         normalize = isinstance(affinity, str) and affinity == "nearest_neighbors"
-    X = canonical(X)
     if isinstance(affinity, str) and affinity in _POWERS:
         exponent = storage.exponent_beyond(X, _POWERS[affinity])
         if exponent and gamma is not None:
             gamma = storage.divided_number(gamma, -2 * exponent)
         held = storage.own_copy(X) if exponent == 0 else storage.divided(X, exponent)
         if affinity == "landmarks":
-            landmarks = Landmarks(held, n_landmarks, n_neighbors)
+            landmarks = Landmarks(held, n_landmarks, n_neighbors or _FEW, random_state)
             made = Affinity(landmarks.similarity, landmarks.cross, landmarks.between)
+        elif affinity == "nearest_neighbors":
+            graph = NeighborGraph(held, n_neighbors or _SOME, n_jobs, n_clusters)
+            made = _blockwise(graph.array, graph.between)
         else:
-            made = _of_features(held, affinity, gamma, n_neighbors, n_jobs)
-        made = _divided(made, exponent)
+            made = _kernel(held, affinity, gamma)
+        made = replace(_divided(made, exponent), name=affinity)
     elif affinity == "precomputed":
         if X.shape[0] != X.shape[1]:
             raise ValueError(f"X must be square with affinity='precomputed', got shape {X.shape}.")
-        made = _blockwise(X, _itself)
+        made = replace(_blockwise(X, _itself), name=affinity)
     elif callable(affinity) and not isinstance(affinity, type):
         made = _blockwise(_called(affinity, X), partial(_called_between, affinity, X))
     else:
@@ -207,15 +230,11 @@ def make_affinity(
     return made.normalized() if normalize else made
 
 
-def _of_features(
-    X: Any, affinity: str, gamma: float | None, n_neighbors: int, n_jobs: int | None
-) -> Affinity:
+def _kernel(X: Any, affinity: str, gamma: float | None) -> Affinity:
     if affinity == "linear":
         return Affinity(Factored(X), partial(_linear_cross, X), partial(_linear, X))
     if affinity == "cosine":
         return _cosine(X)
-    if affinity == "nearest_neighbors":
-        return _neighbours(X, n_neighbors, n_jobs)
     width = 1 / _median_square(X) if gamma is None else gamma
     return _blockwise(_rbf(X, width, X), partial(_rbf, X, width), _ROWS)
 
@@ -336,25 +355,3 @@ def _checked(W: Any, shape: tuple[int, int]) -> Any:
 
 def _called_between(affinity: Callable[[Any, Any], Any], X_fit: Any, X: Any) -> Any:
     return _checked(affinity(X, X_fit), (X.shape[0], X_fit.shape[0]))
-
-
-def _neighbours(X: Any, n_neighbors: int, n_jobs: int | None) -> Affinity:
-    n_neighbors = min(n_neighbors, X.shape[0] - 1)
-    search = NearestNeighbors(n_neighbors=n_neighbors, n_jobs=n_jobs).fit(X)
-    with one_thread():  # ties are broken by the number of threads
-        distances, nearest = search.kneighbors()
-    floor = _NARROWEST * float(distances[:, -1].mean()) or 1.0
-    scales = np.maximum(distances[:, -1], floor)
-    graph = storage.knn_weights(distances, nearest, scales, scales, _FARTHEST).astype(X.dtype)
-    between = partial(_neighbours_between, search, X, scales, floor)
-    return _blockwise(graph.maximum(graph.T), between)
-
-
-def _neighbours_between(
-    search: NearestNeighbors, X_fit: Any, scales: np.ndarray, floor: float, X: Any
-) -> Any:
-    X = storage.stored_like(X, X_fit)  # the trees of the search want dense arrays
-    with one_thread():
-        distances, nearest = search.kneighbors(X)
-    own = np.maximum(distances[:, -1], floor)
-    return storage.knn_weights(distances, nearest, own, scales, _FARTHEST).astype(X_fit.dtype)

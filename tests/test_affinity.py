@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics.pairwise import laplacian_kernel
 from threadpoolctl import threadpool_limits
 
+from nmfcluster import affinity as module
 from nmfcluster.affinity import Affinity, make_affinity, path_kernel
 from nmfcluster.datasets import make_nested_rings
 from nmfcluster.similarity import Explicit, Factored
@@ -57,8 +58,8 @@ def literal_graph(X, k):
     W = np.zeros((n, n))
     for i in range(n):
         for j in range(n):
-            if i != j and (j in neighbours[i] or i in neighbours[j]):
-                W[i, j] = np.exp(-(D[i, j] ** 2) / (s[i] * s[j]))
+            ways = (j in neighbours[i]) + (i in neighbours[j])
+            W[i, j] = ways / 2 * np.exp(-(D[i, j] ** 2) / (s[i] * s[j]))
     return W
 
 
@@ -100,7 +101,7 @@ def literal(affinity, X, new=None, k=10, gamma=None):
     if affinity == "nearest_neighbors":
         return literal_graph(X, k) if new is None else literal_graph_of_new(X, new, k)
     if affinity == "landmarks":
-        return literal_landmarks(X, rows, k)
+        return literal_landmarks(X, rows, 5)
     if affinity == "rbf":
         gamma = median_gamma(X) if gamma is None else gamma
     pair = {
@@ -282,7 +283,8 @@ def test_ties_inside_the_neighbourhood_do_not_matter():
 def test_one_point_taken_many_times():
     W = make_affinity(np.ones((30, 2)), "nearest_neighbors", n_neighbors=4)
     found = W.similarity.toarray()
-    assert set(np.unique(found)) == {0.0, 1.0}
+    assert set(np.unique(found)) <= {0.0, 0.5, 1.0}
+    assert (found.sum(axis=1) >= 2).all()
     assert not found.diagonal().any()
     assert_array_equal(found, found.T)
     assert_allclose(W.cross(np.ones((2, 2)), np.ones((30, 1))), 4)
@@ -354,7 +356,23 @@ def test_an_outlier_keeps_its_neighbours(dtype):
     W = make_affinity(X, n_neighbors=5).similarity.toarray()
     assert W.dtype == dtype
     assert (W[20] > 0).sum() == 5
-    assert_allclose(W[20].max(), np.exp(-60), rtol=1e-5)
+    assert_allclose(W[20].max(), np.exp(-60) / 2, rtol=1e-5)  # of nobody the neighbour
+
+
+# --- chosen by type and size -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_the_default_is_a_graph_of_few_samples_and_landmarks_of_many(storage, monkeypatch):
+    X = storage(samples())
+    limit = "_DENSE_GRAPH" if storage is np.asarray else "_SPARSE_GRAPH"
+    for most, name in ((25, "nearest_neighbors"), (24, "landmarks")):
+        monkeypatch.setattr(module, limit, most)
+        found, same = make_affinity(X), make_affinity(X, name)
+        assert found.name == same.name == name
+        assert_array_equal(found.similarity.toarray(), same.similarity.toarray())
+    assert make_affinity(X, "linear").name == "linear"
+    assert make_affinity(samples(), laplacian_kernel).name == "callable"
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])

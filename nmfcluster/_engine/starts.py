@@ -9,10 +9,12 @@ import scipy.linalg
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.utils import check_random_state
 
-from nmfcluster.similarity import Similarity
+from nmfcluster._arrays import storage
+from nmfcluster.similarity import Explicit, Similarity
 
 _DENSE = 300  # rows of an eigenproblem up to which a dense solver is faster
 _EIGENVALUE_TOL = 1e-4  # relative: a start need not be more exact
+_RANK = 1e-7  # of the largest eigenvalue: what is not above it is rounding
 
 
 def draw_seeds(rng: np.random.RandomState, size: int) -> list[int]:
@@ -58,12 +60,25 @@ def leading_eigenpairs(A: Similarity, n_components: int) -> tuple[np.ndarray, np
         # all of them: LAPACK's driver for a subset fails where many eigenvalues are equal
         values, vectors = scipy.linalg.eigh(A.toarray(), driver="evd")
         values, vectors = values[-n_components:], vectors[:, -n_components:]
+    elif A.has_root:
+        return _through_root(A.root(), n_components)
     else:
         start = np.random.default_rng(0).uniform(0.5, 1.0, n)  # ARPACK's own is not reproducible
         options = {"k": n_components, "which": "LA", "tol": _EIGENVALUE_TOL, "v0": start}
         values, vectors = eigsh(_linear_operator(A), **options)
     order = np.argsort(-values, kind="stable")
     return values[order], vectors[:, order]
+
+
+def _through_root(V: Any, n_components: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the leading eigenpairs of VV' from those of the smaller V'V, which has the same."""
+    n_small = min(n_components, V.shape[1])
+    values, inner = leading_eigenpairs(Explicit(storage.as_dense(V.T @ V)), n_small)
+    values = np.pad(values, (0, n_components - n_small))
+    inner = np.pad(inner, ((0, 0), (0, n_components - n_small)))
+    positive = values > _RANK * values[0]
+    lengths = np.sqrt(np.where(positive, values, np.inf))  # a vector of 0 where there is none
+    return np.where(positive, values, 0), np.asarray(V @ (inner / lengths).astype(V.dtype))
 
 
 def _linear_operator(A: Similarity) -> LinearOperator:

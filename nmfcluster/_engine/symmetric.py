@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -242,6 +242,8 @@ class Problem(ABC):
     # a factor that was extended from a part of the rows has all but converged:
     polish_tol: float  # the decrease that ten updates of it must gain
     polish_min_iter: int  # the smallest number of updates
+    # whether no other start of many rows was seen to win against the first, of all of them:
+    sure_start: bool = False
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -273,24 +275,32 @@ def factorize(
     """Factorize a similarity; the run that ranks first is kept.
 
     With more rows than `coarse_size` the starts are run on that many of them, and the best is
-    extended to all and improved there; the curves of the part are scaled to all rows. `form` says
-    what the factors of the plan's solver are.
+    extended to all and improved there; the curves of the part are scaled to all rows. Where the
+    first start is sure, it alone is run, on all rows. `form` says what the factors of the plan's
+    solver are.
     """
     objective, part = problem.objective, None
     if coarse_size is not None and len(problem) > coarse_size:
-        part = problem.part(coarse_size, rng)
+        if problem.sure_start:
+            plan = replace(_polishing(plan, problem), n_init=1)
+        else:
+            part = problem.part(coarse_size, rng)
     if part is None:
         starts = problem.starts(plan, rng)
         solutions = plan.run(objective, starts, problem.name, problem.rank(form))
         return form(solutions[0], [s.history for s in solutions], objective.constant)
     of_part = factorize(part, plan, rng, form)
     start = problem.extended(part, of_part.H)
-    if plan.stop.tol >= 0:  # a negative one asks for all updates
-        plan = plan.stopping(tol=max(plan.stop.tol, problem.polish_tol))
-    plan = plan.stopping(min_iter=problem.polish_min_iter)
-    [end] = plan.run(objective, [lambda: start], problem.name)
+    [end] = _polishing(plan, problem).run(objective, [lambda: start], problem.name)
     scale = objective.constant / of_part.scale
     return form(end, [end.history, *(c * scale for c in of_part.curves)], objective.constant)
+
+
+def _polishing(plan: Plan, problem: Problem) -> Plan:
+    """Return the plan of a run from a good start."""
+    if plan.stop.tol >= 0:  # a negative one asks for all updates
+        plan = plan.stopping(tol=max(plan.stop.tol, problem.polish_tol))
+    return plan.stopping(min_iter=problem.polish_min_iter)
 
 
 def fitted_factor(B: np.ndarray, G: np.ndarray) -> np.ndarray:
@@ -315,6 +325,8 @@ class SimilarityProblem(Problem):
         Rows that make up to half of a part; none by default.
     rows : ndarray of int, default=None
         Where the rows are in the problem that this one is a part of.
+    sure_start : bool, default=False
+        Whether one start, from eigenvectors, will do for many rows.
     """
 
     polish_tol = 1e-5  # a cluster can be a small part of a similarity
@@ -329,12 +341,13 @@ class SimilarityProblem(Problem):
         friendly: Similarity | None = None,
         wanted: np.ndarray | None = None,
         rows: np.ndarray | None = None,
+        sure_start: bool = False,
     ) -> None:
         self.objective = SymmetricObjective(A, A.squared_norm() if constant is None else constant)
         self.name = f"{A.shape[0]} rows"
         self.friendly = A if friendly is None else friendly
         self.mass = np.ones(A.shape[0]) if mass is None else mass
-        self.wanted, self.rows = wanted, rows
+        self.wanted, self.rows, self.sure_start = wanted, rows, sure_start
 
     def __len__(self) -> int:
         return len(self.mass)

@@ -64,10 +64,10 @@ class SimilarityFusionNMF(NMFClusterer):
         knows or a function of two sets of samples.
     gamma : float, default=None
         Of "rbf" kernels; 1 over the median squared distance of two samples by default.
-    n_neighbors : int, default=10
-        Of "nearest_neighbors" and "landmarks" kernels.
-    n_landmarks : int, default=1_000
-        Of "landmarks"; with up to 2,000 samples each of them is one.
+    n_neighbors : int, default=None
+        Of "nearest_neighbors" and "landmarks" kernels, 10 and 5 by default.
+    n_landmarks : int, default=2_000
+        Of "landmarks"; up to as many samples are landmarks themselves.
     normalize : bool or "auto", default="auto"
         Whether kernels of features are replaced by :math:`D^{-1/2} W D^{-1/2}`, D their row sums.
         "auto": those by "nearest_neighbors" only.
@@ -172,7 +172,7 @@ class SimilarityFusionNMF(NMFClusterer):
         "perplexity": [Interval(Real, 1, None, closed="left"), None],
         "criterion": [StrOptions({"kl", "cross_entropy"})],
         "symmetric": ["boolean"],
-        "affinity": [StrOptions(set(NAMES)), callable, list],
+        "affinity": [StrOptions(set(NAMES) - {"auto"}), callable, list],
         **MAKING,
         "max_samples": [
             Interval(Integral, 2, None, closed="left"),
@@ -197,8 +197,8 @@ class SimilarityFusionNMF(NMFClusterer):
         symmetric: bool = True,
         affinity: str | Callable[[Any, Any], Any] | list[Any] = "precomputed",
         gamma: float | None = None,
-        n_neighbors: int = 10,
-        n_landmarks: int = 1_000,
+        n_neighbors: int | None = None,
+        n_landmarks: int = 2_000,
         normalize: bool | str = "auto",
         max_samples: float | None = None,
         n_init: int = 10,

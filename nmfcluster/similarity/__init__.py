@@ -6,12 +6,14 @@ restrictions, and never how it is stored.
 
 from nmfcluster.similarity.factored import Factored, coassociation
 from nmfcluster.similarity.landmarks import Landmarks
+from nmfcluster.similarity.neighbors import NeighborGraph
 from nmfcluster.similarity.operators import Explicit, Similarity, WeightedSum, inner
 
 __all__ = [
     "Explicit",
     "Factored",
     "Landmarks",
+    "NeighborGraph",
     "Similarity",
     "WeightedSum",
     "coassociation",

@@ -82,6 +82,20 @@ class Factored(Similarity):
             U = U * self._scale
         return (U.tocsr() if sp.issparse(U) else U), C
 
+    @property
+    def has_root(self) -> bool:
+        C, rank = self._C, self.rank
+        while isinstance(C, Factored):
+            C, rank = C._C, C.rank
+        if 2 * rank > self.shape[0] or isinstance(C, Similarity):
+            return False
+        diagonal = C.diagonal()
+        return diagonal.min(initial=0) >= 0 and storage.total(abs(C)) == diagonal.sum()
+
+    def root(self) -> Any:
+        U, C = self.factors
+        return storage.scaled(U, np.ones(U.shape[0], U.dtype), np.sqrt(C.diagonal()))
+
     def __matmul__(self, H: np.ndarray) -> np.ndarray:
         products = []
         for block in H.reshape(-1, *H.shape[-2:]):

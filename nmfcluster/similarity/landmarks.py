@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import check_random_state
 
 from nmfcluster._arrays import storage
 from nmfcluster._arrays.threads import one_thread
 from nmfcluster.similarity.factored import Factored
 
-_ALL = 2_000  # samples up to which each of them is a landmark
 _PER_LANDMARK = 10  # samples that k-means sees for each landmark: more move them hardly
 _STEPS = 5  # of k-means: landmarks need not have converged
 _ROWS = 65_536  # samples whose landmarks are found at a time
+_LARGEST = 2**25  # entries of all centres, which are dense: 256 MiB; where samples are that wide,
+# as documents are, some of them are the landmarks
 
 
 class Landmarks:
@@ -33,9 +37,17 @@ class Landmarks:
     ----------
     X : {ndarray, sparse matrix} of shape (n_samples, n_features)
     n_landmarks : int
-        Centres of a few steps of k-means; all samples, if there are not more than 2,000.
+        Centres of a few steps of k-means on ten times as many samples; or all samples, if there are
+        not more.
     n_neighbors : int
         K; at most all landmarks.
+    random_state : int, RandomState instance or None, default=0
+        Determines the landmarks, where not all samples are.
+
+    Attributes
+    ----------
+    points : {ndarray, sparse matrix} of shape (n_landmarks, n_features)
+        The landmarks.
 
     References
     ----------
@@ -43,11 +55,11 @@ class Landmarks:
        learning. ICML 2010.
     """
 
-    def __init__(self, X: Any, n_landmarks: int, n_neighbors: int) -> None:
-        points = _points(X, n_landmarks)
-        self._search = NearestNeighbors(
-            n_neighbors=min(n_neighbors, points.shape[0]), algorithm="brute"
-        ).fit(points)
+    def __init__(self, X: Any, n_landmarks: int, n_neighbors: int, random_state: Any = 0) -> None:
+        self.points = _points(X, n_landmarks, random_state)
+        n_neighbors = min(n_neighbors, self.points.shape[0])
+        self._search = NearestNeighbors(n_neighbors=n_neighbors, algorithm="brute")
+        self._search.fit(self.points)
         self._dtype = X.dtype
         self._B = self.rows(X)
         sums = storage.row_sums(self._B.T)
@@ -83,14 +95,17 @@ class Landmarks:
         return storage.as_dense(rows @ self._B.T)
 
 
-def _points(X: Any, n_landmarks: int) -> Any:
+def _points(X: Any, n_landmarks: int, random_state: Any) -> Any:
     """Return the landmarks: all samples, or centres of a few steps of k-means on some of them."""
-    n_samples = X.shape[0]
-    if n_samples <= max(_ALL, n_landmarks):
+    n_samples, n_features = X.shape
+    if n_samples <= n_landmarks:
         return X
-    rng = np.random.RandomState(0)
-    size = min(n_samples, _PER_LANDMARK * n_landmarks)
-    drawn = X[np.sort(rng.permutation(n_samples)[:size])]
-    means = KMeans(n_landmarks, init="random", n_init=1, max_iter=_STEPS, tol=0, random_state=0)
-    with one_thread():
+    rng = check_random_state(random_state)
+    order = rng.permutation(n_samples)
+    if n_landmarks * n_features > _LARGEST:
+        return X[np.sort(order[:n_landmarks])]
+    drawn = X[np.sort(order[: _PER_LANDMARK * n_landmarks])]
+    means = KMeans(n_landmarks, init="random", n_init=1, max_iter=_STEPS, tol=0, random_state=rng)
+    with one_thread(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of samples that coincide
         return means.fit(drawn).cluster_centers_

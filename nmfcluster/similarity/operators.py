@@ -83,6 +83,15 @@ class Similarity(ABC):
         ndarray of shape (n_entries,)
         """
 
+    @property
+    def has_root(self) -> bool:
+        """Whether A = VV' with a V of at most n / 2 columns: its eigenpairs are those of V'V."""
+        return False
+
+    def root(self) -> Any:
+        """Return that V, dense or CSR, where there is one."""
+        raise NotImplementedError
+
     def stored_off_diagonal(self) -> np.ndarray | None:
         """Return the nonzero entries above the diagonal if they are stored as such, else None."""
         return None

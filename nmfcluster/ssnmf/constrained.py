@@ -110,6 +110,8 @@ class ConstrainedProblem(SimilarityProblem):
         Whether a sample of the group is in a constraint.
     unit : float
         What `alpha` and `beta` were multiplied by.
+    sure_start : bool
+        Whether one start, from eigenvectors, will do for many groups.
     """
 
     def __init__(
@@ -120,10 +122,17 @@ class ConstrainedProblem(SimilarityProblem):
         groups: np.ndarray,
         constrained: np.ndarray,
         unit: float,
+        sure_start: bool,
     ) -> None:
         self.A, self.groups, self.unit = A, groups, unit
-        sizes = np.bincount(groups)
-        super().__init__(A, constant=constant, mass=sizes, friendly=friendly, wanted=constrained)
+        super().__init__(
+            A,
+            constant=constant,
+            mass=np.bincount(groups),
+            friendly=friendly,
+            wanted=constrained,
+            sure_start=sure_start,
+        )
 
     def expand(self, h: np.ndarray) -> np.ndarray:
         """Return the factor of all samples, (n_samples, k), from that of the groups."""
@@ -159,6 +168,7 @@ def constrain(
     raw_unit: bool = False,
     replace: bool = False,
     hard: bool = False,
+    sure_start: bool = False,
 ) -> ConstrainedProblem:
     r"""Reward must-link pairs and penalise cannot-link pairs in a similarity.
 
@@ -180,6 +190,8 @@ def constrain(
         used.
     hard : bool, default=False
         Whether samples that must-links join share their row of the factor: eq. 34 of Li et al.
+    sure_start : bool, default=False
+        Whether one start, from eigenvectors, will do for many samples.
 
     Returns
     -------
@@ -208,7 +220,7 @@ def constrain(
         penalty = None if penalty is None else penalty.collapse(groups)
     linked = np.bincount(groups, weights=np.diff(must_link.indptr) + np.diff(cannot_link.indptr))
     A = _sum(friendly, penalty)
-    return ConstrainedProblem(A, friendly, constant, groups, linked > 0, unit)
+    return ConstrainedProblem(A, friendly, constant, groups, linked > 0, unit, sure_start)
 
 
 def _sum(A: Similarity, change: Similarity | None) -> Similarity:
@@ -274,15 +286,14 @@ def extremes(A: Similarity) -> tuple[float, float]:
     return float(min(low for low, _ in bounds)), float(max(high for _, high in bounds))
 
 
-def warn_of_parts(problem: ConstrainedProblem, n_clusters: int, affinity: Any) -> None:
+def warn_of_parts(problem: ConstrainedProblem, n_clusters: int) -> None:
     """Warn if the graph of similarities and must-links has more parts than clusters."""
     n_parts = problem.friendly.n_components()
     if n_parts is not None and n_parts > n_clusters:
-        more = ", for example by a larger n_neighbors" * (affinity == "nearest_neighbors")
         warn(
             f"The graph of similarities and must-links falls into {n_parts} parts that nothing "
             f"connects, more than n_clusters={n_clusters}: which of them share a cluster "
-            f"is arbitrary. Connect them{more}."
+            "is arbitrary. Connect them."
         )
 
 

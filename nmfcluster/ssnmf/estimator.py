@@ -55,17 +55,18 @@ class SSNMFClusterer(NMFClusterer):
         What to do where constraints cannot all be satisfied: a cannot-link between samples that
         must-links join, or cannot-links that need more clusters. Where hard must-links contradict
         a cannot-link they win.
-    affinity : str or callable, default="nearest_neighbors"
-        How W is made of `X`: "nearest_neighbors", which is sparse; "landmarks", which takes O(n)
-        and never falls into more parts than there are landmarks; "linear" and "cosine", which
-        never form it; "rbf", a dense array; "precomputed": `X` is W, symmetric, dense or sparse, of
-        any sign; or a function of two sets of samples. See `nmfcluster.affinity.make_affinity`.
+    affinity : str or callable, default="auto"
+        How W is made of `X`: "nearest_neighbors", a sparse graph; "landmarks", never formed, in
+        O(n); "auto": the former for up to 3,000 dense or 10,000 sparse samples, the latter for
+        more; "linear" and "cosine", never formed; "rbf", a dense array; "precomputed": `X` is W,
+        symmetric, dense or sparse, of any sign; or a function of two sets of samples. See
+        `nmfcluster.affinity.make_affinity`.
     gamma : float, default=None
         Of the "rbf" affinity; 1 over the median squared distance of two samples by default.
-    n_neighbors : int, default=10
-        Of the "nearest_neighbors" and "landmarks" affinities.
-    n_landmarks : int, default=1_000
-        Of "landmarks"; with up to 2,000 samples each of them is one.
+    n_neighbors : int, default=None
+        Of the "nearest_neighbors" and "landmarks" affinities, 10 and 5 by default.
+    n_landmarks : int, default=2_000
+        Of "landmarks"; up to as many samples are landmarks themselves.
     normalize : bool or "auto", default="auto"
         Whether W is replaced by :math:`D^{-1/2} W D^{-1/2}`, D its row sums: the objective of
         normalised cut instead of that of kernel k-means. "auto": for "nearest_neighbors" only.
@@ -78,11 +79,12 @@ class SSNMFClusterer(NMFClusterer):
         the letter, which need not descend, and for GSG' want nonnegative similarities. "auto":
         "bpg", or "mu" for "tri_full".
     coarse_size : int or None, default=3_000
-        With more samples than this, and another affinity than a sparse graph, the starts are run
+        With more samples than this, one start from eigenvectors is run for "landmarks". For other
+        affinities that are no sparse graph the starts are run
         on a random subset of this many, up to half of them from constrained samples; the best is
         extended to all samples and improved on all, until ten updates lower its loss by less than
         1e-5 of that of H = 0. None: never.
-    n_init : int, default=3
+    n_init : int, default=5
         Number of starts; the solution with the smallest loss is kept. The first is computed from
         leading eigenvectors, the others are random, and given up where they will hardly get below
         the best so far.
@@ -121,6 +123,8 @@ class SSNMFClusterer(NMFClusterer):
         Cannot-link pairs that are together.
     must_link_groups_ : ndarray of shape (n_samples,), int
         Group of every sample: samples that must-links join, directly or by a chain.
+    affinity_ : str
+        What W was made by; "callable" where `affinity` is one.
     weight_unit_ : float
         The unit u of `alpha` and `beta`.
     loss_ : float
@@ -201,6 +205,7 @@ class SSNMFClusterer(NMFClusterer):
     satisfaction_: float
     violated_must_link_: np.ndarray
     violated_cannot_link_: np.ndarray
+    affinity_: str
     weight_unit_: float
 
     def __init__(
@@ -213,15 +218,15 @@ class SSNMFClusterer(NMFClusterer):
         hard_must_link: bool = True,
         constraint_mode: str = "add",
         contradictions: str = "raise",
-        affinity: str | Callable[[Any, Any], Any] = "nearest_neighbors",
+        affinity: str | Callable[[Any, Any], Any] = "auto",
         gamma: float | None = None,
-        n_neighbors: int = 10,
-        n_landmarks: int = 1_000,
+        n_neighbors: int | None = None,
+        n_landmarks: int = 2_000,
         normalize: bool | str = "auto",
         factorization: str = "bi",
         solver: str = "auto",
         coarse_size: int | None = 3_000,
-        n_init: int = 3,
+        n_init: int = 5,
         max_iter: int = 500,
         tol: float = 1e-6,
         random_state: Any = None,
@@ -297,8 +302,8 @@ class SSNMFClusterer(NMFClusterer):
             given = (constraints, must_link, cannot_link)
             pairs = constrained.read_constraints(X.shape[0], names, y, *given)
             constrained.check_constraints(pairs, self.n_clusters, self.contradictions)
-            options = {name: getattr(self, name) for name in ("n_jobs", *MAKING)}
-            affinity = make_affinity(X, self.affinity, **options)
+            options = {name: getattr(self, name) for name in ("n_clusters", "n_jobs", *MAKING)}
+            affinity = make_affinity(X, self.affinity, random_state=rng, **options)
             constrained.check_similar(affinity.similarity, self.affinity)
             problem = constrained.constrain(
                 affinity.similarity,
@@ -308,15 +313,17 @@ class SSNMFClusterer(NMFClusterer):
                 raw_unit=self.weight_unit == "raw",
                 replace=self.constraint_mode == "replace",
                 hard=self.hard_must_link,
+                sure_start=affinity.name == "landmarks",
             )
-            constrained.warn_of_parts(problem, self.n_clusters, self.affinity)
+            constrained.warn_of_parts(problem, self.n_clusters)
             if form is mu.TriFactorization and self.solver == "printed":
                 constrained.check_signs(problem.A)
             best = factorize(problem, self._plan(solver), rng, form, self.coarse_size)
             F, M = best.parts
             P = problem.memberships(F, M)
             P, labels, order = numbered(P, P.argmax(axis=1))
-            self._cross_, self.weight_unit_ = affinity.cross, problem.unit
+            self._cross_, self.affinity_ = affinity.cross, affinity.name
+            self.weight_unit_ = problem.unit
             self._factor_, self._middle_ = problem.expand(F)[:, order], M[np.ix_(order, order)]
             self.core_ = best.core[np.ix_(order, order)]
             self._keep_clusters(best, P, labels)

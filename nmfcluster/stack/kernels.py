@@ -22,7 +22,7 @@ from nmfcluster.affinity import MAKING, NAMES, make_affinity
 from nmfcluster.stack.container import SimilarityStack, called, check_values, holds_nan
 from nmfcluster.stack.seen import Seen, embedded, first_nan, without_nan
 
-_KERNELS = [name for name in NAMES if name != "precomputed"]
+_KERNELS = [name for name in NAMES if name not in ("auto", "precomputed")]
 _ROUNDING = 1e3  # precisions of a block's largest entry: an entry this little below 0 counts as 0
 
 
@@ -57,10 +57,11 @@ class KernelStack(Documented, TransformerMixin, BaseEstimator):
     gamma : float, default=None
         Of "rbf" kernels; 1 over the median squared distance of two samples by default, for each
         source its own. For several values give callables, as ``partial(rbf_kernel, gamma=2)``.
-    n_neighbors : int, default=10
-        Of "nearest_neighbors" and "landmarks" kernels; at most all others are taken.
-    n_landmarks : int, default=1_000
-        Of "landmarks"; with up to 2,000 samples each of them is one.
+    n_neighbors : int, default=None
+        Of "nearest_neighbors" and "landmarks" kernels, 10 and 5 by default; at most all others are
+        taken.
+    n_landmarks : int, default=2_000
+        Of "landmarks"; up to as many samples are landmarks themselves.
     normalize : bool or "auto", default=False
         Whether every similarity W is replaced by :math:`D^{-1/2} W D^{-1/2}`, D its row sums, with
         a diagonal of 0. "auto": those by "nearest_neighbors" only.
@@ -123,8 +124,8 @@ class KernelStack(Documented, TransformerMixin, BaseEstimator):
         kernels: Any = "nearest_neighbors",
         *,
         gamma: float | None = None,
-        n_neighbors: int = 10,
-        n_landmarks: int = 1_000,
+        n_neighbors: int | None = None,
+        n_landmarks: int = 2_000,
         normalize: bool | str = False,
         n_jobs: int | None = None,
     ) -> None:

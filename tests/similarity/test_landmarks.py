@@ -1,5 +1,7 @@
 """Landmarks against the formula written out, and what must hold of every graph of them."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,8 +12,9 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster import PairwiseConstraints, SSNMFClusterer
+from nmfcluster._engine.starts import leading_eigenpairs
 from nmfcluster.affinity import make_affinity
-from nmfcluster.similarity import Landmarks
+from nmfcluster.similarity import Factored, Landmarks
 from nmfcluster.similarity import landmarks as module
 
 
@@ -44,8 +47,7 @@ def test_similarity_is_the_formula(storage):
     assert_allclose(found.similarity.toarray(), literal_similarity(B), atol=1e-7)
 
 
-def test_landmarks_of_many_samples_are_means_of_them(monkeypatch):
-    monkeypatch.setattr(module, "_ALL", 50)
+def test_landmarks_of_many_samples_are_means_of_them():
     X, _ = make_blobs(300, centers=3, cluster_std=0.1, random_state=0)
     found = Landmarks(X, 12, 3)
     B = found.rows(X)
@@ -91,3 +93,74 @@ def test_a_million_pairs_are_not_formed(monkeypatch):
     assert adjusted_rand_score(y, model.labels_) > 0.95
     assert model.satisfaction_ > 0.95
     assert np.mean(model.predict(X) == model.labels_) > 0.95
+
+
+def test_random_state_draws_the_landmarks_of_many_samples_and_nothing_else():
+    X, _ = make_blobs(300, centers=3, random_state=0)
+    drawn = [Landmarks(X, 50, 3, random_state).rows(X).toarray() for random_state in (0, 0, 1)]
+    assert_array_equal(drawn[0], drawn[1])
+    assert abs(drawn[0] - drawn[2]).max() > 0.1
+    all_of_them = [Landmarks(X, 300, 3, random_state).rows(X).toarray() for random_state in (0, 1)]
+    assert_array_equal(*all_of_them)
+
+
+def test_centres_that_would_be_too_large_are_samples(monkeypatch):
+    """As of documents: the centres are dense, however sparse samples are."""
+    X = sp.random_array((300, 40), density=0.1, rng=0, format="csr")
+    monkeypatch.setattr(module, "_LARGEST", 999)
+    points = Landmarks(X, 25, 3).points
+    assert sp.issparse(points)
+    rows = {tuple(row) for row in X.toarray()}
+    assert all(tuple(point) in rows for point in points.toarray())
+    monkeypatch.undo()
+    assert type(Landmarks(X, 25, 3).points) is np.ndarray
+
+
+@pytest.mark.parametrize("n_distinct", [1, 2, 7])
+def test_samples_that_coincide(n_distinct):
+    """More landmarks than there are different samples: some are nobody's."""
+    X = np.repeat(np.eye(n_distinct, 7), 40, axis=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = Landmarks(X, 20, 3)
+    W = found.similarity.toarray()
+    assert np.isfinite(W).all()
+    assert_allclose(W.sum(axis=1), 1)
+
+
+def test_eigenvectors_come_from_the_smaller_product():
+    X, _ = make_blobs(1500, n_features=4, centers=6, cluster_std=2, random_state=0)
+    A = Landmarks(X, 60, 5).similarity
+    assert A.has_root
+    V = A.root()
+    assert_allclose((V @ V.T).toarray(), A.toarray(), atol=1e-12)
+    values, vectors = leading_eigenpairs(A, 6)
+    assert_allclose(vectors.T @ vectors, np.eye(6), atol=1e-6)
+    assert_allclose(A @ vectors, vectors * values, atol=1e-3)
+    expected = np.linalg.eigvalsh(A.toarray())[::-1][:6]
+    assert_allclose(values, expected, rtol=1e-6)
+
+
+def test_eigenvectors_of_a_product_of_small_rank():
+    U = np.zeros((900, 5))
+    U[np.arange(900), np.arange(900) % 3] = 1  # two columns are 0
+    values, vectors = leading_eigenpairs(Factored(U), 8)
+    assert_allclose(values, [300] * 3 + [0] * 5, atol=1e-9)
+    assert_allclose(vectors[:, 3:], 0)
+    assert not Factored(U, -np.ones(5)).has_root
+    assert not Factored(U, np.ones((5, 5))).has_root
+    assert not Factored(U[:9]).has_root
+
+
+@pytest.mark.parametrize("n_pairs", [0, 300])
+def test_one_start_on_all_samples_is_as_good_as_many(n_pairs):
+    """With more samples than `coarse_size` the first start is run alone, and ends lowest."""
+    X, y = make_blobs(1500, n_features=4, centers=6, cluster_std=2.5, random_state=0)
+    pairs = PairwiseConstraints.from_labels(y, n_pairs=n_pairs, random_state=0)
+    options = {"affinity": "landmarks", "n_landmarks": 300, "random_state": 0}
+    one = SSNMFClusterer(6, coarse_size=1000, **options).fit(X, constraints=pairs)
+    many = SSNMFClusterer(6, coarse_size=None, **options).fit(X, constraints=pairs)
+    assert [len(m.loss_curves_) for m in (one, many)] == [1, 5]
+    assert one.loss_ < many.loss_ * (1 + 1e-4)
+    part = SSNMFClusterer(6, coarse_size=1000, random_state=0, affinity="cosine").fit(X)
+    assert len(part.loss_curves_) == 6

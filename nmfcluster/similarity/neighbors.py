@@ -1,0 +1,91 @@
+"""Similarities between near samples alone: a sparse graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+from sklearn.neighbors import NearestNeighbors
+
+from nmfcluster._arrays import storage
+from nmfcluster._arrays.threads import one_thread
+
+_FARTHEST = 60.0  # exponent of a neighbour's weight: beyond, it would be 0 in float32
+_NARROWEST = 0.1  # of the mean local scale: samples that coincide would have none
+_LINK = np.exp(-1)  # weight of a link between parts: that of a neighbour at the local scales
+_ASKED = 100  # samples of a part that look for others: more would find hardly nearer ones
+
+
+class NeighborGraph:
+    r"""A graph of the nearest neighbours of samples, with weights by local scales.
+
+    Where j is among the K nearest of i, the weight is
+    :math:`w_{ij} = \exp(-\|x_i - x_j\|^2 / (s_i s_j))`, or exp(-60) if that is larger; s are the
+    distances to the farthest of the K neighbours [1]_. The similarity is the mean of W and W': who
+    are neighbours of each other are twice as similar as if only one of them were.
+
+    Parameters
+    ----------
+    X : {ndarray, sparse matrix} of shape (n_samples, n_features)
+    n_neighbors : int
+        K, of at most n_samples - 1 others.
+    n_jobs : int, default=None
+        Number of jobs that look for neighbours.
+    max_parts : int, default=None
+        Into how many parts that nothing connects the graph may fall. Where there are more, the
+        smaller ones are linked to the samples nearest to them, so that none is left alone; None:
+        into any number.
+
+    References
+    ----------
+    .. [1] L. Zelnik-Manor, P. Perona. Self-tuning spectral clustering. NIPS 2004.
+    """
+
+    def __init__(
+        self, X: Any, n_neighbors: int, n_jobs: int | None = None, max_parts: int | None = None
+    ) -> None:
+        n_neighbors = min(n_neighbors, X.shape[0] - 1)
+        self._search = NearestNeighbors(n_neighbors=n_neighbors, n_jobs=n_jobs).fit(X)
+        self._X = X
+        with one_thread():  # ties are broken by the number of threads
+            distances, nearest = self._search.kneighbors()
+        self._floor = _NARROWEST * float(distances[:, -1].mean()) or 1.0
+        self._scales = np.maximum(distances[:, -1], self._floor)
+        W = storage.knn_weights(distances, nearest, self._scales, self._scales, _FARTHEST)
+        W = W.astype(X.dtype)
+        self.array = sp.csr_array(0.5 * (W + W.T))
+        if max_parts is not None:
+            self._link(max_parts)
+
+    def _link(self, max_parts: int) -> None:
+        """Link parts to what is nearest to them until few enough are left: at least half go."""
+        while True:
+            n_parts, part = connected_components(self.array, directed=False)
+            if n_parts <= max_parts:
+                return
+            smallest = np.argsort(np.bincount(part), kind="stable")[: n_parts - max_parts]
+            links = [self._link_of(np.flatnonzero(part == one), part) for one in smallest]
+            rows, columns = np.array(links).T
+            weights = np.full(len(links), _LINK, self.array.dtype)
+            L = sp.csr_array((weights, (rows, columns)), self.array.shape)
+            self.array = self.array.maximum(L.maximum(L.T))
+
+    def _link_of(self, members: np.ndarray, part: np.ndarray) -> tuple[int, int]:
+        """Return a sample of a part, and the one outside that is nearest to it."""
+        asked = members[:: -(-len(members) // _ASKED)]
+        with one_thread():
+            distances, nearest = self._search.kneighbors(self._X[asked], len(members) + 1)
+        distances = np.where(part[nearest] == part[members[0]], np.inf, distances)
+        row, column = np.unravel_index(distances.argmin(), distances.shape)
+        return int(asked[row]), int(nearest[row, column])
+
+    def between(self, X: Any) -> sp.csr_array:
+        """Return the weights of the neighbours of new samples, (n_new, n_samples)."""
+        X = storage.stored_like(X, self._X)  # the trees of the search want dense arrays
+        with one_thread():
+            distances, nearest = self._search.kneighbors(X)
+        own = np.maximum(distances[:, -1], self._floor)
+        W = storage.knn_weights(distances, nearest, own, self._scales, _FARTHEST)
+        return W.astype(self._X.dtype)
