@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nmfcluster._arrays.blocks import filled, gram, mapped
+from nmfcluster._arrays.blocks import filled, gram, mapped, summed
 from nmfcluster._arrays.least_squares import nonnegative_rows
 from nmfcluster._engine import run
 from nmfcluster._engine.run import Plan, Solution, Start, Steps, dots, kept, per_start
@@ -171,7 +171,7 @@ def _descend(
         again = None if new is None else trying
         old, gradient, inverse, size = kept(again, Y, slope, inverse_step, norm)
         trial = objective.evaluate(_proximal_step(old, gradient, a, size, inverse))
-        growth = _growth(mapped(np.subtract, trial.H, old), old, gradient, a, size, inverse)
+        growth = _growth(trial.H, old, gradient, a, size, inverse)
         smooth = (trial.loss <= level[trying] + 4 * growth + slack) | (inverse >= _LARGEST_INVERSE)
         accepted = smooth & (fell_back[trying] | (trial.loss <= now.loss[trying]))
         if new is None:  # the first time all are tried: what is not accepted is overwritten later
@@ -191,12 +191,23 @@ def _descend(
 
 
 def _growth(
-    D: np.ndarray, Y: np.ndarray, slope: np.ndarray, a: float, norm: np.ndarray, inverse: np.ndarray
+    new: np.ndarray,
+    Y: np.ndarray,
+    slope: np.ndarray,
+    a: float,
+    norm: np.ndarray,
+    inverse: np.ndarray,
 ) -> np.ndarray:
-    """Return ``<slope, D> + inverse D_h(Y + D, Y)``, the step's bound on the growth of J/4."""
-    square = dots(D, D)
-    longer = 2 * dots(Y, D) + square  # by how much the squared norm grows
-    return dots(slope, D) + inverse * a / 4 * (2 * norm * square + longer**2)
+    """Return ``<slope, D> + inverse D_h(new, Y)``, D = new - Y: the bound on the growth of J/4."""
+
+    def products(rows: slice) -> np.ndarray:  # in one pass: D is never held as a whole
+        before = Y[:, rows]
+        D = new[:, rows] - before
+        return np.stack([dots(D, D), dots(before, D), dots(slope[:, rows], D)])
+
+    square, along, down = summed(products, Y.shape[1])
+    longer = 2 * along + square  # by how much the squared norm grows
+    return down + inverse * a / 4 * (2 * norm * square + longer**2)
 
 
 def _proximal_step(
