@@ -19,6 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nmfcluster._arrays.arguments import warn
+from nmfcluster._arrays.blocks import shared_blocks
 from nmfcluster._arrays.storage import (
     FLOATS,
     exponent_beyond,
@@ -45,15 +46,16 @@ def fitting(estimator: Any) -> Iterator[np.random.RandomState]:
     """Forget an earlier fit for a new one, and put it back if the new one does not succeed.
 
     BLAS has one thread from the first sum to the last, so that the result does not depend on
-    their number. What underflows is 0, even where numpy was told to raise. Yields the generator
-    that all randomness of the fit is drawn from.
+    their number; blocks of large arrays are shared by `n_jobs` threads. What underflows is 0, even
+    where numpy was told to raise. Yields the generator that all randomness of a fit is drawn from.
     """
     before = dict(vars(estimator))
     try:
         for name in before:
             if name.endswith("_") and not name.endswith("__"):  # private ones, too
                 delattr(estimator, name)
-        with one_blas_thread(), np.errstate(under="ignore"):
+        jobs = shared_blocks(getattr(estimator, "n_jobs", None))
+        with one_blas_thread(), np.errstate(under="ignore"), jobs:
             yield check_random_state(getattr(estimator, "random_state", None))
     except BaseException:
         estimator.__dict__.clear()

@@ -58,6 +58,18 @@ def row_blocks(n: int, size: int) -> Iterator[slice]:
     return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
 
+def rows_of(array: Any, rows: slice) -> Any:
+    """Return some rows of an array, or of a CSR matrix, without a copy of their entries."""
+    if not sp.issparse(array):
+        return array[rows]
+    ends = array.indptr[rows.start : rows.stop + 1]
+    stored = slice(ends[0], ends[-1])
+    part = sp.csr_array((len(ends) - 1, array.shape[1]), dtype=array.dtype)
+    # set, and not handed to the constructor, which would copy a small part of an array
+    part.data, part.indices, part.indptr = array.data[stored], array.indices[stored], ends - ends[0]
+    return part
+
+
 def row_dots(a: Any, b: Any) -> np.ndarray:
     """Return the inner product of every row of a with the same row of b."""
     if sp.issparse(b):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from nmfcluster._arrays.blocks import gram, mapped
 from nmfcluster._engine.run import Solution, Steps, dots, kept
 from nmfcluster._engine.symmetric import Factorization, SymmetricObjective
 
@@ -60,13 +61,13 @@ def multiplicative_nmf(
     while True:
         keep = yield (now.H,), now.loss
         now = now.kept(keep)
-        below = now.C if negative is None else now.C + negative @ now.H
+        below = now.C if negative is None else mapped(np.add, now.C, negative @ now.H)
         above = now.AH if negative is None else positive @ now.H
-        ratio = _ratio(above, below)
-        new = objective.evaluate(now.H * np.sqrt(ratio))
+        root = mapped(_root_of_ratio, above, below)
+        new = objective.evaluate(mapped(np.multiply, now.H, root))
         worse = new.loss > now.loss
         if worse.any() and not printed:
-            gentle = objective.evaluate(now.H[worse] * np.sqrt(np.sqrt(ratio[worse])))
+            gentle = objective.evaluate(now.H[worse] * np.sqrt(root[worse]))
             for array, value in zip(new, gentle, strict=True):
                 array[worse] = value
         now = new
@@ -76,6 +77,20 @@ def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     """Return above / below, kept from 0/0 and from infinity, which a zero factor makes NaN."""
     limits = np.finfo(below.dtype)
     return np.minimum(above, below / limits.eps) / np.maximum(below, limits.tiny)
+
+
+def _root_of_ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    return np.sqrt(_ratio(above, below))
+
+
+def _times(rows: np.ndarray, M: np.ndarray) -> np.ndarray:
+    """Return the rows of every start times its (k, k) matrix."""
+    return mapped(lambda block: block @ M, rows)
+
+
+def _over(rows: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Return the rows with every column over its length."""
+    return mapped(lambda block: block / lengths, rows)
 
 
 def _lengths(Q: np.ndarray) -> np.ndarray:
@@ -111,14 +126,14 @@ def multiplicative_trinmf(objective: SymmetricObjective, Q: np.ndarray) -> Steps
     AQ = A @ Q
     S = np.einsum("snk,snk->sk", Q, AQ)[:, :, None] * np.eye(Q.shape[-1], dtype=Q.dtype)
     while True:
-        G, B = Q.mT @ Q, Q.mT @ AQ
+        G, B = gram(Q, Q), gram(Q, AQ)
         loss = objective.constant - 2 * dots(S, B) + dots(S @ G, G @ S)
         keep = yield (Q, S), loss
         Q, S, AQ = kept(keep, Q, S, AQ)
-        AQS = AQ @ S
-        Q = Q * np.sqrt(_ratio(AQS, Q @ (Q.mT @ AQS)))
-        AQ, G = A @ Q, Q.mT @ Q
-        S = S * np.sqrt(_ratio(Q.mT @ AQ, G @ S @ G))
+        AQS = _times(AQ, S)
+        Q = mapped(np.multiply, Q, mapped(_root_of_ratio, AQS, _times(Q, gram(Q, AQS))))
+        AQ, G = A @ Q, gram(Q, Q)
+        S = S * _root_of_ratio(gram(Q, AQ), G @ S @ G)
 
 
 def multiplicative_gsg(
@@ -158,32 +173,37 @@ def multiplicative_gsg(
     def products(G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return positive @ G, np.zeros_like(G) if negative is None else negative @ G
 
+    def gain(G: np.ndarray, PG: np.ndarray, NG: np.ndarray) -> np.ndarray:
+        return gram(G, mapped(np.subtract, PG, NG))
+
     def loss_of(G: np.ndarray, S: np.ndarray, PG: np.ndarray, NG: np.ndarray) -> np.ndarray:
-        SK = S @ (G.mT @ G)
-        return objective.constant - 2 * dots(S, G.mT @ (PG - NG)) + dots(SK, SK.mT)
+        SK = S @ gram(G, G)
+        return objective.constant - 2 * dots(S, gain(G, PG, NG)) + dots(SK, SK.mT)
 
     G = G / _lengths(G)
     PG, NG = products(G)
     # a 0 would be final: where negative entries prevail, a part of the positive ones is taken
-    S = np.maximum(G.mT @ (PG - NG), _HELD_BACK * (G.mT @ PG))
+    S = np.maximum(gain(G, PG, NG), _HELD_BACK * gram(G, PG))
     S = S if full else S * np.eye(G.shape[-1], dtype=G.dtype)
     while True:
         keep = yield (G, S), loss_of(G, S, PG, NG)
         G, S, PG, NG = kept(keep, G, S, PG, NG)
-        K = G.mT @ G
+        K = gram(G, G)
         if printed:
-            S = S * _ratio(np.maximum(G.mT @ (PG - NG), 0), K @ S @ K)
+            S = S * _ratio(np.maximum(gain(G, PG, NG), 0), K @ S @ K)
             G = G * _ratio(np.maximum(PG - NG, 0), G @ (S @ K))
             PG, NG = products(G)
         else:
-            S = S * _ratio(G.mT @ PG, G.mT @ NG + K @ S @ K)
+            S = S * _ratio(gram(G, PG), gram(G, NG) + K @ S @ K)
             loss = loss_of(G, S, PG, NG)
-            ratio = _ratio(PG @ S, NG @ S + G @ (S @ K @ S))
-            old, G = G, G * np.sqrt(ratio)
+            below = mapped(np.add, _times(NG, S), _times(G, S @ K @ S))
+            root = mapped(_root_of_ratio, _times(PG, S), below)
+            old, G = G, mapped(np.multiply, G, root)
             PG, NG = products(G)
             worse = loss_of(G, S, PG, NG) > loss
             if worse.any():
-                G[worse] = old[worse] * np.sqrt(np.sqrt(ratio[worse]))
+                G[worse] = old[worse] * np.sqrt(root[worse])
                 PG[worse], NG[worse] = products(G[worse])
         length = _lengths(G)
-        G, PG, NG, S = G / length, PG / length, NG / length, length.mT * S * length
+        G, PG, NG = (_over(F, length) for F in (G, PG, NG))
+        S = length.mT * S * length

@@ -18,6 +18,8 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
+from nmfcluster._arrays.blocks import summed
+
 Factors = tuple[np.ndarray, ...]
 Steps = Generator[tuple[Factors, np.ndarray], np.ndarray | None, None]
 Start = Callable[[], np.ndarray]
@@ -107,10 +109,11 @@ class StopRule:
         if self.race_from is None or len(history) - 1 < max(self.race_from, 2 * WINDOW):
             return False
         start, middle, end = history[-1 - 2 * WINDOW], history[-1 - WINDOW], history[-1]
-        slows_by = (start - middle) - (middle - end)
+        decrease = middle - end
+        slows_by = (start - middle) - decrease
         if slows_by <= 0:  # a plateau comes to its end
             return False
-        return min(history) - _HOPE * (middle - end) ** 2 / slows_by > lead
+        return min(history) - _HOPE * decrease * (decrease / slows_by) > lead
 
 
 @dataclass(frozen=True)
@@ -315,7 +318,10 @@ class Plan:
     def _share_out(
         self, objective: Objective, batches: list[Sequence[Start]], lead: float | None
     ) -> list[list[Solution]]:
-        """Run the solver on batches of starts, several at a time."""
+        """Run the solver on batches of starts, several at a time; one alone in blocks of rows."""
+        if len(batches) == 1:  # in this thread, which has others to share its blocks with
+            solve = partial(self._steps, objective, batches[0])
+            return [iterate(solve, self.stop, objective.constant, None, lead)]
         solves = (partial(self._steps, objective, batch) for batch in batches)
         interrupted = Event()
         handling: dict[str, Any] = {"call": np.geterrcall(), **np.geterr()}
@@ -337,6 +343,10 @@ class Plan:
 
 def dots(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """Return <X_s, Y_s> for every start s, accumulated in float64."""
+    return summed(lambda rows: _dots(X[:, rows], Y[:, rows]), X.shape[1])
+
+
+def _dots(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     pairs = zip(X, Y, strict=True)
     if X.dtype == np.float64:
         return np.array([np.vdot(x, y) for x, y in pairs])

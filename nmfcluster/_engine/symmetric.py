@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nmfcluster._arrays.blocks import filled, gram, mapped, summed
 from nmfcluster._arrays.least_squares import nonnegative_rows
 from nmfcluster._engine import run
 from nmfcluster._engine.run import Plan, Solution, Start, Steps, dots, kept, per_start
@@ -64,7 +65,8 @@ class SymmetricObjective:
 
     def quartic(self, H: np.ndarray) -> np.ndarray:
         """Return C(H), of the shape of H: (n_starts, n, k)."""
-        return H @ (H.mT @ H)
+        G = gram(H, H)
+        return mapped(lambda rows: rows @ G, H)
 
     def evaluate(self, H: np.ndarray) -> Point:
         """Return the losses of a batch of factors, AH and C(H)."""
@@ -138,10 +140,15 @@ def _run_ahead(
 ) -> Point:
     """Return the point that lies ahead on the line of the last step, by a share of the step."""
     push = per_start(ahead, now.H)
-    Y, AY = now.H - before.H, now.AH - before.AH  # A is linear: AY comes from AH
-    for array, end in ((Y, now.H), (AY, now.AH)):
-        array *= push
-        array += end
+
+    def further(end: np.ndarray, start: np.ndarray) -> np.ndarray:
+        step = end - start
+        step *= push
+        step += end
+        return step
+
+    Y = mapped(further, now.H, before.H)
+    AY = mapped(further, now.AH, before.AH)  # A is linear: AY comes from AH
     C = objective.quartic(Y)
     return Point(objective.constant - 2 * dots(Y, AY) + dots(Y, C), Y, AY, C)
 
@@ -157,14 +164,14 @@ def _descend(
     """
     a, slack = objective.quartic_bound, 8 * np.finfo(now.H.dtype).eps * objective.constant
     fell_back, inverse_step = np.full(len(now.H), base is now), inverse_step.copy()
-    Y, slope, level = base.H, base.C - base.AH, base.loss
+    Y, slope, level = base.H, mapped(np.subtract, base.C, base.AH), base.loss
     norm, trying = dots(Y, Y), np.arange(len(Y))
     new: Point | None = None
     while len(trying):
         again = None if new is None else trying
         old, gradient, inverse, size = kept(again, Y, slope, inverse_step, norm)
         trial = objective.evaluate(_proximal_step(old, gradient, a, size, inverse))
-        growth = _growth(trial.H - old, old, gradient, a, size, inverse)
+        growth = _growth(trial.H, old, gradient, a, size, inverse)
         smooth = (trial.loss <= level[trying] + 4 * growth + slack) | (inverse >= _LARGEST_INVERSE)
         accepted = smooth & (fell_back[trying] | (trial.loss <= now.loss[trying]))
         if new is None:  # the first time all are tried: what is not accepted is overwritten later
@@ -184,25 +191,40 @@ def _descend(
 
 
 def _growth(
-    D: np.ndarray, Y: np.ndarray, slope: np.ndarray, a: float, norm: np.ndarray, inverse: np.ndarray
+    new: np.ndarray,
+    Y: np.ndarray,
+    slope: np.ndarray,
+    a: float,
+    norm: np.ndarray,
+    inverse: np.ndarray,
 ) -> np.ndarray:
-    """Return ``<slope, D> + inverse D_h(Y + D, Y)``, the step's bound on the growth of J/4."""
-    square = dots(D, D)
-    longer = 2 * dots(Y, D) + square  # by how much the squared norm grows
-    return dots(slope, D) + inverse * a / 4 * (2 * norm * square + longer**2)
+    """Return ``<slope, D> + inverse D_h(new, Y)``, D = new - Y: the bound on the growth of J/4."""
+
+    def products(rows: slice) -> np.ndarray:  # in one pass: D is never held as a whole
+        before = Y[:, rows]
+        D = new[:, rows] - before
+        return np.stack([dots(D, D), dots(before, D), dots(slope[:, rows], D)])
+
+    square, along, down = summed(products, Y.shape[1])
+    longer = 2 * along + square  # by how much the squared norm grows
+    return down + inverse * a / 4 * (2 * norm * square + longer**2)
 
 
 def _proximal_step(
     H: np.ndarray, slope: np.ndarray, a: float, norm: np.ndarray, inverse_step: np.ndarray
 ) -> np.ndarray:
     """Return r V with V = [a ||H||^2 H - slope / inverse_step]_+ and a r^3 ||V||^2 = 1."""
-    V = slope * per_start(-1 / inverse_step, H)
-    V += per_start(a * norm, H) * H
-    np.maximum(V, 0, out=V)
+    back, forth = per_start(-1 / inverse_step, H), per_start(a * norm, H)
+
+    def bracket(H: np.ndarray, slope: np.ndarray) -> np.ndarray:
+        V = slope * back
+        V += forth * H
+        return np.maximum(V, 0, out=V)
+
+    V = mapped(bracket, H, slope)
     size = dots(V, V)
-    r = np.cbrt(1 / (a * np.where(size > 0, size, 1)))  # V = 0 leads to 0
-    V *= per_start(r, H)
-    return V
+    r = per_start(np.cbrt(1 / (a * np.where(size > 0, size, 1))), H)  # V = 0 leads to 0
+    return filled(V, lambda block: V[:, block] * r, axis=1)
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from nmfcluster._arrays import storage
+from nmfcluster._arrays.blocks import RowBlocks
 from nmfcluster._arrays.labels import cluster_counts, tuple_indicator
 from nmfcluster.similarity.operators import Similarity, inner
 
@@ -65,6 +67,10 @@ class Factored(Similarity):
         if self._scale is not None and len(self._scale) != self.shape[0]:
             raise ValueError(f"scale must have shape ({self.shape[0]},), got {np.shape(scale)}.")
 
+    @cached_property
+    def _rows(self) -> RowBlocks:
+        return RowBlocks(self._U)
+
     @property
     def rank(self) -> int:
         """Number of columns of U, which bounds the rank of A."""
@@ -99,8 +105,10 @@ class Factored(Similarity):
     def __matmul__(self, H: np.ndarray) -> np.ndarray:
         products = []
         for block in H.reshape(-1, *H.shape[-2:]):
-            product = self._U.T @ (block if self._scale is None else self._scale * block)
-            product = self._U @ (self._C @ product)
+            product = self._rows.transposed_product(
+                block if self._scale is None else self._scale * block
+            )
+            product = self._rows.product(self._C @ product)
             if self._scale is not None:
                 product *= self._scale
             products.append(product)

@@ -13,12 +13,12 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
 from nmfcluster._arrays import storage
+from nmfcluster._arrays.blocks import by_rows
 from nmfcluster._arrays.threads import one_thread
 from nmfcluster.similarity.factored import Factored
 
 _PER_LANDMARK = 10  # samples that k-means sees for each landmark: more move them hardly
 _STEPS = 5  # of k-means: landmarks need not have converged
-_ROWS = 65_536  # samples whose landmarks are found at a time
 _LARGEST = 2**25  # entries of all centres, which are dense: 256 MiB; where samples are that wide,
 # as documents are, some of them are the landmarks
 
@@ -72,8 +72,8 @@ class Landmarks:
 
     def rows(self, X: Any) -> sp.csr_array:
         """Return the weights of the landmarks of samples, (n_new, n_landmarks)."""
-        blocks = [self._rows(X[block]) for block in storage.row_blocks(X.shape[0], _ROWS)]
-        return sp.csr_array(sp.vstack(blocks, format="csr"))
+        blocks = by_rows(lambda block: self._rows(X[block]), X.shape[0])
+        return sp.csr_array(sp.vstack(list(blocks), format="csr"))
 
     def _rows(self, X: Any) -> sp.csr_array:
         with one_thread():  # ties are broken by the number of threads

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from nmfcluster._arrays import storage
+from nmfcluster._arrays.blocks import RowBlocks, mapped
 
 _COLUMNS = 256  # of an operator that are formed at a time where all of it must be looked at
 
@@ -184,15 +186,19 @@ class Explicit(Similarity):
 
     def __matmul__(self, H: np.ndarray) -> np.ndarray:
         if H.ndim == 2:
-            return self._array @ H
+            return self._rows.product(H)
         if self.wide:
             stacked = np.moveaxis(H, -2, 0)
-            product = self._array @ stacked.reshape(self.shape[0], -1)
+            product = self._rows.product(stacked.reshape(self.shape[0], -1))
             return np.moveaxis(product.reshape(stacked.shape), 0, -2)
         blocks = H.reshape(-1, *H.shape[-2:])  # a sparse matrix is slower on one wide block
         if len(blocks) == 1:  # no copy of a large one
-            return (self._array @ blocks[0]).reshape(H.shape)
-        return np.stack([self._array @ block for block in blocks]).reshape(H.shape)
+            return self._rows.product(blocks[0]).reshape(H.shape)
+        return np.stack([self._rows.product(block) for block in blocks]).reshape(H.shape)
+
+    @cached_property
+    def _rows(self) -> RowBlocks:
+        return RowBlocks(self._array)
 
     def split(self) -> tuple[Similarity, Similarity | None]:
         negative = storage.minimum(self._array, 0)
@@ -294,7 +300,9 @@ class WeightedSum(Similarity):
     def __matmul__(self, H: np.ndarray) -> np.ndarray:
         # python floats do not promote float32
         products = [(term @ H) * w if w != 1 else term @ H for term, w in self._terms]
-        return sum(products[1:], start=products[0])
+        if len(products) == 1 or H.ndim != 3:
+            return sum(products[1:], start=products[0])
+        return mapped(lambda *parts: sum(parts[1:], start=parts[0]), *products)
 
     def split(self) -> tuple[Similarity, Similarity | None]:
         positive: list[tuple[Similarity, float]] = []

@@ -198,6 +198,7 @@ def constrain(
     ConstrainedProblem
     """
     must_link, cannot_link = pairs.as_matrices(W.dtype)
+    hard = hard and must_link.nnz > 0  # or each sample is a group of its own, and nothing collapses
     groups = pairs.components() if hard else np.arange(W.shape[0])
     unit = 1.0 if raw_unit or replace else large_entry(W)
     smallest, largest = extremes(W) if replace else (None, None)

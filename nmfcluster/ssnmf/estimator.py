@@ -97,7 +97,8 @@ class SSNMFClusterer(NMFClusterer):
         Determines the random starts. The result depends on it alone, not on `n_jobs` nor on the
         number of threads.
     n_jobs : int, default=None
-        Number of jobs that look for neighbours, and of starts run at a time.
+        Number of jobs that look for neighbours, of starts run at a time, and of threads that share
+        the rows of a start that runs alone on more than 32,768 of them.
     verbose : int, default=0
         1 prints a line for each stage.
 

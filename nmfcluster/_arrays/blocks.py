@@ -1,0 +1,130 @@
+"""Large arrays by blocks of rows, which threads share: the same blocks for any number of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cached_property, reduce
+from typing import Any, TypeVar
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from nmfcluster._arrays.storage import is_sparse, row_blocks, rows_of
+
+T = TypeVar("T")
+
+ROWS = 32_768  # of a block: with ten columns it stays in a cache of 2 MiB
+
+# a thread that the caller starts does not have it: where starts share the cores, blocks do not
+_pool: ContextVar[Executor | None] = ContextVar("pool", default=None)
+
+
+@contextmanager
+def shared_blocks(n_jobs: int | None) -> Iterator[None]:
+    """Let `n_jobs` threads share the blocks that the calling thread works on in this context."""
+    n_threads = effective_n_jobs(n_jobs)
+    if n_threads == 1:
+        yield
+        return
+    with ThreadPoolExecutor(n_threads) as pool:  # no thread is started before the first block
+        before = _pool.set(pool)
+        try:
+            yield
+        finally:
+            _pool.reset(before)
+
+
+def by_rows(work: Callable[[slice], T], n_rows: int) -> Iterator[T]:
+    """Yield what some work makes of every block of rows, in their order.
+
+    Parameters
+    ----------
+    work : callable
+        Takes the slice of a block.
+    n_rows : int
+
+    Yields
+    ------
+    object
+    """
+    blocks, pool = list(row_blocks(n_rows, ROWS)), _pool.get()
+    if pool is None or len(blocks) == 1:
+        yield from map(work, blocks)
+    else:  # numpy's handling of errors is the caller's: threads do not know of it
+        handling: dict[str, Any] = {"call": np.geterrcall(), **np.geterr()}
+        yield from pool.map(np.errstate(**handling)(work), blocks)
+
+
+def summed(work: Callable[[slice], np.ndarray], n_rows: int) -> np.ndarray:
+    """Return the sum of what some work makes of every block of rows, added in their order."""
+    return reduce(np.add, by_rows(work, n_rows))
+
+
+def filled(out: np.ndarray, work: Callable[[slice], np.ndarray], axis: int = 0) -> np.ndarray:
+    """Fill an array with what some work makes of every block of its rows, along an axis."""
+
+    def fill(block: slice) -> None:
+        out[(slice(None),) * axis + (block,)] = work(block)
+
+    for _ in by_rows(fill, out.shape[axis]):
+        pass
+    return out
+
+
+def mapped(function: Callable[..., np.ndarray], *arrays: np.ndarray) -> np.ndarray:
+    """Return a function of arrays that acts on each of their rows alone.
+
+    Parameters
+    ----------
+    function : callable
+        Takes the rows of a block of every array, and returns as many.
+    *arrays : ndarray of shape (n_starts, n, k)
+
+    Returns
+    -------
+    ndarray of shape (n_starts, n, k) and the dtype of the first
+    """
+    if arrays[0].shape[1] <= ROWS:
+        return function(*arrays)
+    out = np.empty_like(arrays[0])
+    return filled(out, lambda block: function(*(array[:, block] for array in arrays)), axis=1)
+
+
+def gram(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """Return ``X'Y`` of every start, (n_starts, k, k), for X and Y of shape (n_starts, n, k)."""
+    return summed(lambda block: X[:, block].mT @ Y[:, block], X.shape[1])
+
+
+class RowBlocks:
+    """A matrix by blocks of rows, which are cut once: those of a sparse one share its memory.
+
+    Parameters
+    ----------
+    array : ndarray or csr_array of shape (n, m)
+    """
+
+    def __init__(self, array: Any) -> None:
+        self._array, self.n_rows = array, array.shape[0]
+        self._parts = {b.start: rows_of(array, b) for b in row_blocks(self.n_rows, ROWS)}
+
+    def product(self, H: np.ndarray) -> np.ndarray:
+        """Return the product with H of shape (m, k)."""
+        if len(self._parts) == 1:
+            return self._parts[0] @ H
+        out = np.empty((self.n_rows, H.shape[1]), dtype=H.dtype)
+        return filled(out, lambda block: self._parts[block.start] @ H)
+
+    def transposed_product(self, H: np.ndarray) -> np.ndarray:
+        """Return the product of the transpose with H of shape (n, k)."""
+        if len(self._parts) > 1 and self._across is not None:
+            return self._across.product(H)
+        return summed(lambda block: self._parts[block.start].T @ H[block], self.n_rows)
+
+    @cached_property
+    def _across(self) -> RowBlocks | None:
+        """The transpose of a sparse matrix, if it has the more rows: its products are no sums."""
+        wide = is_sparse(self._array) and self._array.shape[1] >= self.n_rows
+        return RowBlocks(self._array.T.tocsr()) if wide else None
