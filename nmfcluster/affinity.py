@@ -23,7 +23,7 @@ from nmfcluster._compat import (
 )
 from nmfcluster.similarity import Explicit, Factored, Similarity
 from nmfcluster.similarity.landmarks import Landmarks
-from nmfcluster.similarity.neighbors import NeighborGraph
+from nmfcluster.similarity.neighbors import NeighborGraph, few_enough
 from nmfcluster.similarity.paths import path_kernel
 
 __all__ = ["Affinity", "make_affinity", "path_kernel"]
@@ -44,9 +44,6 @@ _POWERS = {"linear": 4, "cosine": 2, "rbf": 2, "nearest_neighbors": 2, "landmark
 _ROWS = 512  # new samples compared with all others at a time
 _PAIRS = 100_000  # of samples, whose median distance sets the width of a Gaussian
 _ROUNDING = {4: 1e-4, 8: 1e-10}  # of a row sum, relative to a sum with random signs
-# "auto": samples up to which a graph of neighbours is taken. Of more dense ones it falls into parts
-# more often than not, and of more sparse ones, text, it takes too long: n^2
-_DENSE_GRAPH, _SPARSE_GRAPH = 3_000, 10_000
 _SOME, _FEW = 10, 5  # neighbours of a graph, and landmarks of a sample, unless given
 
 
@@ -170,8 +167,8 @@ def make_affinity(
     normalize : bool or "auto", default=False
         Whether to apply `Affinity.normalized`; "auto": for "nearest_neighbors" only.
     n_clusters : int, default=None
-        Number of clusters that are wanted: where "nearest_neighbors" falls into more parts that
-        nothing connects, they are linked to what is nearest to them. None: never.
+        Number of clusters that are wanted: where "nearest_neighbors" or "landmarks" fall into more
+        parts that nothing connects, these are linked to what is nearest to them. None: never.
     random_state : int, RandomState instance or None, default=0
         Determines the landmarks, where not all samples are.
     n_jobs : int, default=None
@@ -200,8 +197,7 @@ def make_affinity(
     validate_parameter_constraints(allowed, given, caller_name="make_affinity")
     X = canonical(X)
     if isinstance(affinity, str) and affinity == "auto":
-        few = X.shape[0] <= (_SPARSE_GRAPH if storage.is_sparse(X) else _DENSE_GRAPH)
-        affinity = "nearest_neighbors" if few else "landmarks"
+        affinity = "nearest_neighbors" if few_enough(X) else "landmarks"
     if isinstance(normalize, str) and normalize == "auto":
         normalize = isinstance(affinity, str) and affinity == "nearest_neighbors"
     if isinstance(affinity, str) and affinity in _POWERS:
@@ -210,8 +206,7 @@ def make_affinity(
             gamma = storage.divided_number(gamma, -2 * exponent)
         held = storage.own_copy(X) if exponent == 0 else storage.divided(X, exponent)
         if affinity == "landmarks":
-            landmarks = Landmarks(held, n_landmarks, n_neighbors or _FEW, random_state)
-            made = Affinity(landmarks.similarity, landmarks.cross, landmarks.between)
+            made = _by_landmarks(held, n_landmarks, n_neighbors, n_clusters, random_state)
         elif affinity == "nearest_neighbors":
             graph = NeighborGraph(held, n_neighbors or _SOME, n_jobs, n_clusters)
             made = _blockwise(graph.array, graph.between)
@@ -228,6 +223,15 @@ def make_affinity(
         kinds = f"one of {NAMES} or a callable that is no class"
         raise ValueError(f"affinity must be {kinds}, got {affinity!r}.")
     return made.normalized() if normalize else made
+
+
+def _by_landmarks(
+    X: Any, n_landmarks: int, n_neighbors: int | None, n_clusters: int | None, random_state: Any
+) -> Affinity:
+    if n_clusters is not None and n_landmarks < n_clusters:
+        raise ValueError(f"n_landmarks={n_landmarks} must be at least n_clusters={n_clusters}.")
+    found = Landmarks(X, n_landmarks, n_neighbors or _FEW, random_state, n_clusters)
+    return Affinity(found.similarity, found.cross, found.between)
 
 
 def _kernel(X: Any, affinity: str, gamma: float | None) -> Affinity:

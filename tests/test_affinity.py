@@ -7,10 +7,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics.pairwise import laplacian_kernel
 from threadpoolctl import threadpool_limits
 
-from nmfcluster import affinity as module
 from nmfcluster.affinity import Affinity, make_affinity, path_kernel
 from nmfcluster.datasets import make_nested_rings
 from nmfcluster.similarity import Explicit, Factored
+from nmfcluster.similarity import neighbors as module
 
 NAMED = ["linear", "cosine", "rbf", "nearest_neighbors", "landmarks"]
 AFFINITIES = [*NAMED, "precomputed", laplacian_kernel]
@@ -365,7 +365,7 @@ def test_an_outlier_keeps_its_neighbours(dtype):
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 def test_the_default_is_a_graph_of_few_samples_and_landmarks_of_many(storage, monkeypatch):
     X = storage(samples())
-    limit = "_DENSE_GRAPH" if storage is np.asarray else "_SPARSE_GRAPH"
+    limit = "_DENSE" if storage is np.asarray else "_SPARSE"
     for most, name in ((25, "nearest_neighbors"), (24, "landmarks")):
         monkeypatch.setattr(module, limit, most)
         found, same = make_affinity(X), make_affinity(X, name)

@@ -150,8 +150,8 @@ def test_the_scale_of_a_similarity_does_not_matter(cls, dtype, scale, storage):
 AXES = np.abs(make_blobs(40, centers=10 * np.eye(3), random_state=0)[0])
 FEATURES = [
     NMFConsensus(3, n_estimators=5, random_state=0),
-    *(SSNMFClusterer(3, affinity=name, random_state=0) for name in NAMES[:4]),
-    *(SimilarityFusionNMF(3, affinity=name, n_init=2, random_state=0) for name in NAMES[:4]),
+    *(SSNMFClusterer(3, affinity=name, random_state=0) for name in NAMES[:6]),
+    *(SimilarityFusionNMF(3, affinity=name, n_init=2, random_state=0) for name in NAMES[1:6]),
     SSNMFClusterer(3, affinity=path_kernel, random_state=0),
 ]
 FAR = [(np.float64, s) for s in (2.0**515, 2.0**-565, 2.0**-900)]
@@ -206,7 +206,7 @@ def test_a_width_is_in_the_unit_of_the_features():
 
 
 def _affinities(X):
-    others = [SSNMFClusterer(3, affinity=name, random_state=0) for name in NAMES[:4]]
+    others = [SSNMFClusterer(3, affinity=name, random_state=0) for name in NAMES[:6]]
     fused = SimilarityFusionNMF(3, affinity="nearest_neighbors", n_init=2, random_state=0)
     beside = NMFConsensus(3, random_state=0).fit(X, partitions=CLASSES[:, None])
     dense = NMFConsensus(3, estimator=DBSCAN(eps=4.0), n_estimators=3, random_state=0)

@@ -264,8 +264,7 @@ class Problem(ABC):
     # a factor that was extended from a part of the rows has all but converged:
     polish_tol: float  # the decrease that ten updates of it must gain
     polish_min_iter: int  # the smallest number of updates
-    # whether no other start of many rows was seen to win against the first, of all of them:
-    sure_start: bool = False
+    sure_start: bool = False  # whether other starts of many rows were never seen to win
 
     @abstractmethod
     def __len__(self) -> int: ...

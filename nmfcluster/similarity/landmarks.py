@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
+from scipy.sparse.csgraph import connected_components
+from sklearn.metrics import pairwise_distances_argmin
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
@@ -16,11 +15,10 @@ from nmfcluster._arrays import storage
 from nmfcluster._arrays.blocks import by_rows
 from nmfcluster._arrays.threads import one_thread
 from nmfcluster.similarity.factored import Factored
+from nmfcluster.similarity.links import nearest_outside
 
 _PER_LANDMARK = 10  # samples that k-means sees for each landmark: more move them hardly
 _STEPS = 5  # of k-means: landmarks need not have converged
-_LARGEST = 2**25  # entries of all centres, which are dense: 256 MiB; where samples are that wide,
-# as documents are, some of them are the landmarks
 
 
 class Landmarks:
@@ -37,12 +35,16 @@ class Landmarks:
     ----------
     X : {ndarray, sparse matrix} of shape (n_samples, n_features)
     n_landmarks : int
-        Centres of a few steps of k-means on ten times as many samples; or all samples, if there are
-        not more.
+        Centres of a few steps of k-means on ten times as many samples, fewer where those coincide;
+        or all samples, if there are not more.
     n_neighbors : int
         K; at most all landmarks.
     random_state : int, RandomState instance or None, default=0
         Determines the landmarks, where not all samples are.
+    max_parts : int, default=None
+        Into how many parts that nothing connects the samples may fall. Where there are more, a
+        sample of each smaller one is given the nearest landmark of another, with the weight of its
+        farthest; None: into any number.
 
     Attributes
     ----------
@@ -55,15 +57,37 @@ class Landmarks:
        learning. ICML 2010.
     """
 
-    def __init__(self, X: Any, n_landmarks: int, n_neighbors: int, random_state: Any = 0) -> None:
-        self.points = _points(X, n_landmarks, random_state)
-        n_neighbors = min(n_neighbors, self.points.shape[0])
+    def __init__(
+        self,
+        X: Any,
+        n_landmarks: int,
+        n_neighbors: int,
+        random_state: Any = 0,
+        max_parts: int | None = None,
+    ) -> None:
+        # as Python's: numpy's small ints wrap around
+        self.points = _points(X, int(n_landmarks), random_state)
+        n_neighbors = min(int(n_neighbors), self.points.shape[0])
         self._search = NearestNeighbors(n_neighbors=n_neighbors, algorithm="brute")
         self._search.fit(self.points)
         self._dtype = X.dtype
         self._B = self.rows(X)
+        if max_parts is not None:
+            self._link(X, int(max_parts))
         sums = storage.row_sums(self._B.T)
         self._weights = np.divide(1, sums, out=np.zeros_like(sums), where=sums > 0)
+
+    def _link(self, X: Any, max_parts: int) -> None:
+        while True:
+            part, part_of_point = _parts(self._B)
+            rows, columns = nearest_outside(X, part, self._search, part_of_point, max_parts)
+            if not len(rows):
+                return
+            rows, first = np.unique(rows, return_index=True)
+            weights = self._B[rows].min(axis=1, explicit=True).toarray()
+            links = sp.csr_array((weights, (rows, columns[first])), self._B.shape)
+            grown = sp.csr_array(self._B + links)
+            self._B = storage.scaled_rows(grown, 1 / storage.row_sums(grown))
 
     @property
     def similarity(self) -> Factored:
@@ -95,17 +119,28 @@ class Landmarks:
         return storage.as_dense(rows @ self._B.T)
 
 
+def _parts(B: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
+    """Return the part of every sample and landmark that samples on landmarks form; -1: on none."""
+    first = B.indices[B.indptr[:-1]]  # a landmark of every sample, which joins it with its others
+    joined = (np.repeat(first, np.diff(B.indptr)), B.indices)
+    graph = sp.coo_array((np.ones(B.nnz, dtype=bool), joined), (B.shape[1], B.shape[1]))
+    _, part = connected_components(graph.tocsr(), directed=False)
+    used = np.bincount(B.indices, minlength=B.shape[1]) > 0
+    names, own = np.unique(part[first], return_inverse=True)
+    return own, np.where(used, np.searchsorted(names, part), -1)
+
+
 def _points(X: Any, n_landmarks: int, random_state: Any) -> Any:
     """Return the landmarks: all samples, or centres of a few steps of k-means on some of them."""
-    n_samples, n_features = X.shape
-    if n_samples <= n_landmarks:
+    if X.shape[0] <= n_landmarks:
         return X
-    rng = check_random_state(random_state)
-    order = rng.permutation(n_samples)
-    if n_landmarks * n_features > _LARGEST:
-        return X[np.sort(order[:n_landmarks])]
+    order = check_random_state(random_state).permutation(X.shape[0])
     drawn = X[np.sort(order[: _PER_LANDMARK * n_landmarks])]
-    means = KMeans(n_landmarks, init="random", n_init=1, max_iter=_STEPS, tol=0, random_state=rng)
-    with one_thread(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # of samples that coincide
-        return means.fit(drawn).cluster_centers_
+    points = X[np.sort(order[:n_landmarks])]
+    for _ in range(_STEPS):
+        with one_thread():
+            nearest = pairwise_distances_argmin(drawn, points)
+        own = np.unique(nearest, return_inverse=True)[1]  # of points that coincide one is used
+        E = storage.group_indicator(own, X.dtype)
+        points = storage.scaled_rows(E.T @ drawn, 1 / np.sqrt(np.bincount(own)))
+    return points

@@ -11,11 +11,18 @@ from sklearn.neighbors import NearestNeighbors
 
 from nmfcluster._arrays import storage
 from nmfcluster._arrays.threads import one_thread
+from nmfcluster.similarity.links import nearest_outside
 
 _FARTHEST = 60.0  # exponent of a neighbour's weight: beyond, it would be 0 in float32
 _NARROWEST = 0.1  # of the mean local scale: samples that coincide would have none
+_DENSE = 3_000  # samples in few dimensions, of more of which a graph mostly falls into parts
+_SPARSE = 10_000  # samples such as texts, of more of which the search takes too long: n^2
 _LINK = np.exp(-1)  # weight of a link between parts: that of a neighbour at the local scales
-_ASKED = 100  # samples of a part that look for others: more would find hardly nearer ones
+
+
+def few_enough(X: Any) -> bool:
+    """Return whether a graph of neighbours of samples is likely to be connected, and found soon."""
+    return X.shape[0] <= (_SPARSE if storage.is_sparse(X) else _DENSE)
 
 
 class NeighborGraph:
@@ -57,29 +64,17 @@ class NeighborGraph:
         W = W.astype(X.dtype)
         self.array = sp.csr_array(0.5 * (W + W.T))
         if max_parts is not None:
-            self._link(max_parts)
+            self._link(int(max_parts))
 
     def _link(self, max_parts: int) -> None:
-        """Link parts to what is nearest to them until few enough are left: at least half go."""
         while True:
-            n_parts, part = connected_components(self.array, directed=False)
-            if n_parts <= max_parts:
+            _, part = connected_components(self.array, directed=False)
+            rows, columns = nearest_outside(self._X, part, self._search, part, max_parts)
+            if not len(rows):
                 return
-            smallest = np.argsort(np.bincount(part), kind="stable")[: n_parts - max_parts]
-            links = [self._link_of(np.flatnonzero(part == one), part) for one in smallest]
-            rows, columns = np.array(links).T
-            weights = np.full(len(links), _LINK, self.array.dtype)
-            L = sp.csr_array((weights, (rows, columns)), self.array.shape)
-            self.array = self.array.maximum(L.maximum(L.T))
-
-    def _link_of(self, members: np.ndarray, part: np.ndarray) -> tuple[int, int]:
-        """Return a sample of a part, and the one outside that is nearest to it."""
-        asked = members[:: -(-len(members) // _ASKED)]
-        with one_thread():
-            distances, nearest = self._search.kneighbors(self._X[asked], len(members) + 1)
-        distances = np.where(part[nearest] == part[members[0]], np.inf, distances)
-        row, column = np.unravel_index(distances.argmin(), distances.shape)
-        return int(asked[row]), int(nearest[row, column])
+            weights = np.full(len(rows), _LINK, self.array.dtype)
+            links = sp.csr_array((weights, (rows, columns)), self.array.shape)
+            self.array = self.array.maximum(links.maximum(links.T))
 
     def between(self, X: Any) -> sp.csr_array:
         """Return the weights of the neighbours of new samples, (n_new, n_samples)."""

@@ -11,6 +11,7 @@ from nmfcluster._arrays.storage import filled_with, stored_entries
 from nmfcluster._arrays.tables import in_order_of
 from nmfcluster._base import membership
 from nmfcluster._engine.symmetric import SimilarityProblem
+from nmfcluster.affinity import MAKING, Affinity, make_affinity
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.similarity import Explicit, Similarity, inner
 from nmfcluster.similarity.operators import unit_blocks
@@ -64,6 +65,20 @@ def read_constraints(
         )
     found: PairwiseConstraints = in_order_of(names, constraints, "constraints")
     return found
+
+
+def affinity_of(estimator: Any, X: Any, rng: np.random.RandomState) -> Affinity:
+    """Return the similarity that an estimator's parameters ask for; raise if all of it is 0."""
+    options = {name: getattr(estimator, name) for name in ("n_clusters", "n_jobs", *MAKING)}
+    made = make_affinity(X, estimator.affinity, random_state=rng, **options)
+    W = made.similarity  # a random vector is taken to 0 by zeros, and else never
+    probe = np.random.default_rng(0).uniform(1, 2, size=(W.shape[0], 1)).astype(W.dtype)
+    if not (W @ probe).any():
+        raise ValueError(
+            f"the similarities of affinity={estimator.affinity!r} are all 0: X must have samples "
+            "that are similar to each other."
+        )
+    return made
 
 
 def check_constraints(pairs: PairwiseConstraints, n_clusters: int, contradictions: str) -> None:
@@ -306,14 +321,4 @@ def check_signs(A: Similarity) -> None:
             "solver='printed' with a tri-factorization needs similarities that are nowhere "
             "negative, with the constraints in them; take beta=0, constraint_mode='replace' or "
             "another solver."
-        )
-
-
-def check_similar(A: Similarity, affinity: Any) -> None:
-    """Raise if all entries are 0: a random vector is then taken to 0, and else never."""
-    probe = np.random.default_rng(0).uniform(1, 2, size=(A.shape[0], 1)).astype(A.dtype)
-    if not (A @ probe).any():
-        raise ValueError(
-            f"the similarities of affinity={affinity!r} are all 0: X must have samples that are "
-            "similar to each other."
         )

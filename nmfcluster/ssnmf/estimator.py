@@ -16,7 +16,7 @@ from nmfcluster._arrays.tables import row_names
 from nmfcluster._base import NMFClusterer, fitting, numbered, read_features, read_samples
 from nmfcluster._compat import Interval, StrOptions, fit_context
 from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
-from nmfcluster.affinity import MAKING, NAMES, make_affinity
+from nmfcluster.affinity import MAKING, NAMES
 from nmfcluster.constraints import PairwiseConstraints
 
 
@@ -303,9 +303,7 @@ class SSNMFClusterer(NMFClusterer):
             given = (constraints, must_link, cannot_link)
             pairs = constrained.read_constraints(X.shape[0], names, y, *given)
             constrained.check_constraints(pairs, self.n_clusters, self.contradictions)
-            options = {name: getattr(self, name) for name in ("n_clusters", "n_jobs", *MAKING)}
-            affinity = make_affinity(X, self.affinity, random_state=rng, **options)
-            constrained.check_similar(affinity.similarity, self.affinity)
+            affinity = constrained.affinity_of(self, X, rng)
             problem = constrained.constrain(
                 affinity.similarity,
                 pairs,

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse.csgraph import connected_components
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
@@ -104,16 +105,24 @@ def test_random_state_draws_the_landmarks_of_many_samples_and_nothing_else():
     assert_array_equal(*all_of_them)
 
 
-def test_centres_that_would_be_too_large_are_samples(monkeypatch):
-    """As of documents: the centres are dense, however sparse samples are."""
-    X = sp.random_array((300, 40), density=0.1, rng=0, format="csr")
-    monkeypatch.setattr(module, "_LARGEST", 999)
-    points = Landmarks(X, 25, 3).points
-    assert sp.issparse(points)
-    rows = {tuple(row) for row in X.toarray()}
-    assert all(tuple(point) in rows for point in points.toarray())
-    monkeypatch.undo()
-    assert type(Landmarks(X, 25, 3).points) is np.ndarray
+def test_landmarks_of_sparse_samples_are_sparse():
+    """As of documents: dense centres would need the memory that sparse rows save."""
+    X = sp.random_array((300, 400), density=0.01, rng=0, format="csr")
+    found, dense = Landmarks(X, 25, 3), Landmarks(X.toarray(), 25, 3)
+    assert sp.issparse(found.points)
+    assert found.points.nnz <= X.nnz
+    assert_allclose(found.points.toarray(), dense.points)
+    assert_allclose(found.rows(X).toarray(), dense.rows(X.toarray()).toarray(), atol=1e-6)
+
+
+def test_landmarks_are_means_of_the_samples_that_are_nearest_to_them(monkeypatch):
+    """After many steps of k-means."""
+    monkeypatch.setattr(module, "_STEPS", 100)
+    X, _ = make_blobs(80, centers=8, random_state=0)
+    points = Landmarks(X, 8, 1).points
+    nearest = ((X[:, None] - points) ** 2).sum(axis=2).argmin(axis=1)
+    means = [X[nearest == j].mean(axis=0) for j in range(len(points))]
+    assert_allclose(points, means)
 
 
 @pytest.mark.parametrize("n_distinct", [1, 2, 7])
@@ -164,3 +173,32 @@ def test_one_start_on_all_samples_is_as_good_as_many(n_pairs):
     assert one.loss_ < many.loss_ * (1 + 1e-4)
     part = SSNMFClusterer(6, coarse_size=1000, random_state=0, affinity="cosine").fit(X)
     assert len(part.loss_curves_) == 6
+
+
+@pytest.mark.parametrize("n_landmarks", [1000, 12])
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_parts_are_linked(n_landmarks, storage):
+    """With one landmark a sample, the samples of each are a part."""
+    X, _ = make_blobs(90, centers=3, random_state=0)
+    for max_parts in (1, 3, 5):
+        found = Landmarks(storage(X), n_landmarks, 1, max_parts=max_parts).similarity
+        assert connected_components(found.toarray() > 0)[0] <= max_parts
+        assert_allclose(found.toarray().sum(axis=1), 1)
+    plain = Landmarks(X, n_landmarks, 1).similarity.toarray()
+    assert connected_components(plain > 0)[0] > 5
+    unchanged = Landmarks(X, n_landmarks, 1, max_parts=90).similarity.toarray()
+    assert_array_equal(unchanged, plain)
+
+
+def test_a_link_goes_to_the_nearest_landmark_of_another_part():
+    X = np.array([[0.0], [1], [2], [10], [11], [12], [30], [31], [32]])
+    W = Landmarks(X, 100, 3, max_parts=2).similarity.toarray()
+    assert connected_components(W > 0)[0] == 2
+    assert W[2, 3] > 0  # the ends that face each other
+    assert not W[:6, 6:].any()
+
+
+def test_landmarks_of_no_sample_link_nothing():
+    X = np.repeat(np.eye(3), 30, axis=0)
+    found = Landmarks(X, 20, 1, max_parts=1).similarity.toarray()
+    assert connected_components(found > 0)[0] == 1

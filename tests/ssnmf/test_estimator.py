@@ -818,15 +818,27 @@ def test_new_samples_of_clusters_that_are_linked_to_each_other():
 
 @pytest.mark.parametrize("hard", [True, False])
 def test_parts_that_must_links_leave_apart_are_warned_of(hard):
+    """A similarity that was given is not changed."""
     X, y = make_blobs(60, centers=[[0, 0], [50, 0], [0, 50]], random_state=0)
-    model = clusterer(2, n_neighbors=5, hard_must_link=hard)
+    W = make_affinity(X, n_neighbors=5).block()
+    model = clusterer(2, affinity="precomputed", hard_must_link=hard)
     a, b, c = (int(np.flatnonzero(y == k)[0]) for k in range(3))
     within = int(np.flatnonzero(y == 0)[-1])
     with pytest.warns(UserWarning, match="3 parts that nothing connects, more than n_clusters=2"):
-        model.fit(X, must_link=[(a, within)])
+        model.fit(W, must_link=[(a, within)])
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
-        model.fit(X, must_link=[(b, c)])
+        model.fit(W, must_link=[(b, c)])
+
+
+@pytest.mark.parametrize("affinity", ["nearest_neighbors", "landmarks"])
+def test_parts_of_a_graph_of_features_are_linked(affinity):
+    X, y = make_blobs(60, centers=[[0, 0], [50, 0], [80, 0]], random_state=0)
+    model = clusterer(2, affinity=affinity, n_neighbors=5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        model.fit(X)
+    assert adjusted_rand_score(y > 0, model.labels_) == 1
 
 
 def test_a_fitted_model_does_not_keep_the_similarity():

@@ -261,7 +261,7 @@ def test_names_and_widths_of_new_similarities_are_those_of_the_fit():
 
 def test_kernels_that_are_refused_are_called_affinity():
     for affinity, says in [
-        (["x"], r"affinity must be of \['linear'"),
+        (["x"], r"affinity must be of \['nearest_neighbors'"),
         ([("a", "rbf", [9])], r"column 9 .* source 0 \('a'\) of affinity"),
     ]:
         reader, objects = read(OtherPaper(affinity), features())
