@@ -25,7 +25,7 @@ Steps = Generator[tuple[Factors, np.ndarray], np.ndarray | None, None]
 Start = Callable[[], np.ndarray]
 
 WINDOW = 10  # updates over which the loss must have fallen by tol
-_HOPE = 3  # times the decrease that can be expected, which would not do where a start is given up
+_NEAR = 1e-3  # of the loss of zero factors: starts that are so near can change places late
 _FLOOR = 1e-10  # of the loss of zero factors: a loss that is next to 0 need not fall further
 _BATCH = 8  # starts side by side: a wider product gains little more
 _BATCH_BYTES = 2**28  # of the starts of a batch, 256 MiB: memory grows with it, speed does not
@@ -88,12 +88,12 @@ class StopRule:
         """Whether starts that will hardly win are given up."""
         return self.race_from is not None and self.tol >= 0
 
-    def beaten(self, history: list[float], lead: float) -> bool:
+    def beaten(self, history: list[float], lead: float, scale: float) -> bool:
         """Tell whether a run with these losses is given up.
 
-        So it is if its loss would stay above that of the leader after `_HOPE` times the decrease
-        that is still to be expected: that of a geometric sequence through the decreases over the
-        last ten updates and the ten before.
+        So it is if its loss is not near that of the leader, and would stay above it after all the
+        decrease that is still to be expected: that of a geometric sequence through the decreases
+        over the last ten updates and the ten before.
 
         Parameters
         ----------
@@ -101,6 +101,8 @@ class StopRule:
             Its losses so far.
         lead : float
             The lowest loss that another start has reached.
+        scale : float
+            Loss of the zero factors.
 
         Returns
         -------
@@ -111,9 +113,9 @@ class StopRule:
         start, middle, end = history[-1 - 2 * WINDOW], history[-1 - WINDOW], history[-1]
         decrease = middle - end
         slows_by = (start - middle) - decrease
-        if slows_by <= 0:  # a plateau comes to its end
+        if slows_by <= 0 or end - lead <= _NEAR * scale:  # a plateau comes to its end
             return False
-        return min(history) - _HOPE * decrease * (decrease / slows_by) > lead
+        return min(history) - decrease * (decrease / slows_by) > lead
 
 
 @dataclass(frozen=True)
@@ -208,7 +210,7 @@ def iterate(
         still = ~settled
         if lead is not None:
             lead = min(lead, *(loss for loss, _ in best))
-            still &= [not stop.beaten(histories[s], lead) for s in running]
+            still &= [not stop.beaten(histories[s], lead, scale) for s in running]
         running = running[still]
         if ended or iteration == stop.max_iter or not len(running):
             break

@@ -55,6 +55,19 @@ class Landmarks:
     ----------
     .. [1] W. Liu, J. He, S.-F. Chang. Large graph construction for scalable semi-supervised
        learning. ICML 2010.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nmfcluster.similarity import Landmarks
+    >>> landmarks = Landmarks(np.array([[0.0], [1.0], [5.0], [6.0]]), 100, 2)
+    >>> landmarks.similarity.toarray().round(2)
+    array([[0.61, 0.39, 0.  , 0.  ],
+           [0.39, 0.61, 0.  , 0.  ],
+           [0.  , 0.  , 0.61, 0.39],
+           [0.  , 0.  , 0.39, 0.61]])
+    >>> landmarks.between(np.array([[4.0]])).round(2)
+    array([[0.  , 0.  , 0.59, 0.41]])
     """
 
     def __init__(
@@ -95,7 +108,16 @@ class Landmarks:
         return Factored(self._B, self._weights)
 
     def rows(self, X: Any) -> sp.csr_array:
-        """Return the weights of the landmarks of samples, (n_new, n_landmarks)."""
+        """Return the weights of the landmarks of samples.
+
+        Parameters
+        ----------
+        X : {ndarray, sparse matrix} of shape (n_new, n_features)
+
+        Returns
+        -------
+        csr_array of shape (n_new, n_landmarks)
+        """
         blocks = by_rows(lambda block: self._rows(X[block]), X.shape[0])
         return sp.csr_array(sp.vstack(list(blocks), format="csr"))
 
@@ -110,11 +132,30 @@ class Landmarks:
         return sp.csr_array((weights.astype(self._dtype).ravel(), nearest.ravel(), ends), shape)
 
     def cross(self, X: Any, P: np.ndarray) -> np.ndarray:
-        """Return the similarities of new samples to those of the fit, times P."""
+        """Return the similarities of new samples to those of the fit, times P.
+
+        Parameters
+        ----------
+        X : {ndarray, sparse matrix} of shape (n_new, n_features)
+        P : ndarray of shape (n_samples, r)
+
+        Returns
+        -------
+        ndarray of shape (n_new, r)
+        """
         return np.asarray(self.rows(X) @ (self._weights[:, None] * (self._B.T @ P)))
 
     def between(self, X: Any) -> np.ndarray:
-        """Return the similarities of new samples to those of the fit; hardly any is 0."""
+        """Return the similarities of new samples to those of the fit; hardly any is 0.
+
+        Parameters
+        ----------
+        X : {ndarray, sparse matrix} of shape (n_new, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_new, n_samples)
+        """
         rows = storage.scaled(self.rows(X), np.ones(X.shape[0]), self._weights)
         return storage.as_dense(rows @ self._B.T)
 

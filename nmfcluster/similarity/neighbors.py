@@ -28,10 +28,9 @@ def few_enough(X: Any) -> bool:
 class NeighborGraph:
     r"""A graph of the nearest neighbours of samples, with weights by local scales.
 
-    Where j is among the K nearest of i, the weight is
-    :math:`w_{ij} = \exp(-\|x_i - x_j\|^2 / (s_i s_j))`, or exp(-60) if that is larger; s are the
-    distances to the farthest of the K neighbours [1]_. The similarity is the mean of W and W': who
-    are neighbours of each other are twice as similar as if only one of them were.
+    Where one of i and j is among the K nearest of the other, their similarity is
+    :math:`\exp(-\|x_i - x_j\|^2 / (s_i s_j))`, or exp(-60) if that is larger; elsewhere and for
+    i = j it is 0. :math:`s_i` is the distance from i to the farthest of its neighbours [1]_.
 
     Parameters
     ----------
@@ -45,9 +44,30 @@ class NeighborGraph:
         smaller ones are linked to the samples nearest to them, so that none is left alone; None:
         into any number.
 
+    Attributes
+    ----------
+    array : csr_array of shape (n_samples, n_samples)
+        The similarities.
+
     References
     ----------
     .. [1] L. Zelnik-Manor, P. Perona. Self-tuning spectral clustering. NIPS 2004.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nmfcluster.similarity import NeighborGraph
+    >>> X = np.array([[0.0], [1.0], [5.0], [6.0]])
+    >>> NeighborGraph(X, 1).array.toarray().round(2)
+    array([[0.  , 0.37, 0.  , 0.  ],
+           [0.37, 0.  , 0.  , 0.  ],
+           [0.  , 0.  , 0.  , 0.37],
+           [0.  , 0.  , 0.37, 0.  ]])
+    >>> NeighborGraph(X, 1, max_parts=1).array.toarray().round(2)
+    array([[0.  , 0.37, 0.  , 0.  ],
+           [0.37, 0.  , 0.37, 0.  ],
+           [0.  , 0.37, 0.  , 0.37],
+           [0.  , 0.  , 0.37, 0.  ]])
     """
 
     def __init__(
@@ -62,7 +82,7 @@ class NeighborGraph:
         self._scales = np.maximum(distances[:, -1], self._floor)
         W = storage.knn_weights(distances, nearest, self._scales, self._scales, _FARTHEST)
         W = W.astype(X.dtype)
-        self.array = sp.csr_array(0.5 * (W + W.T))
+        self.array = W.maximum(W.T)
         if max_parts is not None:
             self._link(int(max_parts))
 
@@ -77,7 +97,16 @@ class NeighborGraph:
             self.array = self.array.maximum(links.maximum(links.T))
 
     def between(self, X: Any) -> sp.csr_array:
-        """Return the weights of the neighbours of new samples, (n_new, n_samples)."""
+        """Return the weights of the neighbours of new samples.
+
+        Parameters
+        ----------
+        X : {ndarray, sparse matrix} of shape (n_new, n_features)
+
+        Returns
+        -------
+        csr_array of shape (n_new, n_samples)
+        """
         X = storage.stored_like(X, self._X)  # the trees of the search want dense arrays
         with one_thread():
             distances, nearest = self._search.kneighbors(X)

@@ -14,7 +14,7 @@ GRAM = rbf_kernel(X, gamma=0.05)
 
 @pytest.fixture
 def nobody_is_judged(monkeypatch):
-    def beaten(self, history, lead):
+    def beaten(self, history, lead, scale):
         raise AssertionError("a start is judged that must run to its end")
 
     monkeypatch.setattr(StopRule, "beaten", beaten)
