@@ -67,7 +67,7 @@ class Landmarks:
            [0.  , 0.  , 0.61, 0.39],
            [0.  , 0.  , 0.39, 0.61]])
     >>> landmarks.between(np.array([[4.0]])).round(2)
-    array([[0.  , 0.  , 0.59, 0.41]])
+    array([[0.  , 0.  , 0.58, 0.42]])
     """
 
     def __init__(
