@@ -54,9 +54,9 @@ class Affinity:
     Attributes
     ----------
     similarity : Similarity of shape (n_samples, n_samples)
-    cross : callable
-        ``cross(X_new, P)`` returns the similarities of new samples to these, (n_new, n_samples),
-        times P of shape (n_samples, r), without forming more of them than it must.
+    onto : callable
+        ``onto(P)``, P of shape (n_samples, r), returns a function of new samples: their
+        similarities to these, (n_new, n_samples), times P. It keeps no more than it needs.
     between : callable
         ``between(X_new)`` returns these similarities, dense or CSR.
     name : str, default="callable"
@@ -77,9 +77,23 @@ class Affinity:
     """
 
     similarity: Similarity
-    cross: Callable[[Any, np.ndarray], np.ndarray]
+    onto: Callable[[np.ndarray], Callable[[Any], np.ndarray]]
     between: Callable[[Any], Any]
     name: str = "callable"
+
+    def cross(self, X: Any, P: np.ndarray) -> np.ndarray:
+        """Return the similarities of new samples to those of the fit, times P.
+
+        Parameters
+        ----------
+        X : {ndarray, sparse matrix} of shape (n_new, n_features)
+        P : ndarray of shape (n_samples, r)
+
+        Returns
+        -------
+        ndarray of shape (n_new, r)
+        """
+        return self.onto(P)(X)
 
     def normalized(self) -> Affinity:
         """Return ``D^-1/2 W D^-1/2``, D the row sums of W, and the same for new samples.
@@ -109,9 +123,9 @@ class Affinity:
             )
         degrees[degrees <= rounding] = 0
         scale = inverse_root(degrees)
-        cross = partial(_normalized_cross, self.cross, scale)
+        onto = partial(_normalized_onto, self.onto, scale)
         between = partial(_normalized_between, self.between, scale)
-        return replace(self, similarity=W.scaled(scale), cross=cross, between=between)
+        return replace(self, similarity=W.scaled(scale), onto=onto, between=between)
 
     def block(self) -> Any:
         """Return the similarity of the samples to each other as an array.
@@ -231,12 +245,12 @@ def _by_landmarks(
     if n_clusters is not None and n_landmarks < n_clusters:
         raise ValueError(f"n_landmarks={n_landmarks} must be at least n_clusters={n_clusters}.")
     found = Landmarks(X, n_landmarks, n_neighbors or _FEW, random_state, n_clusters)
-    return Affinity(found.similarity, found.cross, found.between)
+    return Affinity(found.similarity, found.onto, found.between)
 
 
 def _kernel(X: Any, affinity: str, gamma: float | None) -> Affinity:
     if affinity == "linear":
-        return Affinity(Factored(X), partial(_linear_cross, X), partial(_linear, X))
+        return Affinity(Factored(X), partial(_linear_onto, X), partial(_linear, X))
     if affinity == "cosine":
         return _cosine(X)
     width = 1 / _median_square(X) if gamma is None else gamma
@@ -245,11 +259,17 @@ def _kernel(X: Any, affinity: str, gamma: float | None) -> Affinity:
 
 def _divided(made: Affinity, exponent: int) -> Affinity:
     """Return an affinity of features for which they are divided by a power of two."""
-    cross, between = (partial(_of_new, made_of, exponent) for made_of in (made.cross, made.between))
-    return Affinity(made.similarity, cross, between)
+    onto = partial(_divided_onto, made.onto, exponent)
+    return Affinity(made.similarity, onto, partial(_of_new, made.between, exponent))
 
 
-def _of_new(function: Callable[..., Any], exponent: int, X: Any, *P: np.ndarray) -> Any:
+def _divided_onto(
+    onto: Callable[[np.ndarray], Callable[[Any], np.ndarray]], exponent: int, P: np.ndarray
+) -> Callable[[Any], np.ndarray]:
+    return partial(_of_new, onto(P), exponent)
+
+
+def _of_new(function: Callable[[Any], Any], exponent: int, X: Any) -> Any:
     """Return a function of new samples, divided like those of the fit."""
     divided = storage.divided(canonical(X), exponent)
     if storage.exponent_beyond(divided, 2) > 0:
@@ -257,7 +277,7 @@ def _of_new(function: Callable[..., Any], exponent: int, X: Any, *P: np.ndarray)
             f"X must not hold values as large as {storage.largest(X):.3g}, so far from those of "
             "fit that distances to them cannot be held."
         )
-    return function(divided, *P)
+    return function(divided)
 
 
 def inverse_root(values: np.ndarray) -> np.ndarray:
@@ -267,11 +287,17 @@ def inverse_root(values: np.ndarray) -> np.ndarray:
 
 def _blockwise(W: Any, between: Callable[[Any], Any], rows: int | None = None) -> Affinity:
     """Return an affinity whose products are made of blocks of similarities, of so many rows."""
-    return Affinity(Explicit(W), partial(_block_cross, between, rows), between)
+    return Affinity(Explicit(W), partial(_blocks_onto, between, rows), between)
 
 
-def _block_cross(
-    between: Callable[[Any], Any], rows: int | None, X: Any, P: np.ndarray
+def _blocks_onto(
+    between: Callable[[Any], Any], rows: int | None, P: np.ndarray
+) -> Callable[[Any], np.ndarray]:
+    return partial(_block_product, between, rows, P)
+
+
+def _block_product(
+    between: Callable[[Any], Any], rows: int | None, P: np.ndarray, X: Any
 ) -> np.ndarray:
     if rows is None:
         return between(X) @ P
@@ -282,11 +308,15 @@ def _itself(X: Any) -> Any:
     return X
 
 
-def _normalized_cross(
-    cross: Callable[[Any, np.ndarray], np.ndarray], scale: np.ndarray, X: Any, P: np.ndarray
-) -> np.ndarray:
+def _normalized_onto(
+    onto: Callable[[np.ndarray], Callable[[Any], np.ndarray]], scale: np.ndarray, P: np.ndarray
+) -> Callable[[Any], np.ndarray]:
     both = np.column_stack([P * scale[:, None], np.ones(len(P), dtype=P.dtype)])
-    product = cross(X, both)
+    return partial(_normalized_product, onto(both))
+
+
+def _normalized_product(products: Callable[[Any], np.ndarray], X: Any) -> np.ndarray:
+    product = products(X)
     return product[:, :-1] * inverse_root(product[:, -1])[:, None]
 
 
@@ -299,19 +329,26 @@ def _linear(X_fit: Any, X: Any) -> np.ndarray:
     return storage.as_dense(X @ X_fit.T)
 
 
-def _linear_cross(X_fit: Any, X: Any, P: np.ndarray) -> np.ndarray:
-    return X @ (X_fit.T @ P)
+def _linear_onto(X_fit: Any, P: np.ndarray) -> Callable[[Any], np.ndarray]:
+    return partial(_linear_product, X_fit.T @ P)
+
+
+def _linear_product(C: np.ndarray, X: Any) -> np.ndarray:
+    return X @ C
 
 
 def _cosine(X: Any) -> Affinity:
     scale = inverse_root(Factored(X).diagonal())
-    cross, between = partial(_cosine_cross, X, scale), partial(_cosine_between, X, scale)
-    return Affinity(Factored(X, scale=scale), cross, between)
+    onto, between = partial(_cosine_onto, X, scale), partial(_cosine_between, X, scale)
+    return Affinity(Factored(X, scale=scale), onto, between)
 
 
-def _cosine_cross(X_fit: Any, scale: np.ndarray, X: Any, P: np.ndarray) -> np.ndarray:
-    own = inverse_root(Factored(X).diagonal())
-    return _linear_cross(X_fit, X, P * scale[:, None]) * own[:, None]
+def _cosine_onto(X_fit: Any, scale: np.ndarray, P: np.ndarray) -> Callable[[Any], np.ndarray]:
+    return partial(_cosine_product, X_fit.T @ (P * scale[:, None]))
+
+
+def _cosine_product(C: np.ndarray, X: Any) -> np.ndarray:
+    return X @ C * inverse_root(Factored(X).diagonal())[:, None]
 
 
 def _cosine_between(X_fit: Any, scale: np.ndarray, X: Any) -> np.ndarray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -97,7 +99,7 @@ class Landmarks:
             if not len(rows):
                 return
             rows, first = np.unique(rows, return_index=True)
-            weights = self._B[rows].min(axis=1, explicit=True).toarray()
+            weights = np.minimum.reduceat(self._B.data, self._B.indptr[:-1])[rows]
             links = sp.csr_array((weights, (rows, columns[first])), self._B.shape)
             grown = sp.csr_array(self._B + links)
             self._B = storage.scaled_rows(grown, 1 / storage.row_sums(grown))
@@ -118,32 +120,22 @@ class Landmarks:
         -------
         csr_array of shape (n_new, n_landmarks)
         """
-        blocks = by_rows(lambda block: self._rows(X[block]), X.shape[0])
-        return sp.csr_array(sp.vstack(list(blocks), format="csr"))
+        return _rows(self._search, self._dtype, X)
 
-    def _rows(self, X: Any) -> sp.csr_array:
-        with one_thread():  # ties are broken by the number of threads
-            distances, nearest = self._search.kneighbors(X)
-        farthest = np.maximum(distances[:, -1:], np.finfo(self._dtype).tiny ** 0.5)
-        weights = np.exp(-((distances / farthest) ** 2))
-        weights /= weights.sum(axis=1, keepdims=True)
-        ends = np.arange(len(nearest) + 1) * nearest.shape[1]
-        shape = (len(nearest), self._search.n_samples_fit_)
-        return sp.csr_array((weights.astype(self._dtype).ravel(), nearest.ravel(), ends), shape)
-
-    def cross(self, X: Any, P: np.ndarray) -> np.ndarray:
-        """Return the similarities of new samples to those of the fit, times P.
+    def onto(self, P: np.ndarray) -> Callable[[Any], np.ndarray]:
+        """Return a function of new samples: their similarities to those of the fit, times P.
 
         Parameters
         ----------
-        X : {ndarray, sparse matrix} of shape (n_new, n_features)
         P : ndarray of shape (n_samples, r)
 
         Returns
         -------
-        ndarray of shape (n_new, r)
+        callable
+            It keeps the landmarks and r numbers for each of them.
         """
-        return np.asarray(self.rows(X) @ (self._weights[:, None] * (self._B.T @ P)))
+        of_landmarks = self._weights[:, None] * (self._B.T @ P)
+        return partial(_product, self._search, self._dtype, of_landmarks)
 
     def between(self, X: Any) -> np.ndarray:
         """Return the similarities of new samples to those of the fit; hardly any is 0.
@@ -158,6 +150,26 @@ class Landmarks:
         """
         rows = storage.scaled(self.rows(X), np.ones(X.shape[0]), self._weights)
         return storage.as_dense(rows @ self._B.T)
+
+
+def _rows(search: NearestNeighbors, dtype: np.dtype, X: Any) -> sp.csr_array:
+    blocks = by_rows(lambda block: _rows_of_block(search, dtype, X[block]), X.shape[0])
+    return sp.csr_array(sp.vstack(list(blocks), format="csr"))
+
+
+def _rows_of_block(search: NearestNeighbors, dtype: np.dtype, X: Any) -> sp.csr_array:
+    with one_thread():  # ties are broken by the number of threads
+        distances, nearest = search.kneighbors(X)
+    farthest = np.maximum(distances[:, -1:], np.finfo(dtype).tiny ** 0.5)
+    weights = np.exp(-((distances / farthest) ** 2))
+    weights /= weights.sum(axis=1, keepdims=True)
+    ends = np.arange(len(nearest) + 1) * nearest.shape[1]
+    shape = (len(nearest), search.n_samples_fit_)
+    return sp.csr_array((weights.astype(dtype).ravel(), nearest.ravel(), ends), shape)
+
+
+def _product(search: NearestNeighbors, dtype: np.dtype, C: np.ndarray, X: Any) -> np.ndarray:
+    return np.asarray(_rows(search, dtype, X) @ C)
 
 
 def _parts(B: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:

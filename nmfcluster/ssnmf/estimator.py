@@ -321,9 +321,10 @@ class SSNMFClusterer(NMFClusterer):
             F, M = best.parts
             P = problem.memberships(F, M)
             P, labels, order = numbered(P, P.argmax(axis=1))
-            self._cross_, self.affinity_ = affinity.cross, affinity.name
-            self.weight_unit_ = problem.unit
-            self._factor_, self._middle_ = problem.expand(F)[:, order], M[np.ix_(order, order)]
+            self.affinity_, self.weight_unit_ = affinity.name, problem.unit
+            FM = problem.expand(F)[:, order] @ M[np.ix_(order, order)]
+            self._products_, self._gram_ = affinity.onto(FM), FM.T @ FM
+            self._roots_ = np.sqrt(np.diagonal(M)[order])
             self.core_ = best.core[np.ix_(order, order)]
             self._keep_clusters(best, P, labels)
             self.constraints_, self.must_link_groups_ = pairs, pairs.components()
@@ -342,9 +343,8 @@ class SSNMFClusterer(NMFClusterer):
         return partial(mu.multiplicative_gsg, full=full, printed=printed), mu.TriFactorization
 
     def _extend(self, X: Any) -> np.ndarray:
-        FM = self._factor_ @ self._middle_
-        products = self._cross_(read_features(self, X, reset=False), FM)
-        return exact_rows(products, FM.T @ FM) * np.sqrt(np.diagonal(self._middle_))
+        products = self._products_(read_features(self, X, reset=False))
+        return exact_rows(products, self._gram_) * self._roots_
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags, which depend on `affinity`."""

@@ -165,7 +165,7 @@ class Interruption:
 
 def test_an_interrupt_at_any_line_of_entering_a_fit_leaves_no_trace():
     model = SSNMFClusterer(2)
-    model.labels_, model._factor_ = np.zeros(3), np.ones(3)
+    model.labels_, model._gram_ = np.zeros(3), np.ones(3)
     attributes, interrupted, tracing = held(model), 0, sys.gettrace()
     with threadpool_limits(3):
         before = threadpool_info()

@@ -107,7 +107,8 @@ def test_random_state_draws_the_landmarks_of_many_samples_and_nothing_else():
 
 def test_landmarks_of_sparse_samples_are_sparse():
     """As of documents: dense centres would need the memory that sparse rows save."""
-    X = sp.random_array((300, 400), density=0.01, rng=0, format="csr")
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(rng.uniform(size=(300, 400)) * (rng.uniform(size=(300, 400)) < 0.01))
     found, dense = Landmarks(X, 25, 3), Landmarks(X.toarray(), 25, 3)
     assert sp.issparse(found.points)
     assert found.points.nnz <= X.nnz
