@@ -87,9 +87,13 @@ def scaled_rows(array: Any, factors: np.ndarray) -> Any:
 
 def scaled(array: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
     """Return the array with every row and every column times its factor; it keeps its type."""
-    factors = np.asarray(columns, dtype=array.dtype).reshape(1, -1)
-    wide = sp.csr_array(array.multiply(factors)) if sp.issparse(array) else array * factors
-    return scaled_rows(wide, rows)
+    return scaled_rows(scaled_columns(array, columns), rows)
+
+
+def scaled_columns(array: Any, factors: np.ndarray) -> Any:
+    """Return the array with every column times its factor; it keeps its type."""
+    factors = np.asarray(factors, dtype=array.dtype).reshape(1, -1)
+    return sp.csr_array(array.multiply(factors)) if sp.issparse(array) else array * factors
 
 
 def without_diagonal(array: Any) -> Any:
@@ -257,10 +261,14 @@ def knn_weights(
     -------
     csr_array of shape (m, n)
     """
-    (m, width), n = distances.shape, len(others)
     weights = np.exp(-np.minimum(distances**2 / (own[:, None] * others[nearest]), farthest))
-    ends = np.arange(m + 1) * width
-    return sp.csr_array((weights.ravel(), nearest.ravel(), ends), shape=(m, n))
+    return equal_rows(weights, nearest, len(others))
+
+
+def equal_rows(values: np.ndarray, columns: np.ndarray, n_columns: int) -> sp.csr_array:
+    """Return the sparse matrix with as many entries in every row, (m, n_columns)."""
+    ends = np.arange(len(values) + 1) * values.shape[1]
+    return sp.csr_array((values.ravel(), columns.ravel(), ends), (len(values), n_columns))
 
 
 def nonzero_off_diagonal(array: Any) -> np.ndarray:

@@ -100,7 +100,7 @@ class Factored(Similarity):
 
     def root(self) -> Any:
         U, C = self.factors
-        return storage.scaled(U, np.ones(U.shape[0], U.dtype), np.sqrt(C.diagonal()))
+        return storage.scaled_columns(U, np.sqrt(C.diagonal()))
 
     def __matmul__(self, H: np.ndarray) -> np.ndarray:
         products = []

@@ -148,7 +148,7 @@ class Landmarks:
         -------
         ndarray of shape (n_new, n_samples)
         """
-        rows = storage.scaled(self.rows(X), np.ones(X.shape[0]), self._weights)
+        rows = storage.scaled_columns(self.rows(X), self._weights)
         return storage.as_dense(rows @ self._B.T)
 
 
@@ -163,9 +163,7 @@ def _rows_of_block(search: NearestNeighbors, dtype: np.dtype, X: Any) -> sp.csr_
     farthest = np.maximum(distances[:, -1:], np.finfo(dtype).tiny ** 0.5)
     weights = np.exp(-((distances / farthest) ** 2))
     weights /= weights.sum(axis=1, keepdims=True)
-    ends = np.arange(len(nearest) + 1) * nearest.shape[1]
-    shape = (len(nearest), search.n_samples_fit_)
-    return sp.csr_array((weights.astype(dtype).ravel(), nearest.ravel(), ends), shape)
+    return storage.equal_rows(weights.astype(dtype), nearest, search.n_samples_fit_)
 
 
 def _product(search: NearestNeighbors, dtype: np.dtype, C: np.ndarray, X: Any) -> np.ndarray:

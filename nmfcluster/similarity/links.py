@@ -32,7 +32,7 @@ def nearest_outside(
     Returns
     -------
     samples, points : ndarray of shape (n_links,), int
-        None where there are few enough parts.
+        Empty where there are few enough parts.
     """
     sizes = np.bincount(part)
     smallest = np.argsort(sizes, kind="stable")[: max(len(sizes) - max_parts, 0)]

@@ -80,10 +80,9 @@ class SSNMFClusterer(NMFClusterer):
         "bpg", or "mu" for "tri_full".
     coarse_size : int or None, default=3_000
         With more samples than this, one start from eigenvectors is run for "landmarks". For other
-        affinities that are no sparse graph the starts are run
-        on a random subset of this many, up to half of them from constrained samples; the best is
-        extended to all samples and improved on all, until ten updates lower its loss by less than
-        1e-5 of that of H = 0. None: never.
+        affinities that are no sparse graph the starts are run on a random subset of this many, up
+        to half of them from constrained samples; the best is extended to all samples and improved
+        on all, until ten updates lower its loss by less than 1e-5 of that of H = 0. None: never.
     n_init : int, default=5
         Number of starts; the solution with the smallest loss is kept. The first is computed from
         leading eigenvectors, the others are random, and given up where they will hardly get below
