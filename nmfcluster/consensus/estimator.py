@@ -174,6 +174,7 @@ class NMFConsensus(NMFClusterer):
         "affinity": [StrOptions({"coassociation", "partitions", "precomputed"})],
         **MAKING,
         "weights": ["array-like", None],
+        "normalize": ["boolean"],
         "factorization": [StrOptions({"bi", "tri"})],
         "solver": [StrOptions({"bpg", "mu"})],
         "refine": [StrOptions({"moves"}), None],
@@ -197,6 +198,7 @@ class NMFConsensus(NMFClusterer):
         max_samples: int | float = 1.0,
         max_features: int | float = 1.0,
         weights: Any = None,
+        normalize: bool = True,
         factorization: str = "bi",
         solver: str = "bpg",
         refine: str | None = None,
@@ -216,6 +218,7 @@ class NMFConsensus(NMFClusterer):
         self.max_samples = max_samples
         self.max_features = max_features
         self.weights = weights
+        self.normalize = normalize
         self.factorization = factorization
         self.solver = solver
         self.refine = refine
@@ -256,21 +259,28 @@ class NMFConsensus(NMFClusterer):
             If labels are neither integers nor strings.
         """
         with fitting(self) as rng:
+            if self.refine is not None and self.normalize:
+                raise ValueError(
+                    f"refine={self.refine!r} needs normalize=False: it lowers eq. 12 of the paper, "
+                    "which normalize=True does not follow."
+                )
             source = read_partitions(self, X, partitions, rng)
             self._check_n_clusters(len(source))
-            problem: Any = source.problem(self.weights, self._say)
+            problem: Any = source.problem(self.weights, self.normalize, self._say)
             solver, form = self._solver()
             if self.factorization == "tri" and not problem.is_complete:
                 raise ValueError("factorization='tri' needs partitions that saw all samples.")
             best = factorize(problem, self._plan(solver), rng, form, self.coarse_size)
-            P = membership(best.H)  # collapsed rows are longer than a sample's; their shares agree
+            shares = membership(best.H)  # of collapsed rows, which are longer than a sample's
+            P = problem.memberships(shares)
             labels = P.argmax(axis=1)
             if self.refine == "moves":
                 labels, n_moves = refine_by_moves(problem.ensemble, labels, self.n_clusters)
                 self._say(f"{n_moves} label rows moved")
             P, labels, order = numbered(P, labels, problem.counts)
             self.partitions_, self.weights_ = source.codes, problem.weights
-            self.confidence_, self.agreement_, self._profile_ = problem.support(P, labels)
+            support = problem.support(shares[:, order], labels)
+            self.confidence_, self.agreement_, self._profile_ = support
             self._source_ = source
             if source.estimators is not None:
                 self.estimators_ = source.estimators

@@ -114,15 +114,38 @@ class Ensemble:
         return self.observed @ self.weights
 
     @cached_property
+    def degrees(self) -> np.ndarray:
+        """Sum of a row of the co-association: how many samples each is with, on average, (m,)."""
+        sizes = self.collect(self.counts.astype(np.float64))
+        return self.spread((self.cluster_weights * sizes)[:, None])[:, 0]
+
+    @cached_property
     def constant(self) -> float:
         """Loss of the zero factor: the weighted mean number of pairs that share a cluster."""
-        sizes = self.collect(self.counts.astype(np.float64))
-        return float(self.cluster_weights @ sizes**2)
+        return self.squared_pairs(np.ones(len(self)))
 
-    def similarity(self, dtype: Any) -> Factored:
-        """Return the co-association, collapsed to the distinct rows."""
+    def squared_pairs(self, scale: np.ndarray) -> float:
+        """Return the weighted mean of ``||diag(scale) M diag(scale)||^2`` over the partitions M.
+
+        Parameters
+        ----------
+        scale : ndarray of shape (m,)
+        """
+        return float(self.cluster_weights @ self.collect(self.counts * scale**2) ** 2)
+
+    def similarity(self, dtype: Any, scale: np.ndarray | None = None) -> Factored:
+        """Return the co-association, collapsed to the distinct rows, scaled on both sides.
+
+        Parameters
+        ----------
+        dtype : dtype
+        scale : ndarray of shape (m,), default=None
+            By what every sample's row and column are multiplied; 1 by default.
+        """
         J, A = (factor.astype(dtype, copy=False) for factor in self._factors)
-        return Factored(J, Factored(A, self.cluster_weights), np.sqrt(self.counts))
+        length = np.sqrt(self.counts)
+        length = length if scale is None else length * scale
+        return Factored(J, Factored(A, self.cluster_weights), length)
 
     def contingency(self, memberships: np.ndarray) -> np.ndarray:
         """Return Z' diag(counts) memberships: what every cluster of every partition holds.

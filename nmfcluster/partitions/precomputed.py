@@ -9,7 +9,7 @@ import numpy as np
 
 from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.labels import one_hot
-from nmfcluster._base import read_features, read_similarity, require_nonnegative
+from nmfcluster._base import membership, read_features, read_similarity, require_nonnegative
 from nmfcluster._engine.symmetric import SimilarityProblem
 from nmfcluster.partitions.problem import Support
 from nmfcluster.similarity import Explicit
@@ -40,16 +40,18 @@ class PrecomputedSimilarity:
     def __len__(self) -> int:
         return self.similarity.shape[0]
 
-    def problem(self, weights: Any, say: Callable[[str], None]) -> PrecomputedProblem:
+    def problem(
+        self, weights: Any, normalize: bool, say: Callable[[str], None]
+    ) -> PrecomputedProblem:
         """Return the factorization of the similarity."""
-        A, diagonal = self.similarity, self._diagonal
-        alone = np.flatnonzero((A @ np.ones((len(self), 1)))[:, 0] <= diagonal)
+        degrees = (self.similarity @ np.ones((len(self), 1)))[:, 0]
+        alone = np.flatnonzero(degrees <= self._diagonal)
         if len(alone) and len(self) > 1:
             warn(
                 f"{len(alone)} of the samples in X have no similarity to any other, the first is "
                 f"sample {alone[0]}: their clusters mean nothing."
             )
-        return PrecomputedProblem(A, diagonal)
+        return PrecomputedProblem(self.similarity, self._diagonal, degrees if normalize else None)
 
     def extended(self, estimator: Any, X: Any, profile: np.ndarray) -> np.ndarray:
         """Return the mean similarity of new samples to every cluster."""
@@ -63,25 +65,32 @@ class PrecomputedSimilarity:
 
 
 class PrecomputedProblem(SimilarityProblem):
-    """A similarity that was handed in, to be factorized whole."""
+    """A similarity that was handed in, to be factorized whole; by its `degrees` normalised."""
 
     counts = None  # every row is one sample
     groups = slice(None)
     weights = None
     is_complete = True
 
-    def __init__(self, A: Explicit, diagonal: np.ndarray) -> None:
-        super().__init__(A)
-        self._A, self._diagonal = A, diagonal
+    def __init__(self, A: Explicit, diagonal: np.ndarray, degrees: np.ndarray | None) -> None:
+        self._A, self._diagonal, self.normalize = A, diagonal, degrees is not None
+        if degrees is None:
+            super().__init__(A)
+        else:
+            mass = np.where(degrees > 0, degrees, 1)
+            super().__init__(A.scaled(1 / np.sqrt(mass)), mass=mass)
 
     def part(self, size: int, rng: np.random.RandomState) -> None:
         """Return None: what was handed in is fitted as it is."""
         return None
 
-    def support(self, memberships: np.ndarray, labels: np.ndarray) -> Support:
+    def memberships(self, shares: np.ndarray) -> np.ndarray:
+        """Return mean similarities to every cluster if normalised, else the shares, (n, k)."""
+        return membership(self._A @ _of_mass_1(shares)) if self.normalize else shares
+
+    def support(self, shares: np.ndarray, labels: np.ndarray) -> Support:
         """Return what the similarity says of a clustering."""
-        mass = np.maximum(memberships.sum(axis=0), np.finfo(memberships.dtype).tiny)
-        return Support(self._mean_similarity(labels, len(mass)), None, memberships / mass)
+        return Support(self._mean_similarity(labels, shares.shape[1]), None, _of_mass_1(shares))
 
     def _mean_similarity(self, labels: np.ndarray, n_clusters: int) -> np.ndarray:
         """Return every sample's mean similarity to the others of its cluster; 1 if it is alone."""
@@ -89,3 +98,7 @@ class PrecomputedProblem(SimilarityProblem):
         own = (self._A @ E)[np.arange(len(labels)), labels] - self._diagonal
         others = E.sum(axis=0)[labels] - 1
         return np.where(others > 0, own / np.maximum(others, 1), 1.0)
+
+
+def _of_mass_1(shares: np.ndarray) -> np.ndarray:
+    return shares / np.maximum(shares.sum(axis=0), np.finfo(shares.dtype).tiny)

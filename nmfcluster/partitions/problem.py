@@ -11,7 +11,8 @@ import numpy as np
 
 from nmfcluster._arrays.labels import one_hot
 from nmfcluster._arrays.storage import row_blocks
-from nmfcluster._engine.run import Plan, Solution, Start
+from nmfcluster._base import membership
+from nmfcluster._engine.run import Plan, Solution, Start, loss_of
 from nmfcluster._engine.starts import draw_seeds, random_start, spectral_start
 from nmfcluster._engine.symmetric import Factorization, Problem, SymmetricObjective, fitted_factor
 from nmfcluster.partitions.ensemble import Ensemble
@@ -72,7 +73,10 @@ class SeenPairsObjective(SymmetricObjective):
 
 
 class EnsembleProblem(Problem):
-    """The co-association of an ensemble, to be factorized; the smallest hard loss ranks first.
+    """The co-association of an ensemble, to be factorized.
+
+    Normalised, it is divided by the roots of its row sums, a pair that was not seen counts as 0,
+    and the smallest loss ranks first; as it is, the smallest hard loss does.
 
     Parameters
     ----------
@@ -81,13 +85,17 @@ class EnsembleProblem(Problem):
         The distinct row of every sample.
     dtype : dtype
         float32 or float64, to compute in.
+    normalize : bool
+        Whether to factorize the normalised co-association.
     """
 
     polish_tol = 1e-4  # partitions that agree fix the factor well
     polish_min_iter = 1
 
-    def __init__(self, ensemble: Ensemble, groups: np.ndarray | None, dtype: np.dtype) -> None:
-        self.ensemble, self.dtype = ensemble, dtype
+    def __init__(
+        self, ensemble: Ensemble, groups: np.ndarray | None, dtype: np.dtype, normalize: bool
+    ) -> None:
+        self.ensemble, self.dtype, self.normalize = ensemble, dtype, normalize
         self.name = f"{len(ensemble)} label rows"
         self.groups, self.counts, self.weights = groups, ensemble.counts, ensemble.weights
 
@@ -100,16 +108,23 @@ class EnsembleProblem(Problem):
         return len(self.ensemble)
 
     @cached_property
+    def _scale(self) -> np.ndarray:
+        """By what the row and the column of a sample of each distinct row are multiplied, (m,)."""
+        return 1 / np.sqrt(self.ensemble.degrees) if self.normalize else np.ones(len(self))
+
+    @cached_property
     def objective(self) -> SymmetricObjective:  # type: ignore[override]  # made when it is needed
         """The objective, for the pairs that were seen where some were not."""
-        A, observed = self.ensemble.similarity(self.dtype), self.ensemble.observed
-        if observed is None:
-            return SymmetricObjective(A, self.ensemble.constant)
-        return SeenPairsObjective(A, self.ensemble.constant, observed, self.ensemble.weights)
+        ensemble = self.ensemble
+        A = ensemble.similarity(self.dtype, self._scale)
+        constant = ensemble.squared_pairs(self._scale)
+        if self.normalize or ensemble.observed is None:
+            return SymmetricObjective(A, constant)
+        return SeenPairsObjective(A, constant, ensemble.observed, ensemble.weights)
 
     def starts(self, plan: Plan, rng: np.random.RandomState) -> list[Start]:
         """Return a start from eigenvectors, then in turn a random one and a base partition."""
-        mass, k = self.ensemble.counts.astype(np.float64), plan.n_clusters
+        mass, k = self.ensemble.counts / self._scale**2, plan.n_clusters
         ranking = self.ensemble.best_partitions() if plan.n_init > 2 else np.empty(0, dtype=int)
         starts: list[Start] = [partial(spectral_start, self.objective.A, k)]
         for i, seed in enumerate(draw_seeds(rng, plan.n_init - 1)):
@@ -121,7 +136,9 @@ class EnsembleProblem(Problem):
         return starts
 
     def rank(self, form: type[Factorization]) -> Callable[[Solution], float]:
-        """Return the hard loss of the largest entries of the rows."""
+        """Return the hard loss of the largest entries of the rows; the loss if normalised."""
+        if self.normalize:
+            return loss_of
 
         def hard_loss(solution: Solution) -> float:
             H = form.factor_of(solution)
@@ -131,31 +148,46 @@ class EnsembleProblem(Problem):
 
     def part(self, size: int, rng: np.random.RandomState) -> EnsembleProblem:
         """Return the problem of `size` samples."""
-        return EnsembleProblem(self.ensemble.sample(size, rng), None, self.dtype)
+        return EnsembleProblem(self.ensemble.sample(size, rng), None, self.dtype, self.normalize)
 
     def extended(self, part: Problem, H: np.ndarray) -> np.ndarray:
         """Return the factor of all rows that fits best to the factor of a part of the samples."""
         assert isinstance(part, EnsembleProblem)
         coarse, whole = part.ensemble, self.ensemble
         rows = H / np.sqrt(coarse.counts)[:, None]
-        profile = whole.cluster_weights[:, None] * coarse.contingency(rows)
+        scaled = rows * part._scale[:, None]
+        profile = whole.cluster_weights[:, None] * coarse.contingency(scaled)
         weighted = rows * coarse.counts[:, None]
-        if whole.observed is None:
+        if self.normalize or whole.observed is None:
             G = weighted.T @ rows
         else:  # a row is compared with the samples that its partitions saw
             k = H.shape[1]
             pairs = (weighted[:, :, None] * rows[:, None, :]).reshape(-1, k * k)
             seen = np.asarray((coarse.codes >= 0).T @ pairs) * whole.weights[:, None]
             G = (whole.observed @ seen).reshape(-1, k, k)
-        fitted = fitted_factor(whole.spread(profile), G)
+        fitted = fitted_factor(whole.spread(profile) * self._scale[:, None], G)
         return (fitted * np.sqrt(whole.counts)[:, None]).astype(H.dtype)
 
-    def support(self, memberships: np.ndarray, labels: np.ndarray) -> Support:
+    def memberships(self, shares: np.ndarray) -> np.ndarray:
+        """Return how much the distinct rows belong to each cluster, (m, k).
+
+        Normalised, that is their mean co-association with every cluster; else their shares.
+
+        Parameters
+        ----------
+        shares : ndarray of shape (m, k)
+            Rows of the factor, scaled to sum to 1.
+        """
+        if not self.normalize:
+            return shares
+        return membership(self.ensemble.spread(self.ensemble.cluster_profile(shares)))
+
+    def support(self, shares: np.ndarray, labels: np.ndarray) -> Support:
         """Return what the partitions say of a clustering of the distinct rows."""
         ensemble = self.ensemble
-        contingency = ensemble.contingency(one_hot(labels, memberships.shape[1]))
+        contingency = ensemble.contingency(one_hot(labels, shares.shape[1]))
         confidence = ensemble.item_consensus(contingency, labels)[self.groups]
-        profile = ensemble.cluster_profile(memberships)
+        profile = ensemble.cluster_profile(shares)
         return Support(confidence, ensemble.agreement(contingency), profile)
 
 

@@ -150,14 +150,16 @@ class LabelTable:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def problem(self, weights: Any, say: Callable[[str], None] = _nothing) -> EnsembleProblem:
+    def problem(
+        self, weights: Any, normalize: bool, say: Callable[[str], None] = _nothing
+    ) -> EnsembleProblem:
         """Return the factorization of the co-association under weights of the partitions."""
         weights = normalised_weights(weights, self.codes.shape[1])
         counted = self.codes if weights.all() else self.codes[:, weights > 0]
         check_coverage(counted, self.name)
         ensemble, groups = Ensemble.from_table(self.codes, weights)
         say(f"{len(ensemble)} distinct label rows of {len(groups)} samples")
-        return EnsembleProblem(ensemble, groups, self.dtype)
+        return EnsembleProblem(ensemble, groups, self.dtype, normalize)
 
     def matrix(self, indices: np.ndarray, weights: Any) -> np.ndarray:
         """Return the co-association of some samples as an array."""

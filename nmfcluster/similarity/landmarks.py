@@ -20,6 +20,7 @@ from nmfcluster.similarity.factored import Factored
 from nmfcluster.similarity.links import nearest_outside
 
 _PER_LANDMARK = 10  # samples that k-means sees for each landmark: more move them hardly
+_MEASURED = 2_000  # samples whose distances make the common width: a mean of 10,000 distances
 _STEPS = 5  # of k-means: landmarks need not have converged
 
 
@@ -47,6 +48,9 @@ class Landmarks:
         Into how many parts that nothing connects the samples may fall. Where there are more, a
         sample of each smaller one is given the nearest landmark of another, with the weight of its
         farthest; None: into any number.
+    common_width : bool, default=False
+        Whether one width, the root of 2 times the mean distance of a sample to its landmarks, is
+        taken for all samples [2]_, in the place of the distance to its own farthest.
 
     Attributes
     ----------
@@ -57,6 +61,8 @@ class Landmarks:
     ----------
     .. [1] W. Liu, J. He, S.-F. Chang. Large graph construction for scalable semi-supervised
        learning. ICML 2010.
+    .. [2] D. Huang, C.-D. Wang, J.-S. Wu, J.-H. Lai, C.-K. Kwoh. Ultra-scalable spectral clustering
+       and ensemble clustering. IEEE Transactions on Knowledge and Data Engineering 32, 2020.
 
     Examples
     --------
@@ -79,13 +85,15 @@ class Landmarks:
         n_neighbors: int,
         random_state: Any = 0,
         max_parts: int | None = None,
+        common_width: bool = False,
     ) -> None:
         # as Python's: numpy's small ints wrap around
-        self.points = _points(X, int(n_landmarks), random_state)
+        drawn, self.points = _points(X, int(n_landmarks), random_state)
         n_neighbors = min(int(n_neighbors), self.points.shape[0])
         self._search = NearestNeighbors(n_neighbors=n_neighbors, algorithm="brute")
         self._search.fit(self.points)
         self._dtype = X.dtype
+        self._width = _mean_distance(self._search, drawn) * 2**0.5 if common_width else None
         self._B = self.rows(X)
         if max_parts is not None:
             self._link(X, int(max_parts))
@@ -120,7 +128,7 @@ class Landmarks:
         -------
         csr_array of shape (n_new, n_landmarks)
         """
-        return _rows(self._search, self._dtype, X)
+        return _rows(self._search, self._dtype, self._width, X)
 
     def onto(self, P: np.ndarray) -> Callable[[Any], np.ndarray]:
         """Return a function of new samples: their similarities to those of the fit, times P.
@@ -135,7 +143,7 @@ class Landmarks:
             It keeps the landmarks and r numbers for each of them.
         """
         of_landmarks = self._weights[:, None] * (self._B.T @ P)
-        return partial(_product, self._search, self._dtype, of_landmarks)
+        return partial(_product, self._search, self._dtype, self._width, of_landmarks)
 
     def between(self, X: Any) -> np.ndarray:
         """Return the similarities of new samples to those of the fit; hardly any is 0.
@@ -152,22 +160,35 @@ class Landmarks:
         return storage.as_dense(rows @ self._B.T)
 
 
-def _rows(search: NearestNeighbors, dtype: np.dtype, X: Any) -> sp.csr_array:
-    blocks = by_rows(lambda block: _rows_of_block(search, dtype, X[block]), X.shape[0])
+def _rows(
+    search: NearestNeighbors, dtype: np.dtype, width: float | None, X: Any
+) -> sp.csr_array:
+    blocks = by_rows(lambda block: _rows_of_block(search, dtype, width, X[block]), X.shape[0])
     return sp.csr_array(sp.vstack(list(blocks), format="csr"))
 
 
-def _rows_of_block(search: NearestNeighbors, dtype: np.dtype, X: Any) -> sp.csr_array:
+def _rows_of_block(
+    search: NearestNeighbors, dtype: np.dtype, width: float | None, X: Any
+) -> sp.csr_array:
     with one_thread():  # ties are broken by the number of threads
         distances, nearest = search.kneighbors(X)
-    farthest = np.maximum(distances[:, -1:], np.finfo(dtype).tiny ** 0.5)
-    weights = np.exp(-((distances / farthest) ** 2))
+    least = np.finfo(dtype).tiny ** 0.5
+    widths = np.maximum(distances[:, -1:] if width is None else width, least)
+    squares = (distances / widths) ** 2
+    weights = np.exp(squares.min(axis=1, keepdims=True) - squares)  # far from all: not all are 0
     weights /= weights.sum(axis=1, keepdims=True)
     return storage.equal_rows(weights.astype(dtype), nearest, search.n_samples_fit_)
 
 
-def _product(search: NearestNeighbors, dtype: np.dtype, C: np.ndarray, X: Any) -> np.ndarray:
-    return np.asarray(_rows(search, dtype, X) @ C)
+def _product(
+    search: NearestNeighbors, dtype: np.dtype, width: float | None, C: np.ndarray, X: Any
+) -> np.ndarray:
+    return np.asarray(_rows(search, dtype, width, X) @ C)
+
+
+def _mean_distance(search: NearestNeighbors, X: Any) -> float:
+    with one_thread():
+        return float(search.kneighbors(X[:: -(-X.shape[0] // _MEASURED)])[0].mean())
 
 
 def _parts(B: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
@@ -181,10 +202,10 @@ def _parts(B: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
     return own, np.where(used, np.searchsorted(names, part), -1)
 
 
-def _points(X: Any, n_landmarks: int, random_state: Any) -> Any:
-    """Return the landmarks: all samples, or centres of a few steps of k-means on some of them."""
+def _points(X: Any, n_landmarks: int, random_state: Any) -> tuple[Any, Any]:
+    """Return samples, and the landmarks: all of them, or centres of a few steps of k-means."""
     if X.shape[0] <= n_landmarks:
-        return X
+        return X, X
     order = check_random_state(random_state).permutation(X.shape[0])
     drawn = X[np.sort(order[: _PER_LANDMARK * n_landmarks])]
     points = X[np.sort(order[:n_landmarks])]
@@ -194,4 +215,4 @@ def _points(X: Any, n_landmarks: int, random_state: Any) -> Any:
         own = np.unique(nearest, return_inverse=True)[1]  # of points that coincide one is used
         E = storage.group_indicator(own, X.dtype)
         points = storage.scaled_rows(E.T @ drawn, 1 / np.sqrt(np.bincount(own)))
-    return points
+    return drawn, points

@@ -1,0 +1,174 @@
+"""A base clusterer for data in which clusters are not round: k-means on eigenvectors."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.cluster import KMeans
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from nmfcluster._arrays.storage import divided, exponent_beyond
+from nmfcluster._arrays.threads import one_thread
+from nmfcluster._base import read_features
+from nmfcluster._compat import RANDOM_STATE, Interval, fit_context
+from nmfcluster._engine.starts import leading_eigenpairs
+from nmfcluster.similarity import Landmarks
+
+_ZERO = 1e-12  # length of a row of eigenvectors, or an eigenvalue of at most 1, that is rounding
+_COUNT = [Interval(Integral, 1, None, closed="left")]
+
+
+class LandmarkSpectral(ClusterMixin, BaseEstimator):
+    r"""Spectral clustering by way of landmarks: a base clusterer for `NMFConsensus`.
+
+    Samples are similar as far as they are near the same landmarks, :math:`B \Lambda^{-1} B'`,
+    see `nmfcluster.similarity.Landmarks`. The leading eigenvectors of this matrix come from those
+    of a matrix of landmarks, :math:`\Lambda^{-1/2} B'B \Lambda^{-1/2}`: time and memory grow
+    linearly with the number of samples. Their rows, scaled to length 1, are clustered by k-means.
+    This is U-SPEC [1]_ but for the choice of the landmarks; many runs of it, each with other
+    landmarks, are the base partitions of U-SENC.
+
+    Read more in the :ref:`User Guide <base_partitions>`.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters, and of eigenvectors.
+    n_landmarks : int, default=1_000
+        Number of landmarks: centres of a few steps of k-means on ten times as many samples. All
+        samples, if there are not more.
+    n_neighbors : int, default=5
+        Number of nearest landmarks that a sample is similar to.
+    random_state : int, RandomState instance or None, default=None
+        Determines the landmarks and the start of k-means.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,), int
+        Cluster of every sample.
+    n_features_in_ : int
+        Number of columns of `X`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns of `X`, if they are all strings.
+
+    See Also
+    --------
+    nmfcluster.NMFConsensus : Makes one partition out of many.
+    nmfcluster.SSNMFClusterer : Factorizes the similarity of landmarks.
+    nmfcluster.partitions.base_partitions : Runs a base clusterer many times.
+
+    References
+    ----------
+    .. [1] D. Huang, C.-D. Wang, J.-S. Wu, J.-H. Lai, C.-K. Kwoh. Ultra-scalable spectral clustering
+       and ensemble clustering. IEEE Transactions on Knowledge and Data Engineering 32, 2020.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from sklearn.metrics import adjusted_rand_score
+    >>> from nmfcluster import NMFConsensus
+    >>> from nmfcluster.partitions import LandmarkSpectral
+    >>> X, y = make_moons(500, noise=0.05, random_state=0)
+    >>> base = LandmarkSpectral(n_landmarks=100)
+    >>> model = NMFConsensus(2, estimator=base, base_n_clusters=(4, 12), random_state=0).fit(X)
+    >>> adjusted_rand_score(y, model.labels_)
+    1.0
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": _COUNT,
+        "n_landmarks": _COUNT,
+        "n_neighbors": _COUNT,
+        "random_state": RANDOM_STATE,
+    }
+
+    labels_: np.ndarray
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        n_landmarks: int = 1_000,
+        n_neighbors: int = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_landmarks = n_landmarks
+        self.n_neighbors = n_neighbors
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None) -> LandmarkSpectral:
+        """Find the clusters.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : None
+            Ignored; here for the conventions of scikit-learn.
+
+        Returns
+        -------
+        LandmarkSpectral
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer samples or landmarks than clusters, or a parameter is not as
+            described.
+        """
+        rng = check_random_state(self.random_state)
+        X = read_features(self, X)
+        n_landmarks = min(self.n_landmarks, X.shape[0])
+        if self.n_clusters > n_landmarks:
+            raise ValueError(
+                f"n_clusters={self.n_clusters} must be at most the number of samples and of "
+                f"landmarks, got {X.shape[0]} samples and n_landmarks={self.n_landmarks}."
+            )
+        self._exponent = exponent_beyond(X, 2)
+        X = divided(X, self._exponent)
+        found = Landmarks(X, n_landmarks, self.n_neighbors, rng, common_width=True)
+        values, vectors = leading_eigenpairs(found.similarity, self.n_clusters)
+        told = values > _ZERO  # a value of 0 has no vector: there are fewer landmarks in use
+        self._onto = found.onto(vectors[:, told] / values[told])
+        self._kmeans = KMeans(self.n_clusters, n_init=1, random_state=rng)
+        with one_thread():  # it sums by thread
+            self.labels_ = self._kmeans.fit_predict(_rows_of_length_1(vectors[:, told]))
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the clusters of new samples.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_new, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_new,), int
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` has not been called.
+        """
+        check_is_fitted(self)
+        X = divided(read_features(self, X, reset=False), self._exponent)
+        with one_thread():
+            return self._kmeans.predict(_rows_of_length_1(self._onto(X)))
+
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _rows_of_length_1(E: np.ndarray) -> np.ndarray:
+    lengths = np.linalg.norm(E, axis=1, keepdims=True)
+    return np.ascontiguousarray(E / np.where(lengths > _ZERO, lengths, 1))
