@@ -51,11 +51,15 @@ def load_all() -> dict[str, Method]:
         cnmf,
         fcm,
         fusion,
+        hbgf,
         kc,
         kernel_kmeans,
         kmeans,
         linkage,
+        locally_weighted,
         many_samples,
+        mcla,
+        mean_projector,
         mean_similarity,
         metacluster,
         ncut,
@@ -71,14 +75,16 @@ def load_all() -> dict[str, Method]:
         ss_kernel_kmeans,
         ss_ncut,
         ssnmf,
+        transfer_cut,
     )
 
-    consensus = (nmfc, kc, linkage, spectral, peer_ensembleclustering)
+    consensus = (nmfc, mean_projector, kc, linkage, spectral, peer_ensembleclustering)
+    ensembles = (locally_weighted, transfer_cut, hbgf, mcla)
     unsupervised = (kmeans, kernel_kmeans, ncut, nmf, many_samples, peer_genieclust)
     constrained = (ssnmf, ss_kernel_kmeans, ss_ncut, peer_activesemi)
     fused = (fusion, mean_similarity, peer_snf, peer_views)
     many_runs = (metacluster, nmf_runs, cnmf, fcm)
-    modules = (*consensus, *unsupervised, *constrained, *fused, *many_runs)
+    modules = (*consensus, *ensembles, *unsupervised, *constrained, *fused, *many_runs)
     return {method.name: method for module in modules for method in module.METHODS}
 
 

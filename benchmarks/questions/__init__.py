@@ -6,6 +6,8 @@ NAMES = (
     "papers",
     "protocols",
     "peers",
+    "literature",
+    "regimes",
     "scale",
     "solvers",
     "documents",

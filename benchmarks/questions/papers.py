@@ -39,7 +39,7 @@ TABLE_1 = {
     "zoo": (0.61, 0.59, 0.62),
 }
 COLUMNS = ("k-means", "KC", "NMFC")
-EXTRA = ("NMFC, moves", "NMFC, tri")
+EXTRA = ("NMFC, printed", "NMFC, moves", "NMFC, tri")
 #: why NMFC is below the paper's accuracy, or below k-means
 REASONS = {
     "soybean": "its codes of categories are used raw, as the k-means figure asks for; standardised "
@@ -101,7 +101,8 @@ def run(quick: bool, out: Path) -> list[Path]:
         "number of classes, on raw features; documents as tf-idf rows of unit length on the 1,000 "
         f"commonest words. Means (± standard deviations) over {trials} trials; k-means: over "
         f"{SINGLE_RUNS} single runs in each; KC: k-means on the rows of the consensus "
-        "matrix. 'moves' and 'tri' are NMFConsensus with refine='moves' and factorization='tri'."
+        "matrix. NMFC is NMFConsensus with its defaults; 'printed' is the paper's form, "
+        "normalize=False, and 'moves' and 'tri' add refine='moves' and factorization='tri' to it."
     )
     draw = partial(_draw, rows)
     return report.write(out, "papers", caption, {"Table 1": rows}, draw, [_verdict(rows)], skipped)
@@ -130,12 +131,16 @@ def _row(data: datasets.Dataset, scores: dict[str, list[float]]) -> report.Row:
         row[column] = f"{mean[column]:.3f} ± {spread:.3f}"
     for column in EXTRA:
         row[column.removeprefix("NMFC, ")] = f"{mean[column]:.3f}"
-    reached = round(mean["NMFC"] + 1e-9, 2) >= TABLE_1[data.name][2]
-    row["NMFC at the paper's figure"] = "yes" if reached else "no"
+    row["NMFC at the paper's figure"] = "yes" if _reached(data.name, mean["NMFC"]) else "no"
     row["NMFC over k-means"] = "yes" if mean["NMFC"] > mean["k-means"] else "no"
     row["the data"] = "the paper's" if data.own else data.note
     row["why not"] = REASONS.get(data.name, "") if "no" in row.values() else ""
     return row
+
+
+def _reached(name: str, accuracy: float) -> bool:
+    """Tell whether an accuracy is that of the paper or above, at two digits."""
+    return round(accuracy + 1e-9, 2) >= TABLE_1[name][2]
 
 
 def _verdict(rows: list[report.Row]) -> str:
@@ -143,11 +148,12 @@ def _verdict(rows: list[report.Row]) -> str:
     others = [row for row in rows if row not in own]
     missed = [row["data"] for row in own if row["NMFC at the paper's figure"] == "no"]
     worse = [row["data"] for row in others if row["NMFC over k-means"] == "no"]
+    printed = sum(_reached(row["data"], float(row["printed"])) for row in own)
     return (
         f"On the paper's own data NMFC is at its figure or above, at two digits, on "
-        f"{len(own) - len(missed)} of {len(own)} sets (missed: {', '.join(missed) or 'none'}); on "
-        f"the others it is over k-means on {len(others) - len(worse)} of {len(others)} (not: "
-        f"{', '.join(worse) or 'none'})."
+        f"{len(own) - len(missed)} of {len(own)} sets (missed: {', '.join(missed) or 'none'}), "
+        f"and the printed form on {printed}; on the others NMFC is over k-means on "
+        f"{len(others) - len(worse)} of {len(others)} (not: {', '.join(worse) or 'none'})."
     )
 
 

@@ -1,0 +1,195 @@
+"""What the consensus functions of the literature compute, and how their questions judge."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from joblib import parallel_config
+from scipy.linalg import eigh
+from sklearn.cluster import AgglomerativeClustering
+from sklearn.metrics import adjusted_rand_score
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+datasets = pytest.importorskip("benchmarks.datasets", reason="benchmarks are not installed")
+
+from benchmarks import methods  # noqa: E402
+from benchmarks.datasets import every  # noqa: E402
+from benchmarks.datasets import large as large_sets  # noqa: E402
+from benchmarks.methods import (  # noqa: E402
+    base_clusters,
+    kc,
+    linkage,
+    locally_weighted,
+    mean_projector,
+    nmfc,
+    transfer_cut,
+)
+from benchmarks.questions import literature, papers, protocols, regimes  # noqa: E402
+from nmfcluster.datasets import make_partitions  # noqa: E402
+
+pytestmark = pytest.mark.slow  # together
+
+NEW = ("NMFC, mean projector", "LWEA", "LWGP", "transfer cut", "HBGF", "MCLA")
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Return five noisy partitions of 60 samples into 4 clusters."""
+    return make_partitions(60, n_clusters=4, n_partitions=5, noise=0.3, random_state=0)[0]
+
+
+@pytest.mark.parametrize("name", [*NEW, "average linkage"])
+def test_noisy_copies_are_recovered_with_empty_clusters(name):
+    table, y = make_partitions(200, n_clusters=4, n_partitions=20, noise=0.2, random_state=0)
+    labels, _ = methods.load(name).run(None, 2 * table, 4, 0)  # odd numbers are clusters of none
+    assert adjusted_rand_score(y, labels) > 0.9
+    assert len(labels) == 200
+
+
+def test_indicator_leaves_empty_clusters_out():
+    Z = base_clusters.indicator(np.array([[0, 5], [2, 5], [2, 1]]))
+    np.testing.assert_array_equal(Z.toarray(), [[1, 0, 0, 1], [0, 1, 0, 1], [0, 1, 1, 0]])
+
+
+def test_average_linkage_is_that_of_scikit_learn(table, monkeypatch):
+    expected = AgglomerativeClustering(7, metric="precomputed", linkage="average")
+    expected = expected.fit_predict(1 - kc.coassociation(table, np.float64))
+    for rows in (7, 500):
+        monkeypatch.setattr(linkage, "ROWS", rows)  # in blocks, and in one
+        assert adjusted_rand_score(expected, linkage.cluster(None, table, 7, 0)) == 1
+    Z = base_clusters.indicator(table)
+    weights = np.arange(1.0, Z.shape[1] + 1)
+    whole = 1 - (Z @ np.diag(weights) @ Z.T.toarray()) / 5
+    above = whole[np.triu_indices(60, 1)]
+    np.testing.assert_allclose(linkage.distances(Z, 5, weights), above, atol=1e-12)
+
+
+def test_index_of_base_clusters():
+    table = np.array([[0, 0], [0, 0], [0, 1], [0, 1], [1, 1]])
+    actual = locally_weighted.cluster_index(base_clusters.indicator(table), 2)
+    third = np.log2(3) - 2 / 3  # the entropy of shares of 2/3 and 1/3
+    np.testing.assert_allclose(actual, np.exp(-np.array([1, 0, 0, third]) / 0.8))
+
+
+def test_transfer_cut_has_the_eigenvectors_of_the_whole_graph(table, monkeypatch):
+    B = base_clusters.indicator(table)
+    n, c = B.shape
+    weights = np.random.default_rng(0).uniform(0.5, 1, size=c)
+    seen = []
+    monkeypatch.setattr(transfer_cut, "cluster_directions", lambda rows, *_: seen.append(rows))
+    B = sp.csr_array(B * weights)
+    transfer_cut.cut(B, 3, 0)
+    whole = np.block([[np.zeros((n, n)), B.toarray()], [B.T.toarray(), np.zeros((c, c))]])
+    _, vectors = eigh(whole, np.diag(whole.sum(axis=1)))  # W v = (1 - lambda) D v
+    for ours, theirs in zip(seen[0].T, vectors[:n, ::-1].T, strict=False):
+        cosine = ours @ theirs / np.linalg.norm(ours) / np.linalg.norm(theirs)
+        assert abs(cosine) == pytest.approx(1, abs=1e-8)
+
+
+def test_rows_of_the_mean_projector_sum_to_one(table):
+    ensemble, groups = mean_projector._ensemble(table)
+    problem = mean_projector.EnsembleProblem(ensemble, groups, np.dtype(float), normalize=True)
+    A = problem.objective.A.toarray()
+    Z = base_clusters.indicator(table)
+    expected = ((Z / Z.sum(axis=0)) @ Z.T).toarray() / 5
+    length = np.sqrt(ensemble.counts)
+    np.testing.assert_allclose((A / length / length[:, None])[groups][:, groups], expected)
+    np.testing.assert_allclose(expected.sum(axis=1), 1)
+    assert problem.objective.constant == pytest.approx((expected**2).sum())
+
+
+def test_printed_forms_are_not_normalised(monkeypatch, table):
+    asked = []
+
+    class Model(nmfc.NMFConsensus):
+        def fit(self, X):
+            asked.append((self.normalize, self.refine, self.factorization))
+            return super().fit(X)
+
+    monkeypatch.setattr(nmfc, "NMFConsensus", Model)
+    for name in ("NMFC", *nmfc.PRINTED):
+        methods.load(name).run(None, table, 3, 0)
+    forms = [(True, None, "bi"), (False, None, "bi"), (False, "moves", "bi"), (False, None, "tri")]
+    assert asked == forms
+    assert set(protocols.TAKERS) | {"NMFC"} <= {*papers.COLUMNS, *papers.EXTRA}
+
+
+def _literature_runs(ours, **others):
+    """Return runs of NMI and seconds by method."""
+    told = {literature.OURS: ours, **{name.replace("_", " "): o for name, o in others.items()}}
+    return {
+        name: [{"NMI": nmi, "accuracy": nmi, "s": seconds}] * 2
+        for name, (nmi, seconds) in told.items()
+    }
+
+
+def test_targets_of_the_literature():
+    case = ("usenc_letters", literature.LANDMARKS)
+    assert set(literature.TARGETS) == set(literature.PRINTED)
+    assert {name for name, _ in literature.TARGETS} == set(large_sets.NAMES)
+    good = _literature_runs((0.462, 3.0), transfer_cut=(0.465, 2.0), HBGF=(0.5, 4.0))
+    told = literature._verdicts({case: good})
+    assert "(target: 0.459): met; the best of the others is HBGF with 0.500" in told[0]
+    assert "1.50 times as long as transfer cut" in told[1]
+    assert told[1].endswith("met.")
+    rows = {row["method"]: row for row in literature._rows(case, good)}
+    assert rows["transfer cut"]["printed"] == "0.459"
+    assert rows["HBGF"]["time / ours"] == pytest.approx(4 / 3)
+    for bad in ((0.455, 3.0), (0.462, 9.0)):
+        runs = _literature_runs(bad, transfer_cut=(0.465, 2.0), HBGF=(0.5, 4.0))
+        assert literature._verdicts({case: runs})[1].endswith("missed.")
+
+
+def test_methods_that_hold_all_pairs_run_on_less():
+    setting = literature.Setting()
+    for name in literature.PAIRWISE:
+        assert [setting.takes(name, 10**4, seed) for seed in range(5)] == [True] * 3 + [False] * 2
+    assert setting.takes("spectral", 3_000, 9)
+    assert not setting.takes("spectral", 3_001, 0)
+    assert setting.takes(literature.OURS, 10**4, 19)
+
+
+def test_literature_without_its_sets(monkeypatch, tmp_path):
+    monkeypatch.setenv(datasets.FOLDER, str(tmp_path))
+    with pytest.raises(datasets.UnavailableError, match="usenc_usps"):
+        literature.run(False, tmp_path)
+
+
+def test_numbers_of_clusters_of_base_partitions():
+    ranges = [regimes.n_clusters(regime, 4, 100) for regime in regimes.REGIMES]
+    assert ranges == [(4, 4), (4, 12), (4, 10)]
+    assert regimes.n_clusters("k to sqrt n", 12, 100) == (12, 12)
+    assert set(every.ALL) <= set(datasets.names())
+
+
+def test_mean_ranks_and_verdicts():
+    scores = {
+        ("a", "k"): {regimes.OURS: [0.5, 0.7], regimes.PRINTED: [0.6, 0.6], "HBGF": [0.9, 0.9]},
+        ("b", "k"): {regimes.OURS: [0.8, 0.8], regimes.PRINTED: [0.1, 0.1], "HBGF": [0.2, 0.2]},
+    }
+    ranks = regimes.mean_ranks(scores)
+    assert ranks["k"] == {regimes.OURS: 1.75, regimes.PRINTED: 2.75, "HBGF": 1.5}
+    [told] = regimes.rank_verdicts(ranks)
+    assert "missed; the best of the others is HBGF with 1.50" in told
+    ranks["k"][regimes.OURS] = 1.5  # shared is best, too
+    assert "of 3): met" in regimes.rank_verdicts(ranks)[0]
+    rows = [
+        {"data": name, regimes.OURS: 0.5, regimes.PRINTED: a}
+        for name, a in zip("ab", (0.6, 0.2), strict=True)
+    ]
+    told = regimes.printed_verdict(rows)
+    assert "on 1 of 2 sets (target: none): missed, a by 0.100" in told
+    assert told.endswith("over it on 1.")
+    assert "on 0 of 1 sets (target: none): met" in regimes.printed_verdict(rows[1:])
+
+
+def test_made_sets_with_missing_labels():
+    with parallel_config("sequential"):
+        made = regimes._made(regimes.Effort(4, 1, 100))
+    missing = [title for title, [(table, _)] in made.items() if table.min() < 0]
+    assert missing == ["noise 0.4, 60% missing"]
+    assert all(table.shape == (100, 4) for [(table, _)] in made.values())
