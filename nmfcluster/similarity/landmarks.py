@@ -160,9 +160,7 @@ class Landmarks:
         return storage.as_dense(rows @ self._B.T)
 
 
-def _rows(
-    search: NearestNeighbors, dtype: np.dtype, width: float | None, X: Any
-) -> sp.csr_array:
+def _rows(search: NearestNeighbors, dtype: np.dtype, width: float | None, X: Any) -> sp.csr_array:
     blocks = by_rows(lambda block: _rows_of_block(search, dtype, width, X[block]), X.shape[0])
     return sp.csr_array(sp.vstack(list(blocks), format="csr"))
 
