@@ -23,7 +23,6 @@ from nmfcluster.consensus import estimator
 from nmfcluster.datasets import make_partitions
 from nmfcluster.metrics import clustering_accuracy
 from nmfcluster.partitions.ensemble import Ensemble
-from nmfcluster.partitions.problem import EnsembleProblem
 from nmfcluster.similarity import Explicit
 
 UNBALANCED = [(900, 60, 40), (80, 15, 5)]
@@ -63,25 +62,6 @@ def hard_loss(table, labels, weights=None):
     together, seen = together_and_seen(table, weights)
     same = labels[:, None] == labels
     return (seen * same - 2 * together * same + together).sum()
-
-
-@pytest.fixture
-def kept(monkeypatch):
-    """Return a list that every fit appends what it found to, and the factor H of its samples."""
-    found, original = [], estimator.factorize
-
-    def spy(problem, *args):
-        factorization = original(problem, *args)
-        H = factorization.H
-        if isinstance(problem, EnsembleProblem):  # a row stands for all samples with these labels
-            ensemble = problem.ensemble
-            H = H / np.sqrt(ensemble.counts)[:, None]
-            H = {tuple(row): h for row, h in zip(ensemble.codes, H, strict=True)}
-        found.append((factorization, H))
-        return factorization
-
-    monkeypatch.setattr(estimator, "factorize", spy)
-    return found
 
 
 def factor_of(model, kept):
