@@ -24,6 +24,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import nmfcluster
+from nmfcluster.partitions import LandmarkSpectral
 
 # The same examples in every run; no limit of time for one, since the machine may be busy.
 hypothesis.settings.register_profile("suite", max_examples=40, deadline=None, derandomize=True)
@@ -130,11 +131,13 @@ def pytest_generate_tests(metafunc):
     """Parametrize by argument names.
 
     `public_estimator` is every clusterer in each mode; together with `check`, it is every
-    estimator, with every check of scikit-learn. `default_clusterer` has all its defaults.
+    estimator and the base clusterer, with every check of scikit-learn. `default_clusterer` has
+    all its defaults.
     """
     asked = set(metafunc.fixturenames)
     if {"public_estimator", "check"} <= asked:
         few = estimators(OTHER_MODES, **QUICK | {"max_iter": 5})  # no check asks for a good fit
+        few.append(LandmarkSpectral(3))  # a base clusterer, which has no memberships
         mark = parametrize_with_checks(few, expected_failed_checks=expected_failures)
         metafunc.parametrize("public_estimator, check", *mark.args[1:], **mark.kwargs)
     elif "public_estimator" in asked:

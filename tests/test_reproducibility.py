@@ -43,7 +43,11 @@ PROBLEMS = {
     ),
     "labels": (TABLE, {"n_clusters": 3, "affinity": "partitions"}),
     "labels, coarse": (TABLE, {"n_clusters": 3, "affinity": "partitions", "coarse_size": 100}),
-    "missing labels": (HOLEY, {"n_clusters": 2, "affinity": "partitions", "refine": "moves"}),
+    "missing labels": (HOLEY, {"n_clusters": 2, "affinity": "partitions"}),
+    "missing labels, moves": (
+        HOLEY,
+        {"n_clusters": 2, "affinity": "partitions", "normalize": False, "refine": "moves"},
+    ),
     "similarity": (
         KERNEL,
         {"n_clusters": 4, "affinity": "precomputed", "n_init": 5, "max_iter": 20, "tol": -1},

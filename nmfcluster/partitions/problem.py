@@ -180,7 +180,8 @@ class EnsembleProblem(Problem):
         """
         if not self.normalize:
             return shares
-        return membership(self.ensemble.spread(self.ensemble.cluster_profile(shares)))
+        similarity = self.ensemble.spread(self.ensemble.cluster_profile(shares))
+        return membership(similarity.astype(self.dtype, copy=False))
 
     def support(self, shares: np.ndarray, labels: np.ndarray) -> Support:
         """Return what the partitions say of a clustering of the distinct rows."""

@@ -170,9 +170,11 @@ def _rows_of_block(
 ) -> sp.csr_array:
     with one_thread():  # ties are broken by the number of threads
         distances, nearest = search.kneighbors(X)
-    least = np.finfo(dtype).tiny ** 0.5
+    info = np.finfo(dtype)  # a width may be 0: less than rounding of the nearest is that
+    least = np.maximum(info.tiny**0.5, distances.min(axis=1, keepdims=True) * info.eps)
     widths = np.maximum(distances[:, -1:] if width is None else width, least)
-    squares = (distances / widths) ** 2
+    with np.errstate(over="ignore"):
+        squares = (distances / widths) ** 2
     weights = np.exp(squares.min(axis=1, keepdims=True) - squares)  # far from all: not all are 0
     weights /= weights.sum(axis=1, keepdims=True)
     return storage.equal_rows(weights.astype(dtype), nearest, search.n_samples_fit_)

@@ -73,6 +73,14 @@ CASES = [
     features("unknown factorization", "'factorization' .*'tri'.*Got 'kl'", factorization="kl"),
     features("unknown solver", "'solver' .*'bpg'.*Got 'adam'", solver="adam"),
     features("unknown refinement", "'refine' .*'moves'.*Got True", refine=True),
+    features(
+        "moves of what is normalised",
+        "refine='moves' needs normalize=False",
+        refine="moves",
+    ),
+    features("normalised in words", "'normalize' .*Got 'yes'", normalize="yes"),
+    features("normalised as a number", "'normalize' .*Got 1", normalize=1),
+    features("normalised or not", "'normalize' .*Got None", normalize=None),
     features("no starts", "'n_init' .*Got 0", n_init=0),
     features("no updates", "'max_iter' .*Got 0", max_iter=0),
     features("no tolerance", "'tol' .*Got nan", tol=np.nan),
@@ -211,7 +219,12 @@ CASES = [
     similarity("nothing similar, sparse", "X .*above 0", sp.csr_array((20, 20))),
     similarity("not a number, similar", "X contains NaN", changed(A, (2, 2), np.nan)),
     similarity("few similar samples", "n_clusters=3 .* n_samples=2", A[:2, :2], n_clusters=3),
-    similarity("moves without partitions", "refine='moves' .*partitions", refine="moves"),
+    similarity(
+        "moves without partitions",
+        "refine='moves' .*partitions",
+        refine="moves",
+        normalize=False,
+    ),
 ]
 
 

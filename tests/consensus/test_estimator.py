@@ -23,11 +23,12 @@ from nmfcluster.consensus import estimator
 from nmfcluster.datasets import make_partitions
 from nmfcluster.metrics import clustering_accuracy
 from nmfcluster.partitions.ensemble import Ensemble
-from nmfcluster.partitions.problem import EnsembleProblem
-from nmfcluster.similarity import coassociation
+from nmfcluster.similarity import Explicit
 
 UNBALANCED = [(900, 60, 40), (80, 15, 5)]
 SIZES = [*UNBALANCED, (60, 60, 60), (12, 9, 7, 5, 3)]
+
+in_both_forms = pytest.mark.parametrize("normalize", [True, False], ids=["normalized", "paper"])
 
 
 def of_partitions(n_clusters, table, **parameters):
@@ -63,30 +64,16 @@ def hard_loss(table, labels, weights=None):
     return (seen * same - 2 * together * same + together).sum()
 
 
-@pytest.fixture
-def kept(monkeypatch):
-    """Return a list that every fit appends what it found to, and the factor H of its samples."""
-    found, original = [], estimator.factorize
-
-    def spy(problem, *args):
-        factorization = original(problem, *args)
-        H = factorization.H
-        if isinstance(problem, EnsembleProblem):  # a row stands for all samples with these labels
-            ensemble = problem.ensemble
-            H = H / np.sqrt(ensemble.counts)[:, None]
-            H = {tuple(row): h for row, h in zip(ensemble.codes, H, strict=True)}
-        found.append((factorization, H))
-        return factorization
-
-    monkeypatch.setattr(estimator, "factorize", spy)
-    return found
-
-
 def factor_of(model, kept):
     """Return H of the last fit, samples and clusters in the order of `membership_`."""
-    H = kept[-1][1]
-    H = np.array([H[tuple(row)] for row in model.partitions_]) if isinstance(H, dict) else H
+    H, A = kept[-1][1], model.consensus_matrix()
+    if isinstance(H, dict):
+        H = np.array([H[tuple(row)] for row in model.partitions_])
+        A = together_and_seen(model.partitions_, model.weights_)[0].sum(axis=0)
     shares = H / H.sum(axis=1, keepdims=True)
+    if model.normalize:
+        shares = A @ (shares / shares.sum(axis=0))
+        shares /= shares.sum(axis=1, keepdims=True)
     distances = abs(shares[:, None, :] - model.membership_[:, :, None]).sum(axis=0)
     assert distances.min(axis=1).max() < 1e-6 * len(H)
     return H[:, distances.argmin(axis=1)]
@@ -132,24 +119,33 @@ ROUTES = [
 ]
 
 
+@in_both_forms
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 @pytest.mark.parametrize("route", ROUTES)
-def test_unanimous_partitions_come_back_for_every_seed(route, sizes):
+def test_unanimous_partitions_come_back_for_every_seed(route, sizes, normalize):
     y = np.repeat(np.arange(len(sizes)), sizes)
     shuffled = np.random.RandomState(0).permutation(y)
     for seed in range(1 if len(y) > 500 else 3):
-        model = route(shuffled, NMFConsensus(len(sizes), random_state=seed))
+        model = route(shuffled, NMFConsensus(len(sizes), normalize=normalize, random_state=seed))
         np.testing.assert_array_equal(np.bincount(model.labels_), sizes)
         assert same_partition(model.labels_, shuffled)
         np.testing.assert_allclose(model.membership_.max(axis=1), 1, atol=0.01)
         np.testing.assert_allclose(model.confidence_, 1)
-        assert model.loss_ < 1e-4 * len(y) ** 2
+        assert model.loss_ < 1e-4 * (len(sizes) if normalize else len(y) ** 2)
 
 
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 @pytest.mark.parametrize(
     "parameters",
-    [{"solver": "mu"}, {"factorization": "tri"}, {"refine": "moves"}, {"n_init": 1}, {"tol": 0.1}],
+    [
+        {"solver": "mu"},
+        {"solver": "mu", "normalize": False},
+        {"factorization": "tri"},
+        {"factorization": "tri", "normalize": False},
+        {"refine": "moves", "normalize": False},
+        {"n_init": 1},
+        {"tol": 0.1},
+    ],
     ids=str,
 )
 def test_unanimous_partitions_come_back_from_every_variant(parameters, sizes):
@@ -173,11 +169,13 @@ def test_unanimous_partitions_come_back_from_every_variant(parameters, sizes):
     ],
     ids=str,
 )
-def test_40_percent_wrong_labels_are_seen_through_by_every_seed(sizes, n_partitions, least, usual):
+def test_the_form_of_the_paper_sees_through_40_percent_wrong_labels(
+    sizes, n_partitions, least, usual
+):
     found = []
     for seed in range(4):
         table, y = make_partitions(sizes, n_partitions=n_partitions, noise=0.4, random_state=seed)
-        model = of_partitions(3, table, random_state=seed)
+        model = of_partitions(3, table, normalize=False, random_state=seed)
         found.append(adjusted_rand_score(y, model.labels_))
     assert min(found) >= least
     assert np.median(found) >= usual
@@ -190,13 +188,14 @@ def test_one_partition_is_its_own_consensus():
     np.testing.assert_allclose(model.agreement_, [1])
 
 
+@in_both_forms
 @pytest.mark.parametrize("n_partitions", [20, 40])
-def test_60_percent_missing_labels_are_no_obstacle(n_partitions):
+def test_60_percent_missing_labels_are_no_obstacle(n_partitions, normalize):
     for seed in range(5):
         table, y = make_partitions(
             (80, 60, 40), n_partitions=n_partitions, noise=0.1, missing=0.6, random_state=seed
         )
-        model = of_partitions(3, table, random_state=seed)
+        model = of_partitions(3, table, normalize=normalize, random_state=seed)
         assert adjusted_rand_score(y, model.labels_) > 0.95
 
 
@@ -208,7 +207,10 @@ def test_counting_seen_pairs_beats_taking_missing_for_different():
         )
         different = table.copy()  # a label of its own for everyone that was not seen
         different[table < 0] = 10 + np.arange((table < 0).sum())
-        seen, unseen = (of_partitions(3, t, random_state=seed).labels_ for t in (table, different))
+        seen, unseen = (
+            of_partitions(3, t, normalize=False, random_state=seed).labels_
+            for t in (table, different)
+        )
         gain.append(clustering_accuracy(y, seen) - clustering_accuracy(y, unseen))
     assert np.mean(gain) > 0.05
 
@@ -230,10 +232,12 @@ def test_more_clusters_than_there_are_gives_those_and_a_warning(route):
     assert model.membership_.shape == (33, 5)
 
 
+@in_both_forms
 @pytest.mark.parametrize("solver", ["bpg", "mu"])
-def test_solvers_agree_on_easy_data(solver):
+def test_solvers_agree_on_easy_data(solver, normalize):
     table, y = make_partitions((60, 40, 20), n_partitions=20, noise=0.3, random_state=1)
-    assert same_partition(of_partitions(3, table, solver=solver).labels_, y)
+    model = of_partitions(3, table, solver=solver, normalize=normalize)
+    assert same_partition(model.labels_, y)
 
 
 # --- what must not matter ----------------------------------------------------------------------
@@ -251,11 +255,13 @@ def holey():
 
 @pytest.mark.parametrize("name", ["noisy", "holey"])
 @pytest.mark.parametrize("coarse_size", [30, None])
-def test_order_of_samples_does_not_matter(name, coarse_size, request):
+@in_both_forms
+def test_order_of_samples_does_not_matter(name, coarse_size, normalize, request):
     table = request.getfixturevalue(name)
     order = np.random.RandomState(1).permutation(len(table))
-    first = of_partitions(3, table, coarse_size=coarse_size)
-    second = of_partitions(3, table[order], coarse_size=coarse_size)
+    options = {"coarse_size": coarse_size, "normalize": normalize}
+    first = of_partitions(3, table, **options)
+    second = of_partitions(3, table[order], **options)
     np.testing.assert_array_equal(second.labels_, first.labels_[order])
     np.testing.assert_array_equal(second.membership_, first.membership_[order])
     np.testing.assert_array_equal(second.confidence_, first.confidence_[order])
@@ -282,15 +288,19 @@ def test_names_of_labels_do_not_matter(name, rename, request):
     np.testing.assert_array_equal(second.membership_, first.membership_)
 
 
-def test_order_of_the_names_does_not_matter(noisy):
-    first = of_partitions(3, noisy, n_init=1, tol=1e-12, max_iter=5000)
-    second = of_partitions(3, noisy.max() - noisy, n_init=1, tol=1e-12, max_iter=5000)
+@in_both_forms
+def test_order_of_the_names_does_not_matter(noisy, normalize):
+    options = {"normalize": normalize, "n_init": 1, "tol": 1e-12, "max_iter": 5000}
+    first = of_partitions(3, noisy, **options)
+    second = of_partitions(3, noisy.max() - noisy, **options)
     np.testing.assert_allclose(second.membership_, first.membership_, atol=1e-3)
 
 
-def test_order_of_the_partitions_does_not_matter(noisy):
-    first = of_partitions(3, noisy, n_init=1, tol=1e-12, max_iter=5000)
-    second = of_partitions(3, noisy[:, ::-1], n_init=1, tol=1e-12, max_iter=5000)
+@in_both_forms
+def test_order_of_the_partitions_does_not_matter(noisy, normalize):
+    options = {"normalize": normalize, "n_init": 1, "tol": 1e-12, "max_iter": 5000}
+    first = of_partitions(3, noisy, **options)
+    second = of_partitions(3, noisy[:, ::-1], **options)
     np.testing.assert_allclose(second.membership_, first.membership_, atol=1e-3)
     np.testing.assert_allclose(second.agreement_, first.agreement_[::-1])
 
@@ -373,9 +383,10 @@ def test_booleans_are_labels():
 
 
 @pytest.mark.parametrize("name", ["noisy", "holey"])
-def test_a_partition_of_weight_0_is_left_out(name, request):
+@in_both_forms
+def test_a_partition_of_weight_0_is_left_out(name, normalize, request):
     table = request.getfixturevalue(name)
-    options = {"n_init": 1, "tol": 1e-12, "max_iter": 5000}
+    options = {"normalize": normalize, "n_init": 1, "tol": 1e-12, "max_iter": 5000}
     without = of_partitions(3, table[:, 1:], **options)
     weighted = of_partitions(3, table, weights=[0] + [2] * 11, **options)
     np.testing.assert_allclose(weighted.membership_, without.membership_, atol=1e-3)
@@ -385,9 +396,10 @@ def test_a_partition_of_weight_0_is_left_out(name, request):
 
 
 @pytest.mark.parametrize("name", ["noisy", "holey"])
-def test_a_partition_of_weight_2_counts_twice(name, request):
+@in_both_forms
+def test_a_partition_of_weight_2_counts_twice(name, normalize, request):
     table = request.getfixturevalue(name)
-    options = {"n_init": 1, "tol": 1e-12, "max_iter": 5000}
+    options = {"normalize": normalize, "n_init": 1, "tol": 1e-12, "max_iter": 5000}
     repeated = of_partitions(3, np.column_stack([table[:, 0], table]), **options)
     weighted = of_partitions(3, table, weights=[2] + [1] * 11, **options)
     np.testing.assert_allclose(weighted.membership_, repeated.membership_, atol=1e-3)
@@ -396,30 +408,42 @@ def test_a_partition_of_weight_2_counts_twice(name, request):
 
 
 @pytest.mark.filterwarnings("ignore:.* did not converge:sklearn.exceptions.ConvergenceWarning")
-def test_equal_rows_are_fitted_as_one_without_changing_the_result(kept):
+@in_both_forms
+def test_equal_rows_are_fitted_as_one_without_changing_the_result(kept, normalize):
     """Every update of the collapsed problem is that of the whole problem."""
     table, _ = make_partitions((50, 30, 20), n_partitions=4, noise=0.3, random_state=0)
-    model = of_partitions(3, table, n_init=1, max_iter=30, tol=-1)
+    model = of_partitions(3, table, normalize=normalize, n_init=1, max_iter=30, tol=-1)
     ensemble, groups = Ensemble.from_table(table, model.weights_)
     assert len(ensemble) < len(table)
-    start = spectral_start(ensemble.similarity(float), 3) / np.sqrt(ensemble.counts)[:, None]
-    A = coassociation(table)
-    steps = bregman_nmf(SymmetricObjective(A, ensemble.constant), start[groups][None])
+    together = together_and_seen(table)[0]
+    mass = together.sum(axis=(0, 1)) if normalize else np.ones(len(table))
+    scale = 1 / np.sqrt(mass)
+    constant = 4 * ((together * scale[:, None] * scale) ** 2).sum()  # the weights are squared
+    _, first = np.unique(groups, return_index=True)
+    start = spectral_start(ensemble.similarity(float, scale[first]), 3)
+    start = start / np.sqrt(ensemble.counts)[:, None]
+    A = Explicit(together.sum(axis=0) * scale[:, None] * scale)
+    steps = bregman_nmf(SymmetricObjective(A, constant), start[groups][None])
     whole = [next(steps) for _ in range(31)]
     np.testing.assert_allclose(model.loss_curve_, [loss[0] for _, loss in whole], rtol=1e-9)
     H = whole[-1][0][0][0]
-    H = H[:, np.argsort(-np.bincount(H.argmax(axis=1)))]
-    np.testing.assert_allclose(factor_of(model, kept), H, atol=1e-9)
+    found = factor_of(model, kept)
+    order = abs(H[:, :, None] - found[:, None, :]).sum(axis=0).argmin(axis=0)
+    np.testing.assert_allclose(found, H[:, order], atol=1e-9)
 
 
+@in_both_forms
 @pytest.mark.parametrize("sizes", [(50, 30, 20), (40, 40, 40)], ids=str)
-def test_label_tables_give_what_their_explicit_similarity_gives(sizes):
+def test_label_tables_give_what_their_explicit_similarity_gives(sizes, normalize):
     table, _ = make_partitions(sizes, n_partitions=6, noise=0.25, random_state=0)
-    options = {"n_init": 1, "tol": 1e-12, "max_iter": 5000}
+    options = {"normalize": normalize, "n_init": 1, "tol": 1e-12, "max_iter": 5000}
     M = together_and_seen(table)[0]
     implicit = of_partitions(3, table, **options)
     explicit = NMFConsensus(3, affinity="precomputed", **options).fit(M.sum(axis=0))
     assert same_partition(explicit.labels_, implicit.labels_)
+    if normalize:
+        scale = 1 / np.sqrt(M.sum(axis=(0, 1)))
+        M = M * scale[:, None] * scale
     # J above eq. 3 of Li et al. and its form with the mean differ by a constant
     constant = len(M) * (M**2).sum() - (M.sum(axis=0) ** 2).sum()
     np.testing.assert_allclose(implicit.loss_ - constant, explicit.loss_, rtol=1e-6)
@@ -447,14 +471,15 @@ def test_sparse_and_dense_features_agree():
         assert adjusted_rand_score(y, model.predict(data)) == 1
 
 
+@in_both_forms
 @pytest.mark.parametrize("affinity", ["coassociation", "precomputed"])
-def test_results_keep_the_floating_type_of_the_data(affinity):
+def test_results_keep_the_floating_type_of_the_data(affinity, normalize):
     X, y = make_blobs(60, centers=np.eye(3) * 9, random_state=0)
     if affinity == "precomputed":
         X = np.exp(-0.05 * ((X[:, None] - X) ** 2).sum(axis=2))
     for dtype in (np.float32, np.float64):
-        model = NMFConsensus(3, affinity=affinity, n_estimators=10, random_state=0)
-        model.fit(X.astype(dtype))
+        options = {"affinity": affinity, "normalize": normalize, "n_estimators": 10}
+        model = NMFConsensus(3, **options, random_state=0).fit(X.astype(dtype))
         assert model.membership_.dtype == dtype
         assert model.transform(X.astype(dtype)).dtype == dtype
         assert isinstance(model.loss_, float)
@@ -469,23 +494,28 @@ tables = st.tuples(st.integers(1, 12), st.integers(1, 5)).flatmap(
 )
 
 
-@given(tables, st.integers(1, 4), st.sampled_from([None, "moves"]))
-def test_every_table_that_is_accepted_gives_a_sound_result(table, n_clusters, refine):
+@given(
+    tables,
+    st.integers(1, 4),
+    st.sampled_from([{}, {"normalize": False}, {"normalize": False, "refine": "moves"}]),
+)
+def test_every_table_that_is_accepted_gives_a_sound_result(table, n_clusters, form):
     seen = table >= 0
     usable = seen.any(axis=1).all() and seen.any(axis=0).all() and n_clusters <= len(table)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         if not usable:
             with pytest.raises(ValueError, match=r"X|n_clusters"):
-                of_partitions(n_clusters, table)
+                of_partitions(n_clusters, table, **form)
             return
-        model = of_partitions(n_clusters, table, refine=refine)
+        model = of_partitions(n_clusters, table, **form)
     sizes = np.bincount(model.labels_)
     assert sizes.all()
     assert (np.diff(sizes) <= 0).all()
+    assert np.isfinite(model.loss_)
     assert (model.membership_ >= 0).all()
     np.testing.assert_allclose(model.membership_.sum(axis=1), 1)
-    if refine is None:
+    if "refine" not in form:
         np.testing.assert_array_equal(model.labels_, model.membership_.argmax(axis=1))
     assert ((model.confidence_ >= -1e-12) & (model.confidence_ <= 1 + 1e-12)).all()
     assert (model.agreement_ <= 1 + 1e-12).all()
@@ -496,7 +526,7 @@ def test_every_table_that_is_accepted_gives_a_sound_result(table, n_clusters, re
 @pytest.mark.parametrize("weights", [None, np.arange(1, 13)], ids=["equal", "unequal"])
 def test_loss_is_the_sum_over_the_pairs_that_partitions_saw(name, weights, request, kept):
     table = request.getfixturevalue(name)
-    model = of_partitions(3, table, weights=weights)
+    model = of_partitions(3, table, normalize=False, weights=weights)
     H = factor_of(model, kept)
     _, seen = together_and_seen(table, np.ones(12))
     M = [table[:, t, None] == table[:, t] for t in range(12)]
@@ -504,17 +534,21 @@ def test_loss_is_the_sum_over_the_pairs_that_partitions_saw(name, weights, reque
     np.testing.assert_allclose(model.loss_, loss, rtol=1e-9)
 
 
-def test_loss_of_a_similarity_is_the_squared_distance(kept):
+@in_both_forms
+def test_loss_of_a_similarity_is_the_squared_distance(kept, normalize):
     A = np.random.RandomState(0).uniform(size=(30, 30))
     A = A + A.T
-    model = NMFConsensus(4, affinity="precomputed", random_state=0).fit(A)
+    model = NMFConsensus(4, affinity="precomputed", normalize=normalize, random_state=0).fit(A)
     H = factor_of(model, kept)
+    if normalize:
+        A = A / np.sqrt(A.sum(axis=0)) / np.sqrt(A.sum(axis=1))[:, None]
     np.testing.assert_allclose(model.loss_, ((A - H @ H.T) ** 2).sum(), rtol=1e-9)
 
 
+@in_both_forms
 @pytest.mark.parametrize("factorization", ["bi", "tri"])
-def test_core_and_unit_columns_reproduce_the_factor(factorization, noisy, kept):
-    model = of_partitions(3, noisy, factorization=factorization)
+def test_core_and_unit_columns_reproduce_the_factor(factorization, normalize, noisy, kept):
+    model = of_partitions(3, noisy, factorization=factorization, normalize=normalize)
     H = factor_of(model, kept)
     Q = H / np.linalg.norm(H, axis=0)
     if factorization == "bi":
@@ -525,8 +559,10 @@ def test_core_and_unit_columns_reproduce_the_factor(factorization, noisy, kept):
 
 @pytest.mark.parametrize("name", ["noisy", "holey"])
 @pytest.mark.parametrize("solver", ["bpg", "mu"])
-def test_loss_never_rises(name, solver, request):
-    model = of_partitions(3, request.getfixturevalue(name), solver=solver, n_init=5)
+@in_both_forms
+def test_loss_never_rises(name, solver, normalize, request):
+    table = request.getfixturevalue(name)
+    model = of_partitions(3, table, solver=solver, normalize=normalize, n_init=5)
     assert len(model.loss_curves_) == 5
     assert len(model.loss_curve_) == model.n_iter_ + 1
     assert model.loss_ == model.loss_curve_.min()
@@ -537,8 +573,9 @@ def test_loss_never_rises(name, solver, request):
 def test_more_starts_never_worsen_the_hard_loss():
     for seed in range(3):
         table, _ = make_partitions((30, 20, 10), n_partitions=6, noise=0.5, random_state=seed)
+        options = {"normalize": False, "random_state": seed}
         losses = [
-            hard_loss(table, of_partitions(3, table, n_init=n, random_state=seed).labels_)
+            hard_loss(table, of_partitions(3, table, n_init=n, **options).labels_)
             for n in (1, 2, 6)
         ]
         assert (np.diff(losses) <= 1e-9).all()
@@ -784,7 +821,9 @@ def test_the_tri_factorization_of_the_paper_loses_small_clusters():
     for seed in range(2):
         table, y = make_partitions((900, 60, 40), n_partitions=20, noise=0.4, random_state=seed)
         ours, theirs = (
-            of_partitions(3, table, factorization=factorization, random_state=seed).labels_
+            of_partitions(
+                3, table, factorization=factorization, normalize=False, random_state=seed
+            ).labels_
             for factorization in ("bi", "tri")
         )
         gain.append(adjusted_rand_score(y, ours) - adjusted_rand_score(y, theirs))
@@ -795,7 +834,8 @@ def test_the_tri_factorization_of_the_paper_is_no_descent_and_not_orthogonal(kep
     rises, defects = [], []
     for seed in range(5):
         table, _ = make_partitions((70, 15, 10, 5), noise=0.4, random_state=seed)
-        model = of_partitions(4, table, factorization="tri", n_init=5, random_state=seed)
+        options = {"factorization": "tri", "normalize": False, "n_init": 5}
+        model = of_partitions(4, table, **options, random_state=seed)
         rises += [np.diff(curve).max() / curve[0] for curve in model.loss_curves_]
         Q = kept[-1][0].best.factors[0]
         defects.append(np.linalg.norm(Q.T @ Q - np.eye(4)) / 2)
@@ -810,8 +850,9 @@ def test_moves_never_raise_the_hard_loss_and_change_labels_only(missing):
         table, _ = make_partitions(
             (30, 15, 5), n_partitions=8, noise=0.5, missing=missing, random_state=seed
         )
-        plain = of_partitions(3, table, random_state=seed)
-        moved = of_partitions(3, table, random_state=seed, refine="moves")
+        options = {"normalize": False, "random_state": seed}
+        plain = of_partitions(3, table, **options)
+        moved = of_partitions(3, table, refine="moves", **options)
         before, after = (hard_loss(table, model.labels_) for model in (plain, moved))
         assert after <= before + 1e-9
         fell |= after < before
@@ -826,16 +867,15 @@ def test_moves_never_raise_the_hard_loss_and_change_labels_only(missing):
 @pytest.mark.filterwarnings("ignore:.* did not converge:sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("missing", [0.0, 0.5])
 @pytest.mark.parametrize("solver", ["bpg", "mu"])
-def test_starting_on_a_part_of_the_samples_costs_nearly_nothing(missing, solver):
+@in_both_forms
+def test_starting_on_a_part_of_the_samples_costs_nearly_nothing(missing, solver, normalize):
     for seed in range(2):
         table, _ = make_partitions(
             (300, 150, 50), n_partitions=15, noise=0.3, missing=missing, random_state=seed
         )
         assert len(np.unique(table, axis=0)) > 300
-        full, coarse = (
-            of_partitions(3, table, coarse_size=size, solver=solver, random_state=seed)
-            for size in (None, 80)
-        )
+        options = {"solver": solver, "normalize": normalize, "random_state": seed}
+        full, coarse = (of_partitions(3, table, coarse_size=size, **options) for size in (None, 80))
         assert adjusted_rand_score(full.labels_, coarse.labels_) > 0.93
         assert coarse.loss_ < 1.002 * full.loss_
         assert len(coarse.loss_curves_) == 4  # the polish and three starts
@@ -863,7 +903,7 @@ def lines_of(capsys):
         ({"affinity": "partitions"}, ["distinct label rows", r"3 start\(s\)"]),
         ({"affinity": "precomputed"}, [r"3 start\(s\): best loss"]),
         (
-            {"affinity": "partitions", "refine": "moves"},
+            {"affinity": "partitions", "normalize": False, "refine": "moves"},
             ["distinct label rows", r"3 start\(s\)", "moved"],
         ),
         (

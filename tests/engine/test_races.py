@@ -37,7 +37,7 @@ def test_runs_of_an_ensemble_and_optima_that_are_candidates_do_not_race(meta, mo
 
 
 def test_runs_that_are_ranked_by_the_hard_loss_do_not_race(nobody_is_judged):
-    consensus().fit(X)
+    consensus(normalize=False).fit(X)
 
 
 def test_who_wants_all_updates_gets_them(nobody_is_judged):
@@ -51,6 +51,9 @@ MODELS = {
     "precomputed": lambda **options: NMFConsensus(
         7, n_init=6, affinity="precomputed", **options
     ).fit(GRAM),
+    "labels": lambda **options: NMFConsensus(
+        7, n_init=10, n_estimators=10, base_n_clusters=(7, 20), **options
+    ).fit(X),
     "fusion": lambda **options: SimilarityFusionNMF(
         7, eta=0.3, affinity="rbf", tol=1e-6, **options
     ).fit(X),

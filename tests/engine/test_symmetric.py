@@ -770,7 +770,7 @@ def test_a_collapsed_problem_takes_the_same_path():
         large = Ensemble(codes[groups], np.ones(17, dtype=int), weights, np.full(4, 3))
 
         def path(ensemble, H):
-            objective = EnsembleProblem(ensemble, None, np.dtype(float)).objective
+            objective = EnsembleProblem(ensemble, None, np.dtype(float), False).objective
             return islice(bregman_nmf(objective, H[None]), 30)
 
         roots = np.sqrt(counts)[:, None]

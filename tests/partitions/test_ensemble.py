@@ -106,6 +106,31 @@ def test_similarity_is_the_collapsed_coassociation(table):
 
 
 @given(label_tables())
+def test_degrees_are_the_row_sums_of_the_coassociation(table):
+    codes, weights, _ = table
+    ensemble, groups = Ensemble.from_table(codes, weights)
+    expected = coassociation(codes, weights).sum(axis=1)
+    assert_allclose(ensemble.degrees[groups], expected, **exactly)
+
+
+@given(label_tables())
+def test_a_scale_multiplies_the_rows_and_columns_of_every_sample(table):
+    codes, weights, rng = table
+    ensemble, groups = Ensemble.from_table(codes, weights)
+    scale = rng.uniform(0.1, 1, size=len(ensemble))
+    both = np.sqrt(ensemble.counts) * scale
+    expected = coassociation(ensemble.codes, weights) * both[:, None] * both
+    assert_allclose(ensemble.similarity(np.float64, scale).toarray(), expected, **exactly)
+    assert ensemble.similarity(np.float32, scale).dtype == np.float32
+    own = scale[groups]
+    squares = 0.0
+    for column, w in zip(codes.T, weights, strict=True):
+        M = coassociation(column[:, None], np.ones(1)) * own[:, None] * own
+        squares += w * (M**2).sum()
+    assert_allclose(ensemble.squared_pairs(scale), squares, **exactly)
+
+
+@given(label_tables())
 def test_constant_is_the_loss_of_the_zero_factor(table):
     codes, weights, _ = table
     ensemble, _ = Ensemble.from_table(codes, weights)

@@ -18,6 +18,7 @@ from nmfcluster.partitions.ensemble import Ensemble
 from nmfcluster.partitions.problem import EnsembleProblem, label_start
 
 float64 = np.dtype(np.float64)
+in_both_forms = pytest.mark.parametrize("normalize", [True, False], ids=["normalized", "paper"])
 
 
 def same_partition(one, other):
@@ -25,12 +26,15 @@ def same_partition(one, other):
     return len(pairs) == len(set(one)) == len(set(other))
 
 
-def factorize_ensemble(ensemble, plan, rng, form=Factorization, coarse_size=None, dtype=float64):
-    return factorize(EnsembleProblem(ensemble, None, dtype), plan, rng, form, coarse_size)
+def factorize_ensemble(
+    ensemble, plan, rng, normalize, form=Factorization, coarse_size=None, dtype=float64
+):
+    problem = EnsembleProblem(ensemble, None, dtype, normalize)
+    return factorize(problem, plan, rng, form, coarse_size)
 
 
-def extended(coarse, H, ensemble):
-    part, whole = (EnsembleProblem(one, None, float64) for one in (coarse, ensemble))
+def extended(coarse, H, ensemble, normalize):
+    part, whole = (EnsembleProblem(one, None, float64, normalize) for one in (coarse, ensemble))
     return whole.extended(part, H)
 
 
@@ -55,6 +59,22 @@ def loss_of_samples(codes, weights, H):
         seen = column >= 0
         M = (column[:, None] == column).astype(float)
         total += w * ((M - H @ H.T)[np.ix_(seen, seen)] ** 2).sum()
+    return total
+
+
+def degrees(codes, weights):
+    """Sum w_t [i and j are together in partition t] over all samples j."""
+    together = (codes[:, None] == codes) & (codes[:, None] >= 0)
+    return (together @ weights).sum(axis=1)
+
+
+def normalized_loss_of_samples(codes, weights, H):
+    """Sum w_t ||D^-1/2 M^t D^-1/2 - H H'||^2, where M^t is 0 for a pair that was not seen."""
+    root = np.sqrt(degrees(codes, weights))
+    total = 0.0
+    for column, w in zip(codes.T, weights, strict=True):
+        M = (column[:, None] == column) & (column[:, None] >= 0)
+        total += w * ((M / root[:, None] / root - H @ H.T) ** 2).sum()
     return total
 
 
@@ -116,7 +136,8 @@ def test_factor_and_core_of_a_trifactorization():
     codes, weights, _ = table()
     made, _ = plan(solver=multiplicative_trinmf)
     ensemble, _ = Ensemble.from_table(codes, weights)
-    found = factorize_ensemble(ensemble, made, np.random.RandomState(0), form=TriFactorization)
+    rng = np.random.RandomState(0)
+    found = factorize_ensemble(ensemble, made, rng, normalize=False, form=TriFactorization)
     Q, S = found.best.factors
     assert_array_equal(found.core, S)
     assert_allclose(found.H, Q @ np.sqrt(S))
@@ -125,38 +146,43 @@ def test_factor_and_core_of_a_trifactorization():
 # --- an ensemble -------------------------------------------------------------------------------
 
 
+@in_both_forms
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_the_loss_of_an_ensemble_is_that_of_all_samples(missing):
+def test_the_loss_of_an_ensemble_is_that_of_all_samples(missing, normalize):
     codes, weights, _ = table(missing=missing)
     ensemble, groups = Ensemble.from_table(codes, weights)
-    found = factorize_ensemble(ensemble, plan()[0], np.random.RandomState(0))
+    found = factorize_ensemble(ensemble, plan()[0], np.random.RandomState(0), normalize)
+    literal = normalized_loss_of_samples if normalize else loss_of_samples
     H = (found.H / np.sqrt(ensemble.counts)[:, None])[groups]
-    assert_allclose(found.best.loss, loss_of_samples(codes, weights, H), rtol=1e-9)
-    assert_allclose(found.scale, loss_of_samples(codes, weights, 0 * H))
+    assert_allclose(found.best.loss, literal(codes, weights, H), rtol=1e-9)
+    assert_allclose(found.scale, literal(codes, weights, 0 * H))
 
 
+@in_both_forms
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_fitting_distinct_rows_is_fitting_all_samples(missing):
+def test_fitting_distinct_rows_is_fitting_all_samples(missing, normalize):
     codes, weights, _ = table(missing=missing, sizes=(30, 20, 10), n_partitions=4)
     small, groups = Ensemble.from_table(codes, weights)
     large = Ensemble(codes, np.ones(len(codes), dtype=int), weights, small.n_clusters)
     assert len(small) < len(large)
     made, _ = plan(max_iter=3000, tol=1e-13)
     few, all_ = (
-        factorize_ensemble(ensemble, made, np.random.RandomState(0)) for ensemble in (small, large)
+        factorize_ensemble(ensemble, made, np.random.RandomState(0), normalize)
+        for ensemble in (small, large)
     )
     assert_allclose(few.best.loss, all_.best.loss, rtol=1e-6)
     H = (few.H / np.sqrt(small.counts)[:, None])[groups]
     assert_allclose(H @ H.T, all_.H @ all_.H.T, atol=1e-3)
 
 
+@in_both_forms
 @pytest.mark.parametrize("missing", [0.0, 0.4])
-def test_planted_clusters_are_recovered(missing):
+def test_planted_clusters_are_recovered(missing, normalize):
     codes, weights, y = table(missing=missing, noise=0.2, n_partitions=12)
     ensemble, groups = Ensemble.from_table(codes, weights)
     for dtype in (np.float32, np.float64):
         found = factorize_ensemble(
-            ensemble, plan()[0], np.random.RandomState(0), dtype=np.dtype(dtype)
+            ensemble, plan()[0], np.random.RandomState(0), normalize, dtype=np.dtype(dtype)
         )
         assert found.H.dtype == dtype
         labels = found.H.argmax(axis=1)[groups]
@@ -168,22 +194,35 @@ def test_the_start_with_the_smallest_hard_loss_is_kept():
     codes, weights, _ = table()
     ensemble, groups = Ensemble.from_table(codes, weights)
     recorder = Recorder(loss=float)  # the smaller loss does not win
-    factorize = factorize_ensemble(
-        ensemble, plan(solver=recorder, n_init=7)[0], np.random.RandomState(0)
-    )
+    made = plan(solver=recorder, n_init=7)[0]
+    factorize = factorize_ensemble(ensemble, made, np.random.RandomState(0), normalize=False)
     hard = [hard_loss(codes, weights, H.argmax(axis=1)[groups]) for H in recorder.starts]
     assert_array_equal(factorize.H, recorder.starts[int(np.argmin(hard))])
     assert [curve[0] for curve in factorize.curves] == np.argsort(hard, kind="stable").tolist()
 
 
+def test_the_start_with_the_smallest_loss_is_kept_if_normalised():
+    codes, weights, _ = table()
+    ensemble, _ = Ensemble.from_table(codes, weights)
+    recorder = Recorder(loss=lambda number: [3, 2, 5, 1, 4][number])
+    made = plan(solver=recorder, n_init=5)[0]
+    found = factorize_ensemble(ensemble, made, np.random.RandomState(0), normalize=True)
+    assert_array_equal(found.H, recorder.starts[3])
+    assert [curve[0] for curve in found.curves] == [1, 2, 3, 4, 5]
+
+
+@in_both_forms
 @pytest.mark.parametrize("missing", [0.0, 0.2])
-def test_starts_are_in_turn_random_and_the_best_partitions(missing):
+def test_starts_are_in_turn_random_and_the_best_partitions(missing, normalize):
     codes, weights, _ = table(seed=3, missing=missing, noise=0.4, n_partitions=3)
     ensemble, _ = Ensemble.from_table(codes, weights)
     recorder = Recorder()
     made = plan(solver=recorder, n_init=10)[0]
-    factorize_ensemble(ensemble, made, np.random.RandomState(0))
-    unit = [H / np.sqrt(ensemble.counts)[:, None] for H in recorder.starts]
+    factorize_ensemble(ensemble, made, np.random.RandomState(0), normalize)
+    everyone = np.repeat(np.arange(len(ensemble)), ensemble.counts)
+    sums = degrees(ensemble.codes[everyone], weights)[np.cumsum(ensemble.counts) - 1]
+    mass = ensemble.counts * (sums if normalize else 1)
+    unit = [H / np.sqrt(mass)[:, None] for H in recorder.starts]
     indicators = [
         ((column[:, None] == np.unique(column[column >= 0])).astype(float)) for column in codes.T
     ]
@@ -198,14 +237,16 @@ def test_starts_are_in_turn_random_and_the_best_partitions(missing):
         assert unit[number].max() < 1
 
 
-def test_results_of_an_ensemble_depend_on_the_seed_alone():
+@in_both_forms
+def test_results_of_an_ensemble_depend_on_the_seed_alone(normalize):
     codes, weights, _ = table()
     ensemble, _ = Ensemble.from_table(codes, weights)
 
     def curves(seed, n_jobs):
         made, _ = plan(n_init=5, max_iter=9, n_jobs=n_jobs)
         rng = np.random.RandomState(seed)
-        return np.concatenate(factorize_ensemble(ensemble, made, rng, coarse_size=50).curves)
+        found = factorize_ensemble(ensemble, made, rng, normalize, coarse_size=50)
+        return np.concatenate(found.curves)
 
     assert_array_equal(curves(0, 1), curves(0, 2))
     assert not np.array_equal(curves(0, 1), curves(1, 1))
@@ -233,27 +274,53 @@ def test_an_extended_row_is_the_least_squares_fit_to_the_part(seed, k, missing):
         if lines:
             expected[i] = nnls(np.array(lines), np.array(targets))[0]
     expected += 1e-3 * expected.mean()
-    found = extended(coarse, h * np.sqrt(coarse.counts)[:, None], ensemble)
+    found = extended(coarse, h * np.sqrt(coarse.counts)[:, None], ensemble, normalize=False)
     found = found / np.sqrt(ensemble.counts)[:, None]
     assert found.min() > 0
     assert_allclose(found, expected, atol=1e-3)
 
 
-def test_extending_to_all_keeps_the_dtype():
+@given(st.integers(0, 10**6), st.integers(1, 3), st.sampled_from([0.0, 0.4]))
+def test_an_extended_row_is_the_least_squares_fit_to_the_normalised_part(seed, k, missing):
+    """Minimise the sum of (N_ij - h_i h_j)^2 over j of the part, by row sums of all and of it."""
+    rng = np.random.default_rng(seed)
+    codes, weights, _ = table(seed, missing=missing, sizes=(8, 6), n_partitions=4)
+    ensemble, _ = Ensemble.from_table(codes, weights)
+    coarse = ensemble.sample(9, np.random.RandomState(seed % 1000))
+    h = 0.3 * rng.uniform(size=(len(coarse), k)) + np.eye(k)[np.arange(len(coarse)) % k]
+    everyone = np.repeat(np.arange(len(coarse)), coarse.counts)
+    part = coarse.codes[everyone]
+    own, of_part = degrees(codes, weights), degrees(part, weights)
+    expected = np.zeros((len(ensemble), k))
+    for i, row in enumerate(ensemble.codes):
+        own_sum = own[(codes == row).all(axis=1)][0]
+        together = ((part == row) & (row >= 0)) @ weights
+        expected[i] = nnls(h[everyone], together / np.sqrt(own_sum * of_part))[0]
+    expected += 1e-3 * expected.mean()
+    found = extended(coarse, h * np.sqrt(coarse.counts)[:, None], ensemble, normalize=True)
+    found = found / np.sqrt(ensemble.counts)[:, None]
+    assert found.min() > 0
+    assert_allclose(found, expected, atol=1e-3)
+
+
+@in_both_forms
+def test_extending_to_all_keeps_the_dtype(normalize):
     codes, weights, _ = table()
     ensemble, _ = Ensemble.from_table(codes, weights)
     H = np.random.default_rng(0).uniform(size=(len(ensemble), 3)).astype(np.float32)
-    assert extended(ensemble, H, ensemble).dtype == np.float32
+    assert extended(ensemble, H, ensemble, normalize).dtype == np.float32
 
 
+@in_both_forms
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_coarse_to_fine_ends_near_the_full_fit(missing):
+def test_coarse_to_fine_ends_near_the_full_fit(missing, normalize):
     codes, weights, _ = table(missing=missing, sizes=(300, 150, 60), n_partitions=8)
     ensemble, groups = Ensemble.from_table(codes, weights)
     made, said = plan(n_init=3)
-    full = factorize_ensemble(ensemble, made, np.random.RandomState(0))
+    full = factorize_ensemble(ensemble, made, np.random.RandomState(0), normalize)
     del said[:]
-    found = factorize_ensemble(ensemble, made, np.random.RandomState(0), coarse_size=100)
+    rng = np.random.RandomState(0)
+    found = factorize_ensemble(ensemble, made, rng, normalize, coarse_size=100)
     assert len(said) == 2
     assert f"{len(ensemble)} label rows, 1 start(s)" in said[1]
     assert found.H.shape == (len(ensemble), 3)
@@ -267,14 +334,16 @@ def test_coarse_to_fine_ends_near_the_full_fit(missing):
         assert 0.5 * full.best.loss < curve[-1] < 2 * full.best.loss
 
 
-def test_the_part_is_drawn_only_from_a_larger_ensemble():
+@in_both_forms
+def test_the_part_is_drawn_only_from_a_larger_ensemble(normalize):
     codes, weights, _ = table()
     ensemble, _ = Ensemble.from_table(codes, weights)
     size, sizes = len(ensemble), []
     for coarse_size in (None, size, size - 1, 20):
         recorder = Recorder()
         made = plan(solver=recorder)[0]
-        factorize_ensemble(ensemble, made, np.random.RandomState(0), coarse_size=coarse_size)
+        rng = np.random.RandomState(0)
+        factorize_ensemble(ensemble, made, rng, normalize, coarse_size=coarse_size)
         sizes.append([len(H) for H in recorder.starts])
     assert sizes[:2] == [[size], [size]]
     assert [row[-1] for row in sizes[2:]] == [size, size]
@@ -288,20 +357,40 @@ def test_the_best_start_on_the_part_is_the_one_extended():
     coarse = ensemble.sample(30, np.random.RandomState(0))
     recorder = Recorder()
     made = plan(solver=recorder, n_init=6)[0]
-    factorize_ensemble(ensemble, made, np.random.RandomState(0), coarse_size=30)
+    rng = np.random.RandomState(0)
+    factorize_ensemble(ensemble, made, rng, normalize=False, coarse_size=30)
     everyone = np.repeat(np.arange(len(coarse)), coarse.counts)
     hard = [
         hard_loss(coarse.codes[everyone], weights, H.argmax(axis=1)[everyone])
         for H in recorder.starts[:6]
     ]
     assert len(set(hard)) > 1
-    expected = extended(coarse, recorder.starts[int(np.argmin(hard))], ensemble)
+    expected = extended(coarse, recorder.starts[int(np.argmin(hard))], ensemble, normalize=False)
     assert_array_equal(recorder.starts[6], expected)
 
 
-def test_a_negative_tol_runs_all_updates_also_after_coarse():
+@in_both_forms
+def test_a_negative_tol_runs_all_updates_also_after_coarse(normalize):
     codes, weights, _ = table()
     ensemble, _ = Ensemble.from_table(codes, weights)
     made, _ = plan(max_iter=30, tol=-1.0)
-    found = factorize_ensemble(ensemble, made, np.random.RandomState(0), coarse_size=40)
+    rng = np.random.RandomState(0)
+    found = factorize_ensemble(ensemble, made, rng, normalize, coarse_size=40)
     assert [len(curve) for curve in found.curves] == [31, 31]
+
+
+# --- memberships -------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 0.4]))
+def test_memberships_are_mean_coassociations_with_every_cluster(seed, missing):
+    codes, weights, _ = table(seed, missing=missing, sizes=(8, 6), n_partitions=4)
+    ensemble, groups = Ensemble.from_table(codes, weights)
+    shares = np.random.default_rng(seed).dirichlet([1, 1, 1], size=len(ensemble))
+    M = ((codes[:, None] == codes) & (codes[:, None] >= 0)) @ weights
+    expected = M @ shares[groups] / shares[groups].sum(axis=0)
+    expected /= expected.sum(axis=1, keepdims=True)
+    problem = EnsembleProblem(ensemble, groups, float64, True)
+    assert_allclose(problem.memberships(shares)[groups], expected, rtol=1e-9)
+    plain = EnsembleProblem(ensemble, groups, float64, False)
+    assert_array_equal(plain.memberships(shares), shares)

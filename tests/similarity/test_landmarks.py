@@ -30,6 +30,17 @@ def literal_rows(X, points, n_neighbors):
     return B
 
 
+def literal_rows_of_common_width(X, points, n_neighbors):
+    """Weigh the nearest by exp(-d^2 / (2 m^2)), where m is the mean of all these distances."""
+    distances = np.sqrt(((X[:, None] - points) ** 2).sum(axis=2))
+    nearest = np.argsort(distances, axis=1, kind="stable")[:, :n_neighbors]
+    mean = np.take_along_axis(distances, nearest, axis=1).mean()
+    B = np.zeros_like(distances)
+    for i, own in enumerate(nearest):
+        B[i, own] = np.exp(-(distances[i, own] ** 2) / (2 * mean**2))
+    return B / B.sum(axis=1, keepdims=True)
+
+
 def literal_similarity(B):
     n, p = B.shape
     W = np.zeros((n, n))
@@ -46,6 +57,77 @@ def test_similarity_is_the_formula(storage):
     B = literal_rows(X, X, 5)
     assert_allclose(found.rows(storage(X)).toarray(), B, atol=1e-7)
     assert_allclose(found.similarity.toarray(), literal_similarity(B), atol=1e-7)
+
+
+@pytest.mark.parametrize("n_landmarks", [1000, 9])
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_a_common_width_is_the_mean_distance_to_the_landmarks(n_landmarks, storage):
+    X = np.random.default_rng(0).uniform(0.1, 1, size=(20, 4))
+    found = Landmarks(storage(X), n_landmarks, 5, common_width=True)
+    points = found.points.toarray() if sp.issparse(found.points) else found.points
+    B = literal_rows_of_common_width(X, points, 5)
+    assert_allclose(found.rows(storage(X)).toarray(), B, atol=1e-7)
+    assert_allclose(found.similarity.toarray(), literal_similarity(B), atol=1e-7)
+    own_widths = Landmarks(storage(X), n_landmarks, 5)
+    assert abs(found.rows(storage(X)) - own_widths.rows(storage(X))).max() > 0.01
+
+
+def test_the_width_of_many_samples_is_that_of_some(monkeypatch):
+    X, _ = make_blobs(900, centers=3, random_state=0)
+    every_third, all_of_them = [], []
+    for measured, rows in ((300, every_third), (10**6, all_of_them)):
+        monkeypatch.setattr(module, "_MEASURED", measured)
+        found = Landmarks(X, 90, 4, common_width=True)
+        rows.append(found.rows(X).toarray())
+    distances = np.sqrt(((X[:, None] - found.points) ** 2).sum(axis=2))
+    part = literal_rows_of_common_width(X, found.points, 4)
+    assert_allclose(all_of_them[0], part, atol=1e-7)
+    nearest = np.sort(distances, axis=1)[:, :4]
+    ratio = nearest[::3].mean() / nearest.mean()
+    expected = part ** (1 / ratio**2)
+    assert abs(ratio - 1) > 1e-4
+    assert_allclose(every_third[0], expected / expected.sum(axis=1, keepdims=True), atol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("far", [10.0, 1e6, 1e15])
+def test_samples_far_from_all_landmarks_are_near_their_nearest(far, dtype):
+    """Their weights, written out, are all 0."""
+    X = np.random.default_rng(0).normal(size=(60, 3)).astype(dtype)
+    found = Landmarks(X, 12, 3, common_width=True)
+    new = (far * np.eye(3)).astype(dtype)
+    rows = found.rows(new).toarray()
+    assert rows.dtype == dtype
+    assert_allclose(rows.sum(axis=1), 1, rtol=1e-5)
+    if far == 10:
+        nearest = ((new[:, None] - found.points) ** 2).sum(axis=2).argmin(axis=1)
+        assert_array_equal(rows.argmax(axis=1), nearest)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_others", [0, 1])
+def test_a_common_width_of_zero(n_others, dtype, monkeypatch):
+    """Every sample that is measured is where its landmarks are; new ones are not."""
+    monkeypatch.setattr(module, "_MEASURED", 1)
+    X = np.concatenate([np.zeros((30, 2)), np.full((n_others, 2), 3)]).astype(dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = Landmarks(X, 100, 5, common_width=True)
+        rows = found.rows(np.array([[0, 0], [5, 2], [1e4, 0]], dtype=dtype)).toarray()
+    assert_allclose(rows.sum(axis=1), 1, rtol=1e-5)
+    if n_others:
+        assert_allclose(rows[:, -1], [0, 1, 1], atol=1e-6)
+
+
+@given(st.integers(2, 30), st.integers(1, 4), st.integers(1, 12), st.integers(0, 99))
+def test_a_walk_of_common_width_ends_somewhere(n, p, n_neighbors, seed):
+    X = np.random.default_rng(seed).integers(0, 3, size=(n, p)).astype(float)
+    found = Landmarks(X, 1000, n_neighbors, common_width=True)
+    assert_allclose(found.rows(X).sum(axis=1), 1)
+    W = found.similarity.toarray()
+    assert_allclose(W.sum(axis=1), 1)
+    assert_allclose(W, W.T)
+    assert np.linalg.eigvalsh(W).min() > -1e-12
 
 
 def test_landmarks_of_many_samples_are_means_of_them():
@@ -68,8 +150,9 @@ def test_a_walk_over_landmarks_ends_somewhere(n, p, n_neighbors, seed):
     assert np.linalg.eigvalsh(W).min() > -1e-12
 
 
-def test_samples_that_are_all_equal_are_similar():
-    W = Landmarks(np.ones((6, 2)), 1000, 3).similarity.toarray()
+@pytest.mark.parametrize("common_width", [False, True])
+def test_samples_that_are_all_equal_are_similar(common_width):
+    W = Landmarks(np.ones((6, 2)), 1000, 3, common_width=common_width).similarity.toarray()
     assert np.isfinite(W).all()
     assert_allclose(W.sum(axis=1), 1)
 

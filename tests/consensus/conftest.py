@@ -1,0 +1,26 @@
+"""What tests of the consensus share: a look at the factor that a fit has found."""
+
+import numpy as np
+import pytest
+
+from nmfcluster.consensus import estimator
+from nmfcluster.partitions.problem import EnsembleProblem
+
+
+@pytest.fixture
+def kept(monkeypatch):
+    """Return a list that every fit appends what it found to, and the factor H of its samples."""
+    found, original = [], estimator.factorize
+
+    def spy(problem, *args):
+        factorization = original(problem, *args)
+        H = factorization.H
+        if isinstance(problem, EnsembleProblem):  # a row stands for all samples with these labels
+            ensemble = problem.ensemble
+            H = H / np.sqrt(ensemble.counts)[:, None]
+            H = {tuple(row): h for row, h in zip(ensemble.codes, H, strict=True)}
+        found.append((factorization, H))
+        return factorization
+
+    monkeypatch.setattr(estimator, "factorize", spy)
+    return found
