@@ -24,7 +24,6 @@ from benchmarks.methods import (  # noqa: E402
     kc,
     linkage,
     locally_weighted,
-    mean_projector,
     nmfc,
     transfer_cut,
 )
@@ -33,7 +32,7 @@ from nmfcluster.datasets import make_partitions  # noqa: E402
 
 pytestmark = pytest.mark.slow  # together
 
-NEW = ("NMFC, mean projector", "LWEA", "LWGP", "transfer cut", "HBGF", "MCLA")
+NEW = ("NMFC, degrees", "LWEA", "LWGP", "transfer cut", "HBGF", "MCLA")
 
 
 @pytest.fixture(scope="module")
@@ -88,18 +87,6 @@ def test_transfer_cut_has_the_eigenvectors_of_the_whole_graph(table, monkeypatch
     for ours, theirs in zip(seen[0].T, vectors[:n, ::-1].T, strict=False):
         cosine = ours @ theirs / np.linalg.norm(ours) / np.linalg.norm(theirs)
         assert abs(cosine) == pytest.approx(1, abs=1e-8)
-
-
-def test_rows_of_the_mean_projector_sum_to_one(table):
-    ensemble, groups = mean_projector._ensemble(table)
-    problem = mean_projector.EnsembleProblem(ensemble, groups, np.dtype(float), normalize=True)
-    A = problem.objective.A.toarray()
-    Z = base_clusters.indicator(table)
-    expected = ((Z / Z.sum(axis=0)) @ Z.T).toarray() / 5
-    length = np.sqrt(ensemble.counts)
-    np.testing.assert_allclose((A / length / length[:, None])[groups][:, groups], expected)
-    np.testing.assert_allclose(expected.sum(axis=1), 1)
-    assert problem.objective.constant == pytest.approx((expected**2).sum())
 
 
 def test_printed_forms_are_not_normalised(monkeypatch, table):

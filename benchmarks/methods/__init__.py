@@ -59,7 +59,6 @@ def load_all() -> dict[str, Method]:
         locally_weighted,
         many_samples,
         mcla,
-        mean_projector,
         mean_similarity,
         metacluster,
         ncut,
@@ -78,7 +77,7 @@ def load_all() -> dict[str, Method]:
         transfer_cut,
     )
 
-    consensus = (nmfc, mean_projector, kc, linkage, spectral, peer_ensembleclustering)
+    consensus = (nmfc, kc, linkage, spectral, peer_ensembleclustering)
     ensembles = (locally_weighted, transfer_cut, hbgf, mcla)
     unsupervised = (kmeans, kernel_kmeans, ncut, nmf, many_samples, peer_genieclust)
     constrained = (ssnmf, ss_kernel_kmeans, ss_ncut, peer_activesemi)

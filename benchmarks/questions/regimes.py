@@ -25,9 +25,9 @@ from nmfcluster.datasets import make_partitions
 from nmfcluster.partitions import base_partitions
 
 REGIMES = ("k", "k to 2k+4", "k to sqrt n")
-OURS, PRINTED, PROJECTOR = "NMFC", "NMFC, printed", "NMFC, mean projector"
+OURS, PRINTED, DEGREES = "NMFC", "NMFC, printed", "NMFC, degrees"
 OTHERS = ("average linkage", "LWEA", "LWGP", "transfer cut", "HBGF", "MCLA", "spectral")
-METHODS = (OURS, PRINTED, PROJECTOR, *OTHERS)
+METHODS = (OURS, PRINTED, DEGREES, *OTHERS)
 TAKE_MISSING = (OURS, PRINTED)
 WORSE = 0.03  # ARI by which the printed form may be better on a set
 
@@ -99,7 +99,7 @@ def _caption(effort: Effort) -> str:
         f"{every.MOST:,} rows of a set, always the same; features are standardised, counts of "
         "words weighted as tf-idf with rows of length 1. Nothing is tuned to a set; a mean counts "
         "each once, though some are classes of others. 'printed' is NMFConsensus(normalize=False); "
-        "'mean projector' weights every base cluster by 1 over its size. Made sets: Gaussian "
+        "'degrees' divides the co-association by the roots of its row sums. Made sets: Gaussian "
         "clusters in 10 features with shares of 60, 20, 10, 6 and 4 %, and k-means of 5 to 14 "
         f"clusters; and copies of one partition into {', '.join(map(str, effort.sizes))} with a "
         "share of their labels redrawn (noise), or lost: only NMFConsensus takes these."

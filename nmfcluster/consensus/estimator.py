@@ -272,15 +272,15 @@ class NMFConsensus(NMFClusterer):
                 raise ValueError("factorization='tri' needs partitions that saw all samples.")
             best = factorize(problem, self._plan(solver), rng, form, self.coarse_size)
             shares = membership(best.H)  # of collapsed rows, which are longer than a sample's
-            P = problem.memberships(shares)
+            P, profile = problem.read(shares)
             labels = P.argmax(axis=1)
             if self.refine == "moves":
                 labels, n_moves = refine_by_moves(problem.ensemble, labels, self.n_clusters)
                 self._say(f"{n_moves} label rows moved")
             P, labels, order = numbered(P, labels, problem.counts)
             self.partitions_, self.weights_ = source.codes, problem.weights
-            support = problem.support(shares[:, order], labels)
-            self.confidence_, self.agreement_, self._profile_ = support
+            self.confidence_, self.agreement_ = problem.support(labels, self.n_clusters)
+            self._profile_ = profile[:, order]
             self._source_ = source
             if source.estimators is not None:
                 self.estimators_ = source.estimators

@@ -114,38 +114,33 @@ class Ensemble:
         return self.observed @ self.weights
 
     @cached_property
-    def degrees(self) -> np.ndarray:
-        """Sum of a row of the co-association: how many samples each is with, on average, (m,)."""
-        sizes = self.collect(self.counts.astype(np.float64))
-        return self.spread((self.cluster_weights * sizes)[:, None])[:, 0]
+    def sizes(self) -> np.ndarray:
+        """Number of samples of every cluster of every partition, (sum of n_clusters,)."""
+        return self.collect(self.counts.astype(np.float64))
 
     @cached_property
     def constant(self) -> float:
         """Loss of the zero factor: the weighted mean number of pairs that share a cluster."""
-        return self.squared_pairs(np.ones(len(self)))
+        return float(self.cluster_weights @ self.sizes**2)
 
-    def squared_pairs(self, scale: np.ndarray) -> float:
-        """Return the weighted mean of ``||diag(scale) M diag(scale)||^2`` over the partitions M.
-
-        Parameters
-        ----------
-        scale : ndarray of shape (m,)
-        """
-        return float(self.cluster_weights @ self.collect(self.counts * scale**2) ** 2)
-
-    def similarity(self, dtype: Any, scale: np.ndarray | None = None) -> Factored:
-        """Return the co-association, collapsed to the distinct rows, scaled on both sides.
+    def similarity(
+        self, dtype: Any, votes: np.ndarray | None = None, scale: np.ndarray | None = None
+    ) -> Factored:
+        """Return the co-association, collapsed to the distinct rows.
 
         Parameters
         ----------
         dtype : dtype
+        votes : ndarray of shape (sum of n_clusters,), default=None
+            What each cluster adds to every pair that it holds; the weight of its partition by
+            default.
         scale : ndarray of shape (m,), default=None
             By what every sample's row and column are multiplied; 1 by default.
         """
         J, A = (factor.astype(dtype, copy=False) for factor in self._factors)
         length = np.sqrt(self.counts)
         length = length if scale is None else length * scale
-        return Factored(J, Factored(A, self.cluster_weights), length)
+        return Factored(J, Factored(A, self.cluster_weights if votes is None else votes), length)
 
     def contingency(self, memberships: np.ndarray) -> np.ndarray:
         """Return Z' diag(counts) memberships: what every cluster of every partition holds.
@@ -205,7 +200,7 @@ class Ensemble:
             losses.append(self.hard_loss(one_hot(np.where(seen, labels, 0), k) * seen[:, None]))
         return some[np.argsort(losses, kind="stable")]
 
-    def cluster_profile(self, memberships: np.ndarray) -> np.ndarray:
+    def cluster_profile(self, memberships: np.ndarray, power: float = 0) -> np.ndarray:
         """Return what membership of a base cluster says of the consensus clusters.
 
         ``indicator(labels of a sample) @ profile`` is its mean co-association with the members of
@@ -215,6 +210,8 @@ class Ensemble:
         ----------
         memberships : ndarray of shape (m, k)
             Rows sum to 1.
+        power : float, default=0
+            A base cluster counts 1 over this power of its size.
 
         Returns
         -------
@@ -222,7 +219,8 @@ class Ensemble:
         """
         P = memberships.astype(np.float64)
         mass = np.maximum(self.counts @ P, np.finfo(float).tiny)
-        return self.cluster_weights[:, None] * self.contingency(P) / mass
+        votes = self.cluster_weights / np.maximum(self.sizes, 1) ** power
+        return votes[:, None] * self.contingency(P) / mass
 
     def sample(self, size: int, rng: np.random.RandomState) -> Ensemble:
         """Return the ensemble of `size` samples drawn without replacement."""

@@ -11,7 +11,7 @@ from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.labels import one_hot
 from nmfcluster._base import membership, read_features, read_similarity, require_nonnegative
 from nmfcluster._engine.symmetric import SimilarityProblem
-from nmfcluster.partitions.problem import Support
+from nmfcluster.partitions.problem import Reading, Support
 from nmfcluster.similarity import Explicit
 
 
@@ -84,13 +84,15 @@ class PrecomputedProblem(SimilarityProblem):
         """Return None: what was handed in is fitted as it is."""
         return None
 
-    def memberships(self, shares: np.ndarray) -> np.ndarray:
-        """Return mean similarities to every cluster if normalised, else the shares, (n, k)."""
-        return membership(self._A @ _of_mass_1(shares)) if self.normalize else shares
+    def read(self, shares: np.ndarray) -> Reading:
+        """Return mean similarities to every cluster if normalised, else the shares."""
+        mass = np.maximum(shares.sum(axis=0), np.finfo(shares.dtype).tiny)
+        profile = shares / mass
+        return Reading(membership(self._A @ profile) if self.normalize else shares, profile)
 
-    def support(self, shares: np.ndarray, labels: np.ndarray) -> Support:
+    def support(self, labels: np.ndarray, n_clusters: int) -> Support:
         """Return what the similarity says of a clustering."""
-        return Support(self._mean_similarity(labels, shares.shape[1]), None, _of_mass_1(shares))
+        return Support(self._mean_similarity(labels, n_clusters), None)
 
     def _mean_similarity(self, labels: np.ndarray, n_clusters: int) -> np.ndarray:
         """Return every sample's mean similarity to the others of its cluster; 1 if it is alone."""
@@ -98,7 +100,3 @@ class PrecomputedProblem(SimilarityProblem):
         own = (self._A @ E)[np.arange(len(labels)), labels] - self._diagonal
         others = E.sum(axis=0)[labels] - 1
         return np.where(others > 0, own / np.maximum(others, 1), 1.0)
-
-
-def _of_mass_1(shares: np.ndarray) -> np.ndarray:
-    return shares / np.maximum(shares.sum(axis=0), np.finfo(shares.dtype).tiny)

@@ -12,12 +12,13 @@ import numpy as np
 from nmfcluster._arrays.labels import one_hot
 from nmfcluster._arrays.storage import row_blocks
 from nmfcluster._base import membership
-from nmfcluster._engine.run import Plan, Solution, Start, loss_of
+from nmfcluster._engine.run import Plan, Solution, Start
 from nmfcluster._engine.starts import draw_seeds, random_start, spectral_start
 from nmfcluster._engine.symmetric import Factorization, Problem, SymmetricObjective, fitted_factor
 from nmfcluster.partitions.ensemble import Ensemble
 
 _PRODUCTS = 2**20  # of two entries of a row that are held at a time: 8 MiB
+_POWERS = (0.0, 0.5, 1.0)  # of the size of a base cluster, that divide its votes for a sample
 _LIFT = 0.2  # added to an indicator so that no entry starts at 0
 
 
@@ -26,6 +27,12 @@ class Support(NamedTuple):
 
     confidence: np.ndarray  # (n_samples,): how similar a sample is to the others of its cluster
     agreement: np.ndarray | None  # (T,): that of every partition with the clustering
+
+
+class Reading(NamedTuple):
+    """What is read off a factor."""
+
+    memberships: np.ndarray  # (m, k), rows sum to 1
     profile: np.ndarray  # what new samples are compared with, see `Ensemble.cluster_profile`
 
 
@@ -73,10 +80,12 @@ class SeenPairsObjective(SymmetricObjective):
 
 
 class EnsembleProblem(Problem):
-    """The co-association of an ensemble, to be factorized.
+    r"""The co-association of an ensemble, to be factorized; the smallest hard loss ranks first.
 
-    Normalised, it is divided by the roots of its row sums, a pair that was not seen counts as 0,
-    and the smallest loss ranks first; as it is, the smallest hard loss does.
+    Normalised, partition t is the projector :math:`P^t` onto the indicators of its clusters: a
+    cluster of s samples adds 1 / s to the pairs that it holds, and not 1. A pair that was not seen
+    counts as 0, and rows and columns are divided by the root of the weight of the partitions that
+    saw the sample, so that the rows of the sum have the same length again.
 
     Parameters
     ----------
@@ -86,7 +95,7 @@ class EnsembleProblem(Problem):
     dtype : dtype
         float32 or float64, to compute in.
     normalize : bool
-        Whether to factorize the normalised co-association.
+        Whether to weigh clusters, and not pairs.
     """
 
     polish_tol = 1e-4  # partitions that agree fix the factor well
@@ -108,23 +117,35 @@ class EnsembleProblem(Problem):
         return len(self.ensemble)
 
     @cached_property
-    def _scale(self) -> np.ndarray:
-        """By what the row and the column of a sample of each distinct row are multiplied, (m,)."""
-        return 1 / np.sqrt(self.ensemble.degrees) if self.normalize else np.ones(len(self))
+    def _sizes(self) -> np.ndarray:
+        """By what the votes of every base cluster are divided, (sum of n_clusters,)."""
+        sizes = self.ensemble.sizes  # one that a part of the samples does not reach has no vote
+        return np.maximum(sizes, 1) if self.normalize else np.ones(len(sizes))
+
+    @cached_property
+    def _mass(self) -> np.ndarray:
+        """Weight of a sample of each distinct row, (m,): rows are divided by its root."""
+        return self.ensemble.coverage if self.normalize else np.ones(len(self))
+
+    @cached_property
+    def _constant(self) -> float:
+        """Loss of the zero factor: the weighted mean of the squared norms of the partitions."""
+        sums = self.ensemble.collect(self.counts / self._mass)
+        return float(self.ensemble.cluster_weights @ (sums / self._sizes) ** 2)
 
     @cached_property
     def objective(self) -> SymmetricObjective:  # type: ignore[override]  # made when it is needed
         """The objective, for the pairs that were seen where some were not."""
         ensemble = self.ensemble
-        A = ensemble.similarity(self.dtype, self._scale)
-        constant = ensemble.squared_pairs(self._scale)
+        votes = ensemble.cluster_weights / self._sizes
+        A = ensemble.similarity(self.dtype, votes, 1 / np.sqrt(self._mass))
         if self.normalize or ensemble.observed is None:
-            return SymmetricObjective(A, constant)
-        return SeenPairsObjective(A, constant, ensemble.observed, ensemble.weights)
+            return SymmetricObjective(A, self._constant)
+        return SeenPairsObjective(A, self._constant, ensemble.observed, ensemble.weights)
 
     def starts(self, plan: Plan, rng: np.random.RandomState) -> list[Start]:
         """Return a start from eigenvectors, then in turn a random one and a base partition."""
-        mass, k = self.ensemble.counts / self._scale**2, plan.n_clusters
+        mass, k = self.counts * self._mass, plan.n_clusters
         ranking = self.ensemble.best_partitions() if plan.n_init > 2 else np.empty(0, dtype=int)
         starts: list[Start] = [partial(spectral_start, self.objective.A, k)]
         for i, seed in enumerate(draw_seeds(rng, plan.n_init - 1)):
@@ -136,15 +157,37 @@ class EnsembleProblem(Problem):
         return starts
 
     def rank(self, form: type[Factorization]) -> Callable[[Solution], float]:
-        """Return the hard loss of the largest entries of the rows; the loss if normalised."""
-        if self.normalize:
-            return loss_of
+        """Return the hard loss of what is read off a factor."""
 
         def hard_loss(solution: Solution) -> float:
             H = form.factor_of(solution)
+            if self.normalize:
+                return self._best_power(membership(H))[0]
             return self.ensemble.hard_loss(one_hot(H.argmax(axis=1), H.shape[1]))
 
         return hard_loss
+
+    def hard_loss(self, indicator: np.ndarray) -> float:
+        r"""Return the smallest normalised loss of a factor whose rows have one entry, as here.
+
+        With :math:`u_c` the column of cluster c times the root of the mass of the samples, scaled
+        to length 1, it is that of :math:`\sum_c \lambda_c u_c u_c'`,
+        :math:`\lambda_c = u_c' A u_c`.
+        """
+        N = self.ensemble.contingency(indicator)
+        within = (self.ensemble.cluster_weights / self._sizes) @ N**2
+        volumes = (self.counts * self._mass) @ indicator
+        shares = np.divide(within, volumes, out=np.zeros_like(within), where=volumes > 0)
+        return self._constant - float(shares @ shares)
+
+    def _best_power(self, shares: np.ndarray) -> tuple[float, float]:
+        """Return the smallest hard loss of the readings, and the power of sizes behind it."""
+        found = []
+        for power in _POWERS:
+            profile = self.ensemble.cluster_profile(shares, power)
+            labels = self.ensemble.spread(profile).argmax(axis=1)
+            found.append((self.hard_loss(one_hot(labels, shares.shape[1])), power))
+        return min(found)
 
     def part(self, size: int, rng: np.random.RandomState) -> EnsembleProblem:
         """Return the problem of `size` samples."""
@@ -155,8 +198,8 @@ class EnsembleProblem(Problem):
         assert isinstance(part, EnsembleProblem)
         coarse, whole = part.ensemble, self.ensemble
         rows = H / np.sqrt(coarse.counts)[:, None]
-        scaled = rows * part._scale[:, None]
-        profile = whole.cluster_weights[:, None] * coarse.contingency(scaled)
+        scaled = rows / np.sqrt(part._mass)[:, None]
+        profile = (whole.cluster_weights / self._sizes)[:, None] * coarse.contingency(scaled)
         weighted = rows * coarse.counts[:, None]
         if self.normalize or whole.observed is None:
             G = weighted.T @ rows
@@ -165,11 +208,11 @@ class EnsembleProblem(Problem):
             pairs = (weighted[:, :, None] * rows[:, None, :]).reshape(-1, k * k)
             seen = np.asarray((coarse.codes >= 0).T @ pairs) * whole.weights[:, None]
             G = (whole.observed @ seen).reshape(-1, k, k)
-        fitted = fitted_factor(whole.spread(profile) * self._scale[:, None], G)
+        fitted = fitted_factor(whole.spread(profile) / np.sqrt(self._mass)[:, None], G)
         return (fitted * np.sqrt(whole.counts)[:, None]).astype(H.dtype)
 
-    def memberships(self, shares: np.ndarray) -> np.ndarray:
-        """Return how much the distinct rows belong to each cluster, (m, k).
+    def read(self, shares: np.ndarray) -> Reading:
+        """Return how much the distinct rows belong to each cluster.
 
         Normalised, that is their mean co-association with every cluster; else their shares.
 
@@ -179,17 +222,16 @@ class EnsembleProblem(Problem):
             Rows of the factor, scaled to sum to 1.
         """
         if not self.normalize:
-            return shares
-        similarity = self.ensemble.spread(self.ensemble.cluster_profile(shares))
-        return membership(similarity.astype(self.dtype, copy=False))
+            return Reading(shares, self.ensemble.cluster_profile(shares))
+        profile = self.ensemble.cluster_profile(shares, self._best_power(shares)[1])
+        similarity = self.ensemble.spread(profile)
+        return Reading(membership(similarity.astype(self.dtype, copy=False)), profile)
 
-    def support(self, shares: np.ndarray, labels: np.ndarray) -> Support:
+    def support(self, labels: np.ndarray, n_clusters: int) -> Support:
         """Return what the partitions say of a clustering of the distinct rows."""
-        ensemble = self.ensemble
-        contingency = ensemble.contingency(one_hot(labels, shares.shape[1]))
-        confidence = ensemble.item_consensus(contingency, labels)[self.groups]
-        profile = ensemble.cluster_profile(shares)
-        return Support(confidence, ensemble.agreement(contingency), profile)
+        contingency = self.ensemble.contingency(one_hot(labels, n_clusters))
+        confidence = self.ensemble.item_consensus(contingency, labels)[self.groups]
+        return Support(confidence, self.ensemble.agreement(contingency))
 
 
 def label_start(

@@ -19,6 +19,8 @@ from nmfcluster._engine.starts import leading_eigenpairs
 from nmfcluster.similarity import Landmarks
 
 _ZERO = 1e-12  # length of a row of eigenvectors, or an eigenvalue of at most 1, that is rounding
+_SAMPLES = 4  # for a landmark, at least: where most samples are landmarks the graph falls apart
+_PER_CLUSTER = 2  # landmarks, where the samples are few
 _COUNT = [Interval(Integral, 1, None, closed="left")]
 
 
@@ -39,8 +41,8 @@ class LandmarkSpectral(ClusterMixin, BaseEstimator):
     n_clusters : int, default=8
         Number of clusters, and of eigenvectors.
     n_landmarks : int, default=1_000
-        Number of landmarks: centres of a few steps of k-means on ten times as many samples. All
-        samples, if there are not more.
+        Largest number of landmarks: centres of a few steps of k-means on ten times as many
+        samples. No more than one for four samples are taken, or two for a cluster.
     n_neighbors : int, default=5
         Number of nearest landmarks that a sample is similar to.
     random_state : int, RandomState instance or None, default=None
@@ -124,21 +126,23 @@ class LandmarkSpectral(ClusterMixin, BaseEstimator):
         """
         rng = check_random_state(self.random_state)
         X = read_features(self, X)
-        n_landmarks = min(self.n_landmarks, X.shape[0])
-        if self.n_clusters > n_landmarks:
+        if self.n_clusters > min(self.n_landmarks, X.shape[0]):
             raise ValueError(
                 f"n_clusters={self.n_clusters} must be at most the number of samples and of "
                 f"landmarks, got {X.shape[0]} samples and n_landmarks={self.n_landmarks}."
             )
+        most = max(X.shape[0] // _SAMPLES, _PER_CLUSTER * self.n_clusters)
+        n_landmarks = min(self.n_landmarks, most, X.shape[0])
         self._exponent = exponent_beyond(X, 2)
         X = divided(X, self._exponent)
-        found = Landmarks(X, n_landmarks, self.n_neighbors, rng, common_width=True)
+        found = Landmarks(X, n_landmarks, self.n_neighbors, rng, max_parts=1, common_width=True)
         values, vectors = leading_eigenpairs(found.similarity, self.n_clusters)
         told = values > _ZERO  # a value of 0 has no vector: there are fewer landmarks in use
-        self._onto = found.onto(vectors[:, told] / values[told])
+        basis = vectors[:, told] / values[told]
+        self._onto = found.onto(basis)
         self._kmeans = KMeans(self.n_clusters, n_init=1, random_state=rng)
         with one_thread():  # it sums by thread
-            self.labels_ = self._kmeans.fit_predict(_rows_of_length_1(vectors[:, told]))
+            self.labels_ = self._kmeans.fit_predict(_rows_of_length_1(found.similarity @ basis))
         return self
 
     def predict(self, X: Any) -> np.ndarray:
