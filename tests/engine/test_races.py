@@ -51,9 +51,6 @@ MODELS = {
     "precomputed": lambda **options: NMFConsensus(
         7, n_init=6, affinity="precomputed", **options
     ).fit(GRAM),
-    "labels": lambda **options: NMFConsensus(
-        7, n_init=10, n_estimators=10, base_n_clusters=(7, 20), **options
-    ).fit(X),
     "fusion": lambda **options: SimilarityFusionNMF(
         7, eta=0.3, affinity="rbf", tol=1e-6, **options
     ).fit(X),

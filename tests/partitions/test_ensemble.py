@@ -106,28 +106,32 @@ def test_similarity_is_the_collapsed_coassociation(table):
 
 
 @given(label_tables())
-def test_degrees_are_the_row_sums_of_the_coassociation(table):
+def test_sizes_are_the_numbers_of_samples_of_the_clusters(table):
     codes, weights, _ = table
-    ensemble, groups = Ensemble.from_table(codes, weights)
-    expected = coassociation(codes, weights).sum(axis=1)
-    assert_allclose(ensemble.degrees[groups], expected, **exactly)
+    ensemble, _ = Ensemble.from_table(codes, weights)
+    expected = [
+        np.sum(column == c)
+        for column, k in zip(codes.T, ensemble.n_clusters, strict=True)
+        for c in range(k)
+    ]
+    assert_allclose(ensemble.sizes, expected)
 
 
 @given(label_tables())
-def test_a_scale_multiplies_the_rows_and_columns_of_every_sample(table):
+def test_votes_of_clusters_and_scales_of_samples_make_a_similarity(table):
     codes, weights, rng = table
-    ensemble, groups = Ensemble.from_table(codes, weights)
+    ensemble, _ = Ensemble.from_table(codes, weights)
     scale = rng.uniform(0.1, 1, size=len(ensemble))
+    votes = rng.uniform(0.1, 1, size=int(ensemble.n_clusters.sum()))
     both = np.sqrt(ensemble.counts) * scale
-    expected = coassociation(ensemble.codes, weights) * both[:, None] * both
-    assert_allclose(ensemble.similarity(np.float64, scale).toarray(), expected, **exactly)
-    assert ensemble.similarity(np.float32, scale).dtype == np.float32
-    own = scale[groups]
-    squares = 0.0
-    for column, w in zip(codes.T, weights, strict=True):
-        M = coassociation(column[:, None], np.ones(1)) * own[:, None] * own
-        squares += w * (M**2).sum()
-    assert_allclose(ensemble.squared_pairs(scale), squares, **exactly)
+    rows = ensemble.codes
+    expected = np.zeros((len(rows), len(rows)))
+    for t, first in enumerate(ensemble.offsets):
+        together = (rows[:, None, t] == rows[:, t]) & (rows[:, t] >= 0)
+        expected += together * votes[first + np.maximum(rows[:, t], 0)]
+    expected *= both[:, None] * both
+    assert_allclose(ensemble.similarity(np.float64, votes, scale).toarray(), expected, **exactly)
+    assert ensemble.similarity(np.float32, votes, scale).dtype == np.float32
 
 
 @given(label_tables())

@@ -33,7 +33,7 @@ def literal_labels(X, n_clusters, n_landmarks, n_neighbors, seed):
     return KMeans(n_clusters, n_init=1, random_state=rng).fit_predict(E)
 
 
-@pytest.mark.parametrize(("n_samples", "n_landmarks"), [(300, 40), (300, 300), (700, 90)])
+@pytest.mark.parametrize(("n_samples", "n_landmarks"), [(300, 40), (300, 75), (700, 90)])
 @pytest.mark.parametrize("n_neighbors", [5, 9])
 def test_labels_are_those_of_the_formula(n_samples, n_landmarks, n_neighbors):
     """Overlapping clusters: one eigenvalue is 1, and the vectors have one direction each."""
@@ -152,7 +152,7 @@ def test_constant_features_tell_nothing():
 @pytest.mark.parametrize(("n_samples", "n_clusters"), [(1, 1), (2, 1), (2, 2), (5, 5)])
 def test_a_handful_of_samples(n_samples, n_clusters):
     X = np.arange(2.0 * n_samples).reshape(n_samples, 2) ** 2
-    model = LandmarkSpectral(n_clusters, n_neighbors=1, random_state=0).fit(X)
+    model = LandmarkSpectral(n_clusters, n_neighbors=2, random_state=0).fit(X)
     assert len(np.unique(model.labels_)) == n_clusters
     assert_array_equal(model.predict(X), model.labels_)
 
