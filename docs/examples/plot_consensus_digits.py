@@ -24,7 +24,7 @@ X, y = load_digits(return_X_y=True)
 # Single runs, the best of ten, and consensus
 # -------------------------------------------
 # Each method runs with six seeds. A fit of the consensus makes its own fifty k-means runs, with 10
-# to 24 clusters each.
+# to 42 clusters each.
 
 seeds = range(6)
 answers = {
@@ -34,10 +34,7 @@ answers = {
     "k-means, best of 10": [
         KMeans(10, n_init=10, random_state=seed).fit_predict(X) for seed in seeds
     ],
-    "consensus of 50": [
-        NMFConsensus(10, base_n_clusters=(10, 24), random_state=seed).fit_predict(X)
-        for seed in seeds
-    ],
+    "consensus of 50": [NMFConsensus(10, random_state=seed).fit_predict(X) for seed in seeds],
 }
 
 
@@ -87,7 +84,7 @@ plt.show()
 # runs with more clusters divide, because its digit is written in several ways; a pale rectangle off
 # the diagonal is a pair of clusters that some runs mix.
 
-model = NMFConsensus(10, base_n_clusters=(10, 24), random_state=0).fit(X)
+model = NMFConsensus(10, random_state=0).fit(X)
 display = ConsensusMatrixDisplay.from_estimator(model)
 plt.show()
 

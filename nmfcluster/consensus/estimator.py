@@ -20,14 +20,17 @@ from nmfcluster.partitions.reading import MAKING, read_partitions, with_tags_of
 class NMFConsensus(NMFClusterer):
     r"""Consensus clustering by symmetric nonnegative matrix factorization.
 
-    Many partitions of the same samples are summarised by their co-association
-    :math:`\tilde M`, the share of partitions in which two samples are together, and one
-    partition is read off the factor that minimises
+    Partition t is known by the projector :math:`P^t` onto the indicators of its clusters: 1 / s for
+    two samples that share a cluster of s samples, else 0. One partition is read off the factor that
+    is nearest to all,
 
-    .. math:: J(H) = \|\tilde M - HH'\|_F^2, \quad H \ge 0 ,
+    .. math:: J(H) = \sum_t w_t \|P^t - HH'\|_F^2, \quad H \ge 0 .
 
-    the relaxation of eq. 12 of [1]_. :math:`\tilde M` is never formed, and samples with the same
-    labels in all partitions are fitted as one, so that a million samples are no obstacle.
+    A cluster counts as one, however many pairs it holds. ``normalize=False`` counts pairs, which
+    is the relaxation of eq. 12 of [1]_: the co-association :math:`\tilde M`, the share of
+    partitions in which two samples are together, takes the place of the mean projector. Neither
+    is ever formed, and samples with the same labels in all partitions are fitted as one, so that a
+    million samples are no obstacle.
 
     Read more in the :ref:`User Guide <consensus>`.
 
@@ -50,9 +53,8 @@ class NMFConsensus(NMFClusterer):
     n_estimators : int, default=50
         Number of base partitions.
     base_n_clusters : int or tuple (low, high), default=None
-        Number of clusters of a base partition, or the range that it is drawn from;
-        `n_clusters` by default. More of them can tell more about clusters of equal size, and
-        tear large clusters apart where sizes are unequal.
+        Number of clusters of a base partition, or the range that it is drawn from. By default
+        from `n_clusters` up to the root of the number of samples, but not beyond 60.
     max_samples : int or float, default=1.0
         Number (int) or share (float) of samples drawn, without replacement, for each base
         partition. The others count as not seen by it.
@@ -60,6 +62,10 @@ class NMFConsensus(NMFClusterer):
         Number or share of features drawn for each base partition.
     weights : array-like of shape (n_partitions,), default=None
         Nonnegative weights of the partitions; equal by default.
+    normalize : bool, default=True
+        Whether every cluster of a partition counts as one. Otherwise every pair of samples counts,
+        as in [1]_: large clusters are then split where partitions are finer than the consensus. A
+        precomputed similarity is divided by the roots of its row sums.
     factorization : {"bi", "tri"}, default="bi"
         "bi" is HH'; "tri" the tri-factorization :math:`\|\tilde M - QSQ'\|^2`, Q'Q = I, by eq.
         20-21 of [1]_ as printed: for comparison only. It does not descend, keeps Q'Q = I only
@@ -68,18 +74,18 @@ class NMFConsensus(NMFClusterer):
         For ``factorization="bi"``: Bregman proximal gradient, which never raises the loss, or the
         multiplicative rule, eq. 28 of [1]_, with a safeguard.
     refine : {None, "moves"}, default=None
-        "moves" lets single samples change clusters while that brings the consensus
-        closer to the partitions (eq. 12 of [1]_). It changes `labels_` only, and harms small
-        clusters when the partitions are noisy.
+        "moves", with ``normalize=False``, lets single samples change clusters while that brings the
+        consensus closer to the partitions (eq. 12 of [1]_). It changes `labels_` only, and harms
+        small clusters when the partitions are noisy.
     coarse_size : int or None, default=10_000
         With more distinct label rows than this, the starts are run on a random subset of this many
         samples; the best is extended to all samples and improved on all. None: never.
     n_init : int, default=3
         Number of starts. The first is computed from leading eigenvectors; the others are in turn
         random and the base partitions that agree best with all. More starts never worsen the
-        criterion by which they are ranked: the mean distance to the partitions (eq. 12 of [1]_),
-        or the loss for a precomputed similarity, where starts are given up that will hardly get
-        below the best so far.
+        criterion by which they are ranked: the hard loss of the partition that is read off (eq. 12
+        of [1]_ with ``normalize=False``), or the loss for a precomputed similarity, where starts
+        are given up that will hardly get below the best so far.
     max_iter : int, default=500
         Largest number of updates of a start.
     tol : float, default=1e-6
@@ -98,10 +104,10 @@ class NMFConsensus(NMFClusterer):
     labels_ : ndarray of shape (n_samples,), int
         Cluster of every sample. Clusters are numbered by decreasing size.
     membership_ : ndarray of shape (n_samples, n_clusters), float
-        Rows of H, scaled to sum to 1.
+        Mean co-association with every cluster, scaled to sum to 1, as `transform` has it for new
+        samples; the rows of H, scaled, with ``normalize=False``.
     core_ : ndarray of shape (n_clusters, n_clusters)
-        S in :math:`QSQ'`, where Q has unit columns: the weight of every cluster in the
-        co-association; diagonal.
+        S in :math:`QSQ'`, where Q has unit columns: the weight of every cluster; diagonal.
     weights_ : ndarray of shape (n_partitions,)
         Weights of the partitions, scaled to sum to 1. None with ``affinity="precomputed"``.
     partitions_ : ndarray of shape (n_samples, n_partitions), int
@@ -114,10 +120,11 @@ class NMFConsensus(NMFClusterer):
         Adjusted Rand index of every base partition with the consensus, over the samples that
         it saw. None with ``affinity="precomputed"``.
     loss_ : float
-        Loss of the kept factor. For partitions it is
-        :math:`\sum_t w_t \|M^t - HH'\|^2` over the pairs that each saw: J of [1]_, above eq. 3,
-        which differs from :math:`\|\tilde M - HH'\|^2` by a constant. For a precomputed similarity
-        A it is :math:`\|A - HH'\|^2`.
+        Loss of the kept factor. For partitions it is :math:`\sum_t w_t \|P^t - HH'\|^2`, rows and
+        columns divided by the root of the weight of the partitions that saw a sample. With
+        ``normalize=False`` it is :math:`\sum_t w_t \|M^t - HH'\|^2` over the pairs that each saw: J
+        of [1]_, above eq. 3. For a precomputed similarity A it is :math:`\|A - HH'\|^2`, A
+        normalised.
     loss_curve_ : ndarray of shape (n_iter_ + 1,)
         Loss before the first and after every update of the kept run.
     loss_curves_ : list of ndarray
@@ -142,11 +149,13 @@ class NMFConsensus(NMFClusterer):
     -----
     `transform` and `predict` compare samples with every cluster by their mean similarity to it: the
     extension of Lange and Buhmann (2005), eq. 8, divided by the mass of the cluster. Without
-    that division a large cluster draws every uncertain sample.
+    that division a large cluster draws every uncertain sample. `labels_` are read in the same way.
+    In the mean, the vote of a base cluster is divided by its size, by the root of it, or not at
+    all, whichever leads to the smallest hard loss.
 
-    With partitions that did not see all samples the objective counts the pairs that they saw. An
-    update costs O(m T k + m k^2) for m distinct label rows and T partitions, O(m T k^2) with
-    missing labels.
+    An update costs O(m T k + m k^2) for m distinct label rows and T partitions. With partitions
+    that did not see all samples and ``normalize=False`` the objective counts the pairs that they
+    saw, at O(m T k^2).
 
     References
     ----------

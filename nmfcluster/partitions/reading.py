@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isqrt
 from numbers import Integral
 from time import perf_counter
 from typing import Any
@@ -29,6 +30,7 @@ from nmfcluster.partitions.matrix import consensus_matrix
 from nmfcluster.partitions.precomputed import PrecomputedSimilarity
 from nmfcluster.partitions.problem import EnsembleProblem
 
+_FINEST = 60  # clusters of a base partition, unless more are wanted: as many tell of 20,000 samples
 #: what the parameters may be by which an estimator has base partitions made
 MAKING: dict[str, list[Any]] = {
     **OPTIONS,
@@ -92,7 +94,9 @@ def _make(estimator: Any, X: Any, rng: np.random.RandomState) -> BasePartitions:
     parameters = estimator.get_params(deep=False)
     options = {name: parameters[name] for name in MAKING.keys() & parameters.keys()}
     sizes = options.pop("base_n_clusters", None)
-    sizes = max(2, estimator.n_clusters) if sizes is None else sizes
+    if sizes is None:
+        k = max(2, estimator.n_clusters)
+        sizes = (k, max(k, min(isqrt(X.shape[0]), _FINEST)))
     low, high = range_of_clusters(sizes, "base_n_clusters")
     began = perf_counter()
     made = base_partitions(

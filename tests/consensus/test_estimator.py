@@ -673,8 +673,17 @@ def test_base_partitions_have_the_numbers_of_clusters_asked_for():
 
     assert numbers(base_n_clusters=4) == {4}
     assert numbers(base_n_clusters=(2, 5)) == {2, 3, 4, 5}
-    assert numbers() == {3}
-    assert numbers(1) == {2}
+    assert {3, 12} <= numbers() <= set(range(3, 13))  # 12 is the root of 150
+    assert {2, 12} <= numbers(1) <= set(range(2, 13))
+    assert numbers(20) == {20}
+
+
+def test_base_partitions_have_at_most_60_clusters_unless_more_are_wanted():
+    X = np.random.default_rng(0).normal(size=(4000, 1)).astype(np.float32)
+    options = {"estimator": KMeans(n_init=1, max_iter=1), "n_estimators": 40, "random_state": 0}
+    for n_clusters, most in ((50, 60), (62, 62)):
+        table = NMFConsensus(n_clusters, **options).fit(X).partitions_
+        assert table.max() + 1 == most
 
 
 @pytest.mark.parametrize(("max_samples", "n_drawn"), [(0.5, 75), (60, 60), (1.0, 150)])
