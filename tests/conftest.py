@@ -31,7 +31,7 @@ hypothesis.settings.register_profile("suite", max_examples=40, deadline=None, de
 hypothesis.settings.load_profile("suite")
 
 # What most tests of estimators need: three clusters, few runs and updates.
-QUICK = {"n_clusters": 3, "n_estimators": 3, "n_init": 1, "max_iter": 100}
+QUICK = {"n_clusters": 3, "n_estimators": 3, "n_init": 1, "max_iter": 200}
 
 # Every public estimator is tested in its default mode; these are the modes it has besides.
 OTHER_MODES = {

@@ -39,7 +39,7 @@ PROBLEMS = {
     "features": (FEATURES, {"n_clusters": 5, "n_estimators": 6}),
     "parts of features": (
         FEATURES,
-        {"n_clusters": 5, "n_estimators": 6, "max_samples": 0.6, "max_features": 0.5},
+        {"n_clusters": 5, "n_estimators": 9, "max_samples": 0.6, "max_features": 0.5},
     ),
     "labels": (TABLE, {"n_clusters": 3, "affinity": "partitions"}),
     "labels, coarse": (TABLE, {"n_clusters": 3, "affinity": "partitions", "coarse_size": 100}),

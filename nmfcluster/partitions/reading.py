@@ -96,7 +96,7 @@ def _make(estimator: Any, X: Any, rng: np.random.RandomState) -> BasePartitions:
     sizes = options.pop("base_n_clusters", None)
     if sizes is None:
         k = max(2, estimator.n_clusters)
-        sizes = (k, max(k, min(isqrt(X.shape[0]), _FINEST)))
+        sizes = (k, max(k, _finest(X)))
     low, high = range_of_clusters(sizes, "base_n_clusters")
     began = perf_counter()
     made = base_partitions(
@@ -108,6 +108,13 @@ def _make(estimator: Any, X: Any, rng: np.random.RandomState) -> BasePartitions:
         f"in {perf_counter() - began:.2f} s"
     )
     return made
+
+
+def _finest(X: Any) -> int:
+    """Return the largest number of clusters of a base partition that is not asked for more."""
+    some = X[: _FINEST**2]  # whose rows differ where their mean values differ, so weighted
+    weights = np.random.default_rng(0).uniform(size=X.shape[1]).astype(X.dtype) / X.shape[1]
+    return min(isqrt(X.shape[0]), _FINEST, len(np.unique(some @ weights)))
 
 
 def _nothing(line: str) -> None:

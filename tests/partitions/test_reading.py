@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nmfcluster import NMFConsensus
@@ -10,10 +11,17 @@ from nmfcluster.partitions.reading import check_coverage, normalised_weights
 
 def test_partitions_have_as_many_clusters_as_the_consensus_and_two_at_least():
     X = np.random.default_rng(0).normal(size=(20, 2))
-    model = NMFConsensus(3, n_estimators=4, random_state=0).fit(X)
-    assert_array_equal(model.partitions_.max(axis=0), 2)
-    model = NMFConsensus(1, n_estimators=4, random_state=0).fit(X)
-    assert_array_equal(model.partitions_.max(axis=0), 1)
+    for n_clusters, fewest, most in ((3, 3, 4), (1, 2, 4), (6, 6, 6)):
+        model = NMFConsensus(n_clusters, n_estimators=20, random_state=0).fit(X)
+        assert set(model.partitions_.max(axis=0) + 1) == set(range(fewest, most + 1))
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("scale", [1, 1e300])
+def test_partitions_have_no_more_clusters_than_samples_differ(storage, scale):
+    X = storage(np.repeat(np.eye(3) * scale, 40, axis=0))
+    model = NMFConsensus(2, n_estimators=10, random_state=0).fit(X)
+    assert set(model.partitions_.max(axis=0) + 1) == {2, 3}
 
 
 def test_weights_are_scaled_to_sum_to_1():

@@ -99,5 +99,6 @@ def test_fewer_landmarks_than_clusters_are_refused():
 
 def test_landmarks_make_base_partitions_of_a_consensus():
     base = SSNMFClusterer(3, affinity="landmarks", n_landmarks=30)
-    model = NMFConsensus(3, estimator=base, n_estimators=5, random_state=0).fit(NEAR)
+    options = {"n_estimators": 5, "base_n_clusters": 3, "random_state": 0}
+    model = NMFConsensus(3, estimator=base, **options).fit(NEAR)
     assert adjusted_rand_score(CORNER, model.labels_) == 1
