@@ -38,10 +38,10 @@ for ax, (title, model) in zip(axes, models.items(), strict=True):
 # %%
 # What is gained by a split
 # -------------------------
-# A cluster of s samples that all partitions know joins s² pairs: 1,600 for the one of 40, and 90,000
-# for half of the large one, of which the partitions that cut it know some. So the partition that
-# merges small clusters and splits the large one has the smaller mean distance in pairs. In clusters
-# it has not.
+# A cluster of s samples that all partitions know joins s² pairs: 1,600 for the one of 40, and
+# 90,000 for half of the large one, of which the partitions that cut it know some. So the partition
+# that merges small clusters and splits the large one has the smaller mean distance in pairs. In
+# clusters it has not.
 
 
 def in_pairs(labels):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 from nmfcluster import NMFConsensus
 from nmfcluster.partitions.reading import check_coverage, normalised_weights
