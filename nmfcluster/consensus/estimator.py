@@ -47,9 +47,10 @@ class NMFConsensus(NMFClusterer):
           a negative number, NaN or None means that the partition did not see the sample;
         - "precomputed": a symmetric nonnegative similarity (n_samples, n_samples), dense or
           sparse, a co-association for example.
-    estimator : estimator with `fit_predict`, default=None
+    estimator : estimator with `fit_predict`, or list of such, default=None
         Clusterer that makes the base partitions; ``KMeans(n_init=1)`` by default. Its
-        `n_clusters` and `random_state`, where it has them, are set for every run.
+        `n_clusters` and `random_state`, where it has them, are set for every run. The clusterers
+        of a list take turns.
     n_estimators : int, default=50
         Number of base partitions.
     base_n_clusters : int or tuple (low, high), default=None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import cycle
 from numbers import Integral
 from typing import Any
 
@@ -32,7 +33,7 @@ Chosen = np.ndarray | None  # positions that were drawn; None: all
 _SHARE = [Interval(Integral, 1, None, closed="left"), Interval(RealNotInt, 0, 1, closed="right")]
 #: what most of the parameters may be
 OPTIONS: dict[str, list[Any]] = {
-    "estimator": [HasMethods(["fit_predict"]), None],
+    "estimator": [HasMethods(["fit_predict"]), list, tuple, None],
     "n_estimators": [Interval(Integral, 1, None, closed="left")],
     "max_samples": _SHARE,
     "max_features": _SHARE,
@@ -129,10 +130,10 @@ def base_partitions(
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-    estimator : estimator with `fit_predict`, default=None
+    estimator : estimator with `fit_predict`, or list of such, default=None
         A clusterer; `KMeans(n_init=1)` by default. It is cloned. Its `n_clusters`, or where it
         has none the `n_components` of a mixture, and its `random_state` are set for every run,
-        also inside a pipeline.
+        also inside a pipeline. Those of a list take turns.
     n_estimators : int, default=50
         Number of partitions.
     n_clusters : int or tuple (low, high), default=8
@@ -176,7 +177,7 @@ def base_partitions(
     rng = check_random_state(random_state)
     check_readable(X)
     X = canonical(check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32]))
-    base = KMeans(n_init=1) if estimator is None else estimator
+    bases = _clusterers(estimator)
     exponent = exponent_beyond(X, 2)
     if exponent and estimator is not None:  # what has parameters in the unit of X
         raise ValueError(
@@ -197,20 +198,39 @@ def base_partitions(
         )
         for _ in range(n_estimators)
     ]
-    results = Parallel(n_jobs=n_jobs)(delayed(_run)(clone(base), X, *plan) for plan in plans)
+    results = Parallel(n_jobs=n_jobs)(
+        delayed(_run)(clone(base), X, *plan)
+        for base, plan in zip(cycle(bases), plans, strict=False)
+    )
     runs = [(*r, *plan) for r, plan in zip(results, plans, strict=True) if r[1].max() >= 0]
     if not runs:
-        raise ValueError(f"estimator {base!r} found only noise in all {n_estimators} runs.")
+        raise ValueError(f"estimator {estimator!r} found only noise in all {n_estimators} runs.")
     if len(runs) < n_estimators:
         n_empty = n_estimators - len(runs)
         warn(f"{n_empty} of {n_estimators} base runs found only noise, and are left out.")
     estimators, labels, _, samples, features, _ = map(list, zip(*runs, strict=True))
     if estimator is not None and max(found.max() for found in labels) == 0:
         raise ValueError(
-            f"estimator {base!r} found a single cluster in all of its runs, which say nothing "
+            f"estimator {estimator!r} found a single cluster in all of its runs, which say nothing "
             "then: give it parameters with which it finds several."
         )
     return BasePartitions(np.column_stack(labels), estimators, samples, features, exponent, X.dtype)
+
+
+def _clusterers(estimator: Any) -> list[Any]:
+    """Return the base clusterers that take turns."""
+    if estimator is None:
+        return [KMeans(n_init=1)]
+    if not isinstance(estimator, list | tuple):
+        return [estimator]
+    if not estimator:
+        raise ValueError("estimator must hold at least one clusterer, got an empty list.")
+    for place, one in enumerate(estimator):
+        if not hasattr(one, "fit_predict") or isinstance(one, type):
+            raise TypeError(
+                f"estimator must hold clusterers with `fit_predict`, got {one!r} at {place}."
+            )
+    return list(estimator)
 
 
 def range_of_clusters(value: Any, name: str) -> tuple[int, int]:

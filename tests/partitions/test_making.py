@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from joblib import parallel_config
 from numpy.testing import assert_array_equal
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
@@ -41,6 +41,26 @@ class Wrong(Recorder):
 
 def same(one, other):
     return set(zip(one, other, strict=True)).__len__() == len(set(one)) == len(set(other))
+
+
+def test_clusterers_of_a_list_take_turns():
+    bases = [KMeans(n_init=1), GaussianMixture(), AgglomerativeClustering(linkage="average")]
+    options = {"n_estimators": 7, "n_clusters": (2, 5), "random_state": 0}
+    for several in (bases, tuple(bases)):
+        made = base_partitions(X, several, **options)
+        assert [type(own) for own in made.estimators] == [type(bases[t % 3]) for t in range(7)]
+        assert len({own.random_state for own in made.estimators[:2]}) == 2
+        assert not hasattr(bases[0], "labels_")
+        assert made.predict(X, X).shape == (60, 7)
+    kmeans = base_partitions(X, bases[0], **options).labels
+    assert_array_equal(made.labels[:, ::3], kmeans[:, ::3])  # seeds are those of the place
+
+
+def test_a_consensus_of_several_clusterers():
+    bases = [KMeans(n_init=1), GaussianMixture()]
+    model = NMFConsensus(3, estimator=bases, n_estimators=6, random_state=0)
+    assert same(clone(model).fit(X).labels_, Y)
+    assert_array_equal(model.fit(X).predict(X), model.labels_)
 
 
 @pytest.mark.parametrize("estimator", [None, make_pipeline(StandardScaler(), KMeans(n_init=1))])
