@@ -129,3 +129,24 @@ def positions(key: Any, n: int, noun: str, owner: str) -> np.ndarray:
         raise ValueError(f"{noun} {named[bad][0]} is not there: {owner} has {n} {noun}s.")
     named = named.astype(np.intp)  # a smaller type could not hold the sum
     return np.where(named < 0, named + n, named)
+
+
+def normalised_weights(weights: Any, n_partitions: int) -> np.ndarray:
+    """Return nonnegative weights of partitions, scaled to sum to 1; equal ones for None."""
+    if weights is None:
+        return np.full(n_partitions, 1 / n_partitions)
+    try:
+        read = np.asarray(list(weights), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"weights must be one number a partition, got {shown(weights)}.") from None
+    if read.shape != (n_partitions,) or not np.isfinite(read).all():
+        raise ValueError(
+            f"weights must be {n_partitions} nonnegative numbers, one a partition and finite; got "
+            f"{shown(weights)} of shape {read.shape}."
+        )
+    if (read < 0).any() or read.sum() <= 0:
+        raise ValueError(
+            f"weights must be {n_partitions} nonnegative numbers, not all 0; the smallest is "
+            f"{read.min():.3g}."
+        )
+    return read / read.sum()

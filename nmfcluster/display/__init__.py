@@ -3,12 +3,14 @@
 from nmfcluster.display.bicluster import BiclusterDisplay
 from nmfcluster.display.consensus import ConsensusMatrixDisplay
 from nmfcluster.display.constraints import ConstraintDisplay
+from nmfcluster.display.distribution import ConsensusCDFDisplay
 from nmfcluster.display.loss import LossCurveDisplay
 from nmfcluster.display.stability import StabilityDisplay
 from nmfcluster.display.weights import SourceWeightsDisplay
 
 __all__ = [
     "BiclusterDisplay",
+    "ConsensusCDFDisplay",
     "ConsensusMatrixDisplay",
     "ConstraintDisplay",
     "LossCurveDisplay",

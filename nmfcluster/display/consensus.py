@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.utils import check_consistent_length, column_or_1d
 
 import nmfcluster.display.style as look
+from nmfcluster._arrays.arguments import normalised_weights
 from nmfcluster._arrays.labels import encode
 from nmfcluster.partitions.matrix import confidence, consensus_matrix
-from nmfcluster.partitions.reading import normalised_weights
 
 _STRIP = (-11.0, -3.0)  # points from the axes: edges of the strip of colours
 _NAMES = -24.0  # points from the axes: names of clusters, far enough for lines that lead to them

@@ -1,6 +1,7 @@
 """Scores of clusterings and of consensus matrices."""
 
 from nmfcluster.metrics.overlap import overlap_match
+from nmfcluster.metrics.pairs import pac_score, pair_consensus
 from nmfcluster.metrics.scores import (
     clustering_accuracy,
     cophenetic_correlation,
@@ -14,4 +15,6 @@ __all__ = [
     "disagreement",
     "dispersion",
     "overlap_match",
+    "pac_score",
+    "pair_consensus",
 ]

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from nmfcluster._arrays.arguments import shown, warn
+from nmfcluster._arrays.arguments import normalised_weights, warn
 from nmfcluster._arrays.labels import cluster_counts, encode, indicator
 from nmfcluster._arrays.storage import own_copy
 from nmfcluster._arrays.tables import check_columns_differ, in_order_of, row_names
@@ -222,27 +222,6 @@ class MadePartitions(LabelTable):
         X = read_features(estimator, X, reset=False)
         labels = self._made.predict(X, self._X)
         return encode(labels, "estimator's labels", self.categories)[0], X.dtype
-
-
-def normalised_weights(weights: Any, n_partitions: int) -> np.ndarray:
-    """Return nonnegative weights of partitions, scaled to sum to 1; equal ones for None."""
-    if weights is None:
-        return np.full(n_partitions, 1 / n_partitions)
-    try:
-        read = np.asarray(list(weights), dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"weights must be one number a partition, got {shown(weights)}.") from None
-    if read.shape != (n_partitions,) or not np.isfinite(read).all():
-        raise ValueError(
-            f"weights must be {n_partitions} nonnegative numbers, one a partition and finite; got "
-            f"{shown(weights)} of shape {read.shape}."
-        )
-    if (read < 0).any() or read.sum() <= 0:
-        raise ValueError(
-            f"weights must be {n_partitions} nonnegative numbers, not all 0; the smallest is "
-            f"{read.min():.3g}."
-        )
-    return read / read.sum()
 
 
 def check_coverage(codes: np.ndarray, name: str) -> None:

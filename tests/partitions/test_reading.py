@@ -6,7 +6,8 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
 from nmfcluster import NMFConsensus
-from nmfcluster.partitions.reading import check_coverage, normalised_weights
+from nmfcluster._arrays.arguments import normalised_weights
+from nmfcluster.partitions.reading import check_coverage
 
 
 def test_partitions_have_as_many_clusters_as_the_consensus_and_two_at_least():
