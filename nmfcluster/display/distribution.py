@@ -22,7 +22,7 @@ class ConsensusCDFDisplay:
     of them. Partitions that agree hold a pair always or never: their curve is flat between 0 and 1
     [1]_. The legend has the proportion of ambiguous pairs, PAC: by how much a curve rises between
     .1 and .9, which the picture shades [2]_. By how much the area below a curve grows with the
-    number of clusters, `deltas`, tells when more clusters gain no more agreement.
+    number of clusters, `deltas_`, tells when more clusters gain no more agreement.
 
     `from_estimators` and `from_partitions` compute the distributions and draw them; the
     constructor takes them.
@@ -31,17 +31,17 @@ class ConsensusCDFDisplay:
     ----------
     distributions : mapping of name to ndarray of shape (n_pairs,)
         Co-associations of pairs of samples, in increasing order, see
-        `nmfcluster.metrics.pair_consensus`. The order of the names is that of `deltas`.
+        `nmfcluster.metrics.pair_consensus`. The order of the names is that of `deltas_`.
 
     Attributes
     ----------
     distributions : dict of ndarray
         As given.
-    pac : dict of float
+    pac_ : dict of float
         Proportion of ambiguous pairs of every clustering.
-    areas : dict of float
-        Area below every curve.
-    deltas : dict of float
+    areas_ : dict of float
+        Area below every curve: 1 less the mean co-association.
+    deltas_ : dict of float
         Relative growth of the area from one clustering to the next; the area of the first.
     ax_ : matplotlib Axes
         Where it was drawn.
@@ -72,12 +72,45 @@ class ConsensusCDFDisplay:
     >>> options = {"max_samples": 0.8, "random_state": 0}
     >>> models = [NMFConsensus(k, base_n_clusters=k, **options).fit(X) for k in (2, 3, 4)]
     >>> display = ConsensusCDFDisplay.from_estimators(models)
-    >>> min(display.pac, key=display.pac.get)
+    >>> min(display.pac_, key=display.pac_.get)
     '3 clusters'
     >>> display.figure_.savefig("distribution.png")  # doctest: +SKIP
     """
 
     distributions: Mapping[Any, np.ndarray]
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, n_pairs: int = 100_000, ax: Any = None
+    ) -> ConsensusCDFDisplay:
+        """Show the distribution of one fitted estimator.
+
+        Parameters
+        ----------
+        estimator : NMFConsensus or NMFMetaCluster
+            A fitted one.
+        n_pairs : int, default=100_000
+            Largest number of pairs of samples, see `nmfcluster.metrics.pair_consensus`.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        ConsensusCDFDisplay
+            The picture, drawn.
+
+        Raises
+        ------
+        TypeError
+            If `estimator` is neither of them.
+        ValueError
+            If it was fitted to a similarity, and has no partitions.
+        NotFittedError
+            If `estimator` is not fitted.
+        ImportError
+            If matplotlib is not installed.
+        """
+        return cls.from_estimators([estimator], n_pairs=n_pairs, ax=ax)
 
     @classmethod
     def from_estimators(
@@ -157,7 +190,7 @@ class ConsensusCDFDisplay:
         >>> from nmfcluster.datasets import make_partitions
         >>> from nmfcluster.display import ConsensusCDFDisplay
         >>> tables = {noise: make_partitions(90, noise=noise)[0] for noise in (0.0, 0.5)}
-        >>> ConsensusCDFDisplay.from_partitions(tables).pac[0.0]
+        >>> ConsensusCDFDisplay.from_partitions(tables).pac_[0.0]
         0.0
         """
         if not isinstance(partitions, Mapping):
@@ -173,25 +206,6 @@ class ConsensusCDFDisplay:
         if not found:
             raise ValueError(f"{name} must hold at least one, got none.")
         return cls(distributions=found).plot(ax)
-
-    @property
-    def pac(self) -> dict[Any, float]:
-        """Proportion of ambiguous pairs of every clustering."""
-        return {name: share_between(v, *_AMBIGUOUS) for name, v in self.distributions.items()}
-
-    @property
-    def areas(self) -> dict[Any, float]:
-        """Area below every curve: 1 less the mean co-association."""
-        return {name: 1 - float(v.mean()) for name, v in self.distributions.items()}
-
-    @property
-    def deltas(self) -> dict[Any, float]:
-        """Relative growth of the area from one clustering to the next; the area of the first."""
-        areas = self.areas
-        names, values = list(areas), np.array(list(areas.values()))
-        before = np.where(values[:-1] > 0, values[:-1], 1)  # all pairs together: no growth to tell
-        growth = np.where(values[:-1] > 0, np.diff(values) / before, 0)
-        return dict(zip(names, [float(values[0]), *growth.tolist()], strict=True))
 
     def plot(self, ax: Any = None) -> ConsensusCDFDisplay:
         """Draw the picture.
@@ -212,16 +226,18 @@ class ConsensusCDFDisplay:
             If matplotlib is not installed.
         """
         self.figure_, self.ax_ = look.axes_for(ax, figsize=(6.4, 4.2))
+        found = self.distributions
+        self.pac_ = {name: share_between(v, *_AMBIGUOUS) for name, v in found.items()}
+        self.areas_ = {name: 1 - float(v.mean()) for name, v in found.items()}
+        self.deltas_ = _growth(self.areas_)
         self.ax_.axvspan(*_AMBIGUOUS, color="0.95", linewidth=0)
         self.lines_ = []
-        for i, ((name, values), pac) in enumerate(
-            zip(self.distributions.items(), self.pac.values(), strict=True)
-        ):
+        for i, (name, values) in enumerate(found.items()):
             x, steps = np.unique(values, return_index=True)
             heights = np.append(steps[1:], len(values)) / len(values)
             x, heights = np.concatenate([[0], x, [1]]), np.concatenate([[0], heights, [1]])
             style = {"color": look.colour_of(i), "linestyle": ("-", "--", ":")[i // 7 % 3]}
-            label = f"{name}, PAC {pac:.2f}"
+            label = f"{name}, PAC {self.pac_[name]:.2f}"
             self.lines_ += self.ax_.step(x, heights, where="post", label=label, **style)
         self.ax_.set(
             xlabel="share of partitions that hold a pair together", ylabel="share of pairs"
@@ -230,3 +246,11 @@ class ConsensusCDFDisplay:
         self.ax_.spines[["top", "right"]].set_visible(False)
         self.ax_.legend(**look.LEGEND, **look.BESIDE)
         return self
+
+
+def _growth(areas: Mapping[Any, float]) -> dict[Any, float]:
+    """Return the relative growth of every area over the one before; the first as it is."""
+    names, values = list(areas), np.array(list(areas.values()))
+    before = np.where(values[:-1] > 0, values[:-1], 1)  # all pairs together: no growth to tell
+    growth = np.where(values[:-1] > 0, np.diff(values) / before, 0)
+    return dict(zip(names, [float(values[0]), *growth.tolist()], strict=True))

@@ -34,7 +34,7 @@ class LandmarkSpectral(ClusterMixin, BaseEstimator):
     This is U-SPEC [1]_ but for the choice of the landmarks; many runs of it, each with other
     landmarks, are the base partitions of U-SENC.
 
-    Read more in the :ref:`User Guide <base_partitions>`.
+    Read more in the :ref:`User Guide <landmark_bases>`.
 
     Parameters
     ----------

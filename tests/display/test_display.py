@@ -38,6 +38,9 @@ def data(consensus, constrained, biclusters, table, results_of):
     return {
         "BiclusterDisplay.from_biclusters": (table, biclusters.rows_, biclusters.columns_),
         "BiclusterDisplay.from_estimator": (biclusters, table),
+        "ConsensusCDFDisplay.from_estimator": (consensus,),
+        "ConsensusCDFDisplay.from_estimators": ([consensus],),
+        "ConsensusCDFDisplay.from_partitions": ({"all": consensus.partitions_},),
         "ConsensusMatrixDisplay.from_estimator": (consensus,),
         "ConsensusMatrixDisplay.from_partitions": (consensus.partitions_, consensus.labels_),
         "ConstraintDisplay.from_estimator": (constrained,),

@@ -26,16 +26,16 @@ def test_curves_are_the_shares_of_pairs():
 def test_figures_are_those_of_the_distributions():
     display = ConsensusCDFDisplay.from_partitions(TABLES)
     areas = [1 - pair_consensus(table).mean() for table in TABLES.values()]
-    assert list(display.areas.values()) == pytest.approx(areas)
+    assert list(display.areas_.values()) == pytest.approx(areas)
     growth = [areas[0], areas[1] / areas[0] - 1, areas[2] / areas[1] - 1]
-    assert list(display.deltas.values()) == pytest.approx(growth)
+    assert list(display.deltas_.values()) == pytest.approx(growth)
     for k, table in TABLES.items():
-        assert display.pac[k] == pytest.approx(pac_score(table))
+        assert display.pac_[k] == pytest.approx(pac_score(table))
         x, heights = display.lines_[list(TABLES).index(k)].get_data()
         area = np.sum(np.diff(x) * heights[:-1])  # below steps
-        assert display.areas[k] == pytest.approx(area)
+        assert display.areas_[k] == pytest.approx(area)
     labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert labels == [f"{k}, PAC {display.pac[k]:.2f}" for k in TABLES]
+    assert labels == [f"{k}, PAC {display.pac_[k]:.2f}" for k in TABLES]
 
 
 def test_estimators_are_named_by_their_numbers_of_clusters():
@@ -67,6 +67,6 @@ def test_it_is_drawn_where_it_is_asked_to_be():
 def test_partitions_of_one_cluster_have_no_area_to_grow():
     tables = {name: np.zeros((6, 2), dtype=int) for name in ("a", "b")}
     display = ConsensusCDFDisplay.from_partitions(tables)
-    assert display.areas == {"a": 0, "b": 0}
-    assert display.deltas == {"a": 0, "b": 0}
+    assert display.areas_ == {"a": 0, "b": 0}
+    assert display.deltas_ == {"a": 0, "b": 0}
     display.figure_.canvas.draw()

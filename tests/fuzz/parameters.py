@@ -163,6 +163,8 @@ def values_of(name, kind):
         return st.sampled_from(sorted(kind.options))
     if isinstance(kind, HasMethods):
         return _estimators()
+    if name == "estimator" and kind in (list, tuple):
+        return st.lists(_estimators(), max_size=3).map(kind)
     if kind == "boolean":
         return st.sampled_from([True, False, np.bool_(True), np.False_])
     if kind == "verbose":
