@@ -200,7 +200,7 @@ class Ensemble:
             losses.append(self.hard_loss(one_hot(np.where(seen, labels, 0), k) * seen[:, None]))
         return some[np.argsort(losses, kind="stable")]
 
-    def cluster_profile(self, memberships: np.ndarray, power: float = 0) -> np.ndarray:
+    def cluster_profile(self, memberships: np.ndarray) -> np.ndarray:
         """Return what membership of a base cluster says of the consensus clusters.
 
         ``indicator(labels of a sample) @ profile`` is its mean co-association with the members of
@@ -210,8 +210,6 @@ class Ensemble:
         ----------
         memberships : ndarray of shape (m, k)
             Rows sum to 1.
-        power : float, default=0
-            A base cluster counts 1 over this power of its size.
 
         Returns
         -------
@@ -219,8 +217,7 @@ class Ensemble:
         """
         P = memberships.astype(np.float64)
         mass = np.maximum(self.counts @ P, np.finfo(float).tiny)
-        votes = self.cluster_weights / np.maximum(self.sizes, 1) ** power
-        return votes[:, None] * self.contingency(P) / mass
+        return self.cluster_weights[:, None] * self.contingency(P) / mass
 
     def sample(self, size: int, rng: np.random.RandomState) -> Ensemble:
         """Return the ensemble of `size` samples drawn without replacement."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -162,7 +163,7 @@ class EnsembleProblem(Problem):
         def hard_loss(solution: Solution) -> float:
             H = form.factor_of(solution)
             if self.normalize:
-                return self._best_power(membership(H))[0]
+                return self._best_profile(membership(H))[0]
             return self.ensemble.hard_loss(one_hot(H.argmax(axis=1), H.shape[1]))
 
         return hard_loss
@@ -180,14 +181,14 @@ class EnsembleProblem(Problem):
         shares = np.divide(within, volumes, out=np.zeros_like(within), where=volumes > 0)
         return self._constant - float(shares @ shares)
 
-    def _best_power(self, shares: np.ndarray) -> tuple[float, float]:
-        """Return the smallest hard loss of the readings, and the power of sizes behind it."""
-        found = []
+    def _best_profile(self, shares: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the smallest hard loss of the readings, and the profile that is read there."""
+        plain, found = self.ensemble.cluster_profile(shares), []
         for power in _POWERS:
-            profile = self.ensemble.cluster_profile(shares, power)
+            profile = plain / self._sizes[:, None] ** power
             labels = self.ensemble.spread(profile).argmax(axis=1)
-            found.append((self.hard_loss(one_hot(labels, shares.shape[1])), power))
-        return min(found)
+            found.append((self.hard_loss(one_hot(labels, shares.shape[1])), profile))
+        return min(found, key=itemgetter(0))
 
     def part(self, size: int, rng: np.random.RandomState) -> EnsembleProblem:
         """Return the problem of `size` samples."""
@@ -223,7 +224,7 @@ class EnsembleProblem(Problem):
         """
         if not self.normalize:
             return Reading(shares, self.ensemble.cluster_profile(shares))
-        profile = self.ensemble.cluster_profile(shares, self._best_power(shares)[1])
+        _, profile = self._best_profile(shares)
         similarity = self.ensemble.spread(profile)
         return Reading(membership(similarity.astype(self.dtype, copy=False)), profile)
 
