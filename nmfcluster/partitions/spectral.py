@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
+from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,7 +19,7 @@ from nmfcluster._compat import RANDOM_STATE, Interval, fit_context
 from nmfcluster._engine.starts import leading_eigenpairs
 from nmfcluster.similarity import Landmarks
 
-_ZERO = 1e-12  # length of a row of eigenvectors, or an eigenvalue of at most 1, that is rounding
+_ZERO = 1e-12  # an eigenvalue that is rounding: the largest is 1
 _SAMPLES = 4  # for a landmark, at least: where most samples are landmarks the graph falls apart
 _PER_CLUSTER = 2  # landmarks, where the samples are few
 _COUNT = [Interval(Integral, 1, None, closed="left")]
@@ -142,7 +143,7 @@ class LandmarkSpectral(ClusterMixin, BaseEstimator):
         self._onto = found.onto(basis)
         self._kmeans = KMeans(self.n_clusters, n_init=1, random_state=rng)
         with one_thread():  # it sums by thread
-            self.labels_ = self._kmeans.fit_predict(_rows_of_length_1(found.similarity @ basis))
+            self.labels_ = self._kmeans.fit_predict(normalize(found.similarity @ basis))
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -164,15 +165,10 @@ class LandmarkSpectral(ClusterMixin, BaseEstimator):
         check_is_fitted(self)
         X = divided(read_features(self, X, reset=False), self._exponent)
         with one_thread():
-            return self._kmeans.predict(_rows_of_length_1(self._onto(X)))
+            return self._kmeans.predict(normalize(self._onto(X)))
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _rows_of_length_1(E: np.ndarray) -> np.ndarray:
-    lengths = np.linalg.norm(E, axis=1, keepdims=True)
-    return np.ascontiguousarray(E / np.where(lengths > _ZERO, lengths, 1))
