@@ -37,7 +37,8 @@ from nmfcluster._arrays.tables import (
 )
 from nmfcluster._arrays.threads import one_blas_thread
 from nmfcluster._compat import N_JOBS, RANDOM_STATE, Documented, Interval
-from nmfcluster._engine.run import WINDOW, Plan, StopRule
+from nmfcluster._engine.run import Plan
+from nmfcluster._engine.stopping import WINDOW, StopRule
 from nmfcluster._engine.symmetric import Factorization
 
 

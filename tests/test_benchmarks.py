@@ -60,7 +60,8 @@ from benchmarks.questions import (  # noqa: E402
 )
 from benchmarks.questions import fusion as fusion_question  # noqa: E402
 from nmfcluster import PairwiseConstraints, SimilarityStack  # noqa: E402
-from nmfcluster._engine.run import StopRule, iterate  # noqa: E402
+from nmfcluster._engine.run import iterate  # noqa: E402
+from nmfcluster._engine.stopping import StopRule  # noqa: E402
 from nmfcluster._engine.symmetric import SymmetricObjective  # noqa: E402
 from nmfcluster.affinity import make_affinity  # noqa: E402
 from nmfcluster.datasets import make_biclusters  # noqa: E402

@@ -12,7 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.methods import FEATURES, Method, timed
 from nmfcluster import NMFMetaCluster
-from nmfcluster._engine.run import Plan, StopRule
+from nmfcluster._engine.run import Plan
+from nmfcluster._engine.stopping import StopRule
 from nmfcluster.meta.solvers import hals
 
 VARIANTS = {"meta PTF": "ptf", "meta NMF": "nmf", "meta k-means": "kmeans"}

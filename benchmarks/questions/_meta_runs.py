@@ -20,7 +20,7 @@ from benchmarks.datasets import expression
 from benchmarks.methods import metacluster
 from benchmarks.methods.plain_hals import plain_hals
 from benchmarks.runner import Progress, interleaved
-from nmfcluster._engine.run import Solution
+from nmfcluster._engine.stopping import Solution
 from nmfcluster.datasets import make_biclusters
 from nmfcluster.meta.solvers import MatrixObjective, hals, multiplicative
 

@@ -14,7 +14,8 @@ from threadpoolctl import threadpool_limits
 from benchmarks import report
 from benchmarks.methods import metacluster, peer_tensorly
 from benchmarks.runner import Progress, interleaved
-from nmfcluster._engine.run import Solution, StopRule, iterate
+from nmfcluster._engine.run import iterate
+from nmfcluster._engine.stopping import Solution, StopRule
 from nmfcluster.datasets import make_biclusters
 from nmfcluster.meta.runs import Metaclusters, Runs, lifted_start, refine, run_many
 from nmfcluster.meta.solvers import MatrixObjective, RunsObjective, tensor_hals

@@ -22,8 +22,9 @@ from benchmarks.datasets import text
 from benchmarks.datasets.gaussians import gaussians
 from benchmarks.datasets.topics import topics
 from benchmarks.runner import Progress, interleaved
-from nmfcluster._engine.run import StopRule, iterate
+from nmfcluster._engine.run import iterate
 from nmfcluster._engine.starts import random_start
+from nmfcluster._engine.stopping import StopRule
 from nmfcluster._engine.symmetric import SymmetricObjective, bregman_nmf
 from nmfcluster.affinity import make_affinity
 from nmfcluster.constraints import PairwiseConstraints

@@ -23,8 +23,9 @@ from benchmarks.methods.nndsvd import nndsvd_start
 from benchmarks.methods.symhals import symmetric_hals
 from benchmarks.runner import Progress, interleaved
 from nmfcluster._engine.multiplicative import multiplicative_nmf
-from nmfcluster._engine.run import Solution, StopRule, iterate
+from nmfcluster._engine.run import iterate
 from nmfcluster._engine.starts import random_start, spectral_start
+from nmfcluster._engine.stopping import Solution, StopRule
 from nmfcluster._engine.symmetric import SymmetricObjective, bregman_nmf
 from nmfcluster.partitions import base_partitions
 from nmfcluster.partitions.ensemble import Ensemble

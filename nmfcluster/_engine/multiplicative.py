@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from nmfcluster._arrays.blocks import gram, mapped
-from nmfcluster._engine.run import Solution, Steps, dots, kept
+from nmfcluster._engine.run import Steps, dots, kept
+from nmfcluster._engine.stopping import Solution
 from nmfcluster._engine.symmetric import Factorization, SymmetricObjective
 
 _HELD_BACK = 0.1  # share of the positive part of the first core that is kept where it is negative

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from threading import Event
@@ -19,140 +20,23 @@ import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
 from nmfcluster._arrays.blocks import summed
+from nmfcluster._engine.stopping import (
+    WINDOW,
+    Factors,
+    Heat,
+    LossRace,
+    Race,
+    Solution,
+    StopRule,
+    loss_of,
+)
 
-Factors = tuple[np.ndarray, ...]
 Steps = Generator[tuple[Factors, np.ndarray], np.ndarray | None, None]
 Start = Callable[[], np.ndarray]
 
-WINDOW = 10  # updates over which the loss must have fallen by tol
-_NEAR = 1e-3  # of the loss of zero factors: starts that are so near can change places late
-_FLOOR = 1e-10  # of the loss of zero factors: a loss that is next to 0 need not fall further
+_HEAT = 3 * WINDOW  # updates that a random start needs until its figure can be compared
 _BATCH = 8  # starts side by side: a wider product gains little more
 _BATCH_BYTES = 2**28  # of the starts of a batch, 256 MiB: memory grows with it, speed does not
-
-
-@dataclass(frozen=True)
-class StopRule:
-    """When a run ends.
-
-    A run has converged when its loss fell by less than ``tol * scale``, or `tol` times itself,
-    over the last ten updates.
-
-    Attributes
-    ----------
-    max_iter : int
-        Largest number of updates.
-    tol : float
-        Smallest relative decrease over ten updates that counts as progress. A negative `tol` runs
-        all updates.
-    of_loss : bool, default=False
-        Whether `tol` is relative to the loss itself, which may end near 0, and not to the scale.
-    min_iter : int, default=20
-        Smallest number of updates: a symmetric start can sit on a plateau at first.
-    race_from : int or None, default=20
-        Number of updates after which a start can be given up because another has all but won;
-        None where all runs are wanted, and not the best alone.
-    """
-
-    max_iter: int
-    tol: float
-    of_loss: bool = False
-    min_iter: int = 2 * WINDOW
-    race_from: int | None = 2 * WINDOW
-
-    def settled(self, history: list[float], scale: float, resolution: float) -> bool:
-        """Tell whether a run with these losses has converged.
-
-        Parameters
-        ----------
-        history : list of float
-            Its losses so far.
-        scale : float
-            Loss of the zero factors.
-        resolution : float
-            Of the factors' dtype: a relative decrease below it is rounding.
-
-        Returns
-        -------
-        bool
-        """
-        n_iter = len(history) - 1
-        if self.tol < 0 or n_iter < max(self.min_iter, 1):
-            return False
-        least = max(resolution, _FLOOR if self.of_loss else 0) * scale
-        decrease = history[-1 - min(WINDOW, n_iter)] - history[-1]
-        return decrease <= max(self.tol * (history[-1] if self.of_loss else scale), least)
-
-    @property
-    def races(self) -> bool:
-        """Whether starts that will hardly win are given up."""
-        return self.race_from is not None and self.tol >= 0
-
-    def beaten(self, history: list[float], lead: float, scale: float) -> bool:
-        """Tell whether a run with these losses is given up.
-
-        So it is if its loss is not near that of the leader, and would stay above it after all the
-        decrease that is still to be expected: that of a geometric sequence through the decreases
-        over the last ten updates and the ten before.
-
-        Parameters
-        ----------
-        history : list of float
-            Its losses so far.
-        lead : float
-            The lowest loss that another start has reached.
-        scale : float
-            Loss of the zero factors.
-
-        Returns
-        -------
-        bool
-        """
-        if self.race_from is None or len(history) - 1 < max(self.race_from, 2 * WINDOW):
-            return False
-        start, middle, end = history[-1 - 2 * WINDOW], history[-1 - WINDOW], history[-1]
-        decrease = middle - end
-        slows_by = (start - middle) - decrease
-        if slows_by <= 0 or end - lead <= _NEAR * scale:  # a plateau comes to its end
-            return False
-        return min(history) - decrease * (decrease / slows_by) > lead
-
-
-@dataclass(frozen=True)
-class Solution:
-    """Where one start ended.
-
-    Attributes
-    ----------
-    factors : tuple of ndarray
-        The best factors seen, without the axis of starts.
-    loss : float
-        Their loss.
-    history : ndarray of shape (n_iter + 1,)
-        Loss at the start and after every update.
-    converged : bool
-        Whether the loss had stopped falling when the loop ended; not so if it was given up.
-    """
-
-    factors: Factors
-    loss: float
-    history: np.ndarray
-    converged: bool
-
-    @property
-    def n_iter(self) -> int:
-        """Number of updates made."""
-        return len(self.history) - 1
-
-    @property
-    def last_decrease(self) -> float:
-        """By how much the loss fell over the last ten updates."""
-        return float(self.history[-1 - min(WINDOW, self.n_iter)] - self.history[-1])
-
-
-def loss_of(solution: Solution) -> float:
-    """Return the figure that runs are mostly ranked by."""
-    return solution.loss
 
 
 def iterate(
@@ -160,7 +44,7 @@ def iterate(
     stop: StopRule,
     scale: float,
     callback: Callable[[int, np.ndarray], bool | None] | None = None,
-    lead: float | None = None,
+    race: Race | None = None,
 ) -> list[Solution]:
     """Run a solver until every start has converged, is given up, or had its updates.
 
@@ -176,9 +60,8 @@ def iterate(
     callback : callable, default=None
         Called with the number of updates made and the losses of the starts still running;
         a true answer ends the loop.
-    lead : float, default=None
-        Lowest loss of the starts that ran before, or infinity: starts are given up that will hardly
-        get below it and the lowest of their batch. None: no start is given up.
+    race : Race, default=None
+        Tells which starts are given up; none by default.
 
     Returns
     -------
@@ -197,6 +80,13 @@ def iterate(
     histories: list[list[float]] = [[] for _ in running]
     best: list[tuple[float, Factors]] = [(np.inf, ())] * len(running)
     converged: set[int] = set()
+    given_up: set[int] = set()
+
+    def reached(start: int) -> Solution:
+        history = np.array(histories[start])
+        loss, at = best[start]
+        return Solution(at, loss, history, start in converged, start in given_up)
+
     for iteration in range(stop.max_iter + 1):
         if not np.isfinite(losses).all():
             raise FloatingPointError(f"the loss is {losses.max()} after {iteration} updates.")
@@ -208,18 +98,16 @@ def iterate(
         settled = np.array([stop.settled(histories[s], scale, resolution) for s in running])
         converged.update(running[settled])
         still = ~settled
-        if lead is not None:
-            lead = min(lead, *(loss for loss, _ in best))
-            still &= [not stop.beaten(histories[s], lead, scale) for s in running]
+        if race is not None:
+            going_on = race.going_on([reached(s) for s in running.tolist()])
+            given_up.update(running[still & ~going_on])
+            still &= going_on
         running = running[still]
         if ended or iteration == stop.max_iter or not len(running):
             break
         factors, losses = steps.send(None if still.all() else still)
     steps.close()
-    return [
-        Solution(best[s][1], best[s][0], np.array(history), s in converged)
-        for s, history in enumerate(histories)
-    ]
+    return [reached(start) for start in range(len(histories))]
 
 
 def kept(keep: np.ndarray | None, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -278,9 +166,9 @@ class Plan:
         """Run the solver from all starts and return the solutions, the best first.
 
         Starts are run in batches whose composition does not depend on `n_jobs`, so that the result
-        is the same for any number of jobs. Where the best is the one with the smallest loss, a
-        start that will hardly be it is given up: it races with the others of its batch and with
-        the first batch, which runs before the rest. A negative `tol` asks for all updates.
+        is the same for any number of jobs. A start that will hardly be the best is given up: it
+        races with the others of its batch and with the first batch, which runs before the rest.
+        A negative `tol` asks for all updates.
 
         Parameters
         ----------
@@ -303,13 +191,15 @@ class Plan:
             starts = [lambda: first, *starts[1:]]
             size = int(np.clip(_BATCH_BYTES // max(first.nbytes, 1), 1, _BATCH))
         batches = [starts[i : i + size] for i in range(0, len(starts), size)]
-        if self.stop.races and rank is loss_of:
-            runs = self._share_out(objective, batches[:1], np.inf)
-            lead = min(solution.loss for solution in runs[0])
-            runs += self._share_out(objective, batches[1:], lead)
-        else:
-            runs = self._share_out(objective, batches, None)
-        solutions = sorted((solution for run in runs for solution in run), key=rank)
+        race = self._race(objective, rank) if len(starts) > 1 else None
+        ahead = 1 if race else 0  # batches that run before the rest, and are what it must beat
+        runs = [
+            *self._share_out(objective, batches[:ahead], race),
+            *self._share_out(objective, batches[ahead:], race),
+        ]
+        ended = [solution for run in runs for solution in run]
+        solutions = sorted((s for s in ended if not s.given_up), key=rank)
+        solutions += [s for s in ended if s.given_up]
         best = solutions[0]
         self.say(
             f"{task}, {len(solutions)} start(s): best loss {best.loss:.6g} after {best.n_iter} "
@@ -317,21 +207,31 @@ class Plan:
         )
         return solutions
 
+    def _race(self, objective: Objective, rank: Callable[[Solution], float]) -> Race | None:
+        """Return the race of the starts, if there is one."""
+        if self.stop.race_from is None or self.stop.tol < 0:
+            return None
+        if rank is loss_of:
+            return LossRace(self.stop.race_from, scale=objective.constant)
+        return Heat(max(self.stop.race_from, _HEAT), figure=rank)
+
     def _share_out(
-        self, objective: Objective, batches: list[Sequence[Start]], lead: float | None
+        self, objective: Objective, batches: list[Sequence[Start]], race: Race | None
     ) -> list[list[Solution]]:
         """Run the solver on batches of starts, several at a time; one alone in blocks of rows."""
+        if not batches:
+            return []
         if len(batches) == 1:  # in this thread, which has others to share its blocks with
             solve = partial(self._steps, objective, batches[0])
-            return [iterate(solve, self.stop, objective.constant, None, lead)]
+            return [iterate(solve, self.stop, objective.constant, None, race)]
         solves = (partial(self._steps, objective, batch) for batch in batches)
         interrupted = Event()
         handling: dict[str, Any] = {"call": np.geterrcall(), **np.geterr()}
         run = np.errstate(**handling)(iterate)  # as in the caller: threads do not know of it
-        rest = (self.stop, objective.constant, lambda *_: interrupted.is_set(), lead)
+        rest = (self.stop, objective.constant, lambda *_: interrupted.is_set())
         try:  # threads: processes and clusters would be sent the data with every batch
             return Parallel(n_jobs=self.n_jobs, require="sharedmem")(
-                delayed(run)(solve, *rest) for solve in solves
+                delayed(run)(solve, *rest, copy(race)) for solve in solves
             )
         except BaseException:
             interrupted.set()  # the threads that still run end with their next update

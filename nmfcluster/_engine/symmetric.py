@@ -12,9 +12,9 @@ import numpy as np
 
 from nmfcluster._arrays.blocks import filled, gram, mapped, summed
 from nmfcluster._arrays.least_squares import nonnegative_rows
-from nmfcluster._engine import run
-from nmfcluster._engine.run import Plan, Solution, Start, Steps, dots, kept, per_start
+from nmfcluster._engine.run import Plan, Start, Steps, dots, kept, per_start
 from nmfcluster._engine.starts import draw_seeds, random_start, spectral_start
+from nmfcluster._engine.stopping import Solution, loss_of
 from nmfcluster.similarity import Similarity
 
 _SMALLEST_INVERSE = 1e-2  # of a step, times its safe length: beyond a hundred of them rounding wins
@@ -275,7 +275,7 @@ class Problem(ABC):
 
     def rank(self, form: type[Factorization]) -> Callable[[Solution], float]:
         """Return the figure by which runs are compared."""
-        return run.loss_of
+        return loss_of
 
     @abstractmethod
     def part(self, size: int, rng: np.random.RandomState) -> Problem | None:

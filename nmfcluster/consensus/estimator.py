@@ -85,8 +85,8 @@ class NMFConsensus(NMFClusterer):
         Number of starts. The first is computed from leading eigenvectors; the others are in turn
         random and the base partitions that agree best with all. More starts never worsen the
         criterion by which they are ranked: the hard loss of the partition that is read off (eq. 12
-        of [1]_ with ``normalize=False``), or the loss for a precomputed similarity, where starts
-        are given up that will hardly get below the best so far.
+        of [1]_ with ``normalize=False``), or the loss for a precomputed similarity. Starts that
+        will hardly be the best by it are given up.
     max_iter : int, default=500
         Largest number of updates of a start.
     tol : float, default=1e-6

@@ -17,8 +17,9 @@ from nmfcluster._arrays.labels import one_hot
 from nmfcluster._arrays.storage import largest
 from nmfcluster._arrays.threads import one_thread
 from nmfcluster._base import hard_labels
-from nmfcluster._engine.run import Plan, Solution, Start, loss_of
+from nmfcluster._engine.run import Plan, Start
 from nmfcluster._engine.starts import draw_seeds
+from nmfcluster._engine.stopping import Solution, loss_of
 from nmfcluster._engine.symmetric import Factorization
 from nmfcluster.meta.solvers import MatrixObjective
 from nmfcluster.partitions.making import range_of_clusters

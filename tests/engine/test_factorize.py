@@ -7,7 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
 
 from nmfcluster._engine.multiplicative import multiplicative_nmf
-from nmfcluster._engine.run import Plan, StopRule
+from nmfcluster._engine.run import Plan
+from nmfcluster._engine.stopping import StopRule
 from nmfcluster._engine.symmetric import SimilarityProblem, bregman_nmf
 from nmfcluster._engine.symmetric import factorize as factorize_problem
 from nmfcluster.similarity import Explicit, Factored

@@ -11,7 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from nmfcluster import NMFConsensus
 from nmfcluster._engine import run as engine
-from nmfcluster._engine.run import Plan, Solution, StopRule, iterate
+from nmfcluster._engine.run import Plan, iterate
+from nmfcluster._engine.stopping import Solution, StopRule, loss_of
 from nmfcluster._engine.symmetric import Factorization, SymmetricObjective, bregman_nmf
 from nmfcluster.similarity import Explicit, inner
 
@@ -294,7 +295,7 @@ def falling(end, pace=0.9, start=100.0, n=101):
     return end + (start - end) * pace ** np.arange(n)
 
 
-def raced(curves, n_jobs=None, wide=False, rank=engine.loss_of, size=1, **options):
+def raced(curves, n_jobs=None, wide=False, rank=loss_of, size=1, **options):
     """Return the solutions of starts with these losses, in the order of the starts."""
 
     class Curves:
@@ -334,8 +335,8 @@ def test_a_race_does_not_depend_on_n_jobs():
 
 @pytest.mark.parametrize(
     "options",
-    [{"tol": -1.0}, {"race_from": None}, {"rank": lambda s: s.loss}, {"race_from": 100}],
-    ids=["all updates", "all wanted", "another figure", "late"],
+    [{"tol": -1.0}, {"race_from": None}, {"race_from": 100}],
+    ids=["all updates", "all wanted", "late"],
 )
 def test_who_does_not_race_makes_all_updates(options):
     found = raced(CURVES, **options)
@@ -343,6 +344,30 @@ def test_who_does_not_race_makes_all_updates(options):
         run(Made(c), tol=options.get("tol", 1e-6), max_iter=100)[0].n_iter for c in CURVES
     ]
     assert sorted(s.n_iter for s in found) == sorted(by_themselves)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_starts_are_compared_with_the_first_once_by_another_figure(wide, n_jobs):
+    curves = [falling(9, 0.95), falling(2, 0.95), falling(30, 0.9), falling(40, 0.93)]
+    rank = {0: 1.0, 1: 2.0, 2: 1.0, 3: 0.5}  # of the starts; the first and the last go on
+
+    def figure(solution):
+        [start] = [s for s, c in enumerate(curves) if c[1] == solution.history[1]]
+        return rank[start]
+
+    best, first, *given_up = raced(curves, n_jobs, wide, figure)
+    assert [best.history[-1] > 40, first.history[-1] > 9] == [True, True]
+    assert min(best.n_iter, first.n_iter) > 90
+    assert [s.n_iter for s in given_up] == [30, 30]
+    assert [s.given_up for s in (best, first, *given_up)] == [False, False, True, True]
+
+
+def test_a_start_that_was_given_up_is_not_kept_for_its_figure():
+    """The first one's figure rises after the comparison, above that of the others then."""
+    curves = [falling(9, 0.95), falling(2, 0.9)]
+    best, other = raced(curves, rank=lambda s: s.n_iter if s.history[1] > 50 else 35.0)
+    assert (best.n_iter > 90, other.n_iter) == (True, 30)
 
 
 def test_starts_of_a_batch_race_with_each_other():

@@ -15,7 +15,8 @@ from nmfcluster._engine.multiplicative import (
     multiplicative_nmf,
     multiplicative_trinmf,
 )
-from nmfcluster._engine.run import StopRule, iterate
+from nmfcluster._engine.run import iterate
+from nmfcluster._engine.stopping import StopRule
 from nmfcluster._engine.symmetric import SymmetricObjective, bregman_nmf
 from nmfcluster.partitions.ensemble import Ensemble
 from nmfcluster.partitions.problem import EnsembleProblem, SeenPairsObjective

@@ -9,7 +9,8 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
-from nmfcluster._engine.run import Plan, StopRule
+from nmfcluster._engine.run import Plan
+from nmfcluster._engine.stopping import StopRule
 from nmfcluster.fusion.mixture import make_mixture
 from nmfcluster.fusion.model import entropy, fuse, fusion_nmf, objective_of
 

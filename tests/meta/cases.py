@@ -4,7 +4,8 @@ from itertools import islice
 
 import numpy as np
 
-from nmfcluster._engine.run import Plan, Solution, StopRule, iterate
+from nmfcluster._engine.run import Plan, iterate
+from nmfcluster._engine.stopping import Solution, StopRule
 from nmfcluster.meta.runs import Runs
 from nmfcluster.meta.solvers import hals
 

@@ -10,8 +10,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
 
 from nmfcluster._engine.multiplicative import TriFactorization, multiplicative_trinmf
-from nmfcluster._engine.run import Plan, Solution, StopRule
+from nmfcluster._engine.run import Plan
 from nmfcluster._engine.starts import spectral_start
+from nmfcluster._engine.stopping import Solution, StopRule
 from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
 from nmfcluster.datasets import make_partitions
 from nmfcluster.partitions.ensemble import Ensemble

@@ -1,0 +1,197 @@
+"""When a run ends: its loss has stopped falling, or another start has all but won."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+Factors = tuple[np.ndarray, ...]
+
+WINDOW = 10  # updates over which the loss must have fallen by tol
+_NEAR = 1e-3  # of the loss of zero factors: starts that are so near can change places late
+_FLOOR = 1e-10  # of the loss of zero factors: a loss that is next to 0 need not fall further
+
+
+@dataclass(frozen=True)
+class StopRule:
+    """When a run ends.
+
+    A run has converged when its loss fell by less than ``tol * scale``, or `tol` times itself,
+    over the last ten updates.
+
+    Attributes
+    ----------
+    max_iter : int
+        Largest number of updates.
+    tol : float
+        Smallest relative decrease over ten updates that counts as progress. A negative `tol` runs
+        all updates.
+    of_loss : bool, default=False
+        Whether `tol` is relative to the loss itself, which may end near 0, and not to the scale.
+    min_iter : int, default=20
+        Smallest number of updates: a symmetric start can sit on a plateau at first.
+    race_from : int or None, default=20
+        Number of updates after which a start can be given up because another has all but won;
+        None where all runs are wanted, and not the best alone.
+    """
+
+    max_iter: int
+    tol: float
+    of_loss: bool = False
+    min_iter: int = 2 * WINDOW
+    race_from: int | None = 2 * WINDOW
+
+    def settled(self, history: list[float], scale: float, resolution: float) -> bool:
+        """Tell whether a run with these losses has converged.
+
+        Parameters
+        ----------
+        history : list of float
+            Its losses so far.
+        scale : float
+            Loss of the zero factors.
+        resolution : float
+            Of the factors' dtype: a relative decrease below it is rounding.
+
+        Returns
+        -------
+        bool
+        """
+        n_iter = len(history) - 1
+        if self.tol < 0 or n_iter < max(self.min_iter, 1):
+            return False
+        least = max(resolution, _FLOOR if self.of_loss else 0) * scale
+        decrease = history[-1 - min(WINDOW, n_iter)] - history[-1]
+        return decrease <= max(self.tol * (history[-1] if self.of_loss else scale), least)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Where one start ended.
+
+    Attributes
+    ----------
+    factors : tuple of ndarray
+        The best factors seen, without the axis of starts.
+    loss : float
+        Their loss.
+    history : ndarray of shape (n_iter + 1,)
+        Loss at the start and after every update.
+    converged : bool
+        Whether the loss had stopped falling when the loop ended.
+    given_up : bool, default=False
+        Whether the run ended because another had all but won.
+    """
+
+    factors: Factors
+    loss: float
+    history: np.ndarray
+    converged: bool
+    given_up: bool = False
+
+    @property
+    def n_iter(self) -> int:
+        """Number of updates made."""
+        return len(self.history) - 1
+
+    @property
+    def last_decrease(self) -> float:
+        """By how much the loss fell over the last ten updates."""
+        return float(self.history[-1 - min(WINDOW, self.n_iter)] - self.history[-1])
+
+
+def loss_of(solution: Solution) -> float:
+    """Return the figure that runs are mostly ranked by."""
+    return solution.loss
+
+
+@dataclass
+class Race(ABC):
+    """A race of starts: those of the first batch with each other, the others with these, too.
+
+    Attributes
+    ----------
+    begins : int
+        Number of updates after which a start can be given up.
+    lead : float
+        What there is to beat, infinity before the first batch.
+    """
+
+    begins: int
+    lead: float = np.inf
+
+    @abstractmethod
+    def going_on(self, running: Sequence[Solution]) -> np.ndarray:
+        """Tell which starts go on; asked after every update of a batch.
+
+        Parameters
+        ----------
+        running : sequence of Solution
+            How far each has come, in the order of the batch.
+
+        Returns
+        -------
+        ndarray of shape (n_running,), bool
+        """
+
+
+@dataclass
+class LossRace(Race):
+    """Gives a start up whose loss is not near the lowest, and will hardly get below it.
+
+    It would stay above after all the decrease that is still to be expected: that of a geometric
+    sequence through the decreases over the last ten updates and the ten before.
+
+    Attributes
+    ----------
+    scale : float
+        Loss of the zero factors.
+    """
+
+    scale: float = 1.0
+
+    def going_on(self, running: Sequence[Solution]) -> np.ndarray:
+        """Tell which starts go on."""
+        self.lead = min(self.lead, *(solution.loss for solution in running))
+        return np.array([not self.beaten(solution.history) for solution in running])
+
+    def beaten(self, history: np.ndarray) -> bool:
+        """Tell whether a run with these losses is given up."""
+        if len(history) - 1 < max(self.begins, 2 * WINDOW):
+            return False
+        start, middle, end = history[-1 - 2 * WINDOW], history[-1 - WINDOW], history[-1]
+        decrease = middle - end
+        slows_by = (start - middle) - decrease
+        if slows_by <= 0 or end - self.lead <= _NEAR * self.scale:  # a plateau comes to its end
+            return False
+        return bool(np.min(history) - decrease * (decrease / slows_by) > self.lead)
+
+
+@dataclass
+class Heat(Race):
+    """Compares starts once, by a figure other than their loss, with the very first start.
+
+    The figure of the first is that after as many updates, or fewer where it converged before.
+
+    Attributes
+    ----------
+    figure : callable
+        The smallest is best.
+    """
+
+    figure: Callable[[Solution], float] = lambda solution: solution.loss
+
+    def going_on(self, running: Sequence[Solution]) -> np.ndarray:
+        """Tell which starts go on."""
+        of_first = self.lead == np.inf
+        now = running[0].n_iter == self.begins
+        if of_first and (now or running[0].converged):
+            self.lead = self.figure(running[0])
+        if not now:
+            return np.ones(len(running), dtype=bool)
+        rest = running[1:] if of_first else running  # the first goes on, whatever others reach
+        better = [self.figure(solution) < self.lead for solution in rest]
+        return np.array([True, *better] if of_first else better)
