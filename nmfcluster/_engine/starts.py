@@ -13,7 +13,7 @@ from nmfcluster._arrays import storage
 from nmfcluster.similarity import Explicit, Similarity
 
 _DENSE = 300  # rows of an eigenproblem up to which a dense solver is faster
-_EIGENVALUE_TOL = 1e-4  # relative: a start need not be more exact
+_EIGENVALUE_TOL = 1e-8  # relative: eigenvalues of clusters that are long differ by little
 _RANK = 1e-7  # of the largest eigenvalue: what is not above it is rounding
 
 

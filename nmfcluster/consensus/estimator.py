@@ -58,9 +58,12 @@ class NMFConsensus(NMFClusterer):
         from `n_clusters` up to the root of the number of samples, but not beyond 60.
     max_samples : int or float, default=1.0
         Number (int) or share (float) of samples drawn, without replacement, for each base
-        partition. The others count as not seen by it.
+        partition. The others count as not seen by it, unless `predict_unseen`.
     max_features : int or float, default=1.0
         Number or share of features drawn for each base partition.
+    predict_unseen : bool, default=False
+        Whether a base clusterer labels the samples that were not drawn for it, too, by its
+        `predict`, or as the nearest sample that it saw: for many samples, of which some will do.
     weights : array-like of shape (n_partitions,), default=None
         Nonnegative weights of the partitions; equal by default.
     normalize : bool, default=True
@@ -207,6 +210,7 @@ class NMFConsensus(NMFClusterer):
         base_n_clusters: int | tuple[int, int] | None = None,
         max_samples: int | float = 1.0,
         max_features: int | float = 1.0,
+        predict_unseen: bool = False,
         weights: Any = None,
         normalize: bool = True,
         factorization: str = "bi",
@@ -227,6 +231,7 @@ class NMFConsensus(NMFClusterer):
         self.base_n_clusters = base_n_clusters
         self.max_samples = max_samples
         self.max_features = max_features
+        self.predict_unseen = predict_unseen
         self.weights = weights
         self.normalize = normalize
         self.factorization = factorization

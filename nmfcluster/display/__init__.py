@@ -6,10 +6,12 @@ from nmfcluster.display.constraints import ConstraintDisplay
 from nmfcluster.display.distribution import ConsensusCDFDisplay
 from nmfcluster.display.loss import LossCurveDisplay
 from nmfcluster.display.stability import StabilityDisplay
+from nmfcluster.display.tracking import ClusterTrackingDisplay
 from nmfcluster.display.weights import SourceWeightsDisplay
 
 __all__ = [
     "BiclusterDisplay",
+    "ClusterTrackingDisplay",
     "ConsensusCDFDisplay",
     "ConsensusMatrixDisplay",
     "ConstraintDisplay",

@@ -12,6 +12,7 @@ from sklearn.utils import check_consistent_length, column_or_1d
 import nmfcluster.display.style as look
 from nmfcluster._arrays.arguments import normalised_weights
 from nmfcluster._arrays.labels import encode
+from nmfcluster.display.consensus_cells import Pairs, cells_of, in_own_order, of_estimator
 from nmfcluster.partitions.matrix import confidence, consensus_matrix
 
 _STRIP = (-11.0, -3.0)  # points from the axes: edges of the strip of colours
@@ -89,15 +90,20 @@ class ConsensusMatrixDisplay:
     def from_estimator(
         cls, estimator: Any, *, max_cells: int = 400, **style: Any
     ) -> ConsensusMatrixDisplay:
-        """Show the co-association from which a fitted estimator made its clusters.
+        """Show what a fitted estimator says of pairs of samples.
 
-        Samples are ordered by cluster, and within a cluster by decreasing confidence; those in
-        no cluster come last.
+        That is the co-association from which an `NMFConsensus` or an `NMFMetaCluster` made its
+        clusters, or the similarity with ``affinity="precomputed"``. Of any other estimator it is
+        the co-membership: the chance that two samples are in the same cluster, if each is in one
+        by its row of `membership_`.
+
+        Samples are ordered by cluster, and within a cluster by decreasing confidence, or membership
+        in it; those in no cluster come last.
 
         Parameters
         ----------
-        estimator : NMFConsensus or NMFMetaCluster
-            A fitted one. With ``affinity="precomputed"`` the similarity is shown.
+        estimator : estimator of this package
+            A fitted one.
         max_cells : int, default=400
             Largest number of cells in a row, unless there are more clusters than that.
         **style : dict
@@ -111,7 +117,7 @@ class ConsensusMatrixDisplay:
         Raises
         ------
         TypeError
-            If `estimator` is neither of them, or `max_cells` is not an int.
+            If `estimator` is none of this package, or `max_cells` is not an int.
         ValueError
             If `max_cells` is below 1.
         NotFittedError
@@ -119,19 +125,69 @@ class ConsensusMatrixDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        look.check_estimator(estimator, "partitions_", "an NMFConsensus or an NMFMetaCluster")
-        labels, names = _name_unassigned(estimator.labels_)
-        order, groups, cells = _cells_of(labels, estimator.confidence_, max_cells)
-        if estimator.partitions_ is None:
-            scale = np.sqrt(cells["cell_sizes"])
-            matrix = estimator._source_.similarity.collapse(groups[np.argsort(order)]).toarray()
-            matrix, value_name = matrix / scale / scale[:, None], "similarity"
-        else:
-            codes = estimator.partitions_[order]
-            weights = getattr(estimator, "weights_", None)  # an NMFMetaCluster has none
-            weights = normalised_weights(weights, codes.shape[1])
-            matrix, value_name = consensus_matrix(codes, weights, groups), "co-association"
-        return cls(matrix=matrix, names=names, value_name=value_name, **cells).plot(**style)
+        look.check_estimator(estimator, "labels_", "an estimator of nmfcluster")
+        return cls(**of_estimator(estimator, max_cells)).plot(**style)
+
+    @classmethod
+    def from_matrix(
+        cls,
+        matrix: Any,
+        labels: Any,
+        *,
+        value_name: str = "co-association",
+        max_cells: int = 400,
+        **style: Any,
+    ) -> ConsensusMatrixDisplay:
+        """Show a consensus matrix, or another similarity, that was made elsewhere.
+
+        Parameters
+        ----------
+        matrix : {array-like, sparse matrix} of shape (n_samples, n_samples)
+            Symmetric, nonnegative; NaN in an array: not known. It is not copied as a whole.
+        labels : array-like of shape (n_samples,)
+            Cluster or class of every sample: integers or strings.
+        value_name : str, default="co-association"
+            What the colours show. Those of a co-association run from 0 to 1, those of anything
+            else up to the largest value beside the diagonal.
+        max_cells : int, default=400
+            Largest number of cells in a row, unless there are more clusters than that.
+        **style : dict
+            Keywords of `plot`: `ax`, `cmap`, `colorbar`, `strip`.
+
+        Returns
+        -------
+        ConsensusMatrixDisplay
+            The picture, drawn.
+
+        Raises
+        ------
+        ValueError
+            If `matrix` is not as described, lengths differ, or `max_cells` is below 1.
+        TypeError
+            If `max_cells` is not an int.
+        ImportError
+            If matplotlib is not installed.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.metrics.pairwise import rbf_kernel
+        >>> from nmfcluster.display import ConsensusMatrixDisplay
+        >>> X, y = load_iris(return_X_y=True)
+        >>> display = ConsensusMatrixDisplay.from_matrix(
+        ...     rbf_kernel(X), y, value_name="similarity", max_cells=30
+        ... )
+        >>> display.matrix.shape
+        (30, 30)
+        """
+        pairs, labels = Pairs(matrix), column_or_1d(labels)
+        if len(labels) != len(pairs):
+            raise ValueError(f"labels must be {len(pairs)}, one a sample, got {len(labels)}.")
+        names, clusters = np.unique(labels, return_inverse=True)
+        order, groups, cells = cells_of(clusters, pairs.confidence(clusters), max_cells)
+        means = pairs.of_cells(in_own_order(order, groups))
+        named = [str(name) for name in names]
+        return cls(matrix=means, names=named, value_name=value_name, **cells).plot(**style)
 
     @classmethod
     def from_partitions(
@@ -187,7 +243,7 @@ class ConsensusMatrixDisplay:
         check_consistent_length(codes, labels)
         weights = normalised_weights(weights, codes.shape[1])
         names, labels = np.unique(labels, return_inverse=True)
-        order, groups, cells = _cells_of(labels, confidence(codes, labels, weights), max_cells)
+        order, groups, cells = cells_of(labels, confidence(codes, labels, weights), max_cells)
         matrix = consensus_matrix(codes[order], weights, groups)
         return cls(matrix=matrix, names=[str(name) for name in names], **cells).plot(**style)
 
@@ -293,20 +349,3 @@ class ConsensusMatrixDisplay:
 
         unknown = Patch(**look.UNKNOWN, linewidth=0, label="never seen together")
         self.ax_.legend(handles=[unknown], **_ABOVE, **look.LEGEND)
-
-
-def _cells_of(
-    labels: np.ndarray, confidences: np.ndarray, max_cells: int
-) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
-    """Return the order of samples, the cell of each in it, and what a display keeps of them."""
-    order, groups, clusters = look.divide_into_cells(labels, confidences, max_cells)
-    cells = {"cell_sizes": np.bincount(groups), "cell_labels": clusters, "order": order}
-    return order, groups, cells
-
-
-def _name_unassigned(labels: np.ndarray) -> tuple[np.ndarray, list[str] | None]:
-    """Make a last cluster of the samples that are in none, and name all; None if all are in one."""
-    if labels.min() >= 0:
-        return labels, None
-    last = int(labels.max()) + 1
-    return np.where(labels < 0, last, labels), [*map(str, range(last)), "none"]

@@ -11,6 +11,7 @@ import numpy as np
 import nmfcluster.display.style as look
 from nmfcluster.metrics.pairs import pair_consensus, share_between
 
+_WITH_PARTITIONS = "an NMFConsensus or an NMFMetaCluster"
 _AMBIGUOUS = (0.1, 0.9)  # shares of partitions between which a pair is ambiguous
 
 
@@ -144,17 +145,14 @@ class ConsensusCDFDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        found: dict[str, np.ndarray] = {}
-        for estimator in estimators:
-            look.check_estimator(estimator, "partitions_", "an NMFConsensus or an NMFMetaCluster")
-            if estimator.partitions_ is None:
+        found = {}
+        models = look.by_n_clusters(estimators, "partitions_", _WITH_PARTITIONS)
+        for name, model in models.items():
+            if model.partitions_ is None:
                 raise ValueError("estimators must have partitions, got one of a similarity.")
-            name = f"{estimator.n_clusters} clusters"
-            if name in found:
-                raise ValueError(f"estimators must differ in n_clusters, got two of {name}.")
-            weights = getattr(estimator, "weights_", None)  # an NMFMetaCluster has none
-            found[name] = pair_consensus(estimator.partitions_, weights=weights, n_pairs=n_pairs)
-        return cls._of(found, "estimators", ax)
+            weights = getattr(model, "weights_", None)  # an NMFMetaCluster has none
+            found[name] = pair_consensus(model.partitions_, weights=weights, n_pairs=n_pairs)
+        return cls(distributions=found).plot(ax)
 
     @classmethod
     def from_partitions(
@@ -199,12 +197,8 @@ class ConsensusCDFDisplay:
                 f"{type(partitions).__name__}."
             )
         found = {name: pair_consensus(table, n_pairs=n_pairs) for name, table in partitions.items()}
-        return cls._of(found, "partitions", ax)
-
-    @classmethod
-    def _of(cls, found: Mapping[Any, np.ndarray], name: str, ax: Any) -> ConsensusCDFDisplay:
         if not found:
-            raise ValueError(f"{name} must hold at least one, got none.")
+            raise ValueError("partitions must hold at least one, got none.")
         return cls(distributions=found).plot(ax)
 
     def plot(self, ax: Any = None) -> ConsensusCDFDisplay:

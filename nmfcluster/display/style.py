@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F
 EMPHASIS, CONTEXT = COLOURS[0], "0.6"  # of what the picture is about, and of what is beside it
 LINE = "0.25"  # of frames and of lines that lead to a name
 _GOOD, _BAD = ("#D3E3F1", "#2A6FA8"), ("#F9C79F", "#C04E00")  # of few pairs and of many
+_SHADES = ((0.0, 0.0), (0.5, 0.0), (0.55, 1.0))  # after seven clusters darker, then paler
 _NO_PAIR = 0.955  # grey of a cell that counts none
 UNKNOWN: dict[str, Any] = {"facecolor": "0.78", "edgecolor": "0.55", "hatch": "//////"}
 DASHED: dict[str, Any] = {"color": CONTEXT, "linewidth": 1.0, "linestyle": (0, (4, 3))}
@@ -32,6 +34,20 @@ def check_estimator(estimator: Any, attribute: str, wanted: str) -> None:
         check_is_fitted(estimator)
     if not ours or not hasattr(estimator, attribute):
         raise TypeError(f"estimator must be {wanted}, got {type(estimator).__name__}.")
+
+
+def by_n_clusters(estimators: Iterable[Any], attribute: str, wanted: str) -> dict[str, Any]:
+    """Return fitted estimators by the name of their number of clusters; raise as above."""
+    found: dict[str, Any] = {}
+    for estimator in estimators:
+        check_estimator(estimator, attribute, wanted)
+        name = f"{estimator.n_clusters} clusters"
+        if name in found:
+            raise ValueError(f"estimators must differ in n_clusters, got two of {name}.")
+        found[name] = estimator
+    if not found:
+        raise ValueError("estimators must hold at least one, got none.")
+    return found
 
 
 def divide_into_cells(
@@ -168,6 +184,20 @@ def height_in_points(ax: Any) -> float:
 def colour_of(i: int) -> str:
     """Return the colour of the i-th cluster, line or source; after seven they begin again."""
     return COLOURS[i % len(COLOURS)]
+
+
+def colours_of_clusters(numbers: np.ndarray) -> dict[str, Any]:
+    """Return the colour map and the norm of cluster numbers; -1, in no cluster, is grey."""
+    from matplotlib.colors import BoundaryNorm, ListedColormap, to_rgb
+
+    many = max(int(numbers.max()) + 1, 1)
+    colours = [
+        tuple((1 - share) * np.array(to_rgb(colour_of(i))) + share * tone)
+        for i in range(many)
+        for share, tone in [_SHADES[i // len(COLOURS) % len(_SHADES)]]
+    ]
+    cmap = ListedColormap([to_rgb(UNKNOWN["facecolor"]), *colours])
+    return {"cmap": cmap, "norm": BoundaryNorm(np.arange(-1.5, many), many + 1)}
 
 
 def colours_of_counts(most_good: int, most_bad: int) -> dict[str, Any]:

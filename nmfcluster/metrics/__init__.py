@@ -1,5 +1,6 @@
 """Scores of clusterings and of consensus matrices."""
 
+from nmfcluster.metrics.members import cluster_consensus, item_consensus
 from nmfcluster.metrics.overlap import overlap_match
 from nmfcluster.metrics.pairs import pac_score, pair_consensus
 from nmfcluster.metrics.scores import (
@@ -10,10 +11,12 @@ from nmfcluster.metrics.scores import (
 )
 
 __all__ = [
+    "cluster_consensus",
     "clustering_accuracy",
     "cophenetic_correlation",
     "disagreement",
     "dispersion",
+    "item_consensus",
     "overlap_match",
     "pac_score",
     "pair_consensus",

@@ -37,6 +37,7 @@ OPTIONS: dict[str, list[Any]] = {
     "n_estimators": [Interval(Integral, 1, None, closed="left")],
     "max_samples": _SHARE,
     "max_features": _SHARE,
+    "predict_unseen": ["boolean"],
 }
 _ALLOWED = {**OPTIONS, "n_jobs": N_JOBS, "random_state": RANDOM_STATE}
 
@@ -48,7 +49,7 @@ class BasePartitions:
     Attributes
     ----------
     labels : ndarray of shape (n_samples, n_estimators), int
-        -1: the sample was not drawn for that partition, or is noise to its clusterer.
+        -1: the sample was not drawn for that partition, and not predicted, or is noise.
     estimators : list of estimator
         The fitted clusterers.
     samples : list of ndarray or None
@@ -92,17 +93,14 @@ class BasePartitions:
         """
         # k-means wants the type that it was fitted on, and arrays that it could write to
         X = writable(divided(X.astype(self.dtype, copy=False), self.exponent))
+        if X_train is not None:
+            X_train = divided(X_train, self.exponent)
         labels = np.empty((X.shape[0], len(self.estimators)), dtype=np.int64)
         for t, estimator in enumerate(self.estimators):
             columns = self.features[t]
-            part = X if columns is None else X[:, columns]
-            if hasattr(estimator, "predict"):
-                labels[:, t] = estimator.predict(part)
-            else:
-                seen = np.flatnonzero(self.labels[:, t] >= 0)
-                known = X_train if columns is None else X_train[:, columns]
-                known = divided(known[seen], self.exponent)
-                labels[:, t] = self.labels[seen[nearest(known, part)], t]
+            known = None if X_train is None else _part(X_train, None, columns)
+            part = _part(X, None, columns)
+            labels[:, t] = _labels_of(estimator, part, known, self.labels[:, t])
         return labels
 
 
@@ -122,6 +120,7 @@ def base_partitions(
     n_clusters: int | tuple[int, int] = 8,
     max_samples: int | float = 1.0,
     max_features: int | float = 1.0,
+    predict_unseen: bool = False,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
 ) -> BasePartitions:
@@ -142,6 +141,10 @@ def base_partitions(
         Number, or share, of the samples drawn without replacement for a run.
     max_features : int or float, default=1.0
         Number, or share, of the features drawn without replacement for a run.
+    predict_unseen : bool, default=False
+        Whether a run labels the samples that were not drawn for it, too: its clusterer predicts, or
+        where it cannot, a sample takes the label of the nearest one that the run saw. A million
+        samples are then partitioned at the price of clustering `max_samples` of them.
     random_state : int, RandomState instance or None, default=None
         All runs are seeded before the first begins: the result does not depend on `n_jobs`.
     n_jobs : int, default=None
@@ -199,7 +202,7 @@ def base_partitions(
         for _ in range(n_estimators)
     ]
     results = Parallel(n_jobs=n_jobs)(
-        delayed(_run)(clone(base), X, *plan)
+        delayed(_run)(clone(base), X, predict_unseen, *plan)
         for base, plan in zip(cycle(bases), plans, strict=False)
     )
     runs = [(*r, *plan) for r, plan in zip(results, plans, strict=True) if r[1].max() >= 0]
@@ -266,10 +269,15 @@ def _draw(rng: np.random.RandomState, total: int, size: int) -> Chosen:
 
 
 def _run(
-    estimator: Any, X: Any, n_clusters: int, samples: Chosen, features: Chosen, seed: int
+    estimator: Any,
+    X: Any,
+    predict_unseen: bool,
+    n_clusters: int,
+    samples: Chosen,
+    features: Chosen,
+    seed: int,
 ) -> tuple[Any, np.ndarray]:
-    part = X if samples is None else X[samples]
-    part = part if features is None else part[:, features]
+    part = _part(X, samples, features)
     estimator.set_params(**_seeded(estimator, n_clusters, seed))
     # k-means sums by thread: one thread, so that its labels do not depend on their number
     with one_thread():
@@ -281,9 +289,28 @@ def _run(
         )
     if found.dtype.kind not in "iu":
         raise ValueError(f"estimator {estimator!r} must return integer labels, got {found[0]!s}.")
+    if samples is None:
+        return estimator, found.astype(np.int64)
     labels = np.full(X.shape[0], -1, dtype=np.int64)
-    labels[slice(None) if samples is None else samples] = found
+    labels[samples] = found
+    if predict_unseen and found.max() >= 0:
+        unseen = np.setdiff1d(np.arange(len(labels)), samples, assume_unique=True)
+        with one_thread():
+            labels[unseen] = _labels_of(estimator, _part(X, unseen, features), part, found)
     return estimator, labels
+
+
+def _part(X: Any, samples: Chosen, features: Chosen) -> Any:
+    X = X if samples is None else X[samples]
+    return X if features is None else X[:, features]
+
+
+def _labels_of(estimator: Any, X: Any, X_train: Any, labels: np.ndarray) -> np.ndarray:
+    """Return the labels of new samples: as predicted, or of the nearest training samples."""
+    if hasattr(estimator, "predict"):
+        return np.asarray(estimator.predict(X))
+    seen = np.flatnonzero(labels >= 0)
+    return labels[seen[nearest(X_train[seen], X)]]
 
 
 def _seeded(estimator: Any, n_clusters: int, seed: int) -> dict[str, int]:

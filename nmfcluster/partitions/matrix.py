@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from nmfcluster._arrays.labels import cluster_counts, indicator, one_hot
-from nmfcluster.partitions.ensemble import Ensemble
+from nmfcluster._arrays.labels import cluster_counts, indicator
+from nmfcluster.metrics.members import mean_over_pairs, pairs_with_clusters
 
 _NEVER = 1e-12  # weight of the partitions that saw a pair: less is rounding
 
@@ -45,12 +45,9 @@ def confidence(
 ) -> np.ndarray:
     """Return how often a sample is with the others of its cluster in partitions, (n,).
 
-    It is 0 for a sample in no cluster, whose label is -1.
+    It is 1 for a sample that is alone, and 0 for one in no cluster, whose label is -1.
     """
-    held = codes.max(axis=0) >= 0  # a run of NMF may have found no cluster
-    codes = codes[:, held]
-    weights = np.full(codes.shape[1], 1 / codes.shape[1]) if weights is None else weights[held]
-    ensemble = Ensemble(codes, np.ones(len(codes), dtype=int), weights, cluster_counts(codes))
-    inside, cluster = labels >= 0, np.maximum(labels, 0)
-    contingency = ensemble.contingency(one_hot(cluster, int(cluster.max()) + 1) * inside[:, None])
-    return np.where(inside, ensemble.item_consensus(contingency, cluster), 0)
+    shares = np.full(codes.shape[1], 1 / codes.shape[1]) if weights is None else weights
+    together, seen, E = pairs_with_clusters(codes, labels, shares)
+    own = mean_over_pairs((together * E).sum(axis=1), (seen * E).sum(axis=1))
+    return np.where(labels >= 0, np.where(np.isnan(own), 1, own), 0)

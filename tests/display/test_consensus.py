@@ -165,3 +165,48 @@ def test_wrong_partitions_are_refused():
         ConsensusMatrixDisplay.from_partitions([[0, 1, 1]], [0, 1])
     with pytest.raises(ValueError, match="max_cells must be at least 1, got 0"):
         ConsensusMatrixDisplay.from_partitions([[0, 1, 1]], [0, 1, 1], max_cells=0)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array, sp.coo_matrix])
+@pytest.mark.parametrize("max_cells", [9, 1000])
+def test_a_matrix_of_the_users_own(storage, max_cells):
+    table, y = make_partitions((12, 6, 4), n_partitions=4, noise=0.3, random_state=3)
+    expected = ConsensusMatrixDisplay.from_partitions(table, y, max_cells=max_cells)
+    matrix = np.mean([column[:, None] == column for column in table.T], axis=0)
+    display = ConsensusMatrixDisplay.from_matrix(storage(matrix), y, max_cells=max_cells)
+    np.testing.assert_allclose(display.matrix, expected.matrix)
+    np.testing.assert_array_equal(display.order, expected.order)
+    assert display.mesh_.get_clim() == (0, 1)
+
+
+@pytest.mark.parametrize("max_cells", [5, 22])
+def test_unknown_pairs_of_a_matrix_are_left_out(max_cells):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [12, 6, 4])
+    matrix = rng.uniform(size=(22, 22))
+    matrix = matrix + matrix.T
+    matrix[rng.uniform(size=(22, 22)) < 0.3] = np.nan
+    matrix = matrix + matrix.T  # NaN where one of them was
+    display = ConsensusMatrixDisplay.from_matrix(
+        matrix, y, max_cells=max_cells, value_name="similarity"
+    )
+    expected = np.full(display.matrix.shape, np.nan)
+    for a, rows in enumerate(cells_of(display)):
+        for b, columns in enumerate(cells_of(display)):
+            block = matrix[np.ix_(display.order[rows], display.order[columns])]
+            if np.isfinite(block).any():
+                expected[a, b] = np.nanmean(block)
+    np.testing.assert_allclose(display.matrix, expected)
+    np.fill_diagonal(matrix, np.nan)
+    others = [matrix[i, y == y[i]] for i in range(22)]
+    own = np.array([np.nanmean(row) if np.isfinite(row).any() else 0 for row in others])
+    for c in range(3):
+        assert (np.diff(own[display.order][y == c]) <= 1e-9).all()
+
+
+def test_other_estimators_show_the_chance_of_being_together(constrained):
+    display = ConsensusMatrixDisplay.from_estimator(constrained, max_cells=7)
+    P = constrained.membership_
+    expected = dense_mean(P @ P.T, display.order, cells_of(display))
+    np.testing.assert_allclose(display.matrix, expected, rtol=1e-6)
+    assert display.value_name == "co-membership"

@@ -173,6 +173,31 @@ def test_new_samples_are_predicted_with_the_features_of_each_clusterer():
     assert_array_equal(found.predict(new).T, expected)
 
 
+@pytest.mark.parametrize("base", [KMeans(n_init=1), AgglomerativeClustering()])
+@pytest.mark.parametrize("max_features", [1.0, 2])
+def test_samples_that_were_not_drawn_are_labelled_where_that_is_asked_for(base, max_features):
+    options = {"n_estimators": 4, "n_clusters": 3, "max_samples": 0.3, "random_state": 0}
+    options["max_features"] = max_features
+    some = base_partitions(X, base, **options)
+    all_rows = base_partitions(X, base, **options, predict_unseen=True)
+    assert all_rows.labels.min() >= 0
+    drawn = some.labels >= 0
+    assert drawn.sum() == 4 * int(0.3 * len(X))
+    assert_array_equal(all_rows.labels[drawn], some.labels[drawn])
+    assert_array_equal(all_rows.labels[~drawn], some.predict(X, X)[~drawn])
+
+
+def test_noise_of_a_run_stays_noise_and_labels_no_other_sample():
+    noisy = [DBSCAN(eps=1.6, min_samples=4)]
+    options = {"n_estimators": 2, "max_samples": 0.5, "random_state": 0}
+    some = base_partitions(X, noisy, **options).labels
+    found = base_partitions(X, noisy, **options, predict_unseen=True)
+    for t, rows in enumerate(found.samples):
+        assert_array_equal(found.labels[rows, t], some[rows, t])
+        unseen = np.setdiff1d(np.arange(len(X)), rows)
+        assert found.labels[unseen, t].min() >= 0
+
+
 @pytest.mark.parametrize("max_features", [1.0, 2])
 def test_clusterers_that_cannot_predict_take_the_nearest_sample_they_saw(max_features):
     found = base_partitions(

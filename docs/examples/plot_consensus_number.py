@@ -1,0 +1,69 @@
+"""
+How many clusters? Follow the samples
+=====================================
+
+The number of clusters is not known, so several are tried: for each, k-means clusters the data fifty
+times, every time another 80 % of the samples, and a consensus is made. Three pictures compare the
+numbers by how well the partitions agree. None of them needs a matrix of all pairs of samples.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_wine
+from sklearn.preprocessing import StandardScaler
+
+from nmfcluster import NMFConsensus
+from nmfcluster.display import ClusterTrackingDisplay, ConsensusCDFDisplay
+from nmfcluster.metrics import cluster_consensus, item_consensus
+
+data = load_wine()
+X = StandardScaler().fit_transform(data.data)
+options = {"max_samples": 0.8, "random_state": 0}
+models = [NMFConsensus(k, base_n_clusters=k, **options).fit(X) for k in range(2, 8)]
+
+# %%
+# How often are two samples together?
+# -----------------------------------
+# Where partitions agree, always or never: the curve is flat in the middle. The legend has the share
+# of pairs in between, PAC. It is smallest for three clusters, and there are three sorts of wine.
+
+fig, ax = plt.subplots(figsize=(7.5, 4.2), layout="constrained")
+distribution = ConsensusCDFDisplay.from_estimators(models, ax=ax)
+assert min(distribution.pac_, key=distribution.pac_.get) == "3 clusters"
+
+# %%
+# Where do samples go when there is one cluster more?
+# ---------------------------------------------------
+# From two to three clusters, the third is made of parts of both. From there on clusters are split,
+# and samples go back and forth between the pieces.
+
+fig, ax = plt.subplots(figsize=(7.5, 3.4), layout="constrained")
+tracking = ClusterTrackingDisplay.from_estimators(models, ax=ax)
+for name, share in tracking.moved_.items():
+    print(f"{name}: {share:.0%} of the samples moved between old clusters")
+
+# %%
+# Which clusters, and which samples?
+# ----------------------------------
+# The consensus of a cluster is the mean over its pairs; that of an item tells with which clusters
+# a sample is how often. The samples that lie between two clusters are few, and mostly those that
+# are misplaced.
+
+model = models[1]
+print("consensus of the clusters:", cluster_consensus(model.partitions_, model.labels_).round(2))
+items = item_consensus(model.partitions_, model.labels_)
+second, first = np.sort(items, axis=1)[:, -2:].T
+between = first - second < 0.5
+
+classes = np.array([np.bincount(data.target[model.labels_ == c]).argmax() for c in range(3)])
+misplaced = classes[model.labels_] != data.target
+print(f"{between.sum()} of {len(X)} samples lie between two clusters")
+print(f"{misplaced.sum()} samples are misplaced, {np.sum(misplaced & between)} of these among them")
+
+order = np.lexsort((-first, model.labels_))
+fig, ax = plt.subplots(figsize=(7.5, 3.2), layout="constrained")
+ax.plot(items[order], lw=1, label=[f"with cluster {c}" for c in range(3)])
+ax.plot(np.flatnonzero(misplaced[order]), np.full(misplaced.sum(), 1.06), "kv", label="misplaced")
+ax.set(xlabel="samples, by cluster", ylabel="item consensus")
+ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
+plt.show()
