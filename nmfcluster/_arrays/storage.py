@@ -13,6 +13,7 @@ FLOATS = (np.float64, np.float32)  # types that are kept; others become the firs
 _ROWS = 256  # rows compared at a time
 _EXPONENTS = {np.float64: 200, np.float32: 30}  # of 2: fourth powers and their sums are held
 _NEARLY = 0.99  # of the distances: some samples may be at the same place
+_FEW = 0.1  # share of entries up to which products with a sparse matrix are faster
 _ASYMMETRY = 1e-6  # relative: what averaging in float32 may leave
 
 
@@ -232,6 +233,13 @@ def group_indicator(groups: np.ndarray, dtype: Any = np.float64) -> sp.csr_array
 def as_dense(array: Any) -> np.ndarray:
     """Return a matrix as an array."""
     return array.toarray() if sp.issparse(array) else array
+
+
+def stored_as_fits(array: Any) -> Any:
+    """Return a matrix as CSR if it is sparse and holds few entries, else as an array."""
+    if sp.issparse(array) and array.nnz <= _FEW * array.shape[0] * array.shape[1]:
+        return array.tocsr()
+    return as_dense(array)
 
 
 def own_copy(array: Any) -> Any:

@@ -6,14 +6,20 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-from scipy.sparse.linalg import LinearOperator, eigsh
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from sklearn.utils import check_random_state
 
 from nmfcluster._arrays import storage
 from nmfcluster.similarity import Explicit, Similarity
 
 _DENSE = 300  # rows of an eigenproblem up to which a dense solver is faster
-_EIGENVALUE_TOL = 1e-8  # relative: eigenvalues of clusters that are long differ by little
+# of eigenvalues, relative, by bytes a number: those of clusters that are long differ by little
+_TOL = {4: 1e-6, 8: 1e-8}
+_ROUGH_TOL = 1e-4  # where that takes too long
+_PRODUCTS = 4_000  # with A, after which it does: rings of 5,000 samples take 2,000
+_WIDTH = 60  # vectors of a Krylov space: fewer take more products where eigenvalues are close
+_MOST_PARTS = 200  # that are solved one by one, which takes time for each
+_EQUAL = 1e-7  # of the largest eigenvalue: a difference that is rounding
 _RANK = 1e-7  # of the largest eigenvalue: what is not above it is rounding
 
 
@@ -55,25 +61,66 @@ def leading_eigenpairs(A: Similarity, n_components: int) -> tuple[np.ndarray, np
     values : ndarray of shape (n_components,)
     vectors : ndarray of shape (n, n_components)
     """
+    parts = A.parts()
+    if parts is not None and 0 < parts.max() < _MOST_PARTS:
+        values, vectors = _of_parts(A, parts, n_components)
+    else:
+        values, vectors = _of_one_part(A, n_components)
+    order = np.argsort(-values, kind="stable")
+    return values[order], vectors[:, order]
+
+
+def _of_parts(A: Similarity, parts: np.ndarray, n_components: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return those of parts that nothing connects: one by one, equal eigenvalues are no trouble.
+
+    Of parts with as large an eigenvalue the largest come first.
+    """
+    sizes = np.bincount(parts)
+    members = np.split(np.argsort(parts, kind="stable"), np.cumsum(sizes)[:-1])
+    blocks = [A.take(own) for own in members]
+    found = [_of_one_part(block, 1) for block in blocks]
+    largest = np.array([values[0] for values, _ in found])
+    enough = np.sort(np.pad(largest, (0, n_components), constant_values=-np.inf))[-n_components]
+    least = _EQUAL * float(max(abs(largest).max(), np.finfo(float).tiny))
+    for c in np.flatnonzero(largest > enough + least):
+        found[c] = _of_one_part(blocks[c], min(n_components, int(sizes[c])))
+    values = np.concatenate([own for own, _ in found])
+    owner = np.repeat(np.arange(len(found)), [len(own) for own, _ in found])
+    place = np.concatenate([np.arange(len(own)) for own, _ in found])
+    first = np.lexsort((-sizes[owner], -np.round(values / least)))[:n_components]
+    vectors = np.zeros((A.shape[0], n_components), dtype=found[0][1].dtype)
+    for column, chosen in enumerate(first):
+        own = owner[chosen]
+        vectors[members[own], column] = found[own][1][:, place[chosen]]
+    return values[first], vectors
+
+
+def _of_one_part(A: Similarity, n_components: int) -> tuple[np.ndarray, np.ndarray]:
     n = A.shape[0]
     if n <= max(_DENSE, 3 * n_components):
         # all of them: LAPACK's driver for a subset fails where many eigenvalues are equal
         values, vectors = scipy.linalg.eigh(A.toarray(), driver="evd")
-        values, vectors = values[-n_components:], vectors[:, -n_components:]
-    elif A.has_root:
+        return values[::-1][:n_components], vectors[:, ::-1][:, :n_components]
+    if A.has_root:
         return _through_root(A.root(), n_components)
-    else:
-        start = np.random.default_rng(0).uniform(0.5, 1.0, n)  # ARPACK's own is not reproducible
-        options = {"k": n_components, "which": "LA", "tol": _EIGENVALUE_TOL, "v0": start}
-        values, vectors = eigsh(_linear_operator(A), **options)
-    order = np.argsort(-values, kind="stable")
-    return values[order], vectors[:, order]
+    start = np.random.default_rng(0).uniform(0.5, 1.0, n)  # ARPACK's own is not reproducible
+    width = min(max(2 * n_components + 1, _WIDTH), n)
+    options = {"k": n_components, "which": "LA", "v0": start, "ncv": width}
+    restarts = max(_PRODUCTS // (width - n_components), 1)
+    try:
+        values, vectors = eigsh(
+            _linear_operator(A), tol=_TOL[A.dtype.itemsize], maxiter=restarts, **options
+        )
+    except ArpackNoConvergence:  # next to equal eigenvalues of many rows: a start need not be exact
+        values, vectors = eigsh(_linear_operator(A), tol=_ROUGH_TOL, **options)
+    return values[::-1], vectors[:, ::-1]
 
 
 def _through_root(V: Any, n_components: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the leading eigenpairs of VV' from those of the smaller V'V, which has the same."""
     n_small = min(n_components, V.shape[1])
-    values, inner = leading_eigenpairs(Explicit(storage.as_dense(V.T @ V)), n_small)
+    inner_products = storage.stored_as_fits(V.T @ V)
+    values, inner = leading_eigenpairs(Explicit(storage.as_float64(inner_products)), n_small)
     values = np.pad(values, (0, n_components - n_small))
     inner = np.pad(inner, ((0, 0), (0, n_components - n_small)))
     positive = values > _RANK * values[0]

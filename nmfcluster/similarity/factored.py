@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from nmfcluster._arrays import storage
 from nmfcluster._arrays.blocks import RowBlocks
@@ -90,13 +91,34 @@ class Factored(Similarity):
 
     @property
     def has_root(self) -> bool:
+        return self._is_square and 2 * self._inner_rank <= self.shape[0]
+
+    @property
+    def _inner_rank(self) -> int:
         C, rank = self._C, self.rank
         while isinstance(C, Factored):
             C, rank = C._C, C.rank
-        if 2 * rank > self.shape[0] or isinstance(C, Similarity):
+        return rank
+
+    @property
+    def _is_square(self) -> bool:
+        """Whether C is diagonal and nonnegative, so that A is VV' for some V."""
+        C = self._C
+        while isinstance(C, Factored):
+            C = C._C
+        if isinstance(C, Similarity):
             return False
         diagonal = C.diagonal()
         return diagonal.min(initial=0) >= 0 and storage.total(abs(C)) == diagonal.sum()
+
+    def parts(self) -> np.ndarray | None:
+        if not self._is_square:
+            return None
+        V = self.root()
+        if not sp.issparse(V) or V.data.min(initial=0) < 0:
+            return None
+        _, labels = connected_components(sp.block_array([[None, V], [V.T, None]]), directed=False)
+        return np.unique(labels[: self.shape[0]], return_inverse=True)[1]
 
     def root(self) -> Any:
         U, C = self.factors

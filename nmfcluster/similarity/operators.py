@@ -98,8 +98,8 @@ class Similarity(ABC):
         """Return the nonzero entries above the diagonal if they are stored as such, else None."""
         return None
 
-    def n_components(self) -> int | None:
-        """Return the number of connected components of a stored graph, None for other storage."""
+    def parts(self) -> np.ndarray | None:
+        """Return the connected component of every sample, (n,), if what is stored shows it."""
         return None
 
     @abstractmethod
@@ -217,10 +217,8 @@ class Explicit(Similarity):
         values = self._array[rows, columns]
         return np.asarray(values.toarray() if sp.issparse(values) else values).ravel()
 
-    def n_components(self) -> int | None:
-        if self.wide:
-            return None
-        return int(connected_components(self._array, directed=False, return_labels=False))
+    def parts(self) -> np.ndarray | None:
+        return None if self.wide else connected_components(self._array, directed=False)[1]
 
     def stored_off_diagonal(self) -> np.ndarray | None:
         return None if self.wide else storage.nonzero_off_diagonal(self._array)
@@ -328,8 +326,8 @@ class WeightedSum(Similarity):
     def collapse(self, groups: np.ndarray) -> Similarity:
         return self._of_terms(lambda term: term.collapse(groups))
 
-    def n_components(self) -> int | None:
-        return self._terms[0][0].n_components() if len(self._terms) == 1 else None
+    def parts(self) -> np.ndarray | None:
+        return self._terms[0][0].parts() if len(self._terms) == 1 else None
 
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         values = [term.entries(rows, columns) * weight for term, weight in self._terms]

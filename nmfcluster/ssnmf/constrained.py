@@ -304,8 +304,9 @@ def extremes(A: Similarity) -> tuple[float, float]:
 
 def warn_of_parts(problem: ConstrainedProblem, n_clusters: int) -> None:
     """Warn if the graph of similarities and must-links has more parts than clusters."""
-    n_parts = problem.friendly.n_components()
-    if n_parts is not None and n_parts > n_clusters:
+    parts = problem.friendly.parts()
+    n_parts = 1 if parts is None else int(parts.max()) + 1
+    if n_parts > n_clusters:
         warn(
             f"The graph of similarities and must-links falls into {n_parts} parts that nothing "
             f"connects, more than n_clusters={n_clusters}: which of them share a cluster "

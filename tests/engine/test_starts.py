@@ -6,8 +6,12 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics import adjusted_rand_score
 
+from nmfcluster import SSNMFClusterer
+from nmfcluster._engine import starts
 from nmfcluster._engine.starts import leading_eigenpairs, random_start, spectral_start
+from nmfcluster.datasets import make_nested_rings
 from nmfcluster.similarity import Explicit, Factored, coassociation
 
 
@@ -152,3 +156,64 @@ def test_random_start_is_uniform_and_longer_where_a_row_stands_for_more():
     assert 0.99 < unit.max() <= 1
     assert_allclose(unit.mean(axis=1), 0.5, atol=0.02)
     assert_array_equal(H, random_start(mass, 5000, np.random.RandomState(0), H.dtype))
+
+
+def blocks_of_rings(n_parts, n, dtype):
+    """Return a normalised graph of separate rings, whose eigenvalues lie close together."""
+    ring = sp.diags_array([np.ones(n - 1)], offsets=[1], shape=(n, n)).tolil()
+    ring[n - 1, 0] = 1
+    ring = (ring + ring.T) / 2
+    return sp.csr_array(sp.block_diag([ring] * n_parts)).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n_parts", [2, 5])
+def test_eigenvectors_of_equal_eigenvalues_are_all_found(n_parts, dtype):
+    """One Krylov space holds one vector of each eigenspace: parts are solved one by one."""
+    n = 400
+    A = blocks_of_rings(n_parts, n, dtype)
+    order = np.random.default_rng(0).permutation(n_parts * n)
+    values, vectors = leading_eigenpairs(Explicit(A[order][:, order]), n_parts)
+    assert_allclose(values, 1, rtol=1e-5)
+    indicator = np.repeat(np.eye(n_parts), n, axis=0)[order] / np.sqrt(n)
+    found = np.linalg.svd(indicator.T @ vectors, compute_uv=False)
+    assert_allclose(found, 1, atol=1e-4)  # the same space
+
+
+@pytest.mark.parametrize("n_components", [1, 2, 3, 6, 9])
+def test_leading_eigenpairs_of_parts_are_those_of_all(n_components):
+    rng = np.random.default_rng(0)
+    blocks = [rng.uniform(size=(size, size)) for size in (2, 5, 1, 4)]
+    A = sp.block_diag([block + block.T for block in blocks], format="csr")
+    values, vectors = leading_eigenpairs(Explicit(A), n_components)
+    dense = A.toarray()
+    assert_allclose(values, np.linalg.eigvalsh(dense)[::-1][:n_components], atol=1e-9)
+    assert_allclose(dense @ vectors, vectors * values, atol=1e-8)
+
+
+def test_of_parts_with_equal_eigenvalues_the_largest_come_first():
+    A = sp.block_diag([np.full((size, size), 1 / size) for size in (3, 8, 2, 5)], format="csr")
+    _, vectors = leading_eigenpairs(Explicit(A), 2)
+    assert_array_equal(np.flatnonzero(np.abs(vectors).sum(axis=1)), [*range(3, 11), *range(13, 18)])
+
+
+@pytest.mark.parametrize("affinity", ["nearest_neighbors", "landmarks"])
+@pytest.mark.parametrize("n", [500, 4000])
+def test_long_clusters_that_nothing_connects_are_found(affinity, n):
+    X, y = make_nested_rings(n, radii=(2.0, 3.5, 5.0), noise=0.05, random_state=0)
+    model = SSNMFClusterer(3, affinity=affinity, random_state=0).fit(X)
+    assert adjusted_rand_score(y, model.labels_) == 1
+
+
+def test_a_solver_that_does_not_converge_is_asked_for_less(monkeypatch):
+    monkeypatch.setattr(starts, "_PRODUCTS", 1)
+    A = Explicit(blocks_of_rings(1, 500, np.float64))
+    values, vectors = leading_eigenpairs(A, 3)
+    assert_allclose(values, 1, atol=1e-3)
+    assert_allclose(vectors.T @ vectors, np.eye(3), atol=1e-6)
+
+
+def test_a_similarity_of_nothing_has_eigenpairs():
+    values, vectors = leading_eigenpairs(Explicit(sp.csr_array((5, 5), dtype=np.float64)), 3)
+    assert_allclose(values, 0, atol=1e-12)
+    assert vectors.shape == (5, 3)
