@@ -34,8 +34,8 @@ assert min(distribution.pac_, key=distribution.pac_.get) == "3 clusters"
 # %%
 # Where do samples go when there is one cluster more?
 # ---------------------------------------------------
-# From two to three clusters, the third is made of parts of both. From there on clusters are split,
-# and samples go back and forth between the pieces.
+# Up to three clusters, one is split and no more. From there on the pieces have no right order:
+# samples go back and forth between them.
 
 fig, ax = plt.subplots(figsize=(7.5, 3.4), layout="constrained")
 tracking = ClusterTrackingDisplay.from_estimators(models, ax=ax)
@@ -46,8 +46,8 @@ for name, share in tracking.moved_.items():
 # Which clusters, and which samples?
 # ----------------------------------
 # The consensus of a cluster is the mean over its pairs; that of an item tells with which clusters
-# a sample is how often. The samples that lie between two clusters are few, and mostly those that
-# are misplaced.
+# a sample is how often. The samples that lie between two clusters are few, and half of the
+# misplaced ones are among them.
 
 model = models[1]
 print("consensus of the clusters:", cluster_consensus(model.partitions_, model.labels_).round(2))
