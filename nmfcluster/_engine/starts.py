@@ -16,7 +16,7 @@ _DENSE = 300  # rows of an eigenproblem up to which a dense solver is faster
 # of eigenvalues, relative, by bytes a number: those of clusters that are long differ by little
 _TOL = {4: 1e-6, 8: 1e-8}
 _ROUGH_TOL = 1e-4  # where that takes too long
-_PRODUCTS = 4_000  # with A, after which it does: rings of 5,000 samples take 2,000
+_PRODUCTS = 1_500  # with A, after which it does
 _WIDTH = 60  # vectors of a Krylov space: fewer take more products where eigenvalues are close
 _MOST_PARTS = 200  # that are solved one by one, which takes time for each
 _EQUAL = 1e-7  # of the largest eigenvalue: a difference that is rounding

@@ -15,6 +15,8 @@ from nmfcluster._arrays.labels import encode
 from nmfcluster.display.consensus_cells import Pairs, cells_of, in_own_order, of_estimator
 from nmfcluster.partitions.matrix import confidence, consensus_matrix
 
+_SHARE = "co-association"  # whose colours run from 0 to 1
+_ROUNDING = 1e-6  # by which a share may exceed 1
 _STRIP = (-11.0, -3.0)  # points from the axes: edges of the strip of colours
 _NAMES = -24.0  # points from the axes: names of clusters, far enough for lines that lead to them
 _ABOVE = {"loc": "lower right", "bbox_to_anchor": (1, 1), "borderaxespad": 0.3, "borderpad": 0}
@@ -84,7 +86,7 @@ class ConsensusMatrixDisplay:
     cell_labels: np.ndarray
     order: np.ndarray | None = None
     names: Sequence[str] | None = None
-    value_name: str = "co-association"
+    value_name: str = _SHARE
 
     @classmethod
     def from_estimator(
@@ -134,7 +136,7 @@ class ConsensusMatrixDisplay:
         matrix: Any,
         labels: Any,
         *,
-        value_name: str = "co-association",
+        value_name: str = _SHARE,
         max_cells: int = 400,
         **style: Any,
     ) -> ConsensusMatrixDisplay:
@@ -143,7 +145,7 @@ class ConsensusMatrixDisplay:
         Parameters
         ----------
         matrix : {array-like, sparse matrix} of shape (n_samples, n_samples)
-            Symmetric, nonnegative; NaN in an array: not known. It is not copied as a whole.
+            Symmetric, nonnegative; NaN in an array: not known.
         labels : array-like of shape (n_samples,)
             Cluster or class of every sample: integers or strings.
         value_name : str, default="co-association"
@@ -162,7 +164,8 @@ class ConsensusMatrixDisplay:
         Raises
         ------
         ValueError
-            If `matrix` is not as described, lengths differ, or `max_cells` is below 1.
+            If `matrix` is not as described, lengths differ, a co-association is above 1, or
+            `max_cells` is below 1.
         TypeError
             If `max_cells` is not an int.
         ImportError
@@ -181,6 +184,11 @@ class ConsensusMatrixDisplay:
         (30, 30)
         """
         pairs, labels = Pairs(matrix), column_or_1d(labels)
+        if value_name == _SHARE and pairs.largest > 1 + _ROUNDING:
+            raise ValueError(
+                f"matrix must have entries in [0, 1], got {pairs.largest:.3g}: where it is no "
+                f"{_SHARE}, give value_name='similarity', or what it is."
+            )
         if len(labels) != len(pairs):
             raise ValueError(f"labels must be {len(pairs)}, one a sample, got {len(labels)}.")
         names, clusters = np.unique(labels, return_inverse=True)
@@ -295,7 +303,7 @@ class ConsensusMatrixDisplay:
 
     def _largest_colour(self) -> tuple[float, str]:
         """Return the value of the darkest colour, and at which end some cell lies beyond it."""
-        if self.value_name == "co-association":
+        if self.value_name == _SHARE:
             return 1.0, "neither"
         others = self.matrix[~np.eye(len(self.matrix), dtype=bool)]
         largest = float(np.nanmax(others)) if np.isfinite(others).any() else 0.0

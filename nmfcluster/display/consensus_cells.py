@@ -34,6 +34,11 @@ class Pairs:
             raise ValueError(f"matrix must hold no negative value, got {self._A.min():.3g}.")
         require_symmetric(self._A, "matrix")
 
+    @property
+    def largest(self) -> float:
+        """The largest value."""
+        return float(self._A.max())
+
     def __len__(self) -> int:
         return int(self._A.shape[0])
 
