@@ -154,10 +154,10 @@ class ClusterTrackingDisplay:
         Examples
         --------
         >>> from nmfcluster.display import ClusterTrackingDisplay
-        >>> rows = {"two": [0, 0, 1, 1], "three": [1, 1, 2, 0]}
+        >>> rows = {"two": [0, 0, 1, 1, 1], "three": [1, 1, 2, 2, 0]}
         >>> ClusterTrackingDisplay.from_labels(rows).numbers_
-        array([[0, 0, 1, 1],
-               [0, 0, 1, 2]])
+        array([[0, 0, 1, 1, 1],
+               [0, 0, 1, 1, 2]])
         """
         if not isinstance(labels, Mapping):
             raise TypeError(
