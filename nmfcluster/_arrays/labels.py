@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from nmfcluster._arrays.storage import row_blocks
 from nmfcluster._arrays.tables import check_opened
 
+NEVER = 1e-12  # weight of the partitions that saw a pair: less is rounding
 _BLOCK = 16_384  # rows handled at a time, so that a block of a wide table stays in cache
 
 
@@ -296,6 +297,11 @@ def _consecutive_groups(sizes: np.ndarray, limit: int) -> list[np.ndarray]:
             cuts.append(t)
             product = size
     return np.split(np.arange(len(sizes)), cuts)
+
+
+def over_seen(together: np.ndarray, seen: np.ndarray, never: float = NEVER) -> np.ndarray:
+    """Return the shares ``together / seen``; NaN where the weight that was seen is `never`."""
+    return np.divide(together, seen, out=np.full(together.shape, np.nan), where=seen > never)
 
 
 def one_hot(labels: np.ndarray, n_clusters: int, dtype: Any = np.float64) -> np.ndarray:

@@ -212,8 +212,8 @@ class Plan:
         if self.stop.race_from is None or self.stop.tol < 0:
             return None
         if rank is loss_of:
-            return LossRace(self.stop.race_from, scale=objective.constant)
-        return Heat(max(self.stop.race_from, _HEAT), figure=rank)
+            return LossRace(begins=self.stop.race_from, scale=objective.constant)
+        return Heat(begins=max(self.stop.race_from, _HEAT), figure=rank)
 
     def _share_out(
         self, objective: Objective, batches: list[Sequence[Start]], race: Race | None

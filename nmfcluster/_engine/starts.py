@@ -61,13 +61,9 @@ def leading_eigenpairs(A: Similarity, n_components: int) -> tuple[np.ndarray, np
     values : ndarray of shape (n_components,)
     vectors : ndarray of shape (n, n_components)
     """
-    parts = A.parts()
-    if parts is not None and 0 < parts.max() < _MOST_PARTS:
-        values, vectors = _of_parts(A, parts, n_components)
-    else:
-        values, vectors = _of_one_part(A, n_components)
-    order = np.argsort(-values, kind="stable")
-    return values[order], vectors[:, order]
+    if A.parts is not None and 0 < A.parts.max() < _MOST_PARTS:
+        return _of_parts(A, A.parts, n_components)
+    return _of_one_part(A, n_components)
 
 
 def _of_parts(A: Similarity, parts: np.ndarray, n_components: int) -> tuple[np.ndarray, np.ndarray]:
@@ -88,6 +84,7 @@ def _of_parts(A: Similarity, parts: np.ndarray, n_components: int) -> tuple[np.n
     owner = np.repeat(np.arange(len(found)), [len(own) for own, _ in found])
     place = np.concatenate([np.arange(len(own)) for own, _ in found])
     first = np.lexsort((-sizes[owner], -np.round(values / least)))[:n_components]
+    first = first[np.argsort(-values[first], kind="stable")]
     vectors = np.zeros((A.shape[0], n_components), dtype=found[0][1].dtype)
     for column, chosen in enumerate(first):
         own = owner[chosen]
@@ -113,14 +110,15 @@ def _of_one_part(A: Similarity, n_components: int) -> tuple[np.ndarray, np.ndarr
         )
     except ArpackNoConvergence:  # next to equal eigenvalues of many rows: a start need not be exact
         values, vectors = eigsh(_linear_operator(A), tol=_ROUGH_TOL, **options)
-    return values[::-1], vectors[:, ::-1]
+    order = np.argsort(-values, kind="stable")
+    return values[order], vectors[:, order]
 
 
 def _through_root(V: Any, n_components: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the leading eigenpairs of VV' from those of the smaller V'V, which has the same."""
     n_small = min(n_components, V.shape[1])
     inner_products = storage.stored_as_fits(V.T @ V)
-    values, inner = leading_eigenpairs(Explicit(storage.as_float64(inner_products)), n_small)
+    values, inner = _of_one_part(Explicit(storage.as_float64(inner_products)), n_small)
     values = np.pad(values, (0, n_components - n_small))
     inner = np.pad(inner, ((0, 0), (0, n_components - n_small)))
     positive = values > _RANK * values[0]

@@ -108,7 +108,7 @@ def loss_of(solution: Solution) -> float:
     return solution.loss
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Race(ABC):
     """A race of starts: those of the first batch with each other, the others with these, too.
 
@@ -138,7 +138,7 @@ class Race(ABC):
         """
 
 
-@dataclass
+@dataclass(kw_only=True)
 class LossRace(Race):
     """Gives a start up whose loss is not near the lowest, and will hardly get below it.
 
@@ -151,7 +151,7 @@ class LossRace(Race):
         Loss of the zero factors.
     """
 
-    scale: float = 1.0
+    scale: float
 
     def going_on(self, running: Sequence[Solution]) -> np.ndarray:
         """Tell which starts go on."""
@@ -170,7 +170,7 @@ class LossRace(Race):
         return bool(np.min(history) - decrease * (decrease / slows_by) > self.lead)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Heat(Race):
     """Compares starts once, by a figure other than their loss, with the very first start.
 
@@ -182,7 +182,7 @@ class Heat(Race):
         The smallest is best.
     """
 
-    figure: Callable[[Solution], float] = lambda solution: solution.loss
+    figure: Callable[[Solution], float]
 
     def going_on(self, running: Sequence[Solution]) -> np.ndarray:
         """Tell which starts go on."""

@@ -12,10 +12,9 @@ from sklearn.utils import check_consistent_length, column_or_1d
 import nmfcluster.display.style as look
 from nmfcluster._arrays.arguments import normalised_weights
 from nmfcluster._arrays.labels import encode
-from nmfcluster.display.consensus_cells import Pairs, cells_of, in_own_order, of_estimator
+from nmfcluster.display.consensus_cells import SHARE, Pairs, cells_of, in_own_order, of_estimator
 from nmfcluster.partitions.matrix import confidence, consensus_matrix
 
-_SHARE = "co-association"  # whose colours run from 0 to 1
 _ROUNDING = 1e-6  # by which a share may exceed 1
 _STRIP = (-11.0, -3.0)  # points from the axes: edges of the strip of colours
 _NAMES = -24.0  # points from the axes: names of clusters, far enough for lines that lead to them
@@ -86,7 +85,7 @@ class ConsensusMatrixDisplay:
     cell_labels: np.ndarray
     order: np.ndarray | None = None
     names: Sequence[str] | None = None
-    value_name: str = _SHARE
+    value_name: str = SHARE
 
     @classmethod
     def from_estimator(
@@ -136,7 +135,7 @@ class ConsensusMatrixDisplay:
         matrix: Any,
         labels: Any,
         *,
-        value_name: str = _SHARE,
+        value_name: str = SHARE,
         max_cells: int = 400,
         **style: Any,
     ) -> ConsensusMatrixDisplay:
@@ -184,10 +183,10 @@ class ConsensusMatrixDisplay:
         (30, 30)
         """
         pairs, labels = Pairs(matrix), column_or_1d(labels)
-        if value_name == _SHARE and pairs.largest > 1 + _ROUNDING:
+        if value_name == SHARE and pairs.largest > 1 + _ROUNDING:
             raise ValueError(
                 f"matrix must have entries in [0, 1], got {pairs.largest:.3g}: where it is no "
-                f"{_SHARE}, give value_name='similarity', or what it is."
+                f"{SHARE}, give value_name='similarity', or what it is."
             )
         if len(labels) != len(pairs):
             raise ValueError(f"labels must be {len(pairs)}, one a sample, got {len(labels)}.")
@@ -303,7 +302,7 @@ class ConsensusMatrixDisplay:
 
     def _largest_colour(self) -> tuple[float, str]:
         """Return the value of the darkest colour, and at which end some cell lies beyond it."""
-        if self.value_name == _SHARE:
+        if self.value_name == SHARE:
             return 1.0, "neither"
         others = self.matrix[~np.eye(len(self.matrix), dtype=bool)]
         largest = float(np.nanmax(others)) if np.isfinite(others).any() else 0.0

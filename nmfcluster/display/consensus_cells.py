@@ -9,9 +9,12 @@ from sklearn.utils import check_array
 
 import nmfcluster.display.style as look
 from nmfcluster._arrays.arguments import normalised_weights
+from nmfcluster._arrays.labels import over_seen
 from nmfcluster._arrays.storage import as_dense, group_indicator, require_symmetric, split_unknown
 from nmfcluster._arrays.tables import check_readable
 from nmfcluster.partitions.matrix import consensus_matrix
+
+SHARE = "co-association"  # whose colours run from 0 to 1
 
 
 class Pairs:
@@ -47,7 +50,7 @@ class Pairs:
         E = group_indicator(groups)  # scaled, as are sums and counts then
         roots = np.sqrt(np.bincount(groups))
         counts = np.outer(roots, roots) if self._known is None else E.T @ (self._known @ E)
-        return _ratio(as_dense(E.T @ (self._A @ E)), np.asarray(counts))
+        return over_seen(as_dense(E.T @ (self._A @ E)), np.asarray(counts))
 
     def confidence(self, clusters: np.ndarray) -> np.ndarray:
         """Return a sample's mean over its pairs with the others of its cluster; 0 if unknown."""
@@ -58,11 +61,7 @@ class Pairs:
             counts = sizes[clusters] - 1.0
         else:
             counts = np.rint(as_dense(self._known @ E)[own] * root) - self._known.diagonal()
-        return np.nan_to_num(_ratio(together, counts))
-
-
-def _ratio(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    return np.divide(values, counts, out=np.full(values.shape, np.nan), where=counts > 0)
+        return np.nan_to_num(over_seen(together, counts))
 
 
 def cells_of(
@@ -99,7 +98,7 @@ def of_estimator(estimator: Any, max_cells: int) -> dict[str, Any]:
         codes = estimator.partitions_[order]
         weights = getattr(estimator, "weights_", None)  # an NMFMetaCluster has none
         weights = normalised_weights(weights, codes.shape[1])
-        matrix, value_name = consensus_matrix(codes, weights, groups), "co-association"
+        matrix, value_name = consensus_matrix(codes, weights, groups), SHARE
     return {"matrix": matrix, "names": names, "value_name": value_name, **cells}
 
 

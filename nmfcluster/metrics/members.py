@@ -7,11 +7,18 @@ from typing import Any
 import numpy as np
 
 from nmfcluster._arrays.arguments import normalised_weights
-from nmfcluster._arrays.labels import as_vector, cluster_counts, encode, indicator, one_hot
+from nmfcluster._arrays.labels import (
+    as_vector,
+    cluster_counts,
+    encode,
+    indicator,
+    one_hot,
+    over_seen,
+)
 
 __all__ = ["cluster_consensus", "item_consensus"]
 
-_NEVER = 1e-9  # weight of the pairs that were seen: less is rounding
+_NEVER = 1e-9  # weight of the pairs with others that were seen: less is rounding of sums
 
 
 def item_consensus(partitions: Any, labels: Any, *, weights: Any = None) -> np.ndarray:
@@ -115,8 +122,7 @@ def cluster_consensus(partitions: Any, labels: Any, *, weights: Any = None) -> n
 
 def mean_over_pairs(together: np.ndarray, seen: np.ndarray) -> np.ndarray:
     """Return the shares, in [0, 1]; NaN where nothing was seen."""
-    found = np.full(together.shape, np.nan)
-    return np.clip(np.divide(together, seen, out=found, where=seen > _NEVER), 0, 1)
+    return np.clip(over_seen(together, seen, _NEVER), 0, 1)
 
 
 def _read(partitions: Any, labels: Any, weights: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -9,14 +9,13 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from nmfcluster._arrays.arguments import normalised_weights
-from nmfcluster._arrays.labels import encode
+from nmfcluster._arrays.labels import encode, over_seen
 from nmfcluster._arrays.storage import row_blocks
 from nmfcluster._compat import RANDOM_STATE, Interval, validate_parameter_constraints
 
 __all__ = ["pac_score", "pair_consensus"]
 
 _BLOCK = 65_536  # pairs compared at a time, so that their labels stay in cache
-_NEVER = 1e-12  # weight of the partitions that saw a pair: less is rounding
 _ROUNDING = 1e-9  # by which a share may miss a bound that it is equal to
 _SHARE = [Interval(Real, 0, 1, closed="both")]
 _ALLOWED: dict[str, list[Any]] = {
@@ -173,4 +172,4 @@ def _shares(a: np.ndarray, b: np.ndarray, weights: np.ndarray) -> np.ndarray:
     both = (a >= 0) & (b >= 0)
     seen = both @ weights
     together = (both & (a == b)) @ weights
-    return np.divide(together, seen, out=np.full(len(a), np.nan), where=seen > _NEVER)
+    return over_seen(together, seen)

@@ -97,10 +97,7 @@ class BasePartitions:
             X_train = divided(X_train, self.exponent)
         labels = np.empty((X.shape[0], len(self.estimators)), dtype=np.int64)
         for t, estimator in enumerate(self.estimators):
-            columns = self.features[t]
-            known = None if X_train is None else _part(X_train, None, columns)
-            part = _part(X, None, columns)
-            labels[:, t] = _labels_of(estimator, part, known, self.labels[:, t])
+            labels[:, t] = _labels_of(estimator, X, X_train, self.features[t], self.labels[:, t])
         return labels
 
 
@@ -296,7 +293,7 @@ def _run(
     if predict_unseen and found.max() >= 0:
         unseen = np.setdiff1d(np.arange(len(labels)), samples, assume_unique=True)
         with one_thread():
-            labels[unseen] = _labels_of(estimator, _part(X, unseen, features), part, found)
+            labels[unseen] = _labels_of(estimator, X[unseen], X, features, labels)
     return estimator, labels
 
 
@@ -305,12 +302,15 @@ def _part(X: Any, samples: Chosen, features: Chosen) -> Any:
     return X if features is None else X[:, features]
 
 
-def _labels_of(estimator: Any, X: Any, X_train: Any, labels: np.ndarray) -> np.ndarray:
-    """Return the labels of new samples: as predicted, or of the nearest training samples."""
+def _labels_of(
+    estimator: Any, X: Any, X_train: Any, features: Chosen, labels: np.ndarray
+) -> np.ndarray:
+    """Return the labels of new samples: as predicted, or of the nearest that the run saw."""
+    part = _part(X, None, features)
     if hasattr(estimator, "predict"):
-        return np.asarray(estimator.predict(X))
+        return np.asarray(estimator.predict(part))
     seen = np.flatnonzero(labels >= 0)
-    return labels[seen[nearest(X_train[seen], X)]]
+    return labels[seen[nearest(_part(X_train, seen, features), part)]]
 
 
 def _seeded(estimator: Any, n_clusters: int, seed: int) -> dict[str, int]:

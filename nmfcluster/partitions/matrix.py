@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from nmfcluster._arrays.labels import cluster_counts, indicator
+from nmfcluster._arrays.labels import cluster_counts, indicator, over_seen
 from nmfcluster.metrics.members import mean_over_pairs, pairs_with_clusters
-
-_NEVER = 1e-12  # weight of the partitions that saw a pair: less is rounding
 
 
 def consensus_matrix(
@@ -37,7 +35,7 @@ def consensus_matrix(
         Z, seen = E @ Z, E @ seen
     together = ((Z * np.repeat(weights, n_clusters)) @ Z.T).toarray()
     both = (seen * weights) @ seen.T
-    return np.divide(together, both, out=np.full_like(together, np.nan), where=both > _NEVER)
+    return over_seen(together, both)
 
 
 def confidence(

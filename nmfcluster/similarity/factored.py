@@ -91,31 +91,26 @@ class Factored(Similarity):
 
     @property
     def has_root(self) -> bool:
-        return self._is_square and 2 * self._inner_rank <= self.shape[0]
-
-    @property
-    def _inner_rank(self) -> int:
-        C, rank = self._C, self.rank
-        while isinstance(C, Factored):
-            C, rank = C._C, C.rank
-        return rank
+        innermost = self
+        while isinstance(innermost._C, Factored):
+            innermost = innermost._C
+        return innermost._is_square and 2 * innermost.rank <= self.shape[0]
 
     @property
     def _is_square(self) -> bool:
         """Whether C is diagonal and nonnegative, so that A is VV' for some V."""
         C = self._C
-        while isinstance(C, Factored):
-            C = C._C
         if isinstance(C, Similarity):
-            return False
+            return isinstance(C, Factored) and C._is_square
         diagonal = C.diagonal()
         return diagonal.min(initial=0) >= 0 and storage.total(abs(C)) == diagonal.sum()
 
+    @cached_property
     def parts(self) -> np.ndarray | None:
         if not self._is_square:
             return None
         V = self.root()
-        if not sp.issparse(V) or V.data.min(initial=0) < 0:
+        if not sp.issparse(V) or V.data.min(initial=0) < 0:  # entries of VV' can cancel
             return None
         _, labels = connected_components(sp.block_array([[None, V], [V.T, None]]), directed=False)
         return np.unique(labels[: self.shape[0]], return_inverse=True)[1]

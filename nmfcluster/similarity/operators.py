@@ -98,8 +98,9 @@ class Similarity(ABC):
         """Return the nonzero entries above the diagonal if they are stored as such, else None."""
         return None
 
+    @property
     def parts(self) -> np.ndarray | None:
-        """Return the connected component of every sample, (n,), if what is stored shows it."""
+        """The connected component of every sample, (n,), if what is stored shows it."""
         return None
 
     @abstractmethod
@@ -217,6 +218,7 @@ class Explicit(Similarity):
         values = self._array[rows, columns]
         return np.asarray(values.toarray() if sp.issparse(values) else values).ravel()
 
+    @cached_property
     def parts(self) -> np.ndarray | None:
         return None if self.wide else connected_components(self._array, directed=False)[1]
 
@@ -326,8 +328,9 @@ class WeightedSum(Similarity):
     def collapse(self, groups: np.ndarray) -> Similarity:
         return self._of_terms(lambda term: term.collapse(groups))
 
+    @property
     def parts(self) -> np.ndarray | None:
-        return self._terms[0][0].parts() if len(self._terms) == 1 else None
+        return self._terms[0][0].parts if len(self._terms) == 1 else None
 
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         values = [term.entries(rows, columns) * weight for term, weight in self._terms]

@@ -304,7 +304,7 @@ def extremes(A: Similarity) -> tuple[float, float]:
 
 def warn_of_parts(problem: ConstrainedProblem, n_clusters: int) -> None:
     """Warn if the graph of similarities and must-links has more parts than clusters."""
-    parts = problem.friendly.parts()
+    parts = problem.friendly.parts
     n_parts = 1 if parts is None else int(parts.max()) + 1
     if n_parts > n_clusters:
         warn(

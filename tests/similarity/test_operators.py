@@ -282,7 +282,7 @@ def test_stored_entries_are_those_above_the_diagonal_of_a_sparse_matrix(kind, se
 @anything
 def test_components_are_those_of_a_stored_graph(kind, seed, n):
     A, dense = make(kind, n, np.random.default_rng(seed))
-    found = A.parts()
+    found = A.parts
     if found is None:
         assert kind != "sparse"
     else:
