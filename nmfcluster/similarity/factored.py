@@ -112,7 +112,9 @@ class Factored(Similarity):
         V = self.root()
         if not sp.issparse(V) or V.data.min(initial=0) < 0:  # entries of VV' can cancel
             return None
-        _, labels = connected_components(sp.block_array([[None, V], [V.T, None]]), directed=False)
+        edges = V > 0  # a stored 0 connects nothing
+        both = sp.block_array([[None, edges], [edges.T, None]])
+        _, labels = connected_components(both, directed=False)
         return np.unique(labels[: self.shape[0]], return_inverse=True)[1]
 
     def root(self) -> Any:

@@ -515,3 +515,9 @@ def test_a_part_of_the_samples_has_the_columns_that_it_uses():
         part = A.take(np.array([5, 2]))
         assert part.rank == 4
         assert_allclose(part.toarray(), A.toarray()[[5, 2]][:, [5, 2]])
+
+
+def test_a_column_of_weight_0_connects_nothing():
+    U = sp.csr_array([[1.0, 0, 1], [1.0, 0, 1], [0, 1.0, 1]])
+    assert_array_equal(Factored(U, [1.0, 1.0, 0.0]).parts, [0, 0, 1])
+    assert_array_equal(Factored(U, [1.0, 1.0, 0.5]).parts, [0, 0, 0])
