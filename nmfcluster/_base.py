@@ -210,7 +210,7 @@ class NMFClusterer(
 
     # declared for the type checker; a subclass sets them in __init__
     n_clusters: int
-    n_init: int
+    n_init: Any  # an int, or what a subclass makes one of
     max_iter: int
     tol: float
     n_jobs: int | None
@@ -291,10 +291,13 @@ class NMFClusterer(
     def _n_features_out(self) -> int:
         return int(self.membership_.shape[1])
 
-    def _plan(self, solver: Callable[..., Any], of_loss: bool = False) -> Plan:
+    def _plan(
+        self, solver: Callable[..., Any], of_loss: bool = False, n_init: int | None = None
+    ) -> Plan:
         """Return this estimator's parameters as the way to run a solver."""
+        n_init = self.n_init if n_init is None else n_init
         # as Python's: numpy's small ones wrap around
-        k, n_init, max_iter = int(self.n_clusters), int(self.n_init), int(self.max_iter)
+        k, n_init, max_iter = int(self.n_clusters), int(n_init), int(self.max_iter)
         stop = StopRule(max_iter, self.tol, of_loss)
         return Plan(k, solver, n_init, stop, self.n_jobs, self._say)
 

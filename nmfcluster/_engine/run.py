@@ -162,13 +162,15 @@ class Plan:
         starts: Sequence[Start],
         task: str,
         rank: Callable[[Solution], float] = loss_of,
+        lead: float | None = None,
     ) -> list[Solution]:
         """Run the solver from all starts and return the solutions, the best first.
 
         Starts are run in batches whose composition does not depend on `n_jobs`, so that the result
         is the same for any number of jobs. A start that will hardly be the best is given up: it
         races with the others of its batch and with the first batch, which runs before the rest.
-        A negative `tol` asks for all updates.
+        With a `lead` it is given up where it is not below that when the race begins. A negative
+        `tol` asks for all updates.
 
         Parameters
         ----------
@@ -180,6 +182,8 @@ class Plan:
         rank : callable
             The figure by which solutions are compared: the smallest is best, the earliest of
             equals.
+        lead : float, default=None
+            What earlier starts have reached, and these must beat.
 
         Returns
         -------
@@ -191,8 +195,9 @@ class Plan:
             starts = [lambda: first, *starts[1:]]
             size = int(np.clip(_BATCH_BYTES // max(first.nbytes, 1), 1, _BATCH))
         batches = [starts[i : i + size] for i in range(0, len(starts), size)]
-        race = self._race(objective, rank) if len(starts) > 1 else None
-        ahead = 1 if race else 0  # batches that run before the rest, and are what it must beat
+        race = self._race(objective, rank, lead) if len(starts) > 1 or lead is not None else None
+        # batches that run before the rest, and are what it must beat
+        ahead = 1 if race and lead is None else 0
         runs = [
             *self._share_out(objective, batches[:ahead], race),
             *self._share_out(objective, batches[ahead:], race),
@@ -207,10 +212,14 @@ class Plan:
         )
         return solutions
 
-    def _race(self, objective: Objective, rank: Callable[[Solution], float]) -> Race | None:
+    def _race(
+        self, objective: Objective, rank: Callable[[Solution], float], lead: float | None
+    ) -> Race | None:
         """Return the race of the starts, if there is one."""
         if self.stop.race_from is None or self.stop.tol < 0:
             return None
+        if lead is not None:
+            return Heat(begins=self.stop.race_from, figure=rank, lead=lead)
         if rank is loss_of:
             return LossRace(begins=self.stop.race_from, scale=objective.constant)
         return Heat(begins=max(self.stop.race_from, _HEAT), figure=rank)

@@ -172,7 +172,7 @@ class LossRace(Race):
 
 @dataclass(kw_only=True)
 class Heat(Race):
-    """Compares starts once, by a figure other than their loss, with the very first start.
+    """Compares starts once, by a figure, with a lead that is given, or with the very first start.
 
     The figure of the first is that after as many updates, or fewer where it converged before.
 

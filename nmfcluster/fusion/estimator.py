@@ -12,8 +12,11 @@ from nmfcluster._arrays.arguments import warn
 from nmfcluster._base import NMFClusterer, fitting, hard_labels, membership, numbered
 from nmfcluster._compat import Interval, RealNotInt, StrOptions, fit_context
 from nmfcluster.affinity import MAKING, NAMES
-from nmfcluster.fusion.mixture import mixture_of
-from nmfcluster.fusion.model import fuse, fusion_nmf, objective_of
+from nmfcluster.fusion.advice import warn_of_weights
+from nmfcluster.fusion.model import fuse, fusion_nmf
+from nmfcluster.fusion.objective import objective_of
+from nmfcluster.fusion.sources import mixture_of
+from nmfcluster.fusion.starts import number_of_starts
 from nmfcluster.stack import SimilarityStack
 from nmfcluster.stack.reading import stack_reader, with_tags_of
 
@@ -30,12 +33,20 @@ class SimilarityFusionNMF(NMFClusterer):
 
     The weights :math:`\alpha` of the sources and the model are found together [1]_:
 
-    .. math:: \min_{\alpha, H, q} \sum_l \alpha_l c_l - \eta\, H(\alpha) , \quad
-              c_l = D\bigl(P_l \,\|\, H \,\mathrm{diag}(q)\, H'\bigr) , \quad
-              \alpha_l \propto e^{-c_l / \eta} .
+    .. math:: \min_{\alpha, H, q} \sum_l \alpha_l x_l - \eta\, H(\alpha) , \quad
+              \alpha_l \propto e^{-x_l / \eta} .
 
-    A source that the clusters explain well gets a large weight. `eta` says how much that counts:
-    0 leaves one source, infinity gives all the same weight.
+    :math:`x_l` is the share of a source that the model does not explain: its divergence from the
+    model, relative to that from independent objects, as frequent as they are in it,
+
+    .. math:: x_l = \min\left(\frac{c_l}{d_l}, 1\right), \quad
+              c_l = D\bigl(P_l \,\|\, H \,\mathrm{diag}(q)\, H'\bigr) , \quad
+              d_l = D(P_l \,\|\, r_l r_l') , \quad r_l = P_l 1 .
+
+    A source that the clusters explain well gets a large weight, and one that they explain no
+    better than independence does gets none: noise, or a similarity that is nearly constant.
+    `eta` says how much that counts: 0 leaves one source, infinity gives all that are explained
+    the same weight. [1]_ has :math:`x_l = c_l`, see `criterion`.
 
     Read more in the :ref:`User Guide <fusion>`.
 
@@ -44,16 +55,25 @@ class SimilarityFusionNMF(NMFClusterer):
     n_clusters : int
         Number of clusters.
     eta : float, default=1.0
-        How even the weights are, in nats: sources whose losses differ by `eta` have weights
-        that differ by the factor e. 0: the best source only; ``numpy.inf``: equal weights. To
-        choose it see `nmfcluster.model_selection.StabilityScorer`.
+        How even the weights are: sources whose losses differ by `eta` have weights that differ by
+        the factor e. Relative losses are between 0 and 1, and telling values of `eta` from 0.1 to
+        3; those of the other criteria are in nats. 0: the best source only; ``numpy.inf``: equal
+        weights. To choose it see `nmfcluster.model_selection.StabilityScorer`.
     perplexity : float, default=None
         The effective number of sources, exp of the entropy of the weights, from 1 to the number of
         sources; instead of `eta`, which is then found for it.
-    criterion : {"kl", "cross_entropy"}, default="kl"
-        The loss of a source: its Kullback-Leibler divergence from the model, or the cross-entropy
-        of [1]_, larger by the entropy of the source. That favours sources with few large
-        similarities, whatever the model.
+    criterion : {"relative", "kl", "cross_entropy"}, default="relative"
+        The loss of a source: as above; "kl": its Kullback-Leibler divergence from the model,
+        :math:`c_l`, which is small for a source in which there is little to explain; or the
+        cross-entropy of [1]_, larger by the entropy of the source. That favours sources with few
+        large similarities, whatever the model.
+    sparsify : int, "auto" or None, default="auto"
+        How many of the largest similarities of every object are kept, and the others set to 0.
+        What is kept becomes a graph, of pairs that one of the two objects has kept, without its
+        diagonal; S is replaced by :math:`D^{-1/2} S D^{-1/2}`, D its row sums, so that all objects
+        count next to alike. "auto": the root of the number of objects with
+        ``criterion="relative"``, but all similarities of a source that has no more than twice as
+        many on average. None, and "auto" with the other criteria: the sources as they are.
     symmetric : bool, default=True
         Whether the model is symmetric, as above. False fits :math:`P_l \approx W H'` with two
         factors, as [1]_ does.
@@ -74,16 +94,20 @@ class SimilarityFusionNMF(NMFClusterer):
     max_samples : int or float, default=None
         Number, or share, of the objects that the model is fitted to, drawn at random; the
         others are predicted. None: all.
-    n_init : int, default=10
+    n_init : int or "auto", default="auto"
         Number of starts; the solution with the smallest loss is kept. The first is computed from
-        leading eigenvectors of the mean source, the others from random walks on it. They are given
-        up where they will hardly get below the best so far, but not before 50 updates.
+        leading eigenvectors of the mean source, the second from those of the sources by the
+        weights that the first one found, the next from single sources, in their order: "auto" has
+        all of these, and nothing in it is random. Others are from random walks. All but the first
+        are given up after 3 updates, 20 with another `criterion`, unless they are below the best
+        so far, walks by 0.01 of the divergence of the sources from independent objects.
     max_iter : int, default=500
         Largest number of updates of a start. An update finds the weights, and takes three EM steps
         on the mixture that they make, one of them extrapolated.
     tol : float, default=1e-4
-        A start has converged when ten updates lower its loss by less than `tol` times the mean
-        divergence of the sources from independent objects. A negative value runs all updates.
+        A start has converged when ten updates lower a relative loss by less than `tol`, another
+        by less than `tol` times the mean divergence of the sources from independent objects. A
+        negative value runs all updates of all starts.
     random_state : int, RandomState instance or None, default=None
         Determines the starts and the objects of `max_samples`. The result depends on it alone, not
         on `n_jobs` nor on the number of threads.
@@ -101,17 +125,21 @@ class SimilarityFusionNMF(NMFClusterer):
     weights_ : ndarray of shape (n_sources,), float
         :math:`\alpha`, which sum to 1.
     source_losses_ : ndarray of shape (n_sources,), float
-        :math:`c_l`, in nats.
+        :math:`c_l / d_l`: from 1 on, a source is not explained; :math:`c_l`, in nats, with
+        another `criterion`.
     source_names_ : tuple of str
         Names of the sources.
     eta_ : float
         `eta`, or what was found for `perplexity`.
     core_ : ndarray of shape (n_clusters, n_clusters)
         :math:`\mathrm{diag}(q)`: the probability of every cluster.
+    sparsify_ : tuple of (int or None)
+        How many similarities of an object are kept, for each source; None: all.
     loss_ : float
-        Objective of the kept model, in nats, with :math:`\eta \log L` added, so that it lies
-        between the smallest and the mean loss of a source. With a `perplexity`,
-        :math:`\sum_l \alpha_l c_l`.
+        Objective of the kept model, with :math:`\eta \log L` added, so that it lies between the
+        smallest and the mean of the losses :math:`x_l`. With a `perplexity`,
+        :math:`\sum_l \alpha_l x_l`. Above 1 with ``criterion="relative"`` if no source is
+        explained; losses then count as they are, and `eta` is at most 0.3.
     loss_curve_ : ndarray of shape (n_iter_ + 1,)
         Objective before the first and after every update of the kept run.
     loss_curves_ : list of ndarray
@@ -135,18 +163,20 @@ class SimilarityFusionNMF(NMFClusterer):
     -----
     A new object o gets :math:`z_{o\nu} \propto \sum_i \hat p_{oi} z_{i\nu} / q_\nu` from the
     memberships z of the objects that the model was fitted to, with
-    :math:`\hat p_{oi} = \sum_l \alpha_l s^l_{oi} / 1'S_l1`. Eq. 8 of [1]_ has neither
-    :math:`q_\nu`, without which flat kernels send all objects to the largest cluster, nor the
-    sums of the sources, by which the weights were learned. The objects of `fit` are extended like
-    any others, so that `predict` can differ from `labels_`.
+    :math:`\hat p_{oi} = \sum_l \beta_l s^l_{oi} / 1'S_l1` for the sources :math:`S_l` as the
+    model saw them, their weights in the mixture that it explains being
+    :math:`\beta_l \propto \alpha_l / d_l`, or :math:`\alpha_l` with another `criterion`. Eq. 8 of
+    [1]_ has neither :math:`q_\nu`, without which flat kernels send all objects to the largest
+    cluster, nor the sums of the sources, by which the weights were learned. The objects of `fit`
+    are extended like any others, so that `predict` can differ from `labels_`.
 
     An object that a source did not see has NaN in its row and column there, see
     `SimilarityStack`. The source then says how the objects it saw occur together, and nothing of
     the others.
 
-    An update costs O(n^2 k) for dense sources, and O(nnz k) if all are sparse; only finding the
-    weights looks at every source, and needs no products. A sparse similarity
-    that is 0 is a statement: these two objects never occur together.
+    An update costs O(nnz k) if all sources are sparse, or made so, and else O(n^2 k); only finding
+    the weights looks at every source, and needs no products. A sparse similarity that is 0 is a
+    statement: these two objects never occur together.
 
     References
     ----------
@@ -161,16 +191,20 @@ class SimilarityFusionNMF(NMFClusterer):
     >>> y = np.repeat([0, 1], [20, 10])
     >>> telling, noise = y[:, None] + 0.1 * rng.normal(size=(30, 1)), rng.normal(size=(30, 1))
     >>> sources = [rbf_kernel(telling), rbf_kernel(noise)]
-    >>> model = SimilarityFusionNMF(n_clusters=2, eta=0.1, random_state=0)
-    >>> bool((model.fit(None, similarities=sources).labels_ == y).all())
+    >>> model = SimilarityFusionNMF(n_clusters=2).fit(None, similarities=sources)
+    >>> bool((model.labels_ == y).all())
     True
+    >>> model.weights_.round(2)
+    array([1., 0.])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **NMFClusterer._parameter_constraints,
         "eta": [Interval(Real, 0, None, closed="both")],
+        "n_init": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "perplexity": [Interval(Real, 1, None, closed="left"), None],
-        "criterion": [StrOptions({"kl", "cross_entropy"})],
+        "criterion": [StrOptions({"relative", "kl", "cross_entropy"})],
+        "sparsify": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
         "symmetric": ["boolean"],
         "affinity": [StrOptions(set(NAMES) - {"auto"}), callable, list],
         **MAKING,
@@ -182,6 +216,7 @@ class SimilarityFusionNMF(NMFClusterer):
     }
 
     weights_: np.ndarray
+    sparsify_: tuple[int | None, ...]
     eta_: float
     source_names_: tuple[str, ...]
     source_losses_: np.ndarray
@@ -193,7 +228,8 @@ class SimilarityFusionNMF(NMFClusterer):
         *,
         eta: float = 1.0,
         perplexity: float | None = None,
-        criterion: str = "kl",
+        criterion: str = "relative",
+        sparsify: int | str | None = "auto",
         symmetric: bool = True,
         affinity: str | Callable[[Any, Any], Any] | list[Any] = "precomputed",
         gamma: float | None = None,
@@ -201,7 +237,7 @@ class SimilarityFusionNMF(NMFClusterer):
         n_landmarks: int = 2_000,
         normalize: bool | str = "auto",
         max_samples: float | None = None,
-        n_init: int = 10,
+        n_init: int | str = "auto",
         max_iter: int = 500,
         tol: float = 1e-4,
         random_state: Any = None,
@@ -212,6 +248,7 @@ class SimilarityFusionNMF(NMFClusterer):
         self.eta = eta
         self.perplexity = perplexity
         self.criterion = criterion
+        self.sparsify = sparsify
         self.symmetric = symmetric
         self.affinity = affinity
         self.gamma = gamma
@@ -264,26 +301,32 @@ class SimilarityFusionNMF(NMFClusterer):
             self.sample_indices_ = chosen = self._draw(n_samples, rng)
             stack = reader.fitted(objects, chosen)
             self._check_perplexity(stack.shape[2])
-            mixture = mixture_of(stack, reader.parameter)
+            printed = self.criterion != "relative"
+            sparsify = None if printed and self.sparsify == "auto" else self.sparsify
+            mixture, self._footing_ = mixture_of(stack, reader.parameter, sparsify)
             objective = objective_of(mixture, self.criterion, float(self.eta), self.perplexity)
-            fusion = fuse(objective, self._plan(fusion_nmf), rng, self.symmetric)
-            self.source_names_, self.source_losses_ = stack.names, fusion.source_losses
+            n_init = number_of_starts(self.n_init, stack.shape[2])
+            plan = self._plan(fusion_nmf, n_init=n_init)
+            fusion = fuse(objective, plan, rng, self.symmetric)
+            self.sparsify_, self.source_names_ = self._footing_.n_neighbors, stack.names
+            self.source_losses_ = fusion.source_losses
             self.weights_, _, self.eta_ = objective.weigh(self.source_losses_)
-            self._scales_ = self.weights_ / mixture.totals
-            posterior = fusion.posterior()
-            profile = posterior / np.diagonal(fusion.core)
+            warn_of_weights(self, reader.parameter)
+            self._scales_ = objective.shares(self.weights_) / mixture.totals
+            posterior, core = fusion.posterior(stack.dtype), fusion.core.astype(stack.dtype)
+            profile = posterior / np.diagonal(core)
             rows = np.empty((n_samples, self.n_clusters), dtype=posterior.dtype)
             rows[chosen] = posterior
             others = np.setdiff1d(np.arange(n_samples), chosen)
             if len(others):
-                rows[others] = reader.extended(objects, others, self._scales_, profile)
+                rows[others] = self._extended(objects, others, profile)
             P, labels, order = numbered(membership(rows), hard_labels(rows))
             if labels.min() < 0:
                 warn(
                     f"Nothing tells the cluster of {np.count_nonzero(labels < 0)} objects, which "
                     "are similar to no other: their memberships are uniform, their label is -1."
                 )
-            self._profile_, self.core_ = profile[:, order], fusion.core[np.ix_(order, order)]
+            self._profile_, self.core_ = profile[:, order], core[np.ix_(order, order)]
             self._keep_clusters(fusion, P, labels)
         return self
 
@@ -309,8 +352,11 @@ class SimilarityFusionNMF(NMFClusterer):
 
     def _extend(self, X: Any) -> np.ndarray:
         objects = self._reader_.read_new(self, X)
-        numbers = np.arange(objects.shape[0])
-        return self._reader_.extended(objects, numbers, self._scales_, self._profile_)
+        return self._extended(objects, np.arange(objects.shape[0]), self._profile_)
+
+    def _extended(self, objects: Any, numbers: np.ndarray, profile: np.ndarray) -> np.ndarray:
+        """Return the similarity of objects to the clusters that a profile describes."""
+        return self._reader_.extended(objects, numbers, self._scales_, profile, self._footing_.rows)
 
     def _draw(self, n_samples: int, rng: np.random.RandomState) -> np.ndarray:
         """Return the objects to fit to, in their order."""

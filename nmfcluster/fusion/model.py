@@ -4,186 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 
 from nmfcluster._base import membership
 from nmfcluster._engine.run import Plan, Steps, kept
+from nmfcluster._engine.starts import draw_seeds
 from nmfcluster._engine.symmetric import Factorization
-from nmfcluster.fusion.mixture import Mixture, draw_starts
+from nmfcluster.fusion.mixture import Mixture
+from nmfcluster.fusion.objective import SMALLEST, FusionObjective, factors_of
+from nmfcluster.fusion.starts import Starts
 
 _MIN_ITER = 10  # updates, of two or three EM steps each: the first ones can gain little
-_RACE_FROM = 50  # updates: EM finds ways down from where it seemed to have settled
+_RACE_FROM = 3  # updates: a start that can win is below the end of the others by then
+_RACE_FROM_NATS = 20  # the same of losses in nats, which flat kernels hardly change
+_MARGIN = 0.01  # of the divergence from independent objects, by which a walk must be below
 _WARM_UP = 5  # EM steps on equal weights: losses of a raw start say nothing of the sources
-# entry of factors that sum to 1, by bytes a number: 0 would be final; products of two are above 0
-_SMALLEST = {4: 1e-18, 8: 1e-20}
 _LEFT = 0.5  # share of an entry that an extrapolation leaves: from next to 0 few come back
-_SAME = 1e-12  # difference of weights, or relative one of eta, that changes no mixture
-_HALVINGS = 100  # of the interval of eta: it ends at 1e-30 of the losses' range, next to 0
+_SAME = 1e-12  # difference of weights that changes no mixture
 _LEAST_SHARE = 1e-12  # of an object's mean share of the sources: less does not move its start
-
-
-def gibbs_weights(losses: np.ndarray, eta: float) -> np.ndarray:
-    """Return the weights ``a_l ~ exp(-c_l / eta)`` that minimise ``a'c - eta H(a)`` (eq. 7).
-
-    Parameters
-    ----------
-    losses : ndarray of shape (L,)
-        The c_l, in nats.
-    eta : float
-        In nats; 0 gives all weight to the first of the sources with the smallest loss, infinity
-        the same weight to all.
-
-    Returns
-    -------
-    ndarray of shape (L,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nmfcluster.fusion.model import gibbs_weights
-    >>> gibbs_weights(np.array([1.0, 1.0, 1.0 + np.log(2)]), eta=1.0)
-    array([0.4, 0.4, 0.2])
-    """
-    if np.isinf(eta):
-        return np.full(len(losses), 1 / len(losses))
-    if eta == 0:
-        return np.eye(len(losses))[losses.argmin()]
-    with np.errstate(over="ignore"):  # a quotient that overflows is a weight of 0
-        shares = np.exp(-(losses - losses.min()) / eta)
-    return shares / shares.sum()
-
-
-def smallest_objective(losses: np.ndarray, eta: float) -> float:
-    """Return the smallest ``a'c + eta (log L - H(a))``: ``-eta log mean exp(-c / eta)``.
-
-    It lies between the smallest loss, for eta 0, and the mean loss, for infinity.
-    """
-    if np.isinf(eta):
-        return float(losses.mean())
-    best = float(losses.min())
-    if eta == 0:
-        return best
-    with np.errstate(over="ignore"):  # the exponential of a quotient that overflows is 0
-        rest = np.expm1(-(losses - best) / eta).mean()
-    return best - eta * float(np.log1p(rest))
-
-
-def entropy(weights: np.ndarray) -> float:
-    """Return ``-sum_l a_l log a_l``, in nats."""
-    positive = weights[weights > 0]
-    return -float(positive @ np.log(positive))
-
-
-def eta_of_perplexity(losses: np.ndarray, perplexity: float) -> float:
-    """Return the eta whose weights have the perplexity ``exp(H(a))``, by bisection.
-
-    The entropy never falls as eta grows: its derivative is the variance of the losses over eta^3.
-
-    Parameters
-    ----------
-    losses : ndarray of shape (L,)
-    perplexity : float
-        From 1 to L.
-
-    Returns
-    -------
-    float
-        Next to 0 if more than `perplexity` sources have the smallest loss, since they share the
-        weight. Infinity if all losses are equal: the weights are equal then, whatever eta is.
-    """
-    spread = float(np.ptp(losses))
-    if perplexity >= len(losses) or not spread:
-        return np.inf
-    low, high = 0.0, spread
-    while high < np.inf and np.exp(entropy(gibbs_weights(losses, high))) < perplexity:
-        low, high = high, 2 * high
-    for _ in range(_HALVINGS):
-        if high - low <= _SAME * high:
-            break
-        middle = (low + high) / 2
-        if np.exp(entropy(gibbs_weights(losses, middle))) < perplexity:
-            low = middle
-        else:
-            high = middle
-    return high
-
-
-@dataclass(frozen=True)
-class FusionObjective:
-    r"""The objective of Lange and Buhmann, eqs. 4 and 6, after its minimisation over the weights.
-
-    .. math:: F = \min_a \sum_l a_l c_l + \eta\, (\log L - H(a))
-                = -\eta \log \frac1L \sum_l e^{-c_l / \eta}, \quad
-              c_l = b_l - \sum_{ij} p^l_{ij} \log (W H')_{ij}
-
-    The constant :math:`\log L`, which is not in eq. 6, makes F the mean loss as eta grows.
-
-    With a `perplexity` instead of eta, it is the smallest :math:`\sum_l a_l c_l` of weights whose
-    entropy is at least its logarithm.
-
-    Where a source did not see all objects, it says how those it saw occur together: the model
-    is conditioned on them, :math:`c_l = b_l - \sum p^l_{ij} \log ((W H')_{ij} / M_l)` with
-    :math:`M_l` the mass of the model on the pairs that were seen.
-
-    Attributes
-    ----------
-    mixture : Mixture
-    offsets : ndarray of shape (L,)
-        The b_l, which do not depend on the model.
-    eta : float
-    perplexity : float, default=None
-    """
-
-    mixture: Mixture
-    offsets: np.ndarray
-    eta: float
-    perplexity: float | None = None
-
-    wide = False  # starts side by side are not faster: a quotient is as large as the similarity
-
-    @cached_property
-    def margin(self) -> np.ndarray:
-        """Share of every object in the mean source, (n,)."""
-        return self.mixture.margin(self.mixture.mixed(self.mixture.equal))
-
-    @cached_property
-    def constant(self) -> float:
-        """Scale of a change of the loss: how far the mean source is from independent objects."""
-        r = np.maximum(self.margin, _SMALLEST[self.mixture.dtype.itemsize])[:, None]
-        apart = self.mixture.cross_entropies(r, r) - self.mixture.entropies()
-        return max(float(apart.mean()), 0.0)  # below 0 by rounding alone
-
-    def source_losses(self, Z: np.ndarray) -> np.ndarray:
-        """Return c_l for the factors Z, as `fusion_nmf` has them."""
-        W, H = _factors(Z)
-        return self.offsets + self.mixture.cross_entropies(W, H) + np.log(self.seen_mass(W, H))
-
-    def seen_mass(self, W: np.ndarray, H: np.ndarray) -> np.ndarray:
-        """Return the mass of ``W H'`` on the pairs that each source saw, (L,)."""
-        if self.mixture.complete.all():
-            return np.ones(len(self.mixture.totals))
-        seen = self.mixture.seen.T.astype(np.float64)
-        return np.where(self.mixture.complete, 1.0, ((seen @ W) * (seen @ H)).sum(axis=1))
-
-    def weigh(self, losses: np.ndarray) -> tuple[np.ndarray, float, float]:
-        """Return the best weights for losses of the sources, the objective F, and their eta."""
-        if self.perplexity is not None:
-            eta = eta_of_perplexity(losses, self.perplexity)
-            weights = gibbs_weights(losses, eta)
-            return weights, float(weights @ losses), eta
-        return gibbs_weights(losses, self.eta), smallest_objective(losses, self.eta), self.eta
-
-
-def _factors(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return W, whose entries sum to 1, and H, whose columns do."""
-    return Z[0], Z[-1] / Z[-1].sum(axis=0)
 
 
 def _positive(Z: np.ndarray) -> np.ndarray:
     """Return the factors with entries above 0 that sum to 1."""
-    Z = np.maximum(Z, _SMALLEST[Z.dtype.itemsize])
+    Z = np.maximum(Z, SMALLEST[Z.dtype.itemsize])
     return Z / Z.sum(axis=(1, 2), keepdims=True)
 
 
@@ -219,7 +64,7 @@ def em_step(
     ----------
     .. [1] T. Lange, J. M. Buhmann. Fusion of similarity data in clustering. NIPS 2005.
     """
-    W, H = _factors(Z)
+    W, H = factors_of(Z)
     if len(Z) == 1:
         new = (H * objective.mixture.ratio_product(P, W, H))[None]
     else:
@@ -303,7 +148,7 @@ def fusion_nmf(objective: FusionObjective, Z: np.ndarray) -> Steps:
             mixed = [pair for pair, stays in zip(mixed, keep, strict=True) if stays]
         Z, weights, loss = (array.copy() for array in kept(keep, Z, weights, loss))
         for s in range(len(Z)):
-            mixed[s] = _remixed(mixture, weights[s], *mixed[s])
+            mixed[s] = _remixed(mixture, objective.shares(weights[s]), *mixed[s])
             step = partial(em_step, objective, *mixed[s])
             for candidate in _extrapolated_and_plain(step, Z[s]):
                 best, smallest, _ = objective.weigh(objective.source_losses(candidate))
@@ -356,42 +201,44 @@ class Fusion(Factorization):
         """The loss of every source, in nats, (L,)."""
         return self.objective.source_losses(self.best.factors[0])
 
-    def posterior(self) -> np.ndarray:
+    def posterior(self, dtype: np.dtype) -> np.ndarray:
         """Return the probability of the clusters given the object, (n, k).
 
         The row of an object that is in no source with a weight is 0: nothing is known of it, and
         it tells nothing of others.
         """
         mixture, weights = self.objective.mixture, self.best.factors[1]
-        margin = mixture.margin(mixture.mixed(weights))
+        margin = mixture.margin(mixture.mixed(self.objective.shares(weights)))
         known = margin > _LEAST_SHARE * margin.mean()
-        return membership(self.joint) * known[:, None]
-
-
-def objective_of(
-    mixture: Mixture, criterion: str, eta: float, perplexity: float | None
-) -> FusionObjective:
-    """Return the objective of a criterion.
-
-    The loss of a source is its divergence from the model in "kl", and the cross-entropy in
-    "cross_entropy"; there, a source that did not see all objects counts as if it knew nothing of
-    the others.
-    """
-    if criterion == "kl":
-        offsets = -mixture.entropies()
-    else:
-        offsets = -2 * np.log(mixture.seen.mean(axis=0))
-    return FusionObjective(mixture, offsets, eta, perplexity)
+        return membership(self.joint.astype(dtype)) * known[:, None]
 
 
 def fuse(
     objective: FusionObjective, plan: Plan, rng: np.random.RandomState, symmetric: bool
 ) -> Fusion:
-    """Fit the factors, one or two, and the weights; the run with the smallest loss is kept."""
+    """Fit the factors, one or two, and the weights; the run with the smallest loss is kept.
+
+    The first start is spectral, on the mean source. It tells what the sources are worth: the
+    second is spectral on the mixture with its weights, others on single sources, and the rest
+    are random walks on that mixture. All but the first must soon be below the best before them,
+    and walks by a margin: among solutions that explain next to equally much, those from
+    eigenvectors have less noise in them.
+    """
     mixture = objective.mixture
-    starts = draw_starts(mixture, plan, rng, symmetric)
+    starts = Starts(mixture, plan.n_clusters, symmetric)
+    seeds = draw_seeds(rng, plan.n_init)
     task = f"{mixture.shape[0]} objects, {len(mixture.totals)} source(s)"
-    plan = plan.stopping(min_iter=_MIN_ITER, race_from=_RACE_FROM)
-    solutions = plan.run(objective, starts, task)
+    race_from = _RACE_FROM_NATS if objective.scales is None else _RACE_FROM
+    plan = plan.stopping(min_iter=_MIN_ITER, race_from=race_from)
+    solutions = plan.run(objective, [starts.spectral(mixture.equal, seeds[0])], task)
+    shares = objective.shares(solutions[0].factors[1])
+    several = [shares, *np.eye(len(shares))] if len(shares) > 1 else []
+    sure = list(map(starts.spectral, several, seeds[1:]))
+    walks = starts.walks(shares, seeds[1 + len(sure) :])
+    for more, margin in ((sure, 0.0), (walks, _MARGIN * objective.constant)):
+        if more:
+            lead = min(solution.loss for solution in solutions if not solution.given_up) - margin
+            solutions += plan.run(objective, more, task, lead=lead)
+    solutions.sort(key=lambda solution: (solution.given_up, solution.loss))
     curves = [solution.history for solution in solutions]
     return Fusion(solutions[0], curves, objective.constant, objective)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -89,16 +89,22 @@ class StackReader(ABC):
         return cross_sources(stack, len(self._chosen), self._seen)[0]
 
     def extended(
-        self, objects: Any, numbers: np.ndarray, weights: np.ndarray, profile: np.ndarray
+        self,
+        objects: Any,
+        numbers: np.ndarray,
+        weights: np.ndarray,
+        profile: np.ndarray,
+        prepare: Callable[[list[Any]], list[Any]],
     ) -> np.ndarray:
         """Return the similarity of some objects to every cluster, (n_numbers, n_clusters).
 
-        It is ``sum_l w_l S_l @ profile`` for the sources S_l of `cross`, made for some rows at a
-        time. The `profile` says what similarity to a fitted object tells of every cluster.
+        It is ``sum_l w_l S_l @ profile`` for the sources S_l that `prepare` makes of those of
+        `cross`, for some rows at a time. The `profile` says what similarity to a fitted object
+        tells of every cluster.
         """
         starts = range(0, len(numbers), _ROWS)
         blocks = (self.cross(objects, numbers[start : start + _ROWS]) for start in starts)
-        return np.concatenate([_weighted(block, weights, profile) for block in blocks])
+        return np.concatenate([_weighted(prepare(block), weights, profile) for block in blocks])
 
 
 class SimilarityReader(StackReader):

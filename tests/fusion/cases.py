@@ -7,8 +7,9 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import strategies as st
 
-from nmfcluster.fusion.mixture import make_mixture
-from nmfcluster.fusion.model import FusionObjective, fusion_nmf
+from nmfcluster.fusion.model import fusion_nmf
+from nmfcluster.fusion.objective import FusionObjective
+from nmfcluster.fusion.sources import make_mixture
 
 seeds = st.integers(0, 10**6)
 

@@ -9,7 +9,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 import nmfcluster.fusion.estimator
 from nmfcluster import SimilarityFusionNMF
 
-CRITERIA = ["kl", "cross_entropy"]
+PRINTED = ["kl", "cross_entropy"]
+CRITERIA = ["relative", *PRINTED]
 VIEW_1, VIEW_2 = slice(0, 3), slice(3, 6)
 VIEWS = [("one", "rbf", VIEW_1), ("two", "rbf", VIEW_2)]
 
@@ -35,9 +36,9 @@ def default_model(**parameters):
 
 
 def model(**parameters):
-    return SimilarityFusionNMF(
-        **{"n_clusters": 3, "eta": 0.1, "n_init": 2, "tol": 1e-6, "random_state": 0} | parameters
-    )
+    """Return a model of the sources as they are given, as in the paper."""
+    options = {"n_clusters": 3, "eta": 0.1, "n_init": 2, "tol": 1e-6, "random_state": 0}
+    return SimilarityFusionNMF(**options | {"criterion": "kl"} | parameters)
 
 
 @cache

@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from fusion.shared import CRITERIA, fitted_model, model, problem, record_fusions, scaled
+from fusion.shared import PRINTED, fitted_model, model, problem, record_fusions, scaled
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 from sklearn.metrics import adjusted_rand_score
@@ -37,7 +37,7 @@ def joint_of(fitted, sources):
 
 
 @pytest.mark.parametrize("symmetric", [True, False])
-@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("criterion", PRINTED)
 @pytest.mark.parametrize("eta", ETAS)
 def test_weights_and_loss_are_those_of_the_source_losses(eta, criterion, symmetric):
     sources, _ = problem()
@@ -63,7 +63,7 @@ def test_weights_and_loss_are_those_of_the_source_losses(eta, criterion, symmetr
 
 
 @pytest.mark.filterwarnings("ignore:.*did not converge")
-@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("criterion", PRINTED)
 @pytest.mark.parametrize("eta", ETAS)
 def test_source_losses_are_those_of_the_memberships(eta, criterion):
     sources, _ = problem()
@@ -77,7 +77,7 @@ def test_source_losses_are_those_of_the_memberships(eta, criterion):
 
 
 @pytest.mark.parametrize("symmetric", [True, False])
-@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("criterion", PRINTED)
 def test_one_update_with_equal_weights_keeps_the_row_sums_exactly(
     monkeypatch, criterion, symmetric
 ):
@@ -101,7 +101,7 @@ def test_one_update_with_equal_weights_keeps_the_row_sums_exactly(
 
 def test_criteria_differ_by_the_entropy_of_the_sources():
     sources, _ = problem()
-    kl, paper = (model(eta=np.inf, criterion=one).fit(sources) for one in CRITERIA)
+    kl, paper = (model(eta=np.inf, criterion=one).fit(sources) for one in PRINTED)
     entropies = [-(P * np.log(P)).sum() for P in scaled(sources)]
     assert_allclose(paper.source_losses_ - kl.source_losses_, entropies, rtol=1e-10)
     assert_allclose(paper.membership_, kl.membership_, rtol=1e-6)

@@ -17,7 +17,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 from sklearn.preprocessing import StandardScaler, normalize
 
-from nmfcluster import KernelStack
+from nmfcluster import KernelStack, SimilarityFusionNMF
 from nmfcluster.affinity import path_kernel
 from nmfcluster.datasets import make_nested_rings
 
@@ -100,10 +100,10 @@ RINGS = [*(partial(rbf_kernel, gamma=1 / (2 * s**2)) for s in SIGMAS), path_kern
 
 @pytest.mark.filterwarnings("ignore:SimilarityFusionNMF found 1 clusters")
 @pytest.mark.parametrize("seed", range(2))
-def test_nested_rings(seed):
+def test_nested_rings_as_in_the_paper(seed):
     """Lange and Buhmann, Figure 1: only the path kernel tells the rings, and not at any eta."""
     X, y = make_nested_rings(random_state=seed)
-    fitted = default_model(n_clusters=2, eta=0.3, affinity=RINGS).fit(X)
+    fitted = default_model(n_clusters=2, eta=0.3, affinity=RINGS, n_init="auto").fit(X)
     assert adjusted_rand_score(y, fitted.labels_) == 1
     assert adjusted_rand_score(y, fitted.predict(X)) == 1
     assert fitted.weights_[5] > 0.4
@@ -112,6 +112,17 @@ def test_nested_rings(seed):
     assert adjusted_rand_score(y, uniform.labels_) < 0.3
     gaussian = default_model(n_clusters=2, eta=0.3, affinity=RINGS[:5]).fit(X)
     assert adjusted_rand_score(y, gaussian.labels_) < 0.3
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("eta", [0.1, 0.3, 1.0, 3.0, 10.0])
+def test_nested_rings_at_any_eta(seed, eta):
+    X, y = make_nested_rings(random_state=seed)
+    fitted = SimilarityFusionNMF(2, eta=eta, affinity=RINGS).fit(X)
+    assert adjusted_rand_score(y, fitted.labels_) == 1
+    assert adjusted_rand_score(y, fitted.predict(X)) == 1
+    if eta <= 3:
+        assert fitted.weights_.argmax() == 5
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "nearest_neighbors"])

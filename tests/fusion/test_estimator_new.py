@@ -128,9 +128,14 @@ def test_an_object_similar_to_none_says_nothing_of_new_ones():
 def test_objects_that_are_similar_to_themselves_alone(n):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # how many clusters are found is left to chance
-        fitted = SimilarityFusionNMF(2, random_state=0).fit(None, similarities=[np.eye(n)])
+        fitted = model(n_clusters=2).fit(None, similarities=[np.eye(n)])
     assert np.isfinite(fitted.membership_).all()
     assert (fitted.labels_ >= 0).all()
+    with pytest.warns(UserWarning) as told:
+        fitted = SimilarityFusionNMF(2).fit(None, similarities=[np.eye(n)])
+    assert any(f"Nothing tells the cluster of {n} objects" in str(one.message) for one in told)
+    assert_array_equal(fitted.labels_, -1)
+    assert_allclose(fitted.membership_, 0.5)
 
 
 def test_objects_that_only_sources_without_weight_saw_are_in_no_cluster():

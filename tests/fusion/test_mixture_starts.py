@@ -1,6 +1,4 @@
-"""Starts of a fusion: eigenvectors of the mean source, and random walks on it."""
-
-from types import SimpleNamespace
+"""Starts of a fusion: eigenvectors of a mixture, and random walks on it."""
 
 import numpy as np
 import pytest
@@ -9,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmfcluster.fusion.mixture import draw_starts, make_mixture, walk_start
+from nmfcluster.fusion.sources import make_mixture
+from nmfcluster.fusion.starts import Starts, number_of_starts, walk_start
 from nmfcluster.similarity import Explicit
 
 
@@ -87,11 +86,13 @@ def test_walk_start_with_similarities_at_the_end_of_the_range(dtype):
 # --- all starts ----------------------------------------------------------------------------------
 
 
-def starts_on(sources, n_clusters, n_init=3, symmetric=True, seed=0):
-    mixture = make_mixture(sources, np.ones((sources[0].shape[0], len(sources)), dtype=bool))
-    plan = SimpleNamespace(n_clusters=n_clusters, n_init=n_init)
-    starts = draw_starts(mixture, plan, np.random.RandomState(seed), symmetric)
-    return [start() for start in starts]
+def starts_on(sources, n_clusters, symmetric=True, seed=0):
+    """Return the spectral start, and two from random walks, on the mean source."""
+    n, n_sources = sources[0].shape[0], len(sources)
+    mixture = make_mixture(sources, np.ones((n, n_sources), dtype=bool))
+    starts = Starts(mixture, n_clusters, symmetric)
+    walks = starts.walks(mixture.equal, [seed, seed + 1])
+    return [start() for start in (starts.spectral(mixture.equal, seed), *walks)]
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
@@ -121,12 +122,10 @@ def test_an_object_similar_to_no_other_has_an_entry_above_0_in_the_first_start()
     assert first.min() > 0
 
 
-@pytest.mark.parametrize("n_init", [1, 3])
-def test_two_factors_start_within_half_of_each_other(n_init):
+def test_two_factors_start_within_half_of_each_other():
     S = np.random.default_rng(0).uniform(size=(40, 40))
-    one = starts_on([S + S.T], 4, n_init)
-    two = starts_on([S + S.T], 4, n_init, symmetric=False)
-    assert len(one) == len(two) == n_init
+    one = starts_on([S + S.T], 4)
+    two = starts_on([S + S.T], 4, symmetric=False)
     for (alone,), (W, V) in zip(one, two, strict=True):
         assert_array_equal(W, alone)
         ratio = V / W
@@ -134,10 +133,34 @@ def test_two_factors_start_within_half_of_each_other(n_init):
         assert 1.4 < ratio.max() <= 1.5
 
 
-def test_starts_are_drawn_before_they_are_made():
+def test_starts_depend_on_their_seeds_alone():
     S = np.random.default_rng(0).uniform(size=(20, 20))
-    same, again, other = (starts_on([S + S.T], 3, seed=seed) for seed in (1, 1, 2))
+    same, again, other = (starts_on([S + S.T], 3, seed=seed) for seed in (1, 1, 7))
     for one, two, three in zip(same[1:], again[1:], other[1:], strict=True):
         assert_array_equal(one, two)
         assert (one != three).any()
     assert_array_equal(same[0], other[0])  # the first is not random
+
+
+def test_a_start_can_be_made_twice():
+    S = np.random.default_rng(0).uniform(size=(20, 20))
+    mixture = make_mixture([S + S.T], np.ones((20, 1), dtype=bool))
+    starts = Starts(mixture, 3, symmetric=False)
+    for start in (starts.spectral(mixture.equal, 3), *starts.walks(mixture.equal, [4])):
+        assert_array_equal(start(), start())
+
+
+def test_spectral_start_on_one_source_sees_no_other():
+    labels = np.repeat(np.arange(3), 5)
+    blocks = (labels[:, None] == labels).astype(float)
+    noise = np.random.default_rng(1).uniform(size=(15, 15))
+    sources = [noise + noise.T, blocks]
+    mixture = make_mixture(sources, np.ones((15, 2), dtype=bool))
+    W = Starts(mixture, 3, symmetric=True).spectral(np.array([0.0, 1.0]), 0)()[0]
+    assert_array_equal(W.argmax(axis=1)[:, None] == W.argmax(axis=1), blocks > 0)
+
+
+@pytest.mark.parametrize(("n_sources", "expected"), [(1, 1), (2, 4), (5, 7)])
+def test_all_starts_that_are_not_random_are_the_usual_number(n_sources, expected):
+    assert number_of_starts("auto", n_sources) == expected
+    assert number_of_starts(np.int64(3), n_sources) == 3

@@ -17,8 +17,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
-from nmfcluster.fusion.mixture import make_mixture
-from nmfcluster.fusion.model import FusionObjective, entropy, eta_of_perplexity, gibbs_weights
+from nmfcluster.fusion.objective import (
+    FusionObjective,
+    entropy,
+    eta_of_perplexity,
+    gibbs_weights,
+)
+from nmfcluster.fusion.sources import make_mixture
 
 
 @given(seeds, st.integers(2, 3), st.floats(0.05, 20))

@@ -26,8 +26,9 @@ from fusion.cases import (
 from hypothesis import given, settings
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmfcluster.fusion.mixture import make_mixture
-from nmfcluster.fusion.model import _extrapolated_and_plain, em_step, entropy, fusion_nmf
+from nmfcluster.fusion.model import _extrapolated_and_plain, em_step, fusion_nmf
+from nmfcluster.fusion.objective import entropy
+from nmfcluster.fusion.sources import make_mixture
 
 
 @both_forms

@@ -184,10 +184,10 @@ def test_similarities_are_read_in_every_form(form, chosen):
              for source in reader.cross(objects, numbers)]  # fmt: skip
     assert_array_equal(np.stack(cross, axis=-1), whole[np.ix_(numbers, chosen)])
     expected = literal_extension(whole[np.ix_(numbers, chosen)], weights, profile)
-    assert_allclose(reader.extended(objects, numbers, weights, profile), expected, rtol=1e-12)
+    assert_allclose(reader.extended(objects, numbers, weights, profile, list), expected, rtol=1e-12)
     new = reader.read_new(estimator, np.stack(matrices(4, 7, seed=1), axis=-1))
     expected = literal_extension(new.toarray()[:, chosen], weights, profile)
-    rows = reader.extended(new, np.arange(4), weights, profile)
+    rows = reader.extended(new, np.arange(4), weights, profile, list)
     assert_allclose(rows, expected, rtol=1e-12)
 
 
@@ -208,10 +208,12 @@ def test_features_are_read_as_kernels(chosen):
     weights, profile = rng.uniform(size=2), rng.uniform(size=(len(chosen), 3))
     numbers = np.array([5, 1, 1])
     expected = literal_extension(kernels.transform(X[numbers]).toarray(), weights, profile)
-    assert_allclose(reader.extended(objects, numbers, weights, profile), expected, rtol=1e-12)
+    assert_allclose(reader.extended(objects, numbers, weights, profile, list), expected, rtol=1e-12)
     others = reader.read_new(estimator, new)
     expected = literal_extension(kernels.transform(new).toarray(), weights, profile)
-    assert_allclose(reader.extended(others, np.arange(5), weights, profile), expected, rtol=1e-12)
+    assert_allclose(
+        reader.extended(others, np.arange(5), weights, profile, list), expected, rtol=1e-12
+    )
 
 
 def test_similarities_are_made_for_some_rows_at_a_time(monkeypatch):
@@ -224,7 +226,7 @@ def test_similarities_are_made_for_some_rows_at_a_time(monkeypatch):
 
     reader, objects = read(OtherPaper(kernel), features())
     reader.fitted(objects, np.arange(4))
-    rows = reader.extended(objects, np.arange(13), np.ones(1), np.ones((4, 1)))
+    rows = reader.extended(objects, np.arange(13), np.ones(1), np.ones((4, 1)), list)
     assert asked == [(4, 4), (6, 4), (6, 4), (1, 4)]
     assert_allclose(rows[:, 0], rbf_kernel(features()[:13], features()[:4]).sum(axis=1))
 
@@ -239,7 +241,7 @@ def test_a_reader_does_not_keep_the_objects(affinity):
     X = SimilarityStack(matrices(9)) if affinity == "precomputed" else features(9).view(Array)
     objects, gone = reader.read(OtherPaper(affinity), X, None), weakref.ref(X)
     n_sources = reader.fitted(objects, np.arange(3)).shape[2]
-    reader.extended(objects, np.arange(9), np.ones(n_sources), np.eye(3))
+    reader.extended(objects, np.arange(9), np.ones(n_sources), np.eye(3), list)
     del X, objects
     assert gone() is None
 

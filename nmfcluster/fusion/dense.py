@@ -1,0 +1,94 @@
+"""Mixtures of which at least one source is dense."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from nmfcluster._arrays.storage import row_blocks, row_dots, stored_entries
+from nmfcluster.fusion.mixture import Mixture, entropy_of
+from nmfcluster.similarity import Explicit, Similarity
+
+_ROWS = 64  # rows of a dense mixture worked on at a time: a block stays in the cache
+
+
+class DenseMixture(Mixture):
+    """Mixtures that are arrays: formed and worked on some rows at a time.
+
+    Parameters
+    ----------
+    sources : list of {ndarray, csr_array} of shape (n, n)
+    seen : ndarray of shape (n, L), bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nmfcluster.fusion.sources import make_mixture
+    >>> mixture = make_mixture([np.eye(2), np.ones((2, 2))], np.ones((2, 2), dtype=bool))
+    >>> mixture.mixed(np.array([0.5, 0.5]))
+    array([[0.375, 0.125],
+           [0.125, 0.375]])
+    """
+
+    def __init__(self, sources: list[Any], seen: np.ndarray) -> None:
+        super().__init__(sources, seen)
+        self._sources, self._blocks = sources, list(row_blocks(self.shape[0], _ROWS))
+
+    def mixed(self, weights: np.ndarray, out: Any = None) -> Any:
+        out = np.empty(self.shape, dtype=self.dtype) if out is None else out
+        scaled = (weights / self.totals).astype(self.dtype)
+        dense = [(w, s) for w, s in zip(scaled, self._sources, strict=True) if not sp.issparse(s)]
+        sparse = [(w, s) for w, s in zip(scaled, self._sources, strict=True) if sp.issparse(s)]
+        for rows in self._blocks:
+            weight, first = dense[0]
+            np.multiply(first[rows], weight, out=out[rows])
+            for weight, source in dense[1:]:
+                out[rows] += weight * source[rows]
+        for weight, source in sparse:
+            i, j, values = stored_entries(source)
+            out[i, j] += weight * values
+        return out
+
+    def similarity(self, weights: np.ndarray) -> Similarity:
+        return Explicit(self.mixed(weights))
+
+    def ratio_product(self, P: Any, W: np.ndarray, H: np.ndarray) -> np.ndarray:
+        product = np.zeros_like(W)
+        for rows in self._blocks:  # the upper triangle: R is symmetric
+            ratio = W[rows] @ H[rows.start :].T
+            np.divide(P[rows, rows.start :], ratio, out=ratio)
+            product[rows] += ratio @ W[rows.start :]
+            product[rows.stop :] += ratio[:, rows.stop - rows.start :].T @ W[rows]
+        return product
+
+    def ratio_products(self, P: Any, W: np.ndarray, H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        forth, back = np.empty_like(W), np.zeros_like(H)
+        for rows in self._blocks:
+            ratio = W[rows] @ H.T
+            np.divide(P[rows], ratio, out=ratio)
+            forth[rows] = ratio @ H
+            back += ratio.T @ W[rows]
+        return forth, back
+
+    def margin(self, P: Any) -> np.ndarray:
+        return P.sum(axis=1)
+
+    def cross_entropies(self, W: np.ndarray, H: np.ndarray, symmetric: bool = False) -> np.ndarray:
+        sums = np.zeros(len(self._sources))
+        for rows in self._blocks:
+            logs = W[rows] @ H.T
+            np.log(logs, out=logs)
+            for number, source in enumerate(self._sources):
+                sums[number] -= row_dots(source[rows], logs).sum(dtype=np.float64)
+        return sums / self.totals
+
+    def entropies(self) -> np.ndarray:
+        entropies = []
+        for source, size in zip(self._sources, self.totals, strict=True):
+            if sp.issparse(source):
+                entropies.append(entropy_of(stored_entries(source)[2], size))
+            else:
+                entropies.append(sum(entropy_of(source[rows], size) for rows in self._blocks))
+        return np.array(entropies)
