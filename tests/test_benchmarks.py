@@ -65,8 +65,9 @@ from nmfcluster._engine.stopping import StopRule  # noqa: E402
 from nmfcluster._engine.symmetric import SymmetricObjective  # noqa: E402
 from nmfcluster.affinity import make_affinity  # noqa: E402
 from nmfcluster.datasets import make_biclusters  # noqa: E402
-from nmfcluster.fusion.mixture import make_mixture  # noqa: E402
-from nmfcluster.fusion.model import em_step, objective_of  # noqa: E402
+from nmfcluster.fusion.model import em_step  # noqa: E402
+from nmfcluster.fusion.objective import objective_of  # noqa: E402
+from nmfcluster.fusion.sources import make_mixture  # noqa: E402
 from nmfcluster.meta.solvers import MatrixObjective, hals  # noqa: E402
 from nmfcluster.metrics import clustering_accuracy  # noqa: E402
 from nmfcluster.similarity import Explicit, inner  # noqa: E402

@@ -170,14 +170,17 @@ class FusionObjective:
         return max(float(apart.mean()), 0.0)  # below 0 by rounding alone
 
     def source_losses(self, Z: np.ndarray) -> np.ndarray:
-        """Return c_l, or c_l / d_l, for the factors Z, as `fusion_nmf` has them."""
+        """Return c_l, or c_l / d_l, for the factors Z, as `fusion_nmf` has them.
+
+        Infinity is that of a source that says nothing, of which d_l is 0.
+        """
         W, H = factors_of(Z)
         entropies = self.mixture.cross_entropies(W, H, symmetric=len(Z) == 1)
         losses = self.offsets + entropies + np.log(self.seen_mass(W, H))
         if self.scales is None:
             return losses
         told = self.scales > _LEAST
-        return np.divide(losses, self.scales, out=np.full_like(losses, _NOTHING), where=told)
+        return np.divide(losses, self.scales, out=np.full_like(losses, np.inf), where=told)
 
     def seen_mass(self, W: np.ndarray, H: np.ndarray) -> np.ndarray:
         """Return the mass of ``W H'`` on the pairs that each source saw, (L,)."""
@@ -195,7 +198,7 @@ class FusionObjective:
         if self.scales is None:
             return self._weigh(losses, self.eta)
         if losses.min() >= 1:
-            return self._weigh(losses, min(self.eta, _LARGEST_ETA))
+            return self._weigh(np.minimum(losses, _NOTHING), min(self.eta, _LARGEST_ETA))
         weights, smallest, eta = self._weigh(np.minimum(losses, 1), self.eta)
         weights = np.where(losses < 1, weights, 0)
         return weights / weights.sum(), smallest, eta

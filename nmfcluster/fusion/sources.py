@@ -14,7 +14,7 @@ from nmfcluster._arrays.storage import (
     filled_with,
     largest,
     row_blocks,
-    scaled,
+    stored_entries,
     total,
     without_diagonal,
 )
@@ -152,9 +152,13 @@ def _n_neighbors(source: Any, sparsify: int | str) -> int | None:
 
 
 def _over_roots(graph: sp.csr_array, rows: np.ndarray, columns: np.ndarray) -> Any:
-    """Return the entries divided by the roots of the sums of their rows and columns."""
-    shares = (np.sqrt(np.divide(1, d, out=np.zeros_like(d), where=d > 0)) for d in (rows, columns))
-    return scaled(graph.astype(np.float64), *shares).astype(np.float32)
+    """Return the entries divided by the roots of the degrees of both objects.
+
+    A degree counts as at least the entry itself: a new object would have been a neighbour, too.
+    """
+    i, j, values = stored_entries(graph.astype(np.float64))
+    shares = values / np.sqrt(rows[i]) / np.sqrt(np.maximum(columns[j], values))
+    return filled_with(graph, shares.astype(np.float32))
 
 
 def mixture_of(

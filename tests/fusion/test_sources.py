@@ -64,8 +64,16 @@ def test_new_objects_join_with_their_own_most_similar(seed):
             least = sorted(new[o], reverse=True)[n_neighbors - 1]
             kept = np.where((new[o] >= least) & (new[o] > 0), new[o], 0)
             own = kept.sum() if kept.any() else 1
-            known = np.where(degrees > 0, degrees, np.inf)
-            assert_allclose(rows.toarray()[o], kept / np.sqrt(own * known), rtol=1e-6)
+            with_it = np.maximum(degrees, np.where(kept > 0, kept, 1))  # o would be a neighbour
+            assert_allclose(rows.toarray()[o], kept / np.sqrt(own * with_it), rtol=1e-6)
+
+
+def test_shares_of_new_objects_are_at_most_1_beside_next_to_no_degree():
+    S = np.full((3, 3), 1e-200)
+    _, footing = Footing.of([S], 2)
+    (row,) = footing.rows([np.array([[1.0, 0.5, 1e-200]])])
+    assert np.isfinite(row.toarray()).all()
+    assert 0.5 < row.toarray().max() <= 1
 
 
 def test_a_graph_is_left_with_all_of_its_edges():
