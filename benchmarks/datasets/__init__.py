@@ -88,11 +88,12 @@ def _loaders() -> dict[str, Any]:
         handwritten,
         large,
         news,
+        pictures,
         proteins,
         text,
         uci,
     )
 
     features = (bundled, uci, text, documents, expression, large, every)
-    modules = (*features, handwritten, news, proteins)
+    modules = (*features, handwritten, news, pictures, proteins)
     return {name: module.load for module in modules for name in sorted(module.NAMES)}

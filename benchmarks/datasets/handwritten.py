@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from sklearn.datasets import load_digits
-from sklearn.preprocessing import scale
 
-from benchmarks.datasets import read
-from benchmarks.datasets.views import Views, of_features
+from benchmarks.datasets.views import Views, described, of_features
 
 NAMES = ("mfeat", "digits, left and right")
 KERNELS = ("rbf",)
@@ -16,11 +14,7 @@ KERNELS = ("rbf",)
 def load(name: str) -> Views:
     if name != "mfeat":
         return halves(name, *load_digits(return_X_y=True))
-    data = read(name)
-    names = data["view_names"]
-    views = [scale(data[f"V{i}"].astype(float)) for i in range(len(names))]
-    note = "six sets of features, scaled to equal spread"
-    return of_features(name, views, names, data["y"], note, KERNELS)
+    return described(name, "six sets of features, scaled to equal spread", KERNELS)
 
 
 def halves(name: str, pictures: np.ndarray, y: np.ndarray) -> Views:

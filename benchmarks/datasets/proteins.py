@@ -10,7 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from benchmarks.datasets import read
 from benchmarks.datasets.text import counts
-from benchmarks.datasets.views import Views
+from benchmarks.datasets.views import GRAPH, Views
 from nmfcluster import SimilarityStack
 from nmfcluster.affinity import make_affinity
 
@@ -28,6 +28,8 @@ def load(name: str) -> Views:
         "normalised": partial(normalised, stack),
         "as given": partial(SimilarityStack, stack),
     }
+    if name == "protein213":
+        kernels[GRAPH] = partial(near, stack)
     title = f"{name} (stand-in)" if name == "yeast_mips3" else name
     return Views(title, stack, data["y"], note=NAMES[name], kernels=kernels)
 
@@ -59,6 +61,14 @@ def neighbours(D: np.ndarray, n_neighbors: int = 10) -> sp.csr_array:
     rows = np.repeat(np.arange(len(D)), n_neighbors)
     graph = sp.csr_array((weights.ravel(), (rows, nearest.ravel())), shape=D.shape)
     return graph.maximum(graph.T)
+
+
+def near(stack: SimilarityStack) -> SimilarityStack:
+    """Return normalised graphs of neighbours, which the last source names, by every source."""
+    sources = stack.filled()
+    pairs = sources[-1] > 0
+    graphs = [sp.csr_array(pairs.multiply(source)) for source in sources]
+    return normalised(SimilarityStack(graphs, names=stack.names))
 
 
 def normalised(stack: SimilarityStack) -> SimilarityStack:

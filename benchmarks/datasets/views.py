@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.preprocessing import scale
 
-from benchmarks.datasets import Dataset
+from benchmarks.datasets import Dataset, read
 from nmfcluster import KernelStack, SimilarityStack
 
 GRAPH = "neighbours"  # the similarity that all methods get where there are features
@@ -51,6 +52,14 @@ def of_features(
     made = {GRAPH: partial(kernels_of, X, parts, "nearest_neighbors", normalize=True)}
     made |= {kernel: partial(kernels_of, X, parts, kernel) for kernel in kernels}
     return Views(name, X, y, note=note, columns=columns, kernels=made)
+
+
+def described(name: str, note: str, kernels: Sequence[str]) -> Views:
+    """Return stored views of dense features, each scaled to equal spread."""
+    data = read(name)
+    names = data["view_names"]
+    views = [scale(data[f"V{i}"].astype(float)) for i in range(len(names))]
+    return of_features(name, views, names, data["y"], note, kernels)
 
 
 def kernels_of(

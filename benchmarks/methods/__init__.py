@@ -70,6 +70,7 @@ def load_all() -> dict[str, Method]:
         peer_genieclust,
         peer_snf,
         peer_views,
+        simple_mkkm,
         spectral,
         ss_kernel_kmeans,
         ss_ncut,
@@ -81,7 +82,7 @@ def load_all() -> dict[str, Method]:
     ensembles = (locally_weighted, transfer_cut, hbgf, mcla)
     unsupervised = (kmeans, kernel_kmeans, ncut, nmf, many_samples, peer_genieclust)
     constrained = (ssnmf, ss_kernel_kmeans, ss_ncut, peer_activesemi)
-    fused = (fusion, mean_similarity, peer_snf, peer_views)
+    fused = (fusion, mean_similarity, simple_mkkm, peer_snf, peer_views)
     many_runs = (metacluster, nmf_runs, cnmf, fcm)
     modules = (*consensus, *ensembles, *unsupervised, *constrained, *fused, *many_runs)
     return {method.name: method for module in modules for method in module.METHODS}
