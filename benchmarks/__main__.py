@@ -2,9 +2,9 @@
 
 papers, protocols, peers, literature, regimes, scale and solvers are about consensus clustering, and
 scale about many samples under constraints, too; documents, constraints, constraint_scale,
-affinities and large about clustering by similarities, with constraints or without; fusion and
-fusion_scale about clustering by several similarities; meta and meta_scale about the clusters that
-recur in many runs of NMF.
+affinities and large about clustering by similarities, with constraints or without; fusion,
+fusion_noise and fusion_scale about clustering by several similarities; meta and meta_scale about
+the clusters that recur in many runs of NMF.
 """
 
 from __future__ import annotations

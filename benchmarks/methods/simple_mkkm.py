@@ -3,9 +3,12 @@
 X. Liu, E. Zhu, J. Liu, T. Hospedales, Y. Wang, M. Wang, SimpleMKKM: Simple multiple kernel k-means,
 arXiv:2005.04975; X. Liu, IEEE Transactions on Pattern Analysis and Machine Intelligence, 2022. It
 minimises over weights gamma of the kernels, which sum to 1, the largest trace(K H H') of any H with
-H'H = I, where K is the sum of gamma_l^2 K_l. This is smooth in gamma: Algorithm 1, a reduced
-gradient descent with line search. Kernels are centred and have diagonal 1, and k-means clusters
-the rows of H, of length 1 as in the authors' code.
+H'H = I, where K is the sum of gamma_l^2 K_l. Kernels are centred and have diagonal 1, and k-means
+clusters the rows of H, of length 1 as in the authors' code.
+
+The objective is convex in gamma, with the gradient 2 gamma_l trace(K_l H H'). Algorithm 1 descends
+along the reduced gradient, with line search; here a step is scaled, to where the objective would be
+least if H stayed. That ends at the same weights after a fraction of the eigenproblems.
 """
 
 from __future__ import annotations
@@ -51,37 +54,25 @@ def best_partition(kernels: Sequence[np.ndarray], gamma: np.ndarray, k: int) -> 
 
 
 def descend(kernels: Sequence[np.ndarray], k: int, max_iter: int = 100) -> tuple[Any, ...]:
-    """Return H, gamma and the objective after every step."""
+    """Return H, gamma, and the objective at first and after every step."""
     gamma = np.full(len(kernels), 1 / len(kernels))
     H, value = best_partition(kernels, gamma, k)
     values = [value]
     for _ in range(max_iter):
-        gradient = 2 * gamma * [np.vdot(H, K @ H) for K in kernels]
-        step, length = direction(gradient, gamma)
+        fits = np.array([np.vdot(H, K @ H) for K in kernels])
+        step = 1 / fits / (1 / fits).sum() - gamma  # to the best weights for this H
+        slope = 2 * (gamma * fits) @ step  # the gradient, along the step
+        length = 1.0
         while length * abs(step).max() > SMALL:
-            tried = np.maximum(gamma + length * step, 0)
-            found, value = best_partition(kernels, tried, k)
-            if value <= values[-1] + STEEP * length * (gradient @ step):
+            found, value = best_partition(kernels, gamma + length * step, k)
+            if value <= values[-1] + STEEP * length * slope:
                 break
             length /= 2
         else:
             break
-        gamma, H = tried, found
+        gamma, H = gamma + length * step, found
         values.append(value)
     return H, gamma, values
-
-
-def direction(gradient: np.ndarray, gamma: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return the reduced gradient downhill, and the longest step at which no weight is below 0.
-
-    The largest weight takes what the others give, so that the sum stays 1.
-    """
-    base = gamma.argmax()
-    step = gradient[base] - gradient
-    step[(gamma <= 0) & (step < 0)] = 0
-    step[base] = -step.sum()  # its own is 0
-    falls = step < 0
-    return step, (gamma[falls] / -step[falls]).min() if falls.any() else 0.0
 
 
 def fit(stack: SimilarityStack, k: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

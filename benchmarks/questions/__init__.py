@@ -16,6 +16,7 @@ NAMES = (
     "affinities",
     "large",
     "fusion",
+    "fusion_noise",
     "fusion_scale",
     "meta",
     "meta_scale",

@@ -1,0 +1,398 @@
+"""Does fusion keep its clusters when sources are added that say nothing?
+
+All methods get the same sources: dense kernels or graphs, as they are, or with noise and with
+nearly constant similarities beside them. No parameter is tuned to a data set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+from sklearn.datasets import load_digits
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+
+from benchmarks import datasets, methods, report
+from benchmarks.datasets import handwritten
+from benchmarks.datasets.proteins import neighbours
+from benchmarks.datasets.views import GRAPH, Views
+from benchmarks.methods import fusion, simple_mkkm
+from benchmarks.methods.mean_similarity import mean, spectral
+from benchmarks.methods.peer import NoClusteringError
+from benchmarks.runner import Progress
+from nmfcluster import SimilarityStack
+from nmfcluster.affinity import make_affinity
+from nmfcluster.metrics import clustering_accuracy
+
+SETS = (
+    "mfeat",
+    "3sources",
+    "bbcsport",
+    "protein213",
+    "yeast_mips3",
+    "msrc_v1",
+    "ngs",
+    "100leaves",
+    "bbc4view",
+)
+DENSE, GRAPHS = "dense", "graphs"
+KINDS = {DENSE: ("cosine", "rbf", "as given"), GRAPHS: (GRAPH, "normalised")}  # the first there is
+CLEAN = "clean"
+REGIMES = {  # how many sources of noise and nearly constant ones are added
+    CLEAN: (0, 0),
+    "1 noise, 1 constant": (1, 1),
+    "4 noise, 2 constant": (4, 2),
+}
+OURS, SNF, SPECTRAL, ORACLE = "fusion", "SNF", "spectral, mean", "best single source"
+VARIANTS: dict[str, dict[str, Any]] = {
+    OURS: {},
+    "fusion, eta 0.3": {"eta": 0.3},
+    "fusion, eta 10": {"eta": 10.0},
+    "fusion, kl": {"criterion": "kl"},
+}
+MKKM = "SimpleMKKM"
+METHODS = (*VARIANTS, SNF, SPECTRAL, MKKM)
+FIGURES = {"ari": "ARI", "nmi": "NMI", "accuracy": "Accuracy", "seconds": "Seconds a run"}
+WEIGHT = "weight"  # of all added sources together
+LONG = 60.0  # seconds after which a method gets no further seed on a set
+BEHIND = 0.03  # ARI by which the better of SNF and spectral clustering of the mean may be ahead
+FEATURES, SPREAD, NEIGHBOURS = 5, 0.05, 10  # of the sources that are added
+
+Case = tuple[str, str]  # dense or graphs, and the regime
+Key = tuple[str, Case, str]  # the set, the case and the method
+Run = dict[str, float]
+Runs = dict[Key, list[Run]]
+Means = dict[tuple[Case, str], dict[str, float]]  # by case and method: the mean of every set
+Taker = Callable[[SimilarityStack, int, int], tuple[np.ndarray, np.ndarray | None, float]]
+
+CASES = [(kind, regime) for kind in KINDS for regime in REGIMES]
+
+
+def run(quick: bool, out: Path) -> list[Path]:
+    sets, missing = ({"toy": _toy()}, {}) if quick else datasets.available(SETS)
+    seeds = range(1 if quick else 5)
+    takers, skipped = _takers()
+    progress = Progress("fusion_noise", len(sets) * (len(CASES) + len(KINDS)))
+    runs: Runs = {}
+    failed: dict[str, str] = {}
+    for data in sets.values():
+        for kind in KINDS:
+            stack = sources(data, kind)
+            alone = _alone(data, stack, seeds)
+            progress.step(f"{data.name}, {kind}, single sources")
+            for regime in REGIMES:
+                case = (kind, regime)
+                for name, own in _measure(data, stack, case, takers, seeds, failed).items():
+                    runs[data.name, case, name] = own
+                runs[data.name, case, ORACLE] = alone
+                progress.step(f"{data.name}, {kind}, {regime}")
+    return _report(out, sets, runs, len(seeds), skipped | missing | failed)
+
+
+def _toy() -> Views:
+    pictures, y = load_digits(n_class=3, return_X_y=True)
+    return handwritten.halves("toy", pictures[:45], y[:45])
+
+
+def sources(data: Views, kind: str) -> SimilarityStack:
+    """Return the similarities of a set, as dense kernels or as graphs."""
+    return data.kernels[next(name for name in KINDS[kind] if name in data.kernels)]()
+
+
+def with_noise(stack: SimilarityStack, case: Case, seed: int) -> SimilarityStack:
+    """Return the sources, and behind them those that the case adds."""
+    kind, regime = case
+    n, rng = stack.shape[0], np.random.default_rng(seed)
+    n_noise, n_constant = REGIMES[regime]
+    made = {f"noise {i}": noise(n, rng) for i in range(n_noise)}
+    made |= {f"constant {i}": nearly_constant(n, rng) for i in range(n_constant)}
+    if not made:
+        return stack
+    added = [graph(S) if kind == GRAPHS else S for S in made.values()]
+    return SimilarityStack([*stack.sources, *added], names=[*stack.names, *made])
+
+
+def noise(n: int, rng: np.random.Generator) -> np.ndarray:
+    """Return a Gaussian kernel of median width of features that say nothing."""
+    return make_affinity(rng.normal(size=(n, FEATURES)), "rbf").similarity.toarray()
+
+
+def nearly_constant(n: int, rng: np.random.Generator) -> np.ndarray:
+    upper = np.triu(rng.uniform(size=(n, n)))
+    return 1 + SPREAD * (upper + np.triu(upper, 1).T)
+
+
+def graph(S: np.ndarray) -> Any:
+    """Return the graph of neighbours that those of sets are, by distances that S stands for.
+
+    A Gaussian kernel gives the graph of the features that it was made of.
+    """
+    D = np.sqrt(np.log(S.max() / S))
+    np.fill_diagonal(D, 0)
+    return make_affinity(neighbours(D, NEIGHBOURS), "precomputed", normalize=True).block()
+
+
+def _takers() -> tuple[dict[str, Taker], dict[str, str]]:
+    """Return the methods that can run here, and why others cannot."""
+    takers: dict[str, Taker] = {
+        name: partial(_timed, partial(_ours, **options)) for name, options in VARIANTS.items()
+    }
+    peers, skipped = methods.available((SNF,))
+    takers |= {name: partial(_peer, method) for name, method in peers.items()}
+    takers |= {SPECTRAL: partial(_timed, _spectral), MKKM: partial(_timed, simple_mkkm.fit)}
+    return takers, skipped
+
+
+def _ours(stack: SimilarityStack, k: int, seed: int, **options: Any) -> tuple[Any, Any]:
+    model = fusion.fit(stack, k, seed, **options)
+    return model.labels_, model.weights_
+
+
+def _spectral(stack: SimilarityStack, k: int, seed: int) -> tuple[Any, Any]:
+    return spectral(mean(stack, scaled=False), k, seed), None
+
+
+def _timed(fit: Callable[..., tuple[Any, Any]], stack: SimilarityStack, k: int, seed: int) -> Any:
+    began = perf_counter()
+    labels, weights = fit(stack, k, seed)
+    return labels, weights, perf_counter() - began
+
+
+def _peer(method: methods.Method, stack: SimilarityStack, k: int, seed: int) -> Any:
+    labels, seconds = method.run(None, stack, k, seed)
+    return labels, None, seconds
+
+
+def _measure(
+    data: Views,
+    stack: SimilarityStack,
+    case: Case,
+    takers: dict[str, Taker],
+    seeds: Iterable[int],
+    failed: dict[str, str],
+) -> dict[str, list[Run]]:
+    """Run all methods on one case, until they fail or have taken `LONG` seconds."""
+    runs: dict[str, list[Run]] = {name: [] for name in takers}
+    left = set(takers)
+    for seed in seeds:
+        mixed = with_noise(stack, case, seed)
+        for name in [name for name in takers if name in left]:
+            try:
+                labels, weights, seconds = takers[name](mixed, data.n_clusters, seed)
+            except (NoClusteringError, RuntimeError) as why:  # a peer has failed
+                where = f"{name} on {data.name}, {', '.join(case)}"
+                failed[where] = str(why).strip().splitlines()[-1]
+                left.discard(name)
+                continue
+            told = _scores(data.y, labels) | {"seconds": seconds}
+            if weights is not None:
+                told[WEIGHT] = float(weights[stack.shape[2] :].sum())
+            runs[name].append(told)
+            if sum(one["seconds"] for one in runs[name]) > LONG:
+                left.discard(name)
+    return runs
+
+
+def _alone(data: Views, stack: SimilarityStack, seeds: Iterable[int]) -> list[Run]:
+    """Return the runs of spectral clustering on the source with the largest mean ARI."""
+    taker: dict[str, Taker] = {ORACLE: partial(_timed, _spectral)}
+    case = (DENSE, CLEAN)  # nothing is added
+    results = [
+        _measure(data, SimilarityStack([source]), case, taker, seeds, {})[ORACLE]
+        for source in stack.sources
+    ]
+    return max(results, key=lambda own: _mean(own, "ari"))
+
+
+def _scores(y: np.ndarray, labels: np.ndarray) -> Run:
+    return {
+        "ari": float(adjusted_rand_score(y, labels)),
+        "nmi": float(normalized_mutual_info_score(y, labels)),
+        "accuracy": clustering_accuracy(y, labels),
+    }
+
+
+def _mean(runs: list[Run], figure: str) -> float:
+    return float(np.mean([run[figure] for run in runs])) if runs else float("nan")
+
+
+def _report(
+    out: Path, sets: dict[str, Any], runs: Runs, n_seeds: int, skipped: dict[str, str]
+) -> list[Path]:
+    names = [data.name for data in sets.values()]
+    means = {figure: mean_figures(runs, figure) for figure in FIGURES}
+    ranks = ranked(means["ari"])
+    tables: dict[str, Any] = {
+        "Mean ARI over the sets": by_method(means["ari"]),
+        "Mean rank by ARI": by_method(ranks, digits=2),
+    }
+    for figure in tuple(FIGURES)[1:]:
+        tables[f"{FIGURES[figure]}, mean over the sets"] = by_method(means[figure])
+    for case in CASES:
+        heading = f"ARI of every set, {case[0]}, {case[1]}"
+        tables[heading] = [_set_row(name, case, means["ari"]) for name in names]
+    tables["Weight of the added sources together, mean and largest over the sets"] = weights(runs)
+    tables[f"Sets where the default is more than {BEHIND:g} ARI behind"] = [
+        behind(case, means["ari"]) for case in CASES
+    ]
+    notes, draw = verdicts(means["ari"], ranks), partial(_draw, means["ari"])
+    caption, details = _caption(n_seeds), {"runs": _details(runs)}
+    return report.write(out, "fusion_noise", caption, tables, draw, notes, skipped, details)
+
+
+def _caption(n_seeds: int) -> str:
+    return (
+        f"Fusion with sources that say nothing: means over {n_seeds} seeds, which also draw the "
+        f"added sources; a method that had taken {LONG:g} s on a set was run with no more. Dense: "
+        "cosines of texts, else Gaussian kernels of median squared distance. Graphs: ten "
+        "neighbours, self-tuned and normalised. protein213 has no features, but distances, as "
+        "kernels of three widths and a graph, all restricted to ten neighbours for graphs; the "
+        "links of yeast_mips3 are sparse, and taken as given or normalised. Noise is the Gaussian "
+        f"kernel of normal features in {FEATURES} dimensions; nearly constant is 1 + "
+        f"{SPREAD:g} u with u uniform in [0, 1]; both as graphs beside graphs. 'fusion' is "
+        "SimilarityFusionNMF with its defaults, eta = 1; the others have another eta or criterion. "
+        "SNF is snfpy and spectral clustering; 'spectral, mean' clusters the mean of the sources. "
+        "SimpleMKKM (Liu et al., 2022) is written for this page; its weights are those whose "
+        "squares weigh the kernels. 'best single source' is spectral clustering of the source that "
+        "the classes choose, which nobody has in practice; it never sees what is added and has no "
+        "rank. A rank is that of the mean over the seeds, 1 for the best, ties shared; who failed "
+        "is last."
+    )
+
+
+def mean_figures(runs: Runs, figure: str) -> Means:
+    """Return the means over the seeds, of the sets that a method clustered."""
+    means: Means = {}
+    for (name, case, method), own in runs.items():
+        of_sets = means.setdefault((case, method), {})
+        if own:
+            of_sets[name] = _mean(own, figure)
+    return means
+
+
+def ranked(means: Means) -> Means:
+    """Return the ranks of the methods on every set, 1 for the largest mean."""
+    ranks: Means = {}
+    for case in CASES:
+        named = [method for method in METHODS if means.get((case, method))]
+        for name in dict.fromkeys(name for method in named for name in means[case, method]):
+            own = [means[case, method].get(name, -np.inf) for method in named]
+            found = rankdata(-np.round(own, 9))  # means that differ by rounding are equal
+            for method, rank in zip(named, found.tolist(), strict=True):
+                ranks.setdefault((case, method), {})[name] = rank
+    return ranks
+
+
+def over_sets(means: Means, case: Case, method: str) -> float:
+    own = list(means.get((case, method), {}).values())
+    return float(np.mean(own)) if own else float("nan")
+
+
+def by_method(means: Means, digits: int = 3) -> list[report.Row]:
+    """Return a row for every method, with a column for every case."""
+    rows = []
+    for method in (*METHODS, ORACLE):
+        cells = {
+            f"{kind}, {regime}": f"{over_sets(means, (kind, regime), method):.{digits}f}"
+            for kind, regime in CASES
+            if means.get(((kind, regime), method))
+        }
+        if cells:
+            rows.append({"method": method} | cells)
+    return rows
+
+
+def _set_row(name: str, case: Case, means: Means) -> report.Row:
+    cells = {method: means.get((case, method), {}).get(name) for method in (*METHODS, ORACLE)}
+    told = {method: f"{ari:.3f}" for method, ari in cells.items() if ari is not None}
+    return {"data": name} | told
+
+
+def weights(runs: Runs) -> list[report.Row]:
+    rows = []
+    for method in (*VARIANTS, MKKM):
+        row: report.Row = {"method": method}
+        for case in CASES:
+            if case[1] == CLEAN:
+                continue
+            own = [
+                _mean(told, WEIGHT)
+                for (_, where, name), told in runs.items()
+                if (where, name) == (case, method) and told
+            ]
+            if own:
+                row[", ".join(case)] = f"{np.mean(own):.3f}, {max(own):.3f}"
+        rows.append(row)
+    return rows
+
+
+def behind(case: Case, means: Means) -> report.Row:
+    """Return the sets where the better of SNF and spectral clustering of the mean is ahead."""
+    gaps = _gaps(case, means)
+    far = {name: gap for name, gap in gaps.items() if gap > BEHIND}
+    told = ", ".join(f"{name} by {gap:.3f}" for name, gap in far.items()) or "none"
+    start: report.Row = {"similarities": case[0], "added": case[1], "sets": len(gaps)}
+    return start | {"behind": len(far), "which": told}
+
+
+def _gaps(case: Case, means: Means) -> dict[str, float]:
+    rivals = [means.get((case, method), {}) for method in (SNF, SPECTRAL)]
+    return {
+        name: max(rival[name] for rival in rivals if name in rival) - ari
+        for name, ari in means.get((case, OURS), {}).items()
+        if any(name in rival for rival in rivals)
+    }
+
+
+def verdicts(means: Means, ranks: Means) -> list[str]:
+    """Say in every case whether the default is best, and how much the added sources cost it."""
+    told = []
+    for case in CASES:
+        rivals = [m for m in (SNF, SPECTRAL, MKKM) if means.get((case, m))]
+        best = max(rivals, key=lambda method: over_sets(means, case, method))
+        ours, other = over_sets(means, case, OURS), over_sets(means, case, best)
+        cost = over_sets(means, (case[0], CLEAN), OURS) - ours
+        told.append(
+            f"{case[0].capitalize()}, {case[1]}: mean ARI {ours:.3f} of the default against "
+            f"{other:.3f} of {best}, the best other method (target: at or above): "
+            f"{'met' if round(ours, 3) >= round(other, 3) else 'missed'}; mean rank "
+            f"{over_sets(ranks, case, OURS):.2f} against {over_sets(ranks, case, best):.2f}"
+            + ("." if case[1] == CLEAN else f"; what is added costs the default {cost:.3f}.")
+        )
+    rows = [behind(case, means) for case in CASES]
+    n_far, total = (sum(row[column] for row in rows) for column in ("behind", "sets"))
+    told.append(
+        f"The default is more than {BEHIND:g} ARI under the better of {SNF} and '{SPECTRAL}' in "
+        f"{n_far} of {total} cases of a set (target: none): {'missed' if n_far else 'met'}."
+    )
+    return told
+
+
+def _details(runs: Runs) -> list[report.Row]:
+    return [
+        {"data": name, "similarities": kind, "added": regime, "method": method}
+        | {figure: [one[figure] for one in own] for figure in own[0]}
+        for (name, (kind, regime), method), own in runs.items()
+        if own
+    ]
+
+
+def _draw(means: Means, figure: Any) -> None:
+    figure.set_size_inches(10, 4)
+    axes = figure.subplots(1, len(KINDS), sharey=True)
+    at = range(len(REGIMES))
+    for ax, kind in zip(axes, KINDS, strict=True):
+        for method in (*METHODS, ORACLE):
+            if means.get(((kind, CLEAN), method)):
+                values = [over_sets(means, (kind, regime), method) for regime in REGIMES]
+                style = "o-" if method in VARIANTS else "k:" if method == ORACLE else "s--"
+                ax.plot(at, values, style, label=method, alpha=0.7)
+        ax.set_xticks(at, [regime.replace(", ", ",\n") for regime in REGIMES])
+        ax.set_title(kind)
+    axes[0].set_ylabel("mean ARI over the sets")
+    axes[-1].legend(fontsize="x-small")
