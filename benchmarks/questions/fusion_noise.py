@@ -261,7 +261,7 @@ def _caption(n_seeds: int) -> str:
         "squares weigh the kernels. 'best single source' is spectral clustering of the source that "
         "the classes choose, which nobody has in practice; it never sees what is added and has no "
         "rank. A rank is that of the mean over the seeds, 1 for the best, ties shared; who failed "
-        "is last."
+        "is last. Means are over the sets that a method could cluster."
     )
 
 
