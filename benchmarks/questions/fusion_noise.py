@@ -59,6 +59,7 @@ MKKM = "SimpleMKKM"
 METHODS = (*VARIANTS, SNF, SPECTRAL, MKKM)
 FIGURES = {"ari": "ARI", "nmi": "NMI", "accuracy": "Accuracy", "seconds": "Seconds a run"}
 WEIGHT = "weight"  # of all added sources together
+SEEDS = 5
 LONG = 60.0  # seconds after which a method gets no further seed on a set
 BEHIND = 0.03  # ARI by which the better of SNF and spectral clustering of the mean may be ahead
 FEATURES, SPREAD, NEIGHBOURS = 5, 0.05, 10  # of the sources that are added
@@ -75,7 +76,7 @@ CASES = [(kind, regime) for kind in KINDS for regime in REGIMES]
 
 def run(quick: bool, out: Path) -> list[Path]:
     sets, missing = ({"toy": _toy()}, {}) if quick else datasets.available(SETS)
-    seeds = range(1 if quick else 5)
+    seeds = range(1 if quick else SEEDS)
     takers, skipped = _takers()
     progress = Progress("fusion_noise", len(sets) * (len(CASES) + len(KINDS)))
     runs: Runs = {}
@@ -385,7 +386,7 @@ def _details(runs: Runs) -> list[report.Row]:
 def _draw(means: Means, figure: Any) -> None:
     figure.set_size_inches(10, 4)
     axes = figure.subplots(1, len(KINDS), sharey=True)
-    at = range(len(REGIMES))
+    at = np.arange(len(REGIMES))
     for ax, kind in zip(axes, KINDS, strict=True):
         for method in (*METHODS, ORACLE):
             if means.get(((kind, CLEAN), method)):
