@@ -123,7 +123,7 @@ def test_private_names_of_scikit_learn_are_imported_in_compat_alone():
 def test_storage_is_asked_for_where_matrices_are_defined_or_checked():
     askers = {"issparse", "is_sparse", "isspmatrix", "isspmatrix_csr"}
     matrices = {"_arrays", "similarity", "stack", "constraints"}
-    products = {"fusion/mixture", "meta/solvers"}
+    products = {"fusion/dense", "fusion/sparse", "meta/solvers"}
     for module, tree in TREES.items():
         asked = askers & set(names_used(tree))
         assert not asked or top(module) in matrices or module in products, module
@@ -131,9 +131,12 @@ def test_storage_is_asked_for_where_matrices_are_defined_or_checked():
 
 def test_sparse_matrices_are_made_below_the_estimators():
     makers = {"_arrays", "similarity", "stack", "constraints", "partitions", "_engine"}
+    products = {"fusion/dense", "fusion/sparse"}
     for module, tree in TREES.items():
         makes = any(source.startswith("scipy.sparse") for source, _ in imported(tree))
-        assert not makes or top(module) in makers or module == "fusion/mixture", module
+        assert not makes or top(module) in makers or module in ("fusion/dense", "fusion/sparse"), (
+            module
+        )
 
 
 def test_solvers_have_not_heard_of_what_the_loop_does():

@@ -78,7 +78,7 @@ for figures in zip(*told, strict=True):
 # listed from the largest, which has the most even weights.
 
 warnings.filterwarnings("ignore", category=ConvergenceWarning)
-warnings.filterwarnings("ignore", "source . .* has the weight")
+warnings.filterwarnings("ignore", "source .* has the weight")
 etas = [np.inf, 10, 3, 1, 0.3, 0.1, 0.03, 0.01]
 search = GridSearchCV(
     SimilarityFusionNMF(2, criterion="kl", random_state=0),

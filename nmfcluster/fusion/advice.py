@@ -8,6 +8,7 @@ from nmfcluster._arrays.arguments import warn
 from nmfcluster.stack.container import called
 
 _ALONE = 0.95  # weight of a source beside which the others hardly count
+_SHARP = 0.3  # eta, of relative losses: a smaller one asks for nearly all weight on one source
 
 
 def warn_of_weights(model: Any, parameter: str) -> None:
@@ -28,8 +29,9 @@ def warn_of_weights(model: Any, parameter: str) -> None:
             "1. The labels are those of the least bad model."
         )
     largest = int(model.weights_.argmax())
-    asked_for = len(model.weights_) == 1 or model.eta == 0 or model.perplexity is not None
-    if model.weights_[largest] > _ALONE and not asked_for:
+    least_eta = _SHARP if model.criterion == "relative" else 0
+    asked_for = model.eta <= least_eta or model.perplexity is not None
+    if model.weights_[largest] > _ALONE and len(model.weights_) > 1 and not asked_for:
         source = called(largest, model.source_names_[largest], parameter)
         warn(
             f"{source} has the weight {model.weights_[largest]:.3f}, so that the others hardly "

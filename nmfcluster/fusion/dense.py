@@ -1,4 +1,4 @@
-"""Mixtures of which at least one source is dense."""
+"""Mixtures of which at least one source is dense, and the choice of the kind."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from nmfcluster._arrays.storage import row_blocks, row_dots, stored_entries
+from nmfcluster._arrays.storage import as_matrix, row_blocks, row_dots, stored_entries
 from nmfcluster.fusion.mixture import Mixture, entropy_of
+from nmfcluster.fusion.sparse import SparseMixture
 from nmfcluster.similarity import Explicit, Similarity
 
 _ROWS = 64  # rows of a dense mixture worked on at a time: a block stays in the cache
@@ -25,7 +26,7 @@ class DenseMixture(Mixture):
     Examples
     --------
     >>> import numpy as np
-    >>> from nmfcluster.fusion.sources import make_mixture
+    >>> from nmfcluster.fusion.dense import make_mixture
     >>> mixture = make_mixture([np.eye(2), np.ones((2, 2))], np.ones((2, 2), dtype=bool))
     >>> mixture.mixed(np.array([0.5, 0.5]))
     array([[0.375, 0.125],
@@ -92,3 +93,21 @@ class DenseMixture(Mixture):
             else:
                 entropies.append(sum(entropy_of(source[rows], size) for rows in self._blocks))
         return np.array(entropies)
+
+
+def make_mixture(sources: list[Any], seen: np.ndarray) -> Mixture:
+    """Return the mixture of sources: a sparse one if all of them are sparse.
+
+    Parameters
+    ----------
+    sources : list of {ndarray, csr_array} of shape (n, n)
+        Symmetric, nonnegative, all of one dtype, none 0 throughout.
+    seen : ndarray of shape (n, L), bool
+
+    Returns
+    -------
+    Mixture
+    """
+    sources = [as_matrix(source) for source in sources]
+    sparse = all(sp.issparse(source) for source in sources)
+    return SparseMixture(sources, seen) if sparse else DenseMixture(sources, seen)

@@ -15,7 +15,7 @@ from nmfcluster.affinity import MAKING, NAMES
 from nmfcluster.fusion.advice import warn_of_weights
 from nmfcluster.fusion.model import fuse, fusion_nmf
 from nmfcluster.fusion.objective import objective_of
-from nmfcluster.fusion.sources import mixture_of
+from nmfcluster.fusion.sources import draw_samples, mixture_of
 from nmfcluster.fusion.starts import number_of_starts
 from nmfcluster.stack import SimilarityStack
 from nmfcluster.stack.reading import stack_reader, with_tags_of
@@ -67,7 +67,7 @@ class SimilarityFusionNMF(NMFClusterer):
         :math:`c_l`, which is small for a source in which there is little to explain; or the
         cross-entropy of [1]_, larger by the entropy of the source. That favours sources with few
         large similarities, whatever the model.
-    sparsify : int, "auto" or None, default="auto"
+    n_nearest : int, "auto" or None, default="auto"
         How many of the largest similarities of every object are kept, and the others set to 0.
         What is kept becomes a graph, of pairs that one of the two objects has kept, without its
         diagonal; S is replaced by :math:`D^{-1/2} S D^{-1/2}`, D its row sums, so that all objects
@@ -133,7 +133,7 @@ class SimilarityFusionNMF(NMFClusterer):
         `eta`, or what was found for `perplexity`.
     core_ : ndarray of shape (n_clusters, n_clusters)
         :math:`\mathrm{diag}(q)`: the probability of every cluster.
-    sparsify_ : tuple of (int or None)
+    n_nearest_ : tuple of (int or None)
         How many similarities of an object are kept, for each source; None: all.
     loss_ : float
         Objective of the kept model, with :math:`\eta \log L` added, so that it lies between the
@@ -204,7 +204,7 @@ class SimilarityFusionNMF(NMFClusterer):
         "n_init": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "perplexity": [Interval(Real, 1, None, closed="left"), None],
         "criterion": [StrOptions({"relative", "kl", "cross_entropy"})],
-        "sparsify": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
+        "n_nearest": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
         "symmetric": ["boolean"],
         "affinity": [StrOptions(set(NAMES) - {"auto"}), callable, list],
         **MAKING,
@@ -216,7 +216,7 @@ class SimilarityFusionNMF(NMFClusterer):
     }
 
     weights_: np.ndarray
-    sparsify_: tuple[int | None, ...]
+    n_nearest_: tuple[int | None, ...]
     eta_: float
     source_names_: tuple[str, ...]
     source_losses_: np.ndarray
@@ -229,7 +229,7 @@ class SimilarityFusionNMF(NMFClusterer):
         eta: float = 1.0,
         perplexity: float | None = None,
         criterion: str = "relative",
-        sparsify: int | str | None = "auto",
+        n_nearest: int | str | None = "auto",
         symmetric: bool = True,
         affinity: str | Callable[[Any, Any], Any] | list[Any] = "precomputed",
         gamma: float | None = None,
@@ -248,7 +248,7 @@ class SimilarityFusionNMF(NMFClusterer):
         self.eta = eta
         self.perplexity = perplexity
         self.criterion = criterion
-        self.sparsify = sparsify
+        self.n_nearest = n_nearest
         self.symmetric = symmetric
         self.affinity = affinity
         self.gamma = gamma
@@ -298,17 +298,19 @@ class SimilarityFusionNMF(NMFClusterer):
             n_samples = objects.shape[0]
             self._check_not_alone(n_samples)
             self._check_n_clusters(n_samples)
-            self.sample_indices_ = chosen = self._draw(n_samples, rng)
+            self.sample_indices_ = chosen = draw_samples(
+                n_samples, self.max_samples, self.n_clusters, rng
+            )
             stack = reader.fitted(objects, chosen)
             self._check_perplexity(stack.shape[2])
             printed = self.criterion != "relative"
-            sparsify = None if printed and self.sparsify == "auto" else self.sparsify
-            mixture, self._footing_ = mixture_of(stack, reader.parameter, sparsify)
+            n_nearest = None if printed and self.n_nearest == "auto" else self.n_nearest
+            mixture, self._footing_ = mixture_of(stack, reader.parameter, n_nearest)
             objective = objective_of(mixture, self.criterion, float(self.eta), self.perplexity)
             n_init = number_of_starts(self.n_init, stack.shape[2])
             plan = self._plan(fusion_nmf, n_init=n_init)
             fusion = fuse(objective, plan, rng, self.symmetric)
-            self.sparsify_, self.source_names_ = self._footing_.n_neighbors, stack.names
+            self.n_nearest_, self.source_names_ = self._footing_.n_neighbors, stack.names
             self.source_losses_ = fusion.source_losses
             self.weights_, _, self.eta_ = objective.weigh(self.source_losses_)
             warn_of_weights(self, reader.parameter)
@@ -357,26 +359,6 @@ class SimilarityFusionNMF(NMFClusterer):
     def _extended(self, objects: Any, numbers: np.ndarray, profile: np.ndarray) -> np.ndarray:
         """Return the similarity of objects to the clusters that a profile describes."""
         return self._reader_.extended(objects, numbers, self._scales_, profile, self._footing_.rows)
-
-    def _draw(self, n_samples: int, rng: np.random.RandomState) -> np.ndarray:
-        """Return the objects to fit to, in their order."""
-        size = self.max_samples
-        if size is None:
-            return np.arange(n_samples)
-        if not isinstance(size, Integral):
-            size = max(round(size * n_samples), 2)
-        if size > n_samples:
-            raise ValueError(
-                f"max_samples={self.max_samples} must be at most n_samples={n_samples}."
-            )
-        if size < self.n_clusters:
-            raise ValueError(
-                f"max_samples={self.max_samples} must be at least n_clusters={self.n_clusters} "
-                f"objects, got {size} of {n_samples}."
-            )
-        if size == n_samples:  # a full fit, and the same one
-            return np.arange(n_samples)
-        return np.sort(rng.permutation(n_samples)[: int(size)])
 
     def _check_perplexity(self, n_sources: int) -> None:
         if self.perplexity is not None and self.perplexity > n_sources:

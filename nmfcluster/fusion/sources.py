@@ -4,83 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isqrt
+from numbers import Integral
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from nmfcluster._arrays.storage import (
-    as_matrix,
-    filled_with,
-    largest,
-    row_blocks,
-    stored_entries,
-    total,
-    without_diagonal,
-)
-from nmfcluster.fusion.dense import DenseMixture
+from nmfcluster._arrays.nearest import graph_of, mean_degree, near
+from nmfcluster._arrays.storage import filled_with, stored_entries, total
+from nmfcluster.fusion.dense import make_mixture
 from nmfcluster.fusion.mixture import Mixture
-from nmfcluster.fusion.sparse import SparseMixture
 from nmfcluster.stack import SimilarityStack, square_sources
 from nmfcluster.stack.container import called
 
 _ROOM = 1e3  # times the sum of a source, or over it, must not overflow: sums grow in the products
-_ROWS = 256  # of a dense source that are worked on at a time
-_LEAST = 1e-12  # of the largest entry of a source: less is no similarity
 _MANY = 2  # times the neighbours to keep, on average: a source with more is no graph yet
-
-
-def near(source: Any, n_neighbors: int | None) -> sp.csr_array:
-    """Return the similarities of every row that are not below the K-th largest, sparse.
-
-    Parameters
-    ----------
-    source : {ndarray, csr_array} of shape (r, n)
-        Nonnegative.
-    n_neighbors : int or None
-        K; None: all that are above 0.
-
-    Returns
-    -------
-    csr_array of shape (r, n)
-        More than K of a row where several are as large as its K-th.
-    """
-    least = _LEAST * largest(source)
-    if sp.issparse(source):
-        return _near_of_sparse(source, n_neighbors, least)
-    blocks = [
-        _near_of_dense(source[rows], n_neighbors, least)
-        for rows in row_blocks(source.shape[0], _ROWS)
-    ]
-    return sp.csr_array(sp.vstack(blocks, format="csr"))
-
-
-def _near_of_dense(block: np.ndarray, n_neighbors: int | None, least: float) -> sp.csr_array:
-    kept = block > least
-    if n_neighbors is not None and n_neighbors < block.shape[1]:
-        smallest = np.partition(block, -n_neighbors, axis=1)[:, -n_neighbors, None]
-        kept &= block >= smallest
-    return sp.csr_array(np.where(kept, block, 0))
-
-
-def _near_of_sparse(source: Any, n_neighbors: int | None, least: float) -> sp.csr_array:
-    data, indptr = source.data, source.indptr
-    counts = np.diff(indptr)
-    kept = data > least
-    if n_neighbors is not None and counts.max(initial=0) > n_neighbors:
-        rows = np.repeat(np.arange(len(counts)), counts)
-        falling = np.lexsort((-data, rows))
-        more = np.flatnonzero(counts > n_neighbors)
-        smallest = np.zeros(len(counts), dtype=data.dtype)
-        smallest[more] = data[falling[indptr[more] + n_neighbors - 1]]
-        kept &= data >= smallest[rows]
-    return filled_with(source, np.where(kept, data, 0))
-
-
-def is_graph(source: Any, n_neighbors: int) -> bool:
-    """Return whether most objects are similar to few others only."""
-    held = source.nnz if sp.issparse(source) else np.count_nonzero(source)
-    return bool(held <= _MANY * n_neighbors * source.shape[0])
 
 
 @dataclass(frozen=True)
@@ -118,15 +55,13 @@ class Footing:
     degrees: tuple[np.ndarray, ...]
 
     @classmethod
-    def of(cls, sources: list[Any], sparsify: int | str) -> tuple[list[Any], Footing]:
+    def of(cls, sources: list[Any], n_nearest: int | str) -> tuple[list[Any], Footing]:
         """Return the graphs of sources, and what is needed to join others to them."""
         graphs, kept, degrees = [], [], []
         for source in sources:
-            alone = without_diagonal(source)
-            n_neighbors = _n_neighbors(alone, sparsify)
-            graph = near(alone, n_neighbors)
-            graph = sp.csr_array(graph.maximum(graph.T))
-            sums = np.asarray(graph.sum(axis=1, dtype=np.float64)).ravel()
+            n_neighbors = _n_neighbors(source, n_nearest)
+            graph = graph_of(source, n_neighbors)
+            sums = _degrees(graph)
             graphs.append(_over_roots(graph, sums, sums))
             kept.append(n_neighbors)
             degrees.append(sums)
@@ -139,19 +74,22 @@ class Footing:
             sources, self.n_neighbors, self.degrees, strict=True
         ):
             part = near(source, n_neighbors)
-            sums = np.asarray(part.sum(axis=1, dtype=np.float64)).ravel()
-            joined.append(_over_roots(part, sums, degrees))
+            joined.append(_over_roots(part, _degrees(part), degrees))
         return joined
 
 
-def _n_neighbors(source: Any, sparsify: int | str) -> int | None:
-    if not isinstance(sparsify, str):
-        return int(sparsify)
+def _n_neighbors(source: Any, n_nearest: int | str) -> int | None:
+    if not isinstance(n_nearest, str):
+        return int(n_nearest)
     root = isqrt(source.shape[0])
-    return None if is_graph(source, root) else root
+    return None if mean_degree(source) <= _MANY * root else root
 
 
-def _over_roots(graph: sp.csr_array, rows: np.ndarray, columns: np.ndarray) -> Any:
+def _degrees(graph: Any) -> np.ndarray:
+    return np.asarray(graph.sum(axis=1, dtype=np.float64)).ravel()
+
+
+def _over_roots(graph: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
     """Return the entries divided by the roots of the degrees of both objects.
 
     A degree counts as at least the entry itself: a new object would have been a neighbour, too.
@@ -162,7 +100,7 @@ def _over_roots(graph: sp.csr_array, rows: np.ndarray, columns: np.ndarray) -> A
 
 
 def mixture_of(
-    stack: SimilarityStack, name: str, sparsify: int | str | None
+    stack: SimilarityStack, name: str, n_nearest: int | str | None
 ) -> tuple[Mixture, Footing | AsGiven]:
     """Return the mixture of a stack, which is checked first, and the footing of its sources.
 
@@ -171,7 +109,7 @@ def mixture_of(
     stack : SimilarityStack of shape (n, n, L)
     name : str
         What to call it in an error message.
-    sparsify : int, "auto" or None
+    n_nearest : int, "auto" or None
         How many neighbours of every object to keep; None: the sources stay as they are.
 
     Returns
@@ -195,25 +133,28 @@ def mixture_of(
                 f"{called(i, source, name)} must have a sum that {stack.dtype} can hold with "
                 f"some room, got {size:.3g}; scale it."
             )
-    if sparsify is None:
+    if n_nearest is None:
         return make_mixture(sources, seen), AsGiven((None,) * len(sources))
-    graphs, footing = Footing.of(sources, sparsify)
+    graphs, footing = Footing.of(sources, n_nearest)
     return make_mixture(graphs, seen), footing
 
 
-def make_mixture(sources: list[Any], seen: np.ndarray) -> Mixture:
-    """Return the mixture of sources: a sparse one if all of them are sparse.
-
-    Parameters
-    ----------
-    sources : list of {ndarray, csr_array} of shape (n, n)
-        Symmetric, nonnegative, all of one dtype, none 0 throughout.
-    seen : ndarray of shape (n, L), bool
-
-    Returns
-    -------
-    Mixture
-    """
-    sources = [as_matrix(source) for source in sources]
-    sparse = all(sp.issparse(source) for source in sources)
-    return SparseMixture(sources, seen) if sparse else DenseMixture(sources, seen)
+def draw_samples(
+    n_samples: int, max_samples: Any, n_clusters: int, rng: np.random.RandomState
+) -> np.ndarray:
+    """Return the objects to fit to, in their order; `max_samples` is that of the estimator."""
+    if max_samples is None:
+        return np.arange(n_samples)
+    size = max_samples
+    if not isinstance(size, Integral):
+        size = max(round(size * n_samples), 2)
+    if size > n_samples:
+        raise ValueError(f"max_samples={max_samples} must be at most n_samples={n_samples}.")
+    if size < n_clusters:
+        raise ValueError(
+            f"max_samples={max_samples} must be at least n_clusters={n_clusters} objects, got "
+            f"{size} of {n_samples}."
+        )
+    if size == n_samples:  # a full fit, and the same one
+        return np.arange(n_samples)
+    return np.sort(rng.permutation(n_samples)[: int(size)])

@@ -21,6 +21,10 @@ from nmfcluster.partitions.ensemble import Ensemble
 
 _PRODUCTS = 2**20  # of two entries of a row that are held at a time: 8 MiB
 _POWERS = (0.0, 0.5, 1.0)  # of the size of a base cluster, that divide its votes for a sample
+_MANY = (
+    100_000  # distinct rows, of more of which an update takes a second and gains next to nothing
+)
+_POLISH_TOL, _POLISH_TOL_OF_MANY = 1e-4, 1e-3  # of a million rows it moves 3 labels of 100,000
 _LIFT = 0.2  # added to an indicator so that no entry starts at 0
 
 
@@ -100,8 +104,7 @@ class EnsembleProblem(Problem):
         Whether to weigh clusters, and not pairs.
     """
 
-    polish_tol = 1e-3  # partitions that agree fix the factor well: more moves 3 labels of 10^5
-    polish_min_iter = 1
+    polish_min_iter = 1  # updates: partitions that agree fix the factor well
 
     def __init__(
         self, ensemble: Ensemble, groups: np.ndarray | None, dtype: np.dtype, normalize: bool
@@ -109,6 +112,7 @@ class EnsembleProblem(Problem):
         self.ensemble, self.dtype, self.normalize = ensemble, dtype, normalize
         self.name = f"{len(ensemble)} label rows"
         self.groups, self.counts, self.weights = groups, ensemble.counts, ensemble.weights
+        self.polish_tol = _POLISH_TOL if len(ensemble) <= _MANY else _POLISH_TOL_OF_MANY
 
     @property
     def is_complete(self) -> bool:

@@ -22,7 +22,8 @@ def stack():
 
 
 def fitted(stack, **options):
-    return SimilarityFusionNMF(2, n_init=1, random_state=0, **options).fit(stack)
+    model = SimilarityFusionNMF(2, criterion="kl", n_init=1, random_state=0, **options)
+    return model.fit(stack)
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +66,7 @@ def test_the_losses_stand_beside(models):
         ([12.0, 0.0], ["12.00", "0.00"]),
         ([0.0, 0.0], ["0.00", "0.00"]),
         ([1.0, 1e-9], ["1.00000", "0.00000"]),
+        ([0.72, 1.18, np.inf], ["0.72", "1.18", "inf"]),
     ],
 )
 def test_losses_have_the_decimals_that_tell_them_apart(losses, shown):

@@ -131,7 +131,8 @@ def test_objects_that_are_similar_to_themselves_alone(n):
         fitted = model(n_clusters=2).fit(None, similarities=[np.eye(n)])
     assert np.isfinite(fitted.membership_).all()
     assert (fitted.labels_ >= 0).all()
-    with pytest.warns(UserWarning) as told:
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
         fitted = SimilarityFusionNMF(2).fit(None, similarities=[np.eye(n)])
     assert any(f"Nothing tells the cluster of {n} objects" in str(one.message) for one in told)
     assert_array_equal(fitted.labels_, -1)

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmfcluster.fusion.sources import Footing, near
+from nmfcluster._arrays.nearest import near
+from nmfcluster.fusion.sources import Footing
 
 storages = pytest.mark.parametrize("storage", [np.asarray, sp.csr_array, sp.csc_array])
 
