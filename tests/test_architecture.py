@@ -134,9 +134,7 @@ def test_sparse_matrices_are_made_below_the_estimators():
     products = {"fusion/dense", "fusion/sparse"}
     for module, tree in TREES.items():
         makes = any(source.startswith("scipy.sparse") for source, _ in imported(tree))
-        assert not makes or top(module) in makers or module in ("fusion/dense", "fusion/sparse"), (
-            module
-        )
+        assert not makes or top(module) in makers or module in products, module
 
 
 def test_solvers_have_not_heard_of_what_the_loop_does():

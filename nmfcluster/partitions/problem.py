@@ -21,9 +21,7 @@ from nmfcluster.partitions.ensemble import Ensemble
 
 _PRODUCTS = 2**20  # of two entries of a row that are held at a time: 8 MiB
 _POWERS = (0.0, 0.5, 1.0)  # of the size of a base cluster, that divide its votes for a sample
-_MANY = (
-    100_000  # distinct rows, of more of which an update takes a second and gains next to nothing
-)
+_MANY = 100_000  # distinct rows, of more of which an update takes a second and gains little
 _POLISH_TOL, _POLISH_TOL_OF_MANY = 1e-4, 1e-3  # of a million rows it moves 3 labels of 100,000
 _LIFT = 0.2  # added to an indicator so that no entry starts at 0
 
