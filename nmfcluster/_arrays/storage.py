@@ -289,9 +289,14 @@ def knn_weights(
 
 
 def equal_rows(values: np.ndarray, columns: np.ndarray, n_columns: int) -> sp.csr_array:
-    """Return the sparse matrix with as many entries in every row, (m, n_columns)."""
-    ends = np.arange(len(values) + 1) * values.shape[1]
-    return sp.csr_array((values.ravel(), columns.ravel(), ends), (len(values), n_columns))
+    """Return the sparse matrix with as many entries in every row, (m, n_columns).
+
+    Its indices have 32 bits where they can: scikit-learn takes no others.
+    """
+    kind = sp.get_index_dtype(maxval=max(values.size, n_columns))
+    ends = (np.arange(len(values) + 1) * values.shape[1]).astype(kind)
+    places = columns.ravel().astype(kind, copy=False)
+    return sp.csr_array((values.ravel(), places, ends), (len(values), n_columns))
 
 
 def nonzero_off_diagonal(array: Any) -> np.ndarray:

@@ -100,7 +100,7 @@ class SimilarityFusionNMF(NMFClusterer):
         weights that the first one found, the next from single sources, in their order: "auto" has
         all of these, and nothing in it is random. Others are from random walks. All but the first
         are given up after 3 updates, 20 with another `criterion`, unless they are below the best
-        so far, walks by 0.01 of the divergence of the sources from independent objects.
+        so far, by what `tol` counts as progress, and walks by 0.01 in its place.
     max_iter : int, default=500
         Largest number of updates of a start. An update finds the weights, and takes three EM steps
         on the mixture that they make, one of them extrapolated.
@@ -188,14 +188,15 @@ class SimilarityFusionNMF(NMFClusterer):
     >>> from sklearn.metrics.pairwise import rbf_kernel
     >>> from nmfcluster import SimilarityFusionNMF
     >>> rng = np.random.RandomState(0)
-    >>> y = np.repeat([0, 1], [20, 10])
-    >>> telling, noise = y[:, None] + 0.1 * rng.normal(size=(30, 1)), rng.normal(size=(30, 1))
-    >>> sources = [rbf_kernel(telling), rbf_kernel(noise)]
+    >>> y = np.repeat([0, 1], [40, 20])
+    >>> telling = [y[:, None] + 0.3 * rng.normal(size=(60, 2)) for _ in range(2)]
+    >>> noise = rng.normal(size=(60, 2))
+    >>> sources = [rbf_kernel(view) for view in (*telling, noise)]
     >>> model = SimilarityFusionNMF(n_clusters=2).fit(None, similarities=sources)
     >>> bool((model.labels_ == y).all())
     True
-    >>> model.weights_.round(2)
-    array([1., 0.])
+    >>> model.weights_.round(1)
+    array([0.5, 0.5, 0. ])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

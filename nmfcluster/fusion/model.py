@@ -220,8 +220,8 @@ def fuse(
 
     The first start is spectral, on the mean source. It tells what the sources are worth: the
     second is spectral on the mixture with its weights, others on single sources, and the rest
-    are random walks on that mixture. All but the first must soon be below the best before them,
-    and walks by a margin: among solutions that explain next to equally much, those from
+    are random walks on that mixture. All but the first must soon be below the best before them by
+    `tol`, and walks by a margin: among solutions that explain next to equally much, those from
     eigenvectors have less noise in them.
     """
     mixture = objective.mixture
@@ -235,9 +235,10 @@ def fuse(
     several = [shares, *np.eye(len(shares))] if len(shares) > 1 else []
     sure = list(map(starts.spectral, several, seeds[1:]))
     walks = starts.walks(shares, seeds[1 + len(sure) :])
-    for more, margin in ((sure, 0.0), (walks, _MARGIN * objective.constant)):
+    for more, margin in ((sure, max(plan.stop.tol, 0)), (walks, _MARGIN)):
         if more:
-            lead = min(solution.loss for solution in solutions if not solution.given_up) - margin
+            best = min(solution.loss for solution in solutions if not solution.given_up)
+            lead = best - margin * objective.constant
             solutions += plan.run(objective, more, task, lead=lead)
     solutions.sort(key=lambda solution: (solution.given_up, solution.loss))
     curves = [solution.history for solution in solutions]

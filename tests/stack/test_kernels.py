@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import set_config
 from sklearn.base import clone
+from sklearn.cluster import SpectralClustering
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics.pairwise import cosine_similarity, laplacian_kernel, rbf_kernel
@@ -329,3 +330,13 @@ def test_new_samples_with_negative_similarities():
     views = KernelStack(["rbf", "linear"]).fit(X)
     with pytest.raises(ValueError, match=r"source 1 \('linear'\) of kernels must not be negative"):
         views.transform(-X[:3])
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_graphs_have_indices_that_scikit_learn_takes(normalize):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    kernels = KernelStack("nearest_neighbors", normalize=normalize).fit(X)
+    for stack in (kernels.transform(X[:5]), kernels.fit_transform(X)):
+        (graph,) = stack.sources
+        assert graph.indices.dtype == graph.indptr.dtype == np.int32
+    SpectralClustering(2, affinity="precomputed", random_state=0).fit(sp.csr_matrix(graph))
