@@ -293,10 +293,15 @@ def equal_rows(values: np.ndarray, columns: np.ndarray, n_columns: int) -> sp.cs
 
     Its indices have 32 bits where they can: scikit-learn takes no others.
     """
-    kind = sp.get_index_dtype(maxval=max(values.size, n_columns))
+    kind = index_dtype(max(values.size, n_columns))
     ends = (np.arange(len(values) + 1) * values.shape[1]).astype(kind)
     places = columns.ravel().astype(kind, copy=False)
     return sp.csr_array((values.ravel(), places, ends), (len(values), n_columns))
+
+
+def index_dtype(largest: int) -> Any:
+    """Return the smallest dtype of indices, of 32 or 64 bits, that holds a number."""
+    return np.int32 if largest < np.iinfo(np.int32).max else np.int64
 
 
 def nonzero_off_diagonal(array: Any) -> np.ndarray:

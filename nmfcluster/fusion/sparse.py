@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from nmfcluster._arrays.storage import row_blocks, stored_entries
+from nmfcluster._arrays.storage import index_dtype, row_blocks, stored_entries
 from nmfcluster.fusion.mixture import Mixture, entropy_of
 from nmfcluster.similarity import Explicit, Similarity
 
@@ -38,7 +38,7 @@ class SparseMixture(Mixture):
             for number, (_, _, values) in zip(numbers, stored, strict=True)
         ]
         self._values = np.stack(spread).astype(self.dtype)
-        kind = np.int32 if max(n, len(pairs)) < np.iinfo(np.int32).max else np.int64
+        kind = index_dtype(max(n, len(pairs)))
         self._rows: np.ndarray = (pairs // n).astype(kind)
         self._columns: np.ndarray = (pairs % n).astype(kind)
         self._indptr = np.searchsorted(self._rows, np.arange(n + 1)).astype(kind)
