@@ -15,29 +15,19 @@ from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_digits
-from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from benchmarks import datasets, methods, report
 from benchmarks.datasets import handwritten
 from benchmarks.datasets.views import Views
 from benchmarks.methods import fusion, mean_similarity, peer_snf, peer_views, simple_mkkm
 from benchmarks.methods.peer import NoClusteringError
+from benchmarks.questions import _fusion_runs
+from benchmarks.questions._fusion_runs import LONG, Run, scores
+from benchmarks.questions._fusion_runs import mean as mean_of
 from benchmarks.runner import Progress
 from nmfcluster import SimilarityStack
-from nmfcluster.metrics import clustering_accuracy
 
-SETS = (
-    "mfeat",
-    "3sources",
-    "bbcsport",
-    "protein213",
-    "yeast_mips3",
-    "msrc_v1",
-    "ngs",
-    "100leaves",
-    "bbc4view",
-    "digits, left and right",
-)
+SETS = (*_fusion_runs.SETS, "digits, left and right")
 OURS, STABLE, SPECTRAL, SNF = "fusion", "fusion, stable eta", "spectral, mean", "SNF"
 VARIANTS = (*fusion.VARIANTS, STABLE)
 PARTS = (mean_similarity, simple_mkkm, peer_snf, peer_views)
@@ -47,9 +37,6 @@ ON_KERNELS = (OURS, SPECTRAL, "spectral, mean of scaled", LITTLE, SNF)  # run on
 ALONE = (OURS, SPECTRAL)  # run on every single source
 FIGURES = {"accuracy": "Accuracy", "nmi": "NMI", "ari": "ARI", "seconds": "Seconds a run"}
 SCORES = tuple(FIGURES)[:-1]
-LONG = 60.0  # seconds after which a method gets no further seed on a data set
-
-Run = dict[str, float]
 
 
 @dataclass
@@ -136,28 +123,16 @@ def _runs(
         except (NoClusteringError, RuntimeError) as why:  # a peer has failed
             failed[method.name] = str(why).strip().splitlines()[-1]
             return runs
-        runs.append(_scores(data.y, labels) | {"seconds": seconds})
+        runs.append(scores(data.y, labels) | {"seconds": seconds})
         if sum(run["seconds"] for run in runs) > LONG:
             break
     return runs
 
 
-def _scores(y: np.ndarray, labels: np.ndarray) -> Run:
-    return {
-        "accuracy": clustering_accuracy(y, labels),
-        "nmi": float(normalized_mutual_info_score(y, labels)),
-        "ari": float(adjusted_rand_score(y, labels)),
-    }
-
-
-def _mean(runs: list[Run], figure: str) -> float:
-    return float(np.mean([run[figure] for run in runs])) if runs else float("nan")
-
-
 def _told(runs: list[Run], figure: str) -> str | None:
     if not runs:
         return None
-    mean = _mean(runs, figure)
+    mean = mean_of(runs, figure)
     if figure == "seconds":
         return report.cell(mean)
     return f"{mean:.3f} ± {np.std([run[figure] for run in runs]):.3f}"
@@ -230,7 +205,7 @@ def _best_alone(own: Results, method: str, figure: str) -> tuple[str, list[Run]]
     alone = {source: runs for (source, name), runs in own.alone.items() if name == method and runs}
     if not alone:
         return "", []
-    best = max(alone, key=lambda source: _mean(alone[source], by))
+    best = max(alone, key=lambda source: mean_of(alone[source], by))
     return best, alone[best]
 
 
@@ -258,16 +233,16 @@ def _verdict(results: dict[str, Results], figure: str) -> str:
     """Say on which sets ours is as good as all others, single sources and kernels included."""
     met, missed = [], []
     for name, own in results.items():
-        ours = round(_mean(own.runs[own.first, OURS], figure), 3)
+        ours = round(mean_of(own.runs[own.first, OURS], figure), 3)
         rivals = {
-            method + ("" if kernel == own.first else f" ({kernel})"): _mean(runs, figure)
+            method + ("" if kernel == own.first else f" ({kernel})"): mean_of(runs, figure)
             for (kernel, method), runs in own.runs.items()
             if method in OTHERS and runs
         }
         for method in ALONE:
             source, runs = _best_alone(own, method, figure)
             if runs:
-                rivals[f"{method} on {source} alone"] = _mean(runs, figure)
+                rivals[f"{method} on {source} alone"] = mean_of(runs, figure)
         best = max(rivals, key=rivals.__getitem__)
         told = f"{name}, {ours:.3f} against {rivals[best]:.3f} of {best}"
         (met if ours >= round(rivals[best], 3) else missed).append(told)
@@ -299,7 +274,7 @@ def _draw(results: dict[str, Results], figure: Any) -> None:
                 runs = _best_alone(own, method.split(", best")[0], "accuracy")[1]
             values = [run["accuracy"] for run in runs]
             ax.plot(values, [place] * len(values), "o" if method in VARIANTS else ".", alpha=0.6)
-        ax.axvline(_mean(own.runs[own.first, OURS], "accuracy"), lw=0.8, color="k", ls=":")
+        ax.axvline(mean_of(own.runs[own.first, OURS], "accuracy"), lw=0.8, color="k", ls=":")
         ax.set_title(name.replace(", ", ",\n"), fontsize="small")
     axes[0].set(yticks=range(len(rows)), yticklabels=rows)
     figure.supxlabel("clustering accuracy", fontsize="small")

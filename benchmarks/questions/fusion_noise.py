@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 from sklearn.datasets import load_digits
-from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from benchmarks import datasets, methods, report
 from benchmarks.datasets import handwritten
@@ -24,22 +23,12 @@ from benchmarks.datasets.views import GRAPH, Views
 from benchmarks.methods import fusion, simple_mkkm
 from benchmarks.methods.mean_similarity import mean, spectral
 from benchmarks.methods.peer import NoClusteringError
+from benchmarks.questions._fusion_runs import LONG, SETS, Run, scores
+from benchmarks.questions._fusion_runs import mean as mean_of
 from benchmarks.runner import Progress
 from nmfcluster import SimilarityStack
 from nmfcluster.affinity import make_affinity
-from nmfcluster.metrics import clustering_accuracy
 
-SETS = (
-    "mfeat",
-    "3sources",
-    "bbcsport",
-    "protein213",
-    "yeast_mips3",
-    "msrc_v1",
-    "ngs",
-    "100leaves",
-    "bbc4view",
-)
 DENSE, GRAPHS = "dense", "graphs"
 KINDS = {DENSE: ("cosine", "rbf", "as given"), GRAPHS: (GRAPH, "normalised")}  # the first there is
 CLEAN = "clean"
@@ -60,13 +49,11 @@ METHODS = (*VARIANTS, SNF, SPECTRAL, MKKM)
 FIGURES = {"ari": "ARI", "nmi": "NMI", "accuracy": "Accuracy", "seconds": "Seconds a run"}
 WEIGHT = "weight"  # of all added sources together
 SEEDS = 5
-LONG = 60.0  # seconds after which a method gets no further seed on a set
 BEHIND = 0.03  # ARI by which the better of SNF and spectral clustering of the mean may be ahead
 FEATURES, SPREAD, NEIGHBOURS = 5, 0.05, 10  # of the sources that are added
 
 Case = tuple[str, str]  # dense or graphs, and the regime
 Key = tuple[str, Case, str]  # the set, the case and the method
-Run = dict[str, float]
 Runs = dict[Key, list[Run]]
 Means = dict[tuple[Case, str], dict[str, float]]  # by case and method: the mean of every set
 Taker = Callable[[SimilarityStack, int, int], tuple[np.ndarray, np.ndarray | None, float]]
@@ -190,7 +177,7 @@ def _measure(
                 failed[where] = str(why).strip().splitlines()[-1]
                 left.discard(name)
                 continue
-            told = _scores(data.y, labels) | {"seconds": seconds}
+            told = scores(data.y, labels) | {"seconds": seconds}
             if weights is not None:
                 told[WEIGHT] = float(weights[stack.shape[2] :].sum())
             runs[name].append(told)
@@ -207,19 +194,7 @@ def _alone(data: Views, stack: SimilarityStack, seeds: Iterable[int]) -> list[Ru
         _measure(data, SimilarityStack([source]), case, taker, seeds, {})[ORACLE]
         for source in stack.sources
     ]
-    return max(results, key=lambda own: _mean(own, "ari"))
-
-
-def _scores(y: np.ndarray, labels: np.ndarray) -> Run:
-    return {
-        "ari": float(adjusted_rand_score(y, labels)),
-        "nmi": float(normalized_mutual_info_score(y, labels)),
-        "accuracy": clustering_accuracy(y, labels),
-    }
-
-
-def _mean(runs: list[Run], figure: str) -> float:
-    return float(np.mean([run[figure] for run in runs])) if runs else float("nan")
+    return max(results, key=lambda own: mean_of(own, "ari"))
 
 
 def _report(
@@ -272,7 +247,7 @@ def mean_figures(runs: Runs, figure: str) -> Means:
     for (name, case, method), own in runs.items():
         of_sets = means.setdefault((case, method), {})
         if own:
-            of_sets[name] = _mean(own, figure)
+            of_sets[name] = mean_of(own, figure)
     return means
 
 
@@ -322,7 +297,7 @@ def weights(runs: Runs) -> list[report.Row]:
             if case[1] == CLEAN:
                 continue
             own = [
-                _mean(told, WEIGHT)
+                mean_of(told, WEIGHT)
                 for (_, where, name), told in runs.items()
                 if (where, name) == (case, method) and told
             ]

@@ -198,7 +198,7 @@ class Fusion(Factorization):
 
     @property
     def source_losses(self) -> np.ndarray:
-        """The loss of every source, in nats, (L,)."""
+        """The loss of every source, (L,): in nats, or relative to independent objects."""
         return self.objective.source_losses(self.best.factors[0])
 
     def posterior(self, dtype: np.dtype) -> np.ndarray:

@@ -240,4 +240,4 @@ def mutual_information(mixture: Mixture, entropies: np.ndarray) -> np.ndarray:
     Its divergence from independent objects is what a model can explain of it.
     """
     margins = (mixture.margin(mixture.mixed(one)) for one in np.eye(len(entropies)))
-    return np.array([2 * entropy_of(r, 1.0) for r in margins]) - entropies
+    return np.array([2 * entropy_of(r) for r in margins]) - entropies

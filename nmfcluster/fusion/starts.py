@@ -50,6 +50,8 @@ class Starts:
 
     def walks(self, weights: np.ndarray, seeds: list[int]) -> list[Start]:
         """Return starts where random walks end."""
+        if not seeds:  # the graph of a mixture is large
+            return []
         A, degrees = self._graph(weights)
         return [partial(self._walk, A, degrees, seed) for seed in seeds]
 
