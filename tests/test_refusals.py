@@ -31,7 +31,9 @@ FRAME = pd.DataFrame(X, index=NAMES, columns=list("abc"))
 MODEL = nmfcluster.NMFConsensus(2, affinity="partitions").fit(np.array(LABELS)[:, None])
 KNOWN = {"np": np, "sp": sp, "X": X, "S": S, "LABELS": LABELS, "PAIRS": PAIRS, "NAMES": NAMES}
 KNOWN |= {"FRAME": FRAME, "model": MODEL, "DBSCAN": DBSCAN, "KMeans": KMeans}
-KNOWN |= {"AgglomerativeClustering": AgglomerativeClustering}
+FUSED = nmfcluster.SimilarityFusionNMF(2).fit([S])
+VIEWED = nmfcluster.SimilarityFusionNMF(2).fit({"a": FRAME, "b": FRAME})
+KNOWN |= {"AgglomerativeClustering": AgglomerativeClustering, "fused": FUSED, "viewed": VIEWED}
 for module in (nmfcluster, *(importlib.import_module(f"nmfcluster.{name}") for name in FOLDERS)):
     KNOWN |= {name: getattr(module, name) for name in module.__all__}
 

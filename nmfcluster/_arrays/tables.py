@@ -19,7 +19,7 @@ from nmfcluster._compat import take_samples
 _NUMBERS = "biuf"  # kinds of numpy's types
 _NO_NUMBERS = (str, bytes, datetime.date, datetime.timedelta)  # unless they say one
 _SEVERAL = (
-    "several tables of the same samples are put side by side with numpy.hstack, or are sources of "
+    "several tables of the same samples are put side by side with numpy.hstack, or are views of "
     "SimilarityFusionNMF"
 )
 
@@ -300,3 +300,64 @@ def in_one_order(tables: list[Any], names: list[str]) -> tuple[list[Any], Any, A
     if moved:
         _warn_of_order(" and ".join(moved), owner)
     return ordered, first.index, first.columns
+
+
+def with_all_samples(tables: list[Any], names: list[str]) -> tuple[list[Any], Any]:
+    """Return tables with a row for every sample that one of them has.
+
+    Parameters
+    ----------
+    tables : list of {ndarray, csr_array, data frame}
+    names : list of str
+        What a message calls them.
+
+    Returns
+    -------
+    tables : list of {ndarray, csr_array, data frame}
+        With rows of NaN for samples that a data frame does not have.
+    index : Index or None
+        Names of the samples, in the order in which they occur; None if no table has any.
+
+    Raises
+    ------
+    ValueError
+        If it is not known which rows belong together.
+    """
+    own = [row_names(table) for table in tables]
+    named = [i for i, index in enumerate(own) if index is not None and not _is_default(index)]
+    index = _union([own[i] for i in named], [names[i] for i in named]) if named else None
+    n = tables[0].shape[0] if index is None else len(index)
+    for i, (table, name) in enumerate(zip(tables, names, strict=True)):
+        if i in named:
+            continue
+        if table.shape[0] != n:
+            raise ValueError(
+                f"{name} must have a row for every one of the {n} samples, NaN where it lacks "
+                f"one, got {table.shape[0]} rows; only data frames whose index names the samples "
+                "may leave some out."
+            )
+        if not all(own[j].equals(index) for j in named):
+            raise ValueError(
+                f"{name} has no names of samples, and other views have different ones, or in "
+                "another order, so that it is not known which rows belong together: give all of "
+                "them an index, or none."
+            )
+    return [tables[i].reindex(index) if i in named else tables[i] for i in range(len(own))], index
+
+
+def _union(indices: list[Any], names: list[str]) -> Any:
+    """Return all names in several indices, each of which must share some with the others."""
+    for i, (index, name) in enumerate(zip(indices, names, strict=True)):
+        if not index.is_unique:
+            twice = index[index.duplicated()][0]
+            raise ValueError(f"{name} has the sample {twice!r} twice in its index.")
+        others = [other for j, other in enumerate(indices) if j != i]
+        if others and not any(index.isin(other).any() for other in others):
+            raise ValueError(
+                f"{name} has no sample in common with the other views, by their index: "
+                f"{shown(list(index[:3]))} in it, {shown(list(others[0][:3]))} in another."
+            )
+    union = indices[0]
+    for index in indices[1:]:
+        union = union.append(index[~index.isin(union)])
+    return union

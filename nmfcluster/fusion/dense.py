@@ -8,9 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from nmfcluster._arrays.storage import as_matrix, row_blocks, row_dots, stored_entries
-from nmfcluster.fusion.mixture import Mixture, entropy_of
+from nmfcluster.fusion.mixture import Mixture, entropy_of, margins_of
 from nmfcluster.fusion.sparse import SparseMixture
-from nmfcluster.similarity import Explicit, Similarity
 
 _ROWS = 64  # rows of a dense mixture worked on at a time: a block stays in the cache
 
@@ -52,8 +51,8 @@ class DenseMixture(Mixture):
             out[i, j] += weight * values
         return out
 
-    def similarity(self, weights: np.ndarray) -> Similarity:
-        return Explicit(self.mixed(weights))
+    def matrix(self, weights: np.ndarray) -> np.ndarray:
+        return np.asarray(self.mixed(weights))
 
     def ratio_product(self, P: Any, W: np.ndarray, H: np.ndarray) -> np.ndarray:
         product = np.zeros_like(W)
@@ -84,6 +83,16 @@ class DenseMixture(Mixture):
             for number, source in enumerate(self._sources):
                 sums[number] -= row_dots(source[rows], logs).sum(dtype=np.float64)
         return sums / self.totals
+
+    def told(self, W: np.ndarray, H: np.ndarray) -> np.ndarray:
+        own, others = margins_of(W, H)
+        told = np.zeros((len(self._sources), W.shape[1]))
+        for rows in self._blocks:
+            model = W[rows] @ H.T
+            factor = np.log(model / own[rows, None] / others) / model
+            for number, source in enumerate(self._sources):
+                told[number] += (((source[rows] * factor) @ H) * W[rows]).sum(axis=0)
+        return told / self.totals[:, None]
 
     def entropies(self) -> np.ndarray:
         entropies = []

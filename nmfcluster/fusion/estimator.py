@@ -15,13 +15,13 @@ from nmfcluster.affinity import MAKING, NAMES
 from nmfcluster.fusion.advice import warn_of_weights
 from nmfcluster.fusion.model import fuse, fusion_nmf
 from nmfcluster.fusion.objective import objective_of
+from nmfcluster.fusion.reports import FusionReports
 from nmfcluster.fusion.sources import draw_samples, mixture_of
 from nmfcluster.fusion.starts import number_of_starts
-from nmfcluster.stack import SimilarityStack
-from nmfcluster.stack.reading import stack_reader, with_tags_of
+from nmfcluster.stack.features import stack_reader, with_tags_of
 
 
-class SimilarityFusionNMF(NMFClusterer):
+class SimilarityFusionNMF(FusionReports):
     r"""Clustering by several similarities of the same objects, with learned weights.
 
     Each of L sources says how similar the objects are: an array, a sparse graph, a kernel of the
@@ -71,17 +71,19 @@ class SimilarityFusionNMF(NMFClusterer):
         How many of the largest similarities of every object are kept, and the others set to 0.
         What is kept becomes a graph, of pairs that one of the two objects has kept, without its
         diagonal; S is replaced by :math:`D^{-1/2} S D^{-1/2}`, D its row sums, so that all objects
-        count next to alike. "auto": the root of the number of objects with
-        ``criterion="relative"``, but all similarities of a source that has no more than twice as
-        many on average. None, and "auto" with the other criteria: the sources as they are.
+        count next to alike. "auto", with ``criterion="relative"``: the root of the number of
+        objects, or three quarters of a mean cluster if these are fewer; but all similarities of a
+        source that has no more than twice the root on average. None, and "auto" with the other
+        criteria: the sources as they are.
     symmetric : bool, default=True
         Whether the model is symmetric, as above. False fits :math:`P_l \approx W H'` with two
         factors, as [1]_ does.
     affinity : str, callable or list, default="precomputed"
-        "precomputed": `X` holds the similarities. Otherwise they are made of the features in `X`,
-        as by `nmfcluster.stack.KernelStack`: a kernel, or a list of kernels or of triples
+        "precomputed": `X` holds the similarities; of views, graphs of nearest neighbours are made.
+        Otherwise similarities are made of the features in `X`, as by
+        `nmfcluster.stack.KernelStack`: a kernel, or a list of kernels or of triples
         (name, kernel, columns), a kernel being a name that `nmfcluster.affinity.make_affinity`
-        knows or a function of two sets of samples.
+        knows or a function of two sets of samples. For views: a kernel, or a list of one a view.
     gamma : float, default=None
         Of "rbf" kernels; 1 over the median squared distance of two samples by default.
     n_neighbors : int, default=None
@@ -148,14 +150,17 @@ class SimilarityFusionNMF(NMFClusterer):
         Number of updates of the kept run.
     sample_indices_ : ndarray of shape (n_fitted,), int
         The objects that the model was fitted to: all, unless there is `max_samples`.
+    sample_names_ : ndarray of shape (n_samples,)
+        Names of the objects, in the order of `labels_`, if views are data frames that have them.
     n_features_in_ : int
-        Number of columns of `X`.
+        Number of columns of `X`, or of all views.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns of `X`, if they are all strings.
 
     See Also
     --------
     nmfcluster.stack.SimilarityStack : Similarities that cross-validation can split.
+    nmfcluster.stack.ViewStack : Views that cross-validation can split.
     nmfcluster.stack.KernelStack : Makes them of features, in pipelines.
     nmfcluster.model_selection.StabilityScorer : Chooses `eta` and `n_clusters`.
 
@@ -265,21 +270,28 @@ class SimilarityFusionNMF(NMFClusterer):
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any = None, *, similarities: Any = None) -> SimilarityFusionNMF:
+    def fit(
+        self, X: Any, y: Any = None, *, similarities: Any = None, views: Any = None
+    ) -> SimilarityFusionNMF:
         """Cluster the objects.
 
         Parameters
         ----------
-        X : SimilarityStack, {array-like, sparse matrix} or None
+        X : SimilarityStack, {array-like, sparse matrix}, ViewStack, dict of tables or None
             With ``affinity="precomputed"`` the similarities: a stack, an array of shape
             (n_samples, n_samples, n_sources), or one matrix of shape (n_samples, n_samples); else
-            features, of shape (n_samples, n_features).
+            features, of shape (n_samples, n_features). A dict, or a
+            `~nmfcluster.stack.ViewStack`, holds views: see `views`.
         y : None
             Ignored.
         similarities : list of {array-like, sparse matrix}, or SimilarityStack, default=None
             The sources, each of shape (n_samples, n_samples), instead of `X`, which may be None
             and of which only the length is used. Cross-validation cannot split a list: give it a
             `SimilarityStack` as `X`.
+        views : dict or list of {array-like, sparse matrix}, or ViewStack, default=None
+            Tables of features, of different widths, one a source; instead of `X`, as above.
+            Rows of data frames are matched by their index, see `~nmfcluster.stack.ViewStack`,
+            which is also what cross-validation can split.
 
         Returns
         -------
@@ -289,13 +301,13 @@ class SimilarityFusionNMF(NMFClusterer):
         Raises
         ------
         ValueError
-            If the similarities or a parameter are not as described.
+            If the similarities, the views or a parameter are not as described.
         TypeError
-            If the similarities are of another type.
+            If the similarities or the views are of another type.
         """
         with fitting(self) as rng:
-            reader = self._reader_ = stack_reader(self)
-            objects = reader.read(self, X, similarities)
+            reader = self._reader_ = stack_reader(self, X, similarities, views)
+            objects = reader.read(self, X, similarities if views is None else views)
             n_samples = objects.shape[0]
             self._check_not_alone(n_samples)
             self._check_n_clusters(n_samples)
@@ -306,11 +318,13 @@ class SimilarityFusionNMF(NMFClusterer):
             self._check_perplexity(stack.shape[2])
             printed = self.criterion != "relative"
             n_nearest = None if printed and self.n_nearest == "auto" else self.n_nearest
-            mixture, self._footing_ = mixture_of(stack, reader.parameter, n_nearest)
+            mixture, self._footing_ = mixture_of(
+                stack, reader.parameter, n_nearest, int(self.n_clusters)
+            )
             objective = objective_of(mixture, self.criterion, float(self.eta), self.perplexity)
             n_init = number_of_starts(self.n_init, stack.shape[2])
             plan = self._plan(fusion_nmf, n_init=n_init)
-            fusion = fuse(objective, plan, rng, self.symmetric)
+            fusion = self._fusion_ = fuse(objective, plan, rng, self.symmetric)
             self.n_nearest_, self.source_names_ = self._footing_.n_neighbors, stack.names
             self.source_losses_ = fusion.source_losses
             self.weights_, _, self.eta_ = objective.weigh(self.source_losses_)
@@ -329,29 +343,33 @@ class SimilarityFusionNMF(NMFClusterer):
                     f"Nothing tells the cluster of {np.count_nonzero(labels < 0)} objects, which "
                     "are similar to no other: their memberships are uniform, their label is -1."
                 )
+            self._order_ = order
             self._profile_, self.core_ = profile[:, order], core[np.ix_(order, order)]
             self._keep_clusters(fusion, P, labels)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, *, similarities: Any = None) -> np.ndarray:
+    def fit_transform(
+        self, X: Any, y: Any = None, *, similarities: Any = None, views: Any = None
+    ) -> np.ndarray:
         """Cluster the objects, and return their memberships as `transform` finds them.
 
         Parameters
         ----------
         X : as for `fit`
-            Similarities or features.
+            Similarities, features or views.
         y : None
             Ignored.
-        similarities : as for `fit`, default=None
-            Similarities instead of `X`.
+        similarities, views : as for `fit`, default=None
+            What to read instead of `X`.
 
         Returns
         -------
         ndarray of shape (n_samples, n_clusters)
             Rows sum to 1. `membership_` holds those of the model itself.
         """
-        fitted = self.fit(X, y, similarities=similarities)
-        return fitted.transform(X if similarities is None else SimilarityStack(similarities))
+        fitted, beside = self.fit(X, y, similarities=similarities, views=views), similarities
+        beside = views if beside is None else beside
+        return fitted.transform(X if beside is None else self._reader_.read(self, X, beside))
 
     def _extend(self, X: Any) -> np.ndarray:
         objects = self._reader_.read_new(self, X)

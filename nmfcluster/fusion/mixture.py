@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import entr
 
 from nmfcluster._arrays.storage import total
-from nmfcluster.similarity import Similarity
+from nmfcluster.similarity import Explicit, Similarity
 
 
 class Mixture(ABC):
@@ -61,8 +61,12 @@ class Mixture(ABC):
         """
 
     @abstractmethod
+    def matrix(self, weights: np.ndarray) -> Any:
+        """Return the mixture with these weights as a matrix, {ndarray, csr_array} (n, n)."""
+
     def similarity(self, weights: np.ndarray) -> Similarity:
         """Return the mixture with these weights as a similarity."""
+        return Explicit(self.matrix(weights))
 
     @abstractmethod
     def ratio_product(self, P: Any, W: np.ndarray, H: np.ndarray) -> np.ndarray:
@@ -92,6 +96,14 @@ class Mixture(ABC):
         """
 
     @abstractmethod
+    def told(self, W: np.ndarray, H: np.ndarray) -> np.ndarray:
+        """Return what the pairs of every source tell of every cluster, (L, k), in nats.
+
+        ``sum_ij p_ij^l t_ij log(m_ij / (m_i. m_.j))`` for the model ``M = W H'``, the columns of H
+        summing to 1, with the share ``t_ij = w_i h_j / m_ij`` of a cluster in a pair.
+        """
+
+    @abstractmethod
     def margin(self, P: Any) -> np.ndarray:
         """Return the sums of the rows of a mixture, (n,)."""
 
@@ -103,3 +115,9 @@ class Mixture(ABC):
 def entropy_of(values: np.ndarray, size: float = 1.0) -> float:
     """Return ``-sum p log p`` for ``p = values / size``, in float64."""
     return float(entr(values.astype(np.float64) / size).sum())
+
+
+def margins_of(W: np.ndarray, H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sums of the rows and of the columns of ``W H'``, (n,), above 0."""
+    tiny = np.finfo(W.dtype).tiny
+    return np.maximum(W @ H.sum(axis=0), tiny), np.maximum(H @ W.sum(axis=0), tiny)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isqrt
+from math import ceil, isqrt
 from numbers import Integral
 from typing import Any
 
@@ -17,7 +17,8 @@ from nmfcluster.stack import SimilarityStack, square_sources
 from nmfcluster.stack.container import called
 
 _ROOM = 1e3  # times the sum of a source, or over it, must not overflow: sums grow in the products
-_MANY = 2  # times the neighbours to keep, on average: a source with more is no graph yet
+_MANY = 2  # times the root of n, on average: a source with more neighbours is no graph yet
+_OF_A_CLUSTER = 0.75  # of its mean size: those of an object in a small cluster are not all others
 
 
 @dataclass(frozen=True)
@@ -55,11 +56,13 @@ class Footing:
     degrees: tuple[np.ndarray, ...]
 
     @classmethod
-    def of(cls, sources: list[Any], n_nearest: int | str) -> tuple[list[Any], Footing]:
+    def of(
+        cls, sources: list[Any], n_nearest: int | str, n_clusters: int
+    ) -> tuple[list[Any], Footing]:
         """Return the graphs of sources, and what is needed to join others to them."""
         graphs, kept, degrees = [], [], []
         for source in sources:
-            n_neighbors = _n_neighbors(source, n_nearest)
+            n_neighbors = _n_neighbors(source, n_nearest, n_clusters)
             graph = graph_of(source, n_neighbors)
             sums = _degrees(graph)
             graphs.append(_over_roots(graph, sums, sums))
@@ -78,11 +81,13 @@ class Footing:
         return joined
 
 
-def _n_neighbors(source: Any, n_nearest: int | str) -> int | None:
+def _n_neighbors(source: Any, n_nearest: int | str, n_clusters: int) -> int | None:
     if not isinstance(n_nearest, str):
         return int(n_nearest)
-    root = isqrt(source.shape[0])
-    return None if mean_degree(source) <= _MANY * root else root
+    n = source.shape[0]
+    if mean_degree(source) <= _MANY * isqrt(n):
+        return None
+    return min(isqrt(n), max(2, ceil(_OF_A_CLUSTER * n / n_clusters)))
 
 
 def _degrees(graph: Any) -> np.ndarray:
@@ -100,7 +105,7 @@ def _over_roots(graph: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
 
 
 def mixture_of(
-    stack: SimilarityStack, name: str, n_nearest: int | str | None
+    stack: SimilarityStack, name: str, n_nearest: int | str | None, n_clusters: int
 ) -> tuple[Mixture, Footing | AsGiven]:
     """Return the mixture of a stack, which is checked first, and the footing of its sources.
 
@@ -111,6 +116,8 @@ def mixture_of(
         What to call it in an error message.
     n_nearest : int, "auto" or None
         How many neighbours of every object to keep; None: the sources stay as they are.
+    n_clusters : int
+        Upon which "auto" depends.
 
     Returns
     -------
@@ -135,7 +142,7 @@ def mixture_of(
             )
     if n_nearest is None:
         return make_mixture(sources, seen), AsGiven((None,) * len(sources))
-    graphs, footing = Footing.of(sources, n_nearest)
+    graphs, footing = Footing.of(sources, n_nearest, n_clusters)
     return make_mixture(graphs, seen), footing
 
 

@@ -8,8 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from nmfcluster._arrays.storage import index_dtype, row_blocks, stored_entries
-from nmfcluster.fusion.mixture import Mixture, entropy_of
-from nmfcluster.similarity import Explicit, Similarity
+from nmfcluster.fusion.mixture import Mixture, entropy_of, margins_of
 
 _PAIRS = 2**13  # worked on at a time: their rows of the factors stay in the cache
 
@@ -48,9 +47,9 @@ class SparseMixture(Mixture):
     def mixed(self, weights: np.ndarray, out: Any = None) -> Any:
         return (weights / self.totals).astype(self.dtype) @ self._values
 
-    def similarity(self, weights: np.ndarray) -> Similarity:
+    def matrix(self, weights: np.ndarray) -> sp.csr_array:
         half = self._matrix(self.mixed(weights))
-        return Explicit(half + half.T)
+        return sp.csr_array(half + half.T)
 
     def ratio_product(self, P: Any, W: np.ndarray, H: np.ndarray) -> np.ndarray:
         half = self._matrix(self._quotients(P, W, H))
@@ -73,6 +72,17 @@ class SparseMixture(Mixture):
                 logs = np.log(_entries(one, other, rows, columns))
                 sums -= times * (self._values[:, block] * logs).sum(axis=1, dtype=np.float64)
         return sums / self.totals
+
+    def told(self, W: np.ndarray, H: np.ndarray) -> np.ndarray:
+        told = np.zeros((len(self.totals), W.shape[1]))
+        for one, other in ((W, H), (H, W)):
+            own, others = margins_of(one, other)
+            for block, rows, columns in self._blocks:
+                shares = one.take(rows, axis=0) * other.take(columns, axis=0)
+                model = shares.sum(axis=1)
+                factor = np.log(model / own[rows] / others[columns]) / model
+                told += (self._values[:, block] * factor) @ shares
+        return told / self.totals[:, None]
 
     def entropies(self) -> np.ndarray:
         same = self._rows == self._columns

@@ -28,13 +28,14 @@ class SimilarityStack:
 
     Parameters
     ----------
-    sources : list of {array-like, sparse matrix} of shape (n, m), ndarray of shape (n, m, L) or \
-            SimilarityStack
+    sources : list or dict of {array-like, sparse matrix} of shape (n, m), ndarray of shape \
+            (n, m, L) or SimilarityStack
         Similarities of n samples to m samples: to each other, n = m, or to the samples that a
         model was fitted on. float32 stays float32 if all sources are, everything else becomes
         float64. Not copied where that can be avoided, and never written to.
     names : sequence of str, default=None
-        One name for each source, no two the same; "source0", "source1", ... by default.
+        One name for each source, no two the same; the keys of a dict, or "source0", "source1",
+        ... by default.
 
     Raises
     ------
@@ -60,9 +61,11 @@ class SimilarityStack:
     def __init__(self, sources: Any, *, names: Any = None) -> None:
         if isinstance(sources, SimilarityStack):
             own, parts = sources.names, sources._parts
-            names = own if names is None else _read_names(names, len(parts))
+            names = own if names is None else read_names(names, len(parts))
             self._set(parts, names, *sources._axes)
             return
+        if isinstance(sources, dict) and not sp.issparse(sources):
+            names, sources = list(sources) if names is None else names, list(sources.values())
         self._set(*_read_sources(sources, names))
 
     @classmethod
@@ -197,7 +200,7 @@ class SimilarityStack:
 
     def __getitem__(self, key: Any) -> Self:
         n, m, _ = self.shape
-        rows, columns = _axes(key)
+        rows, columns = read_axes(key, "a SimilarityStack", "sources are in stack.sources")
         if rows is None:
             raise TypeError(
                 "rows of a SimilarityStack must be named by a list or an array of integers, a mask "
@@ -225,7 +228,7 @@ def called(index: int, name: str, where: str) -> str:
 def _read_sources(sources: Any, names: Any) -> tuple[list[Seen], tuple[str, ...], Any, Any]:
     """Return matrices of one shape, without their NaN, their names, and those of their axes."""
     listed = _listed(sources)
-    names = _read_names(names, len(listed))
+    names = read_names(names, len(listed))
     labels = [called(i, name, "sources") for i, name in enumerate(names)]
     listed, index, columns = in_one_order(listed, labels)
     arrays = [_read_matrix(source, label) for source, label in zip(listed, labels, strict=True)]
@@ -233,7 +236,8 @@ def _read_sources(sources: Any, names: Any) -> tuple[list[Seen], tuple[str, ...]
         if array.shape != arrays[0].shape:
             raise ValueError(
                 f"sources must be of one shape: {label} has shape {array.shape}, {labels[0]} has "
-                f"{arrays[0].shape}."
+                f"{arrays[0].shape}. Features of several views are no similarities: give them to "
+                "fit as views=."
             )
     parts = [_read_nan(array, label) for array, label in zip(arrays, labels, strict=True)]
     return parts, names, index, columns
@@ -260,17 +264,20 @@ def _listed(sources: Any) -> list[Any]:
     )
 
 
-def _read_names(names: Any, n_sources: int) -> tuple[str, ...]:
-    """Return the names of sources, which must differ; None: numbers."""
+def read_names(names: Any, n_named: int, kind: str = "source") -> tuple[str, ...]:
+    """Return the names of sources, or of another kind of things, which must differ.
+
+    None: numbers.
+    """
     if names is None:
-        return tuple(f"source{i}" for i in range(n_sources))
+        return tuple(f"{kind}{i}" for i in range(n_named))
     if isinstance(names, str) or not hasattr(names, "__iter__"):
-        raise TypeError(f"names must be a list of str, one for each source, got {shown(names)}.")
+        raise TypeError(f"names must be a list of str, one for each {kind}, got {shown(names)}.")
     names = list(names)
     if not all(isinstance(name, str) for name in names):
         raise TypeError(f"names must all be str, got {shown(names)}.")
-    if len(names) != n_sources:
-        raise ValueError(f"names must name {n_sources} sources, got {len(names)} names.")
+    if len(names) != n_named:
+        raise ValueError(f"names must name {n_named} {kind}s, got {len(names)} names.")
     name, times = Counter(names).most_common(1)[0]
     if times > 1:
         raise ValueError(f"names must differ from each other, got {name!r} {times} times.")
@@ -302,8 +309,11 @@ def _read_nan(array: Any, label: str) -> Seen:
     return part
 
 
-def _axes(key: Any) -> tuple[Any, Any]:
-    """Return what a key says of rows and of columns; None: nothing."""
+def read_axes(key: Any, owner: str, inside: str) -> tuple[Any, Any]:
+    """Return what a key says of rows and of columns; None: nothing.
+
+    An error message calls a stack `owner`, and says where to find what is `inside` of it.
+    """
     if not isinstance(key, tuple):
         return key, None
     named = [part for part in key if part is not Ellipsis]  # scikit-learn asks for [rows, ...]
@@ -317,8 +327,8 @@ def _axes(key: Any) -> tuple[Any, Any]:
             if rows.shape == (rows.size, 1) and columns.shape == (1, columns.size):  # np.ix_
                 return rows.ravel(), columns.ravel()
     raise ValueError(
-        "a SimilarityStack is indexed by rows, stack[rows], or by rows and columns, "
-        f"stack[np.ix_(rows, columns)], got {shown(key)}; its sources are in stack.sources."
+        f"{owner} is indexed by rows, stack[rows], or by rows and columns, "
+        f"stack[np.ix_(rows, columns)], got {shown(key)}; its {inside}."
     )
 
 

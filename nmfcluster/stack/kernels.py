@@ -193,7 +193,7 @@ class KernelStack(Documented, TransformerMixin, BaseEstimator):
             options = {name: getattr(self, name) for name in MAKING}
             self._views_: list[_FittedView] = []
             for i, view in enumerate(views):
-                label = called(i, view.name, self._parameter)
+                label = self._called(i, view.name)
                 columns = _read_columns(view.columns, X.shape[1], names, label)
                 V, seen = _read_view(X, columns, label)
                 if seen.sum() < 2:
@@ -231,12 +231,16 @@ class KernelStack(Documented, TransformerMixin, BaseEstimator):
         X, parts = self._read(X, reset=False), []
         with one_blas_thread():  # as in fit
             for i, view in enumerate(self._views_):
-                label = called(i, view.name, self._parameter)
+                label = self._called(i, view.name)
                 V, seen = _read_view(X, view.columns, label)
                 with _named_in_errors(label):
                     block = _read_block(view.between(V), label) if seen.any() else view.empty
                 parts.append(_part(block, seen, view.seen))
         return SimilarityStack._made(parts, self.names_)
+
+    def _called(self, index: int, name: str) -> str:
+        """Return what error messages call a source."""
+        return called(index, name, self._parameter)
 
     def _read(self, X: Any, reset: bool) -> Any:
         """Return features, in rows: sums of a data frame's columns round otherwise."""

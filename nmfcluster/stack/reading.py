@@ -12,52 +12,27 @@ from sklearn.utils.validation import validate_data
 
 from nmfcluster._arrays.storage import FLOATS, is_sparse, largest, require_symmetric
 from nmfcluster._arrays.tables import check_readable, in_own_order, order_of, row_names
-from nmfcluster._base import read_features, warn_of_distances
-from nmfcluster._compat import num_samples, take_samples
-from nmfcluster.affinity import MAKING
+from nmfcluster._base import warn_of_distances
+from nmfcluster._compat import num_samples
 from nmfcluster.stack.container import SimilarityStack, called, check_values
-from nmfcluster.stack.kernels import KernelStack
 from nmfcluster.stack.seen import Seen
 
 _ROWS = 2048  # objects whose similarities are made at a time: their memory is bounded
 
 
-def stack_reader(estimator: Any) -> StackReader:
-    """Return the reader for the `affinity` of an estimator.
-
-    With "precomputed" it reads similarities; else features, of which kernels are made by `affinity`
-    and those of the parameters in `MAKING` that the estimator has.
-    """
-    if _takes_similarities(estimator.affinity):
-        return SimilarityReader()
-    return FeatureReader(estimator)
-
-
-def with_tags_of(affinity: Any, tags: Any) -> Any:
-    """Return scikit-learn's tags of an estimator whose input `stack_reader` reads."""
-    inputs = tags.input_tags
-    inputs.sparse = True
-    inputs.pairwise = inputs.positive_only = _takes_similarities(affinity)
-    return tags
-
-
-def _takes_similarities(affinity: Any) -> bool:
-    return isinstance(affinity, str) and affinity == "precomputed"
-
-
 class StackReader(ABC):
     """Reads objects, and compares them with those that a model is fitted to.
 
-    An estimator keeps its reader, but not the objects: a stack or features, ``objects.shape[0]``
-    of them.
+    An estimator keeps its reader, but not the objects: a stack, features or views,
+    ``objects.shape[0]`` of them.
     """
 
     parameter = "X"  # that holds the sources, as error messages call it
     names: tuple[str, ...]  # of the sources, once the reader is fitted
 
     @abstractmethod
-    def read(self, estimator: Any, X: Any, similarities: Any) -> Any:
-        """Return the objects of a fit, from X or from the similarities beside it."""
+    def read(self, estimator: Any, X: Any, beside: Any) -> Any:
+        """Return the objects of a fit, from X or from what is given beside it."""
 
     @abstractmethod
     def read_new(self, estimator: Any, X: Any) -> Any:
@@ -110,11 +85,11 @@ class StackReader(ABC):
 class SimilarityReader(StackReader):
     """Reads similarities: a stack, a list of matrices, an array of them, or one matrix."""
 
-    def read(self, estimator: Any, X: Any, similarities: Any) -> SimilarityStack:
+    def read(self, estimator: Any, X: Any, beside: Any) -> SimilarityStack:
         """Return the similarities of all pairs of objects as a stack."""
-        if similarities is not None:
+        if beside is not None:
             self.parameter = "similarities"
-            stack = _read_beside(X, similarities)
+            stack = _read_beside(X, beside)
         else:
             stack = _read_stack(estimator, X, reset=True)
         estimator.n_features_in_, self._columns = stack.shape[1], stack._axes[1]
@@ -151,48 +126,6 @@ class SimilarityReader(StackReader):
         return objects[np.ix_(numbers, self._chosen)]
 
 
-class FeatureReader(StackReader):
-    """Reads features, of which a `KernelStack` makes similarities."""
-
-    parameter = "affinity"
-
-    def __init__(self, estimator: Any) -> None:
-        own = estimator.get_params(deep=False)
-        options = {name: own[name] for name in ("n_jobs", *MAKING) if name in own}
-        self._kernels = _Affinity(estimator.affinity, **options)
-
-    def read(self, estimator: Any, X: Any, similarities: Any) -> Any:
-        """Return checked features; a data frame as it is, since views can name its columns."""
-        if similarities is not None:
-            raise ValueError(
-                "similarities are given instead of features, and need affinity='precomputed'; got "
-                f"affinity={estimator.affinity!r}."
-            )
-        return self._read(estimator, X, reset=True)
-
-    def read_new(self, estimator: Any, X: Any) -> Any:
-        """Return checked features of new objects."""
-        return self._read(estimator, X, reset=False)
-
-    @staticmethod
-    def _read(estimator: Any, X: Any, reset: bool) -> Any:
-        _check_handed_in(X)
-        checked = read_features(estimator, X, reset, ensure_all_finite="allow-nan")
-        return X if hasattr(X, "columns") else checked
-
-    def _square(self, objects: Any, chosen: np.ndarray) -> SimilarityStack:
-        return self._kernels.fit_transform(take_samples(objects, chosen))
-
-    def _cross(self, objects: Any, numbers: np.ndarray) -> SimilarityStack:
-        return self._kernels.transform(take_samples(objects, numbers))
-
-
-class _Affinity(KernelStack):
-    """Kernels that error messages call what the user of an estimator calls them."""
-
-    _parameter = "affinity"
-
-
 def _read_beside(X: Any, similarities: Any) -> SimilarityStack:
     """Return similarities that are handed in beside X, of which only the length is used."""
     stack = SimilarityStack(similarities)
@@ -216,7 +149,7 @@ def _read_beside(X: Any, similarities: Any) -> SimilarityStack:
 
 def _read_stack(estimator: Any, X: Any, reset: bool) -> SimilarityStack:
     """Return X as a stack; its columns are the objects of a fit."""
-    _check_handed_in(X)
+    check_handed_in(X)
     if not _is_array(X):
         return SimilarityStack(X)
     check_readable(X)
@@ -238,7 +171,7 @@ def _is_array(X: Any) -> bool:
     return not isinstance(X, SimilarityStack)
 
 
-def _check_handed_in(X: Any) -> None:
+def check_handed_in(X: Any) -> None:
     """Raise where scikit-learn would speak of a scalar, and numpy of an empty reduction."""
     if X is None:
         raise ValueError(
@@ -369,7 +302,8 @@ def cross_sources(
 def _not_square(stack: SimilarityStack, name: str) -> ValueError:
     return ValueError(
         f"{name} must hold the similarities of samples to each other, in shape (n, n, L) with "
-        f"the L sources in the last axis, got shape {stack.shape}."
+        f"the L sources in the last axis, got shape {stack.shape}. Features of several views are "
+        "given to fit as views=."
     )
 
 

@@ -64,7 +64,7 @@ CASES = [
     sources("of several sizes", rf"one shape: {SECOND} .*\(5, 5\).*\(20, 20\)", [A, B[:5, :5]]),
     sources("no source", "sources must hold at least one similarity matrix", []),
     sources("one matrix, not in a list", r"list of similarity matrices.*\[S\]", A, TypeError),
-    sources("a dict", "sources must be .*a dict of 1", {"a": A}, TypeError),
+    sources("a dict with numbers", "names must all be str", {1: A}, TypeError),
     sources("words", rf"{SECOND} .*matrix of numbers", [A, B.astype(str)], TypeError),
     sources("complex numbers", rf"{SECOND} .*matrix of numbers.*complex", [A, B + 1j], TypeError),
     sources("a vector", rf"{SECOND} .*of shape \(n, m\)", [A, B[0]]),

@@ -37,6 +37,28 @@ def test_noise_and_a_constant_cost_nothing():
     assert beside.n_nearest_ == (10,) * 4
 
 
+def test_clusters_that_sources_share_before_those_of_one():
+    """Each of two sources tells two pairs of groups apart: four clusters of one have less loss."""
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 4
+    views = [1.6 * part[:, None] + rng.normal(size=(200, 20)) for part in (y // 2, y % 2)]
+    sources = [rbf_kernel(view, gamma=0.02) for view in views]
+    fitted = SimilarityFusionNMF(4).fit(None, similarities=sources)
+    assert (fitted.source_losses_ < 1).all()
+    assert adjusted_rand_score(y, fitted.labels_) > 0.5
+    assert min(curve.min() for curve in fitted.loss_curves_) < fitted.loss_ - 0.01
+
+
+def test_small_clusters_have_fewer_neighbours():
+    rng = np.random.default_rng(0)
+    y = np.arange(160) % 20
+    views = [8 * np.eye(20)[y] + rng.normal(size=(160, 20)) for _ in range(2)]
+    sources = [rbf_kernel(view, gamma=0.01) for view in views]
+    fitted = SimilarityFusionNMF(20).fit(None, similarities=sources)
+    assert fitted.n_nearest_ == (6, 6)  # three quarters of 8
+    assert adjusted_rand_score(y, fitted.labels_) > 0.95
+
+
 def test_losses_are_the_shares_that_are_not_explained():
     """Of the graphs, from memberships: EM keeps the degrees of the mixture where weights rest."""
     (S, _), y = groups()

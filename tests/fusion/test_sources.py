@@ -42,8 +42,8 @@ def test_graphs_are_those_of_loops_over_objects(storage, seed, ties):
     sources = [source_of(rng, n, ties), source_of(rng, n)]
     for n_neighbors in (1, 3, n, 2 * n):
         stored = [storage(S) if S.any() else S for S in sources]
-        graphs, footing = Footing.of(list(map(sp.csr_array, stored)), n_neighbors)
-        dense, _ = Footing.of(sources, n_neighbors)
+        graphs, footing = Footing.of(list(map(sp.csr_array, stored)), n_neighbors, 2)
+        dense, _ = Footing.of(sources, n_neighbors, 2)
         for S, graph, same, degrees in zip(sources, graphs, dense, footing.degrees, strict=True):
             expected, sums = literal_graph(S, n_neighbors)
             assert_allclose(graph.toarray(), expected, rtol=1e-6)
@@ -57,7 +57,7 @@ def test_new_objects_join_with_their_own_most_similar(seed):
     rng = np.random.default_rng(seed)
     n, m, n_neighbors = 9, 4, 3
     S, new = source_of(rng, n), rng.uniform(size=(m, n)) * (rng.uniform(size=(m, n)) < 0.7)
-    _, footing = Footing.of([S], n_neighbors)
+    _, footing = Footing.of([S], n_neighbors, 2)
     degrees = literal_graph(S, n_neighbors)[1]
     for storage in (np.asarray, sp.csr_array):
         (rows,) = footing.rows([storage(new)])
@@ -71,7 +71,7 @@ def test_new_objects_join_with_their_own_most_similar(seed):
 
 def test_shares_of_new_objects_are_at_most_1_beside_next_to_no_degree():
     S = np.full((3, 3), 1e-200)
-    _, footing = Footing.of([S], 2)
+    _, footing = Footing.of([S], 2, 2)
     (row,) = footing.rows([np.array([[1.0, 0.5, 1e-200]])])
     assert np.isfinite(row.toarray()).all()
     assert 0.5 < row.toarray().max() <= 1
@@ -82,11 +82,11 @@ def test_a_graph_is_left_with_all_of_its_edges():
     n = 100
     few = source_of(rng, n) * (abs(np.subtract.outer(np.arange(n), np.arange(n))) < 5)
     many = source_of(rng, n)
-    (thin, thick), footing = Footing.of([few, many], "auto")
+    (thin, thick), footing = Footing.of([few, many], "auto", 2)
     assert footing.n_neighbors == (None, 10)
     assert thin.nnz == np.count_nonzero(few) - np.count_nonzero(few.diagonal())
     assert 10 * n <= thick.nnz <= 20 * n
-    (stored, _), footing = Footing.of([sp.csr_array(few), sp.csr_array(many)], "auto")
+    (stored, _), footing = Footing.of([sp.csr_array(few), sp.csr_array(many)], "auto", 2)
     assert footing.n_neighbors == (None, 10)
     assert_array_equal(stored.toarray(), thin.toarray())
 
@@ -95,7 +95,7 @@ def test_similarities_that_tie_are_all_kept():
     """Which of several as large are kept would depend on the order of the objects."""
     labels = np.arange(60) % 2
     blocks = (labels[:, None] == labels).astype(float)
-    (graph,), _ = Footing.of([blocks], 3)
+    (graph,), _ = Footing.of([blocks], 3, 2)
     assert_array_equal(graph.toarray() > 0, (blocks - np.eye(60)) > 0)
     assert near(np.ones((4, 9)), 2).nnz == 36
 
@@ -103,8 +103,8 @@ def test_similarities_that_tie_are_all_kept():
 @pytest.mark.parametrize("size", [1e-300, 1e-30, 1e30, 1e300])
 def test_the_scale_of_a_source_does_not_matter(size):
     S = source_of(np.random.default_rng(1), 20)
-    (one,), _ = Footing.of([S], 4)
-    (other,), _ = Footing.of([S * size], 4)
+    (one,), _ = Footing.of([S], 4, 2)
+    (other,), _ = Footing.of([S * size], 4, 2)
     assert_allclose(other.toarray(), one.toarray(), rtol=1e-6)
     assert one.dtype == other.dtype == np.float32
 
@@ -112,9 +112,9 @@ def test_the_scale_of_a_source_does_not_matter(size):
 def test_next_to_nothing_is_no_similarity():
     S = np.ones((3, 3))
     S[0, 1] = S[1, 0] = 1e-13
-    (graph,), _ = Footing.of([S], 2)
+    (graph,), _ = Footing.of([S], 2, 2)
     assert graph.toarray()[0, 1] == 0
-    assert_array_equal(Footing.of([np.eye(3)], 2)[0][0].toarray(), np.zeros((3, 3)))
+    assert_array_equal(Footing.of([np.eye(3)], 2, 2)[0][0].toarray(), np.zeros((3, 3)))
 
 
 def test_sources_are_not_written_to():
@@ -122,5 +122,5 @@ def test_sources_are_not_written_to():
     stored = sp.csr_array(S)
     for part in (S, stored.data, stored.indices, stored.indptr):
         part.flags.writeable = False
-    _, footing = Footing.of([S, stored], 2)
+    _, footing = Footing.of([S, stored], 2, 2)
     footing.rows([S, stored])

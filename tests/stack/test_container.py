@@ -43,6 +43,7 @@ def test_forms_of_several_sources(form):
     assert again.names == stack.names
     assert again.sources[0].base is stack.sources[0].base  # one matrix, two stacks
     assert SimilarityStack(stack, names=["u", "v", "w"]).names == ("u", "v", "w")
+    assert SimilarityStack(dict(zip("uvw", drawn, strict=True))).names == ("u", "v", "w")
 
 
 @pytest.mark.parametrize(
@@ -275,7 +276,8 @@ def test_scikit_learn_splits_and_shuffles_rows():
         (np.ones((3, 3, 2, 1)), None, TypeError, r"sources .* got shape \(3, 3, 2, 1\)"),
         (None, None, TypeError, "sources must be a list .*None"),
         ("rbf", None, TypeError, "sources must be a list .*'rbf'"),
-        ({"a": SQUARE}, None, TypeError, "sources must be a list .*a dict of 1"),
+        ({}, None, ValueError, "at least one similarity matrix, got none"),
+        ({0: SQUARE}, None, TypeError, "names must all be str"),
         ([SQUARE, np.ones(3)], None, ValueError, r"source 1 \('source1'\).* shape \(3,\)"),
         ([SQUARE, np.ones((3, 3, 1))], None, ValueError, r"source 1 .* shape \(3, 3, 1\)"),
         ([SQUARE, 1.0], None, ValueError, r"source 1 .* shape \(\)"),

@@ -31,7 +31,8 @@ import nmfcluster.stack.reading
 from nmfcluster import KernelStack, SimilarityStack
 from nmfcluster.affinity import make_affinity
 from nmfcluster.stack import cross_sources, square_sources
-from nmfcluster.stack.reading import FeatureReader, SimilarityReader, stack_reader, with_tags_of
+from nmfcluster.stack.features import FeatureReader, stack_reader, with_tags_of
+from nmfcluster.stack.reading import SimilarityReader
 
 
 @pytest.mark.parametrize(
@@ -142,7 +143,7 @@ class OtherPaper(BaseEstimator):
 
 
 def read(estimator, X, similarities=None):
-    reader = stack_reader(estimator)
+    reader = stack_reader(estimator, None, None, None)
     return reader, reader.read(estimator, X, similarities)
 
 
@@ -237,7 +238,7 @@ class Array(np.ndarray):
 
 @pytest.mark.parametrize("affinity", ["precomputed", "rbf"])
 def test_a_reader_does_not_keep_the_objects(affinity):
-    reader = stack_reader(OtherPaper(affinity))
+    reader = stack_reader(OtherPaper(affinity), None, None, None)
     X = SimilarityStack(matrices(9)) if affinity == "precomputed" else features(9).view(Array)
     objects, gone = reader.read(OtherPaper(affinity), X, None), weakref.ref(X)
     n_sources = reader.fitted(objects, np.arange(3)).shape[2]

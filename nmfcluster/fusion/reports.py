@@ -1,0 +1,197 @@
+"""What a fusion tells beside its clusters: the fused similarity, and what each source gave."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.metrics import normalized_mutual_info_score
+from sklearn.utils.validation import check_is_fitted
+
+from nmfcluster._arrays.arguments import positions
+from nmfcluster._arrays.threads import one_blas_thread
+from nmfcluster._base import NMFClusterer, hard_labels
+from nmfcluster.fusion.dense import make_mixture
+from nmfcluster.fusion.model import Fusion, fuse, fusion_nmf
+from nmfcluster.fusion.objective import factors_of, objective_of
+from nmfcluster.stack.seen import cut
+
+
+class RankedSource(NamedTuple):
+    """A source beside the result.
+
+    Attributes
+    ----------
+    name : str
+    agreement : float
+        Normalised mutual information of `labels_` with the clusters of the source alone, over the
+        objects that it saw; 1: the same.
+    weight : float
+    loss : float
+        As in `source_losses_`.
+    """
+
+    name: str
+    agreement: float
+    weight: float
+    loss: float
+
+
+class FusionReports(NMFClusterer):
+    """Methods of a fitted `SimilarityFusionNMF` that tell what the sources gave."""
+
+    weights_: np.ndarray
+    source_names_: tuple[str, ...]
+    source_losses_: np.ndarray
+    sample_indices_: np.ndarray
+
+    _fusion_: Fusion
+    _order_: np.ndarray  # what the clusters were called in the factors
+    symmetric: bool
+    criterion: str
+
+    def fused_similarity(self, rows: Any = None, columns: Any = None) -> Any:
+        r"""Return the similarity that all sources make together, which the clusters explain.
+
+        It is :math:`n \sum_l \beta_l P_l`, for heat maps, or for methods that take a graph. The
+        weights :math:`\beta` are those of the mixture, see the notes of the class. Its rows sum to
+        1 on average.
+
+        Parameters
+        ----------
+        rows, columns : slice, array-like of int, or mask, default=None
+            Which objects to return, of those that the model was fitted to; None: all.
+
+        Returns
+        -------
+        {ndarray, csr_array} of shape (n_rows, n_columns)
+            Sparse if all sources are, as the model sees them: with ``criterion="relative"`` they
+            are graphs, unless ``n_nearest=None``.
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` has not been called.
+        TypeError, ValueError
+            If `rows` or `columns` name no objects.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from nmfcluster import SimilarityFusionNMF
+        >>> X = np.random.RandomState(0).normal(size=(30, 2)) + 4 * (np.arange(30) < 15)[:, None]
+        >>> model = SimilarityFusionNMF(n_clusters=2).fit({"height": X[:, :1], "width": X[:, 1:]})
+        >>> similarity = model.fused_similarity()
+        >>> round(float(similarity.sum()), 3)
+        30.0
+        >>> model.fused_similarity(rows=[0, 1], columns=slice(5)).shape
+        (2, 5)
+        """
+        check_is_fitted(self)
+        mixture = self._fusion_.objective.mixture
+        n, named = mixture.shape[0], ((rows, "row"), (columns, "column"))
+        chosen = [positions(key, n, noun, "fused_similarity") for key, noun in named]
+        matrix = mixture.matrix(n * self._shares())
+        return matrix if rows is None and columns is None else cut(matrix, *chosen)
+
+    def source_contributions(self) -> np.ndarray:
+        r"""Return how much of every cluster is told by every source.
+
+        That objects occur together more often than independent ones would is what a cluster
+        explains:
+
+        .. math:: e_{\nu l} = \beta_l \sum_{ij} p^l_{ij}\, \tau_{ij\nu}
+            \log \frac{m_{ij}}{m_{i\cdot}\, m_{\cdot j}} , \quad
+            \tau_{ij\nu} = \frac{h_{i\nu} q_\nu h_{j\nu}}{m_{ij}}
+
+        with :math:`M = H \mathrm{diag}(q) H'`. A contribution is the share of a source in that,
+        :math:`e_{\nu l} / \sum_{l'} e_{\nu l'}`.
+
+        Returns
+        -------
+        ndarray of shape (n_clusters, n_sources)
+            Rows sum to 1. A row is `weights_` where nothing is explained.
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` has not been called.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from nmfcluster import SimilarityFusionNMF
+        >>> rng = np.random.RandomState(0)
+        >>> y = np.repeat([0, 1], 30)
+        >>> views = {"size": 4 * y[:, None] + rng.normal(size=(60, 1))}
+        >>> views["noise"] = rng.normal(size=(60, 5))
+        >>> model = SimilarityFusionNMF(n_clusters=2).fit(views)
+        >>> model.source_contributions()
+        array([[1., 0.],
+               [1., 0.]])
+        """
+        check_is_fitted(self)
+        W, H = factors_of(self._fusion_.best.factors[0])
+        with one_blas_thread():
+            told = self._fusion_.objective.mixture.told(W, H)
+        told = np.maximum((told * self._shares()[:, None]).T[self._order_], 0)
+        sums = told.sum(axis=1, keepdims=True)
+        return np.where(sums > 0, told / np.where(sums > 0, sums, 1), self.weights_)
+
+    def rank_sources(self) -> list[RankedSource]:
+        """Return the sources in the order of their agreement with the result.
+
+        Every source is clustered alone, from its spectral start, with the parameters of the
+        estimator; that takes as long as a fit.
+
+        Returns
+        -------
+        list of RankedSource
+            Tuples of name, agreement, weight and loss, the largest agreement first; what
+            ``pandas.DataFrame`` makes a table of.
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` has not been called.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from nmfcluster import SimilarityFusionNMF
+        >>> rng = np.random.RandomState(0)
+        >>> y = np.repeat([0, 1, 2], 20)
+        >>> views = {
+        ...     "noise": rng.normal(size=(60, 2)),
+        ...     "half": (y == 0)[:, None] + 0.1 * rng.normal(size=(60, 2)),
+        ...     "all": y[:, None] + 0.1 * rng.normal(size=(60, 2)),
+        ... }
+        >>> model = SimilarityFusionNMF(n_clusters=3).fit(views)
+        >>> [source.name for source in model.rank_sources()]
+        ['all', 'half', 'noise']
+        """
+        check_is_fitted(self)
+        fitted_labels = self.labels_[self.sample_indices_]
+        seen = self._fusion_.objective.mixture.seen
+        ranked = []
+        for i, name in enumerate(self.source_names_):
+            alone = self._labels_of_one(i)[seen[:, i]]
+            agreement = float(normalized_mutual_info_score(fitted_labels[seen[:, i]], alone))
+            loss = float(self.source_losses_[i])
+            ranked.append(RankedSource(name, agreement, float(self.weights_[i]), loss))
+        return sorted(ranked, key=lambda source: -source.agreement)
+
+    def _labels_of_one(self, number: int) -> np.ndarray:
+        """Return the clusters of one source alone, (n_fitted,)."""
+        mixture = self._fusion_.objective.mixture
+        source = mixture.matrix(np.eye(len(mixture.totals))[number])
+        with one_blas_thread(), np.errstate(under="ignore"):
+            single = make_mixture([source], mixture.seen[:, [number]])
+            objective = objective_of(single, self.criterion, 1.0, None)
+            plan = self._plan(fusion_nmf, n_init=1)
+            fusion = fuse(objective, plan, np.random.RandomState(0), self.symmetric)
+            return hard_labels(fusion.posterior(single.dtype))
+
+    def _shares(self) -> np.ndarray:
+        """Return the weights of the sources in the mixture, (L,)."""
+        return self._fusion_.objective.shares(self.weights_)
