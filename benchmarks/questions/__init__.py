@@ -17,6 +17,7 @@ NAMES = (
     "large",
     "fusion",
     "fusion_noise",
+    "fusion_objects",
     "fusion_scale",
     "meta",
     "meta_scale",
