@@ -81,3 +81,13 @@ def mean_degree(array: Any) -> float:
     """Return how many entries a row of a square matrix has that are not 0, on average."""
     held = array.count_nonzero() if sp.issparse(array) else np.count_nonzero(array)
     return float(held) / array.shape[0]
+
+
+def stacked(blocks: list[Any]) -> sp.csr_array:
+    """Return blocks of rows, CSR, as one matrix."""
+    return sp.csr_array(sp.vstack(blocks, format="csr"))
+
+
+def both_ways(array: sp.csr_array) -> sp.csr_array:
+    """Return ``[[0, S], [S', 0]]``: the graph of the rows and the columns of S, (n + p, n + p)."""
+    return sp.csr_array(sp.block_array([[None, array], [array.T, None]]))

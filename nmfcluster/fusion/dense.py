@@ -84,12 +84,12 @@ class DenseMixture(Mixture):
                 sums[number] -= row_dots(source[rows], logs).sum(dtype=np.float64)
         return sums / self.totals
 
-    def told(self, W: np.ndarray, H: np.ndarray) -> np.ndarray:
+    def told(self, W: np.ndarray, H: np.ndarray, shift: float = 0.0) -> np.ndarray:
         own, others = margins_of(W, H)
         told = np.zeros((len(self._sources), W.shape[1]))
         for rows in self._blocks:
             model = W[rows] @ H.T
-            factor = np.log(model / own[rows, None] / others) / model
+            factor = (np.log(model / own[rows, None] / others) - shift) / model
             for number, source in enumerate(self._sources):
                 told[number] += (((source[rows] * factor) @ H) * W[rows]).sum(axis=0)
         return told / self.totals[:, None]

@@ -13,10 +13,10 @@ from nmfcluster._base import NMFClusterer, fitting, hard_labels, membership, num
 from nmfcluster._compat import Interval, RealNotInt, StrOptions, fit_context
 from nmfcluster.affinity import MAKING, NAMES
 from nmfcluster.fusion.advice import warn_of_weights
+from nmfcluster.fusion.landmarks import read_sources
 from nmfcluster.fusion.model import fuse, fusion_nmf
 from nmfcluster.fusion.objective import objective_of
 from nmfcluster.fusion.reports import FusionReports
-from nmfcluster.fusion.sources import draw_samples, mixture_of
 from nmfcluster.fusion.starts import number_of_starts
 from nmfcluster.stack.features import stack_reader, with_tags_of
 
@@ -77,7 +77,8 @@ class SimilarityFusionNMF(FusionReports):
         criteria: the sources as they are.
     symmetric : bool, default=True
         Whether the model is symmetric, as above. False fits :math:`P_l \approx W H'` with two
-        factors, as [1]_ does.
+        factors, as [1]_ does; similarities can then be those of n objects to p others, the same
+        in all sources, of shape (n, p), and `max_samples` makes such ones.
     affinity : str, callable or list, default="precomputed"
         "precomputed": `X` holds the similarities; of views, graphs of nearest neighbours are made.
         Otherwise similarities are made of the features in `X`, as by
@@ -95,7 +96,8 @@ class SimilarityFusionNMF(FusionReports):
         "auto": those by "nearest_neighbors" only.
     max_samples : int or float, default=None
         Number, or share, of the objects that the model is fitted to, drawn at random; the
-        others are predicted. None: all.
+        others are predicted. With ``symmetric=False`` they are landmarks: all objects are fitted
+        to their similarities to these, in time linear in their number. None: all.
     n_init : int or "auto", default="auto"
         Number of starts; the solution with the smallest loss is kept. The first is computed from
         leading eigenvectors of the mean source, the second from those of the sources by the
@@ -311,30 +313,26 @@ class SimilarityFusionNMF(FusionReports):
             n_samples = objects.shape[0]
             self._check_not_alone(n_samples)
             self._check_n_clusters(n_samples)
-            self.sample_indices_ = chosen = draw_samples(
-                n_samples, self.max_samples, self.n_clusters, rng
+            given = read_sources(reader, objects, self, rng)
+            n_sources, self._shift_, self._footing_ = len(reader.names), given.shift, given.footing
+            self._check_perplexity(n_sources)
+            objective = objective_of(
+                given.mixture, self.criterion, float(self.eta), self.perplexity, given.shift
             )
-            stack = reader.fitted(objects, chosen)
-            self._check_perplexity(stack.shape[2])
-            printed = self.criterion != "relative"
-            n_nearest = None if printed and self.n_nearest == "auto" else self.n_nearest
-            mixture, self._footing_ = mixture_of(
-                stack, reader.parameter, n_nearest, int(self.n_clusters)
-            )
-            objective = objective_of(mixture, self.criterion, float(self.eta), self.perplexity)
-            n_init = number_of_starts(self.n_init, stack.shape[2])
-            plan = self._plan(fusion_nmf, n_init=n_init)
-            fusion = self._fusion_ = fuse(objective, plan, rng, self.symmetric)
-            self.n_nearest_, self.source_names_ = self._footing_.n_neighbors, stack.names
+            plan = self._plan(fusion_nmf, n_init=number_of_starts(self.n_init, n_sources))
+            one_factor = self.symmetric or given.by_landmarks
+            fusion = self._fusion_ = fuse(objective, plan, rng, one_factor)
+            self.n_nearest_, self.source_names_ = given.footing.n_neighbors, reader.names
             self.source_losses_ = fusion.source_losses
             self.weights_, _, self.eta_ = objective.weigh(self.source_losses_)
             warn_of_weights(self, reader.parameter)
-            self._scales_ = objective.shares(self.weights_) / mixture.totals
-            posterior, core = fusion.posterior(stack.dtype), fusion.core.astype(stack.dtype)
-            profile = posterior / np.diagonal(core)
+            self._scales_ = objective.shares(self.weights_) / given.mixture.totals
+            posterior, core = fusion.posterior(given.dtype), fusion.core.astype(given.dtype)
+            profile = posterior[given.compared] / np.diagonal(core)
             rows = np.empty((n_samples, self.n_clusters), dtype=posterior.dtype)
-            rows[chosen] = posterior
-            others = np.setdiff1d(np.arange(n_samples), chosen)
+            self.sample_indices_ = given.fitted
+            rows[given.fitted] = posterior[: len(given.fitted)]
+            others = np.setdiff1d(np.arange(n_samples), given.fitted)
             if len(others):
                 rows[others] = self._extended(objects, others, profile)
             P, labels, order = numbered(membership(rows), hard_labels(rows))

@@ -96,11 +96,12 @@ class Mixture(ABC):
         """
 
     @abstractmethod
-    def told(self, W: np.ndarray, H: np.ndarray) -> np.ndarray:
+    def told(self, W: np.ndarray, H: np.ndarray, shift: float = 0.0) -> np.ndarray:
         """Return what the pairs of every source tell of every cluster, (L, k), in nats.
 
         ``sum_ij p_ij^l t_ij log(m_ij / (m_i. m_.j))`` for the model ``M = W H'``, the columns of H
-        summing to 1, with the share ``t_ij = w_i h_j / m_ij`` of a cluster in a pair.
+        summing to 1, with the share ``t_ij = w_i h_j / m_ij`` of a cluster in a pair; less the
+        `shift` of every logarithm.
         """
 
     @abstractmethod

@@ -219,19 +219,22 @@ class FusionObjective:
 
 
 def objective_of(
-    mixture: Mixture, criterion: str, eta: float, perplexity: float | None
+    mixture: Mixture, criterion: str, eta: float, perplexity: float | None, shift: float = 0.0
 ) -> FusionObjective:
     """Return the objective of a criterion.
+
+    `shift` is what the losses, and what there is to explain, are too large by.
 
     The loss of a source is its divergence from the model in "kl" and in "relative", where it is
     divided by that from independent objects; and the cross-entropy in "cross_entropy"; there, a
     source that did not see all objects counts as if it knew nothing of the others.
     """
     if criterion == "cross_entropy":
-        return FusionObjective(mixture, -2 * np.log(mixture.seen.mean(axis=0)), eta, perplexity)
+        offsets = -2 * np.log(mixture.seen.mean(axis=0)) - shift
+        return FusionObjective(mixture, offsets, eta, perplexity)
     entropies = mixture.entropies()
-    scales = mutual_information(mixture, entropies) if criterion == "relative" else None
-    return FusionObjective(mixture, -entropies, eta, perplexity, scales)
+    scales = mutual_information(mixture, entropies) - shift if criterion == "relative" else None
+    return FusionObjective(mixture, -entropies - shift, eta, perplexity, scales)
 
 
 def mutual_information(mixture: Mixture, entropies: np.ndarray) -> np.ndarray:

@@ -47,6 +47,7 @@ class FusionReports(NMFClusterer):
 
     _fusion_: Fusion
     _order_: np.ndarray  # what the clusters were called in the factors
+    _shift_: float  # above 0 if the mixture is one of objects and landmarks
     symmetric: bool
     criterion: str
 
@@ -60,7 +61,8 @@ class FusionReports(NMFClusterer):
         Parameters
         ----------
         rows, columns : slice, array-like of int, or mask, default=None
-            Which objects to return, of those that the model was fitted to; None: all.
+            Which objects to return, of those that the model was fitted to; None: all. Columns
+            are landmarks where ``symmetric=False`` made some.
 
         Returns
         -------
@@ -88,11 +90,14 @@ class FusionReports(NMFClusterer):
         (2, 5)
         """
         check_is_fitted(self)
-        mixture = self._fusion_.objective.mixture
-        n, named = mixture.shape[0], ((rows, "row"), (columns, "column"))
-        chosen = [positions(key, n, noun, "fused_similarity") for key, noun in named]
-        matrix = mixture.matrix(n * self._shares())
-        return matrix if rows is None and columns is None else cut(matrix, *chosen)
+        n = len(self.sample_indices_)
+        matrix = self._fusion_.objective.mixture.matrix(n * self._shares())
+        if self._shift_:
+            matrix = 2 * matrix[:n, n:]
+        if rows is None and columns is None:
+            return matrix
+        named = ((rows, n, "row"), (columns, matrix.shape[1], "column"))
+        return cut(matrix, *(positions(key, m, noun, "fused_similarity") for key, m, noun in named))
 
     def source_contributions(self) -> np.ndarray:
         r"""Return how much of every cluster is told by every source.
@@ -133,7 +138,7 @@ class FusionReports(NMFClusterer):
         check_is_fitted(self)
         W, H = factors_of(self._fusion_.best.factors[0])
         with one_blas_thread():
-            told = self._fusion_.objective.mixture.told(W, H)
+            told = self._fusion_.objective.mixture.told(W, H, self._shift_)
         told = np.maximum((told * self._shares()[:, None]).T[self._order_], 0)
         sums = told.sum(axis=1, keepdims=True)
         return np.where(sums > 0, told / np.where(sums > 0, sums, 1), self.weights_)
@@ -172,10 +177,10 @@ class FusionReports(NMFClusterer):
         """
         check_is_fitted(self)
         fitted_labels = self.labels_[self.sample_indices_]
-        seen = self._fusion_.objective.mixture.seen
+        seen = self._fusion_.objective.mixture.seen[: len(fitted_labels)]
         ranked = []
         for i, name in enumerate(self.source_names_):
-            alone = self._labels_of_one(i)[seen[:, i]]
+            alone = self._labels_of_one(i)[: len(seen)][seen[:, i]]
             agreement = float(normalized_mutual_info_score(fitted_labels[seen[:, i]], alone))
             loss = float(self.source_losses_[i])
             ranked.append(RankedSource(name, agreement, float(self.weights_[i]), loss))
@@ -187,9 +192,10 @@ class FusionReports(NMFClusterer):
         source = mixture.matrix(np.eye(len(mixture.totals))[number])
         with one_blas_thread(), np.errstate(under="ignore"):
             single = make_mixture([source], mixture.seen[:, [number]])
-            objective = objective_of(single, self.criterion, 1.0, None)
+            objective = objective_of(single, self.criterion, 1.0, None, self._shift_)
             plan = self._plan(fusion_nmf, n_init=1)
-            fusion = fuse(objective, plan, np.random.RandomState(0), self.symmetric)
+            one_factor = self.symmetric or bool(self._shift_)
+            fusion = fuse(objective, plan, np.random.RandomState(0), one_factor)
             return hard_labels(fusion.posterior(single.dtype))
 
     def _shares(self) -> np.ndarray:

@@ -65,7 +65,7 @@ class Footing:
             n_neighbors = _n_neighbors(source, n_nearest, n_clusters)
             graph = graph_of(source, n_neighbors)
             sums = _degrees(graph)
-            graphs.append(_over_roots(graph, sums, sums))
+            graphs.append(over_roots(graph, sums))
             kept.append(n_neighbors)
             degrees.append(sums)
         return graphs, cls(tuple(kept), tuple(degrees))
@@ -76,17 +76,25 @@ class Footing:
         for source, n_neighbors, degrees in zip(
             sources, self.n_neighbors, self.degrees, strict=True
         ):
-            part = near(source, n_neighbors)
-            joined.append(_over_roots(part, _degrees(part), degrees))
+            joined.append(over_roots(near(source, n_neighbors), degrees))
         return joined
 
 
 def _n_neighbors(source: Any, n_nearest: int | str, n_clusters: int) -> int | None:
-    if not isinstance(n_nearest, str):
-        return int(n_nearest)
-    n = source.shape[0]
-    if mean_degree(source) <= _MANY * isqrt(n):
+    if isinstance(n_nearest, str) and is_graph(source):
         return None
+    return neighbors_to_keep(source.shape[0], n_nearest, n_clusters)
+
+
+def is_graph(source: Any) -> bool:
+    """Return whether a source has few enough entries in a row to be left with all of them."""
+    return mean_degree(source) <= _MANY * isqrt(source.shape[1])
+
+
+def neighbors_to_keep(n: int, n_nearest: Any, n_clusters: int) -> int | None:
+    """Return how many of n similarities an object keeps of a source that is no graph."""
+    if not isinstance(n_nearest, str):
+        return None if n_nearest is None else int(n_nearest)
     return min(isqrt(n), max(2, ceil(_OF_A_CLUSTER * n / n_clusters)))
 
 
@@ -94,11 +102,13 @@ def _degrees(graph: Any) -> np.ndarray:
     return np.asarray(graph.sum(axis=1, dtype=np.float64)).ravel()
 
 
-def _over_roots(graph: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
+def over_roots(graph: Any, columns: np.ndarray) -> Any:
     """Return the entries divided by the roots of the degrees of both objects.
 
-    A degree counts as at least the entry itself: a new object would have been a neighbour, too.
+    Those of rows are their sums, those of columns are given. A degree counts as at least the entry
+    itself: a new object would have been a neighbour, too.
     """
+    rows = _degrees(graph)
     i, j, values = stored_entries(graph.astype(np.float64))
     shares = values / np.sqrt(rows[i]) / np.sqrt(np.maximum(columns[j], values))
     return filled_with(graph, shares.astype(np.float32))
@@ -131,19 +141,25 @@ def mixture_of(
         its logarithms, cannot be summed, or it cannot be divided by its sum.
     """
     sources, seen = square_sources(stack, name)
-    with np.errstate(over="ignore"):  # a sum that is too large is refused below
-        totals = [total(source) for source in sources]
-    most = float(np.finfo(stack.dtype).max) / _ROOM
-    for i, (size, source) in enumerate(zip(totals, stack.names, strict=True)):
-        if not 1 / most < size < most:
-            raise ValueError(
-                f"{called(i, source, name)} must have a sum that {stack.dtype} can hold with "
-                f"some room, got {size:.3g}; scale it."
-            )
+    labels = [called(i, source, name) for i, source in enumerate(stack.names)]
+    check_sums(sources, labels, stack.dtype)
     if n_nearest is None:
         return make_mixture(sources, seen), AsGiven((None,) * len(sources))
     graphs, footing = Footing.of(sources, n_nearest, n_clusters)
     return make_mixture(graphs, seen), footing
+
+
+def check_sums(sources: list[Any], labels: list[str], dtype: np.dtype) -> None:
+    """Raise unless every source has a sum that its dtype can hold, and can be divided by."""
+    most = float(np.finfo(dtype).max) / _ROOM
+    for source, label in zip(sources, labels, strict=True):
+        with np.errstate(over="ignore"):  # a sum that is too large is refused
+            size = total(source)
+        if not 1 / most < size < most:
+            raise ValueError(
+                f"{label} must have a sum that {dtype} can hold with some room, got {size:.3g}; "
+                "scale it."
+            )
 
 
 def draw_samples(

@@ -73,14 +73,14 @@ class SparseMixture(Mixture):
                 sums -= times * (self._values[:, block] * logs).sum(axis=1, dtype=np.float64)
         return sums / self.totals
 
-    def told(self, W: np.ndarray, H: np.ndarray) -> np.ndarray:
+    def told(self, W: np.ndarray, H: np.ndarray, shift: float = 0.0) -> np.ndarray:
         told = np.zeros((len(self.totals), W.shape[1]))
         for one, other in ((W, H), (H, W)):
             own, others = margins_of(one, other)
             for block, rows, columns in self._blocks:
                 shares = one.take(rows, axis=0) * other.take(columns, axis=0)
                 model = shares.sum(axis=1)
-                factor = np.log(model / own[rows] / others[columns]) / model
+                factor = (np.log(model / own[rows] / others[columns]) - shift) / model
                 told += (self._values[:, block] * factor) @ shares
         return told / self.totals[:, None]
 

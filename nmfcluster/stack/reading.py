@@ -38,6 +38,10 @@ class StackReader(ABC):
     def read_new(self, estimator: Any, X: Any) -> Any:
         """Return other objects, like those of the fit."""
 
+    def n_columns(self, objects: Any) -> int:
+        """Return how many objects these can be compared with: themselves."""
+        return int(objects.shape[0])
+
     @abstractmethod
     def _square(self, objects: Any, chosen: np.ndarray) -> SimilarityStack:
         """Return the similarities of some objects to each other."""
@@ -60,8 +64,16 @@ class StackReader(ABC):
 
         `numbers` holds their positions. There is a matrix a source, checked by `cross_sources`.
         """
+        return self.cross_seen(objects, numbers)[0]
+
+    def cross_seen(self, objects: Any, numbers: np.ndarray) -> tuple[list[Any], np.ndarray]:
+        """Return what `cross` does, and which of the objects each source saw, (n_numbers, L)."""
         stack = self._cross(objects, numbers)
-        return cross_sources(stack, len(self._chosen), self._seen)[0]
+        return cross_sources(stack, len(self._chosen), self._seen)
+
+    def compare_with(self, objects: Any, chosen: np.ndarray) -> None:
+        """Prepare for `cross`, without the similarities of the chosen objects to each other."""
+        self.fitted(objects, chosen)
 
     def extended(
         self,
@@ -93,9 +105,19 @@ class SimilarityReader(StackReader):
         else:
             stack = _read_stack(estimator, X, reset=True)
         estimator.n_features_in_, self._columns = stack.shape[1], stack._axes[1]
-        if stack.shape[0] != stack.shape[1]:  # here, since a part of it could be square
+        landmarks = not getattr(estimator, "symmetric", True)
+        if stack.shape[0] != stack.shape[1] and not landmarks:  # a part of it could be square
             raise _not_square(stack, self.parameter)
         return stack
+
+    def n_columns(self, objects: SimilarityStack) -> int:
+        """Return the number of columns of the similarities."""
+        return objects.shape[1]
+
+    def compare_with(self, objects: SimilarityStack, chosen: np.ndarray) -> None:
+        """Prepare for `cross`: the chosen objects are columns."""
+        self.names, self._chosen = objects.names, chosen
+        self._seen = np.ones((len(chosen), objects.shape[2]), dtype=bool)
 
     def read_new(self, estimator: Any, X: Any) -> SimilarityStack:
         """Return the similarities of new objects to all objects of the fit as a stack."""
@@ -303,7 +325,7 @@ def _not_square(stack: SimilarityStack, name: str) -> ValueError:
     return ValueError(
         f"{name} must hold the similarities of samples to each other, in shape (n, n, L) with "
         f"the L sources in the last axis, got shape {stack.shape}. Features of several views are "
-        "given to fit as views=."
+        "given to fit as views=; similarities to some objects only need symmetric=False."
     )
 
 

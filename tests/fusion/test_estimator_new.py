@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from fusion.shared import fitted_model, model, problem
+from fusion.shared import PRINTED, fitted_model, model, problem
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
@@ -28,8 +28,13 @@ def literal_memberships(fitted, new, totals, known=None):
     return np.array(rows)
 
 
-@pytest.mark.parametrize("max_samples", [None, 25])
-@pytest.mark.parametrize("options", [{}, {"symmetric": False}, {"criterion": "cross_entropy"}])
+@pytest.mark.parametrize(
+    ("max_samples", "options"),
+    [
+        *((size, {"criterion": criterion}) for size in (None, 25) for criterion in PRINTED),
+        (None, {"symmetric": False}),
+    ],
+)
 def test_new_objects_are_placed_by_the_formula(max_samples, options):
     sources, _ = problem()
     fitted = model(max_samples=max_samples, **options).fit(sources)
