@@ -79,6 +79,11 @@ def read_sources(
     n_columns, everything = reader.n_columns(objects), np.arange(objects.shape[0])
     chosen = draw_samples(n_columns, estimator.max_samples, k, rng)
     if not estimator.symmetric and len(chosen) != len(everything):
+        if len(chosen) < k:
+            raise ValueError(
+                f"n_clusters={k} must be at most the number of objects that all are compared "
+                f"with, the columns of similarities: {len(chosen)}."
+            )
         made = mixture_by_landmarks(reader, objects, chosen, n_nearest, k)
         return Given(*made, everything, True)
     stack = reader.fitted(objects, chosen)

@@ -1,0 +1,79 @@
+"""
+Views of the same objects, and what each of them gave
+=====================================================
+
+Handwritten digits are described three times: by the upper half of the picture, by the lower half,
+and by how much ink there is in every row and column. A fourth view is noise. Some digits are
+missing from the first view. `SimilarityFusionNMF` takes the tables as they are, clusters the digits
+by all of them, and says what each view gave.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits
+from sklearn.metrics import adjusted_rand_score
+
+from nmfcluster import SimilarityFusionNMF
+from nmfcluster.display import SourceWeightsDisplay
+
+# %%
+# Tables
+# ------
+# Data frames are matched by the names of the digits in their index. The first one lacks a fifth of
+# them, and is in another order.
+
+digits = load_digits()
+rng = np.random.default_rng(0)
+rows = rng.permutation(len(digits.target))[:600]
+pictures, y = digits.images[rows], digits.target[rows]
+names = [f"digit {i}" for i in rows]
+ink = np.hstack([pictures.sum(axis=1), pictures.sum(axis=2)])
+views = {
+    "upper half": pd.DataFrame(pictures[:, :4].reshape(600, -1), index=names),
+    "lower half": pd.DataFrame(pictures[:, 4:].reshape(600, -1), index=names),
+    "ink": pd.DataFrame(ink, index=names),
+    "noise": pd.DataFrame(rng.normal(size=(600, 10)), index=names),
+}
+truth = pd.Series(y, index=names)
+views["upper half"] = views["upper half"].sample(frac=0.8, random_state=0)
+
+# %%
+# Clusters
+# --------
+# `sample_names_` says whose labels these are: those of all digits that one of the frames has.
+
+model = SimilarityFusionNMF(n_clusters=10).fit(views)
+found = truth[model.sample_names_]
+print(f"fusion: {adjusted_rand_score(found, model.labels_):.2f}")
+for name, view in views.items():
+    labels = KMeans(10, n_init=10, random_state=0).fit_predict(view)
+    print(f"k-means of {name}: {adjusted_rand_score(truth[view.index], labels):.2f}")
+
+# %%
+# What each view gave
+# -------------------
+# Noise has no weight. The agreement is that of the clusters of a view alone with those of all.
+
+print(pd.DataFrame(model.rank_sources()).round(2).to_string(index=False))
+SourceWeightsDisplay.from_estimator(model)
+
+# %%
+# A cluster need not be told by all views alike: here are their shares, beside the digit that is
+# commonest in the cluster.
+
+shares = pd.DataFrame(model.source_contributions(), columns=model.source_names_)
+shares.index = [f"mostly {found[model.labels_ == c].mode()[0]}" for c in range(10)]
+print(shares.round(2).to_string())
+
+# %%
+# The fused similarity is the graph that the clusters explain. In the order of the clusters it is
+# close to blocks.
+
+order = np.argsort(model.labels_, kind="stable")
+fused = model.fused_similarity(order, order).toarray()
+figure, ax = plt.subplots()
+ax.imshow(np.sqrt(fused), cmap="magma_r")  # roots: small similarities are seen, too
+ax.set(title="Fused similarity, by cluster", xlabel="digits", ylabel="digits")
+plt.tight_layout()
