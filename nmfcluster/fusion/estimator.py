@@ -181,6 +181,9 @@ class SimilarityFusionNMF(FusionReports):
     `SimilarityStack`. The source then says how the objects it saw occur together, and nothing of
     the others.
 
+    A fitted model keeps the sources as it saw them, without a copy where that can be avoided:
+    `fused_similarity`, `source_contributions` and `rank_sources` read them.
+
     An update costs O(nnz k) if all sources are sparse, or made so, and else O(n^2 k); only finding
     the weights looks at every source, and needs no products. A sparse similarity that is 0 is a
     statement: these two objects never occur together.
