@@ -102,9 +102,10 @@ class _ViewKernel(KernelStack):
     """The kernel of one view, which error messages call by its name."""
 
     _parameter = "affinity"
+    where = "views"  # what the view came in
 
     def _called(self, index: int, name: str) -> str:
-        return f"view {name!r}"
+        return f"view {name!r} of {self.where}"
 
 
 class ViewReader(StackReader):
@@ -117,10 +118,13 @@ class ViewReader(StackReader):
 
     def read(self, estimator: Any, X: Any, beside: Any) -> ViewStack:
         """Return the views, in the order of X where they are given beside it."""
-        views = ViewStack(X) if beside is None else _beside(X, ViewStack(beside))
+        self.parameter = "X" if beside is None else "views"
+        given = ViewStack.of(X if beside is None else beside, self.parameter)
+        views = given if beside is None else _beside(X, given)
         if _takes_similarities(estimator.affinity) and all(map(_is_similarity, views.views)):
             raise ValueError(
-                f"the views {list(views.names)} are square and symmetric, as similarities are: "
+                f"the views {list(views.names)} of {self.parameter} are square and symmetric, as "
+                "similarities are: "
                 "give those as a SimilarityStack, or as similarities=. If they are features, "
                 f"name the affinity, {_OF_VIEWS!r} say."
             )
@@ -139,7 +143,9 @@ class ViewReader(StackReader):
                 f"ViewStack; got {shown(X)}."
             )
         named = isinstance(X, ViewStack | dict)
-        views = ViewStack(X)
+        views = ViewStack.of(X, "X")
+        for kernel in self._kernels:
+            kernel.where = "X"
         if named and set(views.names) == set(self.names):
             order = [views.names.index(name) for name in self.names]
             views = views.with_views(order)
@@ -158,6 +164,8 @@ class ViewReader(StackReader):
             _ViewKernel([(name, kernel, None)], **self._options)
             for name, kernel in zip(self.names, self._named, strict=True)
         ]
+        for kernel in self._kernels:
+            kernel.where = self.parameter
         return self._joined(
             kernel.fit_transform(view) for kernel, view in zip(self._kernels, views, strict=True)
         )

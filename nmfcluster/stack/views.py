@@ -66,17 +66,28 @@ class ViewStack:
     """
 
     def __init__(self, views: Any, *, names: Any = None) -> None:
-        if isinstance(views, ViewStack):
-            own = views.names if names is None else read_names(names, len(views.views), "view")
-            self._set(views.views, own, views.index)
-            return
-        listed, keys = _listed(views)
-        names = tuple(keys) if names is None else names
-        names = read_names(names, len(listed), "view")
-        labels = [f"view {i} ({name!r})" for i, name in enumerate(names)]
-        tables = [_read_table(view, label) for view, label in zip(listed, labels, strict=True)]
-        tables, index = with_all_samples(tables, labels)
-        self._set(tuple(tables), names, index)
+        self._set(*_read_views(views, names, "views"))
+
+    @classmethod
+    def of(cls, views: Any, where: str) -> Self:
+        """Return views that messages call by the parameter that they came in.
+
+        Parameters
+        ----------
+        views : as for the class
+        where : str
+
+        Returns
+        -------
+        ViewStack
+
+        Examples
+        --------
+        >>> from nmfcluster.stack import ViewStack
+        >>> ViewStack.of({"a": [[1], [2]]}, "X")
+        ViewStack(2 samples, a: 1 feature)
+        """
+        return cls._made(*_read_views(views, None, where))
 
     @classmethod
     def _made(cls, views: tuple[Any, ...], names: tuple[str, ...], index: Any) -> Self:
@@ -155,7 +166,20 @@ class ViewStack:
         return f"{type(self).__name__}({len(self)} samples, {', '.join(parts)})"
 
 
-def _listed(views: Any) -> tuple[list[Any], list[Any]]:
+def _read_views(views: Any, names: Any, where: str) -> tuple[tuple[Any, ...], tuple[str, ...], Any]:
+    """Return tables with the same samples, their names, and those of the samples."""
+    if isinstance(views, ViewStack):
+        own = views.names if names is None else read_names(names, len(views.views), "view")
+        return views.views, own, views.index
+    listed, keys = _listed(views, where)
+    names = read_names(keys if names is None else names, len(listed), "view")
+    labels = [f"view {i} ({name!r}) of {where}" for i, name in enumerate(names)]
+    tables = [_read_table(view, label) for view, label in zip(listed, labels, strict=True)]
+    tables, index = with_all_samples(tables, labels)
+    return tuple(tables), names, index
+
+
+def _listed(views: Any, where: str) -> tuple[list[Any], list[Any]]:
     """Return the tables of a collection, and the names that it has for them."""
     if isinstance(views, dict):
         listed, keys = list(views.values()), list(views)
@@ -163,7 +187,7 @@ def _listed(views: Any) -> tuple[list[Any], list[Any]]:
         listed, keys = list(views), [f"view{i}" for i in range(len(views))]
     else:
         raise TypeError(
-            "views must be a dict or a list of tables, or a ViewStack, got "
+            f"{where} must be a dict or a list of tables, or a ViewStack, got "
             f"{shown(views)}; a single table X is given as [X]."
         )
     if not listed:

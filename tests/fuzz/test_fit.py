@@ -27,6 +27,7 @@ from nmfcluster import (
     SimilarityStack,
     SSNMFClusterer,
 )
+from nmfcluster.stack import ViewStack
 
 QUICK = {"n_clusters": 2, "n_init": 1, "max_iter": 3, "random_state": 0}
 CONSENSUS = QUICK | {"n_estimators": 2}
@@ -171,6 +172,26 @@ def test_fusion_of_similarities(sources, n, given, form):
     else:
         X = None if form == "stack beside" else np.zeros((n, 1))
         judge_estimator(model, X, n, {"similarities": stack}, [stack], descends=descends)
+
+
+@fuzz(
+    st.lists(FEATURES, min_size=1, max_size=3),
+    SIZES,
+    parameters(SimilarityFusionNMF, QUICK),
+    st.sampled_from(["dict", "beside", "stack"]),
+)
+def test_fusion_of_views(tables, n, given, form):
+    tables = [table if i and n % 8 == 0 else table.but(n=n) for i, table in enumerate(tables)]
+    model, views = SimilarityFusionNMF(**given), {f"v{i}": V for i, V in enumerate(build(tables))}
+    options = {"descends": model.perplexity is None, "foreign": foreign(model)}
+    if form == "beside":
+        judge_estimator(model, None, n, {"views": views}, [views], **options)
+        return
+    try:
+        X = ViewStack(views) if form == "stack" else views
+    except (TypeError, ValueError):
+        X = views
+    judge_estimator(model, X, n, {}, [X], **options)
 
 
 def numeric(array):
