@@ -119,7 +119,7 @@ class ViewReader(StackReader):
     def read(self, estimator: Any, X: Any, beside: Any) -> ViewStack:
         """Return the views, in the order of X where they are given beside it."""
         self.parameter = "X" if beside is None else "views"
-        given = ViewStack.of(X if beside is None else beside, self.parameter)
+        given = ViewStack._of(X if beside is None else beside, self.parameter)
         views = given if beside is None else _beside(X, given)
         if _takes_similarities(estimator.affinity) and all(map(_is_similarity, views.views)):
             raise ValueError(
@@ -143,7 +143,7 @@ class ViewReader(StackReader):
                 f"ViewStack; got {shown(X)}."
             )
         named = isinstance(X, ViewStack | dict)
-        views = ViewStack.of(X, "X")
+        views = ViewStack._of(X, "X")
         for kernel in self._kernels:
             kernel.where = "X"
         if named and set(views.names) == set(self.names):

@@ -69,24 +69,8 @@ class ViewStack:
         self._set(*_read_views(views, names, "views"))
 
     @classmethod
-    def of(cls, views: Any, where: str) -> Self:
-        """Return views that messages call by the parameter that they came in.
-
-        Parameters
-        ----------
-        views : as for the class
-        where : str
-
-        Returns
-        -------
-        ViewStack
-
-        Examples
-        --------
-        >>> from nmfcluster.stack import ViewStack
-        >>> ViewStack.of({"a": [[1], [2]]}, "X")
-        ViewStack(2 samples, a: 1 feature)
-        """
+    def _of(cls, views: Any, where: str) -> Self:
+        """Return views that error messages call by the parameter that they came in."""
         return cls._made(*_read_views(views, None, where))
 
     @classmethod
@@ -192,7 +176,7 @@ def _listed(views: Any, where: str) -> tuple[list[Any], list[Any]]:
         )
     if not listed:
         raise ValueError(
-            f"views must hold at least one table, got an empty {type(views).__name__}."
+            f"{where} must hold at least one table, got an empty {type(views).__name__}."
         )
     return listed, keys
 
