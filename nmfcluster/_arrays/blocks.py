@@ -111,9 +111,9 @@ class RowBlocks:
         self._parts = {b.start: rows_of(array, b) for b in row_blocks(self.n_rows, ROWS)}
 
     def product(self, H: np.ndarray) -> np.ndarray:
-        """Return the product with H of shape (m, k)."""
-        if len(self._parts) == 1:
-            return self._parts[0] @ H
+        """Return the product with H of shape (m, k), sparse with a sparse H."""
+        if len(self._parts) == 1 or is_sparse(H):
+            return self._array @ H
         out = np.empty((self.n_rows, H.shape[1]), dtype=H.dtype)
         return filled(out, lambda block: self._parts[block.start] @ H)
 

@@ -103,3 +103,11 @@ def test_rows_of_a_sparse_matrix_share_its_memory():
     assert np.shares_memory(part.data, A.data)
     assert np.shares_memory(part.indices, A.indices)
     assert_array_equal(part.toarray(), A.toarray()[7:20])
+
+
+def test_the_product_of_sparse_matrices_of_many_rows_is_sparse():
+    rng = np.random.default_rng(0)
+    A, B = (sp.random_array((40, 40), density=0.1, rng=rng, format="csr") for _ in range(2))
+    product = RowBlocks(A).product(B)
+    assert sp.issparse(product)
+    assert_allclose(product.toarray(), A.toarray() @ B.toarray())
