@@ -1,6 +1,6 @@
 """Clustering by nonnegative matrix factorization, in scikit-learn's style."""
 
-from nmfcluster._versions import show_versions as show_versions
+from nmfcluster._compat import show_versions as show_versions
 from nmfcluster.consensus import NMFConsensus as NMFConsensus
 from nmfcluster.constraints import PairwiseConstraints as PairwiseConstraints
 from nmfcluster.fusion import SimilarityFusionNMF as SimilarityFusionNMF

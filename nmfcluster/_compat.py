@@ -1,9 +1,11 @@
-"""The only module that uses private names of scikit-learn and of threadpoolctl."""
+"""What depends on other libraries: their versions, and all private names of them in use."""
 
 from __future__ import annotations
 
+import platform
 import sys
 from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
 from numbers import Integral
 from typing import Any, TypeVar
 
@@ -18,7 +20,7 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils._param_validation import Interval as _Interval
 from sklearn.utils.validation import _num_samples as num_samples
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import ThreadpoolController, threadpool_info
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,6 +40,7 @@ __all__ = [
     "hides_errors",
     "num_samples",
     "set_blas_threads",
+    "show_versions",
     "take_samples",
     "validate_parameter_constraints",
 ]
@@ -132,3 +135,34 @@ def set_blas_threads(numbers: list[tuple[Any, int]]) -> None:
     """
     for library, number in numbers:
         getattr(library, "_real_set_num_threads", library.set_num_threads)(number)
+
+
+_LIBRARIES = (
+    *("nmfcluster", "numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl"),
+    *("matplotlib", "pandas", "polars", "pyarrow", "dask"),  # optional
+)
+
+
+def show_versions() -> None:
+    """Print the versions of Python, of the libraries, and the threads that these may use.
+
+    Examples
+    --------
+    >>> import nmfcluster
+    >>> nmfcluster.show_versions()  # doctest: +ELLIPSIS
+    python: ...
+    """
+    print(f"python: {sys.version}")
+    print(f"machine: {platform.platform()}")
+    for library in _LIBRARIES:
+        print(f"{library}: {_version(library)}")
+    for pool in threadpool_info():
+        name = f"{pool['internal_api']} {pool['version'] or ''}".strip()
+        print(f"{pool['user_api']}: {name}, {pool['num_threads']} threads")
+
+
+def _version(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return "not installed"

@@ -233,6 +233,7 @@ def tuple_indicator(
     n_clusters: np.ndarray,
     dtype: Any = np.float64,
     rows: np.ndarray | None = None,
+    most: int | None = None,
 ) -> tuple[sp.csr_array, sp.csr_array]:
     """Factor the indicator of all clusters through the label tuples that occur.
 
@@ -251,6 +252,9 @@ def tuple_indicator(
         Type of the entries.
     rows : ndarray of shape (n_rows,), int, default=None
         Rows of `codes` to make it for; all by default.
+    most : int, default=None
+        Largest number of tuples of a group; by default more for more rows. The partitions of a
+        group, and so the last bits of products, depend on it.
 
     Returns
     -------
@@ -259,7 +263,8 @@ def tuple_indicator(
     """
     n_rows = len(codes) if rows is None else len(rows)
     symbols = np.asarray(n_clusters, dtype=np.int64) + 1
-    groups = _consecutive_groups(symbols, limit=int(np.clip(50 * n_rows, 500, 200_000)))
+    most = int(np.clip(50 * n_rows, 500, 200_000)) if most is None else most
+    groups = _consecutive_groups(symbols, most)
     radix, bases = np.zeros((codes.shape[1], len(groups))), np.zeros(len(groups) + 1, dtype=np.intp)
     for g, members in enumerate(groups):
         radix[members, g] = np.cumprod(np.r_[1, symbols[members][:-1]])
@@ -325,7 +330,7 @@ def distinct_rows(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray
     counts : ndarray of shape (n_distinct,), int
         Size of every group.
     """
-    keys = _row_keys(codes)
+    keys = row_keys(codes)
     wanted: dict[str, Any] = {"return_index": True, "return_inverse": True, "return_counts": True}
     _, first, groups, counts = np.unique(keys, **wanted)
     blocks = row_blocks(len(codes), _BLOCK)
@@ -334,9 +339,10 @@ def distinct_rows(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray
     return first, groups.ravel(), counts
 
 
-def _row_keys(codes: np.ndarray) -> np.ndarray:
+def row_keys(codes: np.ndarray, seed: int = 0) -> np.ndarray:
+    """Return a number for every row of a table of integers, (n_samples,), uint64."""
     # random odd multipliers: two different rows share a key with a chance of about 2^-63
-    factors = np.random.default_rng(0).integers(2**63, size=codes.shape[1], dtype=np.uint64)
+    factors = np.random.default_rng(seed).integers(2**63, size=codes.shape[1], dtype=np.uint64)
     factors = 2 * factors + np.uint64(1)
     keys = np.empty(len(codes), dtype=np.uint64)
     for block in row_blocks(len(codes), _BLOCK):

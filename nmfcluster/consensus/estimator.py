@@ -282,26 +282,31 @@ class NMFConsensus(NMFClusterer):
             source = read_partitions(self, X, partitions, rng)
             self._check_n_clusters(len(source))
             problem: Any = source.problem(self.weights, self.normalize, self._say)
-            solver, form = self._solver()
-            if self.factorization == "tri" and not problem.is_complete:
-                raise ValueError("factorization='tri' needs partitions that saw all samples.")
-            best = factorize(problem, self._plan(solver), rng, form, self.coarse_size)
-            shares = membership(best.H)  # of collapsed rows, which are longer than a sample's
-            P, profile = problem.read(shares)
-            labels = P.argmax(axis=1)
-            if self.refine == "moves":
-                labels, n_moves = refine_by_moves(problem.ensemble, labels, self.n_clusters)
-                self._say(f"{n_moves} label rows moved")
-            P, labels, order = numbered(P, labels, problem.counts)
-            self.partitions_, self.weights_ = source.codes, problem.weights
-            self.confidence_, self.agreement_ = problem.support(labels, self.n_clusters)
-            self._profile_ = profile[:, order]
-            self._source_ = source
-            if source.estimators is not None:
-                self.estimators_ = source.estimators
-            self.core_ = best.core[np.ix_(order, order)]
-            self._keep_clusters(best, P[problem.groups], labels[problem.groups])
+            self._fit_problem(source, problem, rng)
         return self
+
+    def _fit_problem(self, source: Any, problem: Any, rng: np.random.RandomState) -> Factorization:
+        """Set the fitted attributes by what was read and by the problem that it poses."""
+        solver, form = self._solver()
+        if self.factorization == "tri" and not problem.is_complete:
+            raise ValueError("factorization='tri' needs partitions that saw all samples.")
+        best = factorize(problem, self._plan(solver), rng, form, self.coarse_size)
+        shares = membership(best.H)  # of collapsed rows, which are longer than a sample's
+        P, profile = problem.read(shares)
+        labels = P.argmax(axis=1)
+        if self.refine == "moves":
+            labels, n_moves = refine_by_moves(problem.ensemble, labels, self.n_clusters)
+            self._say(f"{n_moves} label rows moved")
+        P, labels, order = numbered(P, labels, problem.counts)
+        self.partitions_, self.weights_ = source.codes, problem.weights
+        self.confidence_, self.agreement_ = problem.support(labels, self.n_clusters)
+        self._profile_ = profile[:, order]
+        self._source_ = source
+        if source.estimators is not None:
+            self.estimators_ = source.estimators
+        self.core_ = best.core[np.ix_(order, order)]
+        self._keep_clusters(best, P[problem.groups], labels[problem.groups])
+        return best
 
     def _solver(self) -> tuple[Any, type[Factorization]]:
         if self.factorization == "tri":

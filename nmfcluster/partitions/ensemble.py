@@ -36,6 +36,8 @@ class Ensemble:
         Number of clusters of every partition.
     rows : ndarray of shape (m,), int, default=None
         Where the distinct rows are in `table`; by default they are all of it.
+    most : int, default=None
+        See `tuple_indicator`: a number makes sums of a row independent of the rows beside it.
     """
 
     table: np.ndarray
@@ -43,6 +45,7 @@ class Ensemble:
     weights: np.ndarray
     n_clusters: np.ndarray
     rows: np.ndarray | None = None
+    most: int | None = None
 
     @classmethod
     def from_table(cls, codes: np.ndarray, weights: np.ndarray) -> tuple[Ensemble, np.ndarray]:
@@ -61,7 +64,7 @@ class Ensemble:
     @cached_property
     def _factors(self) -> tuple[sp.csr_array, sp.csr_array]:
         """J and A with Z = J A, the indicator of the clusters of all partitions."""
-        return tuple_indicator(self.table, self.n_clusters, rows=self.rows)
+        return tuple_indicator(self.table, self.n_clusters, rows=self.rows, most=self.most)
 
     def spread(self, per_cluster: np.ndarray) -> np.ndarray:
         """Return Z X: the sum, for every row, of what X says of its clusters.

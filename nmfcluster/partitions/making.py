@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import cycle
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -13,6 +14,7 @@ from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.random import sample_without_replacement
 
 from nmfcluster._arrays.arguments import last_step, warn
 from nmfcluster._arrays.storage import divided, exponent_beyond, largest, stored_like, writable
@@ -27,6 +29,7 @@ from nmfcluster._compat import (
     RealNotInt,
     validate_parameter_constraints,
 )
+from nmfcluster.partitions.centres import Centres
 
 Chosen = np.ndarray | None  # positions that were drawn; None: all
 
@@ -39,7 +42,7 @@ OPTIONS: dict[str, list[Any]] = {
     "max_features": _SHARE,
     "predict_unseen": ["boolean"],
 }
-_ALLOWED = {**OPTIONS, "n_jobs": N_JOBS, "random_state": RANDOM_STATE}
+ALLOWED = {**OPTIONS, "n_jobs": N_JOBS, "random_state": RANDOM_STATE}
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,11 @@ class BasePartitions:
         """Whether some clusterer cannot predict, so that new samples need their neighbours."""
         return not all(hasattr(estimator, "predict") for estimator in self.estimators)
 
+    @cached_property
+    def _centres(self) -> Centres | None:
+        """The centres of all partitions, where all are of k-means."""
+        return Centres.of(self.estimators, self.features)
+
     def predict(self, X: Any, X_train: Any = None) -> np.ndarray:
         """Label new samples by every partition.
 
@@ -95,6 +103,8 @@ class BasePartitions:
         X = writable(divided(X.astype(self.dtype, copy=False), self.exponent))
         if X_train is not None:
             X_train = divided(X_train, self.exponent)
+        if self._centres is not None and isinstance(X, np.ndarray):
+            return self._centres.nearest(X)
         labels = np.empty((X.shape[0], len(self.estimators)), dtype=np.int64)
         for t, estimator in enumerate(self.estimators):
             labels[:, t] = _labels_of(estimator, X, X_train, self.features[t], self.labels[:, t])
@@ -172,25 +182,39 @@ def base_partitions(
     >>> found.labels.shape
     (150, 10)
     """
-    given = {name: value for name, value in locals().items() if name in _ALLOWED}
-    validate_parameter_constraints(_ALLOWED, given, caller_name="base_partitions")
+    given = {name: value for name, value in locals().items() if name in ALLOWED}
+    validate_parameter_constraints(ALLOWED, given, caller_name="base_partitions")
     rng = check_random_state(random_state)
     check_readable(X)
     X = canonical(check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32]))
-    bases = _clusterers(estimator)
-    exponent = exponent_beyond(X, 2)
-    if exponent and estimator is not None:  # what has parameters in the unit of X
-        raise ValueError(
-            f"X must hold values whose squares {X.dtype} can sum, got some up to {largest(X):.3g}: "
-            "scale it."
-        )
-    X = divided(X, exponent)
-    n_samples, n_features = X.shape
+    plans = draw_plans(rng, X.shape, n_estimators, n_clusters, max_samples, max_features)
+    return run_plans(X, estimator, plans, predict_unseen, n_jobs)
+
+
+class RunPlan(NamedTuple):
+    """What a base clusterer is run with, all of its randomness drawn."""
+
+    n_clusters: int
+    samples: Chosen
+    features: Chosen
+    seed: int
+
+
+def draw_plans(
+    rng: np.random.RandomState,
+    shape: tuple[int, int],
+    n_estimators: int,
+    n_clusters: int | tuple[int, int],
+    max_samples: int | float,
+    max_features: int | float,
+) -> list[RunPlan]:
+    """Draw what every run of a base clusterer differs by, see `base_partitions`."""
+    n_samples, n_features = shape
     n_drawn = _how_many(max_samples, n_samples, "max_samples", least=min(2, n_samples))
     n_columns = _how_many(max_features, n_features, "max_features", least=1)
     low, high = range_of_clusters(n_clusters, "n_clusters")
-    plans = [
-        (
+    return [
+        RunPlan(
             int(min(rng.randint(low, high + 1), n_drawn)),
             _draw(rng, n_samples, n_drawn),
             _draw(rng, n_features, n_columns),
@@ -198,6 +222,20 @@ def base_partitions(
         )
         for _ in range(n_estimators)
     ]
+
+
+def run_plans(
+    X: Any, estimator: Any, plans: list[RunPlan], predict_unseen: bool, n_jobs: int | None
+) -> BasePartitions:
+    """Run base clusterers as planned, see `base_partitions`; X is as `canonical` returns it."""
+    bases, n_estimators = clusterers(estimator), len(plans)
+    exponent = exponent_beyond(X, 2)
+    if exponent and estimator is not None:  # what has parameters in the unit of X
+        raise ValueError(
+            f"X must hold values whose squares {X.dtype} can sum, got some up to {largest(X):.3g}: "
+            "scale it."
+        )
+    X = divided(X, exponent)
     results = Parallel(n_jobs=n_jobs)(
         delayed(_run)(clone(base), X, predict_unseen, *plan)
         for base, plan in zip(cycle(bases), plans, strict=False)
@@ -217,7 +255,7 @@ def base_partitions(
     return BasePartitions(np.column_stack(labels), estimators, samples, features, exponent, X.dtype)
 
 
-def _clusterers(estimator: Any) -> list[Any]:
+def clusterers(estimator: Any) -> list[Any]:
     """Return the base clusterers that take turns."""
     if estimator is None:
         return [KMeans(n_init=1)]
@@ -262,7 +300,10 @@ def _how_many(value: int | float, total: int, name: str, least: int) -> int:
 
 
 def _draw(rng: np.random.RandomState, total: int, size: int) -> Chosen:
-    return None if size == total else np.sort(rng.permutation(total)[:size])
+    if size == total:
+        return None
+    drawn = sample_without_replacement(total, size, random_state=rng)  # no permutation of them all
+    return np.sort(drawn)
 
 
 def _run(

@@ -20,7 +20,7 @@ from nmfcluster._engine.symmetric import Factorization, Problem, SymmetricObject
 from nmfcluster.partitions.ensemble import Ensemble
 
 _PRODUCTS = 2**20  # of two entries of a row that are held at a time: 8 MiB
-_POWERS = (0.0, 0.5, 1.0)  # of the size of a base cluster, that divide its votes for a sample
+POWERS = (0.0, 0.5, 1.0)  # of the size of a base cluster, that divide its votes for a sample
 _MANY = 100_000  # distinct rows, of more of which an update takes a second and gains little
 _POLISH_TOL, _POLISH_TOL_OF_MANY = 1e-4, 1e-3  # of a million rows it moves 3 labels of 100,000
 _LIFT = 0.2  # added to an indicator so that no entry starts at 0
@@ -179,15 +179,13 @@ class EnsembleProblem(Problem):
         :math:`\lambda_c = u_c' A u_c`.
         """
         N = self.ensemble.contingency(indicator)
-        within = (self.ensemble.cluster_weights / self._sizes) @ N**2
-        volumes = (self.counts * self._mass) @ indicator
-        shares = np.divide(within, volumes, out=np.zeros_like(within), where=volumes > 0)
-        return self._constant - float(shares @ shares)
+        votes = self.ensemble.cluster_weights / self._sizes
+        return normalised_loss(self._constant, votes, N, (self.counts * self._mass) @ indicator)
 
     def _best_profile(self, shares: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the smallest hard loss of the readings, and the profile that is read there."""
         plain, found = self.ensemble.cluster_profile(shares), []
-        for power in _POWERS:
+        for power in POWERS:
             profile = plain / self._sizes[:, None] ** power
             labels = self.ensemble.spread(profile).argmax(axis=1)
             found.append((self.hard_loss(one_hot(labels, shares.shape[1])), profile))
@@ -236,6 +234,27 @@ class EnsembleProblem(Problem):
         contingency = self.ensemble.contingency(one_hot(labels, n_clusters))
         confidence = self.ensemble.item_consensus(contingency, labels)[self.groups]
         return Support(confidence, self.ensemble.agreement(contingency))
+
+
+def normalised_loss(
+    constant: float, votes: np.ndarray, contingency: np.ndarray, volumes: np.ndarray
+) -> float:
+    """Return the loss of a partition, see `EnsembleProblem.hard_loss`.
+
+    Parameters
+    ----------
+    constant : float
+        Loss of the zero factor.
+    votes : ndarray of shape (C,)
+        What each base cluster adds to every pair that it holds.
+    contingency : ndarray of shape (C, k)
+        What it holds of every cluster.
+    volumes : ndarray of shape (k,)
+        The mass of every cluster.
+    """
+    within = votes @ contingency**2
+    shares = np.divide(within, volumes, out=np.zeros_like(within), where=volumes > 0)
+    return constant - float(shares @ shares)
 
 
 def label_start(

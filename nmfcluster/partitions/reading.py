@@ -13,11 +13,12 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from nmfcluster._arrays.arguments import normalised_weights, warn
-from nmfcluster._arrays.labels import cluster_counts, encode, indicator
+from nmfcluster._arrays.labels import cluster_counts, distinct_rows, encode, indicator
 from nmfcluster._arrays.storage import own_copy
 from nmfcluster._arrays.tables import check_columns_differ, in_order_of, row_names
 from nmfcluster._base import read_features
 from nmfcluster._compat import Interval
+from nmfcluster.partitions.blocks import BlockedTable
 from nmfcluster.partitions.ensemble import Ensemble
 from nmfcluster.partitions.making import (
     OPTIONS,
@@ -148,6 +149,7 @@ class LabelTable:
         Encoded labels; -1: not seen.
     categories : list of ndarray
         The labels of every partition that codes stand for.
+    n_clusters : ndarray of shape (n_partitions,), int
     estimators : list of estimator or None
         Fitted base clusterers, if there are any.
     """
@@ -156,6 +158,7 @@ class LabelTable:
 
     def __init__(self, labels: Any, name: str, dtype: np.dtype) -> None:
         self.codes, self.categories = encode(labels, name)
+        self.n_clusters = cluster_counts(self.codes)
         self.name, self.dtype = name, dtype
 
     def __len__(self) -> int:
@@ -187,8 +190,36 @@ class LabelTable:
         `profile` says what membership of every base cluster tells, see `Ensemble.cluster_profile`.
         """
         codes, dtype = self.codes_of(estimator, X)
-        rows = indicator(codes, cluster_counts(self.codes)) @ profile
+        rows = indicator(codes, self.n_clusters) @ profile
         return np.asarray(rows.astype(dtype, copy=False))
+
+
+class CountedRows(LabelTable):
+    """Distinct rows of a label table, each of so many samples, which are elsewhere.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_rows, n_partitions), int
+        Codes of the labels in `table`; rows may repeat.
+    counts : ndarray of shape (n_rows,), int
+    table : BlockedTable
+        What is known of the whole table.
+    """
+
+    def __init__(self, codes: np.ndarray, counts: np.ndarray, table: BlockedTable) -> None:
+        first, groups, _ = distinct_rows(codes)
+        self.codes, self.counts = codes[first], np.bincount(groups, counts).astype(np.int64)
+        self.categories, self.n_clusters = table.known, table.n_clusters
+        self.name, self.dtype = "X", np.dtype(np.float64)
+
+    def problem(
+        self, weights: Any, normalize: bool, say: Callable[[str], None] = _nothing
+    ) -> EnsembleProblem:
+        """Return the factorization of the co-association under weights of the partitions."""
+        weights = normalised_weights(weights, self.codes.shape[1])
+        ensemble = Ensemble(self.codes, self.counts, weights, self.n_clusters)
+        say(f"{len(ensemble)} distinct label rows of {self.counts.sum()} samples")
+        return EnsembleProblem(ensemble, np.arange(len(ensemble)), self.dtype, normalize)
 
 
 class PartitionsBeside(LabelTable):

@@ -326,7 +326,7 @@ def test_distinct_rows(codes):
 
 @pytest.mark.parametrize("modulus", [1, 2])
 def test_distinct_rows_whose_keys_collide(monkeypatch, modulus):
-    monkeypatch.setattr(labels_module, "_row_keys", lambda codes: codes.sum(axis=1) % modulus)
+    monkeypatch.setattr(labels_module, "row_keys", lambda codes: codes.sum(axis=1) % modulus)
     codes = np.random.default_rng(0).integers(-1, 3, size=(60, 3))
     assert_distinct(codes, *distinct_rows(codes))
 
@@ -335,7 +335,7 @@ def test_one_late_collision_is_noticed(monkeypatch):
     codes = np.zeros((20_000, 2), dtype=np.int32)
     codes[-1] = 1  # in another block than the first of its group
     monkeypatch.setattr(
-        labels_module, "_row_keys", lambda codes: np.zeros(len(codes), dtype=np.uint64)
+        labels_module, "row_keys", lambda codes: np.zeros(len(codes), dtype=np.uint64)
     )
     first, groups, counts = distinct_rows(codes)
     assert_array_equal(codes[first][groups], codes)
@@ -350,4 +350,4 @@ def test_the_order_of_distinct_rows_does_not_depend_on_that_of_the_rows(codes, r
 
 def test_keys_of_rows_differ():
     codes = np.stack(np.meshgrid(*[np.arange(-1, 9)] * 4), axis=-1).reshape(-1, 4)
-    assert len(set(labels_module._row_keys(codes).tolist())) == len(codes)
+    assert len(set(labels_module.row_keys(codes).tolist())) == len(codes)

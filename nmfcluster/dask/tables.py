@@ -1,0 +1,232 @@
+"""Dask arrays in blocks of rows: what is asked of them, and work on every block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from dask.base import compute, get_scheduler
+from dask.delayed import delayed
+
+from nmfcluster._arrays.threads import one_blas_thread
+
+_FAN = 8  # results of blocks that are put together at a time
+_COPIES = 3  # of a block that a task holds at a time: the block, its codes, what is made of it
+_LIBRARIES = 200 * 2**20  # bytes that a worker needs before it has read anything
+_MIB = 2**20
+
+
+def read_rows(X: Any, name: str = "X") -> da.Array:
+    """Return a Dask array of two dimensions whose blocks are blocks of whole rows.
+
+    Parameters
+    ----------
+    X : dask.array.Array
+    name : str, default="X"
+        What to call it in an error message.
+
+    Raises
+    ------
+    TypeError
+        If it is no Dask array, or one of strings or objects.
+    ValueError
+        If it has not two dimensions, has blocks of unknown size, or too large ones.
+    """
+    if hasattr(X, "to_dask_array"):
+        raise TypeError(
+            f"{name} must be a Dask array, got a data frame: give "
+            f"{name}.to_dask_array(lengths=True)."
+        )
+    if not isinstance(X, da.Array):
+        raise TypeError(
+            f"{name} must be a Dask array in blocks of rows, got {type(X).__name__}: "
+            "dask.array.from_array makes one; for what fits into memory there are the estimators "
+            "of nmfcluster itself."
+        )
+    if X.dtype.kind not in "biuf":
+        raise TypeError(
+            f"{name} must hold numbers, got dtype {X.dtype}: give strings numbers first, as "
+            "pandas.factorize does, and let map_blocks know of it by its dtype."
+        )
+    if not isinstance(X._meta, np.ndarray):
+        raise TypeError(f"{name} must have blocks that are numpy's, got {type(X._meta).__name__}.")
+    if X.ndim != 2:
+        raise ValueError(f"{name} must have two dimensions, rows and columns, got shape {X.shape}.")
+    if any(isnan(size) for size in (*X.chunks[0], *X.chunks[1])):
+        raise ValueError(
+            f"{name} must have blocks of known sizes: call {name}.compute_chunk_sizes() first."
+        )
+    if 0 in X.shape:
+        raise ValueError(f"{name} must hold at least one row and one column, got shape {X.shape}.")
+    X = X.rechunk({1: -1})
+    check_fits(X, name)
+    return X
+
+
+def check_fits(X: da.Array, name: str) -> None:
+    """Raise a ValueError if the workers that are there could not hold a block of the array."""
+    client: Any = getattr(get_scheduler(), "__self__", None)  # None: no cluster, but this process
+    if not hasattr(client, "scheduler_info"):
+        return
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    rows, width = max(X.chunks[0]), X.shape[1] * X.dtype.itemsize
+    for worker in workers:
+        limit, threads = worker["memory_limit"], max(worker["nthreads"], 1)
+        room = (limit - _LIBRARIES) / (_COPIES * threads)
+        if limit and rows * width > room:
+            fitting = max(int(room // width), 1)
+            raise ValueError(
+                f"{name} has blocks of up to {rows} rows, {rows * width / _MIB:.0f} MiB, too large "
+                f"for a worker of {limit / _MIB:.0f} MiB and {threads} thread(s): give "
+                f"{name}.rechunk(({fitting}, -1)), or write it in smaller blocks where reading a "
+                "block reads all of it."
+            )
+
+
+def row_ranges(X: da.Array) -> list[tuple[int, int]]:
+    """Return the numbers of the first row of every block and of the first after it."""
+    ends = [int(end) for end in np.cumsum((0, *X.chunks[0]))]
+    return list(pairwise(ends))
+
+
+def shared(value: Any) -> Any:
+    """Return a value as one node of a graph: it goes to a worker once, and not with every task."""
+    return delayed(value, traverse=False)
+
+
+def on_block(function: Callable[..., Any], *args: Any) -> Any:
+    """Call a function on a worker as a fit would: with one BLAS thread, underflow being 0."""
+    with one_blas_thread(), np.errstate(under="ignore"):
+        return function(*args)
+
+
+def of_blocks(X: da.Array, function: Callable[..., Any], *args: Any, rows: bool = False) -> Any:
+    """Return what a function makes of every block, as delayed objects.
+
+    Parameters
+    ----------
+    X : dask.array.Array
+    function : callable
+        Takes a block, with `rows` the number of its first row, and `args`.
+    *args : object
+        Delayed objects, or such as are small.
+    rows : bool, default=False
+    """
+    call = delayed(on_block, pure=False)
+    blocks = X.to_delayed().ravel()
+    firsts = [(first,) if rows else () for first, _ in row_ranges(X)]
+    return [
+        call(function, block, *first, *args) for block, first in zip(blocks, firsts, strict=True)
+    ]
+
+
+def by_blocks(
+    X: da.Array, function: Callable[..., Any], held: Any, dtype: Any, shape: tuple[int, ...] = ()
+) -> da.Array:
+    """Return what a function makes of every block as a Dask array, one row for every row.
+
+    Parameters
+    ----------
+    X : dask.array.Array
+    function : callable
+        Takes a block and what is held.
+    held : object
+        Sent to every worker once.
+    dtype : dtype
+    shape : tuple of int
+        Of what is made of one row.
+    """
+    made = of_blocks(X, function, shared(held))
+    parts = [
+        da.from_delayed(part, (last - first, *shape), dtype)
+        for part, (first, last) in zip(made, row_ranges(X), strict=True)
+    ]
+    return da.concatenate(parts)
+
+
+def reduced(parts: Sequence[Any], merge: Callable[[list[Any]], Any]) -> Any:
+    """Compute what delayed parts come to, a few at a time, on whatever scheduler is set."""
+    call = delayed(on_block, pure=False)
+    while len(parts) > 1:
+        groups = [list(parts[i : i + _FAN]) for i in range(0, len(parts), _FAN)]
+        parts = [call(merge, group) for group in groups]
+    return compute(parts[0])[0]
+
+
+def rows_at(X: da.Array, rows: np.ndarray) -> np.ndarray:
+    """Return some rows of a Dask array, whose numbers increase, as an array in memory."""
+    parts = [rows[(rows >= first) & (rows < last)] - first for first, last in row_ranges(X)]
+    call = delayed(_taken, pure=False)
+    blocks = zip(X.to_delayed().ravel(), parts, strict=True)
+    return np.concatenate(compute(*(call(b, shared(own)) for b, own in blocks if len(own))))
+
+
+def _taken(block: Any, rows: np.ndarray) -> np.ndarray:
+    return np.asarray(block)[rows]
+
+
+def create_npy(path: Path, shape: tuple[int, ...], dtype: np.dtype) -> int:
+    """Create a .npy file whose entries are to be written, and return where they begin, in bytes."""
+    made: Any = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
+    return int(made.offset)
+
+
+def read_npy(path: str | Path, rows: int = 250_000) -> da.Array:
+    """Return the table in a .npy file as a Dask array that reads one block of rows at a time.
+
+    Blocks are read, and not mapped into memory, where pages count for the worker that looked at
+    them. Every worker must see the file.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file that `numpy.save` wrote, of an array of two dimensions in C order.
+    rows : int, default=250_000
+        Rows of a block.
+
+    Returns
+    -------
+    dask.array.Array of shape (n_rows, n_columns)
+
+    Raises
+    ------
+    ValueError
+        If the array has not two dimensions, or is in Fortran order.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> from nmfcluster.dask import read_npy
+    >>> path = os.path.join(tempfile.mkdtemp(), "labels.npy")
+    >>> np.save(path, np.zeros((1000, 5), dtype=np.int8))
+    >>> read_npy(path, rows=300).chunks
+    ((300, 300, 300, 100), (5,))
+    """
+    path = Path(path).absolute()
+    mapped = np.load(path, mmap_mode="r")  # its header is read, and nothing else
+    shape, dtype, offset = mapped.shape, mapped.dtype, mapped.offset
+    if len(shape) != 2 or not mapped.flags.c_contiguous:
+        raise ValueError(f"{path} must hold an array of two dimensions in C order, got {shape}.")
+    blocks = [(first, min(first + rows, shape[0])) for first in range(0, shape[0], rows)]
+    read = delayed(_read_rows, pure=True)
+    parts = [
+        da.from_delayed(
+            read(path, dtype, shape[1], offset, *block), (block[1] - block[0], shape[1]), dtype
+        )
+        for block in blocks
+    ]
+    return da.concatenate(parts)
+
+
+def _read_rows(
+    path: Path, dtype: np.dtype, n_columns: int, offset: int, first: int, last: int
+) -> np.ndarray:
+    width = n_columns * dtype.itemsize
+    found = np.fromfile(path, dtype, (last - first) * n_columns, offset=offset + first * width)
+    return found.reshape(last - first, n_columns)

@@ -1,0 +1,330 @@
+"""A label table by blocks of rows that need never be in one place: what a block tells of it.
+
+Whoever holds the blocks asks for the summary of each, merges these in any order, and looks label
+rows up among the distinct ones. Nothing here knows where blocks are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nmfcluster._arrays.arguments import shown
+from nmfcluster._arrays.labels import distinct_rows, row_keys
+from nmfcluster._arrays.storage import row_blocks
+from nmfcluster.partitions.ensemble import Ensemble
+
+ROWS = 65_536  # handled at a time: with 50 partitions some 60 MB
+_DENSE = 2**20  # labels up to which those of a partition are counted, and not sorted
+_TUPLES = 5_000  # of a group of partitions: the same for all blocks, see `Ensemble.most`
+
+
+def clean_block(block: Any, first: int = 0) -> np.ndarray:
+    """Return the labels of a block as integers, -1 where a sample was not seen.
+
+    Parameters
+    ----------
+    block : array-like of shape (n_rows, n_partitions)
+        Integers, truth values, or floats that are whole numbers; a negative number or NaN: not
+        seen.
+    first : int, default=0
+        Number of its first row in the whole table, for an error message.
+
+    Raises
+    ------
+    TypeError
+        If it holds strings, or anything else that is no number.
+    ValueError
+        If a number is no label.
+    """
+    block = np.asarray(block)
+    kind = block.dtype.kind
+    if kind not in "biuf":
+        raise TypeError(
+            f"X must hold integers as labels, got dtype {block.dtype} in the block of row {first}: "
+            "give every string a number first, as pandas.factorize does."
+        )
+    if kind == "f":
+        seen = ~np.isnan(block)
+        wrong = seen & ((block != np.floor(block)) | (np.abs(block) > 2**53))
+        _refuse(block, wrong, first, "integers as labels, NaN or -1 where not seen")
+        return np.where(seen & (block >= 0), block, -1).astype(np.int64)
+    if kind == "i":
+        return block if block.min(initial=0) >= -1 else np.maximum(block, -1)
+    if kind == "b":
+        return block.astype(np.int8)
+    if block.dtype.itemsize == 8:
+        _refuse(block, block > np.uint64(2**63 - 1), first, f"labels up to {2**63 - 1}")
+        return block.astype(np.int64)
+    return block
+
+
+def _refuse(block: np.ndarray, wrong: np.ndarray, first: int, wanted: str) -> None:
+    """Raise a ValueError if an entry is wrong, naming the first one by its row in the table."""
+    if wrong.any():
+        row, t = (int(i) for i in np.argwhere(wrong)[0])
+        got = shown(block[row, t].item())
+        raise ValueError(f"X must hold {wanted}; got {got} in row {first + row}, partition {t}.")
+
+
+class Distinct(NamedTuple):
+    """Distinct label rows, and the number of samples with each."""
+
+    rows: np.ndarray
+    counts: np.ndarray
+
+
+@dataclass(frozen=True)
+class TableSummary:
+    """What blocks of a label table tell of it; summaries of all blocks merge into that of all.
+
+    Attributes
+    ----------
+    n_samples : int
+    known : list of ndarray
+        The labels of every partition, in increasing order.
+    sizes : list of ndarray of int64
+        The number of samples with each of them.
+    distinct : Distinct or None
+        The distinct label rows; None where they are more than was allowed.
+    n_lost : int
+        Samples that no partition saw.
+    first_lost : int
+        The row of the first of them, -1 if there is none.
+    """
+
+    n_samples: int
+    known: list[np.ndarray]
+    sizes: list[np.ndarray]
+    distinct: Distinct | None
+    n_lost: int
+    first_lost: int
+
+    @classmethod
+    def of_block(cls, block: Any, first: int, counted: np.ndarray, most: int) -> TableSummary:
+        """Return the summary of a block.
+
+        Parameters
+        ----------
+        block : array-like of shape (n_rows, n_partitions)
+        first : int
+            Number of its first row in the whole table.
+        counted : ndarray of shape (n_partitions,), bool
+            Partitions of a weight above 0.
+        most : int
+            Number of distinct rows that are kept at most.
+        """
+        block = clean_block(block, first)
+        parts = [
+            cls._of_part(block[rows], first + rows.start, counted)
+            for rows in row_blocks(len(block), ROWS)
+        ]
+        return cls.merged(parts, most)
+
+    @classmethod
+    def _of_part(cls, part: np.ndarray, first: int, counted: np.ndarray) -> TableSummary:
+        where, _, counts = distinct_rows(part)
+        rows = part[where]
+        found = [_counted(labels, counts) for labels in rows.T]
+        lost = ~(rows[:, counted] >= 0).any(axis=1)
+        first_lost = first + int(where[lost].min()) if lost.any() else -1
+        known, sizes = (list(several) for several in zip(*found, strict=True))
+        distinct = Distinct(rows, counts)
+        return cls(len(part), known, sizes, distinct, int(counts[lost].sum()), first_lost)
+
+    @classmethod
+    def merged(cls, parts: Sequence[TableSummary], most: int) -> TableSummary:
+        """Return the summary of the rows of several."""
+        pairs = [
+            _added([part.known[t] for part in parts], [part.sizes[t] for part in parts])
+            for t in range(len(parts[0].known))
+        ]
+        known, sizes = (list(several) for several in zip(*pairs, strict=True))
+        distinct = _together([part.distinct for part in parts], most)
+        lost = [part.first_lost for part in parts if part.first_lost >= 0]
+        n_samples, n_lost = sum(p.n_samples for p in parts), sum(p.n_lost for p in parts)
+        return cls(n_samples, known, sizes, distinct, n_lost, min(lost, default=-1))
+
+
+def _together(parts: Sequence[Distinct | None], most: int) -> Distinct | None:
+    """Return the distinct rows of several; None if these are more than `most`."""
+    held = [part for part in parts if part is not None and len(part.rows) <= most]
+    if len(held) < len(parts):
+        return None
+    every = np.concatenate([part.rows for part in held])
+    where, groups, _ = distinct_rows(every)
+    counts = _sums(groups, np.concatenate([part.counts for part in held]), len(where))
+    return Distinct(every[where], counts) if len(where) <= most else None
+
+
+def _sums(groups: np.ndarray, numbers: np.ndarray, n_groups: int) -> np.ndarray:
+    return np.bincount(groups, weights=numbers, minlength=n_groups).astype(np.int64)  # < 2^53
+
+
+def _counted(labels: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the labels of a partition that occur, and how many samples have each."""
+    if labels.max(initial=-1) < _DENSE:
+        sizes = _sums(labels.astype(np.int64) + 1, counts, 1)[1:]
+        known = np.flatnonzero(sizes)
+        return known, sizes[known]
+    known, groups = np.unique(labels, return_inverse=True)
+    sizes = _sums(groups, counts, len(known))
+    return known[known >= 0].astype(np.int64), sizes[known >= 0]
+
+
+def _added(known: list[np.ndarray], sizes: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    labels, groups = np.unique(np.concatenate(known), return_inverse=True)
+    return labels, _sums(groups, np.concatenate(sizes), len(labels))
+
+
+@dataclass(frozen=True)
+class BlockedTable:
+    """What is known of a label table of which there are only blocks.
+
+    Attributes
+    ----------
+    known : list of ndarray
+        The labels of every partition, in increasing order: a code is a position among them.
+    sizes_of : list of ndarray of int64
+        The number of samples with each of them.
+    weights : ndarray of shape (n_partitions,)
+        Weights of the partitions, which sum to 1.
+    n_samples : int
+    """
+
+    known: list[np.ndarray]
+    sizes_of: list[np.ndarray]
+    weights: np.ndarray
+    n_samples: int
+
+    @cached_property
+    def n_clusters(self) -> np.ndarray:
+        """Number of clusters of every partition, (n_partitions,)."""
+        return np.array([len(labels) for labels in self.known])
+
+    @cached_property
+    def is_complete(self) -> bool:
+        """Whether every partition saw all samples."""
+        return all(sizes.sum() == self.n_samples for sizes in self.sizes_of)
+
+    @cached_property
+    def _translation(self) -> np.ndarray | None:
+        """The code of every label, (n_partitions, largest + 2), at its position + 1."""
+        largest = max(int(labels.max(initial=0)) for labels in self.known)
+        if largest >= _DENSE:
+            return None
+        codes = np.full((len(self.known), largest + 2), -2, dtype=np.int32)
+        codes[:, 0] = -1
+        for row, labels in zip(codes, self.known, strict=True):
+            row[labels + 1] = np.arange(len(labels))
+        return codes
+
+    def codes(self, block: Any, first: int = 0) -> np.ndarray:
+        """Return the labels of a block as positions among those of their partitions; -1: not seen.
+
+        Raises
+        ------
+        RuntimeError
+            If a label is new: the table is not what it was when it was read before.
+        """
+        block = clean_block(block, first)
+        if all(len(labels) == labels.max(initial=-1) + 1 for labels in self.known):
+            codes, new = block.astype(np.int32), block >= self.n_clusters
+        elif self._translation is not None:
+            highest = self._translation.shape[1] - 1
+            places = np.minimum(block.astype(np.int64) + 1, highest)
+            codes = self._translation[np.arange(len(self.known)), places]
+            new = (codes < -1) | (block >= highest)
+        else:
+            codes, new = np.full(block.shape, -1, np.int32), np.zeros(block.shape, bool)
+            for t, labels in enumerate(self.known):
+                if not len(labels):
+                    new[:, t] = block[:, t] >= 0
+                    continue
+                places = np.minimum(np.searchsorted(labels, block[:, t]), len(labels) - 1)
+                codes[:, t] = np.where(block[:, t] >= 0, places, -1)
+                new[:, t] = (block[:, t] >= 0) & (labels[places] != block[:, t])
+        if new.any():
+            raise changed(f"row {first + int(np.argwhere(new)[0, 0])} has a label that is new")
+        return codes
+
+    def distinct(self, block: Any) -> Iterator[tuple[Ensemble, np.ndarray]]:
+        """Yield the distinct rows of a block, some rows at a time, and the one of every row."""
+        for rows in row_blocks(len(block), ROWS):
+            codes = self.codes(block[rows])
+            where, groups, counts = distinct_rows(codes)
+            yield self.ensemble(codes[where], counts), groups
+
+    def ensemble(self, codes: np.ndarray, counts: np.ndarray) -> Ensemble:
+        """Return distinct rows as an ensemble, in which no row depends on those beside it."""
+        return Ensemble(codes, counts, self.weights, self.n_clusters, most=_TUPLES)
+
+
+def changed(why: str) -> RuntimeError:
+    """Return the error of a table that is read twice and does not hold the same."""
+    return RuntimeError(
+        f"X must hold the same labels whenever it is read, but {why}: something in what makes it "
+        "is random. Write it to a file, or persist it, and fit that."
+    )
+
+
+class RowIndex:
+    """Finds label rows among distinct ones, by their keys.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_distinct, n_partitions), int
+        Distinct rows; they are not kept.
+    """
+
+    def __init__(self, codes: np.ndarray) -> None:
+        for seed in count():  # until no two rows have one key, which is at once
+            keys = row_keys(codes, seed)
+            order = np.argsort(keys, kind="stable")
+            if len(codes) == 1 or (np.diff(keys[order]) > 0).all():
+                break
+        self._seed, self._keys, self._order = seed, keys[order], order.astype(np.int32)
+
+    def positions(self, codes: np.ndarray) -> np.ndarray:
+        """Return where rows are among the distinct ones, (n_rows,), int.
+
+        Raises
+        ------
+        RuntimeError
+            If one is not among them: the table is not what it was when it was read before.
+        """
+        keys = row_keys(codes, self._seed)
+        places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        if (self._keys[places] != keys).any():
+            raise changed("a label row is new")
+        return self._order[places]
+
+
+@dataclass(frozen=True)
+class KnownRows:
+    """What was found of every distinct label row, to be told of the rows of any block.
+
+    Attributes
+    ----------
+    table : BlockedTable
+    index : RowIndex
+        Of the distinct rows.
+    values : ndarray of shape (n_distinct, ...)
+    """
+
+    table: BlockedTable
+    index: RowIndex
+    values: np.ndarray
+
+    def of_block(self, block: Any) -> np.ndarray:
+        """Return the values of the rows of a block."""
+        block = np.asarray(block)
+        out = np.empty((len(block), *self.values.shape[1:]), dtype=self.values.dtype)
+        for rows in row_blocks(len(block), ROWS):
+            out[rows] = self.values[self.index.positions(self.table.codes(block[rows]))]
+        return out
