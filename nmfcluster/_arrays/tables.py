@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from nmfcluster._arrays.arguments import shown, warn
 from nmfcluster._compat import take_samples
 
+_GATHERED = 2**30  # bytes of a Dask collection that are gathered with a warning: as most hold
 _NUMBERS = "biuf"  # kinds of numpy's types
 _NO_NUMBERS = (str, bytes, datetime.date, datetime.timedelta)  # unless they say one
 _SEVERAL = (
@@ -61,6 +62,23 @@ def check_readable(X: Any, name: str = "X") -> None:
             raise ValueError(f"{name} must hold numbers, got {shown(wrong[0])}: encode it.")
 
 
+def _check_gathered(X: Any, name: str) -> None:
+    """Warn of a Dask collection, which is gathered into memory; raise if it is a large one."""
+    size = float(getattr(X, "nbytes", np.nan))  # NaN: a data frame, or blocks of unknown sizes
+    of_size = f"of {size / 2**20:.3g} MiB" if size == size else "of unknown size"
+    classes = (
+        "nmfcluster.dask has NMFConsensus for tables of labels, base_partitions for features, and "
+        "predict and transform for models fitted to a part"
+    )
+    if size > _GATHERED:
+        raise ValueError(
+            f"{name} must be in memory, got a Dask collection {of_size}, more than the "
+            f"{_GATHERED / 2**20:.0f} MiB that are gathered without being asked for: {classes}. "
+            f"{name}.compute() gathers it."
+        )
+    warn(f"{name} is a Dask collection {of_size}, which is gathered into memory: {classes}.")
+
+
 def canonical(X: Any) -> Any:
     """Return a CSR matrix with every entry once and indices of 32 bits where these suffice.
 
@@ -90,6 +108,8 @@ def check_opened(X: Any, name: str, wanted: str) -> None:
     wanted : str
         What it should be.
     """
+    if hasattr(X, "__dask_graph__"):
+        _check_gathered(X, name)
     library = type(X).__module__.partition(".")[0]
     cure = ""
     if hasattr(X, "obs") and hasattr(X, "X") and hasattr(X, "to_df"):

@@ -15,7 +15,12 @@ from sklearn.utils.validation import validate_data
 from nmfcluster._arrays.arguments import normalised_weights, warn
 from nmfcluster._arrays.labels import cluster_counts, distinct_rows, encode, indicator
 from nmfcluster._arrays.storage import own_copy
-from nmfcluster._arrays.tables import check_columns_differ, in_order_of, row_names
+from nmfcluster._arrays.tables import (
+    check_columns_differ,
+    check_opened,
+    in_order_of,
+    row_names,
+)
 from nmfcluster._base import read_features
 from nmfcluster._compat import Interval
 from nmfcluster.partitions.blocks import BlockedTable
@@ -124,6 +129,7 @@ def _nothing(line: str) -> None:
 
 def _checked_table(estimator: Any, X: Any, reset: bool) -> Any:
     """Return X with its columns checked and its labels untouched."""
+    check_opened(X, "X", "one table of labels")
     if hasattr(X, "columns"):
         check_columns_differ(X, "X")
     else:
