@@ -20,6 +20,7 @@ PYTHON = "NMFCLUSTER_PEER_PYTHON"
 VIEWS_PYTHON = "NMFCLUSTER_VIEWS_PYTHON"
 META_PYTHON = "NMFCLUSTER_META_PYTHON"
 LARGE_PYTHON = "NMFCLUSTER_LARGE_PYTHON"
+DASK_PYTHON = "NMFCLUSTER_DASK_PYTHON"
 LONGEST = 600  # seconds until a peer is stopped
 RECIPES = {
     PYTHON: (
@@ -33,6 +34,7 @@ RECIPES = {
     ),
     META_PYTHON: "`python3.11 -m venv meta` and `meta/bin/pip install tensorly`",
     LARGE_PYTHON: "`python3.11 -m venv large` and `large/bin/pip install genieclust==1.3.0`",
+    DASK_PYTHON: "`python3.11 -m venv dask_ml` and `dask_ml/bin/pip install dask-ml`",
 }
 
 

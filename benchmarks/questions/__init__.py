@@ -19,6 +19,7 @@ NAMES = (
     "fusion_noise",
     "fusion_objects",
     "fusion_scale",
+    "distributed",
     "meta",
     "meta_scale",
 )

@@ -14,11 +14,12 @@ from dask.delayed import delayed
 from sklearn.utils import check_array, check_random_state
 
 from nmfcluster._arrays.arguments import shown
-from nmfcluster._arrays.storage import FLOATS
+from nmfcluster._arrays.storage import FLOATS, row_blocks
 from nmfcluster._compat import validate_parameter_constraints
 from nmfcluster.dask.tables import by_blocks, create_npy, read_npy, read_rows, row_ranges, rows_at
 from nmfcluster.partitions.making import ALLOWED, BasePartitions, draw_plans, run_plans
 
+_ROWS = 32_768  # of a block labelled at a time: labels are 8 bytes at first
 _SAMPLES = 10_000  # of a run: as many tell of clusters of a hundredth of all
 
 
@@ -70,8 +71,11 @@ class _Made:
 
 
 def _labels(block: Any, made: _Made) -> np.ndarray:
-    X = check_array(block, dtype=FLOATS, input_name="X")
-    return made.partitions.predict(X, made.drawn).astype(made.dtype)
+    out = np.empty((len(block), len(made.partitions.estimators)), dtype=made.dtype)
+    for rows in row_blocks(len(block), _ROWS):
+        X = check_array(block[rows], dtype=FLOATS, input_name="X")
+        out[rows] = made.partitions.predict(X, made.drawn)
+    return out
 
 
 def base_partitions(

@@ -10,14 +10,16 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
+from dask import config as dask_config
 from dask.base import compute, get_scheduler
 from dask.delayed import delayed
+from psutil import Process
 
 from nmfcluster._arrays.threads import one_blas_thread
 
 _FAN = 8  # results of blocks that are put together at a time
-_COPIES = 3  # of a block that a task holds at a time: the block, its codes, what is made of it
-_LIBRARIES = 200 * 2**20  # bytes that a worker needs before it has read anything
+_COPIES = 3  # of a block that a thread holds at a time: the block, its distinct rows, a result
+_PART = 2**19  # bytes a column of what is made of a part of a block: measured, 30 MB of 50 columns
 _MIB = 2**20
 
 
@@ -69,23 +71,38 @@ def read_rows(X: Any, name: str = "X") -> da.Array:
 
 
 def check_fits(X: da.Array, name: str) -> None:
-    """Raise a ValueError if the workers that are there could not hold a block of the array."""
+    """Raise a ValueError if workers could not hold a block of the array beside their libraries.
+
+    Workers that are next to their limit wait for memory, without a word: they would wait forever.
+    """
     client: Any = getattr(get_scheduler(), "__self__", None)  # None: no cluster, but this process
     if not hasattr(client, "scheduler_info"):
         return
-    workers = client.scheduler_info(n_workers=-1)["workers"].values()
     rows, width = max(X.chunks[0]), X.shape[1] * X.dtype.itemsize
-    for worker in workers:
-        limit, threads = worker["memory_limit"], max(worker["nthreads"], 1)
-        room = (limit - _LIBRARIES) / (_COPIES * threads)
-        if limit and rows * width > room:
-            fitting = max(int(room // width), 1)
+    needed = _COPIES * rows * width + _PART * X.shape[1]
+    taken = client.run(_resident)  # after it has loaded what it needs
+    for address, worker in client.scheduler_info(n_workers=-1)["workers"].items():
+        if address not in taken or not worker["memory_limit"]:
+            continue
+        share, held = taken[address]
+        limit, threads = share * worker["memory_limit"], max(worker["nthreads"], 1)
+        room = (limit - held) / threads
+        if needed > room:
+            fitting = int((room - _PART * X.shape[1]) / (_COPIES * width))
+            cure = f"Give {name}.rechunk(({fitting}, -1)), or write it in such blocks."
             raise ValueError(
-                f"{name} has blocks of up to {rows} rows, {rows * width / _MIB:.0f} MiB, too large "
-                f"for a worker of {limit / _MIB:.0f} MiB and {threads} thread(s): give "
-                f"{name}.rechunk(({fitting}, -1)), or write it in smaller blocks where reading a "
-                "block reads all of it."
+                f"{name} has blocks of up to {rows} rows and {rows * width / _MIB:.0f} MiB, for "
+                f"which a thread needs {needed / _MIB:.0f} MiB; a worker has "
+                f"{max(room, 0) / _MIB:.0f} MiB for each of its {threads} thread(s): of the "
+                f"{limit / _MIB:.0f} MiB at which it pauses {held / _MIB:.0f} MiB are taken. "
+                + (cure if fitting > 0 else "Give workers more memory, or fewer threads.")
             )
+
+
+def _resident() -> tuple[float, int]:
+    """Return the share of its limit at which this worker pauses, and the bytes that it holds."""
+    share = dask_config.get("distributed.worker.memory.pause", 0.8) or 1.0
+    return float(share), int(Process().memory_info().rss)
 
 
 def row_ranges(X: da.Array) -> list[tuple[int, int]]:

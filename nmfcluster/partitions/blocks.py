@@ -19,7 +19,7 @@ from nmfcluster._arrays.labels import distinct_rows, row_keys
 from nmfcluster._arrays.storage import row_blocks
 from nmfcluster.partitions.ensemble import Ensemble
 
-ROWS = 65_536  # handled at a time: with 50 partitions some 60 MB
+ROWS = 16_384  # handled at a time: with 50 partitions some 30 MB
 _DENSE = 2**20  # labels up to which those of a partition are counted, and not sorted
 _TUPLES = 5_000  # of a group of partitions: the same for all blocks, see `Ensemble.most`
 

@@ -21,7 +21,7 @@ from nmfcluster.partitions.problem import normalised_loss
 
 Sums = dict[str, np.ndarray]  # of whole numbers: those of blocks are added
 
-_SWEEPS = 20  # of coordinate descent, from a start that is not near: the same for every row
+_SWEEPS = 8  # of coordinate descent, the same for every row: 60 lower no loss by more than 1e-6
 _SHARE_BITS = 20  # of a share, or of 1 / weight of the partitions that saw a sample
 _FACTOR_BITS = 16  # of an entry of the factor: its squares over 10^9 samples are below 2^63
 _PRODUCTS = 2**19  # of two entries of a row that are held at a time: 4 MiB

@@ -1,0 +1,253 @@
+"""Do label tables of ten and a hundred million rows get their consensus in 300 MB a worker?
+
+Two workers of one thread each read the tables from files, block by block, and write nothing to
+disk. Every fit has a cluster, and a client process, of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import fresh, report
+from benchmarks.datasets.many_labels import N_CLUSTERS, write_features, write_labels
+from benchmarks.methods import peer
+from benchmarks.questions import _distributed_runs as runs
+from benchmarks.runner import Progress, exponent, interleaved
+
+MEMORY = "300MB"  # of a worker; its imports take half of it
+OF_FEATURES = "600MB"  # of a worker that makes k-means of 10 features, as dask-ml's needs it
+SAME = (  # kind of table, normalize, and distinct rows that are held
+    ("separated", True, 200_000),
+    ("overlapping", True, 200_000),
+    ("overlapping", False, 200_000),
+    ("overlapping", True, 20_000),
+    ("redrawn", True, 200_000),
+    ("redrawn", False, 200_000),
+    ("missing", True, 200_000),
+    ("missing", False, 200_000),
+)
+CORES = 64  # of a cluster that is reckoned with
+WORKER = Path(peer.__file__).with_name("peer_dask_ml_worker.py")
+
+
+def run(quick: bool, out: Path) -> list[Path]:
+    small = 4_000 if quick else 1_000_000
+    kept = 1_000 if quick else None  # distinct rows, instead of those in SAME
+    sizes = (
+        [("separated", 4_000, 20)]
+        if quick
+        else [
+            ("separated", 10**6, 50),
+            ("separated", 10**7, 50),
+            ("overlapping", 10**6, 50),
+            ("overlapping", 10**7, 50),
+            ("separated", 10**8, 20),
+        ]
+    )
+    repeats, memory = (1, "1GB") if quick else (3, MEMORY)
+    progress = Progress("distributed", len(SAME) + 2 * len(sizes) + 2 + 2 * repeats)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        same = [_same(folder, small, *case, kept, progress) for case in SAME]
+        fits = [_fit(folder, *case, memory, progress) for case in sizes]
+        features = _features(folder, 4_000 if quick else 10**7, progress)
+    found = interleaved(
+        {name: partial(_backends, name) for name in ("NMF runs", "base partitions")},
+        repeats,
+        progress,
+    )
+    backends = [_median(name, found[name]) for name in found]
+    caption = (
+        "nmfcluster.dask on two workers of one thread each, that read tables of labels from a file "
+        f"in blocks of {runs.ROWS:,} rows and spill nothing. 'Peak' is the largest resident memory "
+        "of a process, which is some 150 MiB before it has done anything; the scheduler is in the "
+        "client. Tables: base partitions of 10 to 30 clusters, of 10 true ones; 'separated' with "
+        "one entry in 100,000 wrong; in 'overlapping' a tenth of the samples have three entries in "
+        "ten of another cluster; in 'redrawn' a fifth of all entries, in 'missing' a tenth are "
+        "anything, and three in ten not seen. 'exact': all distinct rows are held, and the fit is "
+        "that in memory."
+    )
+    tables = {
+        "Beside the fit in memory": same,
+        f"Tables in files, {memory} a worker": fits,
+        "From features to labels": features,
+        "joblib's backends: two workers beside two threads": backends,
+    }
+    notes = [*_verdicts(same, fits, backends), *_reckoned(fits)]
+    skipped = {} if _dask_ml() else {"dask-ml": peer.reason(peer.DASK_PYTHON)}
+    return report.write(out, "distributed", caption, tables, partial(_draw, fits), notes, skipped)
+
+
+def _same(
+    folder: Path,
+    n: int,
+    kind: str,
+    normalize: bool,
+    most: int,
+    kept: int | None,
+    progress: Progress,
+) -> report.Row:
+    files = write_labels(folder, kind, n, 50)
+    found = fresh.call(runs.compare, files.table, normalize, min(most, kept or most))
+    progress.step(f"{kind}, {n:,} rows, beside the fit in memory")
+    return {
+        "labels": kind,
+        "rows": n,
+        "normalize": normalize,
+        "rows fitted at once": found["rows fitted"],
+        "exact": found["exact"],
+        "same labels": found["same labels"],
+        "same bits": found["same bits"],
+        "loss / in memory": found["loss"],
+        "s": found["seconds"],
+        "s in memory": found["seconds in memory"],
+    }
+
+
+def _fit(
+    folder: Path, kind: str, n: int, n_partitions: int, memory: str, progress: Progress
+) -> report.Row:
+    files = write_labels(folder, kind, n, n_partitions)
+    progress.step(f"{kind}, {n:,} rows written")
+    found = fresh.call(runs.fit, files.table, files.classes, memory)
+    mebibytes = files.table.stat().st_size / 2**20
+    files.table.unlink()
+    progress.step(f"{kind}, {n:,} rows")
+    return {
+        "labels": kind,
+        "rows": n,
+        "partitions": n_partitions,
+        "MiB of the table": mebibytes,
+        "rows fitted at once": found["rows fitted"],
+        "exact": found["exact"],
+        "s of the fit": found["fit"],
+        "s of the labels": found["labels"],
+        "CPU s a million rows, fit": found["cpu of fit"] / n * 1e6,
+        "CPU s a million rows, labels": found["cpu of labels"] / n * 1e6,
+        "peak of a worker, MiB": found["worker"],
+        "peak of client and scheduler, MiB": found["client"],
+        "accuracy": found["accuracy"],
+    }
+
+
+def _features(folder: Path, n: int, progress: Progress) -> list[report.Row]:
+    files = write_features(folder, n, 10)
+    ours = fresh.call(runs.features, *files, folder / "labels.npy", OF_FEATURES)
+    progress.step(f"{n:,} rows from features to labels")
+    rows = [_of_features("base_partitions and NMFConsensus", n, ours)]
+    if _dask_ml():
+        arguments = [*files, N_CLUSTERS, runs.ROWS, OF_FEATURES]
+        command = [os.environ[peer.DASK_PYTHON], "-W", "ignore", WORKER, *arguments]
+        done = subprocess.run(
+            list(map(str, command)), capture_output=True, text=True, check=False, cwd=folder
+        )
+        if done.returncode:
+            raise RuntimeError(f"dask-ml failed:\n{done.stderr[-2000:]}")
+        rows.append(_of_features("dask-ml KMeans", n, json.loads(done.stdout.splitlines()[-1])))
+    progress.step(f"{n:,} rows, dask-ml")
+    return rows
+
+
+def _dask_ml() -> bool:
+    return not peer.reason(peer.DASK_PYTHON)
+
+
+def _of_features(method: str, n: int, found: dict[str, Any]) -> report.Row:
+    return {
+        "method": method,
+        "rows": n,
+        "s": found["seconds"],
+        "s of base partitions": found.get("base partitions"),
+        "CPU s of workers": found["cpu"],
+        "peak of a worker, MiB": found["worker"],
+        "peak of client and scheduler, MiB": found["client"],
+        "accuracy": found["accuracy"],
+    }
+
+
+def _backends(name: str, seed: int) -> dict[str, Any]:
+    return fresh.call(runs.backends, name, seed)
+
+
+def _median(name: str, found: list[dict[str, Any]]) -> report.Row:
+    ratios = [one["seconds"] / one["seconds of threads"] for one in found]
+    sent = [one["bytes sent / bytes of X"] for one in found]
+    return {
+        "work": name,
+        "s of threads": float(np.median([one["seconds of threads"] for one in found])),
+        "workers / threads": float(np.median(ratios)),
+        "bytes sent / bytes of X": float(np.median(sent)),
+        "same bits": all(one["same bits"] for one in found),
+    }
+
+
+def _verdicts(
+    same: list[report.Row], fits: list[report.Row], backends: list[report.Row]
+) -> list[str]:
+    checks = {
+        "the same bits as in memory wherever all distinct rows are held": all(
+            row["same bits"] for row in same if row["exact"]
+        ),
+        f"at least {min(row['same labels'] for row in same):.5f} of the labels of the fit in "
+        "memory (target: .9999)": min(row["same labels"] for row in same) >= 0.9999,
+    }
+    largest = max(fits, key=lambda row: row["rows"])
+    a_million = (largest["s of the fit"] + largest["s of the labels"]) / largest["rows"] * 1e6
+    peak = max(row["peak of a worker, MiB"] for row in fits)
+    checks |= {
+        f"at most {peak:.0f} MiB a worker (target: 286, 300 MB)": peak <= 286,
+        f"{largest['rows']:,} rows in {a_million:.1f} s a million (target: less than 38, U-SENC's "
+        "for 20 million)": a_million < 38,
+    }
+    for kind in dict.fromkeys(row["labels"] for row in fits):
+        own = [row for row in fits if row["labels"] == kind and row["partitions"] == 50]
+        if len(own) > 1:
+            seconds = [row["s of the fit"] + row["s of the labels"] for row in own]
+            slope = exponent([row["rows"] for row in own], seconds)
+            checks[f"{kind}: exponent {slope:.2f} of n (target: at most 1.05)"] = slope <= 1.05
+    slowest = max(row["workers / threads"] for row in backends)
+    checks[f"workers take {slowest:.2f} times as long as threads (target: 1.3)"] = slowest <= 1.3
+    checks["the same bits on workers and on threads"] = all(row["same bits"] for row in backends)
+    return [f"{claim}: {'met' if met else 'missed'}." for claim, met in checks.items()]
+
+
+def _reckoned(fits: list[report.Row]) -> list[str]:
+    """Return what a billion rows would take, by what the largest table of each kind took."""
+    notes = []
+    for kind in dict.fromkeys(row["labels"] for row in fits):
+        own = [row for row in fits if row["labels"] == kind and row["partitions"] == 50]
+        if own:
+            a_million = sum(own[-1][f"CPU s a million rows, {part}"] for part in ("fit", "labels"))
+            notes.append(
+                f"On paper: 10^9 x 50 labels, {kind}, take {1000 * a_million:,.0f} CPU s, "
+                f"{1000 * a_million / CORES:,.0f} s on {CORES} cores that are kept busy, and two "
+                "reads of 47 GiB with few distinct rows, five with many; the scheduler sees "
+                f"{10**9 // runs.ROWS:,} blocks a pass, at a millisecond or less for each."
+            )
+    return notes
+
+
+def _draw(fits: list[report.Row], figure: Any) -> None:
+    figure.set_size_inches(9, 4)
+    time, memory = figure.subplots(1, 2)
+    for colour, kind in enumerate(dict.fromkeys(row["labels"] for row in fits)):
+        own = sorted((r for r in fits if r["labels"] == kind), key=lambda row: row["rows"])
+        sizes = [row["rows"] for row in own]
+        seconds = [row["s of the fit"] + row["s of the labels"] for row in own]
+        time.loglog(sizes, seconds, "o-", color=f"C{colour}", label=kind)
+        for column, style in (("peak of a worker, MiB", "o-"), ("MiB of the table", "s:")):
+            values = [row[column] for row in own]
+            name = f"{kind}, {column.split(',')[0]}"
+            memory.loglog(sizes, values, style, color=f"C{colour}", label=name)
+    time.set(xlabel="rows", ylabel="seconds, two workers")
+    memory.set(xlabel="rows", ylabel="MiB")
+    time.legend(fontsize="small")
+    memory.legend(fontsize="small")
