@@ -234,6 +234,11 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
             rest = {name: value for name, value in parameters.items() if name not in _OWN}
             local = consensus.NMFConsensus(affinity="partitions", **rest)
             local._check_n_clusters(X.shape[0])
+            if self.max_distinct < self.n_clusters:
+                raise ValueError(
+                    f"max_distinct={self.max_distinct} must be at least "
+                    f"n_clusters={self.n_clusters}: so many rows are fitted."
+                )
             summary = _summarised(X, weights > 0, self.max_distinct)
             table = BlockedTable(summary.known, summary.sizes, weights, X.shape[0])
             self.is_exact_ = summary.distinct is not None
