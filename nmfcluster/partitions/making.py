@@ -270,8 +270,8 @@ def run_plans(
             f"estimator {estimator!r} found a single cluster in all of its runs, which say nothing "
             "then: give it parameters with which it finds several."
         )
-    labels = np.column_stack(labels)
-    return BasePartitions(labels, estimators, samples, features, exponent, X.dtype, X.shape[1])
+    table = np.column_stack(labels)
+    return BasePartitions(table, estimators, samples, features, exponent, X.dtype, X.shape[1])
 
 
 def clusterers(estimator: Any) -> list[Any]:
