@@ -226,9 +226,10 @@ def test_the_api_page_lists_what_is_public_once_and_nothing_else():
 
 def test_estimators_list_themselves():
     source = read("docs/api.rst")
+    own, *_ = source.split(".. currentmodule:: nmfcluster.dask")
     for name in listed()["nmfcluster"]:
         if hasattr(getattr(nmfcluster, name), "fit_predict"):
-            assert not re.search(rf"^   {name}$", source, re.MULTILINE)
+            assert not re.search(rf"^   {name}$", own, re.MULTILINE)
     assert "|estimators|" in source
     assert "|estimators|" not in api_page()
 
