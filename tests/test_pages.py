@@ -213,8 +213,12 @@ def test_the_api_page_lists_what_is_public_once_and_nothing_else():
     for path in [folder, *sorted(folder.glob("[!_]*"))]:
         if path.suffix == ".py" or (path / "__init__.py").exists():
             module = "nmfcluster" if path == folder else f"nmfcluster.{path.stem}"
-            names = set(importlib.import_module(module).__all__) - {"__version__"}
-            public[module] = names - (set() if path == folder else set(nmfcluster.__all__))
+            found = importlib.import_module(module)
+            names = set(found.__all__) - {"__version__"}
+            if path != folder:  # where it is shorter; nmfcluster.dask has a class of its own
+                for name in names & set(nmfcluster.__all__):
+                    names -= {name} if getattr(found, name) is getattr(nmfcluster, name) else set()
+            public[module] = names
     assert {module: sorted(names) for module, names in public.items() if names} == {
         module: sorted(names) for module, names in listed().items()
     }
@@ -222,9 +226,10 @@ def test_the_api_page_lists_what_is_public_once_and_nothing_else():
 
 def test_estimators_list_themselves():
     source = read("docs/api.rst")
+    own, *_ = source.split(".. currentmodule:: nmfcluster.dask")
     for name in listed()["nmfcluster"]:
         if hasattr(getattr(nmfcluster, name), "fit_predict"):
-            assert not re.search(rf"^   {name}$", source, re.MULTILINE)
+            assert not re.search(rf"^   {name}$", own, re.MULTILINE)
     assert "|estimators|" in source
     assert "|estimators|" not in api_page()
 

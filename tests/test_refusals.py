@@ -5,7 +5,9 @@ test_bad_input.py, it is the table of all bad inputs.
 """
 
 import importlib
+import re
 import runpy
+import tempfile
 import warnings
 from pathlib import Path
 
@@ -17,6 +19,13 @@ from refusals import assert_in_our_words
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 
 import nmfcluster
+
+try:
+    import dask.array as da
+
+    import nmfcluster.dask as nd
+except ImportError:  # its cases are skipped
+    da = nd = None
 
 HERE = Path(__file__).parent
 FOLDERS = "affinity datasets display metrics model_selection partitions similarity stack".split()
@@ -34,6 +43,12 @@ KNOWN |= {"FRAME": FRAME, "model": MODEL, "DBSCAN": DBSCAN, "KMeans": KMeans}
 FUSED = nmfcluster.SimilarityFusionNMF(2).fit([S])
 VIEWED = nmfcluster.SimilarityFusionNMF(2).fit({"a": FRAME, "b": FRAME})
 KNOWN |= {"AgglomerativeClustering": AgglomerativeClustering, "fused": FUSED, "viewed": VIEWED}
+if nd is not None:
+    D = da.from_array(X, chunks=(3, 2))  # features
+    T = da.from_array(np.array([LABELS, LABELS[::-1]]).T, chunks=(3, 2))  # labels
+    NPY = Path(tempfile.mkdtemp()) / "flat.npy"
+    np.save(NPY, np.arange(3))
+    KNOWN |= {"da": da, "nd": nd, "D": D, "T": T, "NPY": NPY}
 for module in (nmfcluster, *(importlib.import_module(f"nmfcluster.{name}") for name in FOLDERS)):
     KNOWN |= {name: getattr(module, name) for name in module.__all__}
 
@@ -43,6 +58,8 @@ CALLS = list(zip(LINES[::2], map(str.strip, LINES[1::2]), strict=True))
 
 @pytest.mark.parametrize(("call", "says"), CALLS, ids=LINES[::2])
 def test_bad_input_is_refused_by_name(call, says):
+    if nd is None and re.search(r"\b(nd|da)\.", call):
+        pytest.skip("Dask is not installed")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises((ValueError, TypeError)) as caught:

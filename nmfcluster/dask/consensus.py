@@ -17,7 +17,7 @@ import nmfcluster.consensus as consensus
 from nmfcluster._arrays.arguments import normalised_weights
 from nmfcluster._base import fitting
 from nmfcluster._compat import Interval, fit_context
-from nmfcluster.dask import models
+from nmfcluster.dask.models import predict, transform
 from nmfcluster.dask.tables import (
     by_blocks,
     of_blocks,
@@ -234,6 +234,11 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
             rest = {name: value for name, value in parameters.items() if name not in _OWN}
             local = consensus.NMFConsensus(affinity="partitions", **rest)
             local._check_n_clusters(X.shape[0])
+            if self.max_distinct < self.n_clusters:
+                raise ValueError(
+                    f"max_distinct={self.max_distinct} must be at least "
+                    f"n_clusters={self.n_clusters}: so many rows are fitted."
+                )
             summary = _summarised(X, weights > 0, self.max_distinct)
             table = BlockedTable(summary.known, summary.sizes, weights, X.shape[0])
             self.is_exact_ = summary.distinct is not None
@@ -327,7 +332,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
             If `fit` has not been called.
         """
         local = self.to_local()
-        return models.predict(local, X) if isinstance(X, da.Array) else local.predict(X)
+        return predict(local, X) if isinstance(X, da.Array) else local.predict(X)
 
     def transform(self, X: Any) -> Any:
         """Return the memberships of samples from their labels, as `nmfcluster.dask.transform` does.
@@ -346,7 +351,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
             If `fit` has not been called.
         """
         local = self.to_local()
-        return models.transform(local, X) if isinstance(X, da.Array) else local.transform(X)
+        return transform(local, X) if isinstance(X, da.Array) else local.transform(X)
 
 
 def _summarised(X: da.Array, counted: np.ndarray, most: int) -> TableSummary:

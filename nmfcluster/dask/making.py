@@ -16,7 +16,14 @@ from sklearn.utils import check_array, check_random_state
 from nmfcluster._arrays.arguments import shown
 from nmfcluster._arrays.storage import FLOATS, row_blocks
 from nmfcluster._compat import validate_parameter_constraints
-from nmfcluster.dask.tables import by_blocks, create_npy, read_npy, read_rows, row_ranges, rows_at
+from nmfcluster.dask.tables import (
+    by_blocks,
+    create_npy,
+    read_npy,
+    read_rows,
+    row_ranges,
+    rows_at,
+)
 from nmfcluster.partitions.making import ALLOWED, BasePartitions, draw_plans, run_plans
 
 _ROWS = 32_768  # of a block labelled at a time: labels are 8 bytes at first
@@ -152,6 +159,8 @@ def base_partitions(
     validate_parameter_constraints(allowed, given, caller_name="base_partitions")
     rng = check_random_state(random_state)
     X = read_rows(X)
+    if out is not None:  # before the work: with as many partitions as are asked for
+        check_out(out, (X.shape[0], n_estimators), np.dtype(np.int8))
     if isinstance(max_samples, Integral):
         max_samples = min(int(max_samples), X.shape[0])
     plans = draw_plans(rng, X.shape, n_estimators, n_clusters, max_samples, max_features)
@@ -172,6 +181,21 @@ def base_partitions(
     return BlockPartitions(labels, found.estimators, made)
 
 
+def check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype) -> None:
+    """Raise an error unless labels of this shape and type can be written there."""
+    if isinstance(out, str | Path):
+        if Path(out).suffix != ".npy":
+            raise ValueError(f"out must be the name of a .npy file, got {str(out)!r}.")
+        return
+    if not hasattr(out, "__setitem__") or getattr(out, "shape", None) != shape:
+        raise ValueError(
+            f"out must be the name of a .npy file, or an array of shape {shape} that takes slices, "
+            f"got {shown(out)}."
+        )
+    if not np.can_cast(dtype, out.dtype):
+        raise ValueError(f"out must be of a type that holds labels of {dtype}, got {out.dtype}.")
+
+
 def written(X: da.Array, out: Any) -> da.Array:
     """Compute a Dask array, block by block, into a file or an array, and return it as read there.
 
@@ -181,17 +205,11 @@ def written(X: da.Array, out: Any) -> da.Array:
     out : str, Path or array
         See `base_partitions`.
     """
+    check_out(out, X.shape, X.dtype)
     if not isinstance(out, str | Path):
-        if not hasattr(out, "__setitem__") or getattr(out, "shape", None) != X.shape:
-            raise ValueError(
-                f"out must be the name of a .npy file, or an array of shape {X.shape} that takes "
-                f"slices, got {shown(out)}."
-            )
         da.store(X, out, lock=False)
         return da.from_array(out, chunks=X.chunks)
     path = Path(out).absolute()
-    if path.suffix != ".npy":
-        raise ValueError(f"out must be the name of a .npy file, got {str(out)!r}.")
     offset = create_npy(path, X.shape, X.dtype)
     width = X.shape[1] * X.dtype.itemsize
     call = delayed(_write, pure=False)

@@ -8,6 +8,7 @@ import dask.array as da
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from nmfcluster._arrays.arguments import shown
 from nmfcluster.dask.tables import by_blocks, read_rows
 
 
@@ -32,7 +33,7 @@ def predict(model: Any, X: da.Array) -> da.Array:
     NotFittedError
         If the model is not fitted.
     TypeError
-        If `X` is no Dask array.
+        If `X` is no Dask array, or the model no estimator that does this.
     ValueError
         If its width is not that of what the model was fitted to, or it has blocks of unknown size.
 
@@ -46,7 +47,7 @@ def predict(model: Any, X: da.Array) -> da.Array:
     >>> predict(model, X).shape
     (1000,)
     """
-    return by_blocks(_checked(model, X), _predicted, model, np.dtype(np.int64))
+    return by_blocks(_checked(model, X, "predict"), _predicted, model, np.dtype(np.int64))
 
 
 def transform(model: Any, X: da.Array) -> da.Array:
@@ -68,7 +69,7 @@ def transform(model: Any, X: da.Array) -> da.Array:
     NotFittedError
         If the model is not fitted.
     TypeError
-        If `X` is no Dask array.
+        If `X` is no Dask array, or the model no estimator that does this.
     ValueError
         If its width is not that of what the model was fitted to, or it has blocks of unknown size.
 
@@ -82,12 +83,14 @@ def transform(model: Any, X: da.Array) -> da.Array:
     >>> transform(model, X).shape
     (1000, 2)
     """
-    X = _checked(model, X)
+    X = _checked(model, X, "transform")
     of_one = np.asarray(model.transform(np.ones((1, X.shape[1]), dtype=X.dtype)))
     return by_blocks(X, _transformed, model, of_one.dtype, of_one.shape[1:])
 
 
-def _checked(model: Any, X: Any) -> da.Array:
+def _checked(model: Any, X: Any, method: str) -> da.Array:
+    if isinstance(model, type) or not hasattr(model, "fit") or not hasattr(model, method):
+        raise TypeError(f"model must be a fitted estimator with `{method}`, got {shown(model)}.")
     check_is_fitted(model)
     X = read_rows(X)
     wanted = getattr(model, "n_features_in_", X.shape[1])

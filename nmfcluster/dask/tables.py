@@ -15,6 +15,7 @@ from dask.base import compute, get_scheduler
 from dask.delayed import delayed
 from psutil import Process
 
+from nmfcluster._arrays.arguments import check_count, shown
 from nmfcluster._arrays.threads import one_blas_thread
 
 _FAN = 8  # results of blocks that are put together at a time
@@ -65,7 +66,8 @@ def read_rows(X: Any, name: str = "X") -> da.Array:
         )
     if 0 in X.shape:
         raise ValueError(f"{name} must hold at least one row and one column, got shape {X.shape}.")
-    X = X.rechunk({1: -1})
+    rows = tuple(size for size in X.chunks[0] if size)  # a filter may leave blocks without any
+    X = X.rechunk((rows, -1))
     check_fits(X, name)
     return X
 
@@ -213,7 +215,7 @@ def read_npy(path: str | Path, rows: int = 250_000) -> da.Array:
     Raises
     ------
     ValueError
-        If the array has not two dimensions, or is in Fortran order.
+        If it is no .npy file, or its array has not two dimensions, or is in Fortran order.
 
     Examples
     --------
@@ -225,13 +227,25 @@ def read_npy(path: str | Path, rows: int = 250_000) -> da.Array:
     >>> read_npy(path, rows=300).chunks
     ((300, 300, 300, 100), (5,))
     """
+    check_count(rows, "rows", 1)
+    if not isinstance(path, str | Path):
+        raise TypeError(f"path must be the name of a .npy file, got {shown(path)}.")
     path = Path(path).absolute()
-    mapped = np.load(path, mmap_mode="r")  # its header is read, and nothing else
+    try:
+        mapped: Any = np.lib.format.open_memmap(path, mode="r")  # its header is read, nothing else
+    except ValueError as error:
+        raise ValueError(
+            f"path must name a .npy file with a table of numbers, got {path}."
+        ) from error
     shape, dtype, offset = mapped.shape, mapped.dtype, mapped.offset
-    if len(shape) != 2 or not mapped.flags.c_contiguous:
-        raise ValueError(f"{path} must hold an array of two dimensions in C order, got {shape}.")
+    if len(shape) != 2 or 0 in shape or not mapped.flags.c_contiguous:
+        order = "C" if mapped.flags.c_contiguous else "Fortran"
+        raise ValueError(
+            f"path must name the file of an array of two dimensions in C order, not empty, got "
+            f"shape {shape} in {order} order: {path}."
+        )
     blocks = [(first, min(first + rows, shape[0])) for first in range(0, shape[0], rows)]
-    read = delayed(_read_rows, pure=True)
+    read = delayed(_read_rows, pure=False)  # the file may be written anew, under its name
     parts = [
         da.from_delayed(
             read(path, dtype, shape[1], offset, *block), (block[1] - block[0], shape[1]), dtype

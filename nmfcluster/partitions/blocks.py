@@ -168,7 +168,7 @@ def _sums(groups: np.ndarray, numbers: np.ndarray, n_groups: int) -> np.ndarray:
 
 def _counted(labels: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the labels of a partition that occur, and how many samples have each."""
-    if labels.max(initial=-1) < _DENSE:
+    if labels.max(initial=0) < _DENSE:  # of an unsigned type, it may be, which has no -1
         sizes = _sums(labels.astype(np.int64) + 1, counts, 1)[1:]
         known = np.flatnonzero(sizes)
         return known, sizes[known]
@@ -237,7 +237,7 @@ class BlockedTable:
             codes, new = block.astype(np.int32), block >= self.n_clusters
         elif self._translation is not None:
             highest = self._translation.shape[1] - 1
-            places = np.minimum(block.astype(np.int64) + 1, highest)
+            places = np.minimum(block.astype(np.int64), highest - 1) + 1
             codes = self._translation[np.arange(len(self.known)), places]
             new = (codes < -1) | (block >= highest)
         else:

@@ -109,12 +109,26 @@ class Ensemble:
         """Where a partition saw a row, (m, T), bool; None where all saw all."""
         return None if self.table.min() >= 0 or self.codes.min() >= 0 else self.codes >= 0
 
+    @property
+    def _all_seen(self) -> bool:
+        """Whether that can be used: not where a row must not depend on those beside it."""
+        return self.most is None and self.observed is None
+
+    def over_seen(self, per_partition: np.ndarray) -> np.ndarray:
+        """Return the sum, for every row, of what X says of the partitions that saw it, (m, k).
+
+        Parameters
+        ----------
+        per_partition : ndarray of shape (T, k)
+        """
+        return self.spread(np.repeat(per_partition, self.n_clusters, axis=0))
+
     @cached_property
     def coverage(self) -> np.ndarray:
         """Total weight of the partitions that saw each row, (m,)."""
-        if self.observed is None:
+        if self._all_seen:
             return np.full(len(self), self.weights.sum())
-        return self.observed @ self.weights
+        return self.over_seen(self.weights[:, None])[:, 0]
 
     @cached_property
     def sizes(self) -> np.ndarray:
@@ -267,7 +281,7 @@ class Ensemble:
         own = (np.arange(len(self)), labels)
         together = self.spread(self.cluster_weights[:, None] * contingency)[own]
         sizes = self.weights[:, None] * self.seen_sizes(contingency)
-        seen = sizes.sum(axis=0)[labels] if self.observed is None else (self.observed @ sizes)[own]
+        seen = sizes.sum(axis=0)[labels] if self._all_seen else self.over_seen(sizes)[own]
         others = seen - self.coverage
         alone = others <= _ALONE
         return np.where(alone, 1.0, (together - self.coverage) / np.where(alone, 1, others))

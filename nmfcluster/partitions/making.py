@@ -17,7 +17,14 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.random import sample_without_replacement
 
 from nmfcluster._arrays.arguments import last_step, warn
-from nmfcluster._arrays.storage import divided, exponent_beyond, largest, stored_like, writable
+from nmfcluster._arrays.storage import (
+    FLOATS,
+    divided,
+    exponent_beyond,
+    largest,
+    stored_like,
+    writable,
+)
 from nmfcluster._arrays.tables import canonical, check_readable
 from nmfcluster._arrays.threads import one_thread
 from nmfcluster._compat import (
@@ -64,6 +71,8 @@ class BasePartitions:
         not be held.
     dtype : dtype
         float32 or float64, the type of these features.
+    n_features : int
+        How many there are.
     """
 
     labels: np.ndarray
@@ -72,6 +81,7 @@ class BasePartitions:
     features: list[Chosen]
     exponent: int
     dtype: np.dtype
+    n_features: int
 
     @property
     def needs_training_data(self) -> bool:
@@ -98,7 +108,15 @@ class BasePartitions:
         Returns
         -------
         ndarray of shape (n_new, n_estimators), int
+
+        Raises
+        ------
+        ValueError
+            If `X` holds NaN or infinity, or has not as many columns as what was partitioned.
         """
+        X = check_array(X, accept_sparse="csr", dtype=FLOATS, input_name="X")
+        if X.shape[1] != self.n_features:
+            raise ValueError(f"X must have {self.n_features} columns, got {X.shape[1]}.")
         # k-means wants the type that it was fitted on, and arrays that it could write to
         X = writable(divided(X.astype(self.dtype, copy=False), self.exponent))
         if X_train is not None:
@@ -252,7 +270,8 @@ def run_plans(
             f"estimator {estimator!r} found a single cluster in all of its runs, which say nothing "
             "then: give it parameters with which it finds several."
         )
-    return BasePartitions(np.column_stack(labels), estimators, samples, features, exponent, X.dtype)
+    table = np.column_stack(labels)
+    return BasePartitions(table, estimators, samples, features, exponent, X.dtype, X.shape[1])
 
 
 def clusterers(estimator: Any) -> list[Any]:

@@ -58,7 +58,7 @@ class Pass:
     def of_sums(cls, sums: Sums, footing: Footing, grid: np.ndarray) -> Pass:
         """Return what the sums of all blocks say."""
         constant = footing.constant(sums)
-        links = sums["links"] * (grid * footing.finest)
+        links = sums["links"] * (grid * footing.step)
         grams = sums["grams"] * np.multiply.outer(grid, grid)
         votes = footing.weights * footing.shares
         gain = votes @ links**2
@@ -120,7 +120,7 @@ class Consensus:
         """Return the memberships of label rows, (m, k)."""
         if self.footing.normalize:
             return membership(rows.spread(self.profile))
-        return membership(self.fitted.rows(rows, self.footing)[:, self.order])
+        return membership(self.fitted.rows(rows, self.footing))[:, self.order]
 
     def of_rows(self, rows: Ensemble, what: str) -> np.ndarray:
         """Return the "labels", "membership" or "confidence" of label rows."""

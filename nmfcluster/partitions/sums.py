@@ -22,8 +22,11 @@ from nmfcluster.partitions.problem import normalised_loss
 Sums = dict[str, np.ndarray]  # of whole numbers: those of blocks are added
 
 _SWEEPS = 8  # of coordinate descent, the same for every row: 60 lower no loss by more than 1e-6
-_SHARE_BITS = 20  # of a share, or of 1 / weight of the partitions that saw a sample
-_FACTOR_BITS = 16  # of an entry of the factor: its squares over 10^9 samples are below 2^63
+_SHARE_BITS = 20  # of a share
+# Of an entry of the factor, and of a scale: products of two over 10^9 samples are below 2^63, and
+# over the rows that are added as floats, 16,384, below 2^53.
+_FACTOR_BITS = _SCALE_BITS = 16
+_REST_BITS = 32  # of what is left of a number that was rounded to a whole one
 _PRODUCTS = 2**19  # of two entries of a row that are held at a time: 4 MiB
 
 
@@ -62,12 +65,12 @@ class Footing:
         return not self.normalize and not self.table.is_complete
 
     @cached_property
-    def finest(self) -> float:
-        """A power of two that no scale of a sample exceeds."""
-        if not self.normalize or self.table.is_complete:
-            return 1.0
-        least = float(self.table.weights[self.table.weights > 0].min())
-        return float(np.exp2(np.ceil(np.log2(1 / np.sqrt(least)))))
+    def step(self) -> float:
+        """A power of two in which the scales of samples are counted, see `scale`."""
+        highest = 1.0
+        if self.normalize and not self.table.is_complete:  # a sample that one partition saw
+            highest = 1 / np.sqrt(self.table.weights[self.table.weights > 0].min())
+        return float(np.exp2(np.ceil(np.log2(highest)) - _SCALE_BITS))
 
     def scale(self, rows: Ensemble) -> np.ndarray:
         """Return by what the rows of a similarity are multiplied, (m,)."""
@@ -77,7 +80,9 @@ class Footing:
 
     def constant(self, sums: Sums) -> float:
         """Return the loss of the zero factor."""
-        held = sums["inverse"] / 2.0**_SHARE_BITS if self.normalize else self.sizes
+        held: np.ndarray = self.sizes
+        if self.normalize:
+            held = (sums["inverse"] + sums["rest"] * 2.0**-_REST_BITS) * self.step**2
         return float(self.weights @ (held * (self.shares if self.normalize else 1)) ** 2)
 
     def hard_loss(self, contingency: np.ndarray, constant: float) -> float:
@@ -131,16 +136,20 @@ class Fitted:
         if not footing.by_partition:
             return self.grams[:, :, None]
         k = self.grams.shape[-1]
-        seen = (rows.codes[block] >= 0) * footing.table.weights
-        return np.moveaxis((seen @ self.grams.reshape(-1, k * k)).reshape(-1, k, k), 0, -1)
+        weighted = footing.table.weights[:, None] * self.grams.reshape(-1, k * k)
+        part = footing.table.ensemble(rows.codes[block], rows.counts[block])
+        grams = part.over_seen(weighted).reshape(-1, k, k)
+        return np.ascontiguousarray(np.moveaxis(grams, 0, -1))
 
 
 def _nonnegative(N: np.ndarray, G: np.ndarray) -> np.ndarray:
     """Return the columns f >= 0 that minimise ``f'Gf - 2 n'f``, each whatever is beside it."""
+    alone = N.shape[1] == 1
+    N = np.repeat(N, 2, axis=1) if alone else N  # numpy sums a column by itself in another order
     diagonal = np.einsum("cc...->c...", G)
     F = np.divide(np.maximum(N, 0), diagonal, out=np.zeros(N.shape), where=diagonal > 0) / len(N)
     descend(F, N, G, _SWEEPS)
-    return F
+    return F[:, :1] if alone else F
 
 
 def sums_of_block(block: Any, footing: Footing, fitted: Fitted, grid: np.ndarray) -> Sums:
@@ -157,10 +166,10 @@ def sums_of_block(block: Any, footing: Footing, fitted: Fitted, grid: np.ndarray
     Returns
     -------
     dict
-        links, grams : of `Fitted`, in steps of the grid; links of scaled rows in steps times
-        `Footing.finest`. contingency (C, k), mass (k,) : of the shares of the rows.
-        labels (C, k), members (k,) : of their largest entries. inverse (C,) : of 1 / weight of the
-        partitions that saw a sample. All int64.
+        links, grams : of `Fitted`, in steps of the grid; links of scaled rows in these times
+        `Footing.step`. contingency (C, k), mass (k,) : of the shares of the rows.
+        labels (C, k), members (k,) : of their largest entries. inverse (C,) : of squared scales, in
+        squares of `Footing.step`, and rest (C,) : what these leave, in 2^-32 of them. All int64.
     """
     found: Sums = {}
     for rows, _ in footing.table.distinct(np.asarray(block)):
@@ -173,7 +182,8 @@ def _sums(rows: Ensemble, H: np.ndarray, footing: Footing, grid: np.ndarray) -> 
     counts, scale = rows.counts[:, None], footing.scale(rows)
     steps = np.minimum(np.rint(H / grid), 2.0**_FACTOR_BITS)
     E = one_hot(H.argmax(axis=1), H.shape[1])
-    scaled = np.rint(steps * (scale / footing.finest)[:, None])
+    inverse = (scale / footing.step) ** 2
+    scaled = np.rint(steps * (scale / footing.step)[:, None])
     shares = np.rint(membership(H) * 2.0**_SHARE_BITS)
     if footing.by_partition:
         grams = _grams_by_partition(rows.codes >= 0, steps, rows.counts)
@@ -185,7 +195,8 @@ def _sums(rows: Ensemble, H: np.ndarray, footing: Footing, grid: np.ndarray) -> 
         "contingency": rows.collect(shares * counts),
         "mass": rows.counts @ shares,
         **_counted(rows, E),
-        "inverse": rows.collect(rows.counts * np.rint(scale**2 * 2.0**_SHARE_BITS)),
+        "inverse": rows.collect(rows.counts * np.rint(inverse)),
+        "rest": rows.collect(rows.counts * np.rint((inverse - np.rint(inverse)) * 2.0**_REST_BITS)),
     }
     return {name: values.astype(np.int64) for name, values in found.items()}
 

@@ -1,0 +1,167 @@
+"""nmfcluster.dask on a cluster of two workers: the same bits, and what happens when parts of it go.
+
+What needs no cluster is tested without one, in the files beside this.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("distributed", reason="the extra distributed is not installed")
+
+import dask
+from distributed import Client, LocalCluster
+
+from nmfcluster.dask import NMFConsensus, base_partitions, predict, read_npy
+from nmfcluster.datasets import make_partitions
+
+pytestmark = pytest.mark.slow  # together
+
+PHASES = ["summary", "drawn rows", "first pass", "second pass", "readings", "labels"]
+ALL, SOME = {"max_distinct": 10_000}, {"max_distinct": 300}
+
+
+def started(**options):
+    return LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, **options)
+
+
+@pytest.fixture(scope="module")
+def client():
+    with started() as cluster, Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """Return the file of a table with 1,200 distinct rows."""
+    codes, _ = make_partitions(
+        (700, 500, 300), n_partitions=8, noise=0.4, missing=0.1, random_state=0
+    )
+    path = tmp_path_factory.mktemp("table") / "labels.npy"
+    np.save(path, codes.astype(np.int8))
+    return path
+
+
+@pytest.fixture(scope="module")
+def expected(table):
+    """Return what the fits give without a cluster."""
+    with dask.config.set(scheduler="synchronous"):
+        return {name: results(fitted(read_npy(table), **kept)) for name, kept in KEPT.items()}
+
+
+KEPT = {"all rows held": ALL, "some rows held": SOME}
+
+
+def fitted(X, **parameters):
+    return NMFConsensus(n_clusters=3, random_state=0, **parameters).fit(X)
+
+
+def results(model):
+    arrays = dask.compute(model.labels_, model.membership_, model.confidence_)
+    return *arrays, model.agreement_, model.loss_curve_
+
+
+def assert_same(found, expected):
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize("rows", [400, 1_500])
+def test_a_cluster_gives_the_same_bits(client, table, expected, name, rows):
+    assert_same(results(fitted(read_npy(table, rows=rows), **KEPT[name])), expected[name])
+
+
+def test_base_partitions_on_a_cluster_are_the_same(client, tmp_path):
+    X = dask.array.random.default_rng(0).normal(size=(900, 3), chunks=(200, 3))
+    made = base_partitions(X, n_estimators=4, n_clusters=3, random_state=0, out=tmp_path / "l.npy")
+    with dask.config.set(scheduler="synchronous"):
+        alone = base_partitions(X, n_estimators=4, n_clusters=3, random_state=0)
+        np.testing.assert_array_equal(made.labels.compute(), alone.labels.compute())
+    model = fitted(made.labels).to_local()
+    np.testing.assert_array_equal(
+        predict(model, made.labels).compute(), model.predict(alone.labels.compute())
+    )
+
+
+def killing(block, folder, phase):
+    """Kill the worker that reads the first block for the n-th time, once."""
+    folder = Path(folder)
+    (folder / f"{time.time_ns()}").touch()
+    last = folder / "killed"
+    if len(list(folder.iterdir())) > phase and not last.exists():
+        last.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return block
+
+
+@pytest.mark.parametrize("phase", range(len(PHASES)), ids=PHASES)
+def test_a_worker_that_is_killed_does_not_matter(client, table, expected, tmp_path, phase):
+    X = read_npy(table, rows=500)
+    first = X.blocks[0].map_blocks(killing, str(tmp_path), phase, dtype=X.dtype, meta=X._meta)
+    X = dask.array.concatenate([first, *(X.blocks[i] for i in range(1, X.numblocks[0]))])
+    model = fitted(X, **SOME)
+    labels = model.labels_.compute()
+    assert (tmp_path / "killed").exists()
+    np.testing.assert_array_equal(labels, expected["some rows held"][0])
+    np.testing.assert_array_equal(model.loss_curve_, expected["some rows held"][-1])
+    client.wait_for_workers(2)
+
+
+def test_a_bad_label_is_named_by_its_row(client, tmp_path):
+    table = np.zeros((900, 3))
+    table[777, 1] = 1.5
+    np.save(tmp_path / "labels.npy", table)
+    with pytest.raises(ValueError, match=r"X must hold integers .* 1\.5 in row 777, partition 1"):
+        fitted(read_npy(tmp_path / "labels.npy", rows=200))
+
+
+def slow(block):
+    time.sleep(0.5)
+    return block
+
+
+def slowly(table):
+    X = read_npy(table, rows=50)
+    return X.map_blocks(slow, dtype=X.dtype, meta=X._meta)
+
+
+def ended(call, error):
+    """Return the seconds from a second after the start of a call to its error."""
+    began = time.perf_counter()
+    with pytest.raises(error):
+        call()
+    return time.perf_counter() - began - 1
+
+
+def idle(client):
+    return not any(client.processing().values())
+
+
+def test_an_interrupt_leaves_no_task_behind(client, table):
+    model, X = NMFConsensus(n_clusters=3), slowly(table)
+    timer = threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    assert ended(lambda: model.fit(X), KeyboardInterrupt) < 5
+    assert not hasattr(model, "labels_")
+    deadline = time.monotonic() + 5
+    while not idle(client) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert idle(client)
+
+
+def test_a_scheduler_that_goes_away_ends_the_fit(table):
+    with dask.config.set({"distributed.comm.timeouts.connect": "1s"}):
+        with started() as cluster, Client(cluster, set_as_default=True):
+            model, X = NMFConsensus(n_clusters=3), slowly(table)
+            timer = threading.Timer(1, lambda: cluster.sync(cluster.scheduler.close))
+            timer.start()
+            assert ended(lambda: model.fit(X), Exception) < 5
+            assert not hasattr(model, "labels_")

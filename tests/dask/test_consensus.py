@@ -1,0 +1,398 @@
+"""Consensus of a label table in blocks: that in memory, or as good."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone, is_clusterer
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils import estimator_checks, get_tags
+
+import nmfcluster
+from nmfcluster.datasets import make_partitions
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+nd = pytest.importorskip("nmfcluster.dask")
+
+QUICK = {"random_state": 0, "n_init": 1}
+OF_SAMPLES = ("labels_", "membership_", "confidence_")
+OF_FIT = ("loss_", "loss_curve_", "n_iter_", "agreement_", "core_", "weights_")
+
+# Checks of scikit-learn that ask for no fit. The others fit arrays in memory, data frames,
+# or lists, and this estimator takes Dask arrays alone: it refuses the rest and names the class to
+# use.
+WITHOUT_FIT = [
+    "check_estimator_cloneable",
+    "check_estimator_repr",
+    "check_estimators_unfitted",
+    "check_get_params_invariance",
+    "check_mixin_order",
+    "check_no_attributes_set_in_init",
+    "check_param_validation",
+    "check_parameters_default_constructible",
+    "check_set_params",
+    "check_valid_tag_types",
+]
+
+
+def planted(missing=0.0, sizes=(90, 60, 50), n_partitions=7, noise=0.3, seed=0):
+    return make_partitions(
+        sizes, n_partitions=n_partitions, noise=noise, missing=missing, random_state=seed
+    )[0]
+
+
+def in_blocks(table, rows=80, columns=4):
+    return da.from_array(table, chunks=(rows, columns))
+
+
+def in_memory(**parameters):
+    return nmfcluster.NMFConsensus(affinity="partitions", **QUICK | parameters)
+
+
+def by_blocks(**parameters):
+    return nd.NMFConsensus(**QUICK | parameters)
+
+
+def assert_the_same(model, local):
+    """Compare two fits to the last bit."""
+    for name in OF_SAMPLES:
+        found, wanted = getattr(model, name), getattr(local, name)
+        assert isinstance(found, da.Array)
+        assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
+        computed = found.compute()
+        assert computed.dtype == wanted.dtype
+        assert_array_equal(computed, wanted, err_msg=name)
+    for name in OF_FIT:
+        assert_array_equal(getattr(model, name), getattr(local, name), err_msg=name)
+
+
+def as_floats(table):
+    return np.where(table < 0, np.nan, table.astype(float))
+
+
+KINDS = {
+    "complete": (lambda table: np.maximum(table, 0), {}),
+    "missing": (lambda table: table, {}),
+    "weights": (lambda table: table, {"weights": [1, 2, 0.5, 3, 1, 1, 2]}),
+    "weight_of_0": (lambda table: np.maximum(table, 0), {"weights": [1, 0, 1, 1, 2, 0, 1]}),
+    "pairs": (lambda table: np.maximum(table, 0), {"normalize": False}),
+    "pairs_seen": (lambda table: table, {"normalize": False}),
+    "gaps": (lambda table: np.where(table < 0, -3, table * 7 + 2), {}),
+    "huge": (lambda table: np.where(table < 0, -1, table * 2**60 + 5), {}),
+    "uint8": (lambda table: np.maximum(table, 0).astype(np.uint8), {}),
+    "uint64": (lambda table: np.maximum(table, 0).astype(np.uint64), {}),
+    "bool": (lambda table: table > 0, {"n_clusters": 2}),
+    "float": (as_floats, {}),
+    "coarse": (lambda table: table, {"coarse_size": 40}),
+    "coarse_pairs": (lambda table: table, {"coarse_size": 40, "normalize": False}),
+    "starts": (lambda table: table, {"n_init": 5, "n_jobs": 2}),
+    "updates": (lambda table: table, {"tol": 1e-3, "max_iter": 300}),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fit_is_that_in_memory_to_the_last_bit(kind):
+    change, parameters = KINDS[kind]
+    table = change(planted(missing=0.25))
+    parameters = {"n_clusters": 3} | parameters
+    local = in_memory(**parameters).fit(table)
+    model = by_blocks(**parameters).fit(in_blocks(table))
+    assert model.is_exact_
+    assert_the_same(model, local)
+    seen = np.where(table >= 0, table, -1)  # NaN is not
+    assert model.n_distinct_ == len(np.unique(seen, axis=0))
+    assert (model.n_samples_, model.n_features_in_) == table.shape
+    assert model.labels_.chunks[0] == in_blocks(table).chunks[0]
+
+
+@pytest.mark.filterwarnings("ignore:.*did not converge:sklearn.exceptions.ConvergenceWarning")
+def test_the_multiplicative_rule_is_that_in_memory():
+    table = planted()
+    parameters = {"n_clusters": 3, "solver": "mu", "max_iter": 20}
+    assert_the_same(
+        by_blocks(**parameters).fit(in_blocks(table)), in_memory(**parameters).fit(table)
+    )
+
+
+def test_blocks_without_rows_are_passed_over():
+    table = planted()
+    kept = table[:, 0] > 0
+    X = in_blocks(np.sort(table, axis=0), 30)
+    X = X[X[:, 0] > 0].compute_chunk_sizes()
+    assert 0 in X.chunks[0]
+    local = in_memory(n_clusters=2).fit(np.sort(table, axis=0)[np.sort(kept)])
+    assert_the_same(by_blocks(n_clusters=2).fit(X), local)
+
+
+def test_a_random_state_is_drawn_from_as_in_memory():
+    table = planted()
+    local = in_memory(n_clusters=3).set_params(random_state=np.random.RandomState(5)).fit(table)
+    model = by_blocks(n_clusters=3).set_params(random_state=np.random.RandomState(5))
+    assert_the_same(model.fit(in_blocks(table)), local)
+
+
+# --- more distinct rows than are held -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("normalize", [True, False], ids=["normalized", "paper"])
+@pytest.mark.parametrize("missing", [0.0, 0.3], ids=["complete", "missing"])
+def test_drawn_rows_lead_to_nearly_the_same(normalize, missing):
+    table = planted(missing, sizes=(500, 300, 200), n_partitions=10)
+    parameters = {"n_clusters": 3, "normalize": normalize}
+    local = in_memory(**parameters).fit(table)
+    held = {"max_distinct": 300, "n_passes": 3}
+    model = by_blocks(**parameters, **held).fit(in_blocks(table, 320, 4))
+    assert not model.is_exact_
+    assert 100 < model.n_distinct_ <= 300
+    assert model.n_iter_ == len(model.loss_curve_) == 3
+    assert model.loss_ == model.loss_curve_.min() <= 1.001 * local.loss_
+    labels = model.labels_.compute()
+    assert (labels == local.labels_).mean() >= 0.999
+    assert_allclose(model.agreement_, local.agreement_, atol=0.01)
+    assert np.abs(model.membership_.compute() - local.membership_).mean() < 0.01
+    assert np.abs(model.confidence_.compute() - local.confidence_).mean() < 0.01
+    assert_array_equal(labels, model.membership_.compute().argmax(axis=1))
+    other = by_blocks(**parameters, **held).fit(in_blocks(table, 401))
+    assert_the_same(other, Computed(model))
+
+
+class Computed:
+    """A fit whose Dask arrays are in memory."""
+
+    def __init__(self, model):
+        for name in OF_SAMPLES:
+            setattr(self, name, getattr(model, name).compute())
+        for name in OF_FIT:
+            setattr(self, name, getattr(model, name))
+
+
+def test_drawn_rows_with_a_weight_of_0():
+    table = planted(0.3, sizes=(500, 400), n_partitions=6)
+    lost = (table[:, 1:] < 0).all(axis=1)
+    table[lost, 1] = 0
+    parameters = {"n_clusters": 2, "weights": [0, 1, 1, 2, 1, 1]}
+    model = by_blocks(**parameters, max_distinct=100).fit(in_blocks(table, 200))
+    local = in_memory(**parameters).fit(table)
+    assert (model.labels_.compute() == local.labels_).mean() > 0.99
+    assert model.loss_ <= 1.01 * local.loss_
+
+
+def test_more_rows_may_not_be_fewer_than_clusters():
+    with pytest.raises(ValueError, match="max_distinct=2 must be at least n_clusters=3"):
+        by_blocks(n_clusters=3, max_distinct=2).fit(in_blocks(planted()))
+
+
+# --- new samples ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("most", [10**5, 100])
+def test_new_samples_are_read_as_by_the_estimator_in_memory(most):
+    table, new = planted(0.2), planted(0.2, seed=1)
+    new[3] = 17  # labels that nobody knows
+    model = by_blocks(n_clusters=3, max_distinct=most).fit(in_blocks(table))
+    local = model.to_local()
+    assert isinstance(local, nmfcluster.NMFConsensus)
+    if most > len(table):
+        fitted = in_memory(n_clusters=3).fit(table)
+        assert_array_equal(local.transform(new), fitted.transform(new))
+        assert_array_equal(local.predict(new), fitted.predict(new))
+    for rows in (40, 70):
+        labels, shares = model.predict(in_blocks(new, rows)), model.transform(in_blocks(new, rows))
+        assert isinstance(labels, da.Array)
+        assert (labels.shape, shares.shape) == ((200,), (200, 3))
+        assert_array_equal(labels.compute(), local.predict(new))
+        assert_array_equal(shares.compute(), local.transform(new))
+    assert_array_equal(model.predict(new), local.predict(new))
+    assert_array_equal(model.transform(new), local.transform(new))
+
+
+def test_the_estimator_in_memory_is_a_copy():
+    model = by_blocks(n_clusters=3).fit(in_blocks(planted()))
+    labels = model.labels_.compute()
+    assert len(model.to_local().labels_) == model.n_distinct_
+    model.to_local().set_params(n_clusters=2).fit(planted(seed=1))
+    assert model.to_local().n_clusters == 3
+    assert_array_equal(model.labels_.compute(), labels)
+
+
+def test_fit_predict_is_lazy_too():
+    X = in_blocks(planted())
+    found = by_blocks(n_clusters=3).fit_predict(X)
+    assert isinstance(found, da.Array)
+    assert_array_equal(found.compute(), by_blocks(n_clusters=3).fit(X).labels_.compute())
+
+
+# --- what is read, and how often ------------------------------------------------------------------
+
+
+def test_blocks_are_read_once_in_a_fit_and_once_for_labels(counted):
+    X, calls = counted(planted(), 50)
+    model = by_blocks(n_clusters=3).fit(X)
+    assert len(calls) == 4
+    labels, shares = model.labels_, model.membership_
+    new, asked = counted(planted(seed=1), 50)
+    predicted = model.predict(new)
+    assert (len(calls), len(asked)) == (4, 0)
+    labels.compute()
+    assert len(calls) == 8
+    dask.compute(labels, shares)  # together, in one reading
+    assert len(calls) == 12
+    predicted[:50].compute()
+    assert asked == [50]
+
+
+@pytest.mark.parametrize(("n_passes", "normalize"), [(2, True), (4, True), (2, False)])
+def test_blocks_are_read_once_a_pass(counted, n_passes, normalize):
+    X, calls = counted(planted(0.3, sizes=(150, 150, 150)), 90)
+    parameters = {"max_distinct": 100, "n_passes": n_passes, "normalize": normalize}
+    by_blocks(n_clusters=3, **parameters).fit(X)
+    # the summary, the rows that are drawn, passes, and normalised the labels by all readings
+    assert len(calls) == 5 * (2 + n_passes + normalize)
+
+
+@pytest.mark.parametrize("most", [10**5, 50])
+def test_a_table_that_changes_is_noticed(most):
+    table, turns = np.maximum(planted(), 0), []
+
+    def turning(block):
+        turns.append(0)
+        return block + (len(turns) > 4) * 9  # the second reading
+
+    X = in_blocks(table, 50, 7).map_blocks(turning, dtype=table.dtype, meta=np.empty((0, 0), int))
+    with pytest.raises(RuntimeError, match="X must hold the same labels whenever it is read"):
+        by_blocks(n_clusters=3, max_distinct=most).fit(X).labels_.compute()
+
+
+def test_rows_that_change_are_noticed():
+    table, turns = np.maximum(planted(), 0), []
+
+    def turning(block):
+        turns.append(0)
+        return block if len(turns) <= 4 else np.random.default_rng(0).permuted(block, axis=0)
+
+    X = in_blocks(table, 50, 7).map_blocks(turning, dtype=table.dtype, meta=np.empty((0, 0), int))
+    model = by_blocks(n_clusters=3).fit(X)
+    with pytest.raises(RuntimeError, match="but a label row is new"):
+        model.labels_.compute()
+
+
+def test_a_line_is_said_of_every_stage(capsys):
+    X = in_blocks(planted(0.3, sizes=(150, 150, 150)), 90)
+    by_blocks(n_clusters=3, max_distinct=100, verbose=1).fit(X)
+    said = capsys.readouterr().out
+    assert "pass 1 over 450 rows: loss" in said
+    assert "pass 2 over 450 rows: loss" in said
+    assert "distinct label rows of 100 samples" in said
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_a_sample_in_no_partition_is_named_by_its_row(missing):
+    table = planted(missing)
+    table[[150, 177]] = -1
+    with pytest.raises(ValueError, match="2 samples are in no partition, the first is row 150"):
+        by_blocks(n_clusters=3).fit(in_blocks(table, 40))
+    weights = [0, 1, 1, 1, 1, 1, 1]
+    table[[150, 177], 0] = 1
+    lost = np.flatnonzero((table[:, 1:] < 0).all(axis=1))
+    with pytest.raises(ValueError, match=f"{len(lost)} samples .* the first is row {lost[0]}"):
+        by_blocks(n_clusters=3, weights=weights).fit(in_blocks(table, 40))
+
+
+def test_an_empty_partition_is_named():
+    table = planted()
+    table[:, 4] = -1
+    with pytest.raises(ValueError, match="empty partition: partition 4 is"):
+        by_blocks(n_clusters=3).fit(in_blocks(table, 40))
+    weights = [1, 1, 1, 1, 0, 1, 1]  # of no weight, it may be: as in memory
+    local = in_memory(n_clusters=3, weights=weights).fit(table)
+    assert_the_same(by_blocks(n_clusters=3, weights=weights).fit(in_blocks(table, 40)), local)
+
+
+def test_a_fit_that_fails_leaves_the_one_before():
+    X = in_blocks(planted())
+    model = by_blocks(n_clusters=3).fit(X)
+    before = dict(vars(model))
+    lost = planted()
+    lost[5] = -1
+    for bad in (in_blocks(lost), planted(), X[:, 0], X / 2):
+        with pytest.raises((ValueError, TypeError)):
+            model.fit(bad)
+        assert vars(model).keys() == before.keys()
+        assert all(vars(model)[name] is value for name, value in before.items())
+    with pytest.raises(ValueError, match="weights must be 7"):
+        clone(model).set_params(weights=[1]).fit(X)
+
+
+@pytest.mark.parametrize("method", ["predict", "transform"])
+def test_a_model_has_to_be_fitted(method):
+    with pytest.raises(NotFittedError):
+        getattr(by_blocks(n_clusters=3), method)(in_blocks(planted()))
+    with pytest.raises(NotFittedError):
+        by_blocks(n_clusters=3).to_local()
+
+
+def test_fewer_clusters_than_asked_for_are_said():
+    table = np.repeat([[0, 0], [1, 1]], 40, axis=0)
+    with pytest.warns(ConvergenceWarning, match="found 2 clusters"):
+        by_blocks(n_clusters=3).fit(in_blocks(table))
+
+
+# --- as an estimator of scikit-learn --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", WITHOUT_FIT)
+def test_checks_of_scikit_learn_that_ask_for_no_fit(name):
+    getattr(estimator_checks, name)("NMFConsensus", by_blocks(n_clusters=3))
+
+
+def test_it_is_a_clusterer_with_the_parameters_of_the_one_in_memory():
+    model = by_blocks(n_clusters=3)
+    assert is_clusterer(model)
+    assert get_tags(model).estimator_type == "clusterer"
+    own, other = model.get_params(), in_memory(n_clusters=3).get_params()
+    assert set(own) - set(other) == {"max_distinct", "n_passes"}
+    shared = own.keys() & other.keys()
+    assert {name: own[name] for name in shared} == {name: other[name] for name in shared}
+    for name in own:
+        assert f"{name} : " in type(model).__doc__
+
+
+def test_a_clone_is_unfitted_and_fits_to_the_same():
+    X = in_blocks(planted())
+    first = by_blocks(n_clusters=3, normalize=False).fit(X)
+    second = clone(first)
+    assert second.get_params() == first.get_params()
+    assert not hasattr(second, "labels_")
+    assert_the_same(second.fit(X), Computed(first))
+
+
+@pytest.mark.parametrize("most", [10**5, 50])
+def test_stored_models_predict_and_tell_labels_as_before(most):
+    X = in_blocks(planted())
+    model = by_blocks(n_clusters=3, max_distinct=most).fit(X)
+    again = pickle.loads(pickle.dumps(model))
+    assert_the_same(again, Computed(model))
+    assert_array_equal(again.predict(X).compute(), model.predict(X).compute())
+
+
+@pytest.mark.slow
+def test_workers_do_not_matter():
+    distributed = pytest.importorskip("dask.distributed")
+    table = planted(0.2, sizes=(300, 200, 100))
+    local = in_memory(n_clusters=3).fit(table)
+    drawn = by_blocks(n_clusters=3, max_distinct=100).fit(in_blocks(table, 50))
+    with (
+        distributed.LocalCluster(
+            2, threads_per_worker=1, processes=False, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster),
+        dask.config.set(scheduler=None),
+    ):
+        assert_the_same(by_blocks(n_clusters=3).fit(in_blocks(table, 70)), local)
+        other = by_blocks(n_clusters=3, max_distinct=100).fit(in_blocks(table, 70))
+        assert_the_same(other, Computed(drawn))

@@ -1,0 +1,227 @@
+"""Base partitions of features in blocks: those in memory, whatever the blocks are."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.cluster import AgglomerativeClustering, KMeans, MiniBatchKMeans
+from sklearn.datasets import make_blobs
+from sklearn.mixture import GaussianMixture
+
+from nmfcluster.partitions import base_partitions
+
+da = pytest.importorskip("dask.array")
+nd = pytest.importorskip("nmfcluster.dask")
+
+X = make_blobs(400, n_features=5, centers=4, cluster_std=3.0, random_state=0)[0]
+NEW = make_blobs(100, n_features=5, centers=5, cluster_std=5.0, random_state=1)[0]
+COMMON = {"n_estimators": 5, "random_state": 0}
+
+
+def in_blocks(array, rows=90, columns=2):
+    return da.from_array(array, chunks=(rows, columns))
+
+
+def in_memory(array, **options):
+    options = {"max_samples": min(10_000, len(array))} | COMMON | options
+    return base_partitions(array, predict_unseen=True, **options)
+
+
+WAYS = {
+    "all_samples": {},
+    "some": {"max_samples": 60},
+    "a_share": {"max_samples": 0.2},
+    "features": {"max_features": 2, "max_samples": 100},
+    "half_of_the_features": {"max_features": 0.5},
+    "range": {"n_clusters": (2, 9), "max_samples": 80},
+    "mini_batches": {"estimator": MiniBatchKMeans(n_init=1), "max_samples": 120},
+    "no_predict": {"estimator": AgglomerativeClustering(), "max_samples": 50, "n_clusters": 3},
+    "no_predict_features": {
+        **{"estimator": AgglomerativeClustering(), "max_samples": 50, "max_features": 3},
+    },
+    "mixtures": {"estimator": GaussianMixture(), "max_samples": 150, "n_clusters": 3},
+    "several": {
+        "estimator": [KMeans(n_init=1), AgglomerativeClustering(), GaussianMixture()],
+        **{"max_samples": 150, "n_clusters": (2, 4)},
+    },
+}
+
+
+def labels_of_new(made, t):
+    """Return what a clusterer predicts, or the labels of the nearest samples that it was given."""
+    estimator, features = made.estimators[t], made.features[t]
+    own, new = (each if features is None else each[:, features] for each in (X, NEW))
+    if hasattr(estimator, "predict"):
+        return estimator.predict(np.ascontiguousarray(new))
+    samples = made.samples[t]
+    distances = ((new[:, None] - own[None, samples]) ** 2).sum(axis=2)
+    return made.labels[samples, t][distances.argmin(axis=1)]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_labels_are_those_in_memory(way):
+    wanted = in_memory(X, **WAYS[way])
+    made = nd.base_partitions(in_blocks(X), **COMMON, **WAYS[way])
+    assert isinstance(made.labels, da.Array)
+    assert made.labels.shape == wanted.labels.shape
+    assert made.labels.chunks[0] == in_blocks(X).chunks[0]
+    labels = made.labels.compute()
+    assert labels.dtype == made.labels.dtype == np.int8
+    assert_array_equal(labels, wanted.labels)
+    assert [type(one) for one in made.estimators] == [type(one) for one in wanted.estimators]
+    found = made.predict(in_blocks(NEW, 33)).compute()
+    for t in range(found.shape[1]):
+        assert_array_equal(found[:, t], labels_of_new(wanted, t))
+
+
+@pytest.mark.parametrize("rows", [17, 400])
+def test_labels_do_not_depend_on_the_blocks(rows):
+    options = {"max_samples": 70, "n_clusters": (2, 7)}
+    wanted = nd.base_partitions(in_blocks(X), **COMMON, **options).labels.compute()
+    made = nd.base_partitions(in_blocks(X, rows, 5), **COMMON, **options)
+    assert_array_equal(made.labels.compute(), wanted)
+
+
+@pytest.mark.parametrize("max_samples", [400, 100])
+def test_float32_stays_float32(max_samples):
+    small = X.astype(np.float32)
+    made = nd.base_partitions(in_blocks(small), max_samples=max_samples, **COMMON)
+    assert made.estimators[0].cluster_centers_.dtype == np.float32
+    wanted = in_memory(small, max_samples=max_samples)
+    assert_array_equal(made.labels.compute(), wanted.labels)
+
+
+def test_integers_are_features_too():
+    whole = np.rint(X).astype(int)
+    wanted = in_memory(whole.astype(float), max_samples=100)
+    made = nd.base_partitions(in_blocks(whole), max_samples=100, **COMMON)
+    assert_array_equal(made.labels.compute(), wanted.labels)
+
+
+@pytest.mark.parametrize(("n_clusters", "dtype"), [(127, np.int8), (128, np.int8), (129, np.int16)])
+def test_labels_are_of_the_smallest_type_that_holds_them(n_clusters, dtype):
+    made = nd.base_partitions(
+        in_blocks(X), n_estimators=2, n_clusters=n_clusters, random_state=0, max_samples=300
+    )
+    assert made.labels.dtype == dtype
+    labels = made.labels.compute()
+    assert labels.min() == 0
+    assert labels.max() == n_clusters - 1
+
+
+def test_samples_that_are_no_multiple_of_anything_are_drawn_as_in_memory():
+    few = X[:7]
+    made = nd.base_partitions(in_blocks(few, 3), n_clusters=2, **COMMON)  # fewer than max_samples
+    assert_array_equal(made.labels.compute(), in_memory(few, n_clusters=2).labels)
+
+
+def test_rows_are_read_once_for_what_is_drawn_and_once_for_labels(counted):
+    array, calls = counted(X, 100)
+    made = nd.base_partitions(array, max_samples=50, **COMMON)
+    assert len(calls) == 4
+    labels = made.labels
+    made.predict(array)
+    assert len(calls) == 4
+    labels[:150].compute()
+    assert len(calls) == 6
+
+
+# --- out ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("named", [str, lambda path: path], ids=["str", "Path"])
+def test_labels_are_written_to_a_file(tmp_path, named, counted):
+    array, calls = counted(X, 70)
+    wanted = in_memory(X, max_samples=80, n_clusters=(2, 5)).labels
+    options = {"max_samples": 80, "n_clusters": (2, 5)} | COMMON
+    made = nd.base_partitions(array, out=named(tmp_path / "labels.npy"), **options)
+    assert sorted(calls[6:]) == [50, 70, 70, 70, 70, 70]
+    assert_array_equal(made.labels.compute(), wanted)
+    assert len(calls) == 12  # labels are read, and not made again
+    found = np.load(tmp_path / "labels.npy")
+    assert found.dtype == made.labels.dtype == np.int8
+    assert_array_equal(found, wanted)
+    assert_array_equal(made.predict(in_blocks(X[:20])).compute(), wanted[:20])
+
+
+def test_a_file_is_written_anew(tmp_path):
+    path = tmp_path / "labels.npy"
+    for seed in (0, 1):
+        made = nd.base_partitions(
+            in_blocks(X), out=path, n_estimators=3, max_samples=50, random_state=seed
+        )
+        wanted = in_memory(X, n_estimators=3, max_samples=50, random_state=seed).labels
+        assert_array_equal(made.labels.compute(), wanted)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64])
+def test_labels_are_written_to_an_array(dtype):
+    out = np.full((400, 5), -9, dtype=dtype)
+    made = nd.base_partitions(in_blocks(X), out=out, max_samples=80, **COMMON)
+    wanted = in_memory(X, max_samples=80).labels
+    assert_array_equal(out, wanted)
+    assert_array_equal(made.labels.compute(), wanted)
+
+
+def test_labels_are_written_to_a_store_of_zarr(tmp_path):
+    zarr = pytest.importorskip("zarr")
+    out = zarr.open(str(tmp_path / "z"), mode="w", shape=(400, 5), chunks=(90, 5), dtype="int8")
+    made = nd.base_partitions(in_blocks(X), out=out, max_samples=80, **COMMON)
+    assert_array_equal(made.labels.compute(), in_memory(X, max_samples=80).labels)
+
+
+@pytest.mark.parametrize(
+    ("out", "says"),
+    [
+        (np.zeros((400, 4), int), "array of shape \\(400, 5\\) that takes slices"),
+        (np.zeros((400, 5), bool), "out must be of a type that holds labels of int8, got bool"),
+        (7, "out must be the name of a .npy file, or an array of shape \\(400, 5\\)"),
+        ("labels.txt", "out must be the name of a .npy file, got 'labels.txt'"),
+    ],
+)
+def test_where_labels_cannot_be_written_is_said_before_anything_is_read(out, says, counted):
+    array, calls = counted(X, 100)
+    with pytest.raises(ValueError, match=says):
+        nd.base_partitions(array, out=out, **COMMON)
+    assert not calls
+
+
+def test_an_array_that_cannot_hold_the_labels_is_refused():
+    out = np.zeros((400, 2), np.int8)
+    with pytest.raises(ValueError, match="holds labels of int16, got int8"):
+        nd.base_partitions(in_blocks(X), n_estimators=2, n_clusters=200, out=out, random_state=0)
+    assert not out.any()
+
+
+def test_runs_that_found_only_noise_are_left_out(tmp_path):
+    class Picky(KMeans):
+        """Finds only noise where it is told of three clusters."""
+
+        def fit_predict(self, X, y=None):
+            labels = super().fit_predict(X)
+            return labels - 9 if self.n_clusters == 3 else labels
+
+    options = {"n_estimators": 6, "n_clusters": (2, 4), "random_state": 0, "max_samples": 100}
+    with pytest.warns(UserWarning, match="of 6 base runs found only noise"):
+        wanted = base_partitions(X, Picky(n_init=1), predict_unseen=True, **options)
+    with pytest.warns(UserWarning, match="of 6 base runs found only noise"):
+        made = nd.base_partitions(
+            in_blocks(X), Picky(n_init=1), out=tmp_path / "labels.npy", **options
+        )
+    assert made.labels.shape[1] < 6
+    assert_array_equal(made.labels.compute(), wanted.labels)
+
+
+@pytest.mark.parametrize("width", [4, 6])
+def test_new_samples_must_have_as_many_columns(width):
+    made = nd.base_partitions(in_blocks(X), **COMMON)
+    with pytest.raises(ValueError, match=f"X must have 5 columns, got {width}"):
+        made.predict(da.zeros((10, width), chunks=(5, width)))
+
+
+def test_features_lead_to_the_planted_clusters():
+    blobs, y = make_blobs(900, centers=np.eye(3) * 20, random_state=0)
+    made = nd.base_partitions(
+        in_blocks(blobs, 200), n_estimators=8, n_clusters=(3, 6), max_samples=200, random_state=0
+    )
+    labels = nd.NMFConsensus(3, random_state=0).fit_predict(made.labels).compute()
+    assert len(set(zip(y, labels, strict=True))) == 3

@@ -1,0 +1,276 @@
+"""What blocks of a label table tell of it: merged, it is what the whole table says."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from nmfcluster._arrays.labels import encode
+from nmfcluster.partitions import blocks
+from nmfcluster.partitions.blocks import (
+    BlockedTable,
+    KnownRows,
+    RowIndex,
+    TableSummary,
+    clean_block,
+)
+
+TYPES = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
+FLOATS = [np.float32, np.float64]
+# label numbers: as they come, with gaps, more than are counted, the largest
+PLAIN, GAPS, MANY, HUGE = [0, 1, 2], [0, 5, 90], [3, 2**21, 2**31 - 1], [1, 2**40 + 1, 2**62]
+
+
+@st.composite
+def tables(draw):
+    """Return a label table in a type that holds its labels."""
+    pool = draw(st.sampled_from([PLAIN, GAPS, MANY, HUGE]))
+    kind = draw(st.sampled_from(TYPES + FLOATS + [bool]))
+    unsigned = np.dtype(kind).kind in "ub"
+    if np.dtype(kind).kind in "iu":
+        pool = [label for label in pool if label <= np.iinfo(kind).max]
+    elif kind is bool:
+        pool = [0, 1]
+    elif pool is not PLAIN:
+        pool = GAPS  # floats leave out numbers
+    missing = [] if unsigned else [-1, -7] + ([np.nan] if kind in FLOATS else [])
+    width = draw(st.integers(1, 3))
+    row = st.lists(st.sampled_from([*pool, *missing]), min_size=width, max_size=width)
+    rows = draw(st.lists(row, min_size=1, max_size=14))
+    return np.array(rows, dtype=kind)
+
+
+def literal(table):
+    """Return the labels, the sizes, and the distinct rows with their counts, of a whole table."""
+    whole = np.array([[-1 if v != v or v < 0 else int(v) for v in row] for row in table.tolist()])
+    known = [np.unique(column[column >= 0]) for column in whole.T]
+    sizes = [
+        np.array([(column == label).sum() for label in labels], dtype=int)
+        for column, labels in zip(whole.T, known, strict=True)
+    ]
+    rows, counts = np.unique(whole, axis=0, return_counts=True)
+    return whole, known, sizes, rows, counts
+
+
+def cut(table, ends):
+    """Return blocks of a table and the numbers of their first rows."""
+    ends = sorted({0, len(table), *(end % len(table) for end in ends)})
+    return [(table[a:b], a) for a, b in pairwise(ends)]
+
+
+def summary(table, counted=None, most=100):
+    counted = np.ones(table.shape[1], dtype=bool) if counted is None else counted
+    return TableSummary.of_block(table, 0, counted, most)
+
+
+def blocked(table, weights=None):
+    n_partitions = table.shape[1]
+    weights = np.full(n_partitions, 1 / n_partitions) if weights is None else weights
+    whole = summary(table, weights > 0)
+    return BlockedTable(whole.known, whole.sizes, weights, len(table))
+
+
+def assert_same_rows(distinct, rows, counts):
+    order = np.lexsort(distinct.rows.T[::-1].astype(np.int64))
+    assert_array_equal(distinct.rows[order].astype(np.int64), rows)
+    assert_array_equal(distinct.counts[order], counts)
+
+
+# --- the summary ----------------------------------------------------------------------------------
+
+
+@given(tables(), st.lists(st.integers(0, 50), max_size=4), st.randoms(use_true_random=False))
+def test_summaries_of_blocks_merge_into_that_of_the_table(table, ends, random):
+    counted = np.array([random.random() < 0.7 for _ in range(table.shape[1])])
+    parts = [TableSummary.of_block(block, first, counted, 100) for block, first in cut(table, ends)]
+    random.shuffle(parts)
+    while len(parts) > 1:  # any of them, in any order
+        together = [parts.pop() for _ in range(random.randint(2, len(parts)))]
+        parts.insert(random.randint(0, len(parts)), TableSummary.merged(together, 100))
+    (found,) = parts
+    whole, known, sizes, rows, counts = literal(table)
+    assert found.n_samples == len(table)
+    for t in range(table.shape[1]):
+        assert_array_equal(found.known[t], known[t])
+        assert_array_equal(found.sizes[t], sizes[t])
+    assert_same_rows(found.distinct, rows, counts)
+    lost = np.flatnonzero((whole[:, counted] < 0).all(axis=1))
+    assert found.n_lost == len(lost)
+    assert found.first_lost == (lost[0] if len(lost) else -1)
+
+
+@given(tables(), st.lists(st.integers(0, 50), max_size=4), st.integers(1, 6))
+def test_too_many_distinct_rows_are_not_kept_but_sizes_are(table, ends, most):
+    counted = np.ones(table.shape[1], dtype=bool)
+    parts = [
+        TableSummary.of_block(block, first, counted, most) for block, first in cut(table, ends)
+    ]
+    found = TableSummary.merged(parts, most)
+    _, known, sizes, rows, counts = literal(table)
+    for t in range(table.shape[1]):
+        assert_array_equal(found.known[t], known[t])
+        assert_array_equal(found.sizes[t], sizes[t])
+    if len(rows) > most:
+        assert found.distinct is None
+    else:
+        assert_same_rows(found.distinct, rows, counts)
+
+
+def test_the_order_of_distinct_rows_does_not_depend_on_the_cutting():
+    table = np.random.default_rng(0).integers(-1, 4, size=(300, 5))
+    whole = summary(table, most=1000)
+    counted = np.ones(5, dtype=bool)
+    for size in (1, 7, 299):
+        parts = [
+            TableSummary.of_block(table[i : i + size], i, counted, 1000)
+            for i in range(0, 300, size)
+        ]
+        found = TableSummary.merged(parts[::-1], 1000)
+        assert_array_equal(found.distinct.rows, whole.distinct.rows)
+        assert_array_equal(found.distinct.counts, whole.distinct.counts)
+
+
+def test_a_block_is_read_some_rows_at_a_time(monkeypatch):
+    table = np.random.default_rng(0).integers(-1, 3, size=(50, 3))
+    whole = summary(table)
+    monkeypatch.setattr(blocks, "ROWS", 7)
+    found = summary(table)
+    assert_array_equal(found.distinct.rows, whole.distinct.rows)
+    assert_array_equal(found.distinct.counts, whole.distinct.counts)
+    assert found.first_lost == whole.first_lost
+    ensembles = list(blocked(table).distinct(table))
+    assert len(ensembles) == 8
+    rows = np.concatenate([ensemble.codes[groups] for ensemble, groups in ensembles])
+    assert_array_equal(rows, table)
+
+
+def test_lost_rows_are_named_by_their_place_in_the_table():
+    block = np.array([[0, 1], [-1, 4], [-1, -1], [-1, -1]])
+    found = TableSummary.of_block(block, 1000, np.array([True, True]), 10)
+    assert (found.n_lost, found.first_lost) == (2, 1002)
+    found = TableSummary.of_block(block, 1000, np.array([True, False]), 10)
+    assert (found.n_lost, found.first_lost) == (3, 1001)
+
+
+# --- labels of a block ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_integers_are_clean(kind):
+    block = np.array([[0, 1], [2, 100]], dtype=kind)
+    assert clean_block(block) is not None
+    assert_array_equal(clean_block(block), block)
+
+
+def test_what_stands_for_not_seen():
+    assert_array_equal(clean_block(np.array([[-5, 2]], dtype=np.int8)), [[-1, 2]])
+    assert_array_equal(clean_block(np.array([[np.nan, -2.0, 3.0]])), [[-1, -1, 3]])
+    found = clean_block(np.array([[True, False]]))
+    assert found.dtype == np.int8
+    assert_array_equal(found, [[1, 0]])
+
+
+@pytest.mark.parametrize(
+    ("bad", "kind", "says"),
+    [
+        (1.5, np.float64, r"integers as labels.*got 1\.5 \(float\) in row 41, partition 1"),
+        (np.inf, np.float64, r"got inf \(float\) in row 41, partition 1"),
+        (-np.inf, np.float64, r"got -inf \(float\) in row 41, partition 1"),
+        (1e300, np.float64, r"got 1e\+300 \(float\) in row 41, partition 1"),
+        (2**63, np.uint64, r"labels up to 9223372036854775807; got 9223372036854775808 .*row 41, "),
+    ],
+)
+def test_what_is_no_label_is_named_by_its_place_in_the_table(bad, kind, says):
+    block = np.zeros((3, 2), dtype=kind)
+    block[1, 1] = bad
+    with pytest.raises(ValueError, match=says):
+        clean_block(block, 40)
+
+
+def test_strings_are_no_labels():
+    with pytest.raises(TypeError, match=r"got dtype <U1 in the block of row 40: give every string"):
+        clean_block(np.array([["a"], ["b"]]), 40)
+    with pytest.raises(TypeError, match=r"got dtype object in the block of row 0"):
+        clean_block(np.array([[1], [None]], dtype=object))
+
+
+# --- codes ----------------------------------------------------------------------------------------
+
+
+@given(tables(), st.lists(st.integers(0, 50), max_size=4))
+def test_codes_of_blocks_are_those_of_the_table(table, ends):
+    whole, *_ = literal(table)
+    codes, categories = encode(whole, "X")
+    known = blocked(table)
+    found = np.concatenate([known.codes(block, first) for block, first in cut(table, ends)])
+    assert found.dtype == np.int32
+    assert_array_equal(found, codes)
+    for own, other in zip(known.known, categories, strict=True):
+        assert_array_equal(own, other)
+    assert known.is_complete == (whole >= 0).all()
+    assert_array_equal(known.n_clusters, [len(labels) for labels in categories])
+
+
+@pytest.mark.parametrize("pool", [PLAIN, GAPS, MANY, HUGE])
+def test_a_partition_may_be_empty(pool):
+    table = np.array([[label, -1] for label in pool])
+    assert_array_equal(blocked(table).codes(table), [[0, -1], [1, -1], [2, -1]])
+    with pytest.raises(RuntimeError, match="row 0 has a label that is new"):
+        blocked(table).codes(table[:, ::-1])
+
+
+@pytest.mark.parametrize("pool", [PLAIN, GAPS, MANY, HUGE])
+def test_a_label_that_is_new_is_said(pool):
+    table = np.array([[0, label] for label in pool])
+    known = blocked(table)
+    for new in {1, 4, pool[-1] + 1, pool[-1] - 1, 2**63 - 1} - set(pool):
+        changed = table.copy()
+        changed[1, 1] = new
+        with pytest.raises(RuntimeError, match=r"row 31 has a label that is new.*Write it to"):
+            known.codes(changed, 30)
+
+
+# --- look-up --------------------------------------------------------------------------------------
+
+
+def test_rows_are_found_among_the_distinct_ones():
+    rows = np.unique(np.random.default_rng(0).integers(-1, 5, size=(200, 4)), axis=0)
+    wanted = np.random.default_rng(1).integers(len(rows), size=500)
+    assert_array_equal(RowIndex(rows.astype(np.int32)).positions(rows[wanted]), wanted)
+
+
+def test_rows_of_one_key_are_told_apart(monkeypatch):
+    asked = []
+
+    def colliding(codes, seed=0):
+        asked.append(seed)
+        keys = codes.astype(np.int64) @ (10 ** np.arange(codes.shape[1]))
+        return (keys if seed == 2 else keys // 2).astype(np.uint64)
+
+    monkeypatch.setattr(blocks, "row_keys", colliding)
+    rows = np.array([[3, 1], [2, 1], [0, 4]])
+    index = RowIndex(rows)
+    assert_array_equal(index.positions(rows[[2, 0, 1, 1]]), [2, 0, 1, 1])
+    assert asked == [0, 1, 2, 2]
+
+
+@pytest.mark.parametrize("n_rows", [1, 3])
+def test_a_row_that_is_new_is_said(n_rows):
+    rows = np.array([[0, 1], [1, 1], [2, 0]])[:n_rows]
+    with pytest.raises(RuntimeError, match="same labels whenever it is read, but a label row is"):
+        RowIndex(rows).positions(np.array([[0, 1], [0, 0]]))
+
+
+@pytest.mark.parametrize("shape", [(), (3,)])
+def test_known_values_are_told_of_any_block(shape, monkeypatch):
+    table = np.random.default_rng(0).choice([-1, 4, 9], size=(60, 3)).astype(np.int16)
+    known = blocked(table)
+    codes, groups = np.unique(known.codes(table), axis=0, return_inverse=True)
+    values = np.random.default_rng(0).normal(size=(len(codes), *shape)).astype(np.float32)
+    monkeypatch.setattr(blocks, "ROWS", 8)
+    found = KnownRows(known, RowIndex(codes), values).of_block(table[11:50])
+    assert found.dtype == np.float32
+    assert_array_equal(found, values[groups.ravel()[11:50]])
