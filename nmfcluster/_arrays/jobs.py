@@ -91,7 +91,7 @@ def shared_out(
     try:
         return _by_client(backend, shared, list(calls()))
     except BaseException as error:
-        if not _is_loss(error):
+        if not _is_loss(error) and not isinstance(error, TimeoutError):  # there is no worker left
             raise
         raise _lost(error) from error
 
