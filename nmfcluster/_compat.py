@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import platform
 import sys
+import warnings
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import _fit_context
 from sklearn.utils import _safe_indexing as take_samples
 from sklearn.utils._param_validation import (
@@ -19,6 +21,7 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 from sklearn.utils._param_validation import Interval as _Interval
+from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import _num_samples as num_samples
 from threadpoolctl import ThreadpoolController, threadpool_info
 
@@ -43,6 +46,7 @@ __all__ = [
     "show_versions",
     "take_samples",
     "validate_parameter_constraints",
+    "with_settings_of_caller",
 ]
 
 DOCS = "https://nmfcluster.readthedocs.io/en/latest/"
@@ -119,6 +123,18 @@ class RaisedLater:
         """Raise the error, as one that searches let through."""
         kind = TypeError if isinstance(self._error, TypeError) else RuntimeError
         raise kind(str(self._error)) from self._error
+
+
+def with_settings_of_caller(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that another process calls with scikit-learn's settings of this one.
+
+    Those, and the filters of warnings, are what scikit-learn's own `Parallel` hands over.
+    """
+    wrapper: Any = delayed(function)()[0]
+    if not hasattr(wrapper, "with_config_and_warning_filters"):  # scikit-learn < 1.7
+        return wrapper.with_config(get_config())
+    filters = getattr(warnings, "_get_filters", lambda: warnings.filters)()
+    return wrapper.with_config_and_warning_filters(get_config(), filters)
 
 
 def blas_threads() -> list[tuple[Any, int]]:

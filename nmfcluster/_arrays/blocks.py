@@ -110,6 +110,9 @@ class RowBlocks:
         self._array, self.n_rows = array, array.shape[0]
         self._parts = {b.start: rows_of(array, b) for b in row_blocks(self.n_rows, ROWS)}
 
+    def __reduce__(self) -> tuple[type[RowBlocks], tuple[Any]]:
+        return RowBlocks, (self._array,)  # parts are pickled as copies
+
     def product(self, H: np.ndarray) -> np.ndarray:
         """Return the product with H of shape (m, k), sparse with a sparse H."""
         if len(self._parts) == 1 or is_sparse(H):

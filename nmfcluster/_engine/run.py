@@ -20,6 +20,8 @@ import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
 from nmfcluster._arrays.blocks import summed
+from nmfcluster._arrays.jobs import on_cluster, shared_out
+from nmfcluster._arrays.threads import one_blas_thread
 from nmfcluster._engine.stopping import (
     WINDOW,
     Factors,
@@ -140,7 +142,7 @@ class Plan:
         Number of starts.
     stop : StopRule
     n_jobs : int or None
-        Number of threads that batches of starts are shared out to.
+        Number of threads that batches of starts are shared out to, unless a cluster is.
     say : callable
         Takes a line that reports progress.
     """
@@ -192,7 +194,7 @@ class Plan:
         began, size = time.perf_counter(), 1
         if objective.wide and len(starts) > 1:
             first = starts[0]()  # made here for its size: it need not be made again
-            starts = [lambda: first, *starts[1:]]
+            starts = [partial(np.asarray, first), *starts[1:]]
             size = int(np.clip(_BATCH_BYTES // max(first.nbytes, 1), 1, _BATCH))
         batches = [starts[i : i + size] for i in range(0, len(starts), size)]
         race = self._race(objective, rank, lead) if len(starts) > 1 or lead is not None else None
@@ -231,14 +233,18 @@ class Plan:
         if not batches:
             return []
         if len(batches) == 1:  # in this thread, which has others to share its blocks with
-            solve = partial(self._steps, objective, batches[0])
+            solve = partial(_steps, self.solver, objective, batches[0])
             return [iterate(solve, self.stop, objective.constant, None, race)]
-        solves = (partial(self._steps, objective, batch) for batch in batches)
-        interrupted = Event()
         handling: dict[str, Any] = {"call": np.geterrcall(), **np.geterr()}
+        if on_cluster():
+            lot = Lot(self.solver, objective, batches, self.stop, race)
+            numbers = [(number,) for number in range(len(batches))]
+            return shared_out(_ended, (lot, handling), lambda: numbers, self.n_jobs)
+        solves = (partial(_steps, self.solver, objective, batch) for batch in batches)
+        interrupted = Event()
         run = np.errstate(**handling)(iterate)  # as in the caller: threads do not know of it
         rest = (self.stop, objective.constant, lambda *_: interrupted.is_set())
-        try:  # threads: processes and clusters would be sent the data with every batch
+        try:  # threads: processes would be sent the data with every batch
             return Parallel(n_jobs=self.n_jobs, require="sharedmem")(
                 delayed(run)(solve, *rest, copy(race)) for solve in solves
             )
@@ -246,10 +252,41 @@ class Plan:
             interrupted.set()  # the threads that still run end with their next update
             raise
 
-    def _steps(self, objective: Objective, starts: Sequence[Start]) -> Steps:
-        if len(starts) == 1:  # no copy of a large factor
-            return self.solver(objective, starts[0]()[None])
-        return self.solver(objective, np.stack([start() for start in starts]))
+
+@dataclass(frozen=True)
+class Lot:
+    """Batches of starts with all that running them takes: what a cluster is sent, once.
+
+    Attributes
+    ----------
+    solver : callable
+    objective : Objective
+    batches : list of sequence of callable
+    stop : StopRule
+    race : Race or None
+        As it stands before they run.
+    """
+
+    solver: Callable[[Any, np.ndarray], Steps]
+    objective: Objective
+    batches: list[Sequence[Start]]
+    stop: StopRule
+    race: Race | None
+
+
+def _ended(lot: Lot, handling: dict[str, Any], number: int) -> list[Solution]:
+    """Run the solver on a batch, on a machine of a cluster, with numbers handled as in a fit."""
+    solve = partial(_steps, lot.solver, lot.objective, lot.batches[number])
+    with one_blas_thread(), np.errstate(**handling):
+        return iterate(solve, lot.stop, lot.objective.constant, None, copy(lot.race))
+
+
+def _steps(
+    solver: Callable[[Any, np.ndarray], Steps], objective: Objective, starts: Sequence[Start]
+) -> Steps:
+    if len(starts) == 1:  # no copy of a large factor
+        return solver(objective, starts[0]()[None])
+    return solver(objective, np.stack([start() for start in starts]))
 
 
 def dots(X: np.ndarray, Y: np.ndarray) -> np.ndarray:

@@ -167,11 +167,7 @@ def run_many(
     if sizes.max() > X.shape[0]:
         raise ValueError(f"base_n_clusters={sizes.max()} must be at most n_samples={X.shape[0]}.")
     high = 2 * float(np.sqrt(X.mean(dtype=np.float64)))  # so that WH has the mean of X
-
-    def start(size: int, seed: int) -> np.ndarray:
-        F = np.random.RandomState(seed).uniform(size=(size, sum(X.shape)))
-        return (F * (high / np.sqrt(size))).astype(X.dtype)
-
+    start = partial(_random_factors, sum(X.shape), high, X.dtype)  # without X: it may be sent far
     seeds = np.array(draw_seeds(rng, len(sizes)))
     plan = plan.stopping(race_from=None)  # each is a member of the ensemble
     try:
@@ -188,6 +184,12 @@ def run_many(
     if not runs.W.any():
         raise ValueError(f"{_cause(objective)}, leave nothing of X: the sparsity must be smaller.")
     return runs
+
+
+def _random_factors(width: int, high: float, dtype: np.dtype, size: int, seed: int) -> np.ndarray:
+    """Return both factors of a product of `size` clusters side by side, drawn uniformly."""
+    F = np.random.RandomState(seed).uniform(size=(size, width))
+    return (F * (high / np.sqrt(size))).astype(dtype)
 
 
 def _cause(objective: MatrixObjective) -> str:

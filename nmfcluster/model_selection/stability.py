@@ -12,11 +12,11 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import MetadataRequest
-from sklearn.utils.parallel import Parallel, delayed
 
 import nmfcluster.model_selection.checks as checks
 import nmfcluster.model_selection.routing as routing
 from nmfcluster._arrays.arguments import warn
+from nmfcluster._arrays.jobs import shared_out
 from nmfcluster._arrays.labels import encode
 from nmfcluster._compat import N_JOBS, Documented, Interval, RealNotInt, StrOptions
 from nmfcluster.constraints import PairwiseConstraints
@@ -267,9 +267,11 @@ class StabilityScorer(Documented, BaseEstimator, Generic[Score]):
         routing.warn_of_lost_constraints(estimator, arguments)
         samples = Samples(X, y, arguments, pairwise)
         seed = int(self.random_state)
-        generators = [np.random.default_rng((seed, b)) for b in range(self.n_subsamples)]
-        labellings = Parallel(n_jobs=self.n_jobs)(
-            delayed(labels_by_copy)(estimator, samples, size, rng) for rng in generators
+        labellings = shared_out(
+            labels_by_copy,
+            (estimator, samples, size),
+            lambda: ((np.random.default_rng((seed, b)),) for b in range(self.n_subsamples)),
+            self.n_jobs,
         )
         for b, labels in enumerate(labellings):
             if isinstance(labels, Exception):

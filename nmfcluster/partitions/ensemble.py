@@ -53,6 +53,12 @@ class Ensemble:
         first, groups, counts = distinct_rows(codes)
         return cls(codes, counts, weights, cluster_counts(codes), first), groups
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the distinct rows alone: a cluster is not sent the table of all samples."""
+        state = {**vars(self), "table": self.codes, "rows": None}
+        del state["codes"]  # which is the table now
+        return state
+
     def __len__(self) -> int:
         return len(self.counts)
 

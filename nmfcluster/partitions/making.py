@@ -13,10 +13,10 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.random import sample_without_replacement
 
 from nmfcluster._arrays.arguments import last_step, warn
+from nmfcluster._arrays.jobs import shared_out
 from nmfcluster._arrays.storage import (
     FLOATS,
     divided,
@@ -254,9 +254,11 @@ def run_plans(
             "scale it."
         )
     X = divided(X, exponent)
-    results = Parallel(n_jobs=n_jobs)(
-        delayed(_run)(clone(base), X, predict_unseen, *plan)
-        for base, plan in zip(cycle(bases), plans, strict=False)
+    results = shared_out(
+        _run,
+        (X, predict_unseen),
+        lambda: ((clone(base), *plan) for base, plan in zip(cycle(bases), plans, strict=False)),
+        n_jobs,
     )
     runs = [(*r, *plan) for r, plan in zip(results, plans, strict=True) if r[1].max() >= 0]
     if not runs:
@@ -270,7 +272,7 @@ def run_plans(
             f"estimator {estimator!r} found a single cluster in all of its runs, which say nothing "
             "then: give it parameters with which it finds several."
         )
-    table = np.column_stack(labels)
+    table = np.column_stack(labels).astype(np.int64)
     return BasePartitions(table, estimators, samples, features, exponent, X.dtype, X.shape[1])
 
 
@@ -326,9 +328,9 @@ def _draw(rng: np.random.RandomState, total: int, size: int) -> Chosen:
 
 
 def _run(
-    estimator: Any,
     X: Any,
     predict_unseen: bool,
+    estimator: Any,
     n_clusters: int,
     samples: Chosen,
     features: Chosen,
@@ -347,14 +349,19 @@ def _run(
     if found.dtype.kind not in "iu":
         raise ValueError(f"estimator {estimator!r} must return integer labels, got {found[0]!s}.")
     if samples is None:
-        return estimator, found.astype(np.int64)
+        return estimator, _narrow(found.astype(np.int64))
     labels = np.full(X.shape[0], -1, dtype=np.int64)
     labels[samples] = found
     if predict_unseen and found.max() >= 0:
         unseen = np.setdiff1d(np.arange(len(labels)), samples, assume_unique=True)
         with one_thread():
             labels[unseen] = _labels_of(estimator, X[unseen], X, features, labels)
-    return estimator, labels
+    return estimator, _narrow(labels)
+
+
+def _narrow(labels: np.ndarray) -> np.ndarray:
+    """Return labels in the smallest signed type: they may travel, and all runs are held."""
+    return labels.astype(np.min_scalar_type(min(int(labels.min()), -int(labels.max()) - 1)))
 
 
 def _part(X: Any, samples: Chosen, features: Chosen) -> Any:

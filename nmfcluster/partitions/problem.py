@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, partial
 from operator import itemgetter
@@ -162,14 +163,15 @@ class EnsembleProblem(Problem):
 
     def rank(self, form: type[Factorization]) -> Callable[[Solution], float]:
         """Return the hard loss of what is read off a factor."""
+        ranking = copy(self)
+        ranking.groups = None  # one number a sample, which a cluster need not be sent
+        return partial(ranking._hard_loss_of, form)
 
-        def hard_loss(solution: Solution) -> float:
-            H = form.factor_of(solution)
-            if self.normalize:
-                return self._best_profile(membership(H))[0]
-            return self.ensemble.hard_loss(one_hot(H.argmax(axis=1), H.shape[1]))
-
-        return hard_loss
+    def _hard_loss_of(self, form: type[Factorization], solution: Solution) -> float:
+        H = form.factor_of(solution)
+        if self.normalize:
+            return self._best_profile(membership(H))[0]
+        return self.ensemble.hard_loss(one_hot(H.argmax(axis=1), H.shape[1]))
 
     def hard_loss(self, indicator: np.ndarray) -> float:
         r"""Return the smallest normalised loss of a factor whose rows have one entry, as here.

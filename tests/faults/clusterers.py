@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 
 import numpy as np
@@ -58,3 +59,22 @@ class Interrupting(Harmful):
 
     def harm(self):
         os.kill(self.parent, signal.SIGINT)
+
+
+class Fatal(Failing):
+    """Kills every worker that it comes to."""
+
+    def fail(self):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Slow(Failing):
+    def fail(self):
+        time.sleep(0.3)
+
+
+class Unsendable(Failing):
+    """Holds what cannot be pickled, once it is fitted."""
+
+    def fail(self):
+        self.lock_ = threading.Lock()

@@ -1,0 +1,207 @@
+"""Calls of one function, several at a time, and on a cluster where joblib is told to use one."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import pickle
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+from joblib.parallel import get_active_backend
+from sklearn.utils.parallel import Parallel, delayed
+
+from nmfcluster._arrays.arguments import warn
+from nmfcluster._compat import with_settings_of_caller
+
+_OWN = "joblib._parallel_backends"  # where joblib defines those that need no cluster
+_ALIGNMENT = 16  # bytes, as numpy has it
+_CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
+
+
+def on_cluster() -> bool:
+    """Tell whether joblib is told to use a cluster, and this is not a task that runs there.
+
+    Any backend counts that is not joblib's own and shares no memory: those of Dask and Ray.
+    """
+    backend, _ = get_active_backend()
+    own = type(backend).__module__ == _OWN or getattr(backend, "supports_sharedmem", False)
+    return not own and not _in_task_of_dask()
+
+
+def shared_out(
+    function: Callable[..., Any],
+    common: Sequence[Any],
+    calls: Callable[[], Iterable[tuple[Any, ...]]],
+    n_jobs: int | None,
+) -> list[Any]:
+    """Return ``function(*common, *call)`` for every call, in their order.
+
+    joblib says where they run. A cluster of Dask is sent `common` once. joblib would send it with
+    every call where Dask does not know its size, as that of sparse arrays, and it waits forever
+    for a call that kills its workers, or that cannot be sent [1]_. So the calls are made through
+    the client of joblib's backend.
+
+    Parameters
+    ----------
+    function : callable
+        Of a module, so that it can be sent.
+    common : sequence
+        The first arguments of all calls, which do not change them.
+    calls : callable
+        Makes the other arguments: again, if a worker is lost with what it holds.
+    n_jobs : int or None
+
+    Returns
+    -------
+    list
+
+    Raises
+    ------
+    RuntimeError
+        If workers are lost again, or calls kill them.
+    TypeError
+        If an argument, or a result, cannot be sent.
+
+    Warns
+    -----
+    UserWarning
+        If the calls are made again.
+
+    References
+    ----------
+    .. [1] ``DaskDistributedBackend._collect`` of joblib 1.6 does not hand on errors of Dask.
+    """
+    backend, _ = get_active_backend()
+    if not on_cluster() or not _is_of_dask(backend) or backend.effective_n_jobs(n_jobs) == 1:
+        tasks = (delayed(function)(*common, *call) for call in calls())
+        return list(Parallel(n_jobs=n_jobs)(tasks))
+    shared = Parcel((with_settings_of_caller(function), *common))
+    try:
+        return _by_client(backend, shared, list(calls()))
+    except BaseException as error:
+        if not _is_loss(error):
+            raise
+        if _is_final(error):
+            raise _lost(error) from error
+        warn(f"The cluster lost a worker with what it held, and is sent all again: {_said(error)}")
+    try:
+        return _by_client(backend, shared, list(calls()))
+    except BaseException as error:
+        if not _is_loss(error) and not isinstance(error, TimeoutError):  # there is no worker left
+            raise
+        raise _lost(error) from error
+
+
+class Parcel:
+    """Values that are sent to another process, where arrays get memory like that of any other.
+
+    Dask lets them begin at any byte of what it received, and numpy multiplies such arrays by other
+    routines, whose last bits differ.
+
+    Parameters
+    ----------
+    values : object
+
+    Raises
+    ------
+    TypeError
+        If they cannot be sent.
+    """
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+        buffers: list[pickle.PickleBuffer] = []  # of the arrays themselves: nothing is copied
+        try:
+            self._head = _pickling().dumps(values, buffer_callback=buffers.append)
+        except Exception as error:
+            raise TypeError(
+                "what a cluster works on, and what it returns, must be picklable, for instance the "
+                f"parameters of a base clusterer: {type(error).__name__}: {error}"
+            ) from error
+        self._bytes = [np.frombuffer(buffer.raw(), np.uint8) for buffer in buffers]
+
+    def __reduce__(self) -> tuple[Callable[..., Parcel], tuple[Any, ...]]:
+        return _opened, (self._head, *self._bytes)
+
+    def __sizeof__(self) -> int:
+        """Return the number of bytes that are sent, by which Dask plans."""
+        return len(self._head) + sum(array.nbytes for array in self._bytes)
+
+
+def _opened(head: bytes, *arrays: np.ndarray) -> Parcel:
+    parcel = Parcel.__new__(Parcel)  # which is not packed again, though it may be sent on
+    parcel._head, parcel._bytes = head, [_in_place(array) for array in arrays]
+    parcel.values = _pickling().loads(head, buffers=parcel._bytes)
+    return parcel
+
+
+def _pickling() -> Any:
+    """Return the module by which Dask pickles, also what is defined in a script or a notebook."""
+    return sys.modules["distributed.protocol.pickle"]
+
+
+def _in_place(array: np.ndarray) -> np.ndarray:
+    """Return bytes that another array can have for its own: a copy, where it cannot have these."""
+    usable = array.flags.writeable and array.ctypes.data % _ALIGNMENT == 0
+    return array if usable else array.copy()
+
+
+def _by_client(backend: Any, shared: Parcel, calls: list[tuple[Any, ...]]) -> list[Any]:
+    """Make calls through the client of Dask that a backend of joblib has."""
+    client, options = backend.client, backend.submit_kwargs
+    function, n_calls = shared.values[0], len(calls)
+    name = f"{function.__module__.rpartition('.')[2]}-{function.__name__.strip('_')}"
+    tasks: list[Any] = []
+    try:
+        # as many workers as there are calls need it; where there are two, one may be lost
+        where = {"broadcast": n_calls, "workers": options.get("workers")}
+        [sent] = client.scatter([shared], hash=False, **where)
+        for call in calls:
+            key = f"{name}-{uuid4().hex}"
+            tasks.append(client.submit(_called, sent, Parcel(call), key=key, pure=False, **options))
+        return [parcel.values for parcel in client.gather(tasks)]
+    except BaseException:
+        client.cancel(tasks)  # those that wait: one that runs cannot be ended
+        raise
+
+
+def _called(shared: Parcel, call: Parcel) -> Parcel:
+    function, *common = shared.values
+    return Parcel(function(*common, *call.values))
+
+
+def _is_of_dask(backend: Any) -> bool:
+    return hasattr(getattr(backend, "client", None), "scatter")
+
+
+def _in_task_of_dask() -> bool:
+    """Tell whether this thread works on a task of Dask, which should not wait for others."""
+    utils = sys.modules.get("distributed.utils")
+    return hasattr(getattr(utils, "thread_state", None), "execution_state")
+
+
+def _is_loss(error: BaseException) -> bool:
+    """Tell whether an error is of the cluster, and not of a call."""
+    of_dask = type(error).__module__.partition(".")[0] == "distributed"
+    return of_dask or isinstance(error, _CANCELLED)
+
+
+def _is_final(error: BaseException) -> bool:
+    return type(error).__name__ == "KilledWorker"  # Dask has tried it on several workers
+
+
+def _lost(error: BaseException) -> RuntimeError:
+    return RuntimeError(
+        f"The cluster lost workers with what they held, more than once: {_said(error)} If they ran "
+        "out of memory, give each more of it, or fewer threads (memory_limit, threads_per_worker); "
+        "if they were taken away, start the fit again."
+    )
+
+
+def _said(error: BaseException) -> str:
+    text = str(error).strip().partition("\n")[0].rstrip(".")
+    return f"{type(error).__name__}{': ' if text else ''}{text}."

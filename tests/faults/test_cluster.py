@@ -1,0 +1,228 @@
+"""A cluster of Dask that joblib is told to use: what is sent, and what becomes of lost workers."""
+
+import os
+import signal
+import threading
+import time
+from types import SimpleNamespace
+
+import joblib
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from faults.clusterers import Fatal, Raising, Slow, Unsendable
+from faults.shared import DATA, MODELS, comes_true, found
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+
+from nmfcluster import NMFConsensus, NMFMetaCluster
+from nmfcluster._arrays import jobs
+from nmfcluster._engine import run as engine
+from nmfcluster.model_selection import StabilityScorer
+from nmfcluster.partitions import base_partitions
+
+distributed = pytest.importorskip("distributed")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
+
+X = DATA["consensus"]
+COUNTS = np.random.RandomState(0).poisson(1.0, size=(300, 2000)).astype(float)
+KILLED = distributed.scheduler.KilledWorker("key", SimpleNamespace(address="here"), 3)
+SPARSE = sp.random_array((2000, 3000), density=0.05, rng=0, format="csr")
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def on_dask(client):
+    assert comes_true(lambda: len(client.ncores()) == 2)  # those that were killed are back
+    with joblib.parallel_config("dask"):
+        yield client
+
+
+@pytest.fixture
+def sent(monkeypatch):
+    """Return a list of what is sent: the name of a function, and the number of its calls."""
+    names, by_client = [], jobs._by_client
+
+    def recorded(backend, shared, calls):
+        names.append((shared.values[0].__name__, len(calls)))
+        return by_client(backend, shared, calls)
+
+    monkeypatch.setattr(jobs, "_by_client", recorded)
+    return names
+
+
+@pytest.fixture
+def traffic(monkeypatch):
+    """Return a list of the bytes that the client and the scheduler write: both are here."""
+    sizes, write = [], distributed.comm.tcp.TCP.write
+
+    async def counted(self, *args, **kwargs):
+        sizes.append(await write(self, *args, **kwargs))
+        return sizes[-1]
+
+    monkeypatch.setattr(distributed.comm.tcp.TCP, "write", counted)
+    return sizes
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "functions"),
+    [
+        ("consensus", {"n_init": 4}, {"run", "ended"}),
+        ("constrained", {"n_init": 12}, {"ended"}),
+        ("fusion", {"n_init": 12}, {"ended"}),
+        ("metaclusters", {"n_estimators": 20}, {"ended"}),
+    ],
+)
+def test_results_have_the_bits_of_threads(name, options, functions, on_dask, sent):
+    model = clone(MODELS[name]).set_params(**options)
+    with joblib.parallel_config("threading"):
+        expected = found(clone(model).fit(DATA[name]), DATA[name])
+    assert sent == []
+    for _ in range(2):  # where in a message an array begins differs from time to time
+        assert found(clone(model).fit(DATA[name]), DATA[name]) == expected
+    assert {function.strip("_") for function, _ in sent} == functions
+
+
+def test_a_score_is_that_of_threads(on_dask, sent):
+    scorer, model = StabilityScorer(6), clone(MODELS["consensus"]).set_params(n_init=4)
+    assert scorer(model, X) == StabilityScorer(6, n_jobs=1)(model, X)
+    assert sent[0] == ("labels_by_copy", 6)
+    with joblib.parallel_config("threading"):
+        expected = scorer(model, X)
+    assert scorer(model, X) == expected
+
+
+def n_bytes(X):
+    return X.data.nbytes + X.indices.nbytes if sp.issparse(X) else X.nbytes
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda X: NMFMetaCluster(2, n_estimators=24, max_iter=3, tol=-1, random_state=0).fit(X),
+        lambda X: base_partitions(X, KMeans(n_init=1, max_iter=2), n_estimators=12, n_clusters=2),
+        lambda X: StabilityScorer(12)(KMeans(2, n_init=1, max_iter=2, random_state=0), X),
+    ],
+    ids=["runs", "base partitions", "stability"],
+)
+@pytest.mark.parametrize("data", [COUNTS, SPARSE], ids=["dense", "sparse"])
+def test_the_data_are_sent_once(work, data, on_dask, sent, traffic, monkeypatch):
+    """From the client to the scheduler, and from there to a worker, which hands them on."""
+    monkeypatch.setattr(engine, "_BATCH", 2)
+    work(data)
+    assert sent[0][1] >= 12  # calls that could each have taken them along
+    assert len([size for size in traffic if size > n_bytes(data)]) == 2
+    assert sum(traffic) < 4 * n_bytes(data)  # with results, and what else is said
+
+
+def test_what_cannot_be_pickled_is_named(on_dask):
+    unfit = Slow(fails=threading.Lock().acquire)
+    for estimator in (unfit, Unsendable()):
+        with pytest.raises(TypeError, match=r"must be picklable, .* base clusterer.*lock"):
+            base_partitions(X, estimator, n_estimators=4)
+
+
+def test_what_a_call_raises_arrives(on_dask, sent):
+    with pytest.raises(ArithmeticError, match="cannot go on"):
+        base_partitions(X, Raising(), n_estimators=4)
+    assert sent == [("_run", 4)]
+
+
+def test_an_interrupt_ends_what_waits(on_dask):
+    model = NMFConsensus(3, estimator=Slow(), n_estimators=40, random_state=0)
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X)
+    assert comes_true(lambda: not any(on_dask.processing().values()))
+    assert time.monotonic() - began < 3  # half of what all calls take
+    signal.signal(signal.SIGINT, handler)
+    assert not hasattr(model, "labels_")
+    assert len(base_partitions(X, Slow(fails=False), n_estimators=4).estimators) == 4
+
+
+# --- lost workers ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def kill(on_dask):
+    """Return a function that kills some workers once a call runs."""
+
+    def once_a_call_runs(pids):
+        assert comes_true(lambda: any(on_dask.processing().values()))
+        time.sleep(0.1)
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+
+    def kill(n_workers):
+        pids = list(on_dask.run(os.getpid).values())[:n_workers]
+        killers.append(threading.Thread(target=once_a_call_runs, args=(pids,)))
+        killers[-1].start()
+
+    killers = []
+    yield kill
+    for killer in killers:
+        killer.join()
+
+
+def test_a_worker_that_is_killed_is_not_missed(kill, sent, recwarn):
+    """Another one holds the data, too."""
+    model = NMFMetaCluster(3, n_estimators=24, max_iter=100, tol=-1, random_state=0)
+    with joblib.parallel_config("threading"):
+        expected = found(clone(model).fit(COUNTS), COUNTS)
+    kill(1)
+    assert found(model.fit(COUNTS), COUNTS) == expected
+    assert sent[0] == ("_ended", 3)
+    assert not [warning for warning in recwarn if "worker" in str(warning.message)]
+
+
+def test_what_is_lost_with_all_workers_is_sent_again(kill, sent):
+    expected = base_partitions(X, Slow(fails=False), n_estimators=10, random_state=0).labels
+    kill(2)
+    with pytest.warns(UserWarning, match="lost a worker with what it held, and is sent all again"):
+        result = base_partitions(X, Slow(), n_estimators=10, random_state=0)
+    np.testing.assert_array_equal(result.labels, expected)
+    assert sent == [("_run", 10)] * 3
+
+
+@pytest.mark.filterwarnings("ignore:The cluster lost a worker")
+def test_calls_that_kill_their_workers_are_an_error_with_its_cure(on_dask):
+    model = NMFConsensus(3, estimator=Fatal(), n_estimators=2, random_state=0)
+    with pytest.raises(RuntimeError, match=r"If they ran out of memory, .*memory_limit"):
+        model.fit(X)
+    assert not hasattr(model, "labels_")
+
+
+@pytest.mark.parametrize(
+    ("error", "n_times"),
+    [(distributed.client.FutureCancelledError("key", "lost"), 2), (KILLED, 1)],
+    ids=["lost", "killed"],
+)
+@pytest.mark.filterwarnings("ignore:The cluster lost a worker")
+def test_a_second_loss_is_an_error(error, n_times, on_dask, monkeypatch):
+    """So is the first, where Dask has tried it on several workers itself."""
+    tried = []
+
+    def lost(*_):
+        tried.append(error)
+        raise error
+
+    monkeypatch.setattr(jobs, "_by_client", lost)
+    with pytest.raises(RuntimeError, match=f"{type(error).__name__}: .*start the fit again"):
+        base_partitions(X)
+    assert len(tried) == n_times
