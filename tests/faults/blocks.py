@@ -1,0 +1,23 @@
+"""Blocks that workers of a cluster have trouble with: they import this file."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+
+def killing(block, folder, phase):
+    """Kill the worker that reads the block for the n-th time, once."""
+    folder = Path(folder)
+    (folder / f"{time.time_ns()}").touch()
+    last = folder / "killed"
+    if len(list(folder.iterdir())) > phase and not last.exists():
+        last.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return block
+
+
+def slow(block):
+    """Take half a second for a block."""
+    time.sleep(0.5)
+    return block
