@@ -227,7 +227,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         RuntimeError
             If `X` does not hold the same labels whenever it is read.
         """
-        X = read_rows(X)
+        X = read_rows(X, labels=True)
         with fitting(self) as rng:
             weights = normalised_weights(self.weights, X.shape[1])
             parameters = self.get_params(deep=False)

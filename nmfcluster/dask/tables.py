@@ -24,7 +24,7 @@ _PART = 2**19  # bytes a column of what is made of a part of a block: measured, 
 _MIB = 2**20
 
 
-def read_rows(X: Any, name: str = "X") -> da.Array:
+def read_rows(X: Any, name: str = "X", labels: bool = False) -> da.Array:
     """Return a Dask array of two dimensions whose blocks are blocks of whole rows.
 
     Parameters
@@ -32,6 +32,8 @@ def read_rows(X: Any, name: str = "X") -> da.Array:
     X : dask.array.Array
     name : str, default="X"
         What to call it in an error message.
+    labels : bool, default=False
+        Whether it is a table of labels, of which more is made than of features.
 
     Raises
     ------
@@ -68,20 +70,21 @@ def read_rows(X: Any, name: str = "X") -> da.Array:
         raise ValueError(f"{name} must hold at least one row and one column, got shape {X.shape}.")
     rows = tuple(size for size in X.chunks[0] if size)  # a filter may leave blocks without any
     X = X.rechunk((rows, -1))
-    check_fits(X, name)
+    check_fits(X, name, _PART * X.shape[1] if labels else 0)
     return X
 
 
-def check_fits(X: da.Array, name: str) -> None:
+def check_fits(X: da.Array, name: str, part: int) -> None:
     """Raise a ValueError if workers could not hold a block of the array beside their libraries.
 
     Workers that are next to their limit wait for memory, without a word: they would wait forever.
+    `part` is the number of bytes that work on a part of a block takes.
     """
     client: Any = getattr(get_scheduler(), "__self__", None)  # None: no cluster, but this process
     if not hasattr(client, "scheduler_info"):
         return
     rows, width = max(X.chunks[0]), X.shape[1] * X.dtype.itemsize
-    needed = _COPIES * rows * width + _PART * X.shape[1]
+    needed = _COPIES * rows * width + part
     taken = client.run(_resident)  # after it has loaded what it needs
     for address, worker in client.scheduler_info(n_workers=-1)["workers"].items():
         if address not in taken or not worker["memory_limit"]:
@@ -90,7 +93,7 @@ def check_fits(X: da.Array, name: str) -> None:
         limit, threads = share * worker["memory_limit"], max(worker["nthreads"], 1)
         room = (limit - held) / threads
         if needed > room:
-            fitting = int((room - _PART * X.shape[1]) / (_COPIES * width))
+            fitting = int((room - part) / (_COPIES * width))
             cure = f"Give {name}.rechunk(({fitting}, -1)), or write it in such blocks."
             raise ValueError(
                 f"{name} has blocks of up to {rows} rows and {rows * width / _MIB:.0f} MiB, for "

@@ -107,7 +107,7 @@ def test_rows_of_a_sparse_matrix_share_its_memory():
 
 def test_the_product_of_sparse_matrices_of_many_rows_is_sparse():
     rng = np.random.default_rng(0)
-    A, B = (sp.random_array((40, 40), density=0.1, rng=rng, format="csr") for _ in range(2))
+    A, B = (sp.csr_array(rng.random((40, 40)) * (rng.random((40, 40)) < 0.1)) for _ in range(2))
     product = RowBlocks(A).product(B)
     assert sp.issparse(product)
     assert_allclose(product.toarray(), A.toarray() @ B.toarray())

@@ -113,7 +113,9 @@ def test_a_bad_label_is_named_by_its_row(client, tmp_path):
     table = np.zeros((900, 3))
     table[777, 1] = 1.5
     np.save(tmp_path / "labels.npy", table)
-    with pytest.raises(ValueError, match=r"X must hold integers .* 1\.5 .* in row 777, partition 1"):
+    with pytest.raises(
+        ValueError, match=r"X must hold integers .* 1\.5 .* in row 777, partition 1"
+    ):
         fitted(read_npy(tmp_path / "labels.npy", rows=200))
 
 

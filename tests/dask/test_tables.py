@@ -190,8 +190,14 @@ class Client:
     def scheduler_info(self, n_workers=5):
         assert n_workers == -1  # all of them
         named = ("memory_limit", "nthreads")
-        told = {name: dict(zip(named, own, strict=True)) for name, own in self.workers.items()}
+        told = {name: dict(zip(named, own[:2], strict=True)) for name, own in self.workers.items()}
         return {"workers": told}
+
+    def run(self, function):
+        share, held = function()  # in this process
+        assert 0 < share <= 1
+        assert held > 10 * MIB
+        return {name: (0.8, own[2]) for name, own in self.workers.items()}
 
     def get(self):
         """Stand for what runs graphs."""
@@ -211,40 +217,37 @@ def wide(rows):
     return X.map_blocks(fail, dtype=np.int8, meta=X._meta)
 
 
-@pytest.mark.parametrize(
-    "read",
-    [
-        tables.read_rows,
-        lambda X: nd.NMFConsensus(3).fit(X),
-        nd.base_partitions,
-    ],
-    ids=["read", "fit", "base_partitions"],
-)
+@pytest.mark.parametrize("read", [tables.read_rows, nd.base_partitions])
 def test_blocks_that_a_worker_cannot_hold_are_refused_before_any_work(monkeypatch, read):
-    with_workers(monkeypatch, one=(4000 * MIB, 1), other=(500 * MIB, 2))
-    with pytest.raises(
-        ValueError, match=r"X has blocks of up to 60000 rows, 59 MiB, too large"
-    ) as e:
+    with_workers(monkeypatch, one=(4000 * MIB, 1, 0), other=(500 * MIB, 2, 100 * MIB))
+    with pytest.raises(ValueError, match="X has blocks of up to 60000 rows and 59 MiB") as error:
         read(wide(60_000))
-    assert "for a worker of 500 MiB and 2 thread(s): give X.rechunk((51200, -1))" in str(e.value)
+    says = str(error.value)
+    assert "a thread needs 176 MiB; a worker has 150 MiB for each of its 2 thread(s)" in says
+    assert "of the 400 MiB at which it pauses 100 MiB are taken" in says
+    assert says.endswith("Give X.rechunk((51200, -1)), or write it in such blocks.")
 
 
 def test_blocks_that_workers_can_hold_pass(monkeypatch):
-    with_workers(monkeypatch, one=(4000 * MIB, 1), other=(500 * MIB, 2))
+    with_workers(monkeypatch, one=(4000 * MIB, 1, 0), other=(500 * MIB, 2, 100 * MIB))
     X = wide(60_000).rechunk((51_200, -1))  # what the message says
     assert tables.read_rows(X).shape == (100_000, 1024)
     with pytest.raises(ValueError, match="51201 rows"):
         tables.read_rows(wide(51_201))
-    with_workers(monkeypatch, one=(0, 1))  # no limit
+    with_workers(monkeypatch, one=(0, 1, 0))  # no limit
     tables.read_rows(wide(100_000))
     with_workers(monkeypatch)  # none yet
     tables.read_rows(wide(100_000))
 
 
-def test_a_worker_that_has_no_room_is_said(monkeypatch):
-    with_workers(monkeypatch, one=(100 * MIB, 4))
-    with pytest.raises(ValueError, match="for a worker of 100 MiB and 4 thread"):
-        tables.read_rows(wide(1000))
+def test_of_labels_more_is_made(monkeypatch):
+    with_workers(monkeypatch, one=(300 * MIB, 1, 160 * MIB))
+    labels = wide(100)[:, :50]
+    assert tables.read_rows(labels, labels=True).shape == (100_000, 50)
+    with_workers(monkeypatch, one=(300 * MIB, 1, 220 * MIB))
+    assert tables.read_rows(labels).shape == (100_000, 50)
+    with pytest.raises(ValueError, match=r"Give workers more memory, or fewer threads\."):
+        nd.NMFConsensus(3).fit(labels)
 
 
 @pytest.mark.parametrize("scheduler", [None, "threads", "synchronous"])

@@ -31,7 +31,8 @@ pytestmark = [
 X = DATA["consensus"]
 COUNTS = np.random.RandomState(0).poisson(1.0, size=(300, 2000)).astype(float)
 KILLED = distributed.scheduler.KilledWorker("key", SimpleNamespace(address="here"), 3)
-SPARSE = sp.random_array((2000, 3000), density=0.05, rng=0, format="csr")
+FEW = np.random.RandomState(0).uniform(size=(2000, 3000))
+SPARSE = sp.csr_array(np.where(FEW < 0.05, FEW, 0))
 
 
 @pytest.fixture(scope="module")
