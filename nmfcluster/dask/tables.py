@@ -18,7 +18,7 @@ from psutil import Process
 from nmfcluster._arrays.arguments import check_count, shown
 from nmfcluster._arrays.threads import one_blas_thread
 
-_FAN = 8  # results of blocks that are put together at a time
+_FAN = 8  # small results of blocks that are put together at a time
 _COPIES = 3  # of a block that a thread holds at a time: the block, its distinct rows, a result
 _PART = 2**19  # bytes a column of what is made of a part of a block: measured, 30 MB of 50 columns
 _MIB = 2**20
@@ -171,11 +171,11 @@ def by_blocks(
     return da.concatenate(parts)
 
 
-def reduced(parts: Sequence[Any], merge: Callable[[list[Any]], Any]) -> Any:
-    """Compute what delayed parts come to, a few at a time, on whatever scheduler is set."""
+def reduced(parts: Sequence[Any], merge: Callable[[list[Any]], Any], fan: int = _FAN) -> Any:
+    """Compute what delayed parts come to, `fan` at a time, on whatever scheduler is set."""
     call = delayed(on_block, pure=False)
     while len(parts) > 1:
-        groups = [list(parts[i : i + _FAN]) for i in range(0, len(parts), _FAN)]
+        groups = [list(parts[i : i + fan]) for i in range(0, len(parts), fan)]
         parts = [call(merge, group) for group in groups]
     return compute(parts[0])[0]
 
