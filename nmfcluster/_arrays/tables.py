@@ -64,7 +64,8 @@ def check_readable(X: Any, name: str = "X") -> None:
 
 def _check_gathered(X: Any, name: str) -> None:
     """Warn of a Dask collection, which is gathered into memory; raise if it is a large one."""
-    size = float(getattr(X, "nbytes", np.nan))  # NaN: a data frame, or blocks of unknown sizes
+    table = hasattr(X, "chunks")  # a data frame does not know its size, nor some arrays theirs
+    size = float(X.nbytes) if table else np.nan
     of_size = f"of {size / 2**20:.3g} MiB" if size == size else "of unknown size"
     classes = (
         "nmfcluster.dask has NMFConsensus for tables of labels, base_partitions for features, and "

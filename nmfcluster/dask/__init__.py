@@ -1,10 +1,19 @@
 """Tables that no machine holds, by Dask: ``pip install "nmfcluster[distributed]"``."""
 
+try:
+    import dask.array as _array
+    import distributed as _distributed
+except ImportError as error:
+    raise ModuleNotFoundError(
+        'nmfcluster.dask needs Dask: pip install "nmfcluster[distributed]".'
+    ) from error
+
 from nmfcluster.dask.consensus import NMFConsensus
 from nmfcluster.dask.making import BlockPartitions, base_partitions
 from nmfcluster.dask.models import predict, transform
 from nmfcluster.dask.tables import read_npy
 
+del _array, _distributed
 __all__ = [
     "BlockPartitions",
     "NMFConsensus",

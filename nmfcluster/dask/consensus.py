@@ -10,11 +10,12 @@ from typing import Any, ClassVar
 import dask.array as da
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted
 
 import nmfcluster.consensus as consensus
-from nmfcluster._arrays.arguments import normalised_weights
+from nmfcluster._arrays.arguments import normalised_weights, warn
 from nmfcluster._base import fitting
 from nmfcluster._compat import Interval, fit_context
 from nmfcluster.dask.models import predict, transform
@@ -123,9 +124,10 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
 
     Notes
     -----
-    `X` is read once, and once more for `labels_`; with drawn rows `n_passes` + 2 times before that.
-    It has to hold the same labels every time: what is made by something random is written to a
-    file first.
+    `X` is read once for its distinct rows, and once more for each attribute that has an entry a
+    sample; with drawn rows `n_passes` + 2 times more, or + 1 with ``normalize=False``. It has to
+    hold the same labels every time; where it is noticed that it does not, an error says so. What is
+    made by something random is written to a file first.
 
     References
     ----------
@@ -225,7 +227,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
             If `X` or a parameter is not as described, a block is too large for a worker, or no
             partition saw some sample.
         RuntimeError
-            If `X` does not hold the same labels whenever it is read.
+            If a label, or a row, is new when `X` is read again.
         """
         X = read_rows(X, labels=True)
         with fitting(self) as rng:
@@ -239,8 +241,8 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
                     f"max_distinct={self.max_distinct} must be at least "
                     f"n_clusters={self.n_clusters}: so many rows are fitted."
                 )
-            summary = _summarised(X, weights > 0, self.max_distinct)
-            table = BlockedTable(summary.known, summary.sizes, weights, X.shape[0])
+            summary = _summarised(X, weights, self.max_distinct)
+            table = BlockedTable(summary.known, summary.sizes, weights, X.shape[0], summary.least)
             self.is_exact_ = summary.distinct is not None
             local.n_features_in_ = self.n_features_in_ = X.shape[1]
             self._local_ = local
@@ -291,6 +293,11 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         local.loss_curve_, local.loss_curves_ = losses, [losses]
         local.agreement_ = problem.ensemble.agreement(found.contingency)
         local._profile_ = found.profile
+        local.core_ = best.core[np.ix_(found.order, found.order)]
+        n_found = int((found.contingency.sum(axis=0) > 0).sum())
+        if n_found < self.n_clusters:
+            few = f"NMFConsensus found {n_found} clusters, fewer than n_clusters={self.n_clusters}."
+            warn(few, ConvergenceWarning)
         rows = table.ensemble(source.codes, source.counts)
         for name in ("labels", "membership", "confidence"):
             of_drawn = found.of_rows(rows, name)
@@ -354,9 +361,9 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         return transform(local, X) if isinstance(X, da.Array) else local.transform(X)
 
 
-def _summarised(X: da.Array, counted: np.ndarray, most: int) -> TableSummary:
+def _summarised(X: da.Array, weights: np.ndarray, most: int) -> TableSummary:
     """Return the summary of all blocks, checked."""
-    parts = of_blocks(X, _summary, counted, most, rows=True)
+    parts = of_blocks(X, _summary, weights, most, rows=True)
     # two at a time: with 50 partitions 200,000 rows are 10 MB, and a worker holds what it merges
     summary = reduced(parts, partial(TableSummary.merged, most=most), fan=2)
     if summary.n_lost:
@@ -364,14 +371,14 @@ def _summarised(X: da.Array, counted: np.ndarray, most: int) -> TableSummary:
             f"X must label every sample at least once: {summary.n_lost} samples are in no "
             f"partition, the first is row {summary.first_lost}."
         )
-    empty = [t for t in np.flatnonzero(counted) if not len(summary.known[t])]
+    empty = [t for t in np.flatnonzero(weights) if not len(summary.known[t])]
     if empty:
         raise ValueError(f"X must not hold an empty partition: partition {empty[0]} is.")
     return summary
 
 
-def _summary(block: Any, first: int, counted: np.ndarray, most: int) -> TableSummary:
-    return TableSummary.of_block(block, first, counted, most)
+def _summary(block: Any, first: int, weights: np.ndarray, most: int) -> TableSummary:
+    return TableSummary.of_block(block, first, weights, most)
 
 
 def _drawn(X: da.Array, table: BlockedTable, size: int, rng: np.random.RandomState) -> np.ndarray:

@@ -19,6 +19,7 @@ from nmfcluster._compat import validate_parameter_constraints
 from nmfcluster.dask.tables import (
     by_blocks,
     create_npy,
+    in_this_process,
     read_npy,
     read_rows,
     row_ranges,
@@ -81,7 +82,12 @@ def _labels(block: Any, made: _Made) -> np.ndarray:
     out = np.empty((len(block), len(made.partitions.estimators)), dtype=made.dtype)
     for rows in row_blocks(len(block), _ROWS):
         X = check_array(block[rows], dtype=FLOATS, input_name="X")
-        out[rows] = made.partitions.predict(X, made.drawn)
+        labels = made.partitions.predict(X, made.drawn)
+        if labels.max() > np.iinfo(made.dtype).max:
+            raise ValueError(
+                f"estimator must predict labels that it found in a sample, got {labels.max()}."
+            )
+        out[rows] = labels
     return out
 
 
@@ -164,8 +170,7 @@ def base_partitions(
     if isinstance(max_samples, Integral):
         max_samples = min(int(max_samples), X.shape[0])
     plans = draw_plans(rng, X.shape, n_estimators, n_clusters, max_samples, max_features)
-    every = np.arange(X.shape[0])
-    chosen = [every if plan.samples is None else plan.samples for plan in plans]
+    chosen = [np.arange(X.shape[0]) if plan.samples is None else plan.samples for plan in plans]
     drawn = np.unique(np.concatenate(chosen))
     rows = check_array(rows_at(X, drawn), dtype=FLOATS, input_name="X")
     own = [
@@ -186,7 +191,15 @@ def check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype) -> None:
     if isinstance(out, str | Path):
         if Path(out).suffix != ".npy":
             raise ValueError(f"out must be the name of a .npy file, got {str(out)!r}.")
+        if not Path(out).absolute().parent.is_dir():
+            raise ValueError(f"out must be in a folder that exists, got {str(out)!r}.")
         return
+    if isinstance(out, np.ndarray) and not in_this_process():
+        raise ValueError(
+            "out must be the name of a .npy file, or an array that other processes can write to, "
+            f"such as one of zarr in a folder, got {type(out).__name__}: workers would write into "
+            "copies."
+        )
     if not hasattr(out, "__setitem__") or getattr(out, "shape", None) != shape:
         raise ValueError(
             f"out must be the name of a .npy file, or an array of shape {shape} that takes slices, "
@@ -207,7 +220,7 @@ def written(X: da.Array, out: Any) -> da.Array:
     """
     check_out(out, X.shape, X.dtype)
     if not isinstance(out, str | Path):
-        da.store(X, out, lock=False)
+        da.store(X, out, lock=True)  # a chunk of it may have rows of two blocks
         return da.from_array(out, chunks=X.chunks)
     path = Path(out).absolute()
     offset = create_npy(path, X.shape, X.dtype)

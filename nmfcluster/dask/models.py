@@ -84,7 +84,13 @@ def transform(model: Any, X: da.Array) -> da.Array:
     (1000, 2)
     """
     X = _checked(model, X, "transform")
-    of_one = np.asarray(model.transform(np.ones((1, X.shape[1]), dtype=X.dtype)))
+    made = model.transform(np.ones((1, X.shape[1]), dtype=X.dtype))
+    of_one = np.asarray(made)
+    if of_one.dtype.kind not in "biuf" or of_one.ndim != 2:
+        raise TypeError(
+            f"model must make a dense table of numbers of X, got {type(made).__name__}: "
+            "X.map_blocks calls anything else."
+        )
     return by_blocks(X, _transformed, model, of_one.dtype, of_one.shape[1:])
 
 
@@ -100,7 +106,13 @@ def _checked(model: Any, X: Any, method: str) -> da.Array:
 
 
 def _predicted(block: Any, model: Any) -> np.ndarray:
-    return np.asarray(model.predict(np.asarray(block)), dtype=np.int64)
+    labels = np.asarray(model.predict(np.asarray(block)))
+    if labels.dtype.kind not in "biu" or labels.ndim != 1:
+        raise TypeError(
+            "model must predict one integer a row, as clusterers do, got "
+            f"{labels.dtype} of shape {labels.shape}: X.map_blocks calls anything else."
+        )
+    return labels.astype(np.int64)
 
 
 def _transformed(block: Any, model: Any) -> np.ndarray:

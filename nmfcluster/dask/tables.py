@@ -11,6 +11,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 from dask import config as dask_config
+from dask import local, threaded
 from dask.base import compute, get_scheduler
 from dask.delayed import delayed
 from psutil import Process
@@ -104,6 +105,11 @@ def check_fits(X: da.Array, name: str, part: int) -> None:
             )
 
 
+def in_this_process() -> bool:
+    """Return whether the scheduler that is set works in the memory of this process."""
+    return get_scheduler() in (None, threaded.get, local.get_sync)
+
+
 def _resident() -> tuple[float, int]:
     """Return the share of its limit at which this worker pauses, and the bytes that it holds."""
     share = dask_config.get("distributed.worker.memory.pause", 0.8) or 1.0
@@ -182,7 +188,9 @@ def reduced(parts: Sequence[Any], merge: Callable[[list[Any]], Any], fan: int = 
 
 def rows_at(X: da.Array, rows: np.ndarray) -> np.ndarray:
     """Return some rows of a Dask array, whose numbers increase, as an array in memory."""
-    parts = [rows[(rows >= first) & (rows < last)] - first for first, last in row_ranges(X)]
+    ends = np.searchsorted(rows, np.cumsum(X.chunks[0]))
+    firsts = (first for first, _ in row_ranges(X))
+    parts = [own - first for own, first in zip(np.split(rows, ends[:-1]), firsts, strict=True)]
     call = delayed(_taken, pure=False)
     blocks = zip(X.to_delayed().ravel(), parts, strict=True)
     return np.concatenate(compute(*(call(b, shared(own)) for b, own in blocks if len(own))))

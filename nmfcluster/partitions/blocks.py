@@ -50,6 +50,7 @@ def clean_block(block: Any, first: int = 0) -> np.ndarray:
             "give every string a number first, as pandas.factorize does."
         )
     if kind == "f":
+        block = block.astype(np.float64, copy=False)  # float16 could not hold what follows
         seen = ~np.isnan(block)
         wrong = seen & ((block != np.floor(block)) | (np.abs(block) > 2**53))
         _refuse(block, wrong, first, "integers as labels, NaN or -1 where not seen")
@@ -96,6 +97,8 @@ class TableSummary:
         Samples that no partition saw.
     first_lost : int
         The row of the first of them, -1 if there is none.
+    least : float
+        The smallest weight of the partitions that saw a sample.
     """
 
     n_samples: int
@@ -104,9 +107,10 @@ class TableSummary:
     distinct: Distinct | None
     n_lost: int
     first_lost: int
+    least: float
 
     @classmethod
-    def of_block(cls, block: Any, first: int, counted: np.ndarray, most: int) -> TableSummary:
+    def of_block(cls, block: Any, first: int, weights: np.ndarray, most: int) -> TableSummary:
         """Return the summary of a block.
 
         Parameters
@@ -114,28 +118,30 @@ class TableSummary:
         block : array-like of shape (n_rows, n_partitions)
         first : int
             Number of its first row in the whole table.
-        counted : ndarray of shape (n_partitions,), bool
-            Partitions of a weight above 0.
+        weights : ndarray of shape (n_partitions,)
+            Weights of the partitions.
         most : int
             Number of distinct rows that are kept at most.
         """
         block = clean_block(block, first)
         parts = [
-            cls._of_part(block[rows], first + rows.start, counted)
+            cls._of_part(block[rows], first + rows.start, weights)
             for rows in row_blocks(len(block), ROWS)
         ]
         return cls.merged(parts, most)
 
     @classmethod
-    def _of_part(cls, part: np.ndarray, first: int, counted: np.ndarray) -> TableSummary:
+    def _of_part(cls, part: np.ndarray, first: int, weights: np.ndarray) -> TableSummary:
         where, _, counts = distinct_rows(part)
-        rows = part[where]
+        rows = _narrow(part[where])
         found = [_counted(labels, counts) for labels in rows.T]
-        lost = ~(rows[:, counted] >= 0).any(axis=1)
+        coverage = np.where(rows >= 0, weights, 0.0).sum(axis=1)
+        lost = coverage <= 0
+        least = float(coverage.min(where=~lost, initial=np.inf))
         first_lost = first + int(where[lost].min()) if lost.any() else -1
         known, sizes = (list(several) for several in zip(*found, strict=True))
-        distinct = Distinct(rows, counts)
-        return cls(len(part), known, sizes, distinct, int(counts[lost].sum()), first_lost)
+        n_lost = int(counts[lost].sum())
+        return cls(len(part), known, sizes, Distinct(rows, counts), n_lost, first_lost, least)
 
     @classmethod
     def merged(cls, parts: Sequence[TableSummary], most: int) -> TableSummary:
@@ -148,7 +154,8 @@ class TableSummary:
         distinct = _together([part.distinct for part in parts], most)
         lost = [part.first_lost for part in parts if part.first_lost >= 0]
         n_samples, n_lost = sum(p.n_samples for p in parts), sum(p.n_lost for p in parts)
-        return cls(n_samples, known, sizes, distinct, n_lost, min(lost, default=-1))
+        least = min(part.least for part in parts)
+        return cls(n_samples, known, sizes, distinct, n_lost, min(lost, default=-1), least)
 
 
 def _together(parts: Sequence[Distinct | None], most: int) -> Distinct | None:
@@ -156,10 +163,20 @@ def _together(parts: Sequence[Distinct | None], most: int) -> Distinct | None:
     held = [part for part in parts if part is not None and len(part.rows) <= most]
     if len(held) < len(parts):
         return None
-    every = np.concatenate([part.rows for part in held])
-    where, groups, _ = distinct_rows(every)
-    counts = _sums(groups, np.concatenate([part.counts for part in held]), len(where))
-    return Distinct(every[where], counts) if len(where) <= most else None
+    found = held[0]
+    for part in held[1:]:  # one by one: it ends as soon as they are too many
+        every = np.concatenate([found.rows, part.rows])
+        where, groups, _ = distinct_rows(every)
+        if len(where) > most:
+            return None
+        counts = _sums(groups, np.concatenate([found.counts, part.counts]), len(where))
+        found = Distinct(every[where], counts)
+    return found
+
+
+def _narrow(rows: np.ndarray) -> np.ndarray:
+    """Return labels in the smallest signed type that holds them, and -1."""
+    return rows.astype(np.min_scalar_type(-int(rows.max(initial=0)) - 1), copy=False)
 
 
 def _sums(groups: np.ndarray, numbers: np.ndarray, n_groups: int) -> np.ndarray:
@@ -195,12 +212,15 @@ class BlockedTable:
     weights : ndarray of shape (n_partitions,)
         Weights of the partitions, which sum to 1.
     n_samples : int
+    least : float, default=0
+        The smallest weight of the partitions that saw a sample; 0: that of a partition.
     """
 
     known: list[np.ndarray]
     sizes_of: list[np.ndarray]
     weights: np.ndarray
     n_samples: int
+    least: float = 0.0
 
     @cached_property
     def n_clusters(self) -> np.ndarray:
@@ -216,7 +236,7 @@ class BlockedTable:
     def _translation(self) -> np.ndarray | None:
         """The code of every label, (n_partitions, largest + 2), at its position + 1."""
         largest = max(int(labels.max(initial=0)) for labels in self.known)
-        if largest >= _DENSE:
+        if (largest + 2) * len(self.known) > 4 * _DENSE:  # 16 MB
             return None
         codes = np.full((len(self.known), largest + 2), -2, dtype=np.int32)
         codes[:, 0] = -1
@@ -233,7 +253,7 @@ class BlockedTable:
             If a label is new: the table is not what it was when it was read before.
         """
         block = clean_block(block, first)
-        if all(len(labels) == labels.max(initial=-1) + 1 for labels in self.known):
+        if all(labels.max(initial=-1) == len(labels) - 1 for labels in self.known):
             codes, new = block.astype(np.int32), block >= self.n_clusters
         elif self._translation is not None:
             highest = self._translation.shape[1] - 1
@@ -250,7 +270,7 @@ class BlockedTable:
                 codes[:, t] = np.where(block[:, t] >= 0, places, -1)
                 new[:, t] = (block[:, t] >= 0) & (labels[places] != block[:, t])
         if new.any():
-            raise changed(f"row {first + int(np.argwhere(new)[0, 0])} has a label that is new")
+            raise changed("a label is new")
         return codes
 
     def distinct(self, block: Any) -> Iterator[tuple[Ensemble, np.ndarray]]:

@@ -21,16 +21,19 @@ class Centres:
     Attributes
     ----------
     columns : ndarray of shape (n_features, n_centres)
-        0 at features that a run did not see.
+        Less the origin; 0 at features that a run did not see.
     halves : ndarray of shape (n_centres,)
         Half of their squared lengths.
     ends : ndarray of shape (n_estimators + 1,), int
         Where the centres of each begin, and the last ones end.
+    origin : ndarray of shape (n_features,)
+        What centres are counted from: far from 0 the squares of their lengths would cancel.
     """
 
     columns: np.ndarray
     halves: np.ndarray
     ends: np.ndarray
+    origin: np.ndarray
 
     @classmethod
     def of(cls, estimators: list[Any], features: list[np.ndarray | None]) -> Centres | None:
@@ -49,18 +52,21 @@ class Centres:
         centres = []
         for estimator, chosen in pairs:
             own = estimator.cluster_centers_
-            padded = np.zeros((len(own), n_features), dtype=own.dtype)
+            padded = np.full((len(own), n_features), np.nan, dtype=own.dtype)
             padded[:, slice(None) if chosen is None else chosen] = own
             centres.append(padded)
         every = np.concatenate(centres)
+        origin = np.nansum(every, axis=0) / np.maximum((~np.isnan(every)).sum(axis=0), 1)
+        origin = origin.astype(every.dtype)
+        every = np.nan_to_num(every - origin)
         halves = (every**2).sum(axis=1) / 2
-        return cls(every.T.copy(), halves, np.cumsum([0, *map(len, centres)]))
+        return cls(every.T.copy(), halves, np.cumsum([0, *map(len, centres)]), origin)
 
     def nearest(self, X: np.ndarray) -> np.ndarray:
         """Return the nearest centre of every run, (n_samples, n_estimators), int."""
         labels = np.empty((len(X), len(self.ends) - 1), dtype=np.int64)
         for rows in row_blocks(len(X), max(1, _PRODUCTS // len(self.halves))):
-            near = X[rows, : len(self.columns)] @ self.columns - self.halves
+            near = (X[rows, : len(self.origin)] - self.origin) @ self.columns - self.halves
             for t, (first, last) in enumerate(pairwise(self.ends)):
                 labels[rows, t] = near[:, first:last].argmax(axis=1)
         return labels

@@ -55,8 +55,9 @@ class Ensemble:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the distinct rows alone: a cluster is not sent the table of all samples."""
-        state = {**vars(self), "table": self.codes, "rows": None}
-        del state["codes"]  # which is the table now
+        codes = self.codes
+        state = {**vars(self), "table": codes, "rows": None}
+        state.pop("codes", None)  # which is the table now
         return state
 
     def __len__(self) -> int:

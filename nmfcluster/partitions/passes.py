@@ -18,6 +18,7 @@ import numpy as np
 
 from nmfcluster._arrays.least_squares import exact_rows
 from nmfcluster._base import membership
+from nmfcluster.partitions.blocks import changed
 from nmfcluster.partitions.ensemble import Ensemble
 from nmfcluster.partitions.problem import POWERS
 from nmfcluster.partitions.sums import (
@@ -56,7 +57,9 @@ class Pass:
 
     @classmethod
     def of_sums(cls, sums: Sums, footing: Footing, grid: np.ndarray) -> Pass:
-        """Return what the sums of all blocks say."""
+        """Return what the sums of all blocks say; a RuntimeError if the blocks have changed."""
+        if not np.array_equal(sums["labels"].sum(axis=1), footing.sizes):
+            raise changed("labels are more, or fewer, than before")
         constant = footing.constant(sums)
         links = sums["links"] * (grid * footing.step)
         grams = sums["grams"] * np.multiply.outer(grid, grid)

@@ -68,8 +68,9 @@ class Footing:
     def step(self) -> float:
         """A power of two in which the scales of samples are counted, see `scale`."""
         highest = 1.0
-        if self.normalize and not self.table.is_complete:  # a sample that one partition saw
-            highest = 1 / np.sqrt(self.table.weights[self.table.weights > 0].min())
+        if self.normalize and not self.table.is_complete:
+            least = self.table.least or self.table.weights[self.table.weights > 0].min()
+            highest = 1 / np.sqrt(least)
         return float(np.exp2(np.ceil(np.log2(highest)) - _SCALE_BITS))
 
     def scale(self, rows: Ensemble) -> np.ndarray:

@@ -90,6 +90,8 @@ def test_base_partitions_on_a_cluster_are_the_same(client, tmp_path):
     with dask.config.set(scheduler="synchronous"):
         alone = base_partitions(X, n_estimators=4, n_clusters=3, random_state=0)
         np.testing.assert_array_equal(made.labels.compute(), alone.labels.compute())
+    with pytest.raises(ValueError, match=r"out must be .* workers would write into copies"):
+        base_partitions(X, n_estimators=4, out=np.empty((900, 4), np.int8))
     model = fitted(made.labels).to_local()
     np.testing.assert_array_equal(
         predict(model, made.labels).compute(), model.predict(alone.labels.compute())

@@ -1,5 +1,7 @@
 """Base partitions of features in blocks: those in memory, whatever the blocks are."""
 
+import time
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -9,6 +11,7 @@ from sklearn.mixture import GaussianMixture
 
 from nmfcluster.partitions import base_partitions
 
+dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 nd = pytest.importorskip("nmfcluster.dask")
 
@@ -175,6 +178,7 @@ def test_labels_are_written_to_a_store_of_zarr(tmp_path):
         (np.zeros((400, 4), int), "array of shape \\(400, 5\\) that takes slices"),
         (np.zeros((400, 5), bool), "out must be of a type that holds labels of int8, got bool"),
         (7, "out must be the name of a .npy file, or an array of shape \\(400, 5\\)"),
+        ("nowhere/labels.npy", "out must be in a folder that exists, got 'nowhere/labels.npy'"),
         ("labels.txt", "out must be the name of a .npy file, got 'labels.txt'"),
     ],
 )
@@ -225,3 +229,31 @@ def test_features_lead_to_the_planted_clusters():
     )
     labels = nd.NMFConsensus(3, random_state=0).fit_predict(made.labels).compute()
     assert len(set(zip(y, labels, strict=True))) == 3
+
+
+class Chunked:
+    """An array in chunks of 70 rows, read and written as wholes, as those of zarr are."""
+
+    def __init__(self, shape):
+        self.array, self.shape, self.dtype, self.ndim = np.full(shape, -1), shape, np.dtype(int), 2
+
+    def __setitem__(self, key, value):
+        rows = range(*key[0].indices(self.shape[0]))
+        first, last = rows.start // 70 * 70, -(-rows.stop // 70) * 70
+        chunk = self.array[first:last].copy()
+        time.sleep(0.005)
+        chunk[rows.start - first : rows.stop - first] = value
+        self.array[first:last] = chunk
+
+    def __getitem__(self, key):
+        return self.array[key]
+
+
+def test_blocks_may_share_a_chunk_of_the_array_that_they_are_written_to():
+    X = in_blocks(make_blobs(400, random_state=0)[0])
+    out = Chunked((400, 3))
+    options = {"n_estimators": 3, "n_clusters": 3, "random_state": 0}
+    with dask.config.set(scheduler="threads", num_workers=4):
+        made = nd.base_partitions(X, out=out, **options)
+    assert_array_equal(out.array, nd.base_partitions(X, **options).labels.compute())
+    assert_array_equal(made.labels.compute(), out.array)

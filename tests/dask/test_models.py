@@ -7,8 +7,9 @@ from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import nmfcluster
 from nmfcluster.datasets import make_partitions
@@ -124,3 +125,13 @@ class TestBadInput:
         assert np.isfinite(found[:50].compute()).all()
         with pytest.raises(ValueError, match="NaN"):
             found.compute()
+
+
+def test_models_that_make_something_else_are_refused():
+    X = da.random.default_rng(0).integers(3, size=(60, 2), chunks=(20, 2))
+    held = X.compute()
+    regression = LinearRegression().fit(held, held[:, 0] / 2)
+    with pytest.raises(TypeError, match="model must predict one integer a row"):
+        nd.predict(regression, X).compute()
+    with pytest.raises(TypeError, match="model must make a dense table of numbers of X"):
+        nd.transform(OneHotEncoder(handle_unknown="ignore").fit(held), X)

@@ -76,3 +76,16 @@ def test_new_samples_are_checked_before_they_are_compared(max_features):
             made.predict(np.zeros((2, width)))
     with pytest.raises(ValueError, match="Input X contains NaN"):
         made.predict(np.full((2, 6), np.nan))
+
+
+def test_features_far_from_zero_are_no_trouble():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 2)) + 8 * rng.integers(4, size=(500, 1))
+    runs = [KMeans(4, n_init=1, random_state=seed).fit(X) for seed in range(3)]
+    expected = np.stack([run.labels_ for run in runs], axis=1)
+    far = (X + 2e4).astype(np.float32)
+    moved = [KMeans(4, n_init=1, random_state=seed).fit(far) for seed in range(3)]
+    for run, old in zip(moved, runs, strict=True):  # the same centres, but for the move
+        run.cluster_centers_ = (old.cluster_centers_ + 2e4).astype(np.float32)
+    found = Centres.of(moved, [None] * 3).nearest(far)
+    assert (found == expected).mean() > 0.99

@@ -107,7 +107,8 @@ def all_rows(codes, footing):
 
 @in_both_forms
 @complete_or_not
-def test_rows_are_the_least_squares_fit(missing, normalize):
+def test_rows_are_the_least_squares_fit(missing, normalize, monkeypatch):
+    monkeypatch.setattr(sums, "_SWEEPS", 100)  # to the end
     codes, weights = planted(missing, sizes=(14, 10, 8))
     footing = footing_of(codes, weights, normalize)
     factor = np.random.default_rng(1).uniform(size=(len(codes), 3))
