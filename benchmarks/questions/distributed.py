@@ -23,7 +23,8 @@ from benchmarks.questions import _distributed_runs as runs
 from benchmarks.runner import Progress, exponent, interleaved
 
 MEMORY = "300MB"  # of a worker; its imports take half of it
-OF_FEATURES = "600MB"  # of a worker that makes k-means of 10 features, as dask-ml's needs it
+OF_FEATURES = "600MB"  # of a worker that makes base partitions of 10 features
+OF_DASK_ML = "2GB"  # of one that runs the k-means of dask-ml, which holds X: at 600 MB it waits
 SAME = (  # kind of table, normalize, and distinct rows that are held
     ("separated", True, 200_000),
     ("overlapping", True, 200_000),
@@ -144,10 +145,15 @@ def _features(folder: Path, n: int, progress: Progress) -> list[report.Row]:
     progress.step(f"{n:,} rows from features to labels")
     rows = [_of_features("base_partitions and NMFConsensus", n, ours)]
     if _dask_ml():
-        arguments = [*files, N_CLUSTERS, runs.ROWS, OF_FEATURES]
+        arguments = [*files, N_CLUSTERS, runs.ROWS, OF_DASK_ML]
         command = [os.environ[peer.DASK_PYTHON], "-W", "ignore", WORKER, *arguments]
         done = subprocess.run(
-            list(map(str, command)), capture_output=True, text=True, check=False, cwd=folder
+            list(map(str, command)),
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=folder,
+            timeout=peer.LONGEST,
         )
         if done.returncode:
             raise RuntimeError(f"dask-ml failed:\n{done.stderr[-2000:]}")
