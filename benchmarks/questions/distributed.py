@@ -23,7 +23,7 @@ from benchmarks.questions import _distributed_runs as runs
 from benchmarks.runner import Progress, exponent, interleaved
 
 MEMORY = "300MB"  # of a worker; its imports take half of it
-OF_FEATURES = "600MB"  # of a worker that makes base partitions of 10 features
+OF_FEATURES = "300MB"  # of a worker that makes base partitions of 10 features
 OF_DASK_ML = "2GB"  # of one that runs the k-means of dask-ml, which holds X: at 600 MB it waits
 SAME = (  # kind of table, normalize, and distinct rows that are held
     ("separated", True, 200_000),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -180,8 +180,10 @@ def base_partitions(
     found = run_plans(rows, estimator, own, False, n_jobs)
     largest = max(int(found.labels.max()), *(plan.n_clusters - 1 for plan in plans))
     dtype = np.result_type(np.int8, np.min_scalar_type(-largest - 1))
-    train = rows if found.needs_training_data else None
-    made = _Made(found, train, X.shape[1], dtype)
+    train, sent = rows, found
+    if not found.needs_training_data:  # clusterers that predict need no labels of what was drawn
+        train, sent = None, replace(found, labels=found.labels[:0], samples=[])
+    made = _Made(sent, train, X.shape[1], dtype)
     labels = made.labels(X) if out is None else written(made.labels(X), out)
     return BlockPartitions(labels, found.estimators, made)
 
