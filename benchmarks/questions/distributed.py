@@ -59,7 +59,7 @@ def run(quick: bool, out: Path) -> list[Path]:
         folder = Path(name)
         same = [_same(folder, small, *case, kept, progress) for case in SAME]
         fits = [_fit(folder, *case, memory, progress) for case in sizes]
-        features = _features(folder, 4_000 if quick else 10**7, progress)
+        features = _features(folder, *(4_000, "1GB") if quick else (10**7, OF_FEATURES), progress)
     found = interleaved(
         {name: partial(_backends, name) for name in ("NMF runs", "base partitions")},
         repeats,
@@ -139,9 +139,9 @@ def _fit(
     }
 
 
-def _features(folder: Path, n: int, progress: Progress) -> list[report.Row]:
+def _features(folder: Path, n: int, memory: str, progress: Progress) -> list[report.Row]:
     files = write_features(folder, n, 10)
-    ours = fresh.call(runs.features, *files, folder / "labels.npy", OF_FEATURES)
+    ours = fresh.call(runs.features, *files, folder / "labels.npy", memory)
     progress.step(f"{n:,} rows from features to labels")
     rows = [_of_features("base_partitions and NMFConsensus", n, ours)]
     if _dask_ml():
