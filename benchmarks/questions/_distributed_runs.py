@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -15,6 +16,7 @@ import psutil
 from dask.delayed import delayed
 from distributed import Client, LocalCluster
 from scipy.optimize import linear_sum_assignment
+from sklearn.exceptions import ConvergenceWarning
 
 import nmfcluster
 from benchmarks import fresh
@@ -135,13 +137,14 @@ def features(table: str, classes: str, labels: str, memory: str) -> dict[str, An
         }
 
 
-def backends(problem: str, seed: str) -> dict[str, Any]:
+def backends(problem: str, rows: str, seed: str) -> dict[str, Any]:
     """Time runs of NMF, or base partitions, on two threads and on two workers."""
     rng = np.random.default_rng(0)
     if problem == "NMF runs":
-        X = rng.gamma(1.0, size=(2_000, 1_000))
+        X = rng.gamma(1.0, size=(int(rows), 1_000))
     else:
-        X = rng.normal(size=(200_000, 20)) + 4 * rng.integers(5, size=(200_000, 1))
+        n = 100 * int(rows)
+        X = rng.normal(size=(n, 20)) + 4 * rng.integers(5, size=(n, 1))
     task = partial(_task, problem, X, int(seed))
     with cluster() as client:
         client.wait_for_workers(2)
@@ -167,7 +170,9 @@ def _task(problem: str, X: np.ndarray, seed: int, n_jobs: int) -> np.ndarray:
         model = nmfcluster.NMFMetaCluster(
             10, n_estimators=RUNS, random_state=seed, n_jobs=n_jobs, max_iter=100, tol=-1
         )
-        return model.fit(X).membership_
+        with warnings.catch_warnings():  # so many updates are made, converged or not
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return model.fit(X).membership_
     return partitions_in_memory(
         X, n_estimators=RUNS, n_clusters=(10, 24), random_state=seed, n_jobs=n_jobs
     ).labels

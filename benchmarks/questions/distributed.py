@@ -53,15 +53,19 @@ def run(quick: bool, out: Path) -> list[Path]:
             ("separated", 10**8, 20),
         ]
     )
+    cases = SAME[::4] if quick else SAME
     repeats, memory = (1, "1GB") if quick else (3, MEMORY)
-    progress = Progress("distributed", len(SAME) + 2 * len(sizes) + 2 + 2 * repeats)
+    progress = Progress("distributed", len(cases) + 2 * len(sizes) + 2 + 2 * repeats)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        same = [_same(folder, small, *case, kept, progress) for case in SAME]
+        same = [_same(folder, small, *case, kept, progress) for case in cases]
         fits = [_fit(folder, *case, memory, progress) for case in sizes]
         features = _features(folder, *(4_000, "1GB") if quick else (10**7, OF_FEATURES), progress)
     found = interleaved(
-        {name: partial(_backends, name) for name in ("NMF runs", "base partitions")},
+        {
+            name: partial(_backends, name, 100 if quick else 2_000)
+            for name in ("NMF runs", "base partitions")
+        },
         repeats,
         progress,
     )
@@ -179,8 +183,8 @@ def _of_features(method: str, n: int, found: dict[str, Any]) -> report.Row:
     }
 
 
-def _backends(name: str, seed: int) -> dict[str, Any]:
-    return fresh.call(runs.backends, name, seed)
+def _backends(name: str, rows: int, seed: int) -> dict[str, Any]:
+    return fresh.call(runs.backends, name, rows, seed)
 
 
 def _median(name: str, found: list[dict[str, Any]]) -> report.Row:
