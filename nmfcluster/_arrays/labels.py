@@ -201,6 +201,12 @@ def _look_up(values: np.ndarray, known: np.ndarray, name: str) -> np.ndarray:
     return np.where(known[positions] == values, positions, -1)
 
 
+def narrow(labels: np.ndarray) -> np.ndarray:
+    """Return labels in the smallest signed type that holds them, and -1."""
+    lowest = min(int(labels.min(initial=0)), -int(labels.max(initial=0)) - 1)
+    return labels.astype(np.min_scalar_type(lowest), copy=False)
+
+
 def cluster_counts(codes: np.ndarray) -> np.ndarray:
     """Return the number of clusters of every partition of an encoded table, (n_partitions,)."""
     return codes.max(axis=0, initial=-1) + 1

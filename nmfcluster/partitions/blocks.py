@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nmfcluster._arrays.arguments import shown
-from nmfcluster._arrays.labels import distinct_rows, row_keys
+from nmfcluster._arrays.labels import distinct_rows, narrow, row_keys
 from nmfcluster._arrays.storage import row_blocks
 from nmfcluster.partitions.ensemble import Ensemble
 
@@ -133,7 +133,7 @@ class TableSummary:
     @classmethod
     def _of_part(cls, part: np.ndarray, first: int, weights: np.ndarray) -> TableSummary:
         where, _, counts = distinct_rows(part)
-        rows = _narrow(part[where])
+        rows = narrow(part[where])
         found = [_counted(labels, counts) for labels in rows.T]
         coverage = np.where(rows >= 0, weights, 0.0).sum(axis=1)
         lost = coverage <= 0
@@ -172,11 +172,6 @@ def _together(parts: Sequence[Distinct | None], most: int) -> Distinct | None:
         counts = _sums(groups, np.concatenate([found.counts, part.counts]), len(where))
         found = Distinct(every[where], counts)
     return found
-
-
-def _narrow(rows: np.ndarray) -> np.ndarray:
-    """Return labels in the smallest signed type that holds them, and -1."""
-    return rows.astype(np.min_scalar_type(-int(rows.max(initial=0)) - 1), copy=False)
 
 
 def _sums(groups: np.ndarray, numbers: np.ndarray, n_groups: int) -> np.ndarray:

@@ -17,6 +17,7 @@ from sklearn.utils.random import sample_without_replacement
 
 from nmfcluster._arrays.arguments import last_step, warn
 from nmfcluster._arrays.jobs import shared_out
+from nmfcluster._arrays.labels import narrow
 from nmfcluster._arrays.storage import (
     FLOATS,
     divided,
@@ -349,19 +350,14 @@ def _run(
     if found.dtype.kind not in "iu":
         raise ValueError(f"estimator {estimator!r} must return integer labels, got {found[0]!s}.")
     if samples is None:
-        return estimator, _narrow(found.astype(np.int64))
+        return estimator, narrow(found.astype(np.int64))
     labels = np.full(X.shape[0], -1, dtype=np.int64)
     labels[samples] = found
     if predict_unseen and found.max() >= 0:
         unseen = np.setdiff1d(np.arange(len(labels)), samples, assume_unique=True)
         with one_thread():
             labels[unseen] = _labels_of(estimator, X[unseen], X, features, labels)
-    return estimator, _narrow(labels)
-
-
-def _narrow(labels: np.ndarray) -> np.ndarray:
-    """Return labels in the smallest signed type: they may travel, and all runs are held."""
-    return labels.astype(np.min_scalar_type(min(int(labels.min()), -int(labels.max()) - 1)))
+    return estimator, narrow(labels)
 
 
 def _part(X: Any, samples: Chosen, features: Chosen) -> Any:

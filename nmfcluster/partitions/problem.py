@@ -70,18 +70,30 @@ class SeenPairsObjective(SymmetricObjective):
 
     def _of_one(self, H: np.ndarray) -> np.ndarray:
         n, k = H.shape
-        size = max(1, _PRODUCTS // (k * k))  # n x k^2 is formed some rows at a time
-        blocks = list(row_blocks(n, size))
-        G = np.zeros((self.observed.shape[1], k * k), dtype=H.dtype)
-        for b in blocks:
-            pairs = (H[b, :, None] * H[b, None, :]).reshape(-1, k * k)
-            G += self.observed[b].T.astype(H.dtype) @ pairs
+        G = seen_grams(self.observed, H, H).reshape(-1, k * k)
         G *= np.asarray(self.weights, dtype=H.dtype)[:, None]
         C = np.empty_like(H)
-        for b in blocks:  # row i: the sum of w_t G_t over the partitions that saw i, times h_i
+        for b in row_blocks(
+            n, max(1, _PRODUCTS // (k * k))
+        ):  # row i: the sum of w_t G_t over the partitions that saw i, times h_i
             seen = (self.observed[b].astype(H.dtype) @ G).reshape(-1, k, k)
             C[b] = np.einsum("ncd,nd->nc", seen, H[b])
         return C
+
+
+def seen_grams(observed: np.ndarray, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """Return X'Y over the rows that each partition saw, (T, k, k).
+
+    Parameters
+    ----------
+    observed : ndarray of shape (n, T), bool
+    X, Y : ndarray of shape (n, k)
+    """
+    k = X.shape[1]
+    G = np.zeros((observed.shape[1], k * k), dtype=X.dtype)
+    for b in row_blocks(len(X), max(1, _PRODUCTS // (k * k))):  # n x k^2 is never formed
+        G += observed[b].T.astype(X.dtype) @ (X[b, :, None] * Y[b, None, :]).reshape(-1, k * k)
+    return G.reshape(-1, k, k)
 
 
 class EnsembleProblem(Problem):
@@ -209,8 +221,8 @@ class EnsembleProblem(Problem):
             G = weighted.T @ rows
         else:  # a row is compared with the samples that its partitions saw
             k = H.shape[1]
-            pairs = (weighted[:, :, None] * rows[:, None, :]).reshape(-1, k * k)
-            seen = np.asarray((coarse.codes >= 0).T @ pairs) * whole.weights[:, None]
+            grams = seen_grams(coarse.codes >= 0, weighted, rows).reshape(-1, k * k)
+            seen = grams * whole.weights[:, None]
             G = (whole.observed @ seen).reshape(-1, k, k)
         fitted = fitted_factor(whole.spread(profile) / np.sqrt(self._mass)[:, None], G)
         return (fitted * np.sqrt(whole.counts)[:, None]).astype(H.dtype)

@@ -17,7 +17,7 @@ from nmfcluster._arrays.storage import row_blocks
 from nmfcluster._base import membership
 from nmfcluster.partitions.blocks import BlockedTable
 from nmfcluster.partitions.ensemble import Ensemble
-from nmfcluster.partitions.problem import normalised_loss
+from nmfcluster.partitions.problem import normalised_loss, seen_grams
 
 Sums = dict[str, np.ndarray]  # of whole numbers: those of blocks are added
 
@@ -187,7 +187,7 @@ def _sums(rows: Ensemble, H: np.ndarray, footing: Footing, grid: np.ndarray) -> 
     scaled = np.rint(steps * (scale / footing.step)[:, None])
     shares = np.rint(membership(H) * 2.0**_SHARE_BITS)
     if footing.by_partition:
-        grams = _grams_by_partition(rows.codes >= 0, steps, rows.counts)
+        grams = seen_grams(rows.codes >= 0, steps, steps * counts)
     else:
         grams = steps.T @ (steps * counts)
     found = {
@@ -205,15 +205,6 @@ def _sums(rows: Ensemble, H: np.ndarray, footing: Footing, grid: np.ndarray) -> 
 def _counted(rows: Ensemble, E: np.ndarray) -> Sums:
     """Return the samples of every cluster: in each base cluster (C, k), and at all (k,)."""
     return {"labels": rows.contingency(E), "members": rows.counts @ E}
-
-
-def _grams_by_partition(seen: np.ndarray, H: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    k = H.shape[1]
-    G = np.zeros((seen.shape[1], k * k))
-    for b in row_blocks(len(H), max(1, _PRODUCTS // k**2)):
-        pairs = (H[b, :, None] * (H[b] * counts[b, None])[:, None, :]).reshape(-1, k * k)
-        G += seen[b].T.astype(np.float64) @ pairs
-    return G.reshape(-1, k, k)
 
 
 def all_added(several: list[Sums]) -> Sums:
@@ -243,7 +234,7 @@ def first_fitted(rows: Ensemble, H: np.ndarray, footing: Footing) -> Fitted:
         alone = alone / np.sqrt(times)
     links = rows.collect(alone * (footing.scale(rows) * rows.counts)[:, None]) * times
     if footing.by_partition:
-        grams = _grams_by_partition(rows.codes >= 0, alone, rows.counts)
+        grams = seen_grams(rows.codes >= 0, alone, alone * rows.counts[:, None])
     else:
         grams = alone.T @ (alone * rows.counts[:, None])
     return Fitted(links, grams * times)
