@@ -16,13 +16,15 @@ from benchmarks.runner import Progress
 from nmfcluster._arrays.labels import one_hot
 from nmfcluster._engine.run import Plan
 from nmfcluster.datasets import make_biclusters
-from nmfcluster.meta.runs import METACLUSTERINGS, Metaclusters, Runs, refine, run_many, unit_rows
+from nmfcluster.meta.metaclusters import METACLUSTERINGS, Metaclusters, refine
+from nmfcluster.meta.runs import Runs, run_many
 from nmfcluster.meta.solvers import (
     MatrixObjective,
     fitted_rows,
     hals,
     multiplicative,
     sparse_hals,
+    unit_rows,
 )
 from nmfcluster.metrics import overlap_match
 

@@ -17,7 +17,8 @@ from benchmarks.runner import Progress, interleaved
 from nmfcluster._engine.run import iterate
 from nmfcluster._engine.stopping import Solution, StopRule
 from nmfcluster.datasets import make_biclusters
-from nmfcluster.meta.runs import Metaclusters, Runs, lifted_start, refine, run_many
+from nmfcluster.meta.metaclusters import Metaclusters, lifted_start, refine
+from nmfcluster.meta.runs import Runs, run_many
 from nmfcluster.meta.solvers import MatrixObjective, RunsObjective, tensor_hals
 from nmfcluster.metrics import overlap_match
 

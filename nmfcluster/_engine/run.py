@@ -9,6 +9,7 @@ are here.
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -127,6 +128,16 @@ class Objective(Protocol):
     @property
     def wide(self) -> bool:
         """Whether several starts side by side are faster than one after the other."""
+
+
+class PerStart(ABC):
+    """An objective of which every start sees data of its own; starts run one by one."""
+
+    wide = False
+
+    @abstractmethod
+    def seen_by(self, starts: Sequence[Start]) -> Any:
+        """Return what the solver is given with these starts: here, one."""
 
 
 @dataclass(frozen=True)
@@ -284,6 +295,8 @@ def _ended(lot: Lot, handling: dict[str, Any], number: int) -> list[Solution]:
 def _steps(
     solver: Callable[[Any, np.ndarray], Steps], objective: Objective, starts: Sequence[Start]
 ) -> Steps:
+    if isinstance(objective, PerStart):
+        objective = objective.seen_by(starts)
     if len(starts) == 1:  # no copy of a large factor
         return solver(objective, starts[0]()[None])
     return solver(objective, np.stack([start() for start in starts]))

@@ -6,23 +6,26 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BiclusterMixin
-from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted
 
-import nmfcluster.meta.runs as runs
 from nmfcluster import _base
-from nmfcluster._arrays.arguments import positions
 from nmfcluster._base import NMFClusterer, by_size, fitting, hard_labels, membership
 from nmfcluster._compat import Interval, StrOptions, fit_context
 from nmfcluster._engine.symmetric import Factorization
+from nmfcluster.meta import runs
+from nmfcluster.meta.divergence import Divergence
+from nmfcluster.meta.metaclusters import METACLUSTERINGS, refine
 from nmfcluster.meta.penalties import PENALTIES
-from nmfcluster.meta.solvers import MatrixObjective, fitted_rows, hals, multiplicative, sparse_hals
+from nmfcluster.meta.programs import Programs
+from nmfcluster.meta.recurrence import recurrence
+from nmfcluster.meta.resampling import WAYS, check_counts
+from nmfcluster.meta.solvers import MatrixObjective, multiplicative, unit_rows
 from nmfcluster.metrics.overlap import members
-from nmfcluster.partitions.matrix import confidence, consensus_matrix
+from nmfcluster.partitions.matrix import confidence
+
+_OBJECTIVES = ("frobenius", "kullback-leibler")
 
 
-class NMFMetaCluster(BiclusterMixin, NMFClusterer):
+class NMFMetaCluster(Programs, NMFClusterer):
     r"""Soft, overlapping clusters and biclusters that recur in many runs of NMF.
 
     Nonnegative matrix factorization writes a table as a sum of k biclusters, :math:`X \approx WH`
@@ -43,11 +46,18 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
     ----------
     n_clusters : int
         Number of clusters.
+    loss : {"frobenius", "kullback-leibler"}, default="frobenius"
+        What is minimised: half of the squared error; or :math:`\sum x \log (x / y) - x + y` with
+        :math:`Y = WH`, the loss of counts, which vary as Poisson numbers do.
     n_estimators : int, default=20
         Number of factorizations from random starts.
     base_n_clusters : int or tuple (low, high), default=None
         Number of clusters of a run, or the range that it is drawn from, ends included;
         `n_clusters` by default. With fewer, not all clusters can recur in a run.
+    resample : {"poisson", "multinomial", "bootstrap"}, float or None, default=None
+        What each run sees in the place of X: counts drawn with X as their means; as many counts a
+        row, spread as X has them; as many rows, drawn with replacement; a share of the rows; or X.
+        What recurs is then said by the data, and not by the optimiser alone.
     meta : {"ptf", "nmf", "kmeans"}, default="ptf"
         How the runs' clusters are clustered: as biclusters, by their columns, or by their columns
         and hard, the baseline of [1]_. Only "ptf" tells biclusters with the same columns apart.
@@ -60,9 +70,10 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         :math:`\sum_g (\sum_c H_{cg})^2`; "l1_rows", few columns a cluster: :math:`\sum_c (\sum_g
         H_{cg})^2 / p`; "l1", eq. 11 of [1]_: :math:`\sum_{cg} H_{cg}`, whose weight has the unit of
         X; "l2", eq. 12 of [1]_: :math:`\|H\|^2`, which shrinks H but makes it no sparser.
-    solver : {"hals", "mu"}, default="hals"
-        How the runs are made: by extrapolated coordinate descent, or by the multiplicative rules
-        of [1]_, which are slower and take no `sparsity`.
+    solver : {"auto", "mu"}, default="auto"
+        How the runs are made: by the fastest solver of the loss, extrapolated coordinate descent
+        or expectation maximisation; or by the multiplicative rules of [1]_, which are slower and
+        take neither another loss nor `sparsity`.
     threshold : float, default=0.2
         Share of its largest entry that members of a bicluster reach; see `rows_`, `columns_`.
     n_init : int, default=5
@@ -87,9 +98,10 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
     membership_ : ndarray of shape (n_samples, n_clusters), float
         Rows of `factor_`, scaled to sum to 1; a row of zeros is uniform.
     factor_ : ndarray of shape (n_samples, n_clusters), float
-        W: the least squares fit to X with `components_` fixed, what `transform` returns.
+        W: the best fit to X with `components_` fixed, what `transform` returns.
     components_ : ndarray of shape (n_clusters, n_features), float
-        H, with rows of length 1, so that entries of W compare.
+        H, with rows of length 1, so that entries of W compare; with the loss of counts rows sum
+        to 1, and entries of W are counts.
     rows_ : ndarray of shape (n_clusters, n_samples), bool
         Samples of every bicluster: ``W[s, c] >= threshold * W[:, c].max()``.
     columns_ : ndarray of shape (n_clusters, n_features), bool
@@ -100,10 +112,9 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
     base_runs_ : ndarray of shape (n_base_clusters,), int
         The run of every row of `correspondence_`.
     recurrence_ : ndarray of shape (n_clusters,), float
-        Share of the runs in which a cluster recurs: it and a cluster of the run are each other's
-        most similar, by the cosine of the biclusters.
-    purity_ : ndarray of shape (n_clusters,), float
-        Mean of that cosine over these runs, 0 without any. Either alone can be high in noise.
+        How surely a cluster comes back: the mean over the runs of its cosine with the cluster of
+        the run that is its counterpart, 0 without one. Counterparts are each other's most similar
+        biclusters. Without `resample` it says how far runs agree, and nothing of other data.
     run_losses_ : ndarray of shape (n_estimators,), float
         Losses of the runs, the smallest first: the order of the runs elsewhere, too.
     partitions_ : ndarray of shape (n_samples, n_estimators), int
@@ -111,9 +122,9 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
     confidence_ : ndarray of shape (n_samples,), float
         How often the runs put a sample together with the others of its cluster, in [0, 1].
     reconstruction_err_ : float
-        :math:`\|X - WH\|`, of `factor_` and `components_`.
+        Root of twice the loss of `factor_` and `components_`, :math:`\|X - WH\|` by default.
     loss_ : float
-        :math:`\frac12 \|X - WH\|^2`, plus the penalty, at the end of the last factorization.
+        The loss, plus the penalty, at the end of the last factorization.
     loss_curve_ : ndarray of shape (n_iter_ + 1,)
         The same before the first and after every update of the last factorization that was kept.
     loss_curves_ : list of ndarray
@@ -161,13 +172,15 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **NMFClusterer._parameter_constraints,
+        "loss": [StrOptions(set(_OBJECTIVES))],
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "base_n_clusters": [Interval(Integral, 1, None, closed="left"), tuple, list, None],
-        "meta": [StrOptions(set(runs.METACLUSTERINGS))],
+        "resample": [StrOptions(set(WAYS)), Interval(Real, 0, 1, closed="neither"), None],
+        "meta": [StrOptions(set(METACLUSTERINGS))],
         "final": ["boolean"],
         "sparsity": [Interval(Real, 0, None, closed="left")],
         "penalty": [StrOptions(set(PENALTIES))],
-        "solver": [StrOptions({"hals", "mu"})],
+        "solver": [StrOptions({"auto", "mu"})],
         "threshold": [Interval(Real, 0, 1, closed="right")],
     }
 
@@ -180,7 +193,6 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
     partitions_: np.ndarray
     confidence_: np.ndarray
     recurrence_: np.ndarray
-    purity_: np.ndarray
     run_losses_: np.ndarray
     reconstruction_err_: float
 
@@ -188,13 +200,15 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         self,
         n_clusters: int,
         *,
+        loss: str = "frobenius",
         n_estimators: int = 20,
         base_n_clusters: int | tuple[int, int] | None = None,
+        resample: str | float | None = None,
         meta: str = "ptf",
         final: bool = True,
         sparsity: float = 0.0,
         penalty: str = "l1_columns",
-        solver: str = "hals",
+        solver: str = "auto",
         threshold: float = 0.2,
         n_init: int = 5,
         max_iter: int = 1000,
@@ -204,8 +218,10 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
+        self.loss = loss
         self.n_estimators = n_estimators
         self.base_n_clusters = base_n_clusters
+        self.resample = resample
         self.meta = meta
         self.final = final
         self.sparsity = sparsity
@@ -246,15 +262,17 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
             X = self._read(X)
             self._check_not_alone(X.shape[0])
             self._check_n_clusters(X.shape[0])
-            objective = MatrixObjective(X, self.sparsity, self.penalty)
+            objective = self._objective(X)
             objective.check_range()
+            check_counts(self.resample, X)
             sizes = runs.draw_sizes(self.n_estimators, self.n_clusters, self.base_n_clusters, rng)
-            plan = self._plan(self._solver(), of_loss=True)
-            found = runs.run_many(objective, plan, sizes, rng)
-            candidates = runs.METACLUSTERINGS[self.meta](found, plan, rng)
-            metaclusters, end = runs.refine(objective, plan, candidates, self.final)
+            plan = self._plan(self._solver(objective), of_loss=True)
+            found = runs.run_many(objective.for_runs(), plan, sizes, rng, self.resample)
+            candidates = METACLUSTERINGS[self.meta](found, plan, rng)
+            metaclusters, end = refine(objective, plan, candidates, self.final)
             self._keep_biclusters(objective, found, metaclusters.correspondence, end)
-            runs.compare_with_runs(found, end, plan, objective.constant)
+            comparable = self.resample is None
+            runs.compare_with_runs(found, end, plan, objective.constant, comparable)
         return self
 
     def _read(self, X: Any, reset: bool = True) -> Any:
@@ -262,34 +280,44 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         _base.require_nonnegative(self, X, "MinMaxScaler scales columns to [0, 1]")
         return X
 
-    def _solver(self) -> Any:
-        if self.solver == "hals":
-            return sparse_hals if self.sparsity else hals
+    def _objective(self, X: Any) -> runs.Objective:
+        if self.loss == "frobenius":
+            return MatrixObjective(X, self.sparsity, self.penalty)
         if self.sparsity:
-            raise ValueError(f"sparsity={self.sparsity} needs solver='hals', got {self.solver!r}.")
+            raise ValueError(f"sparsity={self.sparsity} needs loss='frobenius', got {self.loss!r}.")
+        return Divergence(X)
+
+    def _solver(self, objective: runs.Objective) -> Any:
+        if self.solver == "auto":
+            return objective.run_solver
+        if self.loss != "frobenius":
+            raise ValueError(f"solver='mu' needs loss='frobenius', got {self.loss!r}.")
+        if self.sparsity:
+            raise ValueError(f"sparsity={self.sparsity} needs solver='auto', got {self.solver!r}.")
         return multiplicative
 
     def _keep_biclusters(
-        self, objective: MatrixObjective, found: runs.Runs, alpha: np.ndarray, end: Factorization
+        self, objective: runs.Objective, found: runs.Runs, alpha: np.ndarray, end: Factorization
     ) -> None:
         """Set the fitted attributes, clusters in their final order."""
-        X, (H, _) = objective.X, runs.unit_rows(end.best.factors[1])
-        unsorted = hard_labels(fitted_rows(X, H))
+        H = objective.scaled_columns(end.best.factors[1])
+        unsorted = hard_labels(objective.rows(H))
         order = by_size(unsorted[unsorted >= 0], self.n_clusters)
         self.components_ = H = H[order]
-        self.factor_ = W = fitted_rows(X, H)  # as `transform` finds it, to the last bit
+        self.factor_ = W = objective.rows(H)  # as `transform` finds it, to the last bit
         labels = hard_labels(W)
         self.rows_, self.columns_ = (members(F, self.threshold) for F in (W.T, H))
         self.correspondence_ = alpha[:, order]
         self.base_runs_ = np.repeat(np.arange(len(found)), found.sizes)
-        self.recurrence_, self.purity_ = runs.recurrence(found, W.T, H)
+        self.recurrence_ = recurrence(found, W.T, H)
         self.run_losses_, self.partitions_ = found.losses, found.partitions()
         self.confidence_ = confidence(self.partitions_, labels)
         self.reconstruction_err_ = objective.error(W, H)
-        self._keep_clusters(end, membership(W), labels, runs.n_distinct(W, H))
+        n_distinct = runs.n_distinct(W, unit_rows(H)[0])
+        self._keep_clusters(end, membership(W), labels, n_distinct)
 
     def _extend(self, X: Any) -> np.ndarray:
-        return fitted_rows(self._read(X, reset=False), self.components_)
+        return self._objective(self._read(X, reset=False)).rows(self.components_)
 
     def transform(self, X: Any) -> np.ndarray:
         r"""Return how strong the clusters are in samples: W with the components fixed.
@@ -302,7 +330,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         Returns
         -------
         ndarray of shape (n_new, n_clusters)
-            The W >= 0 with the smallest :math:`\|X - WH\|`. Rows do not sum to 1.
+            The W >= 0 with the smallest loss. Rows do not sum to 1.
 
         Raises
         ------
@@ -312,85 +340,6 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
             If `X` is not of the kind or width that `fit` was given.
         """
         return self._extend_alone(X)
-
-    def inverse_transform(self, X: Any) -> np.ndarray:
-        """Return the table that strengths of clusters stand for, ``W @ components_``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_new, n_clusters)
-            W, as `transform` returns it.
-
-        Returns
-        -------
-        ndarray of shape (n_new, n_features)
-
-        Raises
-        ------
-        NotFittedError
-            If `fit` has not been called.
-        ValueError
-            If `X` has not one column a cluster.
-        """
-        check_is_fitted(self)
-        W = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
-        if W.shape[1] != (k := len(self.components_)):
-            raise ValueError(f"X must have a column for each of {k} clusters, got shape {W.shape}.")
-        return W @ self.components_
-
-    def get_indices(self, i: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the samples and the columns of a bicluster.
-
-        Parameters
-        ----------
-        i : int
-            The bicluster, as `labels_` numbers them.
-
-        Returns
-        -------
-        samples, columns : ndarray of int
-
-        Raises
-        ------
-        NotFittedError
-            If `fit` has not been called.
-        ValueError
-            If there is no such bicluster.
-        """
-        check_is_fitted(self)
-        whole = isinstance(i, Integral) and not isinstance(i, bool)
-        if not whole or not -len(self.rows_) <= i < len(self.rows_):
-            raise ValueError(f"i must be an integer from 0 to {len(self.rows_) - 1}, got {i!r}.")
-        return super().get_indices(i)
-
-    def consensus_matrix(self, indices: Any = None) -> np.ndarray:
-        """Return how often the runs put two samples together, as a dense array.
-
-        Of every run the strongest cluster of a sample counts, as in Brunet et al. (2004). Give
-        it to `nmfcluster.metrics.cophenetic_correlation` to choose the number of clusters; where
-        a sample is in no cluster, that of ``np.flatnonzero(model.labels_ >= 0)``.
-
-        Parameters
-        ----------
-        indices : array-like of int, default=None
-            Samples to return it for; all by default, which takes n_samples^2 numbers.
-
-        Returns
-        -------
-        ndarray of shape (n_indices, n_indices)
-            Shares of the runs; NaN if one of the two is in no cluster of any run.
-
-        Raises
-        ------
-        NotFittedError
-            If `fit` has not been called.
-        ValueError
-            If `indices` are not integers in the range of the samples.
-        """
-        check_is_fitted(self)
-        chosen = positions(indices, len(self.labels_), "sample", "the model")
-        n_runs = self.partitions_.shape[1]
-        return consensus_matrix(self.partitions_[chosen], np.full(n_runs, 1 / n_runs))
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags."""

@@ -6,6 +6,7 @@ start (k, n) and (k, p), so that all starts share one product with the data.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -71,6 +72,31 @@ class MatrixObjective:
         """Return the losses, without the penalty, from the products for one of the factors."""
         return _loss(self.constant, N, F, G)
 
+    @property
+    def solver(self) -> Callable[..., Steps]:
+        """The solver that goes on from a factorization."""
+        return sparse_hals if self.sparsity else hals
+
+    run_solver = solver  # of a run from a random start
+
+    def for_runs(self) -> MatrixObjective:
+        """Return the objective as runs of an ensemble have it."""
+        return self
+
+    def positive(self, F: np.ndarray) -> np.ndarray:
+        """Return a factor to start from: as it is, HALS leaves zeros."""
+        return F
+
+    def rows(self, H: np.ndarray) -> np.ndarray:
+        """Return the W >= 0 of the smallest ``||X - WH||``, (n, k)."""
+        return fitted_rows(self.X, H)
+
+    near_rows = rows  # which are quick to find
+
+    def scaled_columns(self, H: np.ndarray) -> np.ndarray:
+        """Return H with rows of length 1."""
+        return unit_rows(H)[0]
+
     def error(self, W: np.ndarray, H: np.ndarray) -> float:
         """Return ``||X - WH||`` of one pair of factors, W of shape (n, k)."""
         if is_sparse(self.X):
@@ -106,6 +132,12 @@ def _loss(constant: float, N: np.ndarray, F: np.ndarray, G: np.ndarray) -> np.nd
 def _flat_product(F: np.ndarray, X: Any) -> np.ndarray:
     flat = F.reshape(-1, F.shape[-1]) @ X
     return np.ascontiguousarray(flat).reshape(*F.shape[:-1], X.shape[1])
+
+
+def unit_rows(H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return H with rows of length 1, rows of zeros as they are, and the lengths, (k, 1)."""
+    lengths = np.linalg.norm(H, axis=1, keepdims=True)
+    return H / np.where(lengths > 0, lengths, 1), lengths
 
 
 def fitted_rows(X: Any, H: np.ndarray) -> np.ndarray:

@@ -9,15 +9,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
 
 from nmfcluster.datasets import make_biclusters
-from nmfcluster.meta.runs import (
+from nmfcluster.meta.metaclusters import (
     METACLUSTERINGS,
     Metaclusters,
-    Runs,
     _optima,
     lifted_start,
     refine,
-    run_many,
 )
+from nmfcluster.meta.runs import Runs, run_many
 from nmfcluster.meta.solvers import MatrixObjective, fitted_rows, hals, multiplicative
 from nmfcluster.metrics import overlap_match
 

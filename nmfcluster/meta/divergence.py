@@ -1,0 +1,344 @@
+"""The Kullback-Leibler loss of counts: its products, and a solver, accelerated joint EM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice, pairwise
+from typing import Any
+
+import numpy as np
+
+from nmfcluster._arrays.storage import (
+    as_float64,
+    is_sparse,
+    largest,
+    row_blocks,
+    row_sums,
+    scaled,
+    stored_entries,
+)
+from nmfcluster._engine.run import Steps, kept, per_start
+from nmfcluster.meta.solvers import MatrixObjective, fitted_rows, hals
+from nmfcluster.meta.usages import poisson_rows
+
+_ENTRIES = 2**16  # of WH that are formed at a time: they stay in a cache of 1 MiB
+_STORED = 2**13  # stored entries whose rows of W and columns of H are multiplied at a time
+_BLAS_FROM = 0.02  # share of stored entries from which all of a block of WH is formed faster
+_WARM = 15  # updates of least squares before the first of EM: after fewer, runs end higher
+_LIFT = 0.01  # of a factor's mean, added to a start: EM does not leave a 0
+_KEPT = 0.1  # of an entry, the least that an extrapolated step leaves of it, for the same reason
+_WIDER = 4.0  # by which the longest step grows where it was right, and shrinks where it was not
+_RANGE = 1e30  # sums of X beyond, or below its inverse, leave float32 no room
+
+
+@dataclass(frozen=True)
+class Divergence:
+    r"""The objective :math:`\sum_{ij} x_{ij} \log (x_{ij} / (WH)_{ij}) - x_{ij} + (WH)_{ij}`.
+
+    That is the generalised Kullback-Leibler divergence: by how much the log-likelihood of Poisson
+    counts of means WH falls short of the largest one that there is.
+
+    Attributes
+    ----------
+    X : ndarray or csr_array of shape (n, p)
+        Nonnegative.
+    """
+
+    X: Any
+
+    @cached_property
+    def constant(self) -> float:
+        """Loss of the best product of rank 1, which knows no clusters."""
+        sums = self._sums
+        rows, columns, values = stored_entries(self.X) if is_sparse(self.X) else _above(self.X)
+        expected = np.log(sums[0][rows]) + np.log(sums[1][columns]) - np.log(sums[0].sum())
+        return float(as_float64(values) @ (np.log(as_float64(values)) - expected))
+
+    @cached_property
+    def _sums(self) -> tuple[np.ndarray, np.ndarray]:
+        X = as_float64(self.X)
+        return row_sums(X), row_sums(X.T)
+
+    @property
+    def wide(self) -> bool:
+        """Whether several starts side by side are faster than one after the other."""
+        return not is_sparse(self.X)
+
+    @cached_property
+    def scales(self) -> tuple[np.ndarray, ...]:
+        """Roots of the means of rows, and of columns; 1 where they are 0."""
+        means = [sums / size for sums, size in zip(self._sums, self.X.shape[::-1], strict=True)]
+        return tuple(np.sqrt(np.where(mean > 0, mean, 1)) for mean in means)
+
+    @cached_property
+    def standardised(self) -> MatrixObjective:
+        """Least squares of X over these roots: half of chi-square, which is near the loss."""
+        return MatrixObjective(scaled(self.X, *(1 / scale for scale in self.scales)))
+
+    def for_runs(self) -> Divergence:
+        """Return the objective in float32, as runs of an ensemble have it; four digits suffice."""
+        return replace(self, X=self.X.astype(np.float32, copy=False))
+
+    def check_range(self) -> None:
+        """Raise a ValueError if X is 0, or if float32 could not hold its sums."""
+        size = float(self._sums[0].sum())
+        if size == 0:
+            raise ValueError("X must hold an entry above 0; all entries are 0.")
+        if not 1 / _RANGE < size < _RANGE:
+            raise ValueError(
+                f"X must have a sum from {1 / _RANGE:.0e} to {_RANGE:.0e} with "
+                f"loss='kullback-leibler', got {size:.3g}, and entries up to "
+                f"{largest(self.X):.3g}; scale it."
+            )
+
+    def split(self, F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return a start (n_starts, k, n + p) as its two factors."""
+        n = self.X.shape[0]
+        return np.ascontiguousarray(F[..., :n]), np.ascontiguousarray(F[..., n:])
+
+    def rows(self, H: np.ndarray) -> np.ndarray:
+        """Return the W >= 0 of the smallest loss, (n, k), in the dtype of X."""
+        return poisson_rows(self.X, H).astype(np.result_type(self.X.dtype, H.dtype), copy=False)
+
+    def near_rows(self, H: np.ndarray) -> np.ndarray:
+        """Return the W >= 0 of the smallest chi-square, which is quick to find."""
+        rows, columns = self.scales
+        W = fitted_rows(self.standardised.X, (H / columns).astype(H.dtype))
+        return (W * rows[:, None]).astype(W.dtype)
+
+    @property
+    def run_solver(self) -> Callable[..., Steps]:
+        """The solver of a run from a random start."""
+        return em
+
+    @property
+    def solver(self) -> Callable[..., Steps]:
+        """The solver that goes on from a factorization."""
+        return joint_em
+
+    def positive(self, F: np.ndarray) -> np.ndarray:
+        """Return a factor to start from, which EM leaves no 0 of."""
+        return F + F.dtype.type(_LIFT * F.mean(dtype=np.float64))
+
+    def scaled_columns(self, H: np.ndarray) -> np.ndarray:
+        """Return H with rows that sum to 1."""
+        return _in_probabilities(H[None, :, :0], H[None])[1][0]
+
+    def error(self, W: np.ndarray, H: np.ndarray) -> float:
+        """Return the root of twice the loss of one pair of factors, W of shape (n, k)."""
+        whole = replace(self, X=as_float64(self.X))
+        loss = whole.expected(as_float64(W).T[None], as_float64(H)[None])[2][0]
+        return float(np.sqrt(2 * loss))
+
+    def expected(
+        self, W: np.ndarray, H: np.ndarray, of_loss: bool = True
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        r"""Return how much of X every cluster makes, by rows and by columns, and the losses.
+
+        With the quotients :math:`q_{ij} = x_{ij} / (WH)_{ij}` these are :math:`w_{ik}
+        \sum_j q_{ij} h_{kj}` and :math:`h_{kj} \sum_i w_{ik} q_{ij}`.
+
+        Parameters
+        ----------
+        W : ndarray of shape (n_starts, k, n)
+            W transposed.
+        H : ndarray of shape (n_starts, k, p)
+        of_loss : bool, default=True
+            Whether losses are wanted, which take a logarithm of every entry; if not, they are 0.
+
+        Returns
+        -------
+        rows : ndarray of shape (n_starts, k, n)
+        columns : ndarray of shape (n_starts, k, p)
+        losses : ndarray of shape (n_starts,)
+        """
+        rows, columns, losses = np.empty_like(W), np.zeros_like(H), np.zeros(len(W))
+        add = self._add_of_stored if is_sparse(self.X) else self._add_of_all
+        for s in range(len(W)):
+            losses[s] = add(W[s], H[s], rows[s], columns[s], of_loss)
+        if of_loss:
+            mass = [F.sum(axis=2, dtype=np.float64) for F in (W, H)]
+            losses += np.einsum("sk,sk->s", *mass) - float(self._sums[0].sum())
+        return W * rows, H * columns, np.maximum(losses, 0)
+
+    def _add_of_all(
+        self, W: np.ndarray, H: np.ndarray, rows: np.ndarray, columns: np.ndarray, of_loss: bool
+    ) -> float:
+        """Set ``HQ'``, add ``W'Q``, and return the sum of ``x log q``, of a dense table."""
+        logs = 0.0
+        for block in row_blocks(len(self.X), max(1, _ENTRIES // H.shape[1])):
+            own, x = W[:, block], self.X[block]
+            Q = _quotients(x, own.T @ H)
+            rows[:, block] = H @ Q.T
+            columns += own @ Q
+            logs += _logs(x, Q) if of_loss else 0
+        return logs
+
+    def _add_of_stored(
+        self, W: np.ndarray, H: np.ndarray, rows: np.ndarray, columns: np.ndarray, of_loss: bool
+    ) -> float:
+        """Do the same for a sparse table, from its stored entries."""
+        X, logs = self.X, 0.0
+        own, across, q = np.ascontiguousarray(W.T), np.ascontiguousarray(H.T), np.empty_like(X.data)
+        whole = X.nnz >= _BLAS_FROM * X.shape[0] * X.shape[1]
+        for block in _blocks(X, whole):
+            stored = slice(X.indptr[block.start], X.indptr[block.stop])
+            places, counts = X.indices[stored], np.diff(X.indptr[block.start : block.stop + 1])
+            if whole:
+                P = own[block] @ H
+                firsts = np.arange(0, P.size, P.shape[1])
+                means = P.ravel().take(np.repeat(firsts, counts) + places)
+            else:
+                of_rows = np.repeat(own[block], counts, axis=0)
+                means = np.einsum("ek,ek->e", of_rows, across.take(places, axis=0))
+            q[stored] = _quotients(X.data[stored], means)
+            logs += _logs(X.data[stored], q[stored]) if of_loss else 0
+        Q = type(X)((q, X.indices, X.indptr), shape=X.shape)
+        rows[:], columns[:] = (Q @ across).T, (Q.T @ own).T
+        return logs
+
+
+def _above(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the rows, columns and values of the entries above 0."""
+    rows, columns = np.nonzero(X)
+    return rows, columns, X[rows, columns]
+
+
+def _blocks(X: Any, whole: bool) -> Iterator[slice]:
+    """Yield blocks of rows of a CSR matrix, with about as many entries, all or stored, each."""
+    n, p = X.shape
+    if whole:
+        yield from row_blocks(n, max(1, 4 * _ENTRIES // p))
+        return
+    wanted = np.searchsorted(X.indptr, np.arange(0, X.nnz, _STORED), side="right") - 1
+    for start, stop in pairwise(np.unique([0, *wanted, n]).tolist()):
+        yield slice(start, stop)
+
+
+def _quotients(x: np.ndarray, means: np.ndarray) -> np.ndarray:
+    """Return x / means in the place of the means; a mean of 0 has no count."""
+    np.maximum(means, np.finfo(means.dtype).tiny, out=means)
+    return np.divide(x, means, out=means)
+
+
+def _logs(x: np.ndarray, q: np.ndarray) -> float:
+    """Return the sum of ``x log q``; an entry of 0 adds nothing."""
+    return float(np.vdot(x, np.log(np.maximum(q, np.finfo(q.dtype).tiny))))
+
+
+def em(objective: Divergence, F: np.ndarray) -> Steps:
+    """Minimise the divergence by `joint_em` from where least squares lead from a start.
+
+    HALS on the standardised table, whose chi-square is near the divergence, takes a fraction of
+    the time to come as far, and its products are shared by all starts.
+
+    Parameters
+    ----------
+    objective : Divergence
+    F : ndarray of shape (n_starts, k, n + p)
+        Positive: W transposed, and H.
+
+    Yields
+    ------
+    factors : tuple of ndarrays of shapes (n_starts, n, k) and (n_starts, k, p)
+        W and H.
+    loss : ndarray of shape (n_starts,)
+    """
+    (W, H), _ = next(islice(hals(objective.standardised, F), _WARM, None))
+    rows, columns = (scale.astype(F.dtype) for scale in objective.scales)
+    start = [_lifted(W.mT * rows), _lifted(H * columns)]
+    yield from joint_em(objective, np.concatenate(start, axis=2))
+
+
+def joint_em(objective: Divergence, F: np.ndarray) -> Steps:
+    r"""Minimise the Kullback-Leibler divergence by extrapolated expectation maximisation.
+
+    Counts are sums of what each cluster makes, :math:`x_{ij} = \sum_k z_{ijk}`. The expected
+    :math:`z_{ijk} = w_{ik} h_{kj} q_{ij}`, from one quotient, give both factors: their sums over
+    columns are W, and those over rows, scaled to sum to 1, are H. Two such steps, and the point
+    that they are on the way to, are an update (SQUAREM [1]_); where the loss would rise there, it
+    stays where the two steps led. They never raise it.
+
+    Parameters
+    ----------
+    objective : Divergence
+    F : ndarray of shape (n_starts, k, n + p)
+        W transposed, and H: an entry of 0 stays 0.
+
+    Yields
+    ------
+    factors : tuple of ndarrays of shapes (n_starts, n, k) and (n_starts, k, p)
+        W and H, whose rows sum to 1.
+    loss : ndarray of shape (n_starts,)
+
+    References
+    ----------
+    .. [1] R. Varadhan, C. Roland. Simple and globally convergent methods for accelerating the
+       convergence of any EM algorithm. Scandinavian Journal of Statistics 35, 2008.
+    """
+    W, H = _in_probabilities(*objective.split(F))
+    longest = np.full(len(F), _WIDER)
+    N, M, loss = objective.expected(W, H)
+    while True:
+        keep = yield (W.mT, H), loss
+        W, H, N, M, loss, longest = kept(keep, W, H, N, M, loss, longest)
+        W1, H1 = _maximised(N, M, H)
+        N, M, _ = objective.expected(W1, H1, of_loss=False)
+        W2, H2 = _maximised(N, M, H1)
+        length = np.minimum(_length((W, W1, W2), (H, H1, H2)), longest)
+        ahead = (_ahead(length, W, W1, W2), _ahead(length, H, H1, H2))
+        W, H = _in_probabilities(*ahead)
+        N, M, loss_new = objective.expected(W, H)
+        rose = ~(loss_new <= loss)
+        if rose.any():
+            W[rose], H[rose] = W2[rose], H2[rose]
+            N[rose], M[rose], loss_new[rose] = objective.expected(W[rose], H[rose])
+        wider = np.where(length >= longest, longest * _WIDER, longest)
+        longest = np.where(rose, np.maximum(longest / _WIDER, 1), wider)
+        loss = loss_new
+
+
+def _lifted(F: np.ndarray) -> np.ndarray:
+    return F + (_LIFT * F.mean(axis=(1, 2), keepdims=True, dtype=np.float64)).astype(F.dtype)
+
+
+def _in_probabilities(W: np.ndarray, H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return W and H with rows of H that sum to 1; W has taken up the sums."""
+    sums = H.sum(axis=2, keepdims=True)
+    return W * sums, H / np.where(sums > 0, sums, 1)
+
+
+def _maximised(N: np.ndarray, M: np.ndarray, H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the most likely W and H for expected counts; a cluster without any keeps its H."""
+    sums = M.sum(axis=2, keepdims=True)
+    return N, np.where(sums > 0, M / np.where(sums > 0, sums, 1), H)
+
+
+def _length(*paths: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
+    """Return how far to go along two steps of every start, in steps; both factors count alike."""
+    first, turn = np.zeros(len(paths[0][0])), np.zeros(len(paths[0][0]))
+    for F, F1, F2 in paths:
+        scale = F.sum(axis=(1, 2), dtype=np.float64) ** 2 / F[0].size
+        scale = np.where(scale > 0, scale, 1)
+        step = F1 - F
+        first += _squares(step) / scale
+        turn += _squares(F2 - F1 - step) / scale
+    return np.maximum(np.sqrt(first / np.maximum(turn, np.finfo(float).tiny)), 1)
+
+
+def _squares(F: np.ndarray) -> np.ndarray:
+    return np.einsum("skn,skn->s", F, F, dtype=np.float64)
+
+
+def _ahead(length: np.ndarray, F: np.ndarray, F1: np.ndarray, F2: np.ndarray) -> np.ndarray:
+    """Return the point that two steps are on the way to; no entry becomes 0 at once."""
+    by, step = per_start(length, F), F1 - F
+    further = F2 - F1
+    further -= step
+    further *= by * by
+    step *= 2 * by
+    further += step
+    further += F
+    return np.maximum(further, F.dtype.type(_KEPT) * F2, out=further)

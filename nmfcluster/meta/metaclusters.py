@@ -1,0 +1,154 @@
+"""What recurs in runs: metaclusters, and the last factorization from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+from nmfcluster._arrays.labels import one_hot
+from nmfcluster._arrays.threads import one_thread
+from nmfcluster._engine.run import Plan, Start
+from nmfcluster._engine.starts import draw_seeds
+from nmfcluster._engine.stopping import Solution
+from nmfcluster._engine.symmetric import Factorization
+from nmfcluster.meta.runs import Objective, Runs
+from nmfcluster.meta.solvers import (
+    MatrixObjective,
+    RunsObjective,
+    fitted_rows,
+    hals,
+    tensor_hals,
+    unit_rows,
+)
+
+_MIN_ITER = 10  # updates of a metaclustering: its starts are close to where it ends
+_SAME = 1e-4  # of the loss of zero factors: optima that differ by less count as one
+_LIFT = 0.05  # of a factor's mean, added to a start: an entry of 0 could stay there
+
+
+@dataclass(frozen=True)
+class Metaclusters:
+    r"""What recurs in the runs.
+
+    Attributes
+    ----------
+    correspondence : ndarray of shape (J, k)
+        How much of every metacluster is in every cluster of the runs: :math:`\alpha`, whose
+        columns sum to the number of runs.
+    columns : ndarray of shape (k, p)
+        The prototypes :math:`\gamma`.
+    """
+
+    correspondence: np.ndarray
+    columns: np.ndarray
+
+    @classmethod
+    def of(cls, correspondence: np.ndarray, columns: np.ndarray, n_runs: int) -> Metaclusters:
+        """Scale columns of alpha to sum to the number of runs, and rows of gamma to length 1."""
+        total = correspondence.sum(axis=0)
+        return cls(correspondence * (n_runs / np.where(total > 0, total, 1)), unit_rows(columns)[0])
+
+
+def _optima(
+    objective: Any, solver: Callable[..., Any], plan: Plan, starts: list[np.ndarray]
+) -> list[Solution]:
+    """Run a solver on the runs' clusters and return the optima, each of them once."""
+    plan = replace(plan, solver=solver).stopping(min_iter=_MIN_ITER, race_from=None)
+    makers: list[Start] = [partial(np.asarray, start) for start in starts]
+    solutions = plan.run(objective, makers, f"{solver.__name__} of the runs' clusters")
+    apart = np.diff([s.loss for s in solutions], prepend=-np.inf) > _SAME * objective.constant
+    return [solution for solution, new in zip(solutions, apart, strict=True) if new]
+
+
+def lifted_start(W: np.ndarray, H: np.ndarray) -> np.ndarray:
+    """Return a start (k, n + p) from W (k, n) and H, without zeros."""
+    lifted = [F + _LIFT * F.mean(dtype=np.float64) for F in (W, H)]
+    return np.concatenate(lifted, axis=1).astype(H.dtype)
+
+
+def by_ptf(runs: Runs, plan: Plan, rng: np.random.RandomState) -> list[Metaclusters]:
+    r"""Metacluster the biclusters of the runs by positive tensor factorization (eq. 14).
+
+    The starts are the clusters of single runs, from which the best optimum is found more often
+    than from random ones; `rng` is not needed.
+    """
+    starts = []
+    for run in range(min(plan.n_init, len(runs))):
+        chosen = runs.start(run, plan.n_clusters)
+        starts.append(lifted_start(runs.W[chosen], runs.H[chosen]))
+    optima = _optima(RunsObjective(runs.W, runs.H), tensor_hals, plan, starts)
+    return [Metaclusters.of(s.factors[0], s.factors[2], len(runs)) for s in optima]
+
+
+def by_nmf(runs: Runs, plan: Plan, rng: np.random.RandomState) -> list[Metaclusters]:
+    r"""Metacluster the columns of the runs' clusters by NMF, ``H ~ alpha gamma`` (eq. 8).
+
+    The starts are the clusters of single runs; `rng` is not needed.
+    """
+    starts = []
+    for run in range(min(plan.n_init, len(runs))):
+        prototypes = runs.H[runs.start(run, plan.n_clusters)]
+        starts.append(lifted_start(fitted_rows(runs.H, prototypes).T, prototypes))
+    optima = _optima(MatrixObjective(runs.H), hals, plan, starts)
+    return [Metaclusters.of(s.factors[0], s.factors[1], len(runs)) for s in optima]
+
+
+def by_kmeans(runs: Runs, plan: Plan, rng: np.random.RandomState) -> list[Metaclusters]:
+    """Metacluster the columns of the runs' clusters by k-means, a baseline of the paper."""
+    k, [seed] = plan.n_clusters, draw_seeds(rng, 1)
+    kmeans = KMeans(k, n_init=plan.n_init, max_iter=plan.stop.max_iter, random_state=seed)
+    with one_thread():  # the order of sums would depend on the number of threads
+        kmeans.fit(runs.H)
+    hard = one_hot(kmeans.labels_, k, runs.H.dtype)
+    centres = np.maximum(kmeans.cluster_centers_, 0)  # 0 may be less by rounding
+    return [Metaclusters.of(hard, centres.astype(runs.H.dtype), len(runs))]
+
+
+#: the ways to metacluster runs: each returns the optima that it found
+METACLUSTERINGS = {"ptf": by_ptf, "nmf": by_nmf, "kmeans": by_kmeans}
+
+
+def refine(
+    objective: Objective, plan: Plan, candidates: list[Metaclusters], final: bool
+) -> tuple[Metaclusters, Factorization]:
+    """Factorize X from metaclusters, and keep those with the smallest loss.
+
+    Their rows are those of the smallest loss; if `final`, NMF goes on from there.
+
+    Parameters
+    ----------
+    objective : MatrixObjective or Divergence
+    plan : Plan
+    candidates : list of Metaclusters
+    final : bool
+
+    Returns
+    -------
+    Metaclusters
+        Those that were kept.
+    Factorization
+        What they led to, with the curves of all.
+    """
+    ends = [_refined(objective, plan, metaclusters.columns, final) for metaclusters in candidates]
+    order = np.argsort([end.loss for end in ends], kind="stable")
+    best = ends[order[0]]
+    curves = [ends[i].history for i in order]
+    return candidates[order[0]], Factorization(best, curves, best.loss)
+
+
+def _refined(objective: Objective, plan: Plan, columns: np.ndarray, final: bool) -> Solution:
+    columns = objective.positive(columns.astype(objective.X.dtype, copy=False))
+    W = objective.rows(columns).T
+    if final:
+        W = objective.positive(W)
+        W[~W.any(axis=1)] = _LIFT * W.mean()  # a cluster of zeros would stay one
+    plan = replace(plan, solver=objective.solver)
+    plan = plan.stopping(max_iter=plan.stop.max_iter if final else 0)
+    start: Start = partial(np.concatenate, [W, columns], axis=1)
+    [end] = plan.run(objective, [start], "last factorization")
+    return replace(end, converged=end.converged or not final)
