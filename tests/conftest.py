@@ -40,6 +40,7 @@ OTHER_MODES = {
     "NMFMetaCluster": [
         {"meta": "nmf", "base_n_clusters": (2, 4), "solver": "mu"},
         {"meta": "kmeans", "sparsity": 0.1, "penalty": "l1_rows", "tol": 1e-3},
+        {"loss": "kullback-leibler", "resample": 0.7, "tol": 1e-3},
     ],
     "SSNMFClusterer": [
         {"affinity": "precomputed"},

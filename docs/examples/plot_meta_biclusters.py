@@ -57,15 +57,13 @@ print("matches of single runs:", *(f"{match(run, W, H):.2f}" for run in runs))
 # What recurs
 # -----------
 # Here are twenty runs, and the metaclusters of their eighty clusters. They are the planted
-# biclusters. `recurrence_` is the share of the runs that have a counterpart of a cluster, and
-# `purity_` says how similar these counterparts are. Twins recur less often, because runs confuse
-# them.
+# biclusters. `recurrence_` is the mean similarity of a cluster with its counterparts in the runs, 0
+# where a run has none. Twins recur less often, because runs confuse them.
 
 model = NMFMetaCluster(4, n_estimators=20, random_state=0).fit(X)
 print(f"match: {match(model, W, H):.2f}")
 print(f"relative error: {model.reconstruction_err_ / np.linalg.norm(X):.1e}")
 print("recurrence:", model.recurrence_.round(2))
-print("purity:    ", model.purity_.round(2))
 
 display = BiclusterDisplay.from_estimator(model, X)
 display.ax_.set_title("sorted by what was found")

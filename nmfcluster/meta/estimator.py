@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+import nmfcluster.meta.runs as runs
 from nmfcluster import _base
 from nmfcluster._base import NMFClusterer, by_size, fitting, hard_labels, membership
 from nmfcluster._compat import Interval, StrOptions, fit_context
 from nmfcluster._engine.symmetric import Factorization
-from nmfcluster.meta import runs
 from nmfcluster.meta.divergence import Divergence
 from nmfcluster.meta.metaclusters import METACLUSTERINGS, refine
 from nmfcluster.meta.penalties import PENALTIES

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,7 @@ class Resampled(PerStart):
         if self.way == "bootstrap":
             rows = np.sort(rng.integers(n, size=n))
         else:
-            rows = np.sort(rng.permutation(n)[: max(1, round(float(self.way) * n))])
+            rows = np.sort(rng.permutation(n)[: rows_seen(self.way, n)])
         return Seen(replace(self.objective, X=X[rows]), n, rows)
 
 
@@ -134,6 +135,11 @@ def on_seen(solver: Callable[..., Steps], seen: Seen, F: np.ndarray) -> Steps:
         of_all = np.zeros((1, n, W.shape[2]), dtype=W.dtype)
         of_all[:, seen.rows] = W
         yield (of_all, H), loss
+
+
+def rows_seen(way: str | float | None, n: int) -> int:
+    """Return how many of n rows a run sees."""
+    return max(1, round(way * n)) if isinstance(way, Real) else n
 
 
 def check_counts(way: str | float | None, X: Any) -> None:

@@ -17,7 +17,7 @@ from nmfcluster._engine.starts import draw_seeds
 from nmfcluster._engine.stopping import Solution, loss_of
 from nmfcluster._engine.symmetric import Factorization
 from nmfcluster.meta.divergence import Divergence
-from nmfcluster.meta.resampling import RandomStart, Resampled, on_seen
+from nmfcluster.meta.resampling import RandomStart, Resampled, on_seen, rows_seen
 from nmfcluster.meta.solvers import MatrixObjective, unit_rows
 from nmfcluster.partitions.making import range_of_clusters
 
@@ -136,6 +136,11 @@ def run_many(
     X, solutions = objective.X, []
     if sizes.max() > X.shape[0]:
         raise ValueError(f"base_n_clusters={sizes.max()} must be at most n_samples={X.shape[0]}.")
+    if sizes.max() > (seen := rows_seen(resample, X.shape[0])):
+        raise ValueError(
+            f"resample={resample} lets a run see {seen} of {X.shape[0]} rows, which must be at "
+            f"least its number of clusters, {sizes.max()}."
+        )
     high = 2 * float(np.sqrt(X.mean(dtype=np.float64)))  # so that WH has the mean of X
     seeds = draw_seeds(rng, len(sizes))
     tables = [0] * len(sizes) if resample is None else draw_seeds(rng, len(sizes))
@@ -144,15 +149,15 @@ def run_many(
         for size, seed, table in zip(sizes, seeds, tables, strict=True)
     ]
     plan = plan.stopping(race_from=None)  # each is a member of the ensemble
-    seen: Any = objective
+    given: Any = objective
     if resample is not None:
-        seen = Resampled(objective, resample)
+        given = Resampled(objective, resample)
         plan = replace(plan, solver=partial(on_seen, plan.solver))
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # the loss shows an overflow
             for size in np.unique(sizes):
                 starts = [maker for maker in makers if maker.size == size]
-                solutions += plan.run(seen, starts, f"runs of {size} clusters")
+                solutions += plan.run(given, starts, f"runs of {size} clusters")
     except FloatingPointError as error:
         raise ValueError(
             f"{_cause(objective)}, make losses that {X.dtype} cannot hold: the sparsity must "

@@ -1,0 +1,225 @@
+"""Counts that programs, or mutational signatures, add up to."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nmfcluster._arrays.arguments import check_count, generator_of
+from nmfcluster.datasets.checks import check_above, check_noise, check_share
+
+# of genes, as Zappia et al. (2017) draw them
+_EXPRESSION = 0.6  # shape of the gamma distribution of their means
+_FOLD, _FOLD_SPREAD = 1.0, 0.6  # log of what a program multiplies its genes by, and its spread
+_OWN = 0.1  # share of the genes that a program raises
+_DEPTH_SPREAD = 0.3  # of the log of the depth of cells
+_USAGE = 0.3  # concentration of usages: most cells use two or three programs
+_BACKGROUND = 0.05  # of its usual level, what a program has of a gene that is not its own
+# of signatures: from as peaked as those of a single cause to as flat as those of ageing
+_PEAKED, _FLAT = 0.03, 2.0  # concentrations over channels
+_COMMON = 0.3  # share that flat signatures have of one profile: they are like each other
+_ACTIVE = 4.0  # mean number of signatures of a sample
+_BURDEN_SPREAD = 0.8  # of the log of the number of mutations of a signature in a sample
+
+
+def make_programs(
+    n_samples: int = 400,
+    n_features: int = 1000,
+    n_programs: int = 8,
+    *,
+    depth: float = 350.0,
+    housekeeping: float = 0.3,
+    dispersion: float = 0.1,
+    doublets: float = 0.0,
+    random_state: int | np.random.RandomState | None = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    r"""Make counts of cells by genes that are mixtures of gene expression programs.
+
+    The means are those of a factorization, and counts vary around them as in single cells,
+
+    .. math:: x_{ij} \sim \mathrm{Poisson}(\gamma_{ij} (WH)_{ij}) , \qquad
+              \gamma_{ij} \sim \mathrm{Gamma}(1 / \phi, \phi) ,
+
+    after Splatter [1]_, with programs that add up, as cNMF was tried on [2]_. The mean of a gene is
+    drawn from a gamma distribution; a program multiplies a tenth of the genes, its own, by a factor
+    around 2.7 and has little of the rest. Some genes belong to all programs, as those that keep
+    every cell alive.
+
+    Parameters
+    ----------
+    n_samples : int, default=400
+        Number of cells.
+    n_features : int, default=1000
+        Number of genes.
+    n_programs : int, default=8
+    depth : float, default=350.0
+        Median number of counts of a cell; its log varies by .3.
+    housekeeping : float, default=0.3
+        Share of the counts of every program that is in genes common to all, in [0, 1).
+    dispersion : float, default=0.1
+        :math:`\phi`, by which counts vary more than Poisson numbers; 0: not at all.
+    doublets : float, default=0.0
+        Share of the cells that are two.
+    random_state : int, RandomState instance or None, default=None
+        Determines the result.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features), int
+        The counts.
+    W : ndarray of shape (n_samples, n_programs)
+        Expected counts of every program in a cell.
+    H : ndarray of shape (n_programs, n_features)
+        The programs; rows sum to 1.
+
+    Raises
+    ------
+    TypeError
+        If an argument is of the wrong type.
+    ValueError
+        If a number is out of its range.
+
+    See Also
+    --------
+    make_signatures : Counts of mutations by their kinds.
+
+    References
+    ----------
+    .. [1] L. Zappia, B. Phipson, A. Oshlack. Splatter: simulation of single-cell RNA sequencing
+       data. Genome Biology 18, 2017.
+    .. [2] D. Kotliar et al. Identifying gene expression programs of cell-type identity and
+       cellular activity with single-cell RNA-Seq. eLife 8, 2019.
+
+    Examples
+    --------
+    >>> from nmfcluster.datasets import make_programs
+    >>> X, W, H = make_programs(random_state=0)
+    >>> X.shape, W.shape, H.shape
+    ((400, 1000), (400, 8), (8, 1000))
+    """
+    rng = generator_of(random_state)
+    for value, name in ((n_samples, "n_samples"), (n_features, "n_features")):
+        check_count(value, name, 1)
+    check_count(n_programs, "n_programs", 1)
+    check_above(depth, "depth")
+    check_share(housekeeping, "housekeeping")
+    check_noise(dispersion, "dispersion")
+    check_share(doublets, "doublets")
+    if housekeeping == 1:
+        raise ValueError("housekeeping must be below 1: programs would be equal.")
+    base = rng.gamma(_EXPRESSION, size=n_features)
+    common = rng.uniform(size=n_features) < _OWN
+    common[rng.randint(n_features)] = True
+    own = rng.uniform(size=(n_programs, n_features)) < _OWN
+    own[np.arange(n_programs), rng.randint(n_features, size=n_programs)] = True
+    fold = np.exp(rng.normal(_FOLD, _FOLD_SPREAD, size=own.shape))
+    H = _shares(base * np.where(own, fold, _BACKGROUND))
+    H = (1 - housekeeping) * H + housekeeping * _shares((base * common)[None])
+    W = rng.dirichlet(np.full(n_programs, _USAGE), size=n_samples)
+    other = rng.permutation(n_samples)
+    double = rng.uniform(size=n_samples) < doublets
+    W = np.where(double[:, None], W + W[other], W)
+    W *= depth * np.exp(rng.normal(0, _DEPTH_SPREAD, size=(n_samples, 1)))
+    return _counts(W, H, dispersion, rng), W, H
+
+
+def make_signatures(
+    n_samples: int = 100,
+    n_signatures: int = 10,
+    n_channels: int = 96,
+    *,
+    burden: float = 2000.0,
+    noise: float = 0.0,
+    random_state: int | np.random.RandomState | None = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Make counts of mutations by their kinds that signatures of their causes add up to.
+
+    They have what makes real ones hard to find [1]_: signatures from a few channels, as of a single
+    cause, to flat ones, which are like each other; samples with few of them each, in very
+    different amounts.
+
+    Parameters
+    ----------
+    n_samples : int, default=100
+        Number of genomes.
+    n_signatures : int, default=10
+    n_channels : int, default=96
+        Number of kinds of mutations: substitutions with the bases on both sides.
+    burden : float, default=2000.0
+        Median number of mutations of a sample by all signatures that it has; the log of that of one
+        varies by .8.
+    noise : float, default=0.0
+        Standard deviation of a normal number added to every count, as a share of it; counts are
+        rounded and at least 0.
+    random_state : int, RandomState instance or None, default=None
+        Determines the result. The same one gives the same W and H for every `noise`.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_channels), int
+        The counts.
+    W : ndarray of shape (n_samples, n_signatures)
+        Expected mutations of every signature in a sample, 0 for most.
+    H : ndarray of shape (n_signatures, n_channels)
+        The signatures, the most peaked first; rows sum to 1.
+
+    Raises
+    ------
+    TypeError
+        If an argument is of the wrong type.
+    ValueError
+        If a number is out of its range.
+
+    See Also
+    --------
+    make_programs : Counts of cells by genes.
+
+    References
+    ----------
+    .. [1] S. M. A. Islam et al. Uncovering novel mutational signatures by de novo extraction with
+       SigProfilerExtractor. Cell Genomics 2, 2022.
+
+    Examples
+    --------
+    >>> from nmfcluster.datasets import make_signatures
+    >>> X, W, H = make_signatures(n_signatures=5, random_state=0)
+    >>> X.shape, W.shape, H.shape
+    ((100, 96), (100, 5), (5, 96))
+    """
+    rng = generator_of(random_state)
+    for value, name in ((n_samples, "n_samples"), (n_channels, "n_channels")):
+        check_count(value, name, 1)
+    check_count(n_signatures, "n_signatures", 1)
+    check_above(burden, "burden")
+    check_noise(noise)
+    concentrations = np.geomspace(_PEAKED, _FLAT, n_signatures)
+    H = np.array([_dirichlet(c, n_channels, rng) for c in concentrations])
+    common = _dirichlet(_FLAT, n_channels, rng)
+    H += _COMMON * (concentrations / _FLAT)[:, None] * (common - H)
+    active = rng.uniform(size=(n_samples, n_signatures)) < min(1, _ACTIVE / n_signatures)
+    active[np.arange(n_samples), rng.randint(n_signatures, size=n_samples)] = True
+    amounts = np.exp(rng.normal(np.log(burden / _ACTIVE), _BURDEN_SPREAD, size=active.shape))
+    W = np.where(active, amounts, 0)
+    X = _counts(W, H, 0, rng)
+    if noise:
+        X = np.maximum(np.rint(X * (1 + noise * rng.normal(size=X.shape))), 0).astype(X.dtype)
+    return X, W, H
+
+
+def _dirichlet(concentration: float, size: int, rng: np.random.RandomState) -> np.ndarray:
+    """Draw shares; of gamma numbers, which may all be 0 where they are drawn as they are."""
+    shares = rng.gamma(concentration, size=size)
+    shares[rng.randint(size)] += np.finfo(float).tiny
+    return shares / shares.sum()
+
+
+def _shares(H: np.ndarray) -> np.ndarray:
+    return H / H.sum(axis=1, keepdims=True)
+
+
+def _counts(
+    W: np.ndarray, H: np.ndarray, dispersion: float, rng: np.random.RandomState
+) -> np.ndarray:
+    means = W @ H
+    if dispersion:
+        means *= rng.gamma(1 / dispersion, dispersion, size=means.shape)
+    return rng.poisson(means)

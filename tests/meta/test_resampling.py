@@ -1,0 +1,133 @@
+"""Tables that runs see in the place of X: their moments, their rows, their seeds."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from meta.cases import ends
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import linear_sum_assignment
+from sklearn.metrics import adjusted_rand_score, roc_auc_score
+
+from nmfcluster import NMFMetaCluster
+from nmfcluster._arrays.draws import drawn, holds_whole_numbers
+from nmfcluster.datasets import make_programs
+from nmfcluster.meta.divergence import Divergence, em
+from nmfcluster.meta.resampling import RandomStart, Resampled, on_seen
+from nmfcluster.meta.solvers import MatrixObjective, hals
+
+stored = pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+COUNTS = np.random.default_rng(0).poisson(2.0, size=(12, 9)).astype(float)
+COUNTS[3] = 0
+
+
+def dense(X):
+    return X.toarray() if sp.issparse(X) else X
+
+
+def start(seed=0, table=0, size=3, shape=COUNTS.shape):
+    return RandomStart(sum(shape), 1.0, np.float64, size, seed, table)
+
+
+@stored
+@pytest.mark.parametrize("way", ["poisson", "multinomial"])
+def test_drawn_counts_are_those_of_the_table_in_the_mean(kind, way):
+    rng = np.random.default_rng(0)
+    tables = np.array([dense(drawn(kind(COUNTS), way, rng)) for _ in range(4000)])
+    assert_allclose(tables.mean(axis=0), COUNTS, atol=0.15)
+    rows = COUNTS.sum(axis=1, keepdims=True)
+    share = 0 if way == "poisson" else COUNTS / np.maximum(rows, 1)
+    assert_allclose(tables.var(axis=0), COUNTS * (1 - share), atol=0.6)
+    if way == "multinomial":
+        assert_array_equal(tables.sum(axis=2), np.broadcast_to(rows[:, 0], (4000, 12)))
+
+
+def test_a_sparse_draw_stores_no_zeros_and_keeps_its_dtype():
+    made = drawn(sp.csr_array(COUNTS.astype(np.float32)), "poisson", np.random.default_rng(1))
+    assert made.dtype == np.float32
+    assert made.data.all()
+
+
+def test_large_tables_are_drawn_in_blocks(monkeypatch):
+    whole = drawn(COUNTS, "poisson", np.random.default_rng(2))
+    monkeypatch.setattr("nmfcluster._arrays.draws._ENTRIES", 20)
+    assert_array_equal(drawn(COUNTS, "poisson", np.random.default_rng(2)), whole)
+
+
+def test_whole_numbers_are_told_from_others():
+    assert holds_whole_numbers(COUNTS)
+    assert not holds_whole_numbers(COUNTS / 2)
+    assert not holds_whole_numbers(sp.csr_array(COUNTS / 2))
+
+
+@stored
+def test_a_share_of_the_rows_is_seen_once_and_others_not(kind):
+    seen = Resampled(MatrixObjective(kind(COUNTS)), 0.5).seen_by([start()])
+    assert len(np.unique(seen.rows)) == 6
+    assert_array_equal(dense(seen.objective.X), COUNTS[seen.rows])
+    least = Resampled(MatrixObjective(kind(COUNTS)), 0.01).seen_by([start()])
+    assert len(least.rows) == 1
+
+
+def test_a_bootstrap_draws_as_many_rows_with_replacement():
+    seen = Resampled(MatrixObjective(COUNTS), "bootstrap").seen_by([start()])
+    assert len(seen.rows) == 12 > len(np.unique(seen.rows))
+
+
+def test_tables_differ_by_their_seed_alone():
+    objective = Resampled(Divergence(COUNTS), "poisson")
+    first, again, other = (
+        objective.seen_by([start(seed, table)]).objective.X
+        for seed, table in ((0, 0), (1, 0), (0, 1))
+    )
+    assert_array_equal(first, again)
+    assert (first != other).any()
+
+
+@pytest.mark.parametrize(("objective", "solver"), [(MatrixObjective, hals), (Divergence, em)])
+def test_a_run_on_rows_is_that_of_a_table_of_them(objective, solver):
+    seen = Resampled(objective(COUNTS), 0.5).seen_by([start()])
+    F = start()()[None]
+    (W, H), loss = ends(on_seen(solver, seen, F), 20)
+    own = np.concatenate([F[..., seen.rows], F[..., 12:]], axis=2)
+    (W_own, H_own), loss_own = ends(solver(objective(COUNTS[seen.rows]), own), 20)
+    assert_array_equal(W[0, seen.rows], W_own[0])
+    assert_array_equal(H, H_own)
+    assert_array_equal(loss, loss_own)
+    assert not np.delete(W[0], seen.rows, axis=0).any()
+
+
+@pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
+@pytest.mark.parametrize("resample", ["poisson", "multinomial", "bootstrap", 0.7])
+def test_the_number_of_jobs_and_the_storage_change_nothing(loss, resample):
+    X = make_programs(40, 50, 3, depth=200, random_state=0)[0].astype(float)
+    parameters = {"loss": loss, "resample": resample, "n_estimators": 5, "random_state": 0}
+    one = NMFMetaCluster(3, **parameters).fit(X)
+    two = NMFMetaCluster(3, **parameters, n_jobs=2).fit(X)
+    assert_array_equal(one.components_, two.components_)
+    assert_array_equal(one.run_losses_, two.run_losses_)
+    assert one.run_losses_.std() > 0
+    again = NMFMetaCluster(3, **parameters, tol=1e-6).fit(sp.csr_array(X))
+    assert adjusted_rand_score(one.labels_, again.labels_) == 1  # equal sizes may change places
+
+
+def test_what_is_planted_recurs_and_what_is_not_does_not():
+    """With two clusters too many, they are pieces of others, in each run of other ones."""
+    areas = []
+    for seed in range(4):
+        X, _, H = make_programs(300, 400, 5, depth=300, random_state=seed)
+        model = NMFMetaCluster(
+            7, loss="kullback-leibler", resample="bootstrap", random_state=seed
+        ).fit(X)
+        unit, own = (F / np.linalg.norm(F, axis=1, keepdims=True) for F in (H, model.components_))
+        cosine = own @ unit.T
+        matched, planted = linear_sum_assignment(-cosine)
+        assert cosine[matched, planted].min() > 0.9
+        is_planted = np.isin(np.arange(7), matched)
+        areas.append(roc_auc_score(is_planted, model.recurrence_))
+    assert np.mean(areas) >= 0.95
+
+
+def test_rows_that_a_run_did_not_see_are_fitted():
+    X = make_programs(40, 50, 3, depth=200, random_state=0)[0]
+    model = NMFMetaCluster(3, resample=0.2, n_estimators=2, random_state=0).fit(X)
+    assert (model.partitions_ >= 0).all()
