@@ -10,8 +10,13 @@ from sklearn.base import BiclusterMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from nmfcluster._arrays.arguments import positions
+from nmfcluster._arrays.arguments import check_count, positions
+from nmfcluster._arrays.least_squares import exact_rows
+from nmfcluster._arrays.storage import as_float64, row_dots
+from nmfcluster._base import membership
 from nmfcluster.partitions.matrix import consensus_matrix
+
+_FLAT = 1e-9  # of a column's mean: a deviation below is rounding
 
 
 class Programs(BiclusterMixin):
@@ -57,6 +62,138 @@ class Programs(BiclusterMixin):
         if W.shape[1] != (k := len(self.components_)):
             raise ValueError(f"X must have a column for each of {k} clusters, got shape {W.shape}.")
         return W @ self.components_
+
+    def top_features(
+        self, n_features: int = 10, values: Any = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the strongest columns of every cluster, the strongest first.
+
+        Parameters
+        ----------
+        n_features : int, default=10
+            How many of each; all if there are fewer.
+        values : array-like of shape (n_clusters, n_features_in_), default=None
+            What they are strong in, such as `feature_scores`; `components_` by default.
+
+        Returns
+        -------
+        names : ndarray of shape (n_clusters, n_features)
+            Their names where X had names, else their numbers.
+        weights : ndarray of shape (n_clusters, n_features)
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` has not been called.
+        ValueError
+            If `values` are not of the shape of `components_`.
+        TypeError
+            If `n_features` is not an integer.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from nmfcluster import NMFMetaCluster
+        >>> X = np.kron(np.eye(2), [[3.0, 1.0, 2.0]]).repeat(5, axis=0)
+        >>> names, weights = NMFMetaCluster(2, random_state=0).fit(X).top_features(2)
+        >>> names.tolist()
+        [[0, 2], [3, 5]]
+        """
+        check_is_fitted(self)
+        check_count(n_features, "n_features", 1)
+        shape = self.components_.shape
+        values = self.components_ if values is None else np.asarray(values)
+        if values.shape != shape:
+            raise ValueError(
+                f"values must have the shape of components_, {shape}, got {values.shape}."
+            )
+        order = np.argsort(-values, axis=1, kind="stable")[:, : int(n_features)]
+        names = getattr(self, "feature_names_in_", np.arange(shape[1]))
+        return names[order], np.take_along_axis(values, order, axis=1)
+
+    def feature_profiles(self, X: Any) -> np.ndarray:
+        r"""Return what a sample would look like that is in one cluster alone.
+
+        These are the rows of H in the unit of X: the :math:`H \ge 0` with the smallest :math:`\|X -
+        MH\|`, M being the memberships of the samples.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Nonnegative: the samples of `fit` or others, or their counts by depth.
+
+        Returns
+        -------
+        ndarray of shape (n_clusters, n_features)
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` has not been called.
+        ValueError
+            If `X` is not of the kind or width that `fit` was given.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from nmfcluster import NMFMetaCluster
+        >>> X = np.kron(np.eye(2), [[3.0, 1.0, 2.0]]).repeat(5, axis=0)
+        >>> model = NMFMetaCluster(2, random_state=0).fit(X)
+        >>> model.feature_profiles(X).round(2)[0]
+        array([3., 1., 2., 0., 0., 0.])
+        """
+        X, M = self._with_memberships(X)
+        return exact_rows(np.asarray(X.T @ M), M.T @ M).T
+
+    def feature_scores(self, X: Any) -> np.ndarray:
+        """Return how much every column rises with the membership in a cluster, in deviations.
+
+        Coefficients of the linear regression of all columns on all memberships, both with mean 0
+        and variance 1: columns that are high everywhere have low scores, as markers should not.
+        Memberships sum to 1, so that of all coefficients the smallest are taken.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Nonnegative: the samples of `fit` or others, or their counts by depth.
+
+        Returns
+        -------
+        ndarray of shape (n_clusters, n_features)
+            0 for a column that does not vary.
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` has not been called.
+        ValueError
+            If `X` is not of the kind or width that `fit` was given.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from nmfcluster import NMFMetaCluster
+        >>> X = np.kron(np.eye(2), [[3.0, 1.0, 2.0]]).repeat(5, axis=0) + 1
+        >>> model = NMFMetaCluster(2, random_state=0).fit(X)
+        >>> np.sign(model.feature_scores(X))[0]
+        array([ 1.,  1.,  1., -1., -1., -1.])
+        """
+        X, M = self._with_memberships(X)
+        n = len(M)
+        Z = M - M.mean(axis=0)
+        spread = Z.std(axis=0)
+        Z /= np.where(spread > 0, spread, 1)
+        means = np.asarray(X.mean(axis=0)).ravel()
+        deviations = np.sqrt(np.maximum(row_dots(X.T, X.T) / n - means**2, 0))
+        usable = deviations > _FLAT * np.maximum(means, np.finfo(float).tiny)
+        slopes = np.linalg.pinv(Z.T @ Z / n, hermitian=True) @ np.asarray((X.T @ Z).T) / n
+        return np.divide(slopes, deviations, out=np.zeros_like(slopes), where=usable)
+
+    def _with_memberships(self, X: Any) -> tuple[Any, np.ndarray]:
+        """Return X as floats of 64 bits, and the memberships of its rows."""
+        check_is_fitted(self)
+        M = as_float64(membership(self._extend_alone(X)))
+        return as_float64(self._read(X, reset=False)), M
 
     def get_indices(self, i: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the samples and the columns of a bicluster.

@@ -1,0 +1,62 @@
+"""What a fit says of its columns: the strongest, profiles, scores."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import nnls
+
+from nmfcluster import NMFMetaCluster
+from nmfcluster.datasets import make_programs
+
+X = make_programs(50, 30, 3, depth=300, random_state=0)[0].astype(float)
+X[:, 4] = 2  # the same in all samples
+NAMES = [f"gene {j}" for j in range(30)]
+
+
+@pytest.fixture(scope="module", params=["frobenius", "kullback-leibler"])
+def model(request):
+    return NMFMetaCluster(3, loss=request.param, n_estimators=4, random_state=0).fit(X)
+
+
+def test_top_features_are_the_largest_entries(model):
+    names, weights = model.top_features(5)
+    for c, row in enumerate(model.components_):
+        assert_array_equal(weights[c], np.sort(row)[::-1][:5])
+        assert_array_equal(row[names[c]], weights[c])
+    assert model.top_features(99)[0].shape == (3, 30)
+
+
+def test_top_features_have_the_names_of_a_frame():
+    model = NMFMetaCluster(3, n_estimators=2, random_state=0).fit(pd.DataFrame(X, columns=NAMES))
+    names, weights = model.top_features(4, model.feature_scores(pd.DataFrame(X, columns=NAMES)))
+    assert set(names.ravel()) <= set(NAMES)
+    assert (np.diff(weights, axis=1) <= 0).all()
+
+
+def test_profiles_are_the_best_rows_for_memberships(model):
+    profiles = model.feature_profiles(X)
+    expected = np.array([nnls(model.membership_, column)[0] for column in X.T]).T
+    assert_allclose(profiles, expected, atol=1e-8)
+
+
+def test_scores_are_the_least_coefficients_of_a_regression(model):
+    Z = (model.membership_ - model.membership_.mean(axis=0)) / model.membership_.std(axis=0)
+    varying = np.flatnonzero(X.std(axis=0))
+    Y = (X - X.mean(axis=0))[:, varying] / X[:, varying].std(axis=0)
+    expected = np.linalg.lstsq(Z, Y, rcond=1e-9)[0]
+    scores = model.feature_scores(X)
+    assert_allclose(scores[:, varying], expected, atol=1e-6)
+    assert_array_equal(scores[:, X.std(axis=0) == 0], 0)
+
+
+def test_sparse_tables_say_the_same(model):
+    table = sp.csr_array(X)
+    assert_allclose(model.feature_scores(table), model.feature_scores(X), atol=1e-6)
+    assert_allclose(model.feature_profiles(table), model.feature_profiles(X), atol=1e-6)
+
+
+def test_tables_of_other_samples_can_be_asked(model):
+    assert model.feature_profiles(X[:20]).shape == (3, 30)
+    assert np.isfinite(model.feature_scores(X[:20])).all()
