@@ -9,11 +9,11 @@ import numpy as np
 
 import nmfcluster.meta.runs as runs
 from nmfcluster import _base
-from nmfcluster._base import NMFClusterer, by_size, fitting, hard_labels, membership
+from nmfcluster._base import NMFClusterer, fitting, hard_labels, membership
 from nmfcluster._compat import Interval, StrOptions, fit_context
 from nmfcluster._engine.symmetric import Factorization
 from nmfcluster.meta.divergence import Divergence
-from nmfcluster.meta.metaclusters import METACLUSTERINGS, refine
+from nmfcluster.meta.metaclusters import METACLUSTERINGS, by_their_size, refine
 from nmfcluster.meta.penalties import PENALTIES
 from nmfcluster.meta.programs import Programs
 from nmfcluster.meta.recurrence import recurrence
@@ -300,12 +300,9 @@ class NMFMetaCluster(Programs, NMFClusterer):
         self, objective: runs.Objective, found: runs.Runs, alpha: np.ndarray, end: Factorization
     ) -> None:
         """Set the fitted attributes, clusters in their final order."""
-        H = objective.scaled_columns(end.best.factors[1])
-        unsorted = hard_labels(objective.rows(H))
-        order = by_size(unsorted[unsorted >= 0], self.n_clusters)
-        self.components_ = H = H[order]
-        self.factor_ = W = objective.rows(H)  # as `transform` finds it, to the last bit
+        W, H, order = by_their_size(objective, end.best)
         labels = hard_labels(W)
+        self.components_, self.factor_ = H, W
         self.rows_, self.columns_ = (members(F, self.threshold) for F in (W.T, H))
         self.correspondence_ = alpha[:, order]
         self.base_runs_ = np.repeat(np.arange(len(found)), found.sizes)

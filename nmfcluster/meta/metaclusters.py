@@ -12,6 +12,7 @@ from sklearn.cluster import KMeans
 
 from nmfcluster._arrays.labels import one_hot
 from nmfcluster._arrays.threads import one_thread
+from nmfcluster._base import by_size, hard_labels
 from nmfcluster._engine.run import Plan, Start
 from nmfcluster._engine.starts import draw_seeds
 from nmfcluster._engine.stopping import Solution
@@ -28,6 +29,7 @@ from nmfcluster.meta.solvers import (
 
 _MIN_ITER = 10  # updates of a metaclustering: its starts are close to where it ends
 _SAME = 1e-4  # of the loss of zero factors: optima that differ by less count as one
+_ORDERS = 4  # of clusters that are tried: mostly the first is right
 _LIFT = 0.05  # of a factor's mean, added to a start: an entry of 0 could stay there
 
 
@@ -152,3 +154,35 @@ def _refined(objective: Objective, plan: Plan, columns: np.ndarray, final: bool)
     start: Start = partial(np.concatenate, [W, columns], axis=1)
     [end] = plan.run(objective, [start], "last factorization")
     return replace(end, converged=end.converged or not final)
+
+
+def by_their_size(
+    objective: Objective, best: Solution
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the best W (n, k), scaled H, and which cluster is which, the largest first.
+
+    A cluster is as large as the number of rows that it is strongest in. That of the best rows may
+    differ from that of the last update: then it is tried once more.
+
+    Parameters
+    ----------
+    objective : MatrixObjective or Divergence
+    best : Solution
+
+    Returns
+    -------
+    W : ndarray of shape (n, k)
+        What `rows` of the objective returns for H, to the last bit.
+    H : ndarray of shape (k, p)
+    order : ndarray of shape (k,), int
+    """
+    W, H = best.factors[0], objective.scaled_columns(best.factors[1])
+    order = np.arange(len(H))
+    for attempt in range(_ORDERS):
+        labels = hard_labels(W)
+        sizes = by_size(labels[labels >= 0], len(H))
+        if attempt and (sizes == np.arange(len(H))).all():
+            break
+        order, H = order[sizes], H[sizes]
+        W = objective.rows(H)
+    return W, H, order

@@ -309,7 +309,7 @@ def test_kinds_of_lung_tumours(lung):
         assert_array_equal(table.argmax(axis=1), [0, 3, 1, 2, 1])
         shares = table.max(axis=1) / table.sum(axis=1)
         assert (shares[[0, 1, 3, 4]] > 0.9).all()
-        assert_allclose(fitted.recurrence_, 1)
+        assert_allclose(fitted.recurrence_, 1, atol=1e-3)
         assert cophenetic_correlation(fitted.consensus_matrix()) > 0.9999
 
 
@@ -321,4 +321,4 @@ def test_five_clusters_of_lung_samples_are_stable_and_split_adenocarcinomas(lung
         table = np.array([np.bincount(fitted.labels_[y == c], minlength=5) for c in range(5)])
         assert_array_equal(table.argmax(axis=0), [0, 0, 1, 4, 3])  # a second cluster of them
         assert table.max(axis=0).sum() > 0.9 * len(y)  # purity
-        assert_allclose(fitted.recurrence_, 1)
+        assert_allclose(fitted.recurrence_, 1, atol=1e-3)
