@@ -30,7 +30,7 @@ _WARM = 15  # updates of least squares before the first of EM: after fewer, runs
 _LIFT = 0.01  # of a factor's mean, added to a start: EM does not leave a 0
 _KEPT = 0.1  # of an entry, the least that an extrapolated step leaves of it, for the same reason
 _WIDER = 4.0  # by which the longest step grows where it was right, and shrinks where it was not
-_RANGE = 1e30  # sums of X beyond, or below its inverse, leave float32 no room
+_RANGE = 1e15  # sums of X beyond, or below its inverse, leave float32 no room for squares
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,8 @@ class Divergence:
 
     def positive(self, F: np.ndarray) -> np.ndarray:
         """Return a factor to start from, which EM leaves no 0 of."""
-        return F + F.dtype.type(_LIFT * F.mean(dtype=np.float64))
+        mean = float(F.mean(dtype=np.float64))
+        return F + F.dtype.type(_LIFT * mean if mean > 0 else 1 / F.shape[1])
 
     def scaled_columns(self, H: np.ndarray) -> np.ndarray:
         """Return H with rows that sum to 1."""

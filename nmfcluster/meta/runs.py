@@ -168,7 +168,7 @@ def run_many(
         solutions = [_with_all_rows(objective, solution) for solution in solutions]
     runs = Runs.of(solutions)
     if not runs.W.any():
-        raise ValueError(f"{_cause(objective)}, leave nothing of X: the sparsity must be smaller.")
+        raise ValueError(_why_nothing(objective, resample))
     return runs
 
 
@@ -182,9 +182,19 @@ def _with_all_rows(objective: Objective, solution: Solution) -> Solution:
     return replace(solution, factors=(W, H))
 
 
+def _why_nothing(objective: Objective, resample: str | float | None) -> str:
+    if isinstance(objective, MatrixObjective) and objective.sparsity:
+        return f"{_cause(objective)}, leave nothing of X: the sparsity must be smaller."
+    return (
+        f"resample={resample!r} lets runs see tables without an entry above 0, of an X with "
+        f"entries up to {largest(objective.X):.3g}: give counts, and not shares of them, or more "
+        "rows."
+    )
+
+
 def _cause(objective: Objective) -> str:
-    if isinstance(objective, Divergence):
-        return f"X with entries up to {largest(objective.X):.3g}"
+    if isinstance(objective, Divergence) or not objective.sparsity:
+        return f"X, with entries up to {largest(objective.X):.3g}"
     return (
         f"sparsity={objective.sparsity} with penalty={objective.penalty!r}, and X with entries up "
         f"to {largest(objective.X):.3g}"

@@ -148,7 +148,7 @@ def pairs_with_clusters(
     indicator of the clusters, whose rows are 0 for samples in none.
     """
     inside = clusters >= 0
-    E = one_hot(np.maximum(clusters, 0), int(clusters.max()) + 1) * inside[:, None]
+    E = one_hot(np.maximum(clusters, 0), max(int(clusters.max()), 0) + 1) * inside[:, None]
     n_clusters = cluster_counts(codes)
     Z, observed = indicator(codes, n_clusters), codes >= 0
     together = Z @ (np.repeat(shares, n_clusters)[:, None] * (Z.T @ E))
