@@ -110,8 +110,8 @@ def exact_rows(B: np.ndarray, G: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     B : ndarray of shape (n, k)
-    G : ndarray of shape (k, k)
-        Positive semidefinite.
+    G : ndarray of shape (k, k) or (n, k, k)
+        Positive semidefinite: one for all rows, or one for each.
 
     Returns
     -------
@@ -122,25 +122,28 @@ def exact_rows(B: np.ndarray, G: np.ndarray) -> np.ndarray:
     .. [1] J. Kim, H. Park. Fast nonnegative matrix factorization: an active-set-like method and
        comparisons. SIAM Journal on Scientific Computing 33, 2011.
     """
-    diagonal = np.diagonal(G).astype(np.float64)
+    diagonal = np.einsum("...cc->...c", G).astype(np.float64)
     scale = np.sqrt(np.where(diagonal > np.finfo(G.dtype).tiny, diagonal, 1))
-    unit = G / scale[:, None] / scale + _RIDGE * np.eye(len(G))
+    unit = G / scale[..., None] / scale[..., None, :] + _RIDGE * np.eye(B.shape[1])
     H = np.empty_like(B)
-    for block in row_blocks(len(B), max(1, _ENTRIES // len(G) ** 2)):
-        H[block] = _pivoted(B[block] / scale, unit) / scale
+    for block in row_blocks(len(B), max(1, _ENTRIES // B.shape[1] ** 2)):
+        own, by = (unit, scale) if G.ndim == 2 else (unit[block], scale[block])
+        H[block] = _pivoted(B[block] / by, own) / by
     return H
 
 
 def _pivoted(B: np.ndarray, G: np.ndarray) -> np.ndarray:
-    """Return the rows of `exact_rows` for a G of unit diagonal, in float64."""
+    """Return the rows of `exact_rows` for G of unit diagonal, in float64."""
     n, k = B.shape
     H, todo, circling = np.empty((n, k)), np.arange(n), []
     free = B > 0  # the entries that are solved for
     fewest, patience = np.full(n, k + 1), np.full(n, _PATIENCE)
     while len(todo):
-        solved = _solved(B[todo], G, free[todo])
+        own = _own(G, todo)
+        solved = _solved(B[todo], own, free[todo])
         allowed = _SURE * np.abs(B[todo]).max(axis=1, keepdims=True)
-        wrong = np.where(free[todo], solved < 0, B[todo] - solved @ G > allowed)
+        back = solved @ G if G.ndim == 2 else np.einsum("nc,ncd->nd", solved, own)
+        wrong = np.where(free[todo], solved < 0, B[todo] - back > allowed)
         H[todo] = np.maximum(solved, 0)
         count = wrong.sum(axis=1)
         patience[todo] = np.where(count < fewest[todo], _PATIENCE, patience[todo] - 1)
@@ -150,8 +153,13 @@ def _pivoted(B: np.ndarray, G: np.ndarray) -> np.ndarray:
         todo = todo[(count > 0) & (patience[todo] >= 0)]
     rest = np.concatenate(circling) if circling else todo
     if len(rest):
-        H[rest] = _one_by_one(B[rest], G)
+        H[rest] = _one_by_one(B[rest], _own(G, rest))
     return H
+
+
+def _own(G: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the G of some rows: one for all, or one for each."""
+    return G if G.ndim == 2 else G[rows]
 
 
 def _one_by_one(B: np.ndarray, G: np.ndarray) -> np.ndarray:
@@ -159,6 +167,8 @@ def _one_by_one(B: np.ndarray, G: np.ndarray) -> np.ndarray:
 
     It is needed where columns are nearly equal: exchanges of many entries then go in circles.
     """
+    if G.ndim == 3:
+        return np.concatenate([_one_by_one(b[None], own) for b, own in zip(B, G, strict=True)])
     values, vectors = np.linalg.eigh(G)
     roots = np.sqrt(np.maximum(values, np.finfo(float).eps * values[-1]))
     A, targets = roots[:, None] * vectors.T, (B @ vectors) / roots  # A'A = G, A'y = b

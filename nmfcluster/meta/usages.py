@@ -6,19 +6,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from nmfcluster._arrays.least_squares import exact_rows
 from nmfcluster._arrays.storage import as_float64, is_sparse, row_blocks, rows_of
 
 _ENTRIES = 2**20  # of a block of X, or of the small systems of its rows: 8 MiB
 _SURE = 1e-10  # residual of the conditions of a minimum, which has no unit: a row is done
 _LONGEST = 100  # steps of a row: most take five to ten
 _FIRST = 4  # steps of EM before the first of Newton
-_NEAR = 1e-3  # of a row's sum: an entry below, and below the residual, may be set to 0
-_REVIVED = 1e-6  # of a row's sum: an entry below moves as if it were as large
-# of the curvature that EM reckons with, added to that of Newton: steps in directions without
-_DAMPING = 0.1  # curvature would be too long
-_EASED, _HELD = 100.0, 10.0  # by which it is divided after a step that was right, or multiplied
-_LEAST = 1e-12
-_RIDGE = 1e-14  # of the largest on the diagonal: a system of equal components is not singular
+_RIDGE = 1e-12  # of the largest on the diagonal: directions without curvature have an end
+_HALVINGS = 40  # of a step, after which rounding is all that is left
 _DESCENT = 1e-4  # share of the slope by which a step must lower the loss (Armijo's rule)
 _ROUNDING = 1e-14  # of a row's loss
 
@@ -27,9 +23,9 @@ def poisson_rows(X: Any, H: np.ndarray) -> np.ndarray:
     r"""Return the W >= 0 that minimises the divergence of X from WH, (n, k), in float64.
 
     A row is the minimum of a convex function, :math:`\sum_j (wH)_j - x_j \log (wH)_j`. It is found
-    by Newton's method on the entries that are not held at 0 [1]_, damped by the curvature that
-    expectation maximisation reckons with: with all of that, a step lowers the function always. A
-    column that no component has says nothing.
+    by the proximal method of Newton [1]_: steps to the nonnegative minimum of the quadratic
+    function that is nearest, halved where they are too long. A column that no component has says
+    nothing.
 
     Parameters
     ----------
@@ -44,8 +40,8 @@ def poisson_rows(X: Any, H: np.ndarray) -> np.ndarray:
 
     References
     ----------
-    .. [1] D. P. Bertsekas. Projected Newton methods for optimization problems with simple
-       constraints. SIAM Journal on Control and Optimization 20, 1982.
+    .. [1] J. D. Lee, Y. Sun, M. A. Saunders. Proximal Newton-type methods for minimizing composite
+       functions. SIAM Journal on Optimization 24, 2014.
     """
     H = as_float64(H)
     sums = H.sum(axis=1)
@@ -150,13 +146,12 @@ class _State(NamedTuple):
     totals: np.ndarray  # of the counts, (n, 1)
     value: np.ndarray
     ratios: np.ndarray  # by which a step of EM would multiply U: the slope is 1 less them
-    damping: np.ndarray
 
     @classmethod
-    def at(cls, rows: _Dense, U: np.ndarray, totals: np.ndarray, damping: np.ndarray) -> _State:
+    def at(cls, rows: _Dense, U: np.ndarray, totals: np.ndarray) -> _State:
         means = rows.means(U)
         ratios = rows.products(_quotients(rows.counts, means))
-        return cls(U, totals, _value(rows, U, means), ratios, damping)
+        return cls(U, totals, _value(rows, U, means), ratios)
 
     def residual(self) -> np.ndarray:
         """Return by how much the conditions of a minimum are missed, as shares of the counts."""
@@ -165,10 +160,12 @@ class _State(NamedTuple):
     def taken(self, rows: np.ndarray) -> _State:
         return _State(*(array[rows] for array in self))
 
-    def where(self, better: np.ndarray, other: _State) -> _State:
-        """Return the other state where it is better."""
-        pairs = zip(self, other, strict=True)
-        return _State(*(np.where(better.reshape(-1, *[1] * (a.ndim - 1)), b, a) for a, b in pairs))
+    def with_rows(self, rows: np.ndarray, other: _State) -> _State:
+        """Return the state with some rows from another one, which has no others."""
+        arrays = [array.copy() for array in self]
+        for array, new in zip(arrays, other, strict=True):
+            array[rows] = new
+        return _State(*arrays)
 
 
 def _minima(rows: _Dense) -> np.ndarray:
@@ -183,44 +180,42 @@ def _minima(rows: _Dense) -> np.ndarray:
     now = np.repeat(totals / k, k, axis=1)
     for _ in range(_FIRST):
         now = now * rows.products(_quotients(rows.counts, rows.means(now)))
-    state = _State.at(rows, now, totals, np.full(len(todo), _DAMPING))
+    state = _State.at(rows, now, totals)
     for _ in range(_LONGEST):
         U[todo] = state.U
-        residual = state.residual()
-        going_on = np.flatnonzero(residual > _SURE)
+        going_on = np.flatnonzero(state.residual() > _SURE)
         if not len(going_on):
             break
         if len(going_on) < len(todo):
-            todo, residual = todo[going_on], residual[going_on]
-            rows, state = rows.taken(going_on), state.taken(going_on)
-        state = _stepped(rows, state, residual)
+            todo, rows, state = todo[going_on], rows.taken(going_on), state.taken(going_on)
+        state = _stepped(rows, state)
     return U
 
 
-def _stepped(rows: _Dense, state: _State, residual: np.ndarray) -> _State:
-    """Return where a damped step of Newton leads to; a row that it does not lower stays."""
-    U, slope = state.U, 1 - state.ratios
-    near = np.minimum(residual, _NEAR)[:, None] * state.totals
-    free = (U > near) | (slope <= 0)
-    trial = np.where(free, np.maximum(U - _newton(rows, state, free), 0), 0)
-    after = _State.at(rows, trial, state.totals, np.maximum(state.damping / _EASED, _LEAST))
-    gain = np.einsum("nk,nk->n", slope, U - trial)
-    allowed = state.value + _ROUNDING * (np.abs(state.value) + state.totals[:, 0])
-    lower = (gain >= 0) & (after.value <= allowed - _DESCENT * gain)
-    return state._replace(damping=np.minimum(state.damping * _HELD, 1)).where(lower, after)
+def _stepped(rows: _Dense, state: _State) -> _State:
+    """Return where a step of Newton leads to, halved until it lowers a row.
 
-
-def _newton(rows: _Dense, state: _State, free: np.ndarray) -> np.ndarray:
-    """Return the step of Newton in the free entries of every row, damped in the metric of EM."""
-    U, means = state.U, rows.means(state.U)
+    The step is to the minimum of the quadratic function that is nearest, over all that is
+    nonnegative: the function falls along it, as far as needed from where it is infinite.
+    """
+    U, slope, means = state.U, 1 - state.ratios, rows.means(state.U)
     G = rows.curvature(_quotients(_quotients(rows.counts, means), means))
-    G *= free[:, :, None] & free[:, None, :]
-    steep = state.ratios / np.maximum(U, _REVIVED * state.totals)  # at least the curvature
     diagonal = np.einsum("nkk->nk", G)
-    ridge = _RIDGE * diagonal.max(axis=1, keepdims=True)
-    diagonal += np.where(free, state.damping[:, None] * steep + ridge, 1)
-    slope = np.where(free, 1 - state.ratios, 0)
-    return np.linalg.solve(G, slope[:, :, None])[..., 0]
+    diagonal += _RIDGE * diagonal.max(axis=1, keepdims=True)
+    step = exact_rows(np.einsum("nk,nkl->nl", U, G) - slope, G) - U
+    gain = np.einsum("nk,nk->n", slope, step)
+    left, length = np.arange(len(U)), 1.0
+    for _ in range(_HALVINGS):
+        part = rows if len(left) == len(U) else rows.taken(left)
+        before = state.taken(left)
+        after = _State.at(part, before.U + length * step[left], before.totals)
+        allowed = before.value + _ROUNDING * (np.abs(before.value) + before.totals[:, 0])
+        lower = after.value <= allowed + _DESCENT * length * gain[left]
+        state = state.with_rows(left[lower], after.taken(np.flatnonzero(lower)))
+        left, length = left[~lower], length / 2
+        if not len(left):
+            break
+    return state
 
 
 def _quotients(x: np.ndarray, p: np.ndarray) -> np.ndarray:

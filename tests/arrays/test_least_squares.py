@@ -173,6 +173,17 @@ def test_exact_rows_are_least_squares_solutions(seed, k, noise):
         assert_allclose(W, least_squares(X, H), atol=1e-7 if noise == 0 else 1e-10)
 
 
+@given(seeds, st.integers(1, 6))
+def test_exact_rows_take_a_system_for_each_row(seed, k):
+    rng = np.random.default_rng(seed)
+    A, y = rng.normal(size=(7, 9, k)), rng.normal(size=(7, 9))
+    B, G = np.einsum("npk,np->nk", A, y), np.einsum("npk,npl->nkl", A, A)
+    expected = [nnls(own, of)[0] for own, of in zip(A, y, strict=True)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_ENTRIES", 3 * k**2)
+        assert_allclose(exact_rows(B, G), expected, atol=1e-8)
+
+
 def test_exact_rows_of_data_without_noise_are_exact():
     """Rows of X are made of some rows of H: the slopes of the others are 0 at the solution."""
     for seed in range(10):
