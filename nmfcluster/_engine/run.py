@@ -133,7 +133,7 @@ class Objective(Protocol):
 class PerStart(ABC):
     """An objective of which every start sees data of its own; starts run one by one."""
 
-    wide = False
+    wide = False  # starts that see different data share no product
 
     @abstractmethod
     def seen_by(self, starts: Sequence[Start]) -> Any:

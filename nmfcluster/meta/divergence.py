@@ -20,7 +20,7 @@ from nmfcluster._arrays.storage import (
     stored_entries,
 )
 from nmfcluster._engine.run import Steps, kept, per_start
-from nmfcluster.meta.solvers import MatrixObjective, fitted_rows, hals
+from nmfcluster.meta.solvers import MatrixObjective, Table, fitted_rows, hals
 from nmfcluster.meta.usages import poisson_rows
 
 _ENTRIES = 2**16  # of WH that are formed at a time: they stay in a cache of 1 MiB
@@ -34,7 +34,7 @@ _RANGE = 1e15  # sums of X beyond, or below its inverse, leave float32 no room f
 
 
 @dataclass(frozen=True)
-class Divergence:
+class Divergence(Table):
     r"""The objective :math:`\sum_{ij} x_{ij} \log (x_{ij} / (WH)_{ij}) - x_{ij} + (WH)_{ij}`.
 
     That is the generalised Kullback-Leibler divergence: by how much the log-likelihood of Poisson
@@ -45,8 +45,6 @@ class Divergence:
     X : ndarray or csr_array of shape (n, p)
         Nonnegative.
     """
-
-    X: Any
 
     @cached_property
     def constant(self) -> float:
@@ -60,11 +58,6 @@ class Divergence:
     def _sums(self) -> tuple[np.ndarray, np.ndarray]:
         X = as_float64(self.X)
         return row_sums(X), row_sums(X.T)
-
-    @property
-    def wide(self) -> bool:
-        """Whether several starts side by side are faster than one after the other."""
-        return not is_sparse(self.X)
 
     @cached_property
     def scales(self) -> tuple[np.ndarray, ...]:
@@ -93,11 +86,6 @@ class Divergence:
                 f"{largest(self.X):.3g}; scale it."
             )
 
-    def split(self, F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return a start (n_starts, k, n + p) as its two factors."""
-        n = self.X.shape[0]
-        return np.ascontiguousarray(F[..., :n]), np.ascontiguousarray(F[..., n:])
-
     def rows(self, H: np.ndarray) -> np.ndarray:
         """Return the W >= 0 of the smallest loss, (n, k), in the dtype of X."""
         return poisson_rows(self.X, H).astype(np.result_type(self.X.dtype, H.dtype), copy=False)
@@ -125,7 +113,8 @@ class Divergence:
 
     def scaled_columns(self, H: np.ndarray) -> np.ndarray:
         """Return H with rows that sum to 1."""
-        return _in_probabilities(H[None, :, :0], H[None])[1][0]
+        sums = H.sum(axis=1, keepdims=True)
+        return H / np.where(sums > 0, sums, 1)
 
     def error(self, W: np.ndarray, H: np.ndarray) -> float:
         """Return the root of twice the loss of one pair of factors, W of shape (n, k)."""

@@ -65,12 +65,6 @@ class Seen:
     objective: Any
     n: int
     rows: np.ndarray | None
-    wide = False
-
-    @property
-    def constant(self) -> float:
-        """Loss by which a decrease is measured."""
-        return float(self.objective.constant)
 
 
 @dataclass(frozen=True)
@@ -87,7 +81,6 @@ class Resampled(PerStart):
 
     objective: Any
     way: str | float
-    wide = False  # starts that see different tables share no product
 
     @property
     def constant(self) -> float:

@@ -194,7 +194,7 @@ def _why_nothing(objective: Objective, resample: str | float | None) -> str:
 
 def _cause(objective: Objective) -> str:
     if isinstance(objective, Divergence) or not objective.sparsity:
-        return f"X, with entries up to {largest(objective.X):.3g}"
+        return f"entries of X, up to {largest(objective.X):.3g}"
     return (
         f"sparsity={objective.sparsity} with penalty={objective.penalty!r}, and X with entries up "
         f"to {largest(objective.X):.3g}"

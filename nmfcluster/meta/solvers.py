@@ -33,7 +33,30 @@ _ETA = 1.5  # the share is divided by it after a step that would have raised the
 
 
 @dataclass(frozen=True)
-class MatrixObjective:
+class Table:
+    """What all objectives of a table have.
+
+    Attributes
+    ----------
+    X : ndarray or csr_array of shape (n, p)
+        Nonnegative.
+    """
+
+    X: Any
+
+    @property
+    def wide(self) -> bool:
+        """Whether several starts in one product are faster than one after the other."""
+        return not is_sparse(self.X)
+
+    def split(self, F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return a start (n_starts, k, n + p) as its two factors."""
+        n = self.X.shape[0]
+        return np.ascontiguousarray(F[..., :n]), np.ascontiguousarray(F[..., n:])
+
+
+@dataclass(frozen=True)
+class MatrixObjective(Table):
     r"""The objective :math:`\frac12 \|X - WH\|^2`, with a penalty on H or without.
 
     Attributes
@@ -46,7 +69,6 @@ class MatrixObjective:
         One of `PENALTIES`.
     """
 
-    X: Any
     sparsity: float = 0.0
     penalty: str = "l2"
 
@@ -54,11 +76,6 @@ class MatrixObjective:
     def constant(self) -> float:
         """Loss of the zero factors."""
         return sum_of_squares(self.X) / 2
-
-    @property
-    def wide(self) -> bool:
-        """Whether several starts in one product are faster than one after the other."""
-        return not is_sparse(self.X)
 
     def of_rows(self, W: np.ndarray) -> np.ndarray:
         """Return ``W'X`` of every start, (n_starts, k, p)."""
@@ -117,11 +134,6 @@ class MatrixObjective:
                 f"X must have squares that {self.X.dtype} can sum with some room, got entries up "
                 f"to {high:.3g}; scale it."
             )
-
-    def split(self, F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return a start (n_starts, k, n + p) as its two factors."""
-        n = self.X.shape[0]
-        return np.ascontiguousarray(F[..., :n]), np.ascontiguousarray(F[..., n:])
 
 
 def _loss(constant: float, N: np.ndarray, F: np.ndarray, G: np.ndarray) -> np.ndarray:

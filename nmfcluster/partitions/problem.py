@@ -73,9 +73,8 @@ class SeenPairsObjective(SymmetricObjective):
         G = seen_grams(self.observed, H, H).reshape(-1, k * k)
         G *= np.asarray(self.weights, dtype=H.dtype)[:, None]
         C = np.empty_like(H)
-        for b in row_blocks(
-            n, max(1, _PRODUCTS // (k * k))
-        ):  # row i: the sum of w_t G_t over the partitions that saw i, times h_i
+        size = max(1, _PRODUCTS // (k * k))
+        for b in row_blocks(n, size):  # row i: the sum of w_t G_t of those that saw i, times h_i
             seen = (self.observed[b].astype(H.dtype) @ G).reshape(-1, k, k)
             C[b] = np.einsum("ncd,nd->nc", seen, H[b])
         return C
