@@ -17,15 +17,10 @@ from nmfcluster._engine.run import Plan, Start
 from nmfcluster._engine.starts import draw_seeds
 from nmfcluster._engine.stopping import Solution
 from nmfcluster._engine.symmetric import Factorization
-from nmfcluster.meta.runs import Objective, Runs
-from nmfcluster.meta.solvers import (
-    MatrixObjective,
-    RunsObjective,
-    fitted_rows,
-    hals,
-    tensor_hals,
-    unit_rows,
-)
+from nmfcluster.meta.objectives import Objective
+from nmfcluster.meta.runs import Runs
+from nmfcluster.meta.solvers import RunsObjective, hals, tensor_hals
+from nmfcluster.meta.squares import MatrixObjective, fitted_rows, unit_rows
 
 _MIN_ITER = 10  # updates of a metaclustering: its starts are close to where it ends
 _SAME = 1e-4  # of the loss of zero factors: optima that differ by less count as one
@@ -115,6 +110,40 @@ def by_kmeans(runs: Runs, plan: Plan, rng: np.random.RandomState) -> list[Metacl
 METACLUSTERINGS = {"ptf": by_ptf, "nmf": by_nmf, "kmeans": by_kmeans}
 
 
+def metaclustered(
+    way: str, runs: Runs, plan: Plan, rng: np.random.RandomState, fixed: np.ndarray | None = None
+) -> list[Metaclusters]:
+    """Metacluster runs, and return the optima that were found.
+
+    Parameters
+    ----------
+    way : str
+        One of `METACLUSTERINGS`.
+    runs : Runs
+    plan : Plan
+    rng : RandomState
+    fixed : ndarray of shape (n_fixed, p), default=None
+        Components that the runs have in common, their first ones: the first metaclusters.
+    """
+    if fixed is None:
+        return METACLUSTERINGS[way](runs, plan, rng)
+    m, dtype = len(fixed), runs.H.dtype
+    found = runs.beside(m)
+    if m == plan.n_clusters:
+        others = [Metaclusters(np.zeros((0, 0), dtype), np.zeros((0, fixed.shape[1]), dtype))]
+    else:
+        others = METACLUSTERINGS[way](found, replace(plan, n_clusters=plan.n_clusters - m), rng)
+    own = np.concatenate([np.arange(size) for size in runs.sizes])
+    candidates = []
+    for other in others:
+        alpha = np.zeros((len(own), plan.n_clusters), dtype)
+        alpha[:, :m] = own[:, None] == np.arange(m)
+        alpha[np.ix_(own >= m, np.arange(m, plan.n_clusters))] = other.correspondence
+        columns = np.concatenate([unit_rows(fixed.astype(dtype))[0], other.columns])
+        candidates.append(Metaclusters(alpha, columns))
+    return candidates
+
+
 def refine(
     objective: Objective, plan: Plan, candidates: list[Metaclusters], final: bool
 ) -> tuple[Metaclusters, Factorization]:
@@ -144,7 +173,7 @@ def refine(
 
 
 def _refined(objective: Objective, plan: Plan, columns: np.ndarray, final: bool) -> Solution:
-    columns = objective.positive(columns.astype(objective.X.dtype, copy=False))
+    columns = objective.with_fixed(objective.positive(columns.astype(objective.X.dtype)))
     W = objective.rows(columns).T
     if final:
         W = objective.positive(W)
@@ -157,17 +186,19 @@ def _refined(objective: Objective, plan: Plan, columns: np.ndarray, final: bool)
 
 
 def by_their_size(
-    objective: Objective, best: Solution
+    objective: Objective, best: Solution, weights: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the best W (n, k), scaled H, and which cluster is which, the largest first.
 
-    A cluster is as large as the number of rows that it is strongest in. That of the best rows may
-    differ from that of the last update: then it is tried once more.
+    A cluster is as large as the rows weigh that it is strongest in; fixed ones stay first. The
+    order of the best rows may differ from that of the last update: then it is tried once more.
 
     Parameters
     ----------
     objective : MatrixObjective or Divergence
     best : Solution
+    weights : ndarray of shape (n,), default=None
+        1 by default.
 
     Returns
     -------
@@ -177,10 +208,12 @@ def by_their_size(
     order : ndarray of shape (k,), int
     """
     W, H = best.factors[0], objective.scaled_columns(best.factors[1])
-    order = np.arange(len(H))
+    order, m = np.arange(len(H)), objective.n_fixed
     for attempt in range(_ORDERS):
         labels = hard_labels(W)
-        sizes = by_size(labels[labels >= 0], len(H))
+        own = labels >= 0
+        sizes = by_size(labels[own], len(H), None if weights is None else weights[own])
+        sizes = np.concatenate([np.arange(m), sizes[sizes >= m]])
         if attempt and (sizes == np.arange(len(H))).all():
             break
         order, H = order[sizes], H[sizes]

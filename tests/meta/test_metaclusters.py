@@ -17,7 +17,8 @@ from nmfcluster.meta.metaclusters import (
     refine,
 )
 from nmfcluster.meta.runs import Runs, run_many
-from nmfcluster.meta.solvers import MatrixObjective, fitted_rows, hals, multiplicative
+from nmfcluster.meta.solvers import hals, multiplicative
+from nmfcluster.meta.squares import MatrixObjective, fitted_rows
 from nmfcluster.metrics import overlap_match
 
 every_way = pytest.mark.parametrize("how", ["ptf", "nmf", "kmeans"])
@@ -213,7 +214,9 @@ def test_without_a_last_factorization_rows_are_fitted_to_the_prototypes():
 def test_last_factorization_has_the_penalty(final):
     rng = np.random.default_rng(10)
     X, columns = rng.uniform(size=(10, 12)), rng.uniform(size=(3, 12))
-    end = refined(MatrixObjective(X, 0.2, "l1_columns"), plan_of(3), columns, final).best
+    end = refined(
+        MatrixObjective(X, sparsity=0.2, penalty="l1_columns"), plan_of(3), columns, final
+    ).best
     W, H = end.factors
     assert_allclose(np.linalg.norm(W, axis=0), 1)
     loss = ((X - W @ H) ** 2).sum() / 2 + 0.2 * sum(H[:, g].sum() ** 2 for g in range(12))
