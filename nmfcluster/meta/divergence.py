@@ -127,9 +127,9 @@ class Divergence(Table):
         return joint_em
 
     def positive(self, F: np.ndarray) -> np.ndarray:
-        """Return a factor to start from, which EM leaves no 0 of."""
-        mean = float(F.mean(dtype=np.float64))
-        return F + F.dtype.type(_LIFT * mean if mean > 0 else 1 / F.shape[1])
+        """Return factors to start from (..., k, n), without a 0: EM would leave it one."""
+        mean = F.mean(axis=(-2, -1), keepdims=True, dtype=np.float64)
+        return F + np.where(mean > 0, _LIFT * mean, 1 / F.shape[-1]).astype(F.dtype)
 
     def scaled_columns(self, H: np.ndarray) -> np.ndarray:
         """Return H with rows that sum to 1, fixed ones as they are."""
@@ -252,7 +252,7 @@ def em(objective: Divergence, F: np.ndarray) -> Steps:
     """
     (W, H), _ = next(islice(hals(objective.standardised, F), _WARM, None))
     rows, columns = (scale.astype(F.dtype) for scale in objective.scales)
-    start = [_lifted(W.mT * rows), _lifted(H * columns)]
+    start = [objective.positive(W.mT * rows), objective.positive(H * columns)]
     yield from joint_em(objective, np.concatenate(start, axis=2))
 
 
@@ -303,10 +303,6 @@ def joint_em(objective: Divergence, F: np.ndarray) -> Steps:
         wider = np.where(length >= longest, longest * _WIDER, longest)
         longest = np.where(rose, np.maximum(longest / _WIDER, 1), wider)
         loss = loss_new
-
-
-def _lifted(F: np.ndarray) -> np.ndarray:
-    return F + (_LIFT * F.mean(axis=(1, 2), keepdims=True, dtype=np.float64)).astype(F.dtype)
 
 
 def _in_probabilities(W: np.ndarray, H: np.ndarray, n_fixed: int) -> tuple[np.ndarray, np.ndarray]:
