@@ -1,12 +1,17 @@
 """What is told of a fit while it runs."""
 
+from importlib import import_module
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 
 from nmfcluster import NMFConsensus, NMFMetaCluster, SSNMFClusterer
 
-callback = pytest.importorskip("sklearn.callback", reason="scikit-learn < 1.9 has no callbacks")
+has_callbacks = pytest.mark.skipif(
+    find_spec("sklearn.callback") is None, reason="scikit-learn < 1.9 has no callbacks"
+)
 
 X = np.kron(np.eye(2), np.ones((6, 3))) + np.random.RandomState(0).uniform(size=(12, 6))
 
@@ -30,6 +35,7 @@ class Recorder:
         self.told.append("teardown")
 
 
+@has_callbacks
 @pytest.mark.parametrize(
     "estimator",
     [
@@ -54,6 +60,7 @@ def test_callbacks_are_told_of_every_stage_and_batch(estimator):
         assert ("begin", "runs of 2 clusters") in begun
 
 
+@has_callbacks
 def test_callbacks_are_torn_down_where_a_fit_fails():
     recorder = Recorder()
     model = NMFMetaCluster(2, random_state=0).set_callbacks(recorder)
@@ -63,9 +70,11 @@ def test_callbacks_are_torn_down_where_a_fit_fails():
     assert not hasattr(model, "_callback_fit_ctx")
 
 
+@has_callbacks
 def test_a_bar_shows_progress(capsys):
     pytest.importorskip("rich")
-    NMFMetaCluster(2, n_estimators=10, random_state=0).set_callbacks(callback.ProgressBar()).fit(X)
+    bar = import_module("sklearn.callback").ProgressBar()
+    NMFMetaCluster(2, n_estimators=10, random_state=0).set_callbacks(bar).fit(X)
     assert "NMFMetaCluster" in capsys.readouterr().out
 
 
