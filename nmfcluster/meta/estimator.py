@@ -70,6 +70,9 @@ class NMFMetaCluster(Programs, NMFClusterer):
     fixed_components : array-like of shape (n_fixed, n_features), default=None
         Rows of H that are known, the first of `components_`: all runs have them, and look for
         others beside them. If there are `n_clusters`, W alone is fitted.
+    min_recurrence : float, default=0.0
+        Clusters of runs that come back less surely in the other runs, see `recurrence_`, are left
+        out of the metaclustering; never so many that fewer than `n_clusters` remain.
     meta : {"ptf", "nmf", "kmeans"}, default="ptf"
         How the runs' clusters are clustered: as biclusters, by their columns, or by their columns
         and hard, the baseline of [1]_. Only "ptf" tells biclusters with the same columns apart.
@@ -125,7 +128,8 @@ class NMFMetaCluster(Programs, NMFClusterer):
         Columns of every bicluster: ``H[c, g] >= threshold * H[c].max()``.
     correspondence_ : ndarray of shape (n_base_clusters, n_clusters), float
         :math:`\alpha`: how much of every metacluster is in every cluster of the runs. Columns sum
-        to `n_estimators`; that of an empty metacluster is 0.
+        to `n_estimators`; that of an empty metacluster is 0, and so is the row of a cluster that
+        was left out.
     base_runs_ : ndarray of shape (n_base_clusters,), int
         The run of every row of `correspondence_`.
     recurrence_ : ndarray of shape (n_clusters,), float
@@ -195,6 +199,7 @@ class NMFMetaCluster(Programs, NMFClusterer):
         "base_n_clusters": [Interval(Integral, 1, None, closed="left"), tuple, list, None],
         "resample": [StrOptions(set(WAYS)), Interval(Real, 0, 1, closed="neither"), None],
         "fixed_components": ["array-like", None],
+        "min_recurrence": [Interval(Real, 0, 1, closed="both")],
         "meta": [StrOptions(set(METACLUSTERINGS))],
         "final": ["boolean"],
         "sparsity": [Interval(Real, 0, None, closed="left")],
@@ -220,6 +225,7 @@ class NMFMetaCluster(Programs, NMFClusterer):
         base_n_clusters: int | tuple[int, int] | None = None,
         resample: str | float | None = None,
         fixed_components: Any = None,
+        min_recurrence: float = 0.0,
         meta: str = "ptf",
         final: bool = True,
         sparsity: float = 0.0,
@@ -240,6 +246,7 @@ class NMFMetaCluster(Programs, NMFClusterer):
         self.base_n_clusters = base_n_clusters
         self.resample = resample
         self.fixed_components = fixed_components
+        self.min_recurrence = min_recurrence
         self.meta = meta
         self.final = final
         self.sparsity = sparsity
@@ -297,14 +304,12 @@ class NMFMetaCluster(Programs, NMFClusterer):
             sizes = runs.draw_sizes(self.n_estimators, k, self.base_n_clusters, rng, m)
             plan = self._plan(solver_of(self, objective), of_loss=True)
             remembering = replace(plan, memory=memory_of(self.memory))
-            given = whole.for_runs()
-            found = runs.run_many(given, remembering, sizes, rng, self.resample, weights)
-            candidates = metaclustered(self.meta, found, plan, rng, whole.fixed)
-            metaclusters, end = refine(objective, plan, candidates, self.final)
+            found = runs.run_many(whole.for_runs(), remembering, sizes, rng, self.resample, weights)
+            optima = metaclustered(self.meta, found, plan, rng, whole.fixed, self.min_recurrence)
+            metaclusters, end = refine(objective, plan, optima, self.final)
             ordered = by_their_size(whole, end.best, weights)
             self._keep_biclusters(objective, found, metaclusters.correspondence, end, *ordered)
-            comparable = self.resample is None
-            runs.compare_with_runs(found, end, plan, objective.constant, comparable)
+            runs.compare_with_runs(found, end, plan, objective.constant, self.resample is None)
         return self
 
     def _read(self, X: Any, reset: bool = True) -> Any:

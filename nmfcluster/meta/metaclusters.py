@@ -18,6 +18,7 @@ from nmfcluster._engine.starts import draw_seeds
 from nmfcluster._engine.stopping import Solution
 from nmfcluster._engine.symmetric import Factorization
 from nmfcluster.meta.objectives import Objective
+from nmfcluster.meta.recurrence import recurrence
 from nmfcluster.meta.runs import Runs
 from nmfcluster.meta.solvers import RunsObjective, hals, tensor_hals
 from nmfcluster.meta.squares import MatrixObjective, fitted_rows, unit_rows
@@ -111,7 +112,12 @@ METACLUSTERINGS = {"ptf": by_ptf, "nmf": by_nmf, "kmeans": by_kmeans}
 
 
 def metaclustered(
-    way: str, runs: Runs, plan: Plan, rng: np.random.RandomState, fixed: np.ndarray | None = None
+    way: str,
+    runs: Runs,
+    plan: Plan,
+    rng: np.random.RandomState,
+    fixed: np.ndarray | None = None,
+    min_recurrence: float = 0.0,
 ) -> list[Metaclusters]:
     """Metacluster runs, and return the optima that were found.
 
@@ -124,24 +130,51 @@ def metaclustered(
     rng : RandomState
     fixed : ndarray of shape (n_fixed, p), default=None
         Components that the runs have in common, their first ones: the first metaclusters.
+    min_recurrence : float, default=0.0
+        Clusters that come back less surely in the other runs are left out, see `that_recur`.
     """
-    if fixed is None:
-        return METACLUSTERINGS[way](runs, plan, rng)
-    m, dtype = len(fixed), runs.H.dtype
-    found = runs.beside(m)
-    if m == plan.n_clusters:
-        others = [Metaclusters(np.zeros((0, 0), dtype), np.zeros((0, fixed.shape[1]), dtype))]
+    m = 0 if fixed is None else len(fixed)
+    k, dtype = plan.n_clusters, runs.H.dtype
+    own = np.concatenate([np.arange(size) for size in runs.sizes])  # number in its run
+    chosen = np.flatnonzero(own >= m)
+    chosen = chosen[that_recur(runs.taken(chosen), k - m, min_recurrence)]
+    if m == k:
+        others = [Metaclusters(np.zeros((len(chosen), 0)), np.zeros((0, runs.H.shape[1])))]
     else:
-        others = METACLUSTERINGS[way](found, replace(plan, n_clusters=plan.n_clusters - m), rng)
-    own = np.concatenate([np.arange(size) for size in runs.sizes])
+        found, of_rest = runs.taken(chosen), replace(plan, n_clusters=k - m)
+        others = METACLUSTERINGS[way](found, of_rest, rng)
+    known = np.zeros((0, runs.H.shape[1]), dtype) if fixed is None else unit_rows(fixed)[0]
     candidates = []
     for other in others:
-        alpha = np.zeros((len(own), plan.n_clusters), dtype)
+        alpha = np.zeros((len(own), k), dtype)
         alpha[:, :m] = own[:, None] == np.arange(m)
-        alpha[np.ix_(own >= m, np.arange(m, plan.n_clusters))] = other.correspondence
-        columns = np.concatenate([unit_rows(fixed.astype(dtype))[0], other.columns])
-        candidates.append(Metaclusters(alpha, columns))
+        alpha[chosen, m:] = other.correspondence
+        candidates.append(Metaclusters(alpha, np.concatenate([known, other.columns]).astype(dtype)))
     return candidates
+
+
+def that_recur(runs: Runs, n_clusters: int, least: float) -> np.ndarray:
+    """Return the positions of clusters that come back in the other runs, in order.
+
+    At least `n_clusters` are returned, those that come back most surely, and all where there is one
+    run.
+
+    Parameters
+    ----------
+    runs : Runs
+    n_clusters : int
+    least : float
+        Mean over the other runs of the cosine with the counterpart, see `recurrence`.
+    """
+    n_runs, everyone = len(runs), np.arange(len(runs.W))
+    if not least or n_runs == 1:
+        return everyone
+    shares = np.concatenate(
+        [recurrence(runs, runs.W[part], runs.H[part]) for part in runs.slices()]
+    )
+    of_others = (n_runs * shares - 1) / (n_runs - 1)  # each is its own counterpart
+    surest = np.argsort(-of_others, kind="stable")[:n_clusters]
+    return np.union1d(everyone[of_others >= least], surest)
 
 
 def refine(

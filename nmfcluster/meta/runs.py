@@ -74,10 +74,11 @@ class Runs:
         """Return the largest cluster of every row in every run, (n, n_runs); -1: in none."""
         return np.stack([hard_labels(self.W[run].T) for run in self.slices()], axis=1)
 
-    def beside(self, n_fixed: int) -> Runs:
-        """Return the runs without the first clusters of each."""
-        found = np.concatenate([np.arange(s.start + n_fixed, s.stop) for s in self.slices()])
-        return replace(self, W=self.W[found], H=self.H[found], sizes=self.sizes - n_fixed)
+    def taken(self, clusters: np.ndarray) -> Runs:
+        """Return the runs with some of their clusters, given in order; some may have none."""
+        own = np.repeat(np.arange(len(self)), self.sizes)[clusters]
+        sizes = np.bincount(own, minlength=len(self))
+        return replace(self, W=self.W[clusters], H=self.H[clusters], sizes=sizes)
 
     def start(self, run: int, n_clusters: int) -> np.ndarray:
         """Return the positions of the largest clusters of a run, then of the next where it has few.
