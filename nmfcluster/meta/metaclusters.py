@@ -207,7 +207,8 @@ def refine(
 
 def _refined(objective: Objective, plan: Plan, columns: np.ndarray, final: bool) -> Solution:
     columns = objective.with_fixed(objective.positive(columns.astype(objective.X.dtype)))
-    W = objective.rows(columns).T
+    find = objective.near_rows if final else objective.rows  # where it goes on, near is enough
+    W = find(columns).T
     if final:
         W = objective.positive(W)
         W[~W.any(axis=1)] = _LIFT * W.mean()  # a cluster of zeros would stay one
