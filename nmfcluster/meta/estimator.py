@@ -294,7 +294,7 @@ class NMFMetaCluster(Programs, NMFClusterer):
             self._row_names_, self._column_names_ = rows, columns
             self._check_not_alone(X.shape[0])
             self._check_n_clusters(X.shape[0])
-            weights = read_weights(sample_weight, X.shape[0], self.n_clusters)
+            weights = read_weights(sample_weight, rows, X.shape[0], self.n_clusters)
             whole = objective_of(self, X, read_fixed(self, columns, X.dtype))
             whole.check_observed()
             objective = whole.weighted(weights)

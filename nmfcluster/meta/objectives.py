@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
-from nmfcluster._arrays.tables import check_readable, columns_in_order_of
+from nmfcluster._arrays.tables import check_readable, columns_in_order_of, in_order_of
 from nmfcluster.meta.divergence import Divergence
 from nmfcluster.meta.solvers import multiplicative
 from nmfcluster.meta.squares import MatrixObjective
@@ -61,13 +61,19 @@ def solver_of(model: Any, objective: Objective) -> Any:
     return objective.run_solver if model.solver == "auto" else multiplicative
 
 
-def read_weights(sample_weight: Any, n_samples: int, n_clusters: int) -> np.ndarray | None:
-    """Return how much every sample counts, (n_samples,); None if all count alike."""
+def read_weights(
+    sample_weight: Any, rows: Any, n_samples: int, n_clusters: int
+) -> np.ndarray | None:
+    """Return how much every sample counts, (n_samples,); None if all count alike.
+
+    `rows` are the names of the samples, if X is a data frame.
+    """
     if sample_weight is None:
         return None
     name = "sample_weight"
     check_readable(sample_weight, name)
     given = [sample_weight] if isinstance(sample_weight, Number) else sample_weight
+    given = given if rows is None else in_order_of(rows, given, name)
     weights = check_array(given, ensure_2d=False, dtype=np.float64, input_name=name)
     if weights.shape != (n_samples,):
         raise ValueError(

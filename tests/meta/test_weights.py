@@ -127,6 +127,18 @@ def test_usages_alone_are_refitted_where_all_programs_are_known(programs, loss):
     assert_array_equal(model.factor_, expected)
 
 
+def test_weights_of_a_series_are_matched_by_name(programs):
+    pd = pytest.importorskip("pandas")
+    cells = [f"c{i}" for i in range(len(programs[0]))]
+    frame = pd.DataFrame(programs[0], index=cells)
+    weights = pd.Series(np.arange(len(cells)) % 3, index=cells)
+    with pytest.warns(UserWarning, match="sample_weight"):
+        model = small().fit(frame, sample_weight=weights[::-1])
+    expected = small().fit(frame, sample_weight=weights.to_numpy())
+    assert_array_equal(model.components_, expected.components_)
+    assert_array_equal(model.to_frames()[0].index, cells)
+
+
 def test_known_programs_of_a_data_frame_are_matched_by_name(programs):
     pd = pytest.importorskip("pandas")
     X, _, H = programs
