@@ -46,15 +46,15 @@ def run(quick: bool, out: Path) -> list[Path]:
         f"Many sparse rows, {N_JOBS} threads, each part in a fresh process": whole,
     }
     notes = [*runs_part.verdicts(speed), *_verdicts(whole)]
-    draw = partial(_draw, speed)
-    return report.write(out, "counts_scale", _caption(repeats), tables, draw, notes)
+    draw, caption = partial(_draw, speed), _caption(cases[0].n_updates, repeats)
+    return report.write(out, "counts_scale", caption, tables, draw, notes)
 
 
-def _caption(repeats: int) -> str:
+def _caption(n_updates: int, repeats: int) -> str:
     return (
         "Time and memory of NMFMetaCluster(loss='kullback-leibler'). Counts are Poisson numbers "
         "whose means are a product of gamma distributed factors. scikit-learn is NMF(solver='mu', "
-        f"beta_loss='{KL}', init='custom', tol=0) with {N_UPDATES} updates in float64 and in "
+        f"beta_loss='{KL}', init='custom', tol=0) with {n_updates} updates in float64 and in "
         "float32. Ours is the solver of the runs, in float32 as in the estimator, from the same "
         f"starts, {repeats} of them, one a repeat, medians of interleaved repeats; it makes as "
         "many updates as bring its loss to scikit-learn's, both in float64 from the factors. 15 "
