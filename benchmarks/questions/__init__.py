@@ -22,4 +22,6 @@ NAMES = (
     "distributed",
     "meta",
     "meta_scale",
+    "programs",
+    "counts_scale",
 )
