@@ -22,4 +22,5 @@ NAMES = (
     "distributed",
     "meta",
     "meta_scale",
+    "recurrence",
 )
