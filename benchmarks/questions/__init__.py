@@ -23,4 +23,5 @@ NAMES = (
     "meta",
     "meta_scale",
     "recurrence",
+    "count_tables",
 )
