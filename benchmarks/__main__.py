@@ -4,8 +4,8 @@ papers, protocols, peers, literature, regimes, scale and solvers are about conse
 scale about many samples under constraints, too; documents, constraints, constraint_scale,
 affinities and large about clustering by similarities, with constraints or without; fusion,
 fusion_noise, fusion_objects and fusion_scale about clustering by several similarities; distributed
-about tables that no machine holds; meta and meta_scale about the clusters that recur in many runs
-of NMF, programs and counts_scale about those of counts.
+about tables that no machine holds; meta, meta_scale, recurrence and count_tables about the clusters
+that recur in many runs of NMF, programs and counts_scale about those of counts.
 """
 
 from __future__ import annotations

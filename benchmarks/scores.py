@@ -1,4 +1,4 @@
-"""Scores of a clustering under constraints."""
+"""Scores of a clustering, under constraints or not, and of the parts of a factorization."""
 
 from __future__ import annotations
 
@@ -44,3 +44,17 @@ def score(y: np.ndarray, labels: np.ndarray, pairs: PairwiseConstraints) -> dict
         "free samples": int(free.sum()),
         "violated": 1 - pairs.satisfaction(labels),
     }
+
+
+def cosines(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return the cosine of every row of A with every row of B; that of a row of zeros is 0."""
+    scale = np.linalg.norm(A, axis=1)[:, None] * np.linalg.norm(B, axis=1)
+    return np.divide(A @ B.T, scale, out=np.zeros_like(scale), where=scale > 0)
+
+
+def matched_cosines(found: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return the cosine of every row with the one that the best matching gives it, 0 for none."""
+    cosine, matched = cosines(found, others), np.zeros(len(found))
+    pairs = linear_sum_assignment(-cosine)
+    matched[pairs[0]] = cosine[pairs]
+    return matched

@@ -82,6 +82,7 @@ def available(names: Iterable[str]) -> tuple[dict[str, Dataset], dict[str, str]]
 def _loaders() -> dict[str, Any]:
     from benchmarks.datasets import (
         bundled,
+        counted,
         documents,
         every,
         expression,
@@ -94,6 +95,6 @@ def _loaders() -> dict[str, Any]:
         uci,
     )
 
-    features = (bundled, uci, text, documents, expression, large, every)
+    features = (bundled, uci, text, documents, expression, counted, large, every)
     modules = (*features, handwritten, news, pictures, proteins)
     return {name: module.load for module in modules for name in sorted(module.NAMES)}

@@ -1,6 +1,7 @@
-"""Gene expression of tumours: the leukemias of Brunet et al. (2004), and lung tumours.
+"""Gene expression of tumours: the leukemias of Brunet et al. (2004), lung tumours, and others.
 
-Badea (2005) used 12,600 genes of the lung tumours; a filter has left 1,543 of them here.
+Badea (2005) used 12,600 genes of the lung tumours; a filter has left 1,543 of them here. The others
+are as in the compendium of de Souto et al. (2008).
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ from sklearn.preprocessing import normalize
 
 from benchmarks.datasets import Dataset, read
 
-NAMES = ("all_aml", "all_aml, two classes", "lung_bhattacharjee")
+PAPERS = ("all_aml", "all_aml, two classes", "lung_bhattacharjee")  # of Brunet and of Badea
+NAMES = (*PAPERS, "expr_golub-1999-v2", "expr_nutt-2003-v1")
 NOTES = {
     "all_aml": "the table of Brunet et al. (2004)",
     "lung_bhattacharjee": "1,543 of 12,600 genes",
+    "expr_golub-1999-v2": "1,868 genes that a filter has left",
+    "expr_nutt-2003-v1": "1,377 genes that a filter has left",
 }
 
 

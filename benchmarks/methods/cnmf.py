@@ -26,9 +26,14 @@ def consensus(
     X: Any, runs: Sequence[nmf_runs.NMFRun], k: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return weights W (n, k) and parts H (k, p) of length 1."""
-    spectra = np.concatenate([run.H for run in runs])
-    spectra = spectra / np.maximum(np.linalg.norm(spectra, axis=1, keepdims=True), 1e-12)
-    n_neighbors = min(max(1, int(NEIGHBOURS * len(runs))), len(spectra) - 1)
+    H = recurring(np.concatenate([run.H for run in runs]), len(runs), k, seed)
+    return fitted_rows(X, H), H
+
+
+def recurring(parts: np.ndarray, n_runs: int, k: int, seed: int) -> np.ndarray:
+    """Return the parts (k, p) of length 1 that recur in those of all runs."""
+    spectra = parts / np.maximum(np.linalg.norm(parts, axis=1, keepdims=True), 1e-12)
+    n_neighbors = min(max(1, int(NEIGHBOURS * n_runs)), len(spectra) - 1)
     near = NearestNeighbors(n_neighbors=n_neighbors).fit(spectra).kneighbors()[0].mean(axis=1)
     kept = spectra[near < FARTHEST]
     if len(kept) < k:  # too few parts recur: all are clustered
@@ -36,7 +41,7 @@ def consensus(
     labels = KMeans(k, n_init=10, random_state=seed).fit_predict(kept)
     H = np.stack([np.median(kept[labels == c], axis=0) for c in range(k)])
     H /= np.maximum(np.linalg.norm(H, axis=1, keepdims=True), 1e-12)
-    return fitted_rows(X, H), H
+    return H
 
 
 def cluster(X: Any, extra: Any, k: int, seed: int) -> np.ndarray:

@@ -14,9 +14,15 @@ from benchmarks.methods import FEATURES, Method, timed
 from nmfcluster import NMFMetaCluster
 from nmfcluster._engine.run import Plan
 from nmfcluster._engine.stopping import StopRule
-from nmfcluster.meta.solvers import hals
+from nmfcluster.meta.divergence import Divergence
+from nmfcluster.meta.runs import Objective, Runs, run_many
+from nmfcluster.meta.solvers import MatrixObjective, hals
 
 VARIANTS = {"meta PTF": "ptf", "meta NMF": "nmf", "meta k-means": "kmeans"}
+LOSSES: dict[str, Callable[[Any], Objective]] = {
+    "kullback-leibler": Divergence,
+    "frobenius": MatrixObjective,
+}
 
 
 def fit(X: Any, k: int, seed: int, **options: Any) -> NMFMetaCluster:
@@ -34,6 +40,15 @@ def plan(k: int, solver: Callable[..., Any] = hals, **changed: Any) -> Plan:
     options = NMFMetaCluster(k, **changed).get_params()
     stop = StopRule(options["max_iter"], options["tol"], of_loss=True)
     return Plan(k, solver, options["n_init"], stop, options["n_jobs"], say=lambda line: None)
+
+
+def runs_of(
+    X: Any, k: int, seed: int, loss: str, resample: str | float | None = None
+) -> tuple[Objective, Runs]:
+    """Return the objective of a fit, and the runs that it makes, the best first."""
+    objective, n_runs = LOSSES[loss](X), NMFMetaCluster(k).n_estimators
+    own, rng = plan(k, objective.run_solver), np.random.RandomState(seed)
+    return objective, run_many(objective.for_runs(), own, np.full(n_runs, k), rng, resample)
 
 
 METHODS = [

@@ -24,4 +24,6 @@ NAMES = (
     "meta_scale",
     "programs",
     "counts_scale",
+    "recurrence",
+    "count_tables",
 )

@@ -72,7 +72,7 @@ def cases(
     for shape in shapes:
         X = make_biclusters(shape, k, noise=NOISE, random_state=0)[0]
         tables[f"planted, {shape[0]:,} x {shape[1]:,}"] = X
-    names = [name for name in expression.NAMES if "," not in name and real]
+    names = [name for name in expression.PAPERS if "," not in name and real]
     available, skipped = datasets.available(names)
     tables |= {name: data.X for name, data in available.items()}
     made = [

@@ -27,7 +27,7 @@ Results = dict[tuple[str, str], dict[str, list[Run]]]  # by data and preparation
 
 def sets(quick: bool) -> tuple[dict[str, Expression], dict[str, str]]:
     if not quick:
-        return datasets.available(expression.NAMES)
+        return datasets.available(expression.PAPERS)
     X, y = load_digits(n_class=3, return_X_y=True)
     X, y = 1 + X[:30, ::2], y[:30]
     samples = tuple(map(str, range(len(y))))

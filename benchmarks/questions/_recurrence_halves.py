@@ -1,0 +1,71 @@
+"""Halves of the rows of real tables: do the clusters of one half that recur return in the other?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from scipy.stats import spearmanr
+from sklearn.datasets import load_digits
+
+from benchmarks import datasets, scores
+from benchmarks.datasets import Dataset, counted
+from benchmarks.methods import metacluster
+from benchmarks.questions._recurrence_planted import LOSSES, MORE, Way
+from benchmarks.runner import Progress
+from nmfcluster._arrays.draws import holds_whole_numbers
+
+Returns = dict[tuple[str, str, Way], np.ndarray]  # recurrence and return, by loss, table and way
+
+
+def sets(quick: bool) -> tuple[dict[str, Dataset], dict[str, str]]:
+    if not quick:
+        return datasets.available(counted.NAMES)
+    X, y = load_digits(n_class=3, return_X_y=True)
+    return {"toy": Dataset("toy", X[:60, 16:40], y[:60])}, {}
+
+
+def compare(
+    tables: dict[str, Dataset], ways: Iterable[Way], splits: Iterable[int], progress: Progress
+) -> Returns:
+    """Return recurrence and return of all components, of every loss and way on every table.
+
+    The number of clusters is that of the classes and two more.
+    """
+    found: dict[tuple[str, str, Way], list[np.ndarray]] = {}
+    ways = tuple(ways)
+    for name, data in tables.items():
+        able = [way for way in ways if takes(way, data)]
+        for split in splits:
+            for short, loss in LOSSES.items():
+                for way in able:
+                    told = returns(data, loss, way, split)
+                    found.setdefault((short, name, way), []).append(told)
+            progress.step(name)
+    return {case: np.concatenate(own, axis=1) for case, own in found.items()}
+
+
+def takes(way: Way, data: Dataset) -> bool:
+    """Return whether runs can see a table in this way: spread counts must be whole numbers."""
+    return way != "multinomial" or holds_whole_numbers(data.X)
+
+
+def returns(data: Dataset, loss: str, way: Way, split: int) -> np.ndarray:
+    """Return recurrence and return of all components of two random halves of the rows, (2, 2k).
+
+    The return is the largest cosine of a component with one of the other half.
+    """
+    k, n = data.n_clusters + MORE, len(data.y)
+    order = np.random.RandomState(split).permutation(n)
+    halves = np.sort(order[: n // 2]), np.sort(order[n // 2 :])
+    models = [metacluster.fit(data.X[rows], k, split, loss=loss, resample=way) for rows in halves]
+    cosine = scores.cosines(models[0].components_, models[1].components_)
+    recurrence = [model.recurrence_ for model in models]
+    return np.stack([np.concatenate(recurrence), np.concatenate([cosine.max(1), cosine.max(0)])])
+
+
+def correlation(told: np.ndarray) -> float:
+    """Return Spearman's correlation of the rows; 0 where one of them is constant."""
+    if np.ptp(told, axis=1).min() == 0:
+        return 0.0
+    return float(spearmanr(*told).statistic)

@@ -1,0 +1,223 @@
+"""Does `recurrence_` tell programs that are there from others, and which `resample` is best?
+
+Planted counts say which programs are there; two halves of the rows of a real table say which
+return.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import report
+from benchmarks.questions import _recurrence_halves as halves
+from benchmarks.questions import _recurrence_planted as planted
+from benchmarks.questions._recurrence_planted import FOUND, LOSSES, MORE, WAYS, Way
+from benchmarks.runner import Progress
+
+AUC, AT_K, AT_MORE, SECONDS = planted.FIGURES
+SPEARMAN = "Spearman"
+HEADINGS = {
+    AUC: "AUC of the recurrence, planted against others, at two clusters more than programs",
+    AT_K: "Share of the programs found, with as many clusters",
+    AT_MORE: "Share of the programs found, with two clusters more",
+    SECONDS: "Seconds of a fit with two clusters more",
+    SPEARMAN: "Spearman correlation of recurrence and return in the other half of the rows",
+}
+ENOUGH, AGREES = 0.95, 0.6  # AUC on easy and hard tables, and Spearman correlation
+FEWER = 0.01  # share of the programs that a default may find less than runs on X itself
+TIE = 0.01  # AUC and correlation, on their mean, by which the faster of two ways is taken
+
+Means = dict[tuple[str, str, Way], dict[str, float]]  # of tables, by figure, loss and way
+
+
+def run(quick: bool, out: Path) -> list[Path]:
+    settings = planted.TOY if quick else planted.SETTINGS
+    ways = (None, "poisson") if quick else WAYS
+    seeds, splits = (range(1), range(1)) if quick else (range(5), range(5))
+    tables, skipped = halves.sets(quick)
+    progress = Progress("recurrence", len(settings) * len(seeds) + len(tables) * len(splits))
+    runs = planted.compare(settings, ways, seeds, progress)
+    returned = halves.compare(tables, ways, splits, progress)
+    means = mean_figures(runs, returned)
+    shown: dict[str, list[report.Row]] = {"Means over the tables": by_way(means)}
+    for figure, heading in HEADINGS.items():
+        if rows := by_table(means, figure):
+            shown[heading] = rows
+    shown["The default, when each table in turn is left out"] = left_out(means)
+    details = {
+        "planted": [
+            {"loss": loss, "setting": name, "resample": told(way)}
+            | {figure: [run[figure] for run in own] for figure in planted.FIGURES}
+            for (loss, name, way), own in runs.items()
+        ],
+        "halves": [
+            {"loss": loss, "data": name, "resample": told(way)}
+            | {"recurrence": own[0].round(3), "return": own[1].round(3)}
+            for (loss, name, way), own in returned.items()
+        ],
+    }
+    draw, caption = partial(_draw, means), _caption(len(seeds), len(splits))
+    return report.write(out, "recurrence", caption, shown, draw, verdicts(means), skipped, details)
+
+
+def _caption(n_seeds: int, n_splits: int) -> str:
+    return (
+        "NMFMetaCluster with its defaults otherwise, 20 runs, by loss and `resample`. Planted "
+        f"counts: means over {n_seeds} tables of a setting. A cluster is planted if the best "
+        f"matching of columns gives it a program with a cosine of at least {FOUND:g}; the AUC is "
+        f"that of `recurrence_` for planted clusters against the others, with {MORE} clusters more "
+        "than programs, and the mean over the tables where some are planted. Cells have 1,000 "
+        "genes and 8 programs unless said, dispersion .1, and 30 % of their counts in genes of all "
+        "programs; easy and hard have 400 cells with means of .35 and .2 and a third in genes of "
+        "all. Where pairs share, every second program is in part the one before it. Halves: "
+        f"{n_splits} random halvings of the rows, number of clusters that of the classes and "
+        f"{MORE} more in each half. The return of a cluster is the largest cosine of its columns "
+        "with those of a cluster of the other half; the correlation is over all clusters of all "
+        "halves of a table, 0 where one of both is constant. 'log1p' are logarithms of the entries "
+        "and 1. 'multinomial' needs whole numbers. The rule for the default of a loss: of the ways "
+        f"that take any table, those that find at most {FEWER:g} of the programs less than runs on "
+        "X itself, with as many clusters; the largest mean of AUC and correlation, and the fastest "
+        f"of those within {TIE:g} of it."
+    )
+
+
+def told(way: Way) -> str:
+    return str(way)
+
+
+def mean_figures(runs: planted.Runs, returned: halves.Returns) -> Means:
+    """Return all figures of every table, means over seeds."""
+    means: Means = {}
+    for (loss, name, way), own in runs.items():
+        for figure in planted.FIGURES:
+            means.setdefault((figure, loss, way), {})[name] = planted.mean(own, figure)
+    for (loss, name, way), both in returned.items():
+        means.setdefault((SPEARMAN, loss, way), {})[name] = halves.correlation(both)
+    return means
+
+
+def over(means: Means, figure: str, loss: str, way: Way, without: str = "") -> float:
+    """Return the mean over tables that have the figure, NaN without any."""
+    own = [v for name, v in means.get((figure, loss, way), {}).items() if name != without]
+    values = np.array([value for value in own if not np.isnan(value)])
+    return float(values.mean()) if len(values) else float("nan")
+
+
+def ways_of(means: Means, loss: str) -> list[Way]:
+    return [way for way in WAYS if (AUC, loss, way) in means]
+
+
+def chosen(means: Means, loss: str, without: str = "") -> Way:
+    """Return the default of a loss by the rule, where one table is not looked at."""
+    every = set(means.get((SPEARMAN, loss, None), {}))
+    least = over(means, AT_K, loss, None, without) - FEWER
+    able = [
+        way
+        for way in ways_of(means, loss)
+        if set(means.get((SPEARMAN, loss, way), {})) == every
+        and not over(means, AT_K, loss, way, without) < least  # NaN: no planted table is left
+    ]
+    worth = {way: quality(means, loss, way, without) for way in able}
+    near = [way for way in able if worth[way] >= max(worth.values()) - TIE]
+    return min(near, key=lambda way: over(means, SECONDS, loss, way, without))
+
+
+def quality(means: Means, loss: str, way: Way, without: str = "") -> float:
+    """Return the mean of AUC and correlation, or that of both which there is."""
+    both = [over(means, figure, loss, way, without) for figure in (AUC, SPEARMAN)]
+    there = [value for value in both if not np.isnan(value)]
+    return float(np.mean(there)) if there else -1.0
+
+
+def by_way(means: Means) -> list[report.Row]:
+    """Return a row for every loss and way, with the means over all tables."""
+    rows = []
+    for loss in LOSSES:
+        for way in ways_of(means, loss):
+            row: report.Row = {"loss": loss, "resample": told(way)}
+            row |= {f: f"{over(means, f, loss, way):.3f}" for f in (AUC, AT_K, AT_MORE)}
+            correlations = means.get((SPEARMAN, loss, way), {})
+            for kind in dict.fromkeys(name.split(", ")[-1] for name in correlations):
+                own = [v for name, v in correlations.items() if name.split(", ")[-1] == kind]
+                row[f"{SPEARMAN}, {kind}"] = f"{np.mean(own):.3f}"
+            row["s"] = f"{over(means, SECONDS, loss, way):.2f}"
+            rows.append(row)
+    return rows
+
+
+def by_table(means: Means, figure: str) -> list[report.Row]:
+    """Return a row for every loss and table, with a column for every way."""
+    rows = []
+    for loss in LOSSES:
+        for name in means.get((figure, loss, None), {}):
+            row: report.Row = {"loss": loss, "table": name}
+            for way in ways_of(means, loss):
+                value = means.get((figure, loss, way), {}).get(name)
+                row[told(way)] = None if value is None or np.isnan(value) else f"{value:.3f}"
+            rows.append(row)
+    return rows
+
+
+def left_out(means: Means) -> list[report.Row]:
+    """Return how the rule does on the tables that it has not seen, by loss and figure."""
+    rows = []
+    for loss in LOSSES:
+        for figure in (AUC, AT_K, SPEARMAN):
+            names = [n for n, v in means.get((figure, loss, None), {}).items() if not np.isnan(v)]
+            if not names:
+                continue
+            picks = [chosen(means, loss, name) for name in names]
+            row: report.Row = {"loss": loss, "figure": figure, "tables": len(names)}
+            row["chosen"] = ", ".join(f"{told(way)} {picks.count(way)}" for way in set_of(picks))
+            of_pick = [means[figure, loss, way][n] for n, way in zip(names, picks, strict=True)]
+            row["of the chosen"] = f"{np.nanmean(of_pick):.3f}"
+            row["of None"] = f"{np.mean([means[figure, loss, None][n] for n in names]):.3f}"
+            rows.append(row)
+    return rows
+
+
+def set_of(picks: list[Way]) -> list[Way]:
+    return sorted(dict.fromkeys(picks), key=picks.count, reverse=True)
+
+
+def verdicts(means: Means) -> list[str]:
+    lines = []
+    for loss in LOSSES:
+        for name in ("easy", "hard"):
+            value = means.get((AUC, loss, "poisson"), {}).get(name)
+            if value is not None:
+                met = "met" if round(value, 3) >= ENOUGH else "missed"
+                lines.append(
+                    f"{loss}, {name}: AUC {value:.3f} with 'poisson' (target: {ENOUGH:g}): {met}."
+                )
+        way = chosen(means, loss)
+        value = over(means, SPEARMAN, loss, way)
+        lines.append(
+            f"{loss}: the rule takes resample={way!r}, AUC {over(means, AUC, loss, way):.3f} "
+            f"({over(means, AUC, loss, None):.3f} with None), Spearman correlation {value:.3f} "
+            f"({over(means, SPEARMAN, loss, None):.3f} with None; target: {AGREES:g}): "
+            f"{'met' if round(value, 3) >= AGREES else 'missed'}."
+        )
+    return lines
+
+
+def _draw(means: Means, figure: Any) -> None:
+    figure.set_size_inches(9, 4)
+    axes = figure.subplots(1, 2, sharey=True)
+    for ax, loss in zip(axes, LOSSES, strict=True):
+        ways = ways_of(means, loss)
+        at = np.arange(len(ways))
+        for offset, name in ((-0.15, AUC), (0.15, SPEARMAN)):
+            for place, way in zip(at, ways, strict=True):
+                values = list(means.get((name, loss, way), {}).values())
+                colour = "C0" if name == AUC else "C1"
+                ax.plot([place + offset] * len(values), values, ".", color=colour, alpha=0.4)
+            mean = [over(means, name, loss, way) for way in ways]
+            ax.plot(at + offset, mean, "_", color="k", markersize=14)
+        ax.set_xticks(at, [told(way) for way in ways], rotation=30)
+        ax.set_title(loss, fontsize="small")
+    axes[0].set_ylabel("AUC (blue), correlation (orange) of every table")
