@@ -22,4 +22,5 @@ NAMES = (
     "distributed",
     "meta",
     "meta_scale",
+    "how_many_programs",
 )

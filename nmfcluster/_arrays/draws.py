@@ -54,9 +54,7 @@ def _spread(row: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return rng.multinomial(round(total), as_float64(row) / total)
 
 
-def thinned(
-    X: Any, n_parts: int, rng: np.random.Generator, dispersion: float = 0.0
-) -> list[Any]:
+def thinned(X: Any, n_parts: int, rng: np.random.Generator, dispersion: float = 0.0) -> list[Any]:
     r"""Return tables of counts that sum to X; each has the same share of every count, on average.
 
     Parts of Poisson numbers are independent [1]_. Counts that vary more, as negative binomial
