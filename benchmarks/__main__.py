@@ -5,7 +5,7 @@ scale about many samples under constraints, too; documents, constraints, constra
 affinities and large about clustering by similarities, with constraints or without; fusion,
 fusion_noise, fusion_objects and fusion_scale about clustering by several similarities; distributed
 about tables that no machine holds; meta and meta_scale about the clusters that recur in many runs
-of NMF.
+of NMF, how_many_programs about their number in counts.
 """
 
 from __future__ import annotations

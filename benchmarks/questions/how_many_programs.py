@@ -1,4 +1,4 @@
-"""How often is the planted number of programs found in counts, and by which rule?
+"""How often is the planted number of programs found, in counts and elsewhere, and by which rule?
 
 `sweep_n_clusters` is held beside the rules that users of NMF runs know, on the same fits.
 """
@@ -17,6 +17,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.pairwise import cosine_similarity
 
 from benchmarks import report
+from benchmarks.questions import _how_many_shares as without_counts
 from benchmarks.runner import Progress
 from nmfcluster import NMFMetaCluster
 from nmfcluster._arrays.draws import thinned
@@ -25,6 +26,7 @@ from nmfcluster.model_selection import ClusterSweep, sweep_n_clusters
 from nmfcluster.model_selection.rules import Choice, last_recurring, least_held_out
 from nmfcluster.model_selection.thinning import held_out_losses
 
+N_OTHERS = 10  # tables of each kind that hold no counts
 N_TABLES, N_RUNS, N_FOLDS, AROUND = 15, 20, 5, 3  # tables of each kind; candidates from the truth
 SEED = 17  # of the settings, and of the tables: others than those that the rule was chosen on
 SIMILAR = 0.9  # cosine from which a planted program counts as found
@@ -76,7 +78,9 @@ class Planted:
 def run(quick: bool, out: Path) -> list[Path]:
     tables = _toys() if quick else planted(N_TABLES)
     n_runs = 3 if quick else N_RUNS
-    progress = Progress("how_many_programs", len(tables))
+    n_others = 1 if quick else N_OTHERS
+    n_steps = len(tables) + n_others * len(without_counts.KINDS)
+    progress = Progress("how_many_programs", n_steps)
     answers, rows = [], []
     for table in tables:
         given, row = _answer(table, n_runs)
@@ -84,11 +88,25 @@ def run(quick: bool, out: Path) -> list[Path]:
         rows.append(row)
         progress.step(f"{table.kind}, {table.k}")
     summary = [_summary(rule, answers, rows) for rule in answers[0]]
-    caption = (
-        f"Planted numbers from 5 to 15, {N_TABLES} tables of `make_programs` and as many of "
+    caption = _caption(len(tables) // 2, n_runs)
+    others, of_others = without_counts.measure(n_others, n_runs, progress)
+    headings = {
+        "Right answers for counts": summary,
+        "Right answers for tables without counts": others,
+        "Every table of counts": rows,
+    }
+    details = {"Every table without counts": of_others}
+    notes = [_verdict(summary[0])]
+    draw = partial(_draw, summary)
+    return report.write(out, "how_many_programs", caption, headings, draw, notes, details=details)
+
+
+def _caption(n_tables: int, n_runs: int) -> str:
+    return (
+        f"Planted numbers from 5 to 15, {n_tables} tables of `make_programs` and as many of "
         "`make_signatures`; samples, features, depth or burden, the share of housekeeping genes, "
         "dispersion or noise are drawn for each. Candidates are all numbers within "
-        f"{AROUND} of the truth. Runs are by loss='kullback-leibler', {N_RUNS} of them for each "
+        f"{AROUND} of the truth. Runs are by loss='kullback-leibler', {n_runs} of them for each "
         "candidate, with their defaults otherwise; 'resampled' ones by resample='poisson'. "
         f"Held-out losses are of {N_FOLDS} parts of the counts, each by a single run on the "
         "others. 'As Poisson numbers': shared out as if the counts were, dispersion=0. SigProfiler "
@@ -96,12 +114,9 @@ def run(quick: bool, out: Path) -> list[Path]:
         "largest number; its stability is the silhouette of the runs' clusters, here it is the "
         "recurrence. 'off by' is the mean of the number that is chosen over the truth. 'found at "
         f"the truth' is how many planted programs have a cosine of {SIMILAR:g} or more with one of "
-        "the resampled fit at the true number: where some are not, the table may not hold them."
+        "the resampled fit at the true number: where some are not, the table may not hold them. "
+        f"{without_counts.CAPTION}"
     )
-    headings = {"Right answers": summary, "Every table": rows}
-    notes = [_verdict(summary[0])]
-    draw = partial(_draw, summary)
-    return report.write(out, "how_many_programs", caption, headings, draw, notes)
 
 
 def planted(n_tables: int) -> list[Planted]:
@@ -130,7 +145,7 @@ def _answer(table: Planted, n_runs: int) -> tuple[dict[str, int], report.Row]:
         table.k, loss="kullback-leibler", n_estimators=n_runs, random_state=table.seed
     )
     began = perf_counter()
-    options = {"n_folds": N_FOLDS, "random_state": table.seed}
+    options: dict[str, Any] = {"n_folds": N_FOLDS, "random_state": table.seed}
     sweep = sweep_n_clusters(model, X, candidates, **options)
     seconds = perf_counter() - began
     model.set_params(resample="poisson")

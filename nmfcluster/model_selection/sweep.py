@@ -157,8 +157,9 @@ def sweep_n_clusters(
     if by_counts:
         phi = _dispersion(dispersion, table, fits, seeds[0])
         parts = thinned(table, n_folds, np.random.default_rng(seeds[1]), phi)
-        losses = _losses(model, table, parts, numbers, seeds[2:], n_jobs)
-        losses[[fit is None for fit in fits]] = np.nan
+        fitted = np.array([fit is not None for fit in fits])
+        losses = np.full((len(numbers), n_folds), np.nan)
+        losses[fitted] = _losses(model, table, parts, numbers[fitted], seeds[2:], n_jobs)
     smallest = _of_fits(fits, lambda fit: fit.recurrence_.min())
     choice = last_recurring(smallest) if losses is None else least_held_out(losses)
     if 0 < choice.best == len(numbers) - 1:
