@@ -26,4 +26,5 @@ NAMES = (
     "counts_scale",
     "recurrence",
     "count_tables",
+    "how_many_programs",
 )
