@@ -80,8 +80,8 @@ class ClusterSweepDisplay:
     ...     for k in (3, 4, 5)
     ... ]
     >>> display = ClusterSweepDisplay.from_estimators(models)
-    >>> display.smallest_recurrence.argmax()
-    1
+    >>> display.candidates
+    array([3, 4, 5])
     >>> display.figure_.savefig("sweep.png")  # doctest: +SKIP
     """
 

@@ -17,6 +17,7 @@ from nmfcluster._arrays.draws import holds_whole_numbers, thinned
 from nmfcluster._arrays.jobs import shared_out
 from nmfcluster._arrays.storage import largest
 from nmfcluster._arrays.tables import row_names
+from nmfcluster._arrays.threads import one_blas_thread
 from nmfcluster._compat import (
     N_JOBS,
     RANDOM_STATE,
@@ -246,8 +247,9 @@ def _dispersion(given: str | float, table: Any, fits: list[Any], seed: int) -> f
     if not isinstance(given, str):
         return float(given)
     last = [fit for fit in fits if fit is not None][-1]
-    rng = np.random.default_rng(seed)
-    return overdispersion(table, last.factor_, last.components_, rng)
+    with one_blas_thread():
+        rng = np.random.default_rng(seed)
+        return overdispersion(table, last.factor_, last.components_, rng)
 
 
 def _losses(
@@ -285,4 +287,5 @@ def _of_fits(fits: list[Any], figure: Callable[[Any], float]) -> np.ndarray:
 def _cophenetic(fit: NMFMetaCluster, drawn: np.ndarray) -> float:
     """Return the cophenetic correlation of those of some samples that are in a cluster."""
     rows = drawn[fit.labels_[drawn] >= 0]
-    return cophenetic_correlation(fit.consensus_matrix(rows)) if len(rows) > 2 else np.nan
+    with one_blas_thread():
+        return cophenetic_correlation(fit.consensus_matrix(rows)) if len(rows) > 2 else np.nan

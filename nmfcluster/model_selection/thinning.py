@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from nmfcluster._arrays.jobs import shared_out
 from nmfcluster._arrays.storage import as_float64, row_sums
+from nmfcluster._arrays.threads import one_blas_thread
 from nmfcluster.meta.objectives import objective_of
 
 _MIXED = 0.1  # share of the held-out means that knows no clusters
@@ -82,12 +83,16 @@ def held_out_loss(
     model = clone(estimator).set_params(**SHORT, n_clusters=n_clusters, random_state=seed)
     held, seen = parts[fold], X - parts[fold]
     try:
-        model.fit(seen)
+        with one_blas_thread():
+            return _score(model.fit(seen), as_float64(seen), as_float64(held), len(parts))
     except Exception as error:
         return error
-    seen = as_float64(seen)
+
+
+def _score(model: Any, seen: Any, held: Any, n_parts: int) -> float:
+    """Return the loss of what was held out by a fit to the other parts, see `held_out_loss`."""
     shares = row_sums(seen.T) + _PRIOR
     rows, columns = as_float64(model.factor_), as_float64(model.components_)
-    W = np.column_stack([(1 - _MIXED) * rows, _MIXED * row_sums(seen)]) / (len(parts) - 1)
+    W = np.column_stack([(1 - _MIXED) * rows, _MIXED * row_sums(seen)]) / (n_parts - 1)
     H = np.vstack([columns, shares / shares.sum()])
-    return float(objective_of(model, as_float64(held)).error(W, H) ** 2 / 2)
+    return float(objective_of(model, held).error(W, H) ** 2 / 2)
