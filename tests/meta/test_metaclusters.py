@@ -299,8 +299,9 @@ def test_clusters_that_come_back_too_rarely_are_left_out(seed, least):
     chosen = that_recur(runs, 2, least)
     if (shares >= least).sum() >= 2:
         assert_array_equal(chosen, np.flatnonzero(shares >= least))
-    else:
-        assert_array_equal(chosen, np.sort(np.argsort(-shares, kind="stable")[:2]))
+    else:  # the surest two, of which some may be equal to others
+        assert len(chosen) == 2
+        assert_allclose(np.sort(shares[chosen]), np.sort(shares)[-2:])
 
 
 def test_something_is_always_left():
