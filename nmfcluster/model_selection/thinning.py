@@ -15,7 +15,7 @@ from nmfcluster.meta.objectives import objective_of
 _MIXED = 0.1  # share of the held-out means that knows no clusters
 _PRIOR = 0.5  # counts that every column has more than were seen: unseen ones are not impossible
 #: of the fits to parts: a single run, as no statement about runs is wanted
-SHORT = {"n_estimators": 1, "n_init": 1, "base_n_clusters": None, "resample": None}
+SHORT = {"n_estimators": 1, "n_init": 1, "base_n_clusters": None, "resample": None, "verbose": 0}
 
 
 def held_out_losses(
