@@ -279,18 +279,17 @@ def test_verdicts_of_time():
     told = counts_runs.verdicts([row | {"times faster": 20.0}, row | {"reached by": 2}])
     assert "20 times as fast (target: 15): met" in told[0]
     assert "from 2 of 3: missed" in told[1]
-    about = {"table": "toy", "MiB of it": 10}
     whole = [
-        about | {"what": "runs", "s a run": 6, "over the table": 9},
-        about | {"what": "fit", "s a run": 1, "over the table": 2},
+        {"table": "toy", "what": what, "threads": threads, "s a run": 6, "over the table": times}
+        for what, threads, times in (("runs", 2, 9), ("fit", 2, 2), ("fit", 1, 1.5))
     ]
     told = counts_scale._verdicts(whole)
-    assert "10.0 minutes (target: 6): missed" in told[0]
-    assert "2.00 times" in told[1]
-    assert "met" in told[1]
+    assert "10.0 minutes in two threads (target: 6): missed" in told[0]
+    assert "2.00 times the memory of the table on top of it (target: 2.5): met" in told[1]
+    assert "in one thread 1.50 times" in told[1]
 
 
 def test_costs_of_sparse_rows():
-    rows = counts_scale._large((40, 30), 3, 0.3, 2, Progress("toy", 3))
-    assert [row["what"] for row in rows] == ["runs", "fit"]
+    rows = counts_scale._large((40, 30), 3, 0.3, 2, Progress("toy", 4))
+    assert [(row["what"], row["threads"]) for row in rows] == [("runs", 2), ("fit", 2), ("fit", 1)]
     assert all(row["s"] > 0 and row["MiB on top"] >= 0 for row in rows)
