@@ -5,7 +5,8 @@ scale about many samples under constraints, too; documents, constraints, constra
 affinities and large about clustering by similarities, with constraints or without; fusion,
 fusion_noise, fusion_objects and fusion_scale about clustering by several similarities; distributed
 about tables that no machine holds; meta, meta_scale, recurrence and count_tables about the clusters
-that recur in many runs of NMF.
+that recur in many runs of NMF, programs and counts_scale about those of counts, how_many_programs
+about their number.
 """
 
 from __future__ import annotations

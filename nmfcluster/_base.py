@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -20,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.blocks import shared_blocks
+from nmfcluster._arrays.places import any_negative
 from nmfcluster._arrays.storage import (
     FLOATS,
     exponent_beyond,
@@ -36,7 +38,8 @@ from nmfcluster._arrays.tables import (
     row_names,
 )
 from nmfcluster._arrays.threads import one_blas_thread
-from nmfcluster._compat import N_JOBS, RANDOM_STATE, Documented, Interval
+from nmfcluster._compat import N_JOBS, RANDOM_STATE, CallbackSupport, Documented, Interval
+from nmfcluster._engine.progress import CALLBACKS, begun, ended, stage
 from nmfcluster._engine.run import Plan
 from nmfcluster._engine.stopping import WINDOW, StopRule
 from nmfcluster._engine.symmetric import Factorization
@@ -56,11 +59,14 @@ def fitting(estimator: Any) -> Iterator[np.random.RandomState]:
             if name.endswith("_") and not name.endswith("__"):  # private ones, too
                 delattr(estimator, name)
         jobs = shared_blocks(getattr(estimator, "n_jobs", None))
+        begun(estimator)
         with one_blas_thread(), np.errstate(under="ignore"), jobs:
             yield check_random_state(getattr(estimator, "random_state", None))
+        ended(estimator)
     except BaseException:
+        own = {name: value for name, value in vars(estimator).items() if name in CALLBACKS}
         estimator.__dict__.clear()
-        estimator.__dict__.update(before)
+        estimator.__dict__.update(before | own)
         raise
 
 
@@ -74,8 +80,8 @@ def read_features(estimator: Any, X: Any, reset: bool = True, **checks: Any) -> 
 
 
 def require_nonnegative(estimator: Any, X: Any, cure: str) -> None:
-    """Raise if an entry is negative; `cure` says what to do about it."""
-    if X.min() < 0:
+    """Raise if an entry is negative, which NaN is not; `cure` says what to do about it."""
+    if any_negative(X):
         name = type(estimator).__name__
         raise ValueError(f"Negative values in data passed to X in {name}: {cure}.")
 
@@ -180,7 +186,12 @@ def numbered(
 
 
 class NMFClusterer(
-    Documented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+    Documented,
+    CallbackSupport,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    ClusterMixin,
+    BaseEstimator,
 ):
     """Base of the estimators; not an estimator itself.
 
@@ -299,7 +310,7 @@ class NMFClusterer(
         # as Python's: numpy's small ones wrap around
         k, n_init, max_iter = int(self.n_clusters), int(n_init), int(self.max_iter)
         stop = StopRule(max_iter, self.tol, of_loss)
-        return Plan(k, solver, n_init, stop, self.n_jobs, self._say)
+        return Plan(k, solver, n_init, stop, self.n_jobs, self._say, partial(stage, self))
 
     def _keep_clusters(
         self,

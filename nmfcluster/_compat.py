@@ -25,6 +25,14 @@ from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import _num_samples as num_samples
 from threadpoolctl import ThreadpoolController, threadpool_info
 
+try:
+    from sklearn.callback import CallbackSupportMixin as CallbackSupport
+except ImportError:  # scikit-learn < 1.9
+
+    class CallbackSupport:  # type: ignore[no-redef]
+        """Nothing: this scikit-learn has no callbacks."""
+
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 __all__ = [
@@ -32,6 +40,7 @@ __all__ = [
     "MOST",
     "N_JOBS",
     "RANDOM_STATE",
+    "CallbackSupport",
     "Documented",
     "HasMethods",
     "Interval",

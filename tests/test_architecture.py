@@ -124,7 +124,8 @@ def test_private_names_of_scikit_learn_are_imported_in_compat_alone():
 def test_storage_is_asked_for_where_matrices_are_defined_or_checked():
     askers = {"issparse", "is_sparse", "isspmatrix", "isspmatrix_csr"}
     matrices = {"_arrays", "similarity", "stack", "constraints"}
-    products = {"fusion/dense", "fusion/sparse", "meta/solvers", "meta/divergence", "meta/usages"}
+    products = {"fusion/dense", "fusion/sparse"}
+    products |= {f"meta/{name}" for name in ("tables", "squares", "divergence", "usages")}
     for module, tree in TREES.items():
         asked = askers & set(names_used(tree))
         assert not asked or top(module) in matrices or module in products, module

@@ -68,7 +68,8 @@ from nmfcluster.datasets import make_biclusters  # noqa: E402
 from nmfcluster.fusion.model import em_step  # noqa: E402
 from nmfcluster.fusion.objective import objective_of  # noqa: E402
 from nmfcluster.fusion.sources import make_mixture  # noqa: E402
-from nmfcluster.meta.solvers import MatrixObjective, hals  # noqa: E402
+from nmfcluster.meta.solvers import hals  # noqa: E402
+from nmfcluster.meta.squares import MatrixObjective  # noqa: E402
 from nmfcluster.metrics import clustering_accuracy  # noqa: E402
 from nmfcluster.similarity import Explicit, inner  # noqa: E402
 

@@ -16,7 +16,7 @@ from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
 
 from benchmarks.methods import FEATURES, Method, nmf_runs, timed
-from nmfcluster.meta.solvers import fitted_rows
+from nmfcluster.meta.squares import fitted_rows
 
 NEIGHBOURS = 0.3  # of a part that are looked at, as a share of the number of runs
 FARTHEST = 0.5  # mean distance to its neighbours beyond which a part is left out

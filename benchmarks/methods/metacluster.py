@@ -15,8 +15,10 @@ from nmfcluster import NMFMetaCluster
 from nmfcluster._engine.run import Plan
 from nmfcluster._engine.stopping import StopRule
 from nmfcluster.meta.divergence import Divergence
-from nmfcluster.meta.runs import Objective, Runs, run_many
-from nmfcluster.meta.solvers import MatrixObjective, hals
+from nmfcluster.meta.objectives import Objective
+from nmfcluster.meta.runs import Runs, run_many
+from nmfcluster.meta.solvers import hals
+from nmfcluster.meta.squares import MatrixObjective
 
 VARIANTS = {"meta PTF": "ptf", "meta NMF": "nmf", "meta k-means": "kmeans"}
 LOSSES: dict[str, Callable[[Any], Objective]] = {

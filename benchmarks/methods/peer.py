@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,10 @@ VIEWS_PYTHON = "NMFCLUSTER_VIEWS_PYTHON"
 META_PYTHON = "NMFCLUSTER_META_PYTHON"
 LARGE_PYTHON = "NMFCLUSTER_LARGE_PYTHON"
 DASK_PYTHON = "NMFCLUSTER_DASK_PYTHON"
+CNMF_PYTHON = "NMFCLUSTER_CNMF_PYTHON"
+SIGPROFILER_PYTHON = "NMFCLUSTER_SIGPROFILER_PYTHON"
+SIGNATUREANALYZER_PYTHON = "NMFCLUSTER_SIGNATUREANALYZER_PYTHON"
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 LONGEST = 600  # seconds until a peer is stopped
 RECIPES = {
     PYTHON: (
@@ -35,6 +40,18 @@ RECIPES = {
     META_PYTHON: "`python3.11 -m venv meta` and `meta/bin/pip install tensorly`",
     LARGE_PYTHON: "`python3.11 -m venv large` and `large/bin/pip install genieclust==1.3.0`",
     DASK_PYTHON: "`python3.11 -m venv dask_ml` and `dask_ml/bin/pip install dask-ml`",
+    CNMF_PYTHON: (
+        "`python3.11 -m venv cnmf` and `cnmf/bin/pip install cnmf==1.7.1 cvanmf==0.4.0 "
+        "'statsmodels<0.15'`"
+    ),
+    SIGPROFILER_PYTHON: (
+        "`python3.11 -m venv sigprofiler` and `sigprofiler/bin/pip install "
+        "SigProfilerExtractor==1.4.1`"
+    ),
+    SIGNATUREANALYZER_PYTHON: (
+        "`python3.11 -m venv signatures` and `signatures/bin/pip install "
+        "signatureanalyzer==0.0.9 numpy==1.23.5 'pyarrow<19' 'setuptools<81'`"
+    ),
 }
 
 
@@ -55,9 +72,12 @@ def ask(
     name: str,
     seed: int,
     python: str = PYTHON,
-    longest: int = LONGEST,
+    longest: float = LONGEST,
+    environment: dict[str, str] | None = None,
 ) -> tuple[np.ndarray, float]:
     """Return the labels that a worker saves, and the seconds of the clustering alone.
+
+    `environment` holds variables that the worker gets beside those of this process.
 
     Raises
     ------
@@ -71,16 +91,55 @@ def ask(
         parts = (os.environ[python], "-W", "ignore", worker, file, labels, n_clusters, name, seed)
         command = [str(part) for part in parts]
         try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, check=False, cwd=folder, timeout=longest
-            )
+            done = _run(command, folder, longest, os.environ | (environment or {}))
         except subprocess.TimeoutExpired:
-            raise NoClusteringError(f"{name} took longer than {longest} s.") from None
+            raise NoClusteringError(f"{name} took longer than {longest:g} s.") from None
         if done.returncode:
             raise RuntimeError(f"{name} failed:\n{done.stderr[-2000:]}")
         if not labels.exists():
             raise NoClusteringError(f"{name} found no clustering.")
         return np.load(labels), json.loads(done.stdout.splitlines()[-1])["seconds"]
+
+
+def _run(
+    command: list[str], folder: str, longest: float, environment: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Run a worker; if it takes too long, stop it and the processes that it has started."""
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+        env=environment,
+        start_new_session=True,
+    ) as worker:
+        try:
+            out, err = worker.communicate(timeout=longest)
+        except BaseException:
+            os.killpg(worker.pid, signal.SIGKILL)
+            raise
+    return subprocess.CompletedProcess(command, worker.returncode, out, err)
+
+
+def factors(
+    worker: Path,
+    X: np.ndarray,
+    ks: Sequence[int],
+    n_runs: int,
+    name: str,
+    seed: int,
+    python: str,
+    longest: float,
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return W, H and seconds of a worker that saves them as one array, H transposed below W.
+
+    It gets the numbers of programs to choose from, or one, as "candidates", and one thread for
+    each of its processes.
+    """
+    arrays = {"X": X, "candidates": np.array(ks)}
+    both, seconds = ask(worker, arrays, n_runs, name, seed, python, longest, ONE_THREAD)
+    return both[: len(X)], both[len(X) :].T, seconds
 
 
 def numbered(parts: Iterable[Any]) -> dict[str, np.ndarray]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from nmfcluster._arrays.least_squares import descend
 from nmfcluster._engine.run import Steps, kept
-from nmfcluster.meta.solvers import MatrixObjective
+from nmfcluster.meta.squares import MatrixObjective
 
 
 def plain_hals(objective: MatrixObjective, F: np.ndarray) -> Steps:

@@ -22,6 +22,9 @@ NAMES = (
     "distributed",
     "meta",
     "meta_scale",
+    "programs",
+    "counts_scale",
     "recurrence",
     "count_tables",
+    "how_many_programs",
 )

@@ -18,14 +18,8 @@ from nmfcluster._engine.run import Plan
 from nmfcluster.datasets import make_biclusters
 from nmfcluster.meta.metaclusters import METACLUSTERINGS, Metaclusters, refine
 from nmfcluster.meta.runs import Runs, run_many
-from nmfcluster.meta.solvers import (
-    MatrixObjective,
-    fitted_rows,
-    hals,
-    multiplicative,
-    sparse_hals,
-    unit_rows,
-)
+from nmfcluster.meta.solvers import hals, multiplicative, sparse_hals
+from nmfcluster.meta.squares import MatrixObjective, fitted_rows, unit_rows
 from nmfcluster.metrics import overlap_match
 
 KMEANS, FCM, NMF, MU, PTF = "k-means", "fuzzy c-means", "NMF", "NMF by mu", "PTF"
@@ -273,7 +267,10 @@ def _errors(
     noisy: np.ndarray, original: np.ndarray, penalty: str, weight: float, n_starts: int, seed: int
 ) -> dict[str, float]:
     k, rng = THE_PAPERS.k, np.random.RandomState(seed)
-    plan, objective = ours.plan(k, sparse_hals), MatrixObjective(noisy, weight, penalty)
+    plan, objective = (
+        ours.plan(k, sparse_hals),
+        MatrixObjective(noisy, sparsity=weight, penalty=penalty),
+    )
     W, H = _single(run_many(objective, plan, np.full(n_starts, k), rng))[0]
     return {
         "eps_noisy": float(np.linalg.norm(noisy - W @ H) / np.linalg.norm(noisy)),

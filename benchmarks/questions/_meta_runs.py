@@ -22,7 +22,8 @@ from benchmarks.methods.plain_hals import plain_hals
 from benchmarks.runner import Progress, interleaved
 from nmfcluster._engine.stopping import Solution
 from nmfcluster.datasets import make_biclusters
-from nmfcluster.meta.solvers import MatrixObjective, hals, multiplicative
+from nmfcluster.meta.solvers import hals, multiplicative
+from nmfcluster.meta.squares import MatrixObjective
 
 N_JOBS = 2
 OURS, SKLEARN = "ours", "scikit-learn, cd"

@@ -19,7 +19,8 @@ from nmfcluster._engine.stopping import Solution, StopRule
 from nmfcluster.datasets import make_biclusters
 from nmfcluster.meta.metaclusters import Metaclusters, lifted_start, refine
 from nmfcluster.meta.runs import Runs, run_many
-from nmfcluster.meta.solvers import MatrixObjective, RunsObjective, tensor_hals
+from nmfcluster.meta.solvers import RunsObjective, tensor_hals
+from nmfcluster.meta.squares import MatrixObjective
 from nmfcluster.metrics import overlap_match
 
 OURS = "ours"

@@ -25,7 +25,7 @@ from benchmarks.methods.base_clusters import indicator
 from benchmarks.questions._recurrence_planted import LOSSES
 from benchmarks.runner import Progress
 from nmfcluster._base import hard_labels
-from nmfcluster.meta.runs import Objective
+from nmfcluster.meta.objectives import Objective
 
 SETS = [f"{name}, {how}" for name in (*counted.GENES, "tr12") for how in (counted.RAW, counted.LOG)]
 META = "meta"
@@ -34,6 +34,7 @@ VARIANTS: dict[str, Any] = {
     "meta, poisson": "poisson",
     "meta, bootstrap": "bootstrap",
     "meta, 0.8": 0.8,
+    "meta, 0.5": 0.5,
 }
 BEST, BRUNET, CNMF = "best of the runs", "Brunet's consensus", "cNMF's way"
 METHODS = (*VARIANTS, BEST, BRUNET, CNMF)

@@ -19,7 +19,7 @@ _PATIENCE = 3  # rounds in which entries change sides before fewer of them are o
 _LONGEST = 100  # times k, steps of SciPy's solver, whose own limit of 3 k can be too few
 
 
-def descend(F: np.ndarray, N: np.ndarray, G: np.ndarray, sweeps: int) -> None:
+def descend(F: np.ndarray, N: np.ndarray, G: np.ndarray, sweeps: int, n_fixed: int = 0) -> None:
     """Improve F by sweeps of exact coordinate descent over its rows, in place.
 
     Parameters
@@ -31,8 +31,11 @@ def descend(F: np.ndarray, N: np.ndarray, G: np.ndarray, sweeps: int) -> None:
         Positive semidefinite: one for all columns, or one for each. A row of F with a 0 on the
         diagonal for all columns is as good as any other, and stays as it is.
     sweeps : int
+    n_fixed : int, default=0
+        How many of the first rows stay as they are.
     """
     N, G, rows = _per_diagonal(N, G)
+    rows = rows[rows >= n_fixed]
     for _ in range(sweeps):
         _sweep(F, N, G, rows)
 

@@ -23,6 +23,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from nmfcluster._arrays.blocks import summed
 from nmfcluster._arrays.jobs import on_cluster, shared_out
 from nmfcluster._arrays.threads import one_blas_thread
+from nmfcluster._engine.memory import Recall
 from nmfcluster._engine.stopping import (
     WINDOW,
     Factors,
@@ -156,6 +157,11 @@ class Plan:
         Number of threads that batches of starts are shared out to, unless a cluster is.
     say : callable
         Takes a line that reports progress.
+    begin : callable
+        Takes the name of a stage and its number of batches, and returns what is called at the end
+        of each.
+    memory : joblib.Memory, default=None
+        Where solutions are kept, if they are.
     """
 
     n_clusters: int
@@ -164,6 +170,8 @@ class Plan:
     stop: StopRule
     n_jobs: int | None
     say: Callable[[str], None]
+    begin: Callable[[str, int], Callable[[], None]] = lambda task, n_batches: _nothing
+    memory: Any = None
 
     def stopping(self, **changes: Any) -> Plan:
         """Return the plan with another stop rule."""
@@ -211,9 +219,10 @@ class Plan:
         race = self._race(objective, rank, lead) if len(starts) > 1 or lead is not None else None
         # batches that run before the rest, and are what it must beat
         ahead = 1 if race and lead is None else 0
+        done = self.begin(task, len(batches))
         runs = [
-            *self._share_out(objective, batches[:ahead], race),
-            *self._share_out(objective, batches[ahead:], race),
+            *self._share_out(objective, batches[:ahead], race, done),
+            *self._share_out(objective, batches[ahead:], race, done),
         ]
         ended = [solution for run in runs for solution in run]
         solutions = sorted((s for s in ended if not s.given_up), key=rank)
@@ -238,30 +247,50 @@ class Plan:
         return Heat(begins=max(self.stop.race_from, _HEAT), figure=rank)
 
     def _share_out(
-        self, objective: Objective, batches: list[Sequence[Start]], race: Race | None
+        self,
+        objective: Objective,
+        batches: list[Sequence[Start]],
+        race: Race | None,
+        done: Callable[[], None],
     ) -> list[list[Solution]]:
         """Run the solver on batches of starts, several at a time; one alone in blocks of rows."""
         if not batches:
             return []
+        recall = None
+        if self.memory is not None and race is None:  # what a race leaves depends on all others
+            recall = Recall(self.memory, objective, self.solver, self.stop)
+        lot = Lot(self.solver, objective, batches, self.stop, race, recall)
         if len(batches) == 1:  # in this thread, which has others to share its blocks with
-            solve = partial(_steps, self.solver, objective, batches[0])
-            return [iterate(solve, self.stop, objective.constant, None, race)]
+            runs = [lot.solutions(0, race)]
+            done()
+            return runs
         handling: dict[str, Any] = {"call": np.geterrcall(), **np.geterr()}
+        numbers = range(len(batches))
         if on_cluster():
-            lot = Lot(self.solver, objective, batches, self.stop, race)
-            numbers = [(number,) for number in range(len(batches))]
-            return shared_out(_ended, (lot, handling), lambda: numbers, self.n_jobs)
-        solves = (partial(_steps, self.solver, objective, batch) for batch in batches)
+            calls = [(number,) for number in numbers]
+            runs = shared_out(_ended, (lot, handling), lambda: calls, self.n_jobs)
+            for _ in numbers:
+                done()
+            return runs
         interrupted = Event()
-        run = np.errstate(**handling)(iterate)  # as in the caller: threads do not know of it
-        rest = (self.stop, objective.constant, lambda *_: interrupted.is_set())
+
+        @np.errstate(**handling)  # as in the caller: threads do not know of it
+        def run(number: int) -> list[Solution]:
+            solutions = lot.solutions(number, copy(race), interrupted)
+            done()
+            return solutions
+
         try:  # threads: processes would be sent the data with every batch
             return Parallel(n_jobs=self.n_jobs, require="sharedmem")(
-                delayed(run)(solve, *rest, copy(race)) for solve in solves
+                delayed(run)(number) for number in numbers
             )
         except BaseException:
             interrupted.set()  # the threads that still run end with their next update
             raise
+
+
+def _nothing() -> None:
+    """Do nothing: the end of a batch that nobody waits for."""
 
 
 @dataclass(frozen=True)
@@ -276,6 +305,8 @@ class Lot:
     stop : StopRule
     race : Race or None
         As it stands before they run.
+    recall : Recall or None
+        Knows solutions of other fits.
     """
 
     solver: Callable[[Any, np.ndarray], Steps]
@@ -283,13 +314,29 @@ class Lot:
     batches: list[Sequence[Start]]
     stop: StopRule
     race: Race | None
+    recall: Recall | None
+
+    def solutions(
+        self, number: int, race: Race | None, interrupted: Event | None = None
+    ) -> list[Solution]:
+        """Run the solver on a batch, until all starts have ended or an event is set."""
+        batch = self.batches[number]
+        ends = None if interrupted is None else lambda *_: interrupted.is_set()
+
+        def compute() -> list[Solution]:
+            solve = partial(_steps, self.solver, self.objective, batch)
+            found = iterate(solve, self.stop, self.objective.constant, ends, race)
+            if interrupted is not None and interrupted.is_set():
+                raise InterruptedError("another batch of starts failed")  # not to be kept
+            return found
+
+        return compute() if self.recall is None else self.recall(batch, compute)
 
 
 def _ended(lot: Lot, handling: dict[str, Any], number: int) -> list[Solution]:
     """Run the solver on a batch, on a machine of a cluster, with numbers handled as in a fit."""
-    solve = partial(_steps, lot.solver, lot.objective, lot.batches[number])
     with one_blas_thread(), np.errstate(**handling):
-        return iterate(solve, lot.stop, lot.objective.constant, None, copy(lot.race))
+        return lot.solutions(number, copy(lot.race))
 
 
 def _steps(

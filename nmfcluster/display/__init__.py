@@ -6,11 +6,13 @@ from nmfcluster.display.constraints import ConstraintDisplay
 from nmfcluster.display.distribution import ConsensusCDFDisplay
 from nmfcluster.display.loss import LossCurveDisplay
 from nmfcluster.display.stability import StabilityDisplay
+from nmfcluster.display.sweep import ClusterSweepDisplay
 from nmfcluster.display.tracking import ClusterTrackingDisplay
 from nmfcluster.display.weights import SourceWeightsDisplay
 
 __all__ = [
     "BiclusterDisplay",
+    "ClusterSweepDisplay",
     "ClusterTrackingDisplay",
     "ConsensusCDFDisplay",
     "ConsensusMatrixDisplay",

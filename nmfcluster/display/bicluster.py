@@ -116,7 +116,7 @@ names
         estimator : NMFMetaCluster
             A fitted one.
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The table of its `fit`, or another one with its rows and columns.
+            The table of its `fit`, or another one with its rows and columns. Means leave NaN out.
         max_cells : int, default=400
             Largest number of cells in a row and in a column, unless there are more clusters.
         **style : dict
@@ -163,7 +163,7 @@ names
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_rows, n_columns)
-            The table.
+            The table. Means leave NaN out.
         rows : array-like of shape (n_clusters, n_rows), bool
             Whether a row is in a cluster.
         columns : array-like of shape (n_clusters, n_columns), bool
@@ -267,11 +267,12 @@ names
 
     def _colours(self) -> tuple[dict[str, Any], str]:
         """Return the colours of the table, and at which ends some cells lie beyond their scale."""
-        sizes = np.abs(self.matrix[self.matrix != 0])
+        values = self.matrix[np.isfinite(self.matrix)]
+        sizes = np.abs(values[values != 0])
         high = float(np.quantile(sizes, _HIGH, method="higher")) if sizes.size else 1.0
-        signed = float(self.matrix.min()) < 0
+        signed = bool((values < 0).any())
         low = -high if signed else 0.0
-        above, below = self.matrix.max() > high, self.matrix.min() < low
+        above, below = (values > high).any(), (values < low).any()
         overflow = ("both" if below else "max") if above else ("min" if below else "neither")
         return {"cmap": "PuOr" if signed else "Greys", "vmin": low, "vmax": high}, overflow
 
@@ -288,10 +289,13 @@ names
 def _check_table(X: Any, shape: tuple[int, int]) -> Any:
     """Return X in floats, dense or CSR; raise unless it has the shape of the biclusters."""
     try:
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
+        kinds = [np.float64, np.float32]
+        X = check_array(
+            X, accept_sparse="csr", dtype=kinds, ensure_all_finite="allow-nan", input_name="X"
+        )
     except (TypeError, ValueError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"X must be a table of finite numbers: {error}") from error
+        raise kind(f"X must be a table of finite numbers, or NaN: {error}") from error
     if X.shape != shape:
         raise ValueError(
             f"X must have the {shape[0]} rows and {shape[1]} columns of the biclusters, got shape "

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.cluster.hierarchy import average, leaves_list, optimal_leaf_ordering
 from scipy.spatial.distance import squareform
 
+from nmfcluster._arrays.places import split_missing
 from nmfcluster._arrays.storage import as_dense, group_indicator
 from nmfcluster.display.style import divide_into_cells
 
@@ -23,6 +24,7 @@ def arrange(X: Any, rows: Side, columns: Side, max_cells: int) -> dict[str, Any]
     Parameters
     ----------
     X : {ndarray, CSR} of shape (n_rows, n_columns), float
+        NaN where nothing was observed, which means leave out.
     rows, columns : tuple of two ndarrays of shape (n_clusters, n)
         Whether each row or column is in each cluster, and how strongly it belongs there, at
         least 0.
@@ -38,9 +40,17 @@ def arrange(X: Any, rows: Side, columns: Side, max_cells: int) -> dict[str, Any]
     row_order, row_cells, row_shares = _arrange_side(*rows, clusters, max_cells)
     column_order, column_cells, column_shares = _arrange_side(*columns, clusters, max_cells)
     row_sizes, column_sizes = np.bincount(row_cells), np.bincount(column_cells)
-    across = group_indicator(row_cells, X.dtype).T @ X @ group_indicator(column_cells, X.dtype)
+    down, across = (group_indicator(cells, X.dtype) for cells in (row_cells, column_cells))
+    X, missing = split_missing(X)
+    sizes = np.sqrt(np.outer(row_sizes, column_sizes))
+    matrix = as_dense(down.T @ X @ across) / sizes
+    if missing is not None:
+        seen = sizes**2 - np.rint(as_dense(down.T @ missing @ across) * sizes)  # entries
+        matrix = np.divide(
+            matrix * sizes**2, seen, out=np.full_like(matrix, np.nan), where=seen > 0
+        )
     return {
-        "matrix": as_dense(across) / np.sqrt(np.outer(row_sizes, column_sizes)),
+        "matrix": matrix,
         "row_sizes": row_sizes,
         "column_sizes": column_sizes,
         "row_shares": row_shares,

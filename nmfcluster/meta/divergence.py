@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, pairwise
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
+from nmfcluster._arrays.places import holding, product_at, products_at
 from nmfcluster._arrays.storage import (
     as_float64,
     is_sparse,
@@ -18,14 +19,15 @@ from nmfcluster._arrays.storage import (
     row_sums,
     scaled,
     stored_entries,
+    total,
 )
 from nmfcluster._engine.run import Steps, kept, per_start
-from nmfcluster.meta.solvers import MatrixObjective, Table, fitted_rows, hals
+from nmfcluster.meta.solvers import hals
+from nmfcluster.meta.squares import MatrixObjective
+from nmfcluster.meta.tables import Table
 from nmfcluster.meta.usages import poisson_rows
 
 _ENTRIES = 2**16  # of WH that are formed at a time: they stay in a cache of 1 MiB
-_STORED = 2**13  # stored entries whose rows of W and columns of H are multiplied at a time
-_BLAS_FROM = 0.02  # share of stored entries from which all of a block of WH is formed faster
 _WARM = 15  # updates of least squares before the first of EM: after fewer, runs end higher
 _LIFT = 0.01  # of a factor's mean, added to a start: EM does not leave a 0
 _KEPT = 0.1  # of an entry, the least that an extrapolated step leaves of it, for the same reason
@@ -38,21 +40,28 @@ class Divergence(Table):
     r"""The objective :math:`\sum_{ij} x_{ij} \log (x_{ij} / (WH)_{ij}) - x_{ij} + (WH)_{ij}`.
 
     That is the generalised Kullback-Leibler divergence: by how much the log-likelihood of Poisson
-    counts of means WH falls short of the largest one that there is.
+    counts of means WH falls short of the largest one that there is. Missing entries are left out
+    of the sum; the counts that are expected there are what WH has.
 
     Attributes
     ----------
     X : ndarray or csr_array of shape (n, p)
         Nonnegative.
+    missing : csr_array of shape (n, p), default=None
+    fixed : ndarray of shape (n_fixed, p), default=None
     """
 
     @cached_property
     def constant(self) -> float:
         """Loss of the best product of rank 1, which knows no clusters."""
-        sums = self._sums
-        rows, columns, values = stored_entries(self.X) if is_sparse(self.X) else _above(self.X)
-        expected = np.log(sums[0][rows]) + np.log(sums[1][columns]) - np.log(sums[0].sum())
-        return float(as_float64(values) @ (np.log(as_float64(values)) - expected))
+        rows, columns = self._sums
+        size = rows.sum()
+        at, across, values = _above(self.X)
+        expected = np.log(rows[at]) + np.log(columns[across]) - np.log(size)
+        loss = as_float64(values) @ (np.log(as_float64(values)) - expected)
+        if self.missing is not None:
+            loss -= total(product_at(self.missing, rows[:, None] / size, columns[None]))
+        return float(loss)
 
     @cached_property
     def _sums(self) -> tuple[np.ndarray, np.ndarray]:
@@ -62,17 +71,26 @@ class Divergence(Table):
     @cached_property
     def scales(self) -> tuple[np.ndarray, ...]:
         """Roots of the means of rows, and of columns; 1 where they are 0."""
-        means = [sums / size for sums, size in zip(self._sums, self.X.shape[::-1], strict=True)]
+        means = [self._sums[axis] / self._observed(axis) for axis in range(2)]
         return tuple(np.sqrt(np.where(mean > 0, mean, 1)) for mean in means)
+
+    def _observed(self, axis: int) -> np.ndarray | int:
+        """Return how many entries of every row, or column, are observed; 1 instead of 0."""
+        size = int(self.X.shape[1 - axis])
+        if self.missing is None:
+            return size
+        return np.maximum(size - row_sums(self.missing if axis == 0 else self.missing.T), 1)
 
     @cached_property
     def standardised(self) -> MatrixObjective:
         """Least squares of X over these roots: half of chi-square, which is near the loss."""
-        return MatrixObjective(scaled(self.X, *(1 / scale for scale in self.scales)))
+        fixed = None if self.fixed is None else (self.fixed / self.scales[1]).astype(self.X.dtype)
+        X = scaled(self.X, *(1 / scale for scale in self.scales))
+        return MatrixObjective(X, self.missing, fixed)
 
     def for_runs(self) -> Divergence:
         """Return the objective in float32, as runs of an ensemble have it; four digits suffice."""
-        return replace(self, X=self.X.astype(np.float32, copy=False))
+        return self.in_type(np.float32)
 
     def check_range(self) -> None:
         """Raise a ValueError if X is 0, or if float32 could not hold its sums."""
@@ -88,12 +106,14 @@ class Divergence(Table):
 
     def rows(self, H: np.ndarray) -> np.ndarray:
         """Return the W >= 0 of the smallest loss, (n, k), in the dtype of X."""
-        return poisson_rows(self.X, H).astype(np.result_type(self.X.dtype, H.dtype), copy=False)
+        return poisson_rows(self.X, H, self.missing).astype(
+            np.result_type(self.X.dtype, H.dtype), copy=False
+        )
 
     def near_rows(self, H: np.ndarray) -> np.ndarray:
         """Return the W >= 0 of the smallest chi-square, which is quick to find."""
         rows, columns = self.scales
-        W = fitted_rows(self.standardised.X, (H / columns).astype(H.dtype))
+        W = self.standardised.rows((H / columns).astype(H.dtype))
         return (W * rows[:, None]).astype(W.dtype)
 
     @property
@@ -107,18 +127,18 @@ class Divergence(Table):
         return joint_em
 
     def positive(self, F: np.ndarray) -> np.ndarray:
-        """Return a factor to start from, which EM leaves no 0 of."""
-        mean = float(F.mean(dtype=np.float64))
-        return F + F.dtype.type(_LIFT * mean if mean > 0 else 1 / F.shape[1])
+        """Return factors to start from (..., k, n), without a 0: EM would leave it one."""
+        mean = F.mean(axis=(-2, -1), keepdims=True, dtype=np.float64)
+        return F + np.where(mean > 0, _LIFT * mean, 1 / F.shape[-1]).astype(F.dtype)
 
     def scaled_columns(self, H: np.ndarray) -> np.ndarray:
-        """Return H with rows that sum to 1."""
+        """Return H with rows that sum to 1, fixed ones as they are."""
         sums = H.sum(axis=1, keepdims=True)
-        return H / np.where(sums > 0, sums, 1)
+        return self.with_fixed(H / np.where(sums > 0, sums, 1))
 
     def error(self, W: np.ndarray, H: np.ndarray) -> float:
         """Return the root of twice the loss of one pair of factors, W of shape (n, k)."""
-        whole = replace(self, X=as_float64(self.X))
+        whole = self.in_type(np.float64)
         loss = whole.expected(as_float64(W).T[None], as_float64(H)[None])[2][0]
         return float(np.sqrt(2 * loss))
 
@@ -148,6 +168,7 @@ class Divergence(Table):
         add = self._add_of_stored if is_sparse(self.X) else self._add_of_all
         for s in range(len(W)):
             losses[s] = add(W[s], H[s], rows[s], columns[s], of_loss)
+            losses[s] -= self._add_of_missing(W[s], H[s], rows[s], columns[s])
         if of_loss:
             mass = [F.sum(axis=2, dtype=np.float64) for F in (W, H)]
             losses += np.einsum("sk,sk->s", *mass) - float(self._sums[0].sum())
@@ -171,40 +192,33 @@ class Divergence(Table):
     ) -> float:
         """Do the same for a sparse table, from its stored entries."""
         X, logs = self.X, 0.0
-        own, across, q = np.ascontiguousarray(W.T), np.ascontiguousarray(H.T), np.empty_like(X.data)
-        whole = X.nnz >= _BLAS_FROM * X.shape[0] * X.shape[1]
-        for block in _blocks(X, whole):
-            stored = slice(X.indptr[block.start], X.indptr[block.stop])
-            places, counts = X.indices[stored], np.diff(X.indptr[block.start : block.stop + 1])
-            if whole:
-                P = own[block] @ H
-                firsts = np.arange(0, P.size, P.shape[1])
-                means = P.ravel().take(np.repeat(firsts, counts) + places)
-            else:
-                of_rows = np.repeat(own[block], counts, axis=0)
-                means = np.einsum("ek,ek->e", of_rows, across.take(places, axis=0))
+        own, q = np.ascontiguousarray(W.T), np.empty_like(X.data)
+        for stored, means in products_at(X, own, H):
             q[stored] = _quotients(X.data[stored], means)
             logs += _logs(X.data[stored], q[stored]) if of_loss else 0
-        Q = type(X)((q, X.indices, X.indptr), shape=X.shape)
-        rows[:], columns[:] = (Q @ across).T, (Q.T @ own).T
+        Q = holding(X, q)
+        rows[:], columns[:] = (Q @ H.T).T, (Q.T @ own).T
         return logs
 
+    def _add_of_missing(
+        self, W: np.ndarray, H: np.ndarray, rows: np.ndarray, columns: np.ndarray
+    ) -> float:
+        """Add the same for missing entries, whose quotients are 1; return the sum of WH there."""
+        if self.missing is None:
+            return 0.0
+        lacking = (self.missing @ H.T).T
+        rows += lacking
+        columns += (self.missing.T @ W.T).T
+        return float(np.einsum("kn,kn->", W, lacking, dtype=np.float64))
 
-def _above(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the rows, columns and values of the entries above 0."""
+
+def _above(X: Any) -> tuple[np.ndarray, ...]:
+    """Return the rows, columns and values of the entries above 0, not all that are stored."""
+    if is_sparse(X):
+        entries = stored_entries(X)
+        return tuple(part[X.data > 0] for part in entries)
     rows, columns = np.nonzero(X)
     return rows, columns, X[rows, columns]
-
-
-def _blocks(X: Any, whole: bool) -> Iterator[slice]:
-    """Yield blocks of rows of a CSR matrix, with about as many entries, all or stored, each."""
-    n, p = X.shape
-    if whole:
-        yield from row_blocks(n, max(1, 4 * _ENTRIES // p))
-        return
-    wanted = np.searchsorted(X.indptr, np.arange(0, X.nnz, _STORED), side="right") - 1
-    for start, stop in pairwise(np.unique([0, *wanted, n]).tolist()):
-        yield slice(start, stop)
 
 
 def _quotients(x: np.ndarray, means: np.ndarray) -> np.ndarray:
@@ -238,7 +252,7 @@ def em(objective: Divergence, F: np.ndarray) -> Steps:
     """
     (W, H), _ = next(islice(hals(objective.standardised, F), _WARM, None))
     rows, columns = (scale.astype(F.dtype) for scale in objective.scales)
-    start = [_lifted(W.mT * rows), _lifted(H * columns)]
+    start = [objective.positive(W.mT * rows), objective.positive(H * columns)]
     yield from joint_em(objective, np.concatenate(start, axis=2))
 
 
@@ -268,18 +282,19 @@ def joint_em(objective: Divergence, F: np.ndarray) -> Steps:
     .. [1] R. Varadhan, C. Roland. Simple and globally convergent methods for accelerating the
        convergence of any EM algorithm. Scandinavian Journal of Statistics 35, 2008.
     """
-    W, H = _in_probabilities(*objective.split(F))
+    m = objective.n_fixed
+    W, H = _in_probabilities(*objective.split(F), m)
     longest = np.full(len(F), _WIDER)
     N, M, loss = objective.expected(W, H)
     while True:
         keep = yield (W.mT, H), loss
         W, H, N, M, loss, longest = kept(keep, W, H, N, M, loss, longest)
-        W1, H1 = _maximised(N, M, H)
+        W1, H1 = _maximised(N, M, H, m)
         N, M, _ = objective.expected(W1, H1, of_loss=False)
-        W2, H2 = _maximised(N, M, H1)
+        W2, H2 = _maximised(N, M, H1, m)
         length = np.minimum(_length((W, W1, W2), (H, H1, H2)), longest)
         ahead = (_ahead(length, W, W1, W2), _ahead(length, H, H1, H2))
-        W, H = _in_probabilities(*ahead)
+        W, H = _in_probabilities(*ahead, m)
         N, M, loss_new = objective.expected(W, H)
         rose = ~(loss_new <= loss)
         if rose.any():
@@ -290,20 +305,21 @@ def joint_em(objective: Divergence, F: np.ndarray) -> Steps:
         loss = loss_new
 
 
-def _lifted(F: np.ndarray) -> np.ndarray:
-    return F + (_LIFT * F.mean(axis=(1, 2), keepdims=True, dtype=np.float64)).astype(F.dtype)
-
-
-def _in_probabilities(W: np.ndarray, H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return W and H with rows of H that sum to 1; W has taken up the sums."""
+def _in_probabilities(W: np.ndarray, H: np.ndarray, n_fixed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return W and H with rows of H that sum to 1, as fixed ones do; W has taken up the sums."""
     sums = H.sum(axis=2, keepdims=True)
+    sums[:, :n_fixed] = 1  # but for rounding
     return W * sums, H / np.where(sums > 0, sums, 1)
 
 
-def _maximised(N: np.ndarray, M: np.ndarray, H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _maximised(
+    N: np.ndarray, M: np.ndarray, H: np.ndarray, n_fixed: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the most likely W and H for expected counts; a cluster without any keeps its H."""
     sums = M.sum(axis=2, keepdims=True)
-    return N, np.where(sums > 0, M / np.where(sums > 0, sums, 1), H)
+    new = np.where(sums > 0, M / np.where(sums > 0, sums, 1), H)
+    new[:, :n_fixed] = H[:, :n_fixed]
+    return N, new
 
 
 def _length(*paths: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:

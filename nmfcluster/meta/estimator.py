@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -9,20 +10,28 @@ import numpy as np
 
 import nmfcluster.meta.runs as runs
 from nmfcluster import _base
+from nmfcluster._arrays.tables import row_names
 from nmfcluster._base import NMFClusterer, fitting, hard_labels, membership
-from nmfcluster._compat import Interval, StrOptions, fit_context
+from nmfcluster._compat import HasMethods, Interval, StrOptions, fit_context
+from nmfcluster._engine.memory import memory_of
 from nmfcluster._engine.symmetric import Factorization
-from nmfcluster.meta.divergence import Divergence
-from nmfcluster.meta.metaclusters import METACLUSTERINGS, by_their_size, refine
+from nmfcluster.meta.metaclusters import METACLUSTERINGS, by_their_size, metaclustered, refine
+from nmfcluster.meta.objectives import (
+    LOSSES,
+    Objective,
+    objective_of,
+    read_fixed,
+    read_weights,
+    solver_of,
+    takes_missing,
+)
 from nmfcluster.meta.penalties import PENALTIES
 from nmfcluster.meta.programs import Programs
 from nmfcluster.meta.recurrence import recurrence
 from nmfcluster.meta.resampling import WAYS, check_counts
-from nmfcluster.meta.solvers import MatrixObjective, multiplicative, unit_rows
+from nmfcluster.meta.squares import unit_rows
 from nmfcluster.metrics.overlap import members
 from nmfcluster.partitions.matrix import confidence
-
-_OBJECTIVES = ("frobenius", "kullback-leibler")
 
 
 class NMFMetaCluster(Programs, NMFClusterer):
@@ -58,6 +67,12 @@ class NMFMetaCluster(Programs, NMFClusterer):
         What each run sees in the place of X: counts drawn with X as their means; as many counts a
         row, spread as X has them; as many rows, drawn with replacement; a share of the rows; or X.
         What recurs is then said by the data, and not by the optimiser alone.
+    fixed_components : array-like of shape (n_fixed, n_features), default=None
+        Rows of H that are known, the first of `components_`: all runs have them, and look for
+        others beside them. If there are `n_clusters`, W alone is fitted.
+    min_recurrence : float, default=0.0
+        Clusters of runs that come back less surely in the other runs, see `recurrence_`, are left
+        out of the metaclustering; never so many that fewer than `n_clusters` remain.
     meta : {"ptf", "nmf", "kmeans"}, default="ptf"
         How the runs' clusters are clustered: as biclusters, by their columns, or by their columns
         and hard, the baseline of [1]_. Only "ptf" tells biclusters with the same columns apart.
@@ -88,13 +103,18 @@ class NMFMetaCluster(Programs, NMFClusterer):
         Determines the starts; the result depends neither on `n_jobs` nor on the number of threads.
     n_jobs : int, default=None
         Number of threads that runs are shared out to.
+    memory : str or joblib.Memory, default=None
+        A folder where runs are kept: a fit with the same table, seed and parameters makes none of
+        them again, and one that was stopped goes on.
     verbose : int, default=0
-        1 prints a line for each stage.
+        1 prints a line for each stage and each batch of runs; scikit-learn's callbacks show the
+        same where it has them.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int
-        Strongest cluster of every sample, -1 if all are 0; numbered by decreasing size.
+        Strongest cluster of every sample, -1 if all are 0; numbered by decreasing size, after the
+        fixed ones.
     membership_ : ndarray of shape (n_samples, n_clusters), float
         Rows of `factor_`, scaled to sum to 1; a row of zeros is uniform.
     factor_ : ndarray of shape (n_samples, n_clusters), float
@@ -108,7 +128,8 @@ class NMFMetaCluster(Programs, NMFClusterer):
         Columns of every bicluster: ``H[c, g] >= threshold * H[c].max()``.
     correspondence_ : ndarray of shape (n_base_clusters, n_clusters), float
         :math:`\alpha`: how much of every metacluster is in every cluster of the runs. Columns sum
-        to `n_estimators`; that of an empty metacluster is 0.
+        to `n_estimators`; that of an empty metacluster is 0, and so is the row of a cluster that
+        was left out.
     base_runs_ : ndarray of shape (n_base_clusters,), int
         The run of every row of `correspondence_`.
     recurrence_ : ndarray of shape (n_clusters,), float
@@ -118,7 +139,7 @@ class NMFMetaCluster(Programs, NMFClusterer):
     run_losses_ : ndarray of shape (n_estimators,), float
         Losses of the runs, the smallest first: the order of the runs elsewhere, too.
     partitions_ : ndarray of shape (n_samples, n_estimators), int
-        Strongest cluster of every sample in every run, -1 for none.
+        Strongest cluster of every sample in every run, -1 for none, or where it does not count.
     confidence_ : ndarray of shape (n_samples,), float
         How often the runs put a sample together with the others of its cluster, in [0, 1].
     reconstruction_err_ : float
@@ -142,6 +163,7 @@ class NMFMetaCluster(Programs, NMFClusterer):
     sklearn.cluster.SpectralCoclustering : Biclusters that do not overlap.
     nmfcluster.NMFConsensus : One partition out of many.
     nmfcluster.display.BiclusterDisplay : Shows the biclusters in the table.
+    nmfcluster.metrics.match_components : Which component of another fit is which.
     nmfcluster.metrics.overlap_match : Compares overlapping clusters.
 
     Notes
@@ -172,25 +194,23 @@ class NMFMetaCluster(Programs, NMFClusterer):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **NMFClusterer._parameter_constraints,
-        "loss": [StrOptions(set(_OBJECTIVES))],
+        "loss": [StrOptions(set(LOSSES))],
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "base_n_clusters": [Interval(Integral, 1, None, closed="left"), tuple, list, None],
         "resample": [StrOptions(set(WAYS)), Interval(Real, 0, 1, closed="neither"), None],
+        "fixed_components": ["array-like", None],
+        "min_recurrence": [Interval(Real, 0, 1, closed="both")],
         "meta": [StrOptions(set(METACLUSTERINGS))],
         "final": ["boolean"],
         "sparsity": [Interval(Real, 0, None, closed="left")],
         "penalty": [StrOptions(set(PENALTIES))],
         "solver": [StrOptions({"auto", "mu"})],
         "threshold": [Interval(Real, 0, 1, closed="right")],
+        "memory": [str, HasMethods("cache"), None],
     }
 
-    factor_: np.ndarray
-    components_: np.ndarray
-    rows_: np.ndarray
-    columns_: np.ndarray
     correspondence_: np.ndarray
     base_runs_: np.ndarray
-    partitions_: np.ndarray
     confidence_: np.ndarray
     recurrence_: np.ndarray
     run_losses_: np.ndarray
@@ -204,6 +224,8 @@ class NMFMetaCluster(Programs, NMFClusterer):
         n_estimators: int = 20,
         base_n_clusters: int | tuple[int, int] | None = None,
         resample: str | float | None = None,
+        fixed_components: Any = None,
+        min_recurrence: float = 0.0,
         meta: str = "ptf",
         final: bool = True,
         sparsity: float = 0.0,
@@ -215,6 +237,7 @@ class NMFMetaCluster(Programs, NMFClusterer):
         tol: float = 1e-4,
         random_state: Any = None,
         n_jobs: int | None = None,
+        memory: Any = None,
         verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
@@ -222,6 +245,8 @@ class NMFMetaCluster(Programs, NMFClusterer):
         self.n_estimators = n_estimators
         self.base_n_clusters = base_n_clusters
         self.resample = resample
+        self.fixed_components = fixed_components
+        self.min_recurrence = min_recurrence
         self.meta = meta
         self.final = final
         self.sparsity = sparsity
@@ -233,18 +258,23 @@ class NMFMetaCluster(Programs, NMFClusterer):
         self.tol = tol
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.memory = memory
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> NMFMetaCluster:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> NMFMetaCluster:
         """Find the clusters that recur.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Nonnegative, and not 0 throughout. A sparse one stays sparse.
+            Nonnegative, and not 0 throughout. A sparse one stays sparse. NaN stands for an entry
+            that was not observed, which the loss leaves out.
         y : None
             Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often a sample counts in all losses; 1 by default. One that counts 0 times is in no
+            cluster of the runs.
 
         Returns
         -------
@@ -259,62 +289,61 @@ class NMFMetaCluster(Programs, NMFClusterer):
             If `X` does not hold numbers.
         """
         with fitting(self) as rng:
+            rows, columns = row_names(X), row_names(getattr(X, "columns", None))
             X = self._read(X)
+            self._row_names_, self._column_names_ = rows, columns
             self._check_not_alone(X.shape[0])
             self._check_n_clusters(X.shape[0])
-            objective = self._objective(X)
+            weights = read_weights(sample_weight, rows, X.shape[0], self.n_clusters)
+            whole = objective_of(self, X, read_fixed(self, columns, X.dtype))
+            whole.check_observed()
+            objective = whole.weighted(weights)
             objective.check_range()
-            check_counts(self.resample, X)
-            sizes = runs.draw_sizes(self.n_estimators, self.n_clusters, self.base_n_clusters, rng)
-            plan = self._plan(self._solver(objective), of_loss=True)
-            found = runs.run_many(objective.for_runs(), plan, sizes, rng, self.resample)
-            candidates = METACLUSTERINGS[self.meta](found, plan, rng)
-            metaclusters, end = refine(objective, plan, candidates, self.final)
-            self._keep_biclusters(objective, found, metaclusters.correspondence, end)
-            comparable = self.resample is None
-            runs.compare_with_runs(found, end, plan, objective.constant, comparable)
+            check_counts(self.resample, whole.X)
+            k, m = self.n_clusters, whole.n_fixed
+            sizes = runs.draw_sizes(self.n_estimators, k, self.base_n_clusters, rng, m)
+            plan = self._plan(solver_of(self, objective), of_loss=True)
+            remembering = replace(plan, memory=memory_of(self.memory))
+            found = runs.run_many(whole.for_runs(), remembering, sizes, rng, self.resample, weights)
+            optima = metaclustered(self.meta, found, plan, rng, whole.fixed, self.min_recurrence)
+            metaclusters, end = refine(objective, plan, optima, self.final)
+            ordered = by_their_size(whole, end.best, weights)
+            self._keep_biclusters(objective, found, metaclusters.correspondence, end, *ordered)
+            runs.compare_with_runs(found, end, plan, objective.constant, self.resample is None)
         return self
 
     def _read(self, X: Any, reset: bool = True) -> Any:
-        X = _base.read_features(self, X, reset, order="C")  # sums run in one order, then
+        nan = {"ensure_all_finite": "allow-nan"}
+        X = _base.read_features(self, X, reset, order="C", **nan)  # sums run in one order, then
         _base.require_nonnegative(self, X, "MinMaxScaler scales columns to [0, 1]")
         return X
 
-    def _objective(self, X: Any) -> runs.Objective:
-        if self.loss == "frobenius":
-            return MatrixObjective(X, self.sparsity, self.penalty)
-        if self.sparsity:
-            raise ValueError(f"sparsity={self.sparsity} needs loss='frobenius', got {self.loss!r}.")
-        return Divergence(X)
-
-    def _solver(self, objective: runs.Objective) -> Any:
-        if self.solver == "auto":
-            return objective.run_solver
-        if self.loss != "frobenius":
-            raise ValueError(f"solver='mu' needs loss='frobenius', got {self.loss!r}.")
-        if self.sparsity:
-            raise ValueError(f"sparsity={self.sparsity} needs solver='auto', got {self.solver!r}.")
-        return multiplicative
-
     def _keep_biclusters(
-        self, objective: runs.Objective, found: runs.Runs, alpha: np.ndarray, end: Factorization
+        self,
+        objective: Objective,
+        found: runs.Runs,
+        alpha: np.ndarray,
+        end: Factorization,
+        W: np.ndarray,
+        H: np.ndarray,
+        order: np.ndarray,
     ) -> None:
         """Set the fitted attributes, clusters in their final order."""
-        W, H, order = by_their_size(objective, end.best)
+        own = objective.weighted_rows(W)
         labels = hard_labels(W)
         self.components_, self.factor_ = H, W
         self.rows_, self.columns_ = (members(F, self.threshold) for F in (W.T, H))
         self.correspondence_ = alpha[:, order]
         self.base_runs_ = np.repeat(np.arange(len(found)), found.sizes)
-        self.recurrence_ = recurrence(found, W.T, H)
+        self.recurrence_ = recurrence(found, own.T, H)
         self.run_losses_, self.partitions_ = found.losses, found.partitions()
         self.confidence_ = confidence(self.partitions_, labels)
-        self.reconstruction_err_ = objective.error(W, H)
+        self.reconstruction_err_ = objective.error(own, H)
         n_distinct = runs.n_distinct(W, unit_rows(H)[0])
         self._keep_clusters(end, membership(W), labels, n_distinct)
 
     def _extend(self, X: Any) -> np.ndarray:
-        return self._objective(self._read(X, reset=False)).rows(self.components_)
+        return objective_of(self, self._read(X, reset=False)).rows(self.components_)
 
     def transform(self, X: Any) -> np.ndarray:
         r"""Return how strong the clusters are in samples: W with the components fixed.
@@ -322,12 +351,12 @@ class NMFMetaCluster(Programs, NMFClusterer):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_new, n_features)
-            Nonnegative.
+            Nonnegative; NaN where nothing was observed.
 
         Returns
         -------
         ndarray of shape (n_new, n_clusters)
-            The W >= 0 with the smallest loss. Rows do not sum to 1.
+            The W >= 0 with the smallest loss. Rows do not sum to 1; one of NaN alone is 0.
 
         Raises
         ------
@@ -342,5 +371,6 @@ class NMFMetaCluster(Programs, NMFClusterer):
         """Return scikit-learn's tags."""
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = takes_missing(self)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

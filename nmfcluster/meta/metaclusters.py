@@ -17,15 +17,11 @@ from nmfcluster._engine.run import Plan, Start
 from nmfcluster._engine.starts import draw_seeds
 from nmfcluster._engine.stopping import Solution
 from nmfcluster._engine.symmetric import Factorization
-from nmfcluster.meta.runs import Objective, Runs
-from nmfcluster.meta.solvers import (
-    MatrixObjective,
-    RunsObjective,
-    fitted_rows,
-    hals,
-    tensor_hals,
-    unit_rows,
-)
+from nmfcluster.meta.objectives import Objective
+from nmfcluster.meta.recurrence import recurrence
+from nmfcluster.meta.runs import Runs
+from nmfcluster.meta.solvers import RunsObjective, hals, tensor_hals
+from nmfcluster.meta.squares import MatrixObjective, fitted_rows, unit_rows
 
 _MIN_ITER = 10  # updates of a metaclustering: its starts are close to where it ends
 _SAME = 1e-4  # of the loss of zero factors: optima that differ by less count as one
@@ -115,6 +111,72 @@ def by_kmeans(runs: Runs, plan: Plan, rng: np.random.RandomState) -> list[Metacl
 METACLUSTERINGS = {"ptf": by_ptf, "nmf": by_nmf, "kmeans": by_kmeans}
 
 
+def metaclustered(
+    way: str,
+    runs: Runs,
+    plan: Plan,
+    rng: np.random.RandomState,
+    fixed: np.ndarray | None = None,
+    min_recurrence: float = 0.0,
+) -> list[Metaclusters]:
+    """Metacluster runs, and return the optima that were found.
+
+    Parameters
+    ----------
+    way : str
+        One of `METACLUSTERINGS`.
+    runs : Runs
+    plan : Plan
+    rng : RandomState
+    fixed : ndarray of shape (n_fixed, p), default=None
+        Components that the runs have in common, their first ones: the first metaclusters.
+    min_recurrence : float, default=0.0
+        Clusters that come back less surely in the other runs are left out, see `that_recur`.
+    """
+    m = 0 if fixed is None else len(fixed)
+    k, dtype = plan.n_clusters, runs.H.dtype
+    own = np.concatenate([np.arange(size) for size in runs.sizes])  # number in its run
+    chosen = np.flatnonzero(own >= m)
+    chosen = chosen[that_recur(runs.taken(chosen), k - m, min_recurrence)]
+    if m == k:
+        others = [Metaclusters(np.zeros((len(chosen), 0)), np.zeros((0, runs.H.shape[1])))]
+    else:
+        found, of_rest = runs.taken(chosen), replace(plan, n_clusters=k - m)
+        others = METACLUSTERINGS[way](found, of_rest, rng)
+    known = np.zeros((0, runs.H.shape[1]), dtype) if fixed is None else unit_rows(fixed)[0]
+    candidates = []
+    for other in others:
+        alpha = np.zeros((len(own), k), dtype)
+        alpha[:, :m] = own[:, None] == np.arange(m)
+        alpha[chosen, m:] = other.correspondence
+        candidates.append(Metaclusters(alpha, np.concatenate([known, other.columns]).astype(dtype)))
+    return candidates
+
+
+def that_recur(runs: Runs, n_clusters: int, least: float) -> np.ndarray:
+    """Return the positions of clusters that come back in the other runs, in order.
+
+    At least `n_clusters` are returned, those that come back most surely, and all where there is one
+    run.
+
+    Parameters
+    ----------
+    runs : Runs
+    n_clusters : int
+    least : float
+        Mean over the other runs of the cosine with the counterpart, see `recurrence`.
+    """
+    n_runs, everyone = len(runs), np.arange(len(runs.W))
+    if not least or n_runs == 1:
+        return everyone
+    shares = np.concatenate(
+        [recurrence(runs, runs.W[part], runs.H[part]) for part in runs.slices()]
+    )
+    of_others = (n_runs * shares - 1) / (n_runs - 1)  # each is its own counterpart
+    surest = np.argsort(-of_others, kind="stable")[:n_clusters]
+    return np.union1d(everyone[of_others >= least], surest)
+
+
 def refine(
     objective: Objective, plan: Plan, candidates: list[Metaclusters], final: bool
 ) -> tuple[Metaclusters, Factorization]:
@@ -144,8 +206,9 @@ def refine(
 
 
 def _refined(objective: Objective, plan: Plan, columns: np.ndarray, final: bool) -> Solution:
-    columns = objective.positive(columns.astype(objective.X.dtype, copy=False))
-    W = objective.rows(columns).T
+    columns = objective.with_fixed(objective.positive(columns.astype(objective.X.dtype)))
+    find = objective.near_rows if final else objective.rows  # where it goes on, near is enough
+    W = find(columns).T
     if final:
         W = objective.positive(W)
         W[~W.any(axis=1)] = _LIFT * W.mean()  # a cluster of zeros would stay one
@@ -157,17 +220,19 @@ def _refined(objective: Objective, plan: Plan, columns: np.ndarray, final: bool)
 
 
 def by_their_size(
-    objective: Objective, best: Solution
+    objective: Objective, best: Solution, weights: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the best W (n, k), scaled H, and which cluster is which, the largest first.
 
-    A cluster is as large as the number of rows that it is strongest in. That of the best rows may
-    differ from that of the last update: then it is tried once more.
+    A cluster is as large as the rows weigh that it is strongest in; fixed ones stay first. The
+    order of the best rows may differ from that of the last update: then it is tried once more.
 
     Parameters
     ----------
     objective : MatrixObjective or Divergence
     best : Solution
+    weights : ndarray of shape (n,), default=None
+        1 by default.
 
     Returns
     -------
@@ -177,10 +242,12 @@ def by_their_size(
     order : ndarray of shape (k,), int
     """
     W, H = best.factors[0], objective.scaled_columns(best.factors[1])
-    order = np.arange(len(H))
+    order, m = np.arange(len(H)), objective.n_fixed
     for attempt in range(_ORDERS):
         labels = hard_labels(W)
-        sizes = by_size(labels[labels >= 0], len(H))
+        own = labels >= 0
+        sizes = by_size(labels[own], len(H), None if weights is None else weights[own])
+        sizes = np.concatenate([np.arange(m), sizes[sizes >= m]])
         if attempt and (sizes == np.arange(len(H))).all():
             break
         order, H = order[sizes], H[sizes]

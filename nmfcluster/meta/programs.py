@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from numbers import Integral
 from typing import Any
 
@@ -37,6 +38,7 @@ class Programs(BiclusterMixin):
     columns_: np.ndarray
     labels_: np.ndarray
     partitions_: np.ndarray
+    get_feature_names_out: Any
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Return the table that strengths of clusters stand for, ``W @ components_``.
@@ -110,6 +112,45 @@ class Programs(BiclusterMixin):
         order = np.argsort(-values, axis=1, kind="stable")[:, : int(n_features)]
         names = getattr(self, "feature_names_in_", np.arange(shape[1]))
         return names[order], np.take_along_axis(values, order, axis=1)
+
+    def to_frames(self) -> tuple[Any, Any]:
+        """Return the factors of the table as pandas data frames, with the names that it had.
+
+        Returns
+        -------
+        usages : DataFrame of shape (n_samples, n_clusters)
+            `factor_`, with the names of the rows of X.
+        programs : DataFrame of shape (n_clusters, n_features)
+            `components_`, with the names of its columns. Clusters are called as
+            `get_feature_names_out` calls them; where X had no names, rows and columns have numbers.
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` has not been called.
+        ImportError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from nmfcluster import NMFMetaCluster
+        >>> X = pd.DataFrame([[3.0, 0], [1, 0], [0, 2]], index=["a", "b", "c"], columns=["p", "q"])
+        >>> usages, programs = NMFMetaCluster(2, random_state=0).fit(X).to_frames()
+        >>> usages.round(1)
+           nmfmetacluster0  nmfmetacluster1
+        a              3.0              0.0
+        b              1.0              0.0
+        c              0.0              2.0
+        """
+        check_is_fitted(self)
+        pd = import_module("pandas")  # here, as it is needed for nothing else
+        clusters = self.get_feature_names_out()
+        rows, columns = getattr(self, "_row_names_", None), getattr(self, "_column_names_", None)
+        return (
+            pd.DataFrame(self.factor_, index=rows, columns=clusters),
+            pd.DataFrame(self.components_, index=clusters, columns=columns),
+        )
 
     def feature_profiles(self, X: Any) -> np.ndarray:
         r"""Return what a sample would look like that is in one cluster alone.
@@ -193,7 +234,13 @@ class Programs(BiclusterMixin):
         """Return X as floats of 64 bits, and the memberships of its rows."""
         check_is_fitted(self)
         M = as_float64(membership(self._extend_alone(X)))
-        return as_float64(self._read(X, reset=False)), M
+        X = as_float64(self._read(X, reset=False))
+        if np.isnan(X.sum()):
+            raise ValueError(
+                "X must not hold NaN here: fill it, such as from "
+                "model.inverse_transform(model.transform(X))."
+            )
+        return X, M
 
     def get_indices(self, i: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the samples and the columns of a bicluster.

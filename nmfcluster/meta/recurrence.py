@@ -23,6 +23,8 @@ def recurrence(runs: Runs, W: np.ndarray, H: np.ndarray) -> np.ndarray:
     similarity = np.zeros(len(W))
     for part in runs.slices():
         near = cosine[part]
+        if not len(near):
+            continue
         best = near.argmax(axis=0)  # of the run, for every cluster
         mutual = near.argmax(axis=1)[best] == np.arange(len(W))
         similarity += np.where(mutual, near.max(axis=0), 0)

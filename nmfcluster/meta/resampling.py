@@ -77,10 +77,13 @@ class Resampled(PerStart):
         Of X.
     way : str or float
         One of `WAYS`, or a share of the rows.
+    weights : ndarray of shape (n,), default=None
+        How often rows count, of whatever is drawn.
     """
 
     objective: Any
     way: str | float
+    weights: np.ndarray | None = None
 
     @property
     def constant(self) -> float:
@@ -94,12 +97,14 @@ class Resampled(PerStart):
         rng, X = np.random.default_rng(start.table), self.objective.X
         n = X.shape[0]
         if self.way in COUNTS:
-            return Seen(replace(self.objective, X=drawn(X, str(self.way), rng)), n, None)
+            table = replace(self.objective, X=drawn(X, str(self.way), rng))
+            return Seen(table.weighted(self.weights), n, None)
         if self.way == "bootstrap":
             rows = np.sort(rng.integers(n, size=n))
         else:
             rows = np.sort(rng.permutation(n)[: rows_seen(self.way, n)])
-        return Seen(replace(self.objective, X=X[rows]), n, rows)
+        weights = None if self.weights is None else self.weights[rows]
+        return Seen(self.objective.taken(rows).weighted(weights), n, rows)
 
 
 def on_seen(solver: Callable[..., Steps], seen: Seen, F: np.ndarray) -> Steps:

@@ -17,11 +17,10 @@ from nmfcluster._engine.starts import draw_seeds
 from nmfcluster._engine.stopping import Solution, loss_of
 from nmfcluster._engine.symmetric import Factorization
 from nmfcluster.meta.divergence import Divergence
+from nmfcluster.meta.objectives import Objective
 from nmfcluster.meta.resampling import RandomStart, Resampled, on_seen, rows_seen
-from nmfcluster.meta.solvers import MatrixObjective, unit_rows
+from nmfcluster.meta.squares import MatrixObjective, unit_rows
 from nmfcluster.partitions.making import range_of_clusters
-
-Objective = MatrixObjective | Divergence  # what X is fitted by
 
 _MUCH = 1.1  # times the loss of the best run: a larger loss at the end is warned of
 _NOTHING = 1e-6  # of the loss of zero factors, added to it: losses next to 0 do not compare
@@ -75,6 +74,12 @@ class Runs:
         """Return the largest cluster of every row in every run, (n, n_runs); -1: in none."""
         return np.stack([hard_labels(self.W[run].T) for run in self.slices()], axis=1)
 
+    def taken(self, clusters: np.ndarray) -> Runs:
+        """Return the runs with some of their clusters, given in order; some may have none."""
+        own = np.repeat(np.arange(len(self)), self.sizes)[clusters]
+        sizes = np.bincount(own, minlength=len(self))
+        return replace(self, W=self.W[clusters], H=self.H[clusters], sizes=sizes)
+
     def start(self, run: int, n_clusters: int) -> np.ndarray:
         """Return the positions of the largest clusters of a run, then of the next where it has few.
 
@@ -89,14 +94,26 @@ class Runs:
 
 
 def draw_sizes(
-    n_runs: int, n_clusters: int, base_n_clusters: Any, rng: np.random.RandomState
+    n_runs: int,
+    n_clusters: int,
+    base_n_clusters: Any,
+    rng: np.random.RandomState,
+    n_fixed: int = 0,
 ) -> np.ndarray:
-    """Return the number of clusters of every run; together they have at least `n_clusters`."""
+    """Return the number of clusters of every run; together they have at least `n_clusters`.
+
+    The first `n_fixed` of each are the same.
+    """
     if base_n_clusters is None:
         return np.full(int(n_runs), int(n_clusters))
     low, high = range_of_clusters(base_n_clusters, "base_n_clusters")
+    if low < n_fixed:
+        raise ValueError(
+            f"base_n_clusters={base_n_clusters} must be at least the number of fixed_components, "
+            f"{n_fixed}."
+        )
     sizes = rng.randint(low, high + 1, size=n_runs)
-    if sizes.sum() < n_clusters:
+    if (sizes - n_fixed).sum() < n_clusters - n_fixed:
         raise ValueError(
             f"n_estimators={n_runs} runs with base_n_clusters={base_n_clusters} have {sizes.sum()} "
             f"clusters, which must be at least n_clusters={n_clusters}."
@@ -110,6 +127,7 @@ def run_many(
     sizes: np.ndarray,
     rng: np.random.RandomState,
     resample: str | float | None = None,
+    weights: np.ndarray | None = None,
 ) -> Runs:
     """Factorize X from random starts, once for each number of clusters in `sizes`.
 
@@ -122,6 +140,8 @@ def run_many(
     rng : RandomState
     resample : str, float or None, default=None
         How tables are drawn that runs see in the place of X, see `resampling.Resampled`.
+    weights : ndarray of shape (n,), default=None
+        How often every sample counts; one with 0 is in no cluster of a run.
 
     Returns
     -------
@@ -133,7 +153,8 @@ def run_many(
         If a loss is not finite, or if all runs end at 0: the penalty is too heavy; if a run has
         more clusters than there are samples.
     """
-    X, solutions = objective.X, []
+    weighted = objective.weighted(weights)
+    X, solutions = weighted.X, []
     if sizes.max() > X.shape[0]:
         raise ValueError(f"base_n_clusters={sizes.max()} must be at most n_samples={X.shape[0]}.")
     if sizes.max() > (seen := rows_seen(resample, X.shape[0])):
@@ -142,16 +163,17 @@ def run_many(
             f"least its number of clusters, {sizes.max()}."
         )
     high = 2 * float(np.sqrt(X.mean(dtype=np.float64)))  # so that WH has the mean of X
-    seeds = draw_seeds(rng, len(sizes))
-    tables = [0] * len(sizes) if resample is None else draw_seeds(rng, len(sizes))
+    # one after the other, so that the first runs are the same however many there are
+    drawn = draw_seeds(rng, len(sizes) * (1 if resample is None else 2))
+    seeds, tables = (drawn, drawn) if resample is None else (drawn[::2], drawn[1::2])
     makers = [
         RandomStart(sum(X.shape), high, X.dtype, int(size), seed, table)
         for size, seed, table in zip(sizes, seeds, tables, strict=True)
     ]
     plan = plan.stopping(race_from=None)  # each is a member of the ensemble
-    given: Any = objective
+    given: Any = weighted
     if resample is not None:
-        given = Resampled(objective, resample)
+        given = Resampled(objective, resample, weights)
         plan = replace(plan, solver=partial(on_seen, plan.solver))
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # the loss shows an overflow
@@ -165,7 +187,7 @@ def run_many(
         ) from error
     solutions.sort(key=loss_of)
     if resample is not None:
-        solutions = [_with_all_rows(objective, solution) for solution in solutions]
+        solutions = [_with_all_rows(weighted, solution) for solution in solutions]
     runs = Runs.of(solutions)
     if not runs.W.any():
         raise ValueError(_why_nothing(objective, resample))

@@ -6,22 +6,16 @@ start (k, n) and (k, p), so that all starts share one product with the data.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmfcluster._arrays.least_squares import descend, exact_rows
-from nmfcluster._arrays.storage import as_float64, is_sparse, largest, row_blocks, sum_of_squares
+from nmfcluster._arrays.least_squares import descend
 from nmfcluster._engine.run import Steps, dots, kept, per_start
 from nmfcluster.meta.penalties import descend_on_sphere, descend_penalised, penalty_of
 
-_ROOM = 1e3  # by which a sum of squares of X must stay within the range of its dtype
-_ROWS = 1024  # rows of X - WH that are formed at a time: memory grows with them, speed does not
-_ENTRIES = 2**22  # of X that are multiplied at a time: 32 MiB where they are widened to float64
-_EQUAL = 1e-14  # below 1, a cosine that rounding tells from that of equal rows
 _SWEEPS = 3  # over a factor in an update: the fewest seconds to a given loss
 _TENSOR_SWEEPS = 1  # the same for tensors, whose products cost no more than a sweep
 _FIRST_SWEEPS = 20  # over alpha before the first update: it starts at 0
@@ -32,152 +26,27 @@ _GAMMA_BAR = 1.01  # growth of the largest share allowed, after a step that was 
 _ETA = 1.5  # the share is divided by it after a step that would have raised the loss
 
 
-@dataclass(frozen=True)
-class Table:
-    """What all objectives of a table have.
+def half_squares(
+    constant: float, N: np.ndarray, F: np.ndarray, G: np.ndarray, more: np.ndarray | float = 0.0
+) -> np.ndarray:
+    """Return ``constant - <N, F> + <G, FF'> / 2 + more`` of every start.
 
-    Attributes
-    ----------
-    X : ndarray or csr_array of shape (n, p)
-        Nonnegative.
+    Rounding may not go below 0.
     """
-
-    X: Any
-
-    @property
-    def wide(self) -> bool:
-        """Whether several starts in one product are faster than one after the other."""
-        return not is_sparse(self.X)
-
-    def split(self, F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return a start (n_starts, k, n + p) as its two factors."""
-        n = self.X.shape[0]
-        return np.ascontiguousarray(F[..., :n]), np.ascontiguousarray(F[..., n:])
+    return np.maximum(constant - dots(N, F) + dots(G, F @ F.mT) / 2 + more, 0)
 
 
-@dataclass(frozen=True)
-class MatrixObjective(Table):
-    r"""The objective :math:`\frac12 \|X - WH\|^2`, with a penalty on H or without.
-
-    Attributes
-    ----------
-    X : ndarray or csr_array of shape (n, p)
-        Nonnegative.
-    sparsity : float, default=0
-        Weight :math:`\lambda` of the penalty.
-    penalty : str, default="l2"
-        One of `PENALTIES`.
-    """
-
-    sparsity: float = 0.0
-    penalty: str = "l2"
-
-    @cached_property
-    def constant(self) -> float:
-        """Loss of the zero factors."""
-        return sum_of_squares(self.X) / 2
-
-    def of_rows(self, W: np.ndarray) -> np.ndarray:
-        """Return ``W'X`` of every start, (n_starts, k, p)."""
-        return _flat_product(W, self.X)
-
-    def of_columns(self, H: np.ndarray) -> np.ndarray:
-        """Return ``HX'`` of every start, (n_starts, k, n)."""
-        return _flat_product(H, self.X.T)
-
-    def loss(self, N: np.ndarray, F: np.ndarray, G: np.ndarray) -> np.ndarray:
-        """Return the losses, without the penalty, from the products for one of the factors."""
-        return _loss(self.constant, N, F, G)
-
-    @property
-    def solver(self) -> Callable[..., Steps]:
-        """The solver that goes on from a factorization."""
-        return sparse_hals if self.sparsity else hals
-
-    run_solver = solver  # of a run from a random start
-
-    def for_runs(self) -> MatrixObjective:
-        """Return the objective as runs of an ensemble have it."""
-        return self
-
-    def positive(self, F: np.ndarray) -> np.ndarray:
-        """Return a factor to start from: as it is, HALS leaves zeros."""
-        return F
-
-    def rows(self, H: np.ndarray) -> np.ndarray:
-        """Return the W >= 0 of the smallest ``||X - WH||``, (n, k)."""
-        return fitted_rows(self.X, H)
-
-    near_rows = rows  # which are quick to find
-
-    def scaled_columns(self, H: np.ndarray) -> np.ndarray:
-        """Return H with rows of length 1."""
-        return unit_rows(H)[0]
-
-    def error(self, W: np.ndarray, H: np.ndarray) -> float:
-        """Return ``||X - WH||`` of one pair of factors, W of shape (n, k)."""
-        if is_sparse(self.X):
-            wide, W, H = MatrixObjective(as_float64(self.X)), as_float64(W), as_float64(H)
-            loss = wide.loss(wide.of_columns(H[None]), W.T[None], (H @ H.T)[None])[0]
-            return float(np.sqrt(2 * loss))
-        blocks = row_blocks(len(W), _ROWS)
-        return float(np.sqrt(sum(sum_of_squares(self.X[b] - W[b] @ H) for b in blocks)))
-
-    def check_range(self) -> None:
-        """Raise a ValueError if X is 0, or if its dtype cannot hold sums of its squares."""
-        high, limits = largest(self.X), np.finfo(self.X.dtype)
-        if high == 0:
-            raise ValueError("X must hold an entry above 0; all entries are 0.")
-        square = 2 * self.constant
-        if not _ROOM * float(limits.tiny) < square < float(limits.max) / _ROOM:
-            raise ValueError(
-                f"X must have squares that {self.X.dtype} can sum with some room, got entries up "
-                f"to {high:.3g}; scale it."
-            )
-
-
-def _loss(constant: float, N: np.ndarray, F: np.ndarray, G: np.ndarray) -> np.ndarray:
-    """Return ``constant - <N, F> + <G, FF'> / 2`` of every start; rounding may not go below 0."""
-    return np.maximum(constant - dots(N, F) + dots(G, F @ F.mT) / 2, 0)
-
-
-def _flat_product(F: np.ndarray, X: Any) -> np.ndarray:
-    flat = F.reshape(-1, F.shape[-1]) @ X
-    return np.ascontiguousarray(flat).reshape(*F.shape[:-1], X.shape[1])
-
-
-def unit_rows(H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return H with rows of length 1, rows of zeros as they are, and the lengths, (k, 1)."""
-    lengths = np.linalg.norm(H, axis=1, keepdims=True)
-    return H / np.where(lengths > 0, lengths, 1), lengths
-
-
-def fitted_rows(X: Any, H: np.ndarray) -> np.ndarray:
-    """Return the W >= 0 that minimises ``||X - WH||``, (n, k).
-
-    Of rows of H that are multiples of each other the first is used.
-    """
-    wide = H.astype(np.float64)  # products in float32 lose what tells clusters that are alike
-    G = wide @ wide.T
-    lengths = np.sqrt(np.diagonal(G))
-    equal = (G >= (1 - _EQUAL) * np.outer(lengths, lengths)) & (lengths > 0)
-    used = np.flatnonzero(equal.argmax(axis=1) == np.arange(len(H)))
-    W = np.zeros((X.shape[0], len(H)), dtype=np.result_type(X.dtype, H.dtype))
-    blocks = row_blocks(X.shape[0], max(1, _ENTRIES // X.shape[1]))
-    B = np.concatenate([np.asarray(X[block] @ wide[used].T) for block in blocks])
-    W[:, used] = exact_rows(B, G[np.ix_(used, used)])
-    return W
-
-
-def _improved(F: np.ndarray, N: np.ndarray, G: np.ndarray, sweeps: int = _SWEEPS) -> np.ndarray:
+def _improved(
+    F: np.ndarray, N: np.ndarray, G: np.ndarray, sweeps: int = _SWEEPS, n_fixed: int = 0
+) -> np.ndarray:
     """Return the factor of every start after coordinate descent, see `descend`."""
     F = F.copy()
     for problem in zip(F, N, G, strict=True):
-        descend(*problem, sweeps)
+        descend(*problem, sweeps, n_fixed)
     return F
 
 
-def hals(objective: MatrixObjective, F: np.ndarray) -> Steps:
+def hals(objective: Any, F: np.ndarray) -> Steps:
     r"""Minimise :math:`\frac12 \|X - WH\|^2` by extrapolated coordinate descent.
 
     A factor is improved by a few sweeps of exact coordinate descent over its k rows (hierarchical
@@ -205,18 +74,21 @@ def hals(objective: MatrixObjective, F: np.ndarray) -> Steps:
        extrapolation. Neural Computation 31, 2019.
     """
     W, H = objective.split(F)
-    loss = objective.loss(objective.of_rows(W), H, W @ W.mT)
+    S = objective.filling(W, H)  # of the entries that are missing, if any
+    loss = objective.loss(objective.of_rows(W, S), H, W @ W.mT, S, S)
     W_ahead, H_behind = W, H  # W pushed further, and H before it was
     push, rose = _Push.first(len(F)), np.ones(len(F), dtype=bool)  # no step to push along yet
     while True:
         keep = yield (W.mT, H), loss
         W, H, W_ahead, H_behind, loss, rose = kept(keep, W, H, W_ahead, H_behind, loss, rose)
         push = _Push(*kept(keep, *push))
-        H_swept = _improved(H, objective.of_rows(W_ahead), W_ahead @ W_ahead.mT)
+        N = objective.of_rows(W_ahead, objective.filling(W_ahead, H))
+        H_swept = _improved(H, N, W_ahead @ W_ahead.mT, n_fixed=objective.n_fixed)
         H_new = _pushed(H_swept, H_behind, np.where(rose, 0, push.share))
-        N, G = objective.of_columns(H_new), H_new @ H_new.mT
+        S = objective.filling(W_ahead, H_new)
+        N, G = objective.of_columns(H_new, S), H_new @ H_new.mT
         W_new = _improved(W_ahead, N, G)
-        loss_new = objective.loss(N, W_new, G)
+        loss_new = objective.loss(N, W_new, G, S, objective.filling(W_new, H_new))
         W_ahead, H_behind = _pushed(W_new, W, push.share), H_swept
         rose = ~(loss_new <= loss)
         if rose.any():  # these starts stay where they are
@@ -255,7 +127,7 @@ def _pushed(F: np.ndarray, before: np.ndarray, share: np.ndarray) -> np.ndarray:
     return further
 
 
-def multiplicative(objective: MatrixObjective, F: np.ndarray) -> Steps:
+def multiplicative(objective: Any, F: np.ndarray) -> Steps:
     r"""Minimise :math:`\frac12 \|X - WH\|^2` by the rules of Lee and Seung, as Badea (2005) does.
 
     .. math:: H \leftarrow H \circ W'X \oslash W'WH , \qquad W \leftarrow W \circ XH' \oslash WHH'
@@ -289,7 +161,7 @@ def multiplicative(objective: MatrixObjective, F: np.ndarray) -> Steps:
         N, G = objective.of_rows(W), W @ W.mT
 
 
-def sparse_hals(objective: MatrixObjective, F: np.ndarray) -> Steps:
+def sparse_hals(objective: Any, F: np.ndarray) -> Steps:
     r"""Minimise :math:`\frac12 \|X - WH\|^2 + \lambda R(H)` with columns of W of length 1.
 
     That is nonnegative sparse coding (Badea, 2005, eq. 11-12) with one of the penalties R
@@ -388,7 +260,7 @@ def tensor_hals(objective: RunsObjective, F: np.ndarray) -> Steps:
     N, G = along * across, (B @ B.mT) * (C @ C.mT)
     A = _improved(np.zeros_like(N), N, G, _FIRST_SWEEPS)
     while True:
-        keep = yield (A.mT, B.mT, C), _loss(objective.constant, N, A, G)
+        keep = yield (A.mT, B.mT, C), half_squares(objective.constant, N, A, G)
         A, B, C, along, across = kept(keep, A, B, C, along, across)
         K = A @ A.mT
         B = _improved(B, (A * across) @ W, K * (C @ C.mT), _TENSOR_SWEEPS)

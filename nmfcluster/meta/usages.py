@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nmfcluster._arrays.least_squares import exact_rows
+from nmfcluster._arrays.places import holding, product_at
 from nmfcluster._arrays.storage import as_float64, is_sparse, row_blocks, rows_of
+from nmfcluster.meta.squares import observed, pair_products
 
 _ENTRIES = 2**20  # of a block of X, or of the small systems of its rows: 8 MiB
 _SURE = 1e-10  # residual of the conditions of a minimum, which has no unit: a row is done
@@ -19,13 +21,13 @@ _DESCENT = 1e-4  # share of the slope by which a step must lower the loss (Armij
 _ROUNDING = 1e-14  # of a row's loss
 
 
-def poisson_rows(X: Any, H: np.ndarray) -> np.ndarray:
+def poisson_rows(X: Any, H: np.ndarray, missing: Any = None) -> np.ndarray:
     r"""Return the W >= 0 that minimises the divergence of X from WH, (n, k), in float64.
 
-    A row is the minimum of a convex function, :math:`\sum_j (wH)_j - x_j \log (wH)_j`. It is found
-    by the proximal method of Newton [1]_: steps to the nonnegative minimum of the quadratic
-    function that is nearest, halved where they are too long. A column that no component has says
-    nothing.
+    A row is the minimum of a convex function, :math:`\sum_j (wH)_j - x_j \log (wH)_j`, over what
+    is observed. It is found by the proximal method of Newton [1]_: steps to the nonnegative minimum
+    of the quadratic function that is nearest, halved where they are too long. A column that no
+    component has says nothing.
 
     Parameters
     ----------
@@ -33,6 +35,8 @@ def poisson_rows(X: Any, H: np.ndarray) -> np.ndarray:
         Nonnegative.
     H : ndarray of shape (k, p)
         Nonnegative. Of rows that are multiples of each other all are used.
+    missing : csr_array of shape (n, p), default=None
+        A 1 for every entry that is not observed, where X has 0.
 
     Returns
     -------
@@ -53,9 +57,13 @@ def poisson_rows(X: Any, H: np.ndarray) -> np.ndarray:
     seen = components.any(axis=0)
     if not seen.all():
         X, components = X[:, seen], components[:, seen]
+        missing = None if missing is None else missing[:, seen]
     kind = _Stored if is_sparse(X) else _Dense
     for block in row_blocks(X.shape[0], max(1, _ENTRIES // max(len(used) ** 2, X.shape[1]))):
-        rows = kind(as_float64(rows_of(X, block)), components)
+        costs = np.ones((block.stop - block.start, len(used)))
+        if missing is not None:
+            costs = observed(missing, block) @ components.T
+        rows = kind(as_float64(rows_of(X, block)), components, costs)
         W[block, used] = _minima(rows) / sums[used]
     return W
 
@@ -67,11 +75,13 @@ class _Dense:
     ----------
     X : ndarray of shape (n, p)
     components : ndarray of shape (k, p)
-        Each sums to 1: the rows that are looked for sum to those of X.
+        Each sums to 1.
+    costs : ndarray of shape (n, k)
+        Their sums over what is observed of every row.
     """
 
-    def __init__(self, X: Any, components: np.ndarray) -> None:
-        self.X, self.components = X, components
+    def __init__(self, X: Any, components: np.ndarray, costs: np.ndarray) -> None:
+        self.X, self.components, self.costs = X, components, costs
 
     @property
     def counts(self) -> np.ndarray:
@@ -80,7 +90,7 @@ class _Dense:
 
     def taken(self, rows: np.ndarray) -> _Dense:
         """Return some of the rows."""
-        return type(self)(self.X[rows], self.components)
+        return type(self)(self.X[rows], self.components, self.costs[rows])
 
     def means(self, U: np.ndarray) -> np.ndarray:
         """Return the entries of UH where those are that count."""
@@ -96,7 +106,7 @@ class _Dense:
 
     def curvature(self, values: np.ndarray) -> np.ndarray:
         """Return the sums of values times two components, (n, k, k)."""
-        return _symmetric(values, self.components.T)
+        return pair_products(values, self.components.T)
 
 
 class _Stored(_Dense):
@@ -109,34 +119,19 @@ class _Stored(_Dense):
 
     def means(self, U: np.ndarray) -> np.ndarray:
         """Return the entries of UH where X stores one."""
-        own = np.repeat(U, np.diff(self.X.indptr), axis=0)
-        across = np.ascontiguousarray(self.components.T)
-        return np.einsum("ek,ek->e", own, across.take(self.X.indices, axis=0))
+        return np.asarray(product_at(self.X, U, self.components).data)
 
     def sums(self, values: np.ndarray) -> np.ndarray:
         """Return the sums of values, one for each stored entry, over columns."""
-        return np.asarray(self._holding(values).sum(axis=1)).ravel()
+        return np.asarray(holding(self.X, values).sum(axis=1)).ravel()
 
     def products(self, values: np.ndarray) -> np.ndarray:
         """Return the sums of values times a component."""
-        return np.asarray(self._holding(values) @ self.components.T)
+        return np.asarray(holding(self.X, values) @ self.components.T)
 
     def curvature(self, values: np.ndarray) -> np.ndarray:
         """Return the sums of values times two components."""
-        return _symmetric(self._holding(values), self.components.T)
-
-    def _holding(self, values: np.ndarray) -> Any:
-        """Return the table with other values where it stores one."""
-        return type(self.X)((values, self.X.indices, self.X.indptr), shape=self.X.shape)
-
-
-def _symmetric(values: Any, across: np.ndarray) -> np.ndarray:
-    k = across.shape[1]
-    G = np.empty((values.shape[0], k, k))
-    for c in range(k):
-        G[:, c, : c + 1] = values @ (across[:, : c + 1] * across[:, c : c + 1])
-        G[:, : c + 1, c] = G[:, c, : c + 1]
-    return G
+        return pair_products(holding(self.X, values), self.components.T)
 
 
 class _State(NamedTuple):
@@ -145,17 +140,15 @@ class _State(NamedTuple):
     U: np.ndarray
     totals: np.ndarray  # of the counts, (n, 1)
     value: np.ndarray
-    ratios: np.ndarray  # by which a step of EM would multiply U: the slope is 1 less them
+    slope: np.ndarray
+    residual: np.ndarray  # by how much the conditions of a minimum are missed, in shares of counts
 
     @classmethod
     def at(cls, rows: _Dense, U: np.ndarray, totals: np.ndarray) -> _State:
-        means = rows.means(U)
-        ratios = rows.products(_quotients(rows.counts, means))
-        return cls(U, totals, _value(rows, U, means), ratios)
-
-    def residual(self) -> np.ndarray:
-        """Return by how much the conditions of a minimum are missed, as shares of the counts."""
-        return np.abs(np.minimum(self.U / self.totals, 1 - self.ratios)).max(axis=1)
+        means, costs = rows.means(U), rows.costs
+        slope = costs - rows.products(_quotients(rows.counts, means))
+        missed = np.abs(np.minimum(U * costs / totals, _quotients(slope, costs))).max(axis=1)
+        return cls(U, totals, _value(rows, U, means), slope, missed)
 
     def taken(self, rows: np.ndarray) -> _State:
         return _State(*(array[rows] for array in self))
@@ -179,11 +172,11 @@ def _minima(rows: _Dense) -> np.ndarray:
     rows, totals = rows.taken(todo), totals[todo, None]
     now = np.repeat(totals / k, k, axis=1)
     for _ in range(_FIRST):
-        now = now * rows.products(_quotients(rows.counts, rows.means(now)))
+        now = now * _quotients(rows.products(_quotients(rows.counts, rows.means(now))), rows.costs)
     state = _State.at(rows, now, totals)
     for _ in range(_LONGEST):
         U[todo] = state.U
-        going_on = np.flatnonzero(state.residual() > _SURE)
+        going_on = np.flatnonzero(state.residual > _SURE)
         if not len(going_on):
             break
         if len(going_on) < len(todo):
@@ -198,7 +191,7 @@ def _stepped(rows: _Dense, state: _State) -> _State:
     The step is to the minimum of the quadratic function that is nearest, over all that is
     nonnegative: the function falls along it, as far as needed from where it is infinite.
     """
-    U, slope, means = state.U, 1 - state.ratios, rows.means(state.U)
+    U, slope, means = state.U, state.slope, rows.means(state.U)
     G = rows.curvature(_quotients(_quotients(rows.counts, means), means))
     diagonal = np.einsum("nkk->nk", G)
     diagonal += _RIDGE * diagonal.max(axis=1, keepdims=True)
@@ -228,4 +221,4 @@ def _value(rows: _Dense, U: np.ndarray, means: np.ndarray) -> np.ndarray:
     x = rows.counts
     logs = np.log(means, out=np.zeros_like(means), where=(x > 0) & (means > 0))
     lost = rows.sums(np.where(means > 0, 0, x)) > 0
-    return np.where(lost, np.inf, U.sum(axis=1) - rows.sums(x * logs))
+    return np.where(lost, np.inf, np.einsum("nk,nk->n", U, rows.costs) - rows.sums(x * logs))

@@ -1,5 +1,6 @@
 """Scores of clusterings and of consensus matrices."""
 
+from nmfcluster.metrics.matching import match_components
 from nmfcluster.metrics.members import cluster_consensus, item_consensus
 from nmfcluster.metrics.overlap import overlap_match
 from nmfcluster.metrics.pairs import pac_score, pair_consensus
@@ -17,6 +18,7 @@ __all__ = [
     "disagreement",
     "dispersion",
     "item_consensus",
+    "match_components",
     "overlap_match",
     "pac_score",
     "pair_consensus",

@@ -3,5 +3,14 @@
 from nmfcluster.model_selection.constraints import ConstraintScorer
 from nmfcluster.model_selection.search import FullSampleSplit, one_standard_error
 from nmfcluster.model_selection.stability import StabilityScorer
+from nmfcluster.model_selection.sweep import sweep_n_clusters
+from nmfcluster.model_selection.swept import ClusterSweep
 
-__all__ = ["ConstraintScorer", "FullSampleSplit", "StabilityScorer", "one_standard_error"]
+__all__ = [
+    "ClusterSweep",
+    "ConstraintScorer",
+    "FullSampleSplit",
+    "StabilityScorer",
+    "one_standard_error",
+    "sweep_n_clusters",
+]

@@ -6,7 +6,8 @@ from sklearn.datasets import make_blobs
 from sklearn.model_selection import ParameterGrid
 
 from nmfcluster import NMFConsensus, NMFMetaCluster, PairwiseConstraints, SSNMFClusterer
-from nmfcluster.datasets import make_biclusters, make_partitions
+from nmfcluster.datasets import make_biclusters, make_partitions, make_signatures
+from nmfcluster.model_selection import sweep_n_clusters
 
 
 @pytest.fixture(autouse=True)
@@ -51,6 +52,14 @@ def table(outside):
 @pytest.fixture(scope="session")
 def biclusters(table):
     return NMFMetaCluster(4, n_estimators=6, random_state=0).fit(table)
+
+
+@pytest.fixture(scope="session")
+def sweep():
+    """Return a sweep over counts with four clusters."""
+    X, _, _ = make_signatures(40, 4, 30, random_state=0)
+    model = NMFMetaCluster(4, loss="kullback-leibler", n_estimators=3, random_state=0)
+    return sweep_n_clusters(model, X, range(2, 7), n_folds=3, random_state=0)
 
 
 @pytest.fixture(scope="session")

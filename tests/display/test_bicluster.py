@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.cluster import KMeans, SpectralCoclustering
 from sklearn.datasets import make_biclusters as make_constant_biclusters
 from sklearn.exceptions import NotFittedError
@@ -57,6 +58,29 @@ def test_negative_entries_have_a_colour_of_their_own(planted):
     assert zeros.mesh_.get_clim() == (0, 1)
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_cells_are_means_of_what_was_observed(kind):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(1, 2, size=(40, 30))
+    X[rng.uniform(size=X.shape) < 0.3] = np.nan
+    X[:4, :3] = np.nan  # a cell of which nothing was observed
+    rows, columns = (np.arange(n) < n // 2 for n in X.shape)
+    display = BiclusterDisplay.from_biclusters(
+        kind(X), [rows, ~rows], [columns, ~columns], max_cells=10
+    )
+    sizes = display.row_sizes, display.column_sizes
+    row_ends, column_ends = (np.cumsum(s) for s in sizes)
+    ordered = X[np.ix_(display.row_order, display.column_order)]
+    for i, (stop, n) in enumerate(zip(row_ends, sizes[0], strict=True)):
+        for j, (end, p) in enumerate(zip(column_ends, sizes[1], strict=True)):
+            cell = ordered[stop - n : stop, end - p : end]
+            seen = cell[~np.isnan(cell)]
+            expected = seen.mean() if seen.size else np.nan
+            assert_allclose(display.matrix[i, j], expected)
+    assert display.mesh_.norm.vmax <= 2
+    assert np.isnan(display.matrix).sum() == display.mesh_.get_array().mask.sum()
+
+
 def test_parts_can_be_left_out(biclusters, table):
     display = BiclusterDisplay.from_estimator(
         biclusters, table, strip=False, outline=False, colorbar=False, cmap="viridis"
@@ -93,9 +117,9 @@ def test_estimators_without_biclusters_are_refused(table):
     [
         ({"X": np.ones((3, 4))}, ValueError, r"X must have the 4 rows and 5 col.* shape \(3, 4\)"),
         ({"X": np.ones((5, 4))}, ValueError, r"X must have the 4 rows .* got shape \(5, 4\)"),
-        ({"X": np.full((4, 5), np.nan)}, ValueError, "X must be a table of finite .* NaN"),
-        ({"X": np.ones(4)}, ValueError, "X must be a table of finite numbers: Expected 2D"),
-        ({"X": [["a"] * 5] * 4}, ValueError, "X must be a table of finite numbers: could not"),
+        ({"X": np.full((4, 5), np.inf)}, ValueError, "X must be a table of finite .* infinity"),
+        ({"X": np.ones(4)}, ValueError, "finite numbers, or NaN: Expected 2D"),
+        ({"X": [["a"] * 5] * 4}, ValueError, "finite numbers, or NaN: could not"),
         ({"rows": np.ones(4, dtype=bool)}, ValueError, r"rows must have shape .* got \(4,\)"),
         ({"rows": np.ones((0, 4))}, ValueError, r"rows must have shape .* got \(0, 4\)"),
         ({"rows": [[1, 0], [1]]}, ValueError, "rows must have one row a cluster, of equal length"),

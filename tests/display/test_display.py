@@ -22,7 +22,7 @@ each_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: meth
 
 
 @pytest.fixture(scope="module")
-def data(consensus, constrained, biclusters, table, results_of):
+def data(consensus, constrained, biclusters, sweep, table, results_of):
     """Return the data that every method draws, by the name of the method."""
     X = np.eye(12)[:, :3] + np.arange(12)[:, None] % 3
     models = [
@@ -38,6 +38,8 @@ def data(consensus, constrained, biclusters, table, results_of):
     return {
         "BiclusterDisplay.from_biclusters": (table, biclusters.rows_, biclusters.columns_),
         "BiclusterDisplay.from_estimator": (biclusters, table),
+        "ClusterSweepDisplay.from_estimator": (sweep,),
+        "ClusterSweepDisplay.from_estimators": ([biclusters],),
         "ClusterTrackingDisplay.from_estimator": (consensus,),
         "ClusterTrackingDisplay.from_estimators": ([consensus],),
         "ClusterTrackingDisplay.from_labels": ({"all": consensus.labels_},),

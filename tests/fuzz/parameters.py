@@ -104,6 +104,17 @@ VALUES = {
         [[1.0, 1.0]],
         ["a", "b"],
     ],
+    ("fixed_components", "array-like"): [
+        [[1.0, 0.0]],
+        np.eye(2),
+        np.ones((1, 3), dtype=np.float32),
+        np.zeros((1, 2)),
+        [[-1.0, 2.0]],
+        [[np.nan, 1.0]],
+        [[1e300, 1e-300]],
+        [1.0, 2.0],
+        [["a", "b"]],
+    ],
     ("fit_params", "dict"): [{}, {"no parameter": np.ones(3)}],
 }
 

@@ -200,11 +200,19 @@ def numeric(array):
 
 @fuzz(
     usually(FEATURES, stored(("integers", "blobs", "constant"))),
-    parameters(NMFMetaCluster, CONSENSUS),
+    parameters(NMFMetaCluster, CONSENSUS, fixed=("memory",)),  # which would make folders
     st.data(),
 )
 def test_metaclustering(table, given, data):
     X, n, new = built(table, data.draw)
     model = NMFMetaCluster(**given)
-    judge_estimator(model, X, n, {}, new, sums=False)
+    weights = data.draw(usually(st.none(), st.sampled_from(["ones", "some", "none", "words"])))
+    made = {
+        "ones": np.ones(n),
+        "some": np.arange(n) % 3,
+        "none": np.zeros(n),
+        "words": ["a"] * n,
+    }
+    arguments = {} if weights is None else {"sample_weight": made[weights]}
+    judge_estimator(model, X, n, arguments, new, sums=False)
     judge_storage(model, table)

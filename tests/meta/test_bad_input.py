@@ -22,17 +22,26 @@ def model(**parameters):
 
 
 FLOAT32 = X.astype(np.float32)
-NAN, INFINITE = "Input X contains NaN", "Input X contains infinity"
+INFINITE = "Input X contains infinity"
+OBSERVED = "X must hold an entry that is observed in every {0}; {0} {1} is NaN throughout"
 NEGATIVE = "Negative values in data passed to X"
 SQUARES = "X must have squares that {} can sum .*got entries up to {}; scale it"
 PAIR = r"base_n_clusters must be an int, or a pair .* with 1 <= low <= high, got "
 
 # name, what the message must hold, X
 TABLES = [
-    ("NaN", NAN, changed(X, (3, 2), np.nan)),
-    ("NaN, sparse", NAN, sp.csr_array(changed(X, (3, 2), np.nan))),
-    ("None in an array", NAN, changed(X.astype(object), (3, 2), None)),
-    ("missing in a data frame", NAN, pd.DataFrame({"a": pd.array([1, None, 3]), "b": 1.0})),
+    ("NaN in all of a row", OBSERVED.format("row", 3), changed(X, 3, np.nan)),
+    ("NaN in all of a row, sparse", OBSERVED.format("row", 3), sp.csr_array(changed(X, 3, np.nan))),
+    ("None in all of a row", OBSERVED.format("row", 3), changed(X.astype(object), 3, None)),
+    ("NaN in all of a column", OBSERVED.format("column", 2),
+     changed(X, (slice(None), 2), np.nan)),
+    ("missing in all of a data frame's column", OBSERVED.format("column", 0),
+     pd.DataFrame({"a": pd.array([None, None, None], dtype="Float64"), "b": 1.0})),
+    ("NaN throughout", OBSERVED.format("row", 0), np.full((4, 3), np.nan)),
+    ("NaN beside zeros", "X must hold an entry above 0", changed(0 * X, (3, 2), np.nan)),
+    ("negative beside NaN", NEGATIVE, changed(changed(X, (3, 2), -1), (4, 2), np.nan)),
+    ("negative beside NaN, sparse", NEGATIVE,
+     sp.csr_array(changed(changed(X, (3, 2), -1), (4, 2), np.nan))),
     ("infinity", INFINITE, changed(X, (3, 2), np.inf)),
     ("infinity, sparse", INFINITE, sp.csc_array(changed(X, (3, 2), np.inf))),
     ("negative", NEGATIVE, changed(X, (3, 2), -1)),
@@ -119,6 +128,25 @@ PARAMETERS = [
     ({"penalty": "l3"}, "'penalty' .*among {.*l1_columns.*Got 'l3'"),
     ({"penalty": None}, "'penalty' .*Got None"),
     ({"solver": "cd"}, "'solver' .*among {.*auto.*Got 'cd'"),
+    ({"fixed_components": 3}, "'fixed_components' .*array-like.*Got 3"),
+    ({"fixed_components": [[1.0, 2.0]]}, r"column for each of 6 features, got shape \(1, 2\)"),
+    ({"fixed_components": X[0]}, "Expected 2D array, got 1D array"),
+    ({"fixed_components": X[:3]}, "fixed_components must be at most n_clusters=2, got 3"),
+    ({"fixed_components": -X[:1]}, "fixed_components must be at least 0, got an entry of -0"),
+    ({"fixed_components": 0 * X[:1]}, "fixed_components must each hold an entry .*; row 0 is 0"),
+    ({"fixed_components": np.nan * X[:1]}, "Input fixed_components contains NaN"),
+    ({"fixed_components": np.array([["a"] * 6])}, "fixed_components"),
+    ({"fixed_components": X[:1], "solver": "mu"}, "fixed_components need solver='auto'"),
+    ({"fixed_components": X[:1], "sparsity": 0.1}, "fixed_components need .*and sparsity=0.1"),
+    ({"fixed_components": X[:2], "base_n_clusters": 1},
+     "base_n_clusters=1 must be at least the number of fixed_components, 2"),
+    ({"fixed_components": X[:1], "n_clusters": 9, "n_estimators": 2, "base_n_clusters": 4},
+     "n_estimators=2 runs with base_n_clusters=4 have 8 clusters"),
+    ({"min_recurrence": -0.1}, r"'min_recurrence' .*\[0.*, 1.*\].*Got -0\.1"),
+    ({"min_recurrence": 1.5}, r"'min_recurrence' .*Got 1\.5"),
+    ({"min_recurrence": None}, "'min_recurrence' .*Got None"),
+    ({"memory": 3}, "'memory' .*Got 3"),
+    ({"memory": True}, "'memory' .*Got True"),
     ({"threshold": 0}, r"'threshold' .*\(0.*, 1.*\].*Got 0"),
     ({"threshold": 1.5}, r"'threshold' .*Got 1\.5"),
     ({"threshold": np.nan}, "'threshold' .*Got nan"),
@@ -154,6 +182,30 @@ CASES += [
          {"penalty": "l1", "sparsity": sparsity})
     for sparsity in (2.5, 8, 1e3)
 ]  # fmt: skip
+HOLES = changed(X, (3, 2), np.nan)
+CASES += [
+    Case("NaN and multiplicative rules", "X must not hold NaN with solver='mu'", HOLES, {},
+         {"solver": "mu"}),
+    Case("NaN and a penalty", "X must not hold NaN .*and sparsity=0.1", HOLES, {},
+         {"sparsity": 0.1}),
+    Case("NaN in counts that are drawn", "X must hold whole numbers", HOLES, {},
+         {"resample": "multinomial"}),
+]  # fmt: skip
+WEIGHTS = [
+    ("too few", np.ones(19), r"a number for each of 20 samples, got shape \(19,\)"),
+    ("one for all", 2.0, r"a number for each of 20 samples, got shape \(1,\)"),
+    ("in two axes", np.ones((20, 1)), "a number for each of 20 samples"),
+    ("negative", -np.ones(20), "sample_weight must be at least 0, got -1"),
+    ("NaN", np.full(20, np.nan), "Input sample_weight contains NaN"),
+    ("infinite", np.full(20, np.inf), "Input sample_weight contains infinity"),
+    ("all 0", np.zeros(20), "above zero for at least n_clusters=2 samples, it is for 0"),
+    ("one above 0", np.eye(20)[0], "above zero for at least n_clusters=2 samples, it is for 1"),
+    ("words", ["a"] * 20, "could not convert|sample_weight"),
+]
+CASES += [
+    Case(f"sample_weight, {name}", says, X, {"sample_weight": weights}, {}, EITHER)
+    for name, weights, says in WEIGHTS
+]
 
 
 @pytest.fixture(scope="module")
@@ -199,7 +251,6 @@ def test_what_is_not_refused_has_room(penalty, dtype, scale):
     [
         (X[:, :3], "X has 3 features, but NMFMetaCluster is expecting 6"),
         (sp.csr_array(X[:, :3]), "X has 3 features, but NMFMetaCluster is expecting 6"),
-        (changed(X, (3, 2), np.nan), NAN),
         (changed(X, (3, 2), np.inf), INFINITE),
         (-X, NEGATIVE),
         (sp.csr_array(-X), NEGATIVE),
@@ -221,7 +272,7 @@ def test_new_samples_must_be_like_those_of_fit(fitted, method, new, says):
     [
         (X, r"X must have a column for each of 2 clusters.*got shape \(20, 6\)"),
         (sp.csr_array(X), r"X must have a column for each of 2 clusters.*\(20, 6\)"),
-        (changed(X[:, :2], (3, 1), np.nan), NAN),
+        (changed(X[:, :2], (3, 1), np.nan), "Input X contains NaN"),
         (changed(X[:, :2], (3, 1), np.inf), INFINITE),
         (X[0, :2], "Expected 2D array, got 1D array"),
         (X[:0, :2], r"0 sample\(s\)"),

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 from meta.cases import begin, equal_runs, plan_of, planted, random_runs, solution, solved
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
@@ -14,12 +16,16 @@ from nmfcluster.meta.metaclusters import (
     Metaclusters,
     _optima,
     lifted_start,
+    metaclustered,
     refine,
+    that_recur,
 )
 from nmfcluster.meta.runs import Runs, run_many
-from nmfcluster.meta.solvers import MatrixObjective, fitted_rows, hals, multiplicative
-from nmfcluster.metrics import overlap_match
+from nmfcluster.meta.solvers import hals, multiplicative
+from nmfcluster.meta.squares import MatrixObjective, fitted_rows
+from nmfcluster.metrics import match_components, overlap_match
 
+seeds = st.integers(0, 10**6)
 every_way = pytest.mark.parametrize("how", ["ptf", "nmf", "kmeans"])
 
 
@@ -213,7 +219,9 @@ def test_without_a_last_factorization_rows_are_fitted_to_the_prototypes():
 def test_last_factorization_has_the_penalty(final):
     rng = np.random.default_rng(10)
     X, columns = rng.uniform(size=(10, 12)), rng.uniform(size=(3, 12))
-    end = refined(MatrixObjective(X, 0.2, "l1_columns"), plan_of(3), columns, final).best
+    end = refined(
+        MatrixObjective(X, sparsity=0.2, penalty="l1_columns"), plan_of(3), columns, final
+    ).best
     W, H = end.factors
     assert_allclose(np.linalg.norm(W, axis=0), 1)
     loss = ((X - W @ H) ** 2).sum() / 2 + 0.2 * sum(H[:, g].sum() ** 2 for g in range(12))
@@ -254,3 +262,69 @@ def test_planted_biclusters_come_back(seed):
     _, end = refine(objective, plan, METACLUSTERINGS["ptf"](runs, plan, None), final=True)
     assert end.best.loss < 0.001**2 * objective.constant
     assert overlap_match(end.best.factors[1], H) == 1
+
+
+# --- clusters that do not come back ---------------------------------------------------------------
+
+
+def shares_by_formula(runs):
+    """Return, cluster by cluster, the mean over the other runs of the cosine where mutual."""
+
+    def cosine(i, j):
+        rows, columns = (
+            F[i] @ F[j] / (np.linalg.norm(F[i]) * np.linalg.norm(F[j])) for F in (runs.W, runs.H)
+        )
+        return rows * columns
+
+    slices = [range(part.start, part.stop) for part in runs.slices()]
+    shares = []
+    for own in slices:
+        others = [run for run in slices if run is not own]
+        for i in own:
+            total = 0.0
+            for run in others:
+                j = max(run, key=lambda candidate: cosine(i, candidate))
+                if max(own, key=lambda candidate: cosine(candidate, j)) == i:
+                    total += cosine(i, j)
+            shares.append(total / len(others))
+    return np.array(shares)
+
+
+@given(seeds, st.floats(0.05, 0.9))
+def test_clusters_that_come_back_too_rarely_are_left_out(seed, least):
+    rng = np.random.default_rng(seed)
+    runs = random_runs(rng, [3, 2, 4], zeros=0)
+    shares = shares_by_formula(runs)
+    assume(np.abs(shares - least).min() > 1e-9)
+    chosen = that_recur(runs, 2, least)
+    if (shares >= least).sum() >= 2:
+        assert_array_equal(chosen, np.flatnonzero(shares >= least))
+    else:  # the surest two, of which some may be equal to others
+        assert len(chosen) == 2
+        assert_allclose(np.sort(shares[chosen]), np.sort(shares)[-2:])
+
+
+def test_something_is_always_left():
+    rng = np.random.default_rng(0)
+    runs = random_runs(rng, [3, 3])
+    assert len(that_recur(runs, 3, 1.0)) >= 3
+    assert_array_equal(that_recur(random_runs(rng, [3]), 3, 1.0), np.arange(3))
+    assert_array_equal(that_recur(runs, 3, 0.0), np.arange(6))
+
+
+@pytest.mark.parametrize("meta", ["ptf", "nmf", "kmeans"])
+def test_a_run_that_found_something_else_is_left_out(meta):
+    rng = np.random.default_rng(1)
+    W, H = planted(rng, 3, 9, 11)
+    found, _ = equal_runs(rng, W, H, 4)
+    odd = random_runs(rng, [3], n=9, p=11)
+    runs = Runs(
+        np.concatenate([found.W, odd.W]),
+        np.concatenate([found.H, odd.H]),
+        np.full(5, 3),
+        np.ones(5),
+        np.ones(5, dtype=bool),
+    )
+    for best in metaclustered(meta, runs, plan_of(3), np.random.RandomState(0), None, 0.6):
+        assert_array_equal(best.correspondence[12:], 0)
+        assert_allclose(match_components(H, best.columns)[1], 1, rtol=1e-6)

@@ -13,7 +13,8 @@ from nmfcluster._arrays.draws import drawn, holds_whole_numbers
 from nmfcluster.datasets import make_programs
 from nmfcluster.meta.divergence import Divergence, em
 from nmfcluster.meta.resampling import RandomStart, Resampled, on_seen
-from nmfcluster.meta.solvers import MatrixObjective, hals
+from nmfcluster.meta.solvers import hals
+from nmfcluster.meta.squares import MatrixObjective
 
 stored = pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 COUNTS = np.random.default_rng(0).poisson(2.0, size=(12, 9)).astype(float)

@@ -23,7 +23,7 @@ from nmfcluster.meta.runs import (
     n_distinct,
     run_many,
 )
-from nmfcluster.meta.solvers import MatrixObjective, fitted_rows
+from nmfcluster.meta.squares import MatrixObjective, fitted_rows
 from nmfcluster.partitions.matrix import confidence
 
 seeds = st.integers(0, 10**6)

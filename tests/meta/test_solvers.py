@@ -11,14 +11,8 @@ from meta.cases import begin, ends, runs_of, solved, table
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nmfcluster.meta.penalties import PENALTIES
-from nmfcluster.meta.solvers import (
-    MatrixObjective,
-    RunsObjective,
-    hals,
-    multiplicative,
-    sparse_hals,
-    tensor_hals,
-)
+from nmfcluster.meta.solvers import RunsObjective, hals, multiplicative, sparse_hals, tensor_hals
+from nmfcluster.meta.squares import MatrixObjective
 
 seeds = st.integers(0, 10**6)
 sizes = st.tuples(st.integers(1, 9), st.integers(1, 9), st.integers(1, 4))
@@ -30,7 +24,7 @@ def steps_of(kind, X, F, sparsity=0.3):
     if kind == "tensor":
         return tensor_hals(RunsObjective(*runs_of(X)), F)
     if kind in PENALTIES:
-        return sparse_hals(MatrixObjective(X, sparsity, kind), F)
+        return sparse_hals(MatrixObjective(X, sparsity=sparsity, penalty=kind), F)
     return {"hals": hals, "multiplicative": multiplicative}[kind](MatrixObjective(X), F)
 
 

@@ -8,7 +8,8 @@ from meta.cases import solved
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nmfcluster.meta.penalties import PENALTIES
-from nmfcluster.meta.solvers import MatrixObjective, hals, sparse_hals
+from nmfcluster.meta.solvers import hals, sparse_hals
+from nmfcluster.meta.squares import MatrixObjective
 
 
 def noisy_biclusters(rng, n=21, p=35, k=4, noise=0.75):
@@ -24,7 +25,7 @@ def test_columns_have_length_1_and_the_start_keeps_its_product(penalty, dtype):
     rng = np.random.default_rng(1)
     X, F = noisy_biclusters(rng).astype(dtype), rng.uniform(size=(3, 4, 56)).astype(dtype)
     F[0, 1, :21] = 0
-    steps = sparse_hals(MatrixObjective(X, 0.1, penalty), F)
+    steps = sparse_hals(MatrixObjective(X, sparsity=0.1, penalty=penalty), F)
     room = 1e-12 if dtype is np.float64 else 1e-5
     for update, ((W, H), _) in enumerate(islice(steps, 20)):
         assert_allclose(np.linalg.norm(W, axis=1), 1, rtol=room)
@@ -42,12 +43,14 @@ def test_without_weight_it_ends_where_hals_does(penalty):
     rng = np.random.default_rng(2)
     X, F = noisy_biclusters(rng, noise=0.1), rng.uniform(0.1, 1, size=(3, 4, 56))
     plain = min(end.loss for end in solved(hals(MatrixObjective(X), F), 600, 1e-13))
-    steps = sparse_hals(MatrixObjective(X, 0, penalty), F)
+    steps = sparse_hals(MatrixObjective(X, sparsity=0, penalty=penalty), F)
     assert_allclose(min(end.loss for end in solved(steps, 600, 1e-13)), plain, rtol=1e-4)
 
 
 def share_of_zeros(X, sparsity, penalty, F):
-    [end] = solved(sparse_hals(MatrixObjective(X, sparsity, penalty), F), 60, 1e-13)
+    [end] = solved(
+        sparse_hals(MatrixObjective(X, sparsity=sparsity, penalty=penalty), F), 60, 1e-13
+    )
     return np.mean(end.factors[1] == 0)
 
 
@@ -71,11 +74,15 @@ def test_penalties_make_zeros_but_the_squared_norm_does_not(penalty):
 def test_a_weight_that_leaves_nothing_leaves_zeros():
     rng = np.random.default_rng(3)
     X, F = noisy_biclusters(rng), rng.uniform(size=(1, 4, 56))
-    for (W, H), loss in islice(sparse_hals(MatrixObjective(X, 1e4, "l1"), F), 1, 5):
+    for (W, H), loss in islice(
+        sparse_hals(MatrixObjective(X, sparsity=1e4, penalty="l1"), F), 1, 5
+    ):
         assert_array_equal(H, 0)
         assert_allclose(np.linalg.norm(W, axis=1), 1)
         assert_allclose(loss, (X**2).sum() / 2)
-    for (_, H), loss in islice(sparse_hals(MatrixObjective(X, 1e4, "l2"), F), 1, 5):
+    for (_, H), loss in islice(
+        sparse_hals(MatrixObjective(X, sparsity=1e4, penalty="l2"), F), 1, 5
+    ):
         assert 0 < H.max() < 1e-2
         assert loss < (X**2).sum() / 2
 

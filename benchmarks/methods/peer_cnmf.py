@@ -1,0 +1,32 @@
+"""Programs by `cnmf` 1.7.1: 100 runs, outlying spectra left out, k-means and medians of the rest.
+
+It takes its defaults, but uses all genes instead of the 2,000 most variable ones. Of several
+numbers of programs it is given that with the most stable spectra, by the silhouette of its plot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.methods import peer
+from benchmarks.methods.programs import Finder
+
+WORKER = Path(__file__).with_name("peer_cnmf_worker.py")
+NAME = "cNMF"
+RUNS = 100  # its default
+AT_K, BY_CHOICE = 900, 1_800  # seconds until it is stopped
+
+
+def find(
+    X: np.ndarray, ks: Sequence[int], seed: int, longest: float = AT_K
+) -> tuple[np.ndarray, np.ndarray, float]:
+    return peer.factors(WORKER, X, ks, RUNS, NAME, seed, peer.CNMF_PYTHON, longest)
+
+
+FINDERS = [
+    Finder(NAME, find, partial(find, longest=BY_CHOICE), partial(peer.reason, peer.CNMF_PYTHON))
+]

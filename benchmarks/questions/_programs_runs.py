@@ -1,0 +1,105 @@
+"""Every method on every table of the question of programs, at the true number and at its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from benchmarks.methods import (
+    peer_cnmf,
+    peer_cvanmf,
+    peer_signatureanalyzer,
+    peer_sigprofiler,
+    programs,
+)
+from benchmarks.methods.peer import NoClusteringError
+from benchmarks.methods.programs import Find, Finder
+from benchmarks.questions._programs_data import Planted, Setting, scores
+from benchmarks.runner import Progress
+
+PARTS = (programs, peer_cnmf, peer_cvanmf, peer_sigprofiler, peer_signatureanalyzer)
+FINDERS = {finder.name: finder for part in PARTS for finder in part.FINDERS}
+AT_K, BY_CHOICE = "at the true number", "at its own choice"
+MODES = (AT_K, BY_CHOICE)
+
+Run = dict[str, float]
+
+
+@dataclass
+class Results:
+    """The runs of all methods by mode, table and method, one a seed, and why others are missing."""
+
+    runs: dict[tuple[str, str, str], list[Run]] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+
+    def mean(self, mode: str, table: str, method: str, figure: str) -> float | None:
+        """Return the mean of a figure over the seeds, None if the method was not run or failed."""
+        runs = self.runs.get((mode, table, method), [])
+        return sum(run[figure] for run in runs) / len(runs) if runs else None
+
+    def both(self, mode: str, table: str, *methods: str) -> bool:
+        """Tell whether methods were done on a table."""
+        return all((mode, table, method) in self.runs for method in methods)
+
+
+def available(quick: bool) -> tuple[list[Finder], dict[str, str]]:
+    """Return the methods that can run here, and why the others cannot."""
+    skipped = {name: why for name, finder in FINDERS.items() if (why := finder.reason())}
+    if quick:
+        slow = [name for name, finder in FINDERS.items() if finder.slow]
+        skipped |= {name: "it takes minutes on toy sizes, too" for name in slow}
+    return [finder for name, finder in FINDERS.items() if name not in skipped], skipped
+
+
+def tasks(finder: Finder, setting: Setting) -> dict[str, tuple[Find, Sequence[int]]]:
+    """Return what a method is asked for on a table, by mode."""
+    asked: dict[str, tuple[Find, Sequence[int]]] = {}
+    if setting.kind in finder.kinds:
+        if finder.at_k and setting.n_samples <= finder.rows_at_k:
+            asked[AT_K] = finder.at_k, [setting.k]
+        if finder.by_choice and setting.n_samples <= finder.rows_by_choice:
+            asked[BY_CHOICE] = finder.by_choice, setting.candidates
+    return asked
+
+
+def restricted(finders: Sequence[Finder]) -> list[str]:
+    """Say which methods were not asked on all tables, as they take too long."""
+    told = []
+    for finder in finders:
+        limits = dict(zip(MODES, (finder.rows_at_k, finder.rows_by_choice), strict=True))
+        told += [
+            f"{finder.name} is run on tables of at most {limit:,.0f} rows {mode}: larger ones "
+            "would take it more than its time."
+            for mode, limit in limits.items()
+            if limit < float("inf")
+        ]
+    return told
+
+
+def measure(
+    finders: Sequence[Finder], settings: Sequence[Setting], seeds: Sequence[int]
+) -> tuple[Results, dict[str, Planted]]:
+    """Run all methods on all tables; return also the first table of every setting."""
+    asked = [(s, f, tasks(f, s)) for s in settings for f in finders]
+    progress = Progress("programs", len(seeds) * sum(len(each) for *_, each in asked))
+    results, first = Results(), {}
+    for seed in seeds:
+        drawn = {setting.name: setting.draw(seed) for setting in settings}
+        first = first or drawn
+        for setting, finder, each in asked:
+            for mode, (find, ks) in each.items():
+                where = f"{finder.name} on {setting.name}, {mode}"
+                try:
+                    run = _run(find, drawn[setting.name], ks, seed)
+                except (NoClusteringError, RuntimeError) as why:  # a peer has failed
+                    results.failed[where] = str(why).strip().splitlines()[-1]
+                else:
+                    key = (mode, setting.name, finder.name)
+                    results.runs.setdefault(key, []).append(run)
+                progress.step(where)
+    return results, first
+
+
+def _run(find: Find, planted: Planted, ks: Sequence[int], seed: int) -> Run:
+    W, H, seconds = find(planted.X, ks, seed)
+    return scores(planted, W, H) | {"seconds": seconds}

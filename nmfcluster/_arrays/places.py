@@ -1,0 +1,122 @@
+"""Products of two factors where a sparse matrix stores an entry, and entries that are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from nmfcluster._arrays.storage import index_dtype, row_blocks
+
+_ENTRIES = 2**18  # of a product that are formed at a time: they stay in a cache of 2 MiB
+_STORED = 2**13  # stored entries whose rows and columns of the factors are multiplied at a time
+_BLAS_FROM = 0.02  # share of stored entries from which all of a block is formed faster
+
+
+def products_at(places: Any, W: np.ndarray, H: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    """Yield the entries of WH where a CSR matrix stores one, some rows at a time.
+
+    Parameters
+    ----------
+    places : csr_array of shape (n, p)
+    W : ndarray of shape (n, k)
+    H : ndarray of shape (k, p)
+
+    Yields
+    ------
+    stored : slice
+        Which of the stored entries.
+    means : ndarray
+        What WH has there.
+    """
+    whole = places.nnz >= _BLAS_FROM * places.shape[0] * places.shape[1]
+    across = None if whole else np.ascontiguousarray(H.T)
+    for block in _blocks(places, whole):
+        stored = slice(places.indptr[block.start], places.indptr[block.stop])
+        columns = places.indices[stored]
+        counts = np.diff(places.indptr[block.start : block.stop + 1])
+        if across is None:
+            P = W[block] @ H
+            firsts = np.arange(0, P.size, P.shape[1])
+            yield stored, P.ravel().take(np.repeat(firsts, counts) + columns)
+        else:
+            own = np.repeat(W[block], counts, axis=0)
+            yield stored, np.einsum("ek,ek->e", own, across.take(columns, axis=0))
+
+
+def _blocks(places: Any, whole: bool) -> Iterator[slice]:
+    """Yield blocks of rows of a CSR matrix, with about as many entries, all or stored, each."""
+    n, p = places.shape
+    if whole:
+        yield from row_blocks(n, max(1, _ENTRIES // p))
+        return
+    wanted = np.searchsorted(places.indptr, np.arange(0, places.nnz, _STORED), side="right") - 1
+    for start, stop in pairwise(np.unique([0, *wanted, n]).tolist()):
+        yield slice(start, stop)
+
+
+def product_at(places: Any, W: np.ndarray, H: np.ndarray) -> Any:
+    """Return the entries of WH where a CSR matrix stores one, as such a matrix."""
+    values = np.empty(places.nnz, dtype=np.result_type(W, H))
+    for stored, means in products_at(places, W, H):
+        values[stored] = means
+    return holding(places, values)
+
+
+def holding(places: Any, values: np.ndarray) -> Any:
+    """Return a CSR matrix with other values in the same places, zeros among them."""
+    return type(places)((values, places.indices, places.indptr), shape=places.shape)
+
+
+def content(value: Any) -> Any:
+    """Return the arrays that a CSR matrix is made of, and anything else as it is."""
+    if not sp.issparse(value):
+        return value
+    return value.shape, value.indptr, value.indices, value.data
+
+
+def any_negative(X: Any) -> bool:
+    """Return whether an entry is below 0, which NaN is not."""
+    low = X.min()  # NaN where there is one
+    values = X.data if sp.issparse(X) else X
+    return bool(low < 0 or (np.isnan(low) and (values < 0).any()))
+
+
+def split_missing(X: Any) -> tuple[Any, Any]:
+    """Return X with 0 for NaN, and a CSR matrix with a 1 for each; None where there is none.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n, p)
+
+    Returns
+    -------
+    ndarray or csr_array of shape (n, p)
+        X itself if nothing is missing.
+    csr_array of shape (n, p) or None
+        In the dtype of X.
+    """
+    if not np.isnan(X.sum()):
+        return X, None
+    if not sp.issparse(X):
+        unknown = np.isnan(X)
+        return np.where(unknown, 0, X).astype(X.dtype, copy=False), _ones_at(unknown, X.dtype)
+    unknown = np.isnan(X.data)
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    return _stored(X, rows, ~unknown, X.data), _stored(X, rows, unknown, np.ones_like(X.data))
+
+
+def _ones_at(mask: np.ndarray, dtype: Any) -> sp.csr_array:
+    rows, columns = np.nonzero(mask)
+    kind = index_dtype(max(len(rows), mask.shape[1]))
+    ends = np.searchsorted(rows, np.arange(len(mask) + 1)).astype(kind)
+    return sp.csr_array((np.ones(len(rows), dtype), columns.astype(kind), ends), shape=mask.shape)
+
+
+def _stored(X: Any, rows: np.ndarray, chosen: np.ndarray, values: np.ndarray) -> sp.csr_array:
+    """Return some of the stored entries of a CSR matrix, with other values."""
+    ends = np.searchsorted(rows[chosen], np.arange(X.shape[0] + 1)).astype(X.indptr.dtype)
+    return sp.csr_array((values[chosen], X.indices[chosen], ends), shape=X.shape)

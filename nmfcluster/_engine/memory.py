@@ -1,0 +1,54 @@
+"""Solutions that are kept on disk, so that a fit that was stopped goes on where it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from functools import partial
+from importlib.metadata import version
+from typing import Any
+
+import joblib
+from sklearn.utils.validation import check_memory
+
+from nmfcluster._arrays.places import content
+
+
+def memory_of(memory: Any) -> Any:
+    """Return a `joblib.Memory` for a folder, or as it is; None for None."""
+    return None if memory is None else check_memory(memory)
+
+
+class Recall:
+    """Computes what was not computed before from the same data, and keeps it.
+
+    Parameters
+    ----------
+    memory : joblib.Memory
+    *given : object
+        All that results depend on, apart from what they are asked for by: objectives, solvers,
+        stop rules. It is hashed once.
+    """
+
+    def __init__(self, memory: Any, *given: Any) -> None:
+        self._given = joblib.hash((version("nmfcluster"), *(_parts(value) for value in given)))
+        self._kept = memory.cache(_computed, ignore=["compute"])
+
+    def __call__(self, asked: Any, compute: Callable[[], Any]) -> Any:
+        """Return what was computed for `asked`, or compute it."""
+        return self._kept(joblib.hash((self._given, asked)), compute)
+
+
+def _computed(key: str, compute: Callable[[], Any]) -> Any:
+    return compute()
+
+
+def _parts(value: Any) -> Any:
+    """Return what a value is made of, without what it has cached of itself."""
+    if is_dataclass(value):
+        return type(value).__name__, [_parts(getattr(value, f.name)) for f in fields(value)]
+    if isinstance(value, partial):
+        return _parts(value.func), [_parts(part) for part in value.args]
+    if callable(value):
+        return value.__module__, value.__qualname__
+    return content(value)

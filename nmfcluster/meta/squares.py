@@ -1,0 +1,217 @@
+"""The loss of least squares: its products, and the best rows for fixed columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from nmfcluster._arrays.least_squares import exact_rows
+from nmfcluster._arrays.places import product_at
+from nmfcluster._arrays.storage import (
+    as_dense,
+    as_float64,
+    is_sparse,
+    largest,
+    row_blocks,
+    rows_of,
+    stored_entries,
+    sum_of_squares,
+)
+from nmfcluster._engine.run import Steps
+from nmfcluster.meta.solvers import half_squares, hals, sparse_hals
+from nmfcluster.meta.tables import Table
+
+_ROOM = 1e3  # by which a sum of squares of X must stay within the range of its dtype
+_ROWS = 1024  # rows of X - WH that are formed at a time: memory grows with them, speed does not
+_ENTRIES = 2**22  # of X that are multiplied at a time: 32 MiB where they are widened to float64
+_EQUAL = 1e-14  # below 1, a cosine that rounding tells from that of equal rows
+
+
+@dataclass(frozen=True)
+class MatrixObjective(Table):
+    r"""The objective :math:`\frac12 \|X - WH\|^2`, with a penalty on H or without.
+
+    Missing entries are left out of the sum: in products they are what WH has there, the
+    `filling`, so that no step raises the loss.
+
+    Attributes
+    ----------
+    X : ndarray or csr_array of shape (n, p)
+        Nonnegative.
+    missing : csr_array of shape (n, p), default=None
+    fixed : ndarray of shape (n_fixed, p), default=None
+    sparsity : float, default=0
+        Weight :math:`\lambda` of the penalty.
+    penalty : str, default="l2"
+        One of `PENALTIES`.
+    """
+
+    sparsity: float = 0.0
+    penalty: str = "l2"
+
+    degree: ClassVar[int] = 2
+
+    @cached_property
+    def constant(self) -> float:
+        """Loss of the zero factors."""
+        return sum_of_squares(self.X) / 2
+
+    def filling(self, W: np.ndarray, H: np.ndarray) -> list[Any] | None:
+        """Return what WH has of every start where X misses an entry; None where it has all."""
+        if self.missing is None:
+            return None
+        pairs = zip(W, H, strict=True)
+        return [product_at(self.missing, np.ascontiguousarray(w.T), h) for w, h in pairs]
+
+    def of_rows(self, W: np.ndarray, filling: list[Any] | None = None) -> np.ndarray:
+        """Return ``W'X`` of every start, (n_starts, k, p)."""
+        return _with_filling(_flat_product(W, self.X), W, filling, lambda S: S)
+
+    def of_columns(self, H: np.ndarray, filling: list[Any] | None = None) -> np.ndarray:
+        """Return ``HX'`` of every start, (n_starts, k, n)."""
+        return _with_filling(_flat_product(H, self.X.T), H, filling, lambda S: S.T)
+
+    def loss(
+        self,
+        N: np.ndarray,
+        F: np.ndarray,
+        G: np.ndarray,
+        filling: list[Any] | None = None,
+        now: list[Any] | None = None,
+    ) -> np.ndarray:
+        """Return the losses, without the penalty, from the products for one of the factors.
+
+        Where entries are missing, `filling` is what the products were made with, and `now` what
+        the factors have there.
+        """
+        pairs = zip(filling or (), now or (), strict=True)
+        made_up = [as_float64(v.data) @ as_float64(s.data - v.data / 2) for s, v in pairs]
+        return half_squares(self.constant, N, F, G, np.array(made_up) if made_up else 0.0)
+
+    @property
+    def solver(self) -> Callable[..., Steps]:
+        """The solver that goes on from a factorization."""
+        return sparse_hals if self.sparsity else hals
+
+    run_solver = solver  # of a run from a random start
+
+    def for_runs(self) -> MatrixObjective:
+        """Return the objective as runs of an ensemble have it."""
+        return self
+
+    def positive(self, F: np.ndarray) -> np.ndarray:
+        """Return a factor to start from: as it is, HALS leaves zeros."""
+        return F
+
+    def rows(self, H: np.ndarray) -> np.ndarray:
+        """Return the W >= 0 of the smallest ``||X - WH||``, (n, k)."""
+        return fitted_rows(self.X, H, self.missing)
+
+    near_rows = rows  # which are quick to find
+
+    def scaled_columns(self, H: np.ndarray) -> np.ndarray:
+        """Return H with rows of length 1, fixed ones as they are."""
+        return self.with_fixed(unit_rows(H)[0])
+
+    def error(self, W: np.ndarray, H: np.ndarray) -> float:
+        """Return ``||X - WH||`` of one pair of factors, W of shape (n, k)."""
+        if is_sparse(self.X):
+            wide = MatrixObjective(self.X, self.missing).in_type(np.float64)
+            rows, W, H = as_float64(W).T[None], as_float64(W), as_float64(H)
+            filling = wide.filling(rows, H[None])
+            N = wide.of_columns(H[None], filling)
+            loss = wide.loss(N, rows, (H @ H.T)[None], filling, filling)[0]
+            return float(np.sqrt(2 * loss))
+        blocks = row_blocks(len(W), _ROWS)
+        return float(np.sqrt(sum(sum_of_squares(self._residual(b, W, H)) for b in blocks)))
+
+    def _residual(self, block: slice, W: np.ndarray, H: np.ndarray) -> np.ndarray:
+        residual = self.X[block] - W[block] @ H
+        if self.missing is not None:
+            rows, columns, _ = stored_entries(rows_of(self.missing, block))
+            residual[rows, columns] = 0
+        return np.asarray(residual)
+
+    def check_range(self) -> None:
+        """Raise a ValueError if X is 0, or if its dtype cannot hold sums of its squares."""
+        high, limits = largest(self.X), np.finfo(self.X.dtype)
+        if high == 0:
+            raise ValueError("X must hold an entry above 0; all entries are 0.")
+        square = 2 * self.constant
+        if not _ROOM * float(limits.tiny) < square < float(limits.max) / _ROOM:
+            raise ValueError(
+                f"X must have squares that {self.X.dtype} can sum with some room, got entries up "
+                f"to {high:.3g}; scale it."
+            )
+
+
+def _flat_product(F: np.ndarray, X: Any) -> np.ndarray:
+    flat = F.reshape(-1, F.shape[-1]) @ X
+    return np.ascontiguousarray(flat).reshape(*F.shape[:-1], X.shape[1])
+
+
+def _with_filling(
+    N: np.ndarray, F: np.ndarray, filling: list[Any] | None, turned: Callable[[Any], Any]
+) -> np.ndarray:
+    """Add the products of a factor with what entries are filled with, in place."""
+    for s, S in enumerate(filling or ()):
+        N[s] += F[s] @ turned(S)
+    return N
+
+
+def unit_rows(H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return H with rows of length 1, rows of zeros as they are, and the lengths, (k, 1)."""
+    lengths = np.linalg.norm(H, axis=1, keepdims=True)
+    return H / np.where(lengths > 0, lengths, 1), lengths
+
+
+def fitted_rows(X: Any, H: np.ndarray, missing: Any = None) -> np.ndarray:
+    """Return the W >= 0 that minimises ``||X - WH||`` over what is observed, (n, k).
+
+    Of rows of H that are multiples of each other the first is used. A row of which nothing is
+    observed is 0.
+    """
+    wide = H.astype(np.float64)  # products in float32 lose what tells clusters that are alike
+    G = wide @ wide.T
+    lengths = np.sqrt(np.diagonal(G))
+    equal = (G >= (1 - _EQUAL) * np.outer(lengths, lengths)) & (lengths > 0)
+    used = np.flatnonzero(equal.argmax(axis=1) == np.arange(len(H)))
+    W = np.zeros((X.shape[0], len(H)), dtype=np.result_type(X.dtype, H.dtype))
+    blocks = row_blocks(X.shape[0], max(1, _ENTRIES // X.shape[1]))
+    B = np.concatenate([np.asarray(X[block] @ wide[used].T) for block in blocks])
+    G = G[np.ix_(used, used)]
+    W[:, used] = exact_rows(B, G)
+    if missing is not None:
+        some = np.flatnonzero(np.diff(missing.indptr))
+        for block in row_blocks(len(some), max(1, _ENTRIES // max(len(used) ** 2, X.shape[1]))):
+            own = pair_products(observed(missing, some[block]), wide[used].T)
+            W[np.ix_(some[block], used)] = exact_rows(B[some[block]], own)
+    return W
+
+
+def observed(missing: Any, rows: Any) -> np.ndarray:
+    """Return a 1 for every entry of some rows that is observed, dense.
+
+    Differences of sums would lose what little is observed of a cluster.
+    """
+    return 1 - as_float64(as_dense(missing[rows]))
+
+
+def pair_products(values: Any, across: np.ndarray) -> np.ndarray:
+    """Return the sums over columns of values times two columns of a matrix, (n, k, k).
+
+    Parameters
+    ----------
+    values : ndarray or csr_array of shape (n, p)
+    across : ndarray of shape (p, k)
+    """
+    k = across.shape[1]
+    G = np.empty((values.shape[0], k, k))
+    for c in range(k):
+        G[:, c, : c + 1] = values @ (across[:, : c + 1] * across[:, c : c + 1])
+        G[:, : c + 1, c] = G[:, c, : c + 1]
+    return G

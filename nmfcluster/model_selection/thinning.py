@@ -1,0 +1,98 @@
+"""The loss of counts that were not fitted: a share of every count is held out, and scored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from nmfcluster._arrays.jobs import shared_out
+from nmfcluster._arrays.storage import as_float64, row_sums
+from nmfcluster._arrays.threads import one_blas_thread
+from nmfcluster.meta.objectives import objective_of
+
+_MIXED = 0.1  # share of the held-out means that knows no clusters
+_PRIOR = 0.5  # counts that every column has more than were seen: unseen ones are not impossible
+#: of the fits to parts: a single run, as no statement about runs is wanted
+SHORT = {"n_estimators": 1, "n_init": 1, "base_n_clusters": None, "resample": None}
+
+
+def held_out_losses(
+    estimator: Any,
+    X: Any,
+    parts: list[Any],
+    candidates: np.ndarray,
+    seeds: list[int],
+    n_jobs: int | None,
+) -> tuple[np.ndarray, list[Exception | None]]:
+    """Return the loss of every part by what the others lead to, for every number of clusters.
+
+    Parameters
+    ----------
+    estimator : NMFMetaCluster
+        Cloned, and set to a single run.
+    X : ndarray or csr_array of shape (n, p)
+        Counts.
+    parts : list of ndarray or csr_array of shape (n, p)
+        What X was shared out into, see `nmfcluster._arrays.draws.thinned`.
+    candidates : ndarray of shape (n_candidates,), int
+        Numbers of clusters.
+    seeds : list of int
+        Of the fits, one for each part: that of a larger number of clusters begins with the start
+        of a smaller one, so that numbers differ by less than by chance.
+    n_jobs : int or None
+
+    Returns
+    -------
+    losses : ndarray of shape (n_candidates, n_parts)
+        In the unit of the loss of the estimator; NaN where a fit failed.
+    errors : list of Exception or None
+        Why a number has no loss: the first error of its fits.
+    """
+    calls = [(int(k), fold, seed) for k in candidates for fold, seed in enumerate(seeds)]
+    found = shared_out(held_out_loss, (estimator, X, parts), lambda: calls, n_jobs)
+    losses = [np.nan if isinstance(result, Exception) else result for result in found]
+    errors: list[Exception | None] = [None] * len(candidates)
+    for number, result in reversed(list(enumerate(found))):
+        if isinstance(result, Exception):
+            errors[number // len(parts)] = result
+    return np.reshape(losses, (len(candidates), len(parts))), errors
+
+
+def held_out_loss(
+    estimator: Any, X: Any, parts: list[Any], n_clusters: int, fold: int, seed: int
+) -> float | Exception:
+    r"""Return the loss of one part by what the others lead to, or why there is none.
+
+    The expected counts are :math:`((1 - \delta) WH + \delta rc) / (m - 1)`, for m parts, W and H
+    being fitted to the sum of the other ones, r the sums of its rows, and c the shares of its
+    columns: a single count where WH is 0 would otherwise decide.
+
+    Parameters
+    ----------
+    estimator : NMFMetaCluster
+    X : ndarray or csr_array of shape (n, p)
+    parts : list of ndarray or csr_array of shape (n, p)
+    n_clusters, fold, seed : int
+
+    Returns
+    -------
+    float or Exception
+    """
+    model = clone(estimator).set_params(**SHORT, n_clusters=n_clusters, random_state=seed)
+    held, seen = parts[fold], X - parts[fold]
+    try:
+        with one_blas_thread():
+            return _score(model.fit(seen), as_float64(seen), as_float64(held), len(parts))
+    except Exception as error:
+        return error
+
+
+def _score(model: Any, seen: Any, held: Any, n_parts: int) -> float:
+    """Return the loss of what was held out by a fit to the other parts, see `held_out_loss`."""
+    shares = row_sums(seen.T) + _PRIOR
+    rows, columns = as_float64(model.factor_), as_float64(model.components_)
+    W = np.column_stack([(1 - _MIXED) * rows, _MIXED * row_sums(seen)]) / (n_parts - 1)
+    H = np.vstack([columns, shares / shares.sum()])
+    return float(objective_of(model, held).error(W, H) ** 2 / 2)

@@ -1,0 +1,111 @@
+"""Runs that are kept on disk: a fit that was stopped goes on where it was."""
+
+import joblib
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+
+import nmfcluster.meta.runs as runs
+from nmfcluster import NMFMetaCluster
+from nmfcluster._engine import run
+from nmfcluster.datasets import make_programs
+from nmfcluster.meta.objectives import objective_of, solver_of
+from nmfcluster.meta.resampling import Resampled
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Count the batches of runs, each of which sees a table of its own, and fail at one."""
+    made = {"batches": 0, "fails": None}
+    original = run.iterate
+
+    def iterate(solve, *rest):
+        made["batches"] += isinstance(solve.args[1], Resampled)
+        if made["batches"] == made["fails"]:
+            raise RuntimeError("stopped")
+        return original(solve, *rest)
+
+    monkeypatch.setattr(run, "iterate", iterate)
+    return made
+
+
+def model(folder, **parameters):
+    chosen = {"n_estimators": 6, "loss": "kullback-leibler", "resample": "poisson"} | parameters
+    return NMFMetaCluster(3, memory=folder, random_state=0, **chosen)
+
+
+X = make_programs(40, 30, 3, random_state=0)[0].astype(float)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_a_second_fit_makes_no_run_again(tmp_path, counted, kind):
+    first = model(str(tmp_path)).fit(kind(X))
+    before = counted["batches"]
+    again = model(str(tmp_path), n_jobs=2).fit(kind(X))
+    assert counted["batches"] == before == 6
+    plain = model(None).fit(kind(X))
+    for other in (again, plain):
+        assert_array_equal(first.components_, other.components_)
+        assert_array_equal(first.run_losses_, other.run_losses_)
+
+
+def test_a_fit_that_was_stopped_goes_on(tmp_path, counted):
+    counted["fails"] = 4
+    with pytest.raises(RuntimeError, match="stopped"):
+        model(joblib.Memory(str(tmp_path), verbose=0)).fit(X)
+    counted["fails"], counted["batches"] = None, 0
+    model(str(tmp_path)).fit(X)
+    assert counted["batches"] == 3
+
+
+def test_more_runs_make_the_new_ones_alone(tmp_path, counted):
+    model(str(tmp_path)).fit(X)
+    counted["batches"] = 0
+    model(str(tmp_path), n_estimators=8).fit(X)
+    assert counted["batches"] == 2
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"loss": "frobenius"},
+        {"resample": "bootstrap"},
+        {"tol": 1e-3},
+        {"max_iter": 10},
+        {"random_state": 1},
+        {"n_clusters": 2},
+        {"fixed_components": X[:1] + 1},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_runs_of_other_fits_are_not_taken(tmp_path, changed):
+    first = model(str(tmp_path))
+    first.fit(X)
+    other = clone(first).set_params(**changed)
+    expected = clone(other).set_params(memory=None).fit(X).components_
+    assert_array_equal(other.fit(X).components_, expected)
+
+
+def test_runs_on_other_data_or_weights_are_not_taken(tmp_path):
+    model(str(tmp_path)).fit(X)
+    table, weights = X.copy(), np.arange(len(X)) % 3
+    table[0, 0] = np.nan
+    for data, counts in ((X + 1, None), (table, None), (X, weights)):
+        found = model(str(tmp_path)).fit(data, sample_weight=counts)
+        expected = model(None).fit(data, sample_weight=counts)
+        assert_array_equal(found.components_, expected.components_)
+
+
+def test_first_runs_are_the_same_however_many_there_are():
+    losses = [runs.run_many(*_given(n)).losses for n in (3, 5)]
+    assert set(losses[0]) <= set(losses[1])
+
+
+def _given(n_runs):
+    estimator = model(None, n_estimators=n_runs)
+    objective = objective_of(estimator, X)
+    plan = estimator._plan(solver_of(estimator, objective), of_loss=True)
+    return objective, plan, np.full(n_runs, 3), np.random.RandomState(0), "poisson"

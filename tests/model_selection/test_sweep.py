@@ -1,0 +1,269 @@
+"""Sweeps over numbers of clusters: what is fitted, scored, chosen, shared and refused."""
+
+from collections import Counter
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import FitFailedWarning
+from sklearn.utils import get_tags
+
+from nmfcluster import NMFMetaCluster
+from nmfcluster._arrays.draws import thinned
+from nmfcluster.datasets import make_biclusters, make_programs, make_signatures
+from nmfcluster.metrics import cophenetic_correlation
+from nmfcluster.model_selection import ClusterSweep, sweep_n_clusters, thinning
+from nmfcluster.model_selection.rules import last_recurring, least_held_out, standard_errors
+from nmfcluster.model_selection.thinning import held_out_loss
+
+pytestmark = pytest.mark.filterwarnings("error::UserWarning")
+
+COUNTS = make_signatures(60, 4, 40, random_state=0)[0]
+LOSSES = ("frobenius", "kullback-leibler")
+
+
+def model(loss="kullback-leibler", **parameters):
+    return NMFMetaCluster(2, loss=loss, **{"n_estimators": 4, "random_state": 0} | parameters)
+
+
+def swept(estimator=None, X=COUNTS, candidates=(3, 4, 5), **options):
+    estimator = model() if estimator is None else estimator
+    return sweep_n_clusters(estimator, X, candidates, **{"n_folds": 3, "random_state": 0} | options)
+
+
+@pytest.fixture(scope="module")
+def sweep():
+    return swept()
+
+
+def test_the_planted_number_is_found(sweep):
+    assert isinstance(sweep, ClusterSweep)
+    assert sweep.method == "held-out"
+    assert sweep.n_clusters == 4
+    assert sweep.best_estimator is sweep.estimators[1]
+    assert sweep.best_estimator.n_clusters == 4
+    assert sweep.as_good.tolist() == [False, True, False]
+    assert repr(sweep) == "ClusterSweep(4 of 3 to 5, by held-out)"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dispersion", [0, 0.1])
+def test_programs_are_counted_whether_counts_are_dispersed_or_not(dispersion):
+    X, _, _ = make_programs(200, 300, 6, depth=1000, dispersion=dispersion, random_state=1)
+    found = swept(X=X, candidates=range(3, 10), n_folds=5)
+    assert found.n_clusters == 6
+    assert_allclose(found.dispersion, dispersion, rtol=0.25, atol=0.005)
+
+
+@pytest.mark.slow
+def test_dispersion_that_is_not_known_of_is_taken_for_clusters():
+    X, _, _ = make_programs(200, 300, 5, depth=2000, dispersion=0.3, random_state=1)
+    with pytest.warns(UserWarning, match="largest of the candidates"):
+        assert swept(X=X, candidates=range(3, 9), dispersion=0).n_clusters == 8
+    assert swept(X=X, candidates=range(3, 9)).n_clusters == 5
+
+
+def test_figures_are_those_of_the_fits(sweep):
+    for i, k in enumerate([3, 4, 5]):
+        alone = model().set_params(n_clusters=k).fit(COUNTS)
+        assert_array_equal(sweep.estimators[i].components_, alone.components_)
+        assert sweep.recurrence[i] == alone.recurrence_.mean()
+        assert sweep.smallest_recurrence[i] == alone.recurrence_.min()
+        assert sweep.reconstruction_err[i] == alone.reconstruction_err_
+        clear = cophenetic_correlation(alone.consensus_matrix())
+        assert_allclose(sweep.cophenetic[i], clear)
+
+
+def test_the_table_makes_a_frame(sweep):
+    frame = pd.DataFrame(sweep.table).set_index("n_clusters")
+    assert frame.loc[4, "chosen"]
+    assert frame["chosen"].sum() == 1
+    assert_array_equal(frame["held_out_loss"], sweep.held_out_losses.mean(axis=1))
+    assert frame.loc[4, "held_out_se"] == 0
+    assert frame.shape == (3, 8)
+    with pytest.raises(FrozenInstanceError):
+        sweep.n_clusters = 3
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_held_out_loss_is_that_of_the_formula(loss, kind):
+    X = COUNTS.astype(float)
+    parts = [kind(part) for part in thinned(X, 4, np.random.default_rng(0))]
+    found = held_out_loss(model(loss), kind(X), parts, 3, 1, 7)
+    held = np.asarray(sp.csr_array(parts[1]).todense())
+    seen = X - held
+    fit = NMFMetaCluster(3, loss=loss, n_estimators=1, n_init=1, random_state=7).fit(kind(seen))
+    shares = (seen.sum(axis=0) + 0.5) / (seen.sum() + 0.5 * X.shape[1])
+    of_clusters = fit.factor_ @ fit.components_
+    means = (0.9 * of_clusters + 0.1 * np.outer(seen.sum(axis=1), shares)) / 3
+    if loss == "frobenius":
+        expected = ((held - means) ** 2).sum() / 2
+    else:
+        logs = np.log(np.where(held > 0, held / means, 1))
+        expected = (held * logs - held + means).sum()
+    assert_allclose(found, expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_sparse_tables_are_scored_as_dense_ones(loss):
+    X = np.where(COUNTS > 3, COUNTS, 0)
+    dense = swept(model(loss, n_estimators=2), X)
+    sparse = swept(model(loss, n_estimators=2), sp.csr_array(X))
+    assert_allclose(sparse.held_out_losses, dense.held_out_losses, rtol=0.02)
+    assert sparse.n_clusters == dense.n_clusters
+    assert all(sp.issparse(part) for part in thinned(sp.csr_array(X), 2, np.random.default_rng(0)))
+
+
+def test_the_result_does_not_depend_on_n_jobs(sweep):
+    again = swept(n_jobs=2)
+    for name, values in sweep.table.items():
+        assert_array_equal(again.table[name], values)
+    assert_array_equal(again.held_out_losses, sweep.held_out_losses)
+
+
+def test_seeds_determine_the_result():
+    unseeded = model(random_state=None)
+    first, second = (swept(unseeded, random_state=3) for _ in range(2))
+    assert_array_equal(first.held_out_losses, second.held_out_losses)
+    assert_array_equal(first.reconstruction_err, second.reconstruction_err)
+    other = swept(unseeded, random_state=4)
+    assert (first.held_out_losses != other.held_out_losses).all()
+    assert unseeded.random_state is None
+    assert not hasattr(unseeded, "components_")
+
+
+def test_nothing_is_fitted_twice(monkeypatch):
+    fits = Counter()
+    fit = NMFMetaCluster.fit
+
+    def counted(self, X, *others):
+        fits[self.n_clusters, self.n_estimators, X.tobytes()] += 1
+        return fit(self, X, *others)
+
+    monkeypatch.setattr(NMFMetaCluster, "fit", counted)
+    with pytest.warns(UserWarning, match="largest"):
+        swept(candidates=[2, 3])
+    assert sorted(fits.values()) == [1] * 8  # of each number one fit to all counts, three to parts
+    assert Counter(n for _, n, _ in fits) == {4: 2, 1: 6}
+    assert len({table for _, _, table in fits}) == 4
+
+
+def test_candidates_are_put_in_order(sweep):
+    shuffled = swept(candidates=iter([5, np.int64(3), 4]))
+    assert_array_equal(shuffled.candidates, [3, 4, 5])
+    assert_array_equal(shuffled.held_out_losses, sweep.held_out_losses)
+    assert swept(candidates=[4]).n_clusters == 4
+
+
+def test_the_largest_candidate_is_an_answer_to_doubt():
+    with pytest.warns(UserWarning, match="The largest of the candidates was chosen, 2"):
+        found = swept(candidates=[1, 2])
+    assert found.candidates.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_tables_without_counts_are_chosen_for_by_recurrence(loss):
+    X, _, _ = make_biclusters((40, 60), 4, noise=0.2, random_state=0)
+    found = swept(model(loss, resample=0.8, n_estimators=8), X, range(2, 7))
+    assert found.method == "recurrence"
+    assert found.held_out_losses is found.held_out_se is found.dispersion is None
+    assert "held_out_loss" not in found.table
+    assert found.n_clusters == 4
+    again = swept(model(loss, resample=0.8, n_estimators=8), X, range(2, 7), method="recurrence")
+    assert_array_equal(again.smallest_recurrence, found.smallest_recurrence)
+
+
+def test_counts_can_be_chosen_for_by_recurrence():
+    found = swept(method="recurrence")
+    assert (found.method, found.n_clusters) == ("recurrence", 4)
+
+
+def test_names_of_columns_reach_the_fits():
+    frame = pd.DataFrame(COUNTS, columns=[f"c{i}" for i in range(40)])
+    found = swept(X=frame)
+    assert found.best_estimator.feature_names_in_[0] == "c0"
+    assert_array_equal(found.held_out_losses, swept().held_out_losses)
+
+
+def test_known_programs_are_kept_in_all_fits():
+    names = [f"c{i}" for i in range(40)]
+    frame = pd.DataFrame(COUNTS, columns=names)
+    known = pd.DataFrame(make_signatures(60, 4, 40, random_state=0)[2][:2], columns=names)
+    with pytest.warns(UserWarning, match="columns of fixed_components"):
+        found = swept(model(fixed_components=known.iloc[:, ::-1]), frame)
+    assert found.n_clusters == 4
+    array = swept(model(fixed_components=known.to_numpy()), COUNTS)
+    assert_allclose(found.held_out_losses, array.held_out_losses)
+
+
+def test_a_candidate_that_fails_is_a_row_of_the_table():
+    known = make_signatures(60, 4, 40, random_state=0)[2][:3]
+    with pytest.warns(FitFailedWarning, match="n_clusters=2 failed, and is not chosen"):
+        found = swept(model(fixed_components=known), candidates=[2, 3, 4, 5])
+    assert found.n_clusters == 4
+    assert found.estimators[0] is None
+    for name in ("held_out_loss", "recurrence", "reconstruction_err", "cophenetic"):
+        assert np.isnan(found.table[name]).tolist() == [True, False, False, False]
+    assert not found.as_good[0]
+
+
+def test_it_raises_where_all_candidates_fail():
+    with pytest.raises(ValueError, match="sparsity") as caught:
+        swept(model(sparsity=0.1))
+    assert "all 3 candidates failed" in caught.value.__notes__[0]
+
+
+def test_it_raises_where_no_part_can_be_fitted(monkeypatch):
+    monkeypatch.setitem(thinning.SHORT, "n_estimators", 0)
+    with pytest.raises(ValueError, match="n_estimators"):
+        swept()
+
+
+def test_a_part_that_fails_leaves_its_number_out(monkeypatch):
+    def failing(estimator, X, parts, k, fold, seed):
+        failed = k == 4 and fold == 1
+        return ValueError("by chance") if failed else held_out_loss(estimator, X, parts, k, fold, 0)
+
+    monkeypatch.setattr(thinning, "held_out_loss", failing)
+    with pytest.warns(FitFailedWarning, match="n_clusters=4 failed.*by chance"):
+        found = swept(candidates=[3, 4, 5, 6, 7])
+    assert found.n_clusters == 5
+    assert np.flatnonzero(np.isnan(found.table["held_out_loss"])).tolist() == [1]
+    assert found.estimators[1] is not None
+
+
+def test_the_smallest_number_within_one_error_is_taken():
+    losses = np.array([[5.0, 5.0, 5.0], [2.0, 4.0, 3.1], [3.0, 3.0, 3.0], [4.0, 4.1, 4.2]])
+    errors = standard_errors(losses)
+    assert_allclose(errors[1], np.std([-1, 1, 0.1], ddof=1) / np.sqrt(3))
+    choice = least_held_out(losses)
+    assert choice.best == 1
+    assert choice.as_good.tolist() == [False, True, True, False]
+    losses[1] = np.nan
+    assert least_held_out(losses).best == 2
+
+
+def test_the_largest_number_that_recurs_is_taken():
+    choice = last_recurring(np.array([0.9, np.nan, 0.95, 0.81, 0.4]))
+    assert choice.best == 3
+    assert choice.as_good.tolist() == [True, False, True, True, False]
+
+
+def test_a_sweep_can_be_drawn(sweep):
+    pytest.importorskip("matplotlib").use("Agg")
+    display = sweep.plot()
+    assert_array_equal(display.lines_["recurrence"].get_ydata(), sweep.recurrence)
+    pytest.importorskip("matplotlib.pyplot").close("all")
+
+
+def test_missing_entries_are_refused():
+    assert get_tags(model()).input_tags.allow_nan
+    X = COUNTS.astype(float)
+    X[3, 2] = np.nan
+    for table in (X, sp.csr_array(X)):
+        with pytest.raises(ValueError, match="X must not hold NaN in sweep_n_clusters"):
+            swept(X=table)

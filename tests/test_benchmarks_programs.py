@@ -1,0 +1,296 @@
+"""How programs found in counts are scored and timed, and what is asked of other packages."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.decomposition import NMF
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+pytest.importorskip("benchmarks.datasets", reason="benchmarks are not installed")
+
+from benchmarks.methods import peer, programs
+from benchmarks.methods.peer import NoClusteringError
+from benchmarks.questions import _counts_runs as counts_runs
+from benchmarks.questions import _programs_data as data
+from benchmarks.questions import _programs_diversity as diversity
+from benchmarks.questions import _programs_runs as program_runs
+from benchmarks.questions import counts_scale
+from benchmarks.questions import programs as question
+from benchmarks.questions._programs_runs import AT_K, BY_CHOICE, Results
+from benchmarks.runner import Progress
+
+pytestmark = pytest.mark.slow  # together
+
+WORKER = """
+import numpy as np
+from peer_worker import serve
+def factorize(arrays, n_runs, name, seed):
+    X, k = arrays["X"], int(arrays["candidates"][0])
+    return np.concatenate([X[:, :k], np.arange(X.shape[1] * k).reshape(-1, k) + n_runs + seed])
+serve(factorize)
+"""
+SLEEPER = """
+import pathlib, subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+pathlib.Path(r"{told}").write_text(str(child.pid))
+time.sleep(60)
+"""
+
+
+@pytest.fixture(scope="module")
+def planted():
+    return data.TOY[0].draw(0)
+
+
+def test_planted_factors_are_found_whole(planted):
+    order, scale = [2, 0, 1], np.array([[3.0], [0.1], [50.0]])
+    told = data.scores(planted, planted.W[:, order] / scale.T, planted.H[order] * scale)
+    whole = {"k": 3, "found": 3, "F1": 1, "own found": 3, "own F1": 1, "usage": 1}
+    assert {key: told[key] for key in whole} == pytest.approx(whole)
+    assert 0 < told["KL"] < 1
+    rest = planted.X - planted.W @ planted.H
+    assert told["squares"] == pytest.approx((rest**2).sum() / (planted.X**2).sum())
+
+
+def test_components_that_are_missing_or_spurious_count(planted):
+    fewer = data.scores(planted, planted.W[:, :2], planted.H[:2])
+    assert (fewer["found"], fewer["F1"]) == (2, pytest.approx(4 / 5))
+    assert fewer["usage"] == pytest.approx(2 / 3)
+    H = np.concatenate([planted.H, np.zeros((1, planted.H.shape[1]))])
+    W = np.concatenate([planted.W, np.zeros((len(planted.W), 1))], axis=1)
+    more = data.scores(planted, W, H)
+    assert (more["found"], more["F1"]) == (3, pytest.approx(6 / 7))
+
+
+def test_what_all_programs_have_finds_none_of_them():
+    rng = np.random.default_rng(0)
+    H = 0.9 * rng.dirichlet(np.full(50, 0.3)) + 0.1 * rng.dirichlet(np.full(50, 0.3), size=3)
+    W = rng.uniform(size=(20, 3))
+    planted = data.Planted(100 * W @ H, W, H)
+    told = data.scores(planted, W, np.repeat(H.mean(axis=0)[None], 3, axis=0))
+    assert told["found"] == 3  # cosines are all large
+    assert told["own found"] == 0
+    assert data.scores(planted, W, H)["own found"] == 3
+
+
+def test_divergence_is_that_of_scikit_learn():
+    X = np.random.default_rng(0).poisson(0.7, size=(1_100, 9)).astype(float)
+    model = NMF(3, init="random", solver="mu", beta_loss="kullback-leibler", random_state=0)
+    W = model.fit_transform(X)
+    for table in (X, sp.csr_array(X)):
+        loss = data.kullback(table, W, model.components_)
+        assert np.sqrt(2 * loss) == pytest.approx(model.reconstruction_err_)
+    sums = X.sum(axis=1, keepdims=True), X.sum(axis=0)[None] / X.sum()
+    one = data.scores(data.Planted(X, *sums), *sums)
+    assert one["KL"] == pytest.approx(1)
+
+
+def test_settings():
+    names = [setting.name for setting in data.SETTINGS]
+    assert len(set(names)) == len(names) == 16
+    for setting in data.SETTINGS:
+        assert setting.k in setting.candidates
+        assert setting.candidates[0] >= 2
+        planted = setting.draw(0)
+        assert planted.W.shape == (setting.n_samples, setting.k) == (len(planted.X), len(planted.H))
+        assert planted.X.sum(axis=1).min() > 0
+        if setting.kind == programs.SIGNATURES:
+            assert planted.X.shape[1] == 96
+    row = data.about(setting, planted)
+    assert 0 < row["cosine of planted, mean"] < row["largest"] < 1
+
+
+@pytest.mark.parametrize("name", program_runs.FINDERS)
+def test_finder(name):
+    finder = program_runs.FINDERS[name]
+    if finder.reason():
+        assert "pip install" in finder.reason()
+        pytest.skip(finder.reason())
+    if finder.slow:
+        pytest.skip("it takes minutes")
+    setting = data.TOY[1]
+    planted = setting.draw(0)
+    asked = program_runs.tasks(finder, setting)
+    assert asked
+    for mode, (find, ks) in asked.items():
+        if find is programs.by_our_choice:
+            with pytest.raises(NoClusteringError, match="sweep"):
+                find(planted.X, ks, 0)
+            continue
+        W, H, seconds = find(planted.X, ks, 0)
+        assert (len(W), H.shape[1]) == planted.X.shape
+        assert W.shape[1] == len(H)
+        assert len(H) == 3 or mode == BY_CHOICE
+        assert seconds > 0
+        told = data.scores(planted, W, H)
+        assert told["usage"] > 0.9 or mode == BY_CHOICE
+        assert told["squares"] < 0.1  # W H is in the unit of the counts
+
+
+def test_methods_are_asked_for_what_they_can_do():
+    sigprofiler, cnmf = (program_runs.FINDERS[n] for n in ("SigProfilerExtractor", "cNMF"))
+    modes = [set(program_runs.tasks(sigprofiler, setting)) for setting in data.SETTINGS]
+    assert modes[:8] == [set()] * 8
+    assert modes[9] == {AT_K, BY_CHOICE}
+    assert modes[10] == {AT_K}
+    assert modes[15] == set()
+    told = program_runs.restricted([sigprofiler, cnmf])
+    assert ["at most 200 rows" in told[0], "at most 100 rows" in told[1]] == [True, True]
+    assert len(told) == 2
+
+
+def test_worker_returns_factors(monkeypatch, tmp_path):
+    monkeypatch.setenv(peer.CNMF_PYTHON, sys.executable)
+    monkeypatch.setenv("PYTHONPATH", str(Path(peer.__file__).parent))  # has peer_worker
+    file = tmp_path / "worker.py"
+    file.write_text(WORKER)
+    X = np.arange(12.0).reshape(4, 3)
+    W, H, seconds = peer.factors(file, X, [2], 10, "toy", 5, peer.CNMF_PYTHON, 60)
+    np.testing.assert_array_equal(W, X[:, :2])
+    np.testing.assert_array_equal(H, np.arange(6).reshape(3, 2).T + 15)
+    assert seconds > 0
+
+
+def test_processes_of_a_stopped_worker_are_stopped(monkeypatch, tmp_path):
+    monkeypatch.setenv(peer.CNMF_PYTHON, sys.executable)
+    file, told = tmp_path / "worker.py", tmp_path / "child"
+    file.write_text(SLEEPER.format(told=told))
+    with pytest.raises(NoClusteringError, match="toy took longer than 3 s"):
+        peer.factors(file, np.eye(3), [2], 1, "toy", 0, peer.CNMF_PYTHON, 3)
+    stat = Path("/proc", told.read_text(), "stat")
+    for _ in range(50):
+        if not stat.exists() or stat.read_text().split()[2] == "Z":
+            return
+        time.sleep(0.1)
+    pytest.fail(f"process {told.read_text()} still runs")
+
+
+def test_failed_methods_are_not_done(planted):
+    def fail(X, ks, seed):
+        raise NoClusteringError("it took too long.")
+
+    finders = [programs.Finder("peer", fail), program_runs.FINDERS["ours, Frobenius"]]
+    results, first = program_runs.measure(finders, data.TOY[:1], range(2))
+    table = data.TOY[0].name
+    np.testing.assert_array_equal(first[table].X, planted.X)
+    assert results.failed == {f"peer on {table}, {AT_K}": "it took too long."}
+    assert [key[2] for key in results.runs] == ["ours, Frobenius"]
+    assert len(results.runs[AT_K, table, "ours, Frobenius"]) == 2
+    assert results.mean(AT_K, table, "peer", "F1") is None
+
+
+def _results(values, mode=AT_K):
+    """Return results on both toy tables: F1 and seconds of every method."""
+    results = Results()
+    for method, of_tables in values.items():
+        for setting, told in zip(data.TOY, of_tables, strict=True):
+            if told is not None:
+                f1, seconds = told
+                run = dict.fromkeys(data.FIGURES, f1) | {"seconds": seconds, "k": 3}
+                results.runs[mode, setting.name, method] = [run]
+    return results
+
+
+def test_verdicts():
+    ours, poisson = "ours, KL", "ours, KL, poisson"
+    results = _results(
+        {
+            ours: [(0.8, 1), (1.0, 2)],
+            poisson: [(1.0, 1), (1.0, 1)],  # is no rival
+            "cNMF": [(0.7, 6), (1.0, 8)],
+            "cvanmf": [(0.9, 30), None],
+        }
+    )
+    f1, own, mean, seconds = question.verdicts(results, AT_K, data.TOY)
+    assert "on 1 of 2 tables (target: 80%): missed" in f1
+    assert "0.800 against 0.900 of cvanmf" in f1
+    assert own.startswith("F1 by their own part")
+    assert "missed. Above: cvanmf, 0.900 against 0.800." in mean
+    assert "5.0 times" in seconds
+    assert "4.0 to 6.0 (target: 5): met on 1 of 2 tables" in seconds
+    assert question.verdicts(results, BY_CHOICE, data.TOY) == []
+    rows = {row["beside"]: row for row in question.beside(results, AT_K, data.TOY)}
+    assert set(rows) == {"cNMF", "cvanmf"}
+    assert rows["cNMF"]["F1, ours at or above"] == 2
+    assert (rows["cvanmf"]["tables"], rows["cvanmf"]["F1, ours"]) == (1, "0.800")
+    table = question.by_table(results, AT_K, data.TOY, "F1")
+    assert [row["cvanmf"] for row in table] == ["0.900", "not done", "0.900", None]
+    assert question.by_table(results, BY_CHOICE, data.TOY, "F1") == []
+
+
+def test_means_of_some_tables_say_so():
+    results = _results({"ours, KL": [(0.8, 1), (1.0, 2)], "cNMF": [(0.7, 6), None]})
+    both = [data.TOY[0], data.Setting("other", programs.PROGRAMS, 40, 3)]
+    assert question.by_table(results, AT_K, both, "F1")[-1]["cNMF"] == "0.700 (of 1)"
+
+
+def test_diversity_of_runs(planted):
+    rng = np.random.default_rng(0)
+    order = rng.permutation(3)
+    same = [(planted.W, planted.H), (2 * planted.W[:, order], planted.H[order])]
+    assert diversity.joint(*same) == pytest.approx(1)
+    told = diversity.told(planted.X, [same[0], (planted.W[:, order], planted.H[order])])
+    assert told["joint cosine, mean over pairs"] == "1.0000"
+    assert told["worst, % above"] == pytest.approx(0, abs=1e-9)
+    other = planted.W + rng.uniform(high=planted.W.max(), size=planted.W.shape), planted.H
+    assert (diversity.joint(same[0], other) < 0.99).all()
+    rows = diversity.compare(data.TOY[1], 3, Progress("toy", 2))
+    assert [row["runs by"] for row in rows] == [diversity.OURS, diversity.SKLEARN]
+    losses = [float(row["best loss"]) for row in rows]
+    assert losses[0] == pytest.approx(losses[1], rel=0.05)
+
+
+def test_drawn_counts():
+    case = counts_runs.sparse((300, 200), 4, 0.1, 20)
+    assert case.kind == "sparse"
+    assert 0.07 < case.X.nnz / (300 * 200) < 0.13
+    several = counts_runs.sparse_counts((300, 200), 4, 0.1, block=100)
+    assert several.shape == (300, 200)
+    dense = counts_runs.dense((50, 80), 4, 20)
+    assert dense.X.mean() == pytest.approx(2, rel=0.05)
+    assert dense.start(0).shape == (4, 130)
+
+
+@pytest.mark.parametrize("make", ["dense", "sparse"])
+def test_updates_that_reach_scikit_learns_loss(make):
+    if make == "dense":
+        case = counts_runs.dense((30, 40), 3, 30)
+    else:
+        case = counts_runs.sparse((60, 40), 3, 0.3, 30)
+    seconds, loss = counts_runs.sklearn_run(case, np.float64, 0)
+    assert seconds > 0
+    loss *= 1.001  # an update more: the first may already be there
+    needed = counts_runs.updates_to(case, 0, loss)
+    reached = data.kullback(case.X, *counts_runs.our_run(case, 0, needed, -1)[1])
+    assert reached <= loss
+    assert counts_runs.updates_to(case, 0, 0.5 * loss) is None
+    rows = counts_runs.measure(case, 2, Progress("toy", counts_runs.n_steps(2)))
+    assert [row["beside"] for row in rows] == ["float64", "float32", counts_runs.OWN_STOP]
+
+
+def test_verdicts_of_time():
+    row = {"table": "toy", "beside": "float64", "starts": 3, "reached by": 3, "target": 15}
+    told = counts_runs.verdicts([row | {"times faster": 20.0}, row | {"reached by": 2}])
+    assert "20 times as fast (target: 15): met" in told[0]
+    assert "from 2 of 3: missed" in told[1]
+    about = {"table": "toy", "MiB of it": 10}
+    whole = [
+        about | {"what": "runs", "s a run": 6, "over the table": 9},
+        about | {"what": "fit", "s a run": 1, "over the table": 2},
+    ]
+    told = counts_scale._verdicts(whole)
+    assert "10.0 minutes (target: 6): missed" in told[0]
+    assert "2.00 times" in told[1]
+    assert "met" in told[1]
+
+
+def test_costs_of_sparse_rows():
+    rows = counts_scale._large((40, 30), 3, 0.3, 2, Progress("toy", 3))
+    assert [row["what"] for row in rows] == ["runs", "fit"]
+    assert all(row["s"] > 0 and row["MiB on top"] >= 0 for row in rows)
