@@ -73,8 +73,8 @@ def test_auc_of_recurrence():
     there = np.array([True, True, False, True])
     assert planted.auc(there, np.array([0.9, 0.4, 0.5, 0.8])) == pytest.approx(2 / 3)
     assert np.isnan(planted.auc(np.zeros(4, dtype=bool), np.arange(4.0)))
-    assert planted.mean([{"auc": 1.0}, {"auc": np.nan}], "auc") == 1
-    assert np.isnan(planted.mean([{"auc": np.nan}], "auc"))
+    assert planted.mean([{"AUC": 1.0}, {"AUC": np.nan}], "AUC") == 1
+    assert np.isnan(planted.mean([{"AUC": np.nan}], "AUC"))
 
 
 def test_correlation_of_recurrence_and_return():

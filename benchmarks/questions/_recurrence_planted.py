@@ -21,7 +21,7 @@ Way = str | float | None
 WAYS: tuple[Way, ...] = (None, "poisson", "multinomial", "bootstrap", 0.8, 0.5)
 FOUND = 0.9  # cosine from which a planted program is found
 MORE = 2  # clusters than there are programs: some must be spurious
-FIGURES = ("auc", "found at k", "found at k + 2", "seconds")
+FIGURES = ("AUC", "found at k", "found at k + 2", "seconds")
 
 Run = dict[str, float]
 Runs = dict[tuple[str, str, Way], list[Run]]  # by loss, setting and way
@@ -102,7 +102,7 @@ def measure(X: np.ndarray, H: np.ndarray, loss: str, way: Way, seed: int) -> Run
         seconds = perf_counter() - began
     there = is_planted(wide.components_, H)
     return {
-        "auc": auc(there, wide.recurrence_),
+        "AUC": auc(there, wide.recurrence_),
         "found at k": float(is_planted(exact.components_, H).sum()) / k,
         "found at k + 2": float(there.sum()) / k,
         "seconds": seconds,

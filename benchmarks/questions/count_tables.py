@@ -34,6 +34,7 @@ VARIANTS: dict[str, Any] = {
     "meta, poisson": "poisson",
     "meta, bootstrap": "bootstrap",
     "meta, 0.8": 0.8,
+    "meta, 0.5": 0.5,
 }
 BEST, BRUNET, CNMF = "best of the runs", "Brunet's consensus", "cNMF's way"
 METHODS = (*VARIANTS, BEST, BRUNET, CNMF)
