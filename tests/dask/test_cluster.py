@@ -108,7 +108,8 @@ def test_a_worker_that_is_killed_does_not_matter(client, table, expected, tmp_pa
     assert (tmp_path / "killed").exists()
     np.testing.assert_array_equal(labels, expected["some rows held"][0])
     np.testing.assert_array_equal(model.loss_curve_, expected["some rows held"][-1])
-    assert soon(lambda: len(client.scheduler_info()["workers"]) == 2, 60)  # started again, also on a busy machine
+    # started again, on a busy machine too
+    assert soon(lambda: len(client.scheduler_info()["workers"]) == 2, 60)
 
 
 def test_a_bad_label_is_named_by_its_row(client, tmp_path):
