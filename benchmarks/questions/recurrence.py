@@ -78,9 +78,9 @@ def _caption(n_seeds: int, n_splits: int) -> str:
         "with those of a cluster of the other half; the correlation is over all clusters of all "
         "halves of a table, 0 where one of both is constant. 'log1p' are logarithms of the entries "
         "and 1. 'multinomial' needs whole numbers. The rule for the default of a loss: of the ways "
-        f"that take any table, those that find at most {FEWER:.1%} of the programs less than runs on "
-        "X itself, with as many clusters; the largest mean of AUC and correlation, and the fastest "
-        f"of those within {TIE:g} of it."
+        f"that take any table, those that find at most {FEWER:.1%} of the programs less than runs "
+        "on X itself, with as many clusters; the largest mean of AUC and correlation, and the "
+        f"fastest of those within {TIE:g} of it."
     )
 
 
