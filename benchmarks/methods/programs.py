@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -9,10 +10,12 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from benchmarks.methods import metacluster, nmf_runs
-from benchmarks.methods.peer import NoClusteringError
+from nmfcluster import NMFMetaCluster
+from nmfcluster.model_selection import sweep_n_clusters
 
 Find = Callable[[np.ndarray, Sequence[int], int], tuple[np.ndarray, np.ndarray, float]]
 
@@ -59,14 +62,15 @@ def _ours(
 def by_our_choice(
     X: np.ndarray, ks: Sequence[int], seed: int
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return the factorization with a number of programs that NMFMetaCluster is given by a sweep.
-
-    Raises
-    ------
-    NoClusteringError
-        Always: there is no such sweep yet.
-    """
-    raise NoClusteringError("there is no sweep over the number of programs yet.")
+    """Return the factorization whose number of programs `sweep_n_clusters` chooses."""
+    began = perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "The largest of the candidates")
+        model = NMFMetaCluster(ks[0], loss=KL, random_state=seed)
+        sweep = sweep_n_clusters(model, X, ks, n_jobs=N_JOBS, random_state=seed)
+    best = sweep.best_estimator
+    return best.factor_, best.components_, perf_counter() - began
 
 
 def _sklearn(

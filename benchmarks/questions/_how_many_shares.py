@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import report
+from benchmarks.methods.programs import N_JOBS
 from benchmarks.runner import Progress
 from nmfcluster import NMFMetaCluster
 from nmfcluster.datasets import make_biclusters, make_programs, make_signatures
@@ -61,7 +62,7 @@ def measure(
             for way in RESAMPLED:
                 model = NMFMetaCluster(k, n_estimators=n_runs, resample=way, random_state=i)
                 candidates = range(2, min(k + AROUND, len(X)) + 1)
-                sweep = sweep_n_clusters(model, X, candidates, method="recurrence")
+                sweep = sweep_n_clusters(model, X, candidates, method="recurrence", n_jobs=N_JOBS)
                 row |= {f"{rule}; {_named(way)}": n for rule, n in _answers(sweep).items()}
             rows.append(row)
             progress.step(f"{kind}, {k}")

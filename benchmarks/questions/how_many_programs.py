@@ -17,6 +17,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.pairwise import cosine_similarity
 
 from benchmarks import report
+from benchmarks.methods.programs import N_JOBS
 from benchmarks.questions import _how_many_shares as without_counts
 from benchmarks.runner import Progress
 from nmfcluster import NMFMetaCluster
@@ -27,7 +28,7 @@ from nmfcluster.model_selection.rules import Choice, last_recurring, least_held_
 from nmfcluster.model_selection.thinning import held_out_losses
 
 N_OTHERS = 10  # tables of each kind that hold no counts
-N_TABLES, N_RUNS, N_FOLDS, AROUND = 15, 20, 5, 3  # tables of each kind; candidates from the truth
+N_TABLES, N_RUNS, N_FOLDS, AROUND = 15, 10, 5, 3  # tables of each kind; candidates from the truth
 SEED = 17  # of the settings, and of the tables: others than those that the rule was chosen on
 SIMILAR = 0.9  # cosine from which a planted program counts as found
 KINDS = {"programs": make_programs, "signatures": make_signatures}
@@ -145,11 +146,12 @@ def _answer(table: Planted, n_runs: int) -> tuple[dict[str, int], report.Row]:
         table.k, loss="kullback-leibler", n_estimators=n_runs, random_state=table.seed
     )
     began = perf_counter()
-    options: dict[str, Any] = {"n_folds": N_FOLDS, "random_state": table.seed}
+    jobs = {"n_jobs": N_JOBS}
+    options: dict[str, Any] = {"n_folds": N_FOLDS, "random_state": table.seed} | jobs
     sweep = sweep_n_clusters(model, X, candidates, **options)
     seconds = perf_counter() - began
     model.set_params(resample="poisson")
-    resampled = sweep_n_clusters(model, X, candidates, method="recurrence")
+    resampled = sweep_n_clusters(model, X, candidates, method="recurrence", **jobs)
     squares = NMFMetaCluster(table.k, n_estimators=1, random_state=table.seed)
     answers = {
         OURS: sweep.n_clusters,
@@ -181,7 +183,7 @@ def _by_losses(sweep: ClusterSweep, X: np.ndarray, seed: int) -> dict[str, int]:
     parts = thinned(X, N_FOLDS, np.random.default_rng(seed))
     seeds = [seed + fold for fold in range(N_FOLDS)]
     model = sweep.estimators[0]
-    poisson = held_out_losses(model, X, parts, sweep.candidates, seeds, None)[0]
+    poisson = held_out_losses(model, X, parts, sweep.candidates, seeds, N_JOBS)[0]
     positions = {
         "held-out loss, least": losses.mean(axis=1).argmin(),
         "held-out loss of one part, least": losses[:, 0].argmin(),
