@@ -119,10 +119,6 @@ def test_finder(name):
     asked = program_runs.tasks(finder, setting)
     assert asked
     for mode, (find, ks) in asked.items():
-        if find is programs.by_our_choice:
-            with pytest.raises(NoClusteringError, match="sweep"):
-                find(planted.X, ks, 0)
-            continue
         W, H, seconds = find(planted.X, ks, 0)
         assert (len(W), H.shape[1]) == planted.X.shape
         assert W.shape[1] == len(H)
@@ -155,6 +151,25 @@ def test_worker_returns_factors(monkeypatch, tmp_path):
     np.testing.assert_array_equal(W, X[:, :2])
     np.testing.assert_array_equal(H, np.arange(6).reshape(3, 2).T + 15)
     assert seconds > 0
+
+
+def test_what_a_worker_found_is_kept(monkeypatch, tmp_path):
+    monkeypatch.setenv(peer.CNMF_PYTHON, sys.executable)
+    monkeypatch.setenv("PYTHONPATH", str(Path(peer.__file__).parent))
+    monkeypatch.setenv(peer.KEPT, str(tmp_path / "kept"))
+    file = tmp_path / "worker.py"
+    file.write_text(WORKER)
+
+    def find(seed=5):
+        return peer.factors(file, np.eye(3), [2], 10, "toy", seed, peer.CNMF_PYTHON, 60)
+
+    first = find()
+    monkeypatch.setenv(peer.CNMF_PYTHON, "/nowhere")
+    for own, again in zip(first, find(), strict=True):
+        np.testing.assert_array_equal(own, again)
+    for change in (lambda: find(6), lambda: (file.write_text(WORKER + "#"), find())):
+        with pytest.raises(FileNotFoundError, match="/nowhere"):
+            change()
 
 
 def test_processes_of_a_stopped_worker_are_stopped(monkeypatch, tmp_path):
