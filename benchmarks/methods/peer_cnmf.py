@@ -18,7 +18,7 @@ from benchmarks.methods.programs import Finder
 WORKER = Path(__file__).with_name("peer_cnmf_worker.py")
 NAME = "cNMF"
 RUNS = 100  # its default
-AT_K, BY_CHOICE = 900, 1_800  # seconds until it is stopped
+AT_K, BY_CHOICE = 900, 600  # seconds until it is stopped
 
 
 def find(

@@ -84,8 +84,8 @@ def _sklearn(
 
 FINDERS = [
     Finder(OURS, partial(_ours, loss=KL), by_our_choice),
+    Finder("ours, KL, runs see X", partial(_ours, loss=KL, resample=None)),
     Finder("ours, KL, poisson", partial(_ours, loss=KL, resample="poisson")),
-    Finder("ours, KL, bootstrap", partial(_ours, loss=KL, resample="bootstrap")),
     Finder("ours, Frobenius", _ours),
     Finder(f"sklearn, best of {RUNS}", partial(_sklearn, **nmf_runs.PATIENT)),
     Finder(f"sklearn KL, best of {RUNS}", partial(_sklearn, **PATIENT_KL)),

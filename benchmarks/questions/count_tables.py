@@ -89,8 +89,9 @@ def run(quick: bool, out: Path) -> list[Path]:
 def _caption(n_seeds: int) -> str:
     return (
         f"As many clusters as classes, means over {n_seeds} seeds. 'meta' is NMFMetaCluster with "
-        "its defaults, 20 runs, of which each sees the table itself, or with the `resample` that "
-        f"is named. '{BEST}' is that with the smallest loss of the same 20 runs of 'meta', "
+        "its defaults, 20 runs, but with resample=None, so that each sees the table itself, or "
+        "with the `resample` that is named: 0.8 is the default. "
+        f"'{BEST}' is that with the smallest loss of the same 20 runs of 'meta', "
         f"'{BRUNET}' average linkage of the shares of these runs that put two samples together "
         f"(Brunet et al., 2004), and '{CNMF}' their components as cNMF (Kotliar et al., 2019) puts "
         "them together: scaled to length 1, those left out whose mean distance to the nearest 30 % "

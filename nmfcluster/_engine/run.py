@@ -40,6 +40,7 @@ Start = Callable[[], np.ndarray]
 
 _HEAT = 3 * WINDOW  # updates that a random start needs until its figure can be compared
 _BATCH = 8  # starts side by side: a wider product gains little more
+_SHARED_OUT = 5  # the same where all run to their end: 20 runs are as much work for 2 or 4 threads
 _BATCH_BYTES = 2**28  # of the starts of a batch, 256 MiB: memory grows with it, speed does not
 
 
@@ -214,7 +215,8 @@ class Plan:
         if objective.wide and len(starts) > 1:
             first = starts[0]()  # made here for its size: it need not be made again
             starts = [partial(np.asarray, first), *starts[1:]]
-            size = int(np.clip(_BATCH_BYTES // max(first.nbytes, 1), 1, _BATCH))
+            most = _SHARED_OUT if self.stop.race_from is None else _BATCH
+            size = int(np.clip(_BATCH_BYTES // max(first.nbytes, 1), 1, most))
         batches = [starts[i : i + size] for i in range(0, len(starts), size)]
         race = self._race(objective, rank, lead) if len(starts) > 1 or lead is not None else None
         # batches that run before the rest, and are what it must beat

@@ -63,10 +63,11 @@ class NMFMetaCluster(Programs, NMFClusterer):
     base_n_clusters : int or tuple (low, high), default=None
         Number of clusters of a run, or the range that it is drawn from, ends included;
         `n_clusters` by default. With fewer, not all clusters can recur in a run.
-    resample : {"poisson", "multinomial", "bootstrap"}, float or None, default=None
+    resample : {"poisson", "multinomial", "bootstrap"}, float or None, default=0.8
         What each run sees in the place of X: counts drawn with X as their means; as many counts a
-        row, spread as X has them; as many rows, drawn with replacement; a share of the rows; or X.
-        What recurs is then said by the data, and not by the optimiser alone.
+        row, spread as X has them; as many rows, drawn with replacement; a share of the rows, but as
+        many as it has clusters. What recurs is then said by the data, and not by the optimiser
+        alone. None: X itself, as in [1]_.
     fixed_components : array-like of shape (n_fixed, n_features), default=None
         Rows of H that are known, the first of `components_`: all runs have them, and look for
         others beside them. If there are `n_clusters`, W alone is fitted.
@@ -135,9 +136,10 @@ class NMFMetaCluster(Programs, NMFClusterer):
     recurrence_ : ndarray of shape (n_clusters,), float
         How surely a cluster comes back: the mean over the runs of its cosine with the cluster of
         the run that is its counterpart, 0 without one. Counterparts are each other's most similar
-        biclusters. Without `resample` it says how far runs agree, and nothing of other data.
+        biclusters. With `resample=None` it says how far runs agree, and nothing of other data.
     run_losses_ : ndarray of shape (n_estimators,), float
-        Losses of the runs, the smallest first: the order of the runs elsewhere, too.
+        Losses of the runs on what they saw, the smallest first: the order of the runs elsewhere,
+        too.
     partitions_ : ndarray of shape (n_samples, n_estimators), int
         Strongest cluster of every sample in every run, -1 for none, or where it does not count.
     confidence_ : ndarray of shape (n_samples,), float
@@ -223,7 +225,7 @@ class NMFMetaCluster(Programs, NMFClusterer):
         loss: str = "frobenius",
         n_estimators: int = 20,
         base_n_clusters: int | tuple[int, int] | None = None,
-        resample: str | float | None = None,
+        resample: str | float | None = 0.8,
         fixed_components: Any = None,
         min_recurrence: float = 0.0,
         meta: str = "ptf",

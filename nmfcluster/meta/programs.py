@@ -96,7 +96,7 @@ class Programs(BiclusterMixin):
         --------
         >>> import numpy as np
         >>> from nmfcluster import NMFMetaCluster
-        >>> X = np.kron(np.eye(2), [[3.0, 1.0, 2.0]]).repeat(5, axis=0)
+        >>> X = np.kron(np.eye(2), [[3.0, 1.0, 2.0]]).repeat([6, 4], axis=0)
         >>> names, weights = NMFMetaCluster(2, random_state=0).fit(X).top_features(2)
         >>> names.tolist()
         [[0, 2], [3, 5]]
@@ -178,7 +178,7 @@ class Programs(BiclusterMixin):
         --------
         >>> import numpy as np
         >>> from nmfcluster import NMFMetaCluster
-        >>> X = np.kron(np.eye(2), [[3.0, 1.0, 2.0]]).repeat(5, axis=0)
+        >>> X = np.kron(np.eye(2), [[3.0, 1.0, 2.0]]).repeat([6, 4], axis=0)
         >>> model = NMFMetaCluster(2, random_state=0).fit(X)
         >>> model.feature_profiles(X).round(2)[0]
         array([3., 1., 2., 0., 0., 0.])
@@ -214,7 +214,7 @@ class Programs(BiclusterMixin):
         --------
         >>> import numpy as np
         >>> from nmfcluster import NMFMetaCluster
-        >>> X = np.kron(np.eye(2), [[3.0, 1.0, 2.0]]).repeat(5, axis=0) + 1
+        >>> X = np.kron(np.eye(2), [[3.0, 1.0, 2.0]]).repeat([6, 4], axis=0) + 1
         >>> model = NMFMetaCluster(2, random_state=0).fit(X)
         >>> np.sign(model.feature_scores(X))[0]
         array([ 1.,  1.,  1., -1., -1., -1.])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -76,7 +75,7 @@ class Resampled(PerStart):
     objective : MatrixObjective or Divergence
         Of X.
     way : str or float
-        One of `WAYS`, or a share of the rows.
+        One of `WAYS`, or a share of the rows; a run sees at least as many as it has clusters.
     weights : ndarray of shape (n,), default=None
         How often rows count, of whatever is drawn.
     """
@@ -102,7 +101,7 @@ class Resampled(PerStart):
         if self.way == "bootstrap":
             rows = np.sort(rng.integers(n, size=n))
         else:
-            rows = np.sort(rng.permutation(n)[: rows_seen(self.way, n)])
+            rows = np.sort(rng.permutation(n)[: max(round(float(self.way) * n), start.size)])
         weights = None if self.weights is None else self.weights[rows]
         return Seen(self.objective.taken(rows).weighted(weights), n, rows)
 
@@ -133,11 +132,6 @@ def on_seen(solver: Callable[..., Steps], seen: Seen, F: np.ndarray) -> Steps:
         of_all = np.zeros((1, n, W.shape[2]), dtype=W.dtype)
         of_all[:, seen.rows] = W
         yield (of_all, H), loss
-
-
-def rows_seen(way: str | float | None, n: int) -> int:
-    """Return how many of n rows a run sees."""
-    return max(1, round(way * n)) if isinstance(way, Real) else n
 
 
 def check_counts(way: str | float | None, X: Any) -> None:

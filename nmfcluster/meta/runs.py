@@ -18,12 +18,13 @@ from nmfcluster._engine.stopping import Solution, loss_of
 from nmfcluster._engine.symmetric import Factorization
 from nmfcluster.meta.divergence import Divergence
 from nmfcluster.meta.objectives import Objective
-from nmfcluster.meta.resampling import RandomStart, Resampled, on_seen, rows_seen
+from nmfcluster.meta.resampling import RandomStart, Resampled, on_seen
 from nmfcluster.meta.squares import MatrixObjective, unit_rows
 from nmfcluster.partitions.making import range_of_clusters
 
 _MUCH = 1.1  # times the loss of the best run: a larger loss at the end is warned of
 _NOTHING = 1e-6  # of the loss of zero factors, added to it: losses next to 0 do not compare
+_SMALL = 2**16  # entries of X up to which threads wait for each other, and one is faster
 _ALIKE = 1e-6  # clusters whose columns have a cosine nearer to 1 count as one
 
 
@@ -157,11 +158,6 @@ def run_many(
     X, solutions = weighted.X, []
     if sizes.max() > X.shape[0]:
         raise ValueError(f"base_n_clusters={sizes.max()} must be at most n_samples={X.shape[0]}.")
-    if sizes.max() > (seen := rows_seen(resample, X.shape[0])):
-        raise ValueError(
-            f"resample={resample} lets a run see {seen} of {X.shape[0]} rows, which must be at "
-            f"least its number of clusters, {sizes.max()}."
-        )
     high = 2 * float(np.sqrt(X.mean(dtype=np.float64)))  # so that WH has the mean of X
     # one after the other, so that the first runs are the same however many there are
     drawn = draw_seeds(rng, len(sizes) * (1 if resample is None else 2))
@@ -171,6 +167,8 @@ def run_many(
         for size, seed, table in zip(sizes, seeds, tables, strict=True)
     ]
     plan = plan.stopping(race_from=None)  # each is a member of the ensemble
+    if X.size <= _SMALL:  # of a sparse one: entries that are stored
+        plan = replace(plan, n_jobs=1)
     given: Any = weighted
     if resample is not None:
         given = Resampled(objective, resample, weights)

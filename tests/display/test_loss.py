@@ -54,6 +54,6 @@ def test_the_kept_start_is_on_top(consensus):
 def test_the_loss_of_the_last_factorization_is_shown(table, final):
     model = NMFMetaCluster(4, n_estimators=3, final=final, random_state=0).fit(table)
     display = LossCurveDisplay.from_estimator(model)
-    (line,) = display.lines_
-    assert len(line.get_ydata()) == model.n_iter_ + 1
+    assert len(display.lines_) == len(model.loss_curves_)
+    assert len(display.lines_[0].get_ydata()) == model.n_iter_ + 1
     display.figure_.canvas.draw()

@@ -188,7 +188,7 @@ def test_a_worker_that_is_killed_is_not_missed(kill, sent, recwarn):
         expected = found(clone(model).fit(COUNTS), COUNTS)
     kill(1)
     assert found(model.fit(COUNTS), COUNTS) == expected
-    assert sent[0] == ("_ended", 3)
+    assert sent[0] == ("_ended", 24)
     assert not [warning for warning in recwarn if "worker" in str(warning.message)]
 
 

@@ -260,7 +260,7 @@ def test_kinds_of_leukaemia(leukaemia, meta):
         fitted = NMFMetaCluster(3, meta=meta, random_state=seed).fit(X)
         kinds = np.array([0, 2, 1])  # by size
         assert_array_equal(np.flatnonzero(kinds[fitted.labels_] != y), [28])
-        assert fitted.recurrence_.min() > 0.999
+        assert fitted.recurrence_.min() > 0.9
 
 
 def test_acute_leukaemia_is_of_two_kinds(leukaemia):
@@ -277,7 +277,9 @@ def test_the_cophenetic_curve_of_leukaemia(leukaemia):
     X, _ = leukaemia
     curve = [
         cophenetic_correlation(
-            NMFMetaCluster(k, n_estimators=25, random_state=0).fit(X).consensus_matrix()
+            NMFMetaCluster(k, n_estimators=25, resample=None, random_state=0)
+            .fit(X)
+            .consensus_matrix()
         )
         for k in (2, 3, 4, 6)
     ]
@@ -309,8 +311,8 @@ def test_kinds_of_lung_tumours(lung):
         assert_array_equal(table.argmax(axis=1), [0, 3, 1, 2, 1])
         shares = table.max(axis=1) / table.sum(axis=1)
         assert (shares[[0, 1, 3, 4]] > 0.9).all()
-        assert_allclose(fitted.recurrence_, 1, atol=1e-3)
-        assert cophenetic_correlation(fitted.consensus_matrix()) > 0.9999
+        assert fitted.recurrence_.min() > 0.98
+        assert cophenetic_correlation(fitted.consensus_matrix()) > 0.99
 
 
 @pytest.mark.slow
@@ -321,4 +323,4 @@ def test_five_clusters_of_lung_samples_are_stable_and_split_adenocarcinomas(lung
         table = np.array([np.bincount(fitted.labels_[y == c], minlength=5) for c in range(5)])
         assert_array_equal(table.argmax(axis=0), [0, 0, 1, 4, 3])  # a second cluster of them
         assert table.max(axis=0).sum() > 0.9 * len(y)  # purity
-        assert_allclose(fitted.recurrence_, 1, atol=1e-3)
+        assert fitted.recurrence_.min() > 0.95

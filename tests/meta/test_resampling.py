@@ -65,8 +65,12 @@ def test_a_share_of_the_rows_is_seen_once_and_others_not(kind):
     seen = Resampled(MatrixObjective(kind(COUNTS)), 0.5).seen_by([start()])
     assert len(np.unique(seen.rows)) == 6
     assert_array_equal(dense(seen.objective.X), COUNTS[seen.rows])
-    least = Resampled(MatrixObjective(kind(COUNTS)), 0.01).seen_by([start()])
-    assert len(least.rows) == 1
+
+
+def test_a_share_has_a_row_for_every_cluster():
+    for size in (1, 3, 12):
+        seen = Resampled(MatrixObjective(COUNTS), 0.01).seen_by([start(size=size)])
+        assert len(np.unique(seen.rows)) == size
 
 
 def test_a_bootstrap_draws_as_many_rows_with_replacement():
