@@ -103,7 +103,7 @@ class NMFMetaCluster(Programs, NMFClusterer):
     random_state : int, RandomState instance or None, default=None
         Determines the starts; the result depends neither on `n_jobs` nor on the number of threads.
     n_jobs : int, default=None
-        Number of threads that runs are shared out to.
+        Number of threads that runs are shared out to, but those of small tables, which take one.
     memory : str or joblib.Memory, default=None
         A folder where runs are kept: a fit with the same table, seed and parameters makes none of
         them again, and one that was stopped goes on.
