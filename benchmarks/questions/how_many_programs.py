@@ -146,12 +146,11 @@ def _answer(table: Planted, n_runs: int) -> tuple[dict[str, int], report.Row]:
         table.k, loss="kullback-leibler", n_estimators=n_runs, random_state=table.seed
     )
     began = perf_counter()
-    jobs = {"n_jobs": N_JOBS}
-    options: dict[str, Any] = {"n_folds": N_FOLDS, "random_state": table.seed} | jobs
+    options: dict[str, Any] = {"n_folds": N_FOLDS, "random_state": table.seed, "n_jobs": N_JOBS}
     sweep = sweep_n_clusters(model, X, candidates, **options)
     seconds = perf_counter() - began
     model.set_params(resample="poisson")
-    resampled = sweep_n_clusters(model, X, candidates, method="recurrence", **jobs)
+    resampled = sweep_n_clusters(model, X, candidates, method="recurrence", n_jobs=N_JOBS)
     squares = NMFMetaCluster(table.k, n_estimators=1, random_state=table.seed)
     answers = {
         OURS: sweep.n_clusters,

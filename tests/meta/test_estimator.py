@@ -84,11 +84,12 @@ def test_planted_biclusters_are_found_in_noise(seed):
     scope="module",
     params=[
         {},
+        {"resample": None},
         {"meta": "nmf", "base_n_clusters": (2, 6), "threshold": 0.5, "resample": None},
         {"meta": "kmeans", "final": False, "solver": "mu", "resample": None},
         {"sparsity": 0.05, "penalty": "l1_rows", "n_clusters": 3},
     ],
-    ids=["ptf", "nmf", "kmeans", "sparse"],
+    ids=["ptf", "ptf of X", "nmf", "kmeans", "sparse"],
 )
 def noisy(request):
     """Return a model of the noisy table, and its runs and metaclusters."""
@@ -291,13 +292,14 @@ def test_in_a_pipeline():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:NMFMetaCluster found:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(("resample", "n_subsamples"), [(None, 4), (0.8, 10)])
 @pytest.mark.parametrize("k", [3, 4])
-def test_a_search_finds_how_many_there_are(k):
+def test_a_search_finds_how_many_there_are(k, resample, n_subsamples):
     X, *_ = make_biclusters((80, 40), k, twins=False, overlap=0.0, noise=0.2, random_state=0)
     search = GridSearchCV(
-        model(n_estimators=4),
+        model(n_estimators=4, resample=resample),
         {"n_clusters": [2, 3, 4, 5]},
-        scoring=StabilityScorer(n_subsamples=10, subsample_size=0.5),
+        scoring=StabilityScorer(n_subsamples=n_subsamples, subsample_size=0.5),
         cv=FullSampleSplit(),
         error_score="raise",
     )
