@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.metrics import euclidean_distances
 from sklearn.utils import check_array
 
-from nmfcluster._arrays import storage
+from nmfcluster._arrays import places, storage
 from nmfcluster._arrays.tables import canonical
 from nmfcluster._compat import (
     N_JOBS,
@@ -322,7 +322,7 @@ def _normalized_product(products: Callable[[Any], np.ndarray], X: Any) -> np.nda
 
 def _normalized_between(between: Callable[[Any], Any], scale: np.ndarray, X: Any) -> Any:
     block = between(X)
-    return storage.scaled(block, inverse_root(storage.row_sums(block)), scale)
+    return places.scaled(block, inverse_root(storage.row_sums(block)), scale)
 
 
 def _linear(X_fit: Any, X: Any) -> np.ndarray:
@@ -352,7 +352,7 @@ def _cosine_product(C: np.ndarray, X: Any) -> np.ndarray:
 
 
 def _cosine_between(X_fit: Any, scale: np.ndarray, X: Any) -> np.ndarray:
-    return storage.scaled(_linear(X_fit, X), inverse_root(Factored(X).diagonal()), scale)
+    return places.scaled(_linear(X_fit, X), inverse_root(Factored(X).diagonal()), scale)
 
 
 def _median_square(X: Any) -> float:

@@ -71,6 +71,17 @@ def holding(places: Any, values: np.ndarray) -> Any:
     return type(places)((values, places.indices, places.indptr), shape=places.shape)
 
 
+def scaled(array: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
+    """Return an array, or a CSR matrix in the same places, times factors of rows and columns."""
+    rows, columns = (np.asarray(factors, dtype=array.dtype) for factors in (rows, columns))
+    if not sp.issparse(array):
+        return array * columns * rows[:, None]
+    values = columns.take(array.indices)
+    values *= array.data
+    values *= np.repeat(rows, np.diff(array.indptr))
+    return holding(array, values)
+
+
 def content(value: Any) -> Any:
     """Return the arrays that a CSR matrix is made of, and anything else as it is."""
     if not sp.issparse(value):

@@ -86,11 +86,6 @@ def scaled_rows(array: Any, factors: np.ndarray) -> Any:
     return sp.csr_array(array.multiply(factors)) if sp.issparse(array) else array * factors
 
 
-def scaled(array: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
-    """Return the array with every row and every column times its factor; it keeps its type."""
-    return scaled_rows(scaled_columns(array, columns), rows)
-
-
 def scaled_columns(array: Any, factors: np.ndarray) -> Any:
     """Return the array with every column times its factor; it keeps its type."""
     factors = np.asarray(factors, dtype=array.dtype).reshape(1, -1)

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from nmfcluster._arrays.places import holding, product_at, products_at
+from nmfcluster._arrays.places import holding, product_at, products_at, scaled
 from nmfcluster._arrays.storage import (
     as_float64,
     is_sparse,
     largest,
     row_blocks,
     row_sums,
-    scaled,
+    rows_of,
     stored_entries,
     total,
 )
@@ -28,6 +28,7 @@ from nmfcluster.meta.tables import Table
 from nmfcluster.meta.usages import poisson_rows
 
 _ENTRIES = 2**16  # of WH that are formed at a time: they stay in a cache of 1 MiB
+_COMPARED = 2**20  # of X that are compared with a product of rank 1 at a time: some 40 MiB
 _WARM = 15  # updates of least squares before the first of EM: after fewer, runs end higher
 _LIFT = 0.01  # of a factor's mean, added to a start: EM does not leave a 0
 _KEPT = 0.1  # of an entry, the least that an extrapolated step leaves of it, for the same reason
@@ -56,9 +57,11 @@ class Divergence(Table):
         """Loss of the best product of rank 1, which knows no clusters."""
         rows, columns = self._sums
         size = rows.sum()
-        at, across, values = _above(self.X)
-        expected = np.log(rows[at]) + np.log(columns[across]) - np.log(size)
-        loss = as_float64(values) @ (np.log(as_float64(values)) - expected)
+        loss = 0.0
+        for block in row_blocks(len(rows), max(1, _COMPARED // len(columns))):
+            at, across, values = _above(as_float64(rows_of(self.X, block)))
+            expected = np.log(rows[block][at]) + np.log(columns[across]) - np.log(size)
+            loss += values @ (np.log(values) - expected)
         if self.missing is not None:
             loss -= total(product_at(self.missing, rows[:, None] / size, columns[None]))
         return float(loss)

@@ -52,16 +52,19 @@ class Runs:
 
     @classmethod
     def of(cls, solutions: list[Solution]) -> Runs:
-        """Put the clusters of solutions together."""
-        W = np.concatenate([solution.factors[0].T for solution in solutions])
+        """Put the clusters of solutions together; the list is emptied, so that W is held once."""
+        sizes = np.array([len(solution.factors[1]) for solution in solutions])
+        losses = np.array([solution.loss for solution in solutions])
+        converged = np.array([solution.converged for solution in solutions])
         H, lengths = unit_rows(np.concatenate([solution.factors[1] for solution in solutions]))
-        return cls(
-            W * lengths,
-            H,
-            np.array([len(solution.factors[1]) for solution in solutions]),
-            np.array([solution.loss for solution in solutions]),
-            np.array([solution.converged for solution in solutions]),
-        )
+        one = solutions[0].factors[0]
+        W, end = np.empty((len(H), len(one)), dtype=one.dtype), len(H)
+        while solutions:
+            own = solutions.pop().factors[0].T
+            W[end - len(own) : end] = own
+            end -= len(own)
+        W *= lengths
+        return cls(W, H, sizes, losses, converged)
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -185,7 +188,8 @@ def run_many(
         ) from error
     solutions.sort(key=loss_of)
     if resample is not None:
-        solutions = [_with_all_rows(weighted, solution) for solution in solutions]
+        for i, solution in enumerate(solutions):
+            solutions[i] = _with_all_rows(weighted, solution)
     runs = Runs.of(solutions)
     if not runs.W.any():
         raise ValueError(_why_nothing(objective, resample))

@@ -39,7 +39,7 @@ def test_clusters_of_runs_are_scaled_and_put_one_below_the_other():
         for k, loss, converged in [(2, 0.5, True), (4, 0.7, False), (3, 0.9, True)]
     ]
     solutions[1].factors[1][2] = 0
-    runs = Runs.of(solutions)
+    runs = Runs.of(list(solutions))
     assert len(runs) == 3
     assert_array_equal(runs.sizes, [2, 4, 3])
     assert_array_equal(runs.losses, [0.5, 0.7, 0.9])
