@@ -19,7 +19,7 @@ WORKER = Path(__file__).with_name("peer_cvanmf_worker.py")
 NAME = "cvanmf"
 RUNS = 100  # its default
 AT_K, BY_CHOICE = 900, 1_800  # seconds until it is stopped
-ROWS_BY_CHOICE = 500  # of cells: it validates for longer than that beyond
+ROWS_BY_CHOICE = 50  # it validates every number of programs many times
 
 
 def find(

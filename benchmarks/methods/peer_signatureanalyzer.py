@@ -20,10 +20,19 @@ WORKER = Path(__file__).with_name("peer_signatureanalyzer_worker.py")
 NAME = "signatureanalyzer"
 RUNS = 10  # the default of its command
 LONGEST = 1_800  # seconds until it is stopped
+ROWS = 600  # of cells: it takes ten minutes and more beyond
 
 
 def find(X: np.ndarray, ks: Sequence[int], seed: int) -> tuple[np.ndarray, np.ndarray, float]:
     return peer.factors(WORKER, X, ks, RUNS, NAME, seed, peer.SIGNATUREANALYZER_PYTHON, LONGEST)
 
 
-FINDERS = [Finder(NAME, None, find, partial(peer.reason, peer.SIGNATUREANALYZER_PYTHON))]
+FINDERS = [
+    Finder(
+        NAME,
+        None,
+        find,
+        partial(peer.reason, peer.SIGNATUREANALYZER_PYTHON),
+        rows_by_choice=ROWS,
+    )
+]

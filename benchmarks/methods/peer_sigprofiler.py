@@ -20,7 +20,7 @@ WORKER = Path(__file__).with_name("peer_sigprofiler_worker.py")
 NAME = "SigProfilerExtractor"
 RUNS = 10  # 100 are its default, and take ten times as long
 AT_K, BY_CHOICE = 900, 3_600  # seconds until it is stopped
-ROWS_AT_K, ROWS_BY_CHOICE = 200, 100  # beyond, a call takes more than these
+ROWS_AT_K, ROWS_BY_CHOICE = 200, 50  # beyond, a call takes tens of minutes
 
 
 def find(

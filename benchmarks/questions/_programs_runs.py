@@ -69,7 +69,7 @@ def restricted(finders: Sequence[Finder]) -> list[str]:
         limits = dict(zip(MODES, (finder.rows_at_k, finder.rows_by_choice), strict=True))
         told += [
             f"{finder.name} is run on tables of at most {limit:,.0f} rows {mode}: larger ones "
-            "would take it more than its time."
+            "were not waited for."
             for mode, limit in limits.items()
             if limit < float("inf")
         ]
