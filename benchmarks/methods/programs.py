@@ -69,7 +69,7 @@ def by_our_choice(
         warnings.filterwarnings("ignore", "The largest of the candidates")
         model = NMFMetaCluster(ks[0], loss=KL, random_state=seed)
         sweep = sweep_n_clusters(model, X, ks, n_jobs=N_JOBS, random_state=seed)
-    best = sweep.best_estimator
+    best = sweep.best_estimator_
     return best.factor_, best.components_, perf_counter() - began
 
 

@@ -26,5 +26,6 @@ NAMES = (
     "counts_scale",
     "recurrence",
     "count_tables",
+    "how_many_clusters",
     "how_many_programs",
 )

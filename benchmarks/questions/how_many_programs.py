@@ -153,17 +153,17 @@ def _answer(table: Planted, n_runs: int) -> tuple[dict[str, int], report.Row]:
     resampled = sweep_n_clusters(model, X, candidates, method="recurrence", n_jobs=N_JOBS)
     squares = NMFMetaCluster(table.k, n_estimators=1, random_state=table.seed)
     answers = {
-        OURS: sweep.n_clusters,
+        OURS: sweep.n_clusters_,
         **_by_losses(sweep, X, table.seed),
         "held-out squares, within one error (loss='frobenius')": sweep_n_clusters(
             squares, X, candidates, **options
-        ).n_clusters,
+        ).n_clusters_,
         **_by_runs(sweep, ""),
         **_by_runs(resampled, ", resampled"),
     }
     at_truth = resampled.estimators[int(np.flatnonzero(resampled.candidates == table.k)[0])]
     row: report.Row = {"kind": table.kind, "k": table.k, **table.settings}
-    row |= {"found at the truth": found(at_truth.components_, H), "chosen": sweep.n_clusters}
+    row |= {"found at the truth": found(at_truth.components_, H), "chosen": sweep.n_clusters_}
     row |= {"as good": ", ".join(map(str, sweep.candidates[sweep.as_good]))}
     row |= {"dispersion found": sweep.dispersion, "s": seconds}
     return answers, row

@@ -1,4 +1,4 @@
-"""The largest entries of rows: graphs of the objects that are most similar."""
+"""Graphs of the objects that are nearest to each other, or most similar."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import minimum_spanning_tree
 
 from nmfcluster._arrays.storage import filled_with, largest, row_blocks, without_diagonal
 
@@ -91,3 +92,29 @@ def stacked(blocks: list[Any]) -> sp.csr_array:
 def both_ways(array: sp.csr_array) -> sp.csr_array:
     """Return ``[[0, S], [S', 0]]``: the graph of the rows and the columns of S, (n + p, n + p)."""
     return sp.csr_array(sp.block_array([[None, array], [array.T, None]]))
+
+
+def highest_edges(heights: np.ndarray, nearest: np.ndarray) -> list[tuple[int, int, float]]:
+    """Return the edges of a tree that joins all that a graph joins, as high as possible.
+
+    Parameters
+    ----------
+    heights : ndarray of shape (n,)
+        An edge is as high as the lower one of its nodes.
+    nearest : ndarray of shape (n, k), int
+        Nodes that a node has an edge to.
+
+    Returns
+    -------
+    list of tuple
+        Both nodes and the height of n - 1 edges, or fewer, the highest first.
+    """
+    n, k = nearest.shape
+    i, j = np.repeat(np.arange(n), k), nearest.ravel()
+    depth = heights.max() - np.minimum(heights[i], heights[j]) + 1  # an edge of 0 would be none
+    graph = sp.csr_array((depth, (i, j)), shape=(n, n))
+    tree = sp.coo_array(minimum_spanning_tree(graph.maximum(graph.T)))
+    saddles = np.minimum(heights[tree.row], heights[tree.col])
+    order = np.argsort(-saddles, kind="stable")
+    parts = (part[order].tolist() for part in (tree.row, tree.col, saddles))
+    return list(zip(*parts, strict=True))

@@ -125,7 +125,7 @@ class ClusterSweepDisplay:
             held_out_loss=None if losses is None else losses.mean(axis=1),
             held_out_se=estimator.held_out_se,
             as_good=estimator.as_good,
-            n_clusters=estimator.n_clusters,
+            n_clusters=estimator.n_clusters_,
         ).plot(**style)
 
     @classmethod

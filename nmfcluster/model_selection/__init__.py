@@ -1,5 +1,7 @@
 """Choosing parameters without the truth."""
 
+from nmfcluster.model_selection.choose import choose_n_clusters
+from nmfcluster.model_selection.chosen import NumberOfClusters
 from nmfcluster.model_selection.constraints import ConstraintScorer
 from nmfcluster.model_selection.search import FullSampleSplit, one_standard_error
 from nmfcluster.model_selection.stability import StabilityScorer
@@ -10,7 +12,9 @@ __all__ = [
     "ClusterSweep",
     "ConstraintScorer",
     "FullSampleSplit",
+    "NumberOfClusters",
     "StabilityScorer",
+    "choose_n_clusters",
     "one_standard_error",
     "sweep_n_clusters",
 ]

@@ -49,19 +49,26 @@ def require_entries(value: Any, n_samples: int, name: str) -> None:
         )
 
 
-def is_pairwise(estimator: Any) -> bool:
-    """Return whether the input of an estimator is pairwise; raise unless it predicts."""
+def is_pairwise(estimator: Any, must_predict: bool = True) -> bool:
+    """Return whether the input of an estimator is pairwise.
+
+    Raises
+    ------
+    TypeError
+        If it does not predict, and must, as it must for similarities.
+    """
     if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
         raise TypeError(
             "estimator must have fit and get_params, as scikit-learn's do, got "
             f"{type(estimator).__name__}."
         )
-    if not hasattr(estimator, "predict"):
+    pairwise = bool(get_tags(estimator).input_tags.pairwise)
+    if (must_predict or pairwise) and not hasattr(estimator, "predict"):
         raise TypeError(
             f"estimator must have a method predict, to assign samples that it was not fitted on "
             f"to clusters; {type(estimator).__name__} has none."
         )
-    return bool(get_tags(estimator).input_tags.pairwise)
+    return pairwise
 
 
 def require_all_samples(estimator: Any, X: Any, pairwise: bool) -> None:

@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.neighbors import KNeighborsClassifier
 
+from nmfcluster._arrays.arguments import last_step
 from nmfcluster._arrays.threads import one_thread
 from nmfcluster._compat import take_samples
 from nmfcluster.model_selection.checks import is_scalar, n_entries
@@ -43,11 +45,10 @@ def labels_by_copy(
     n_samples = n_entries(samples.X)
     rows = np.sort(rng.choice(n_samples, size, replace=False, shuffle=False))
     positional, named = samples.training(rows)
-    everything = samples.compared_with(rows)
     try:
         with one_thread():
-            model = _seeded(clone(estimator), rng).fit(*positional, **named)
-            labels = np.asarray(model.predict(everything))
+            model = seeded(clone(estimator), rng).fit(*positional, **named)
+            labels = np.asarray(_labels_of_all(model, samples, rows))
     except Exception as error:
         return error
     if labels.shape != (n_samples,):
@@ -55,8 +56,16 @@ def labels_by_copy(
     return labels
 
 
-def _seeded(estimator: Any, rng: np.random.Generator) -> Any:
-    """Set every `random_state` of an estimator that is None."""
+def _labels_of_all(model: Any, samples: Samples, rows: np.ndarray) -> Any:
+    """Return the clusters of all samples: by `predict`, or that of the nearest one fitted."""
+    if hasattr(model, "predict"):
+        return model.predict(samples.compared_with(rows))
+    own = take_samples(samples.X, rows)
+    return KNeighborsClassifier(1).fit(own, last_step(model)[1].labels_).predict(samples.X)
+
+
+def seeded(estimator: Any, rng: np.random.Generator) -> Any:
+    """Set every `random_state` of an estimator that is None; return the estimator."""
     unset = [
         name
         for name, value in sorted(estimator.get_params().items(), key=lambda item: item[0])

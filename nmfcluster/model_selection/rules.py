@@ -1,4 +1,4 @@
-"""Which number of clusters scores speak for: what `sweep_n_clusters` and others choose by."""
+"""Which number of clusters scores speak for: what is chosen by."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+_AS_ALIKE = 0.025  # of the mean Rand index, by which a number may lie below the most stable one
 _AS_STABLE = 0.15  # of the smallest recurrence, by which a number may lie below the most stable one
 
 
@@ -62,4 +63,20 @@ def last_recurring(smallest: np.ndarray) -> Choice:
     Choice
     """
     as_good = smallest >= np.nanmax(smallest) - _AS_STABLE  # False for NaN
+    return Choice(int(np.flatnonzero(as_good)[-1]), as_good)
+
+
+def last_agreeing(agreement: np.ndarray) -> Choice:
+    """Choose the largest number whose fits agree nearly as well as those of any number.
+
+    Parameters
+    ----------
+    agreement : ndarray of shape (n_candidates,)
+        Mean adjusted Rand index of two fits; NaN where there is none.
+
+    Returns
+    -------
+    Choice
+    """
+    as_good = agreement >= np.nanmax(agreement) - _AS_ALIKE  # False for NaN
     return Choice(int(np.flatnonzero(as_good)[-1]), as_good)

@@ -146,7 +146,7 @@ def sweep_n_clusters(
         raise TypeError(f"estimator must be an NMFMetaCluster, got {shown(estimator)}.")
     rng = generator_of(random_state)
     model, table = _read(estimator, X)
-    numbers = _read_candidates(candidates, table.shape[0])
+    numbers = read_candidates(candidates, table.shape[0])
     by_counts = _holds_counts(table, method)
     if not by_counts and numbers[0] == 1:
         raise ValueError("candidates must be at least 2 to choose by recurrence: one recurs.")
@@ -168,7 +168,7 @@ def sweep_n_clusters(
     drawn = np.sort(np.random.default_rng(seeds[0]).permutation(table.shape[0])[:_SAMPLES])
     return ClusterSweep(
         candidates=numbers,
-        n_clusters=int(numbers[choice.best]),
+        n_clusters_=int(numbers[choice.best]),
         as_good=choice.as_good,
         method="recurrence" if losses is None else "held-out",
         held_out_losses=losses,
@@ -199,7 +199,7 @@ def _read(estimator: NMFMetaCluster, X: Any) -> tuple[Any, Any]:
     return model, table
 
 
-def _read_candidates(candidates: Iterable[int], n_samples: int) -> np.ndarray:
+def read_candidates(candidates: Iterable[int], n_samples: int) -> np.ndarray:
     """Return numbers of clusters in increasing order."""
     if isinstance(candidates, str | Integral) or not hasattr(candidates, "__iter__"):
         raise TypeError(f"candidates must be several ints, got {shown(candidates)}.")
@@ -231,7 +231,7 @@ def _fits(model: NMFMetaCluster, X: Any, numbers: np.ndarray, n_jobs: int | None
     calls = [(int(k),) for k in numbers]
     found = shared_out(_fit, (model, X), lambda: calls, n_jobs)
     errors = [fit if isinstance(fit, Exception) else None for fit in found]
-    _tell(numbers, errors)
+    tell_failures(numbers, errors, "sweep_n_clusters")
     return [None if isinstance(fit, Exception) else fit for fit in found]
 
 
@@ -262,15 +262,15 @@ def _losses(
 ) -> np.ndarray:
     """Return held-out losses, (n_candidates, n_folds)."""
     losses, errors = held_out_losses(model, table, parts, numbers, seeds, n_jobs)
-    _tell(numbers, errors)
+    tell_failures(numbers, errors, "sweep_n_clusters")
     return losses
 
 
-def _tell(numbers: np.ndarray, errors: list[Exception | None]) -> None:
+def tell_failures(numbers: np.ndarray, errors: list[Exception | None], caller: str) -> None:
     """Warn of candidates that failed; raise what the first one raised if all did."""
     failed = [(k, error) for k, error in zip(numbers, errors, strict=True) if error is not None]
     if len(failed) == len(numbers):
-        failed[0][1].add_note(f"sweep_n_clusters: all {len(numbers)} candidates failed.")
+        failed[0][1].add_note(f"{caller}: all {len(numbers)} candidates failed.")
         raise failed[0][1]
     for k, error in failed:
         warn(

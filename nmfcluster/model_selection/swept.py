@@ -23,7 +23,7 @@ class ClusterSweep:
     ----------
     candidates : ndarray of shape (n_candidates,), int
         Numbers of clusters that were tried, in increasing order.
-    n_clusters : int
+    n_clusters_ : int
         The one that was chosen.
     as_good : ndarray of shape (n_candidates,), bool
         Numbers that the rule cannot tell from it: within one standard error of the least held-out
@@ -60,14 +60,14 @@ class ClusterSweep:
     >>> X, _, _ = make_signatures(n_signatures=4, random_state=0)
     >>> model = NMFMetaCluster(4, loss="kullback-leibler", n_estimators=5, random_state=0)
     >>> sweep = sweep_n_clusters(model, X, range(3, 6), n_folds=3, random_state=0)
-    >>> sweep.n_clusters, sweep.best_estimator.components_.shape
+    >>> sweep.n_clusters_, sweep.best_estimator_.components_.shape
     (4, (4, 96))
     >>> list(sweep.table)[:3]  # pandas.DataFrame(sweep.table) shows all of it
     ['n_clusters', 'held_out_loss', 'held_out_se']
     """
 
     candidates: np.ndarray
-    n_clusters: int
+    n_clusters_: int
     as_good: np.ndarray
     method: str
     held_out_losses: np.ndarray | None
@@ -81,12 +81,12 @@ class ClusterSweep:
 
     def __repr__(self) -> str:
         tried = f"{self.candidates[0]} to {self.candidates[-1]}"
-        return f"{type(self).__name__}({self.n_clusters} of {tried}, by {self.method})"
+        return f"{type(self).__name__}({self.n_clusters_} of {tried}, by {self.method})"
 
     @property
-    def best_estimator(self) -> Any:
+    def best_estimator_(self) -> Any:
         """The fitted estimator with the number of clusters that was chosen."""
-        return self.estimators[int(np.flatnonzero(self.candidates == self.n_clusters)[0])]
+        return self.estimators[int(np.flatnonzero(self.candidates == self.n_clusters_)[0])]
 
     @property
     def table(self) -> dict[str, np.ndarray]:
@@ -103,7 +103,7 @@ class ClusterSweep:
             **held_out,
             **{name: getattr(self, name) for name in names},
             "as_good": self.as_good,
-            "chosen": self.candidates == self.n_clusters,
+            "chosen": self.candidates == self.n_clusters_,
         }
 
     def plot(self, ax: Any = None) -> ClusterSweepDisplay:

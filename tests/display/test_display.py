@@ -7,7 +7,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
 from nmfcluster import NMFConsensus, SimilarityFusionNMF, SSNMFClusterer, display
-from nmfcluster.model_selection import FullSampleSplit, StabilityScorer
+from nmfcluster.model_selection import FullSampleSplit, StabilityScorer, choose_n_clusters
 
 matplotlib = pytest.importorskip("matplotlib")
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -35,6 +35,7 @@ def data(consensus, constrained, biclusters, sweep, table, results_of):
         scoring=StabilityScorer(3, subsample_size=0.5),
         cv=FullSampleSplit(),
     ).fit(X)
+    chosen = choose_n_clusters(KMeans(n_init=1), X, range(1, 5), random_state=0)
     return {
         "BiclusterDisplay.from_biclusters": (table, biclusters.rows_, biclusters.columns_),
         "BiclusterDisplay.from_estimator": (biclusters, table),
@@ -52,6 +53,7 @@ def data(consensus, constrained, biclusters, sweep, table, results_of):
         "ConstraintDisplay.from_estimator": (constrained,),
         "ConstraintDisplay.from_labels": (constrained.labels_, constrained.constraints_),
         "LossCurveDisplay.from_estimator": (consensus,),
+        "NumberDisplay.from_estimator": (chosen,),
         "SourceWeightsDisplay.from_estimator": (models[0],),
         "SourceWeightsDisplay.from_estimators": (models,),
         "StabilityDisplay.from_cv_results": (results_of({"eta": [1, 2]}),),

@@ -29,7 +29,7 @@ def test_the_curves_are_those_of_the_sweep(sweep):
     assert display.lines_["recurrence"].axes is display.ax_
     assert display.lines_["reconstruction_err"].axes is display.error_ax_
     assert display.lines_["held_out_loss"].axes is display.loss_ax_
-    assert display.ax_.get_title() == f"chosen: {sweep.n_clusters} clusters"
+    assert display.ax_.get_title() == f"chosen: {sweep.n_clusters_} clusters"
     display.figure_.canvas.draw()
 
 

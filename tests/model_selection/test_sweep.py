@@ -42,9 +42,9 @@ def sweep():
 def test_the_planted_number_is_found(sweep):
     assert isinstance(sweep, ClusterSweep)
     assert sweep.method == "held-out"
-    assert sweep.n_clusters == 4
-    assert sweep.best_estimator is sweep.estimators[1]
-    assert sweep.best_estimator.n_clusters == 4
+    assert sweep.n_clusters_ == 4
+    assert sweep.best_estimator_ is sweep.estimators[1]
+    assert sweep.best_estimator_.n_clusters == 4
     assert sweep.as_good.tolist() == [False, True, False]
     assert repr(sweep) == "ClusterSweep(4 of 3 to 5, by held-out)"
 
@@ -54,7 +54,7 @@ def test_the_planted_number_is_found(sweep):
 def test_programs_are_counted_whether_counts_are_dispersed_or_not(dispersion):
     X, _, _ = make_programs(200, 300, 6, depth=1000, dispersion=dispersion, random_state=1)
     found = swept(X=X, candidates=range(3, 10), n_folds=5)
-    assert found.n_clusters == 6
+    assert found.n_clusters_ == 6
     assert_allclose(found.dispersion, dispersion, rtol=0.25, atol=0.005)
 
 
@@ -62,8 +62,8 @@ def test_programs_are_counted_whether_counts_are_dispersed_or_not(dispersion):
 def test_dispersion_that_is_not_known_of_is_taken_for_clusters():
     X, _, _ = make_programs(200, 300, 5, depth=2000, dispersion=0.3, random_state=1)
     with pytest.warns(UserWarning, match="largest of the candidates"):
-        assert swept(X=X, candidates=range(3, 9), dispersion=0).n_clusters == 8
-    assert swept(X=X, candidates=range(3, 9)).n_clusters == 5
+        assert swept(X=X, candidates=range(3, 9), dispersion=0).n_clusters_ == 8
+    assert swept(X=X, candidates=range(3, 9)).n_clusters_ == 5
 
 
 def test_figures_are_those_of_the_fits(sweep):
@@ -85,7 +85,7 @@ def test_the_table_makes_a_frame(sweep):
     assert frame.loc[4, "held_out_se"] == 0
     assert frame.shape == (3, 8)
     with pytest.raises(FrozenInstanceError):
-        sweep.n_clusters = 3
+        sweep.n_clusters_ = 3
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
@@ -116,7 +116,7 @@ def test_sparse_tables_are_scored_as_dense_ones(loss):
     dense = swept(model(loss, n_estimators=2), X)
     sparse = swept(model(loss, n_estimators=2), sp.csr_array(X))
     assert_allclose(sparse.held_out_losses, dense.held_out_losses, rtol=0.02)
-    assert sparse.n_clusters == dense.n_clusters
+    assert sparse.n_clusters_ == dense.n_clusters_
     assert all(sp.issparse(part) for part in thinned(sp.csr_array(X), 2, np.random.default_rng(0)))
 
 
@@ -158,7 +158,7 @@ def test_candidates_are_put_in_order(sweep):
     shuffled = swept(candidates=iter([5, np.int64(3), 4]))
     assert_array_equal(shuffled.candidates, [3, 4, 5])
     assert_array_equal(shuffled.held_out_losses, sweep.held_out_losses)
-    assert swept(candidates=[4]).n_clusters == 4
+    assert swept(candidates=[4]).n_clusters_ == 4
 
 
 def test_the_largest_candidate_is_an_answer_to_doubt():
@@ -174,20 +174,20 @@ def test_tables_without_counts_are_chosen_for_by_recurrence(loss):
     assert found.method == "recurrence"
     assert found.held_out_losses is found.held_out_se is found.dispersion is None
     assert "held_out_loss" not in found.table
-    assert found.n_clusters == 4
+    assert found.n_clusters_ == 4
     again = swept(model(loss, resample=0.8, n_estimators=8), X, range(2, 7), method="recurrence")
     assert_array_equal(again.smallest_recurrence, found.smallest_recurrence)
 
 
 def test_counts_can_be_chosen_for_by_recurrence():
     found = swept(method="recurrence")
-    assert (found.method, found.n_clusters) == ("recurrence", 4)
+    assert (found.method, found.n_clusters_) == ("recurrence", 4)
 
 
 def test_names_of_columns_reach_the_fits():
     frame = pd.DataFrame(COUNTS, columns=[f"c{i}" for i in range(40)])
     found = swept(X=frame)
-    assert found.best_estimator.feature_names_in_[0] == "c0"
+    assert found.best_estimator_.feature_names_in_[0] == "c0"
     assert_array_equal(found.held_out_losses, swept().held_out_losses)
 
 
@@ -197,7 +197,7 @@ def test_known_programs_are_kept_in_all_fits():
     known = pd.DataFrame(make_signatures(60, 4, 40, random_state=0)[2][:2], columns=names)
     with pytest.warns(UserWarning, match="columns of fixed_components"):
         found = swept(model(fixed_components=known.iloc[:, ::-1]), frame)
-    assert found.n_clusters == 4
+    assert found.n_clusters_ == 4
     array = swept(model(fixed_components=known.to_numpy()), COUNTS)
     assert_allclose(found.held_out_losses, array.held_out_losses)
 
@@ -206,7 +206,7 @@ def test_a_candidate_that_fails_is_a_row_of_the_table():
     known = make_signatures(60, 4, 40, random_state=0)[2][:3]
     with pytest.warns(FitFailedWarning, match="n_clusters=2 failed, and is not chosen"):
         found = swept(model(fixed_components=known), candidates=[2, 3, 4, 5])
-    assert found.n_clusters == 4
+    assert found.n_clusters_ == 4
     assert found.estimators[0] is None
     for name in ("held_out_loss", "recurrence", "reconstruction_err", "cophenetic"):
         assert np.isnan(found.table[name]).tolist() == [True, False, False, False]
@@ -233,7 +233,7 @@ def test_a_part_that_fails_leaves_its_number_out(monkeypatch):
     monkeypatch.setattr(thinning, "held_out_loss", failing)
     with pytest.warns(FitFailedWarning, match="n_clusters=4 failed.*by chance"):
         found = swept(candidates=[3, 4, 5, 6, 7])
-    assert found.n_clusters == 5
+    assert found.n_clusters_ == 5
     assert np.flatnonzero(np.isnan(found.table["held_out_loss"])).tolist() == [1]
     assert found.estimators[1] is not None
 

@@ -1,0 +1,271 @@
+"""How often is the right number of clusters found, by which rule, and how often one that is none?
+
+`choose_n_clusters` is held beside rules that users know, on sets of points whose number of clusters
+is known, on samples without clusters, and on data with classes.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from functools import partial
+from itertools import combinations
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.preprocessing import StandardScaler
+
+from benchmarks import report
+from benchmarks.datasets import UnavailableError, load
+from benchmarks.datasets.numbers import APART, NONE, Points, collection, two, unimodal
+from benchmarks.methods import numbers
+from benchmarks.methods.numbers import VOTE
+from benchmarks.runner import Progress
+from nmfcluster.model_selection import choose_n_clusters
+from nmfcluster.model_selection.voters.voting import Poll, poll_of, tally
+
+REAL = ("iris", "wine", "digits", "all_aml", "mfeat", "bbcsport", "cstr")
+SCALED = ("wine",)  # features of which have units of their own
+EXACT, NEAR, FALSE, FOUND = 26, 30, 0.05, 0.9  # targets: sets; shares of samples without, with
+AHEAD, STEADY = 5, 22  # sets, targets: ahead of the best other rule; by stability alone
+FEWEST = 3  # criteria of a vote
+MOST = 20  # candidates for sets of points
+TOY = 2  # sets of a quick run
+
+Row = report.Row
+
+
+def run(quick: bool, out: Path) -> list[Path]:
+    largest, n_seeds, n_none, n_two = (5, 1, 5, 3) if quick else (MOST, 3, 200, 60)
+    skipped: dict[str, str] = {}
+    sets: list[Points] = []
+    try:
+        sets = list(collection())
+    except UnavailableError as why:
+        skipped["sets of points"] = str(why)
+    sets = sets[:TOY] if quick else sets
+    seeds = range(n_seeds)
+    real = () if quick else REAL
+    progress = Progress("how_many_clusters", len(sets) * n_seeds + n_none + n_two + len(real))
+    candidates = range(1, largest + 1)
+    answers, polls = _of_sets(sets, candidates, seeds, progress)
+    none = [_of_none(unimodal(i), range(1, 16), i, progress) for i in range(n_none)]
+    both = [_of_none(two(i), range(1, 16), i, progress) for i in range(n_two)]
+    tables: dict[str, Any] = {}
+    notes = []
+    if sets:
+        tables["Sets of points: right, and within one, of all sets"] = summary(answers, sets)
+        tables["How many criteria agreed, and how often that was right"] = by_votes(polls, sets)
+        tables["Answers, of the first seed"] = _by_set(answers, polls, sets)
+        notes += _verdicts(answers, sets)
+        notes.append(_of_family(polls, sets, candidates))
+    tables["Samples without clusters: how often any are seen"] = shares(none, NONE, wrong=True)
+    names = [f"two, {apart:g} standard deviations apart" for apart in APART]
+    tables["Two clusters: how often they are found"] = shares(both, names, wrong=False)
+    tables["Data with classes"] = [
+        row for name in real for row in _of_data(name, skipped, progress)
+    ]
+    notes += _verdicts_of_drawn(none, both)
+    draw = partial(_draw, answers, sets)
+    caption = _caption(len(sets), n_seeds)
+    return report.write(out, "how_many_clusters", caption, tables, draw, notes, skipped)
+
+
+def _caption(n_sets: int, n_seeds: int) -> str:
+    return (
+        f"{n_sets} sets of points from a public collection (skstab, k_selection.npz) with 2 to 18 "
+        f"clusters and up to 3,100 samples; candidates 1 to 20, {n_seeds} seeds. Rules with a "
+        f"score choose its best number on k-means, the best of {numbers.STARTS} starts: "
+        "silhouette, Davies-Bouldin, Calinski-Harabasz, the gap statistic with "
+        f"{numbers.REFERENCES} uniform tables; 'prediction strength' takes the largest number with "
+        "one of .85, 'BIC of mixtures' Gaussian components of full covariances. A method that "
+        "cannot say 1 starts at 2. Samples without clusters: 100 to 2,000 in 2 to 50 dimensions; "
+        "two clusters: Gaussian, in as many, the smaller one with 35 to 50 % of the samples; "
+        "candidates 1 to 15. Data with classes: features as they are, but for wine, whose features "
+        "are scaled to unit variance; 'as good' are the numbers that the result names as such."
+    )
+
+
+def _of_sets(
+    sets: Sequence[Points], ks: Sequence[int], seeds: Sequence[int], progress: Progress
+) -> tuple[dict[str, np.ndarray], list[list[Poll]]]:
+    """Return answers by rule, (n_sets, n_seeds), and what criteria said, by set and seed."""
+    rows: list[list[dict[str, int]]] = []
+    polls: list[list[Poll]] = []
+    for points in sets:
+        rows.append([])
+        polls.append([])
+        for seed in seeds:
+            polls[-1].append(poll_of(points.X, ks[-1], np.random.default_rng(seed)))
+            told = {VOTE: tally(polls[-1][-1], ks).n_clusters}
+            rows[-1].append(told | _answers(points.X, ks, seed))
+            progress.step(points.name)
+    names = list(rows[0][0]) if rows else []
+    return {name: np.array([[one[name] for one in row] for row in rows]) for name in names}, polls
+
+
+def _answers(X: np.ndarray, ks: Sequence[int], seed: int) -> dict[str, int]:
+    with warnings.catch_warnings():  # of the largest candidate: it is counted
+        warnings.simplefilter("ignore", UserWarning)
+        told = {numbers.STABILITY: numbers.by_stability(X, ks, seed)}
+    fits = numbers.clusters(X, ks, seed)
+    told |= {name: choose(X, fits) for name, choose in numbers.INDICES.items()}
+    told["gap"] = numbers.gap(X, fits, seed)
+    return told | {name: choose(X, ks, seed) for name, choose in numbers.OTHERS.items()}
+
+
+def _of_none(points: Points, ks: Sequence[int], seed: int, progress: Progress) -> Row:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        vote = choose_n_clusters(KMeans(n_init=1), points.X, ks, random_state=seed)
+    progress.step(points.name)
+    assert vote.votes is not None
+    return {"kind": points.name, "k": points.k, "vote": vote.n_clusters_} | vote.votes
+
+
+def summary(answers: dict[str, np.ndarray], sets: Sequence[Points]) -> list[Row]:
+    """Return how many sets every rule is right on, means over seeds."""
+    true = np.array([points.k for points in sets])[:, None]
+    return [
+        {
+            "rule": name,
+            "right": float((found == true).sum(axis=0).mean()),
+            "within one": float((abs(found - true) <= 1).sum(axis=0).mean()),
+            "of": len(sets),
+        }
+        for name, found in answers.items()
+    ]
+
+
+def by_votes(polls: Sequence[Sequence[Poll]], sets: Sequence[Points]) -> list[Row]:
+    """Return how often a number that so many criteria answered is right, over all seeds."""
+    counted: dict[int, list[bool]] = {}
+    for points, own in zip(sets, polls, strict=True):
+        for poll in own:
+            k = tally(poll, range(1, MOST + 1)).n_clusters
+            for_it = list(poll.answers.values()).count(k)
+            counted.setdefault(for_it, []).append(k == points.k)
+    return [
+        {"criteria for it": count, "answers": len(right), "right": sum(right)}
+        for count, right in sorted(counted.items(), reverse=True)
+    ]
+
+
+def _by_set(
+    answers: dict[str, np.ndarray], polls: Sequence[Sequence[Poll]], sets: Sequence[Points]
+) -> list[Row]:
+    return [
+        {"set": points.name, "n": len(points.X), "true": points.k}
+        | {name: int(found[i, 0]) for name, found in answers.items()}
+        | {f"vote: {name}": k for name, k in polls[i][0].answers.items()}
+        for i, points in enumerate(sets)
+    ]
+
+
+def _of_family(polls: Sequence[Sequence[Poll]], sets: Sequence[Points], ks: Sequence[int]) -> str:
+    """Say how right votes of other criteria are, and the best of them on a set that is left out."""
+    names = list(polls[0][0].answers)
+    voters = [own for size in range(FEWEST, len(names) + 1) for own in combinations(names, size)]
+    right = np.array(
+        [
+            [np.mean([_voted(poll, own, ks) == points.k for poll in told]) for own in voters]
+            for points, told in zip(sets, polls, strict=True)
+        ]
+    )
+    total = right.sum(axis=0)
+    chosen = [int((total - row).argmax()) for row in right]
+    left_out = sum(row[i] for row, i in zip(right, chosen, strict=True))
+    return (
+        f"Votes of {FEWEST} and more of the six criteria, {len(voters)} rules, are right on "
+        f"{total.min():.1f} to {total.max():.1f} sets, all six on {total[-1]:.1f}. A rule chosen "
+        f"on all sets but one is right on {left_out:.1f} of those left out."
+    )
+
+
+def _voted(poll: Poll, own: Sequence[str], ks: Sequence[int]) -> int:
+    """Return the answer of some criteria: the others answer 0, which is no candidate."""
+    some = {name: k if name in own else 0 for name, k in poll.answers.items()}
+    return tally(poll._replace(answers=some), ks).n_clusters
+
+
+def shares(rows: Sequence[Row], kinds: Sequence[str], wrong: bool) -> list[Row]:
+    """Return how often the vote, and every criterion, is wrong, or right, by kind."""
+    names = [name for name in rows[0] if name not in ("kind", "k")]
+    groups = {kind: [row for row in rows if row["kind"] == kind] for kind in kinds}
+    groups["all"] = list(rows)
+    return [
+        {"samples": kind, "sets": len(own)}
+        | {name: _share([row[name] == row["k"] for row in own], wrong) for name in names}
+        for kind, own in groups.items()
+        if own
+    ]
+
+
+def _share(right: Sequence[bool], wrong: bool) -> float:
+    return float(np.mean(right)) if not wrong else 1 - float(np.mean(right))
+
+
+def _of_data(name: str, skipped: dict[str, str], progress: Progress) -> list[Row]:
+    try:
+        data = load(name)
+    except UnavailableError as why:
+        skipped[name] = str(why)
+        return []
+    X, y = data.draw(0)
+    X = StandardScaler().fit_transform(X) if name in SCALED else X
+    began = perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        found = choose_n_clusters(KMeans(n_init=5), X, random_state=0)
+    seconds = perf_counter() - began
+    progress.step(name)
+    assert found.votes is not None
+    good = found.candidates[found.as_good].tolist()
+    return [
+        {"data": name, "n": X.shape[0], "features": X.shape[1], "classes": len(np.unique(y))}
+        | {"chosen": found.n_clusters_, "as good": ", ".join(map(str, good)), "s": seconds}
+        | found.votes
+    ]
+
+
+def _verdicts(answers: dict[str, np.ndarray], sets: Sequence[Points]) -> list[str]:
+    rows = {row["rule"]: row for row in summary(answers, sets)}
+    own, steady = rows.pop(VOTE), rows.pop(numbers.STABILITY)
+    others = rows.values()
+    best = max(others, key=lambda row: row["right"])
+    told = {True: "met", False: "missed"}
+    return [
+        f"The vote is right on {own['right']:.1f} of {len(sets)} sets, the mean of the seeds "
+        f"(target: {EXACT}): {told[own['right'] >= EXACT]}; within one on {own['within one']:.1f} "
+        f"({NEAR}): {told[own['within one'] >= NEAR]}.",
+        f"The best other rule, {best['rule']}, is right on {best['right']:.1f}; ahead by "
+        f"{own['right'] - best['right']:.1f} (target: {AHEAD}): "
+        f"{told[own['right'] - best['right'] >= AHEAD]}.",
+        f"Stability alone is right on {steady['right']:.1f} (target: {STEADY}): "
+        f"{told[steady['right'] >= STEADY]}.",
+    ]
+
+
+def _verdicts_of_drawn(none: Sequence[Row], both: Sequence[Row]) -> list[str]:
+    seen = 1 - float(np.mean([row["vote"] == 1 for row in none]))
+    found = float(np.mean([row["vote"] == row["k"] for row in both]))
+    told = {True: "met", False: "missed"}
+    return [
+        f"Clusters are seen in {seen:.1%} of {len(none)} samples without any (target: at most "
+        f"{FALSE:.0%}): {told[seen <= FALSE]}.",
+        f"Two clusters are found in {found:.1%} of {len(both)} samples (target: {FOUND:.0%}): "
+        f"{told[found >= FOUND]}.",
+    ]
+
+
+def _draw(answers: dict[str, np.ndarray], sets: Sequence[Points], figure: Any) -> None:
+    ax = figure.subplots()
+    rows = summary(answers, sets)[::-1]
+    places = np.arange(len(rows))
+    ax.barh(places, [row["within one"] for row in rows], height=0.6, color="0.85")
+    ax.barh(places, [row["right"] for row in rows], height=0.6)
+    ax.set(yticks=places, yticklabels=[row["rule"] for row in rows])
+    ax.set(xlabel=f"of {len(sets)} sets: right, and within one (grey)")

@@ -1,0 +1,243 @@
+"""How many clusters: one call for features, similarities, constraints and many NMF runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_array
+
+from nmfcluster._arrays.arguments import generator_of, last_step, shown, warn
+from nmfcluster._arrays.tables import check_readable
+from nmfcluster._compat import N_JOBS, RANDOM_STATE, StrOptions, validate_parameter_constraints
+from nmfcluster.meta import NMFMetaCluster
+from nmfcluster.model_selection.agreeing import agreement_of_halves
+from nmfcluster.model_selection.checks import is_pairwise, n_entries, require_all_samples
+from nmfcluster.model_selection.chosen import NumberOfClusters
+from nmfcluster.model_selection.copies import Samples, seeded
+from nmfcluster.model_selection.routing import arguments_of_fit
+from nmfcluster.model_selection.rules import last_agreeing
+from nmfcluster.model_selection.sweep import read_candidates, sweep_n_clusters, tell_failures
+from nmfcluster.model_selection.swept import ClusterSweep
+from nmfcluster.model_selection.voters.voting import as_good_as, poll_of, tally
+
+__all__ = ["choose_n_clusters"]
+
+VOTE, STABILITY = "vote", "stability"
+_SWEPT = ("held-out", "recurrence")
+_FEWEST = 8  # samples of a vote: two clusters of four
+_AGREE = 2  # criteria, at least, that tell a number from others
+_WEIGHTS = {"sample_weight"}  # what fit may take, and a vote can leave out
+_NAMES = ("n_clusters", "n_components")  # of the parameter that is chosen
+_SEEDS = 2**31 - 1
+_ALLOWED: dict[str, list[Any]] = {
+    "method": [StrOptions({"auto", VOTE, STABILITY, *_SWEPT})],
+    "fit_params": [dict, None],
+    "n_jobs": N_JOBS,
+    "random_state": RANDOM_STATE,
+}
+
+
+def choose_n_clusters(
+    estimator: Any,
+    X: Any,
+    candidates: Iterable[int] = range(1, 16),
+    *,
+    method: str = "auto",
+    fit_params: dict[str, Any] | None = None,
+    n_jobs: int | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> NumberOfClusters | ClusterSweep:
+    r"""Say how many clusters the data have, and fit an estimator with that number.
+
+    Features are put to a vote of six criteria that see different things, and 1 is among their
+    answers: there may be no clusters at all. Similarities, constraints and whatever else a vote
+    cannot see are decided by stability: the estimator is fitted to halves of the samples, and the
+    largest number is taken whose fits agree nearly as well as those of any number. Runs of NMF are
+    decided by `sweep_n_clusters`.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A clusterer with a parameter `n_clusters`, a mixture with `n_components`, or a pipeline that
+        ends in one. It is cloned.
+    X : array-like, sparse matrix, or whatever the estimator takes
+        All samples.
+    candidates : iterable of int, default=range(1, 16)
+        Numbers of clusters. Stability and recurrence leave out 1.
+    method : {"auto", "vote", "stability", "held-out", "recurrence"}, default="auto"
+        What to choose by. "held-out" and "recurrence" are for NMFMetaCluster alone. "auto":
+        "vote" for features; for NMFMetaCluster what `sweep_n_clusters` takes; "stability" for
+        everything else, as where `fit_params` holds constraints.
+    fit_params : dict, default=None
+        What `fit` takes besides `X`, as ``{"constraints": pairs}``: one entry for each sample.
+    n_jobs : int, default=None
+        Number of fits at a time; the result does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Determines samples, halves, and the seeds of estimators that have none.
+
+    Returns
+    -------
+    NumberOfClusters or ClusterSweep
+        With `n_clusters_`, the number; `as_good`, the candidates that it can hardly be told from;
+        `table`; `best_estimator_`, fitted to all samples; and `plot`.
+
+    Raises
+    ------
+    TypeError
+        If `estimator` has no number of clusters, or a candidate is not an int.
+    ValueError
+        If `X` or a parameter is not as described; what the first fit raised, if none succeeds.
+
+    Warns
+    -----
+    FitFailedWarning
+        If fits with a number of clusters fail: it is not chosen.
+    UserWarning
+        If the largest candidate is chosen, or if no two criteria agree.
+
+    See Also
+    --------
+    sweep_n_clusters : With options for runs of NMF.
+    StabilityScorer : For other parameters than the number of clusters.
+
+    Notes
+    -----
+    The vote looks at 2,000 samples at most, drawn at random, and takes a few seconds; the
+    estimator is fitted once. Stability fits it ten times with every candidate.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.datasets import make_blobs
+    >>> from nmfcluster.model_selection import choose_n_clusters
+    >>> X, _ = make_blobs(300, centers=4, random_state=1)
+    >>> chosen = choose_n_clusters(KMeans(n_init=3), X, range(1, 8), random_state=0)
+    >>> chosen
+    NumberOfClusters(4 of 1 to 7, by 4 of 6 votes)
+    >>> chosen.n_clusters_, chosen.best_estimator_.labels_.shape
+    (4, (300,))
+    """
+    given = {name: value for name, value in locals().items() if name in _ALLOWED}
+    validate_parameter_constraints(_ALLOWED, given, caller_name="choose_n_clusters")
+    name = _name_of_number(estimator)
+    rng = generator_of(random_state)
+    if method in _SWEPT or (method == "auto" and isinstance(estimator, NMFMetaCluster)):
+        return _swept(estimator, X, candidates, method, fit_params, n_jobs, rng)
+    if n_entries(X) < 0:
+        raise ValueError(
+            f"X must have an entry for every sample, got {shown(X)}. Views are a ViewStack, and "
+            "similarities a SimilarityStack."
+        )
+    numbers = read_candidates(candidates, n_entries(X))
+    fit_params, seed = fit_params or {}, int(rng.randint(_SEEDS))
+    pairwise = is_pairwise(estimator, must_predict=False)
+    features = (isinstance(X, list) or getattr(X, "ndim", 0) == 2) and not pairwise
+    if method == VOTE or (method == "auto" and features and fit_params.keys() <= _WEIGHTS):
+        if not features:
+            raise ValueError(
+                "method='vote' asks features, and the estimator takes similarities: give "
+                "method='stability'."
+            )
+        found = _by_vote(estimator, X, numbers, seed)
+    else:
+        found = _by_stability(estimator, name, X, numbers, fit_params, seed, n_jobs)
+    k = found.n_clusters_
+    if 0 < k == numbers[-1] and len(numbers) > 1:
+        warn(f"The largest of the candidates was chosen, {k}: give larger ones, too.")
+    model = clone(estimator).set_params(**{name: k})
+    best = seeded(model, np.random.default_rng(seed)).fit(X, **fit_params)
+    return replace(found, best_estimator_=best)
+
+
+def _name_of_number(estimator: Any) -> str:
+    """Return the name of the parameter that is chosen; raise if there is none."""
+    prefix, step = last_step(estimator)
+    known = step.get_params(deep=False) if hasattr(step, "get_params") else {}
+    for name in _NAMES:
+        if name in known and hasattr(step, "fit"):
+            return prefix + name
+    raise TypeError(
+        "estimator must have a parameter n_clusters, or n_components as mixtures have, got "
+        f"{shown(estimator)}."
+    )
+
+
+def _swept(
+    estimator: Any,
+    X: Any,
+    candidates: Iterable[int],
+    method: str,
+    fit_params: dict[str, Any] | None,
+    n_jobs: int | None,
+    rng: np.random.RandomState,
+) -> ClusterSweep:
+    if fit_params:
+        raise ValueError(
+            "fit_params must be None for NMFMetaCluster, whose runs are decided by "
+            "sweep_n_clusters; method='stability' takes them."
+        )
+    return sweep_n_clusters(
+        estimator, X, candidates, method=method, n_jobs=n_jobs, random_state=rng
+    )
+
+
+def _by_vote(estimator: Any, X: Any, numbers: np.ndarray, seed: int) -> NumberOfClusters:
+    check_readable(X)
+    if isinstance(estimator, Pipeline):
+        X = clone(estimator[:-1]).fit_transform(X)
+    X = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X", estimator=estimator)
+    if X.shape[0] < _FEWEST:
+        raise ValueError(
+            f"X must have at least {_FEWEST} samples for method='vote', got {X.shape[0]}."
+        )
+    poll = poll_of(X, int(numbers[-1]), np.random.default_rng(seed))
+    votes, candidates = poll.answers, numbers.tolist()
+    result = tally(poll, candidates)
+    if result.n_votes < _AGREE:
+        told = ", ".join(f"{name} {k}" for name, k in votes.items())
+        warn(
+            f"No two criteria agree on a number of clusters ({told}): {result.n_clusters}, by the "
+            "modes of the density, is often not right."
+        )
+    counts = [list(votes.values()).count(k) for k in candidates]
+    return NumberOfClusters(
+        candidates=numbers,
+        n_clusters_=result.n_clusters,
+        as_good=as_good_as(result, counts) | (numbers == result.n_clusters),
+        method=VOTE,
+        votes=votes,
+    )
+
+
+def _by_stability(
+    estimator: Any,
+    name: str,
+    X: Any,
+    numbers: np.ndarray,
+    fit_params: dict[str, Any],
+    seed: int,
+    n_jobs: int | None,
+) -> NumberOfClusters:
+    numbers = numbers[numbers > 1]
+    if not len(numbers):
+        raise ValueError("candidates must be at least 2 to choose by stability: one is stable.")
+    pairwise = is_pairwise(estimator, must_predict=False)
+    require_all_samples(estimator, X, pairwise)
+    arguments = arguments_of_fit(estimator, {}, fit_params, n_entries(X))
+    samples = Samples(X, None, arguments, pairwise)
+    means, errors, failures = agreement_of_halves(estimator, name, numbers, samples, seed, n_jobs)
+    tell_failures(numbers, failures, "choose_n_clusters")
+    choice = last_agreeing(means)
+    return NumberOfClusters(
+        candidates=numbers,
+        n_clusters_=int(numbers[choice.best]),
+        as_good=choice.as_good,
+        method=STABILITY,
+        stability=means,
+        stability_se=errors,
+    )

@@ -1,0 +1,55 @@
+"""Whether clusters are apart: between any two of them there are fewer samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+
+import numpy as np
+
+from nmfcluster.model_selection.voters.dips import has_two_modes
+
+_RIDGE = 1e-6  # of the mean variance, added to variances within clusters: some are 0
+_FEWEST = 4  # samples of a cluster that can be told from another one
+
+
+def largest_apart(X: np.ndarray, labellings: Mapping[int, np.ndarray]) -> int:
+    """Return the largest number of clusters of which any two are apart, 1 if there is none.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+    labellings : dict of int to ndarray of shape (n,)
+        Clusters of the samples, by their number.
+
+    Returns
+    -------
+    int
+    """
+    for k in sorted(labellings, reverse=True):
+        if k > 1 and are_apart(X, labellings[k]):
+            return k
+    return 1
+
+
+def are_apart(X: np.ndarray, labels: np.ndarray) -> bool:
+    """Return whether the samples of any two clusters have two modes on the axis that parts them.
+
+    That is Fisher's linear discriminant of the two; modes are by `has_two_modes`, at 5 %.
+    """
+    labels = np.unique(labels, return_inverse=True)[1]
+    sizes = np.bincount(labels)
+    if sizes.min() < _FEWEST:
+        return False
+    members = [X[labels == c] for c in range(len(sizes))]
+    means = np.array([own.mean(axis=0) for own in members])
+    within = [(own - mean).T @ (own - mean) for own, mean in zip(members, means, strict=True)]
+    pairs = list(combinations(range(len(sizes)), 2))
+    pairs.sort(key=lambda pair: float(np.linalg.norm(means[pair[0]] - means[pair[1]])))
+    for i, j in pairs:  # the nearest first: they are the least apart
+        S = (within[i] + within[j]) / (sizes[i] + sizes[j])
+        S[np.diag_indices_from(S)] += _RIDGE * np.trace(S) / len(S) + np.finfo(float).tiny
+        axis = np.linalg.solve(S, means[i] - means[j])
+        if not has_two_modes(np.concatenate([members[i] @ axis, members[j] @ axis])):
+            return False
+    return True

@@ -1,0 +1,169 @@
+"""The vote of six criteria on how many clusters samples have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.cluster import HDBSCAN
+from sklearn.metrics import pairwise_distances, silhouette_score
+
+from nmfcluster._arrays.threads import one_thread
+from nmfcluster.model_selection.voters.axes import main_axes
+from nmfcluster.model_selection.voters.families import by_kmeans, by_spectrum, by_ward, distinct
+from nmfcluster.model_selection.voters.mixtures import fitted_mixtures, n_bumps
+from nmfcluster.model_selection.voters.modes import modes_of
+from nmfcluster.model_selection.voters.separation import largest_apart
+from nmfcluster.model_selection.voters.strength import most_predicted
+
+MODES, PREDICTION, DENSITY = "modes", "prediction strength", "density"
+_SAMPLES = 2000  # that are looked at: the time of some criteria grows with their square
+_PER_CLUSTER = 4  # samples that a cluster has on average, at least
+_DENSE = 5  # neighbours of a sample that is not alone, and samples of a dense cluster, at least
+_SHARE = 50  # a dense cluster has one of so many samples, at least
+_ONE = 3  # criteria that must say that there is one cluster
+_SEEDS = 2**31 - 1  # seeds are below it, as RandomState of every platform takes them
+
+
+class Poll(NamedTuple):
+    """What criteria say.
+
+    Attributes
+    ----------
+    answers : dict of str to int
+        How many clusters there are, by the name of every criterion.
+    certain_modes : int
+        How many modes the density has for certain.
+    """
+
+    answers: dict[str, int]
+    certain_modes: int
+
+
+def poll_of(X: Any, most: int, rng: np.random.Generator) -> Poll:
+    """Ask six criteria how many clusters samples have.
+
+    They look at 2,000 samples at most, drawn at random, along the axes that vary more than noise.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n, p)
+    most : int
+        The largest number of clusters that is tried.
+    rng : Generator
+
+    Returns
+    -------
+    Poll
+        - "mixture": Gaussian components by BIC, those counted as one that make one bump;
+        - "modes": peaks of the density of neighbours that chance does not make;
+        - "silhouette": that of the mixture with the largest mean silhouette;
+        - "separation": the most clusters of which any two have a gap between them, by the dip
+          test, of k-means, mixtures, Ward's tree and eigenvectors of a graph of neighbours;
+        - "prediction strength": the most clusters that are found again in other samples;
+        - "density": clusters of HDBSCAN.
+    """
+    if X.shape[0] > _SAMPLES:
+        X = X[np.sort(rng.permutation(X.shape[0])[:_SAMPLES])]
+    Z = main_axes(X)
+    seed = int(rng.integers(_SEEDS))
+    tried = range(2, min(most, len(Z) // _PER_CLUSTER, distinct(Z)) + 1)
+    with one_thread():
+        mixtures = fitted_mixtures(Z, [1, *tried], seed)
+        of_mixtures = {k: mixture.predict(Z) for k, mixture in mixtures.items()}
+        families = [by_kmeans(Z, tried, seed), by_ward(Z, tried), by_spectrum(Z, tried, seed)]
+        best = min(mixtures.values(), key=lambda mixture: float(mixture.bic(Z)))
+        modes = modes_of(Z)
+        found = {
+            "mixture": n_bumps(best),
+            MODES: modes.likely,
+            "silhouette": _largest_silhouette(Z, of_mixtures),
+            "separation": max(largest_apart(Z, found) for found in (of_mixtures, *families)),
+            PREDICTION: most_predicted(Z, tried, rng),
+            DENSITY: _dense(Z),
+        }
+    return Poll(found, modes.certain)
+
+
+def _largest_silhouette(Z: np.ndarray, labellings: Mapping[int, np.ndarray]) -> int:
+    distances = pairwise_distances(Z)
+    scores = {
+        k: silhouette_score(distances, labels, metric="precomputed")
+        for k, labels in labellings.items()
+        if 1 < len(np.unique(labels)) < len(Z)
+    }
+    return max(scores, key=scores.__getitem__, default=1)
+
+
+def _dense(Z: np.ndarray) -> int:
+    size = max(_DENSE, len(Z) // _SHARE)
+    found = HDBSCAN(min_cluster_size=size, min_samples=_DENSE, allow_single_cluster=True, copy=True)
+    return max(int(found.fit(Z).labels_.max()) + 1, 1) if len(Z) > size else 1
+
+
+class Tally(NamedTuple):
+    """What a vote ended with.
+
+    Attributes
+    ----------
+    n_clusters : int
+    n_votes : int
+        How many criteria answered so; 1 if no two agree, 0 if no answer is a candidate.
+    """
+
+    n_clusters: int
+    n_votes: int
+
+
+def tally(poll: Poll, candidates: Sequence[int]) -> Tally:
+    """Return what most criteria answer; answers that are not among the candidates do not count.
+
+    That a criterion sees one cluster can also mean that it sees too little. So 1 wins in two ways
+    alone: at least three criteria say so, and no other number has more votes, where prediction
+    strength decides a tie; or the three that see least where there is nothing, certain modes,
+    prediction strength and density, all say so. Of other answers with as many votes the one of the
+    criterion that comes first is taken. Where no two agree, modes decide, as they assume the least.
+
+    Parameters
+    ----------
+    poll : Poll
+    candidates : sequence of int
+        If it holds no answer, the one is taken that is nearest to the number of modes.
+
+    Returns
+    -------
+    Tally
+    """
+    answers = poll.answers
+    votes = [k for k in answers.values() if k in candidates]
+    ones, others = votes.count(1), [k for k in votes if k > 1]
+    strict = (poll.certain_modes, answers[PREDICTION], answers[DENSITY])
+    if 1 in candidates and max(strict) == 1:
+        return Tally(1, ones)
+    most = max(map(others.count, others), default=0)
+    decisive = ones > most or (ones == most and answers[PREDICTION] == 1)
+    if ones >= _ONE and decisive:
+        return Tally(1, ones)
+    if most == 1 and answers[MODES] in others:
+        return Tally(answers[MODES], 1)
+    if most > 0:
+        return Tally(next(k for k in others if others.count(k) == most), most)
+    larger = [k for k in candidates if k > 1] or candidates
+    return Tally(min(larger, key=lambda k: abs(k - answers[MODES])), 0)
+
+
+def as_good_as(tally: Tally, counts: Sequence[int]) -> np.ndarray:
+    """Return which candidates have at most one vote fewer than the winner, and any vote.
+
+    Parameters
+    ----------
+    tally : Tally
+    counts : sequence of int of length n_candidates
+        Votes of every candidate.
+
+    Returns
+    -------
+    ndarray of shape (n_candidates,), bool
+    """
+    return np.asarray(counts) >= max(tally.n_votes - 1, 1)

@@ -1,0 +1,311 @@
+"""The choice of a number of clusters: what decides, what is fitted, and what is refused."""
+
+import re
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from model_selection.clusterers import STACK, Stack, StackClusterer, W, X, Y, kmeans
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.cluster import AgglomerativeClustering, KMeans, SpectralClustering
+from sklearn.exceptions import FitFailedWarning
+from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from nmfcluster import (
+    NMFConsensus,
+    NMFMetaCluster,
+    PairwiseConstraints,
+    SimilarityFusionNMF,
+    SimilarityStack,
+    SSNMFClusterer,
+)
+from nmfcluster.datasets import make_signatures
+from nmfcluster.model_selection import ClusterSweep, NumberOfClusters, choose_n_clusters
+from nmfcluster.model_selection.agreeing import agreement_of_halves
+from nmfcluster.model_selection.copies import Samples
+from nmfcluster.model_selection.rules import last_agreeing
+from nmfcluster.stack import ViewStack
+
+pytestmark = pytest.mark.filterwarnings("error::UserWarning")
+
+BLOBS = np.abs(X).max() + X  # nonnegative
+RUNS = NMFMetaCluster(2, loss="kullback-leibler", n_estimators=3)
+NONE = np.random.default_rng(0).uniform(size=(200, 3))
+
+
+def chosen(estimator=None, samples=X, candidates=range(1, 7), **options):
+    estimator = kmeans() if estimator is None else estimator
+    return choose_n_clusters(estimator, samples, candidates, **{"random_state": 0} | options)
+
+
+@pytest.fixture(scope="module")
+def vote():
+    return chosen()
+
+
+@pytest.fixture(scope="module")
+def stability():
+    return chosen(method="stability")
+
+
+# --- features: a vote --------------------------------------------------------------------------
+
+
+def test_a_vote_decides_on_features(vote):
+    assert isinstance(vote, NumberOfClusters)
+    assert (vote.method, vote.n_clusters_) == ("vote", 3)
+    assert len(vote.votes) == 6
+    answers = list(vote.votes.values())
+    assert answers.count(3) >= 4
+    assert vote.stability is vote.stability_se is None
+    assert_array_equal(vote.candidates, range(1, 7))
+    assert vote.as_good[2]
+    assert vote.best_estimator_.n_clusters == 3
+    assert adjusted_rand_score(vote.best_estimator_.labels_, Y) > 0.95
+    assert repr(vote) == f"NumberOfClusters(3 of 1 to 6, by {answers.count(3)} of 6 votes)"
+
+
+def test_there_may_be_no_clusters():
+    found = chosen(samples=NONE)
+    assert found.n_clusters_ == 1
+    assert_array_equal(found.best_estimator_.labels_, 0)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        AgglomerativeClustering(),
+        GaussianMixture(),
+        NMFConsensus(2, n_estimators=5),
+        SSNMFClusterer(2),
+        make_pipeline(StandardScaler(), KMeans(n_init=1)),
+        make_pipeline(StandardScaler(), GaussianMixture()),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_anything_with_a_number_of_clusters_is_fitted(estimator):
+    before = repr(estimator)
+    found = chosen(estimator, BLOBS)
+    assert found.n_clusters_ == 3
+    best = found.best_estimator_
+    labels = best.predict(BLOBS) if hasattr(best, "predict") else best.labels_
+    assert adjusted_rand_score(labels, Y) > 0.9
+    assert repr(estimator) == before
+
+
+def test_a_pipeline_votes_on_what_its_last_step_sees():
+    wide = np.column_stack([X, 1e4 * np.random.default_rng(0).normal(size=(120, 1))])
+    scaled = make_pipeline(StandardScaler(), kmeans())
+    assert chosen(scaled, wide).n_clusters_ == 3
+    assert chosen(kmeans(), wide).n_clusters_ != 3
+
+
+def test_frames_and_sparse_tables_are_features(vote):
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    found = chosen(samples=table)
+    assert found.votes == vote.votes
+    assert list(found.best_estimator_.feature_names_in_) == ["a", "b", "c"]
+    assert chosen(samples=sp.csr_array(X)).votes == vote.votes
+    assert chosen(samples=X.tolist()).votes == vote.votes
+
+
+def test_only_candidates_are_chosen(vote):
+    assert chosen(candidates=[5, 3, 4]).n_clusters_ == 3
+    assert_array_equal(chosen(candidates=[5, 3, 4]).candidates, [3, 4, 5])
+    with pytest.warns(UserWarning, match="No two criteria agree"):
+        assert chosen(candidates=[4, 5]).n_clusters_ == 4
+
+
+def test_the_largest_candidate_is_told():
+    with pytest.warns(UserWarning, match="largest of the candidates was chosen, 3"):
+        assert chosen(candidates=range(1, 4)).n_clusters_ == 3
+
+
+# --- everything else: stability ----------------------------------------------------------------
+
+
+def test_fits_to_halves_decide(stability):
+    assert (stability.method, stability.n_clusters_) == ("stability", 3)
+    assert stability.votes is None
+    assert_array_equal(stability.candidates, range(2, 7))
+    assert stability.stability.argmax() == 1
+    assert_array_equal(stability.as_good, stability.stability >= stability.stability[1] - 0.025)
+    assert (stability.stability_se >= 0).all()
+    assert repr(stability) == "NumberOfClusters(3 of 2 to 6, by stability)"
+
+
+def test_agreement_is_the_mean_of_all_pairs_of_fits():
+    samples = Samples(X, None, {}, False)
+    means, errors, failures = agreement_of_halves(
+        kmeans(), "n_clusters", np.array([2, 4]), samples, 3, None
+    )
+    for i, k in enumerate((2, 4)):
+        labels = []
+        for b in range(10):
+            rng = np.random.default_rng((3, b))
+            rows = np.sort(rng.choice(120, 60, replace=False, shuffle=False))
+            labels.append(kmeans(k).fit(X[rows]).predict(X))
+        pairs = [adjusted_rand_score(labels[a], labels[b]) for a in range(10) for b in range(a)]
+        assert_allclose(means[i], np.mean(pairs))
+        left = [
+            np.mean([adjusted_rand_score(labels[a], labels[b]) for a in own for b in own if a > b])
+            for own in ([c for c in range(10) if c != out] for out in range(10))
+        ]
+        assert_allclose(errors[i], np.sqrt(0.9 * np.sum((left - np.mean(left)) ** 2)))
+    assert failures == [None, None]
+
+
+def test_the_largest_of_those_that_agree_nearly_as_well_is_chosen():
+    choice = last_agreeing(np.array([1.0, 0.99, 0.976, 0.97, np.nan, 0.2]))
+    assert choice.best == 2
+    assert_array_equal(choice.as_good, [True, True, True, False, False, False])
+
+
+def test_similarities_are_decided_by_stability():
+    model = SpectralClustering(affinity="precomputed")
+    with pytest.raises(TypeError, match="SpectralClustering has none"):
+        chosen(model, W)
+    found = chosen(NMFConsensus(2, affinity="precomputed"), W)
+    assert (found.method, found.n_clusters_) == ("stability", 3)
+    stack = SimilarityStack([STACK[..., 0], STACK[..., 1]])
+    fusion = SimilarityFusionNMF(2, n_init=1)
+    assert chosen(fusion, stack, range(2, 5)).n_clusters_ == 3
+    assert chosen(fusion, STACK, range(2, 5)).n_clusters_ == 3
+    assert chosen(StackClusterer(), Stack(STACK), range(2, 5)).n_clusters_ == 3
+    views = ViewStack([X, X[:, :2]])
+    found = chosen(SimilarityFusionNMF(2, n_init=1, affinity="rbf"), views, range(2, 5))
+    assert (found.method, found.n_clusters_) == ("stability", 3)
+
+
+def test_constraints_are_cut_with_the_samples():
+    pairs = PairwiseConstraints.from_labels(Y, n_pairs=60, random_state=0)
+    found = chosen(SSNMFClusterer(2), BLOBS, range(1, 5), fit_params={"constraints": pairs})
+    assert (found.method, found.n_clusters_) == ("stability", 3)
+    assert found.best_estimator_.constraints_.n_samples == 120
+
+
+def test_weights_leave_the_vote_to_features():
+    weights = np.ones(120)
+    found = chosen(fit_params={"sample_weight": weights})
+    assert found.method == "vote"
+
+
+class Weighed(ClusterMixin, BaseEstimator):
+    """Keeps the weights that it is given."""
+
+    def __init__(self, n_clusters=2):
+        self.n_clusters = n_clusters
+
+    def fit(self, X, y=None, sample_weight=None):
+        self.weights_, self.labels_ = sample_weight, np.zeros(len(X), dtype=int)
+        return self
+
+
+def test_the_fit_to_all_samples_is_given_what_fit_takes():
+    weights = np.arange(120.0)
+    found = chosen(Weighed(), fit_params={"sample_weight": weights})
+    assert_array_equal(found.best_estimator_.weights_, weights)
+
+
+def test_samples_that_were_left_out_are_in_the_cluster_of_the_nearest():
+    assert chosen(AgglomerativeClustering(), method="stability").n_clusters_ == 3
+
+
+# --- runs of NMF -------------------------------------------------------------------------------
+
+
+def test_runs_are_decided_by_a_sweep():
+    counts = make_signatures(60, 3, 40, random_state=0)[0]
+    found = chosen(RUNS, counts, [2, 3, 4])
+    assert isinstance(found, ClusterSweep)
+    assert (found.method, found.n_clusters_) == ("held-out", 3)
+    by_recurrence = chosen(RUNS, counts, [2, 3, 4, 5], method="recurrence")
+    assert (by_recurrence.method, by_recurrence.n_clusters_) == ("recurrence", 3)
+    by_stability = chosen(RUNS, counts, [2, 3, 4, 5], method="stability")
+    assert isinstance(by_stability, NumberOfClusters)
+
+
+# --- what results depend on --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["vote", "stability"])
+def test_results_depend_on_the_seed_alone(method):
+    one = chosen(KMeans(n_init=1), method=method, random_state=1)
+    two = chosen(KMeans(n_init=1), method=method, random_state=1, n_jobs=2)
+    assert one.votes == two.votes
+    if method == "stability":
+        assert_array_equal(one.stability, two.stability)
+    assert_array_equal(one.best_estimator_.labels_, two.best_estimator_.labels_)
+    assert one.best_estimator_.random_state is not None
+
+
+class Fails(KMeans):
+    """Cannot be fitted with some numbers of clusters."""
+
+    def fit(self, X, y=None, sample_weight=None):
+        if self.n_clusters > 3 or len(X) < 50:
+            raise ValueError("too many")
+        return super().fit(X)
+
+
+def test_numbers_that_fail_are_told_and_not_chosen():
+    with pytest.warns(FitFailedWarning, match=r"n_clusters=[45] failed") as told:
+        found = chosen(Fails(), candidates=range(2, 6), method="stability")
+    assert len(told) == 2
+    assert_array_equal(np.isnan(found.stability), [False, False, True, True])
+    assert found.n_clusters_ == 3
+
+
+def test_if_all_fail_the_first_error_is_raised():
+    with pytest.raises(ValueError, match="too many") as caught:
+        chosen(Fails(), X[:80], method="stability")
+    assert "choose_n_clusters: all 5 candidates failed." in caught.value.__notes__
+
+
+# --- the result --------------------------------------------------------------------------------
+
+
+def test_the_table_has_a_row_for_every_candidate(vote, stability):
+    for result, column in ((vote, "n_votes"), (stability, "stability")):
+        table = pd.DataFrame(result.table)
+        assert list(table["n_clusters"]) == result.candidates.tolist()
+        assert table.loc[table["chosen"], "n_clusters"].tolist() == [3]
+        assert column in table
+    assert vote.table["n_votes"].sum() <= 6
+    with pytest.raises(FrozenInstanceError):
+        vote.n_clusters_ = 2
+
+
+@pytest.mark.parametrize(
+    ("says", "arguments", "error"),
+    [
+        ("estimator must have a parameter n_clusters", {"estimator": StandardScaler()}, TypeError),
+        ("estimator must have a parameter n_clusters", {"estimator": 3}, TypeError),
+        ("candidates must be several ints", {"candidates": 3}, TypeError),
+        ("candidates must hold a number", {"candidates": []}, ValueError),
+        ("candidates must be at least 1, got 0", {"candidates": [0, 2]}, ValueError),
+        ("candidates must differ", {"candidates": [2, 2]}, ValueError),
+        ("candidates must be at most n_samples=120, got 121", {"candidates": [121]}, ValueError),
+        ("candidates must be at least 2", {"candidates": [1], "method": "stability"}, ValueError),
+        ("'method' parameter of choose_n_clusters must be", {"method": "elbow"}, ValueError),
+        ("estimator must be an NMFMetaCluster", {"method": "held-out"}, TypeError),
+        ("X must have at least 8 samples", {"samples": X[:5], "candidates": [1, 2]}, ValueError),
+        ("Input X contains NaN", {"samples": np.where(X > 5, np.nan, X)}, ValueError),
+        ("method='vote' asks features", {"samples": STACK, "method": "vote"}, ValueError),
+        ("'random_state' parameter of choose_n_clusters", {"random_state": "x"}, ValueError),
+        ("X must have an entry for every sample", {"samples": {"words": X}}, ValueError),
+        ("X must have an entry for every sample", {"samples": None}, ValueError),
+        ("'fit_params' parameter", {"fit_params": 3}, ValueError),
+        ("fit_params must be None", {"estimator": RUNS, "fit_params": {"a": 1}}, ValueError),
+        ("c in fit_params must have one entry", {"fit_params": {"c": [1]}}, ValueError),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_chosen_from_is_refused(says, arguments, error):
+    with pytest.raises(error, match=re.escape(says)):
+        chosen(**{"estimator": kmeans()} | arguments)

@@ -1,0 +1,176 @@
+"""The other criteria: axes, families, separation, prediction strength, and the vote."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import make_blobs
+
+from nmfcluster.model_selection.voters.axes import main_axes
+from nmfcluster.model_selection.voters.families import by_kmeans, by_spectrum, by_ward, distinct
+from nmfcluster.model_selection.voters.separation import are_apart, largest_apart
+from nmfcluster.model_selection.voters.strength import most_predicted, prediction_strength
+from nmfcluster.model_selection.voters.voting import Poll, Tally, as_good_as, poll_of, tally
+
+X, Y = make_blobs(240, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+NAMES = ("mixture", "modes", "silhouette", "separation", "prediction strength", "density")
+
+
+# --- axes --------------------------------------------------------------------------------------
+
+
+def noise(n, p, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, p))
+
+
+def distances(A):
+    return np.linalg.norm(A[:, None] - A, axis=2)
+
+
+def test_axes_that_are_noise_are_left_out():
+    E = noise(600, 30)
+    assert main_axes(E).shape == (600, 2)
+    centres = 6 * np.eye(4, 30)
+    Z = main_axes(E + centres[np.arange(600) % 4])
+    assert Z.shape == (600, 3)
+    assert_allclose(Z.std(), 1)
+
+
+@pytest.mark.parametrize(("n", "p", "m"), [(600, 5, 5), (600, 2, 2), (70, 5, 2), (600, 1, 1)])
+def test_few_features_are_kept(n, p, m):
+    E = noise(n, p)
+    Z = main_axes(E)
+    assert Z.shape == (n, m)
+    if m == p:
+        ratio = (
+            distances(Z[:20])[np.triu_indices(20, 1)] / distances(E[:20])[np.triu_indices(20, 1)]
+        )
+        assert_allclose(ratio, ratio[0])
+
+
+@pytest.mark.parametrize("shape", [(60, 8), (40, 200)])
+def test_axes_are_those_of_a_dense_table(shape):
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=shape) * (rng.uniform(size=shape) < 0.3) + 3
+    A[: shape[0] // 2, :4] = 9
+    Z = main_axes(A)
+    U, s, _ = np.linalg.svd(A - A.mean(axis=0), full_matrices=False)
+    expected = (U * s)[:, : Z.shape[1]]
+    assert_allclose(abs(Z), abs(expected) / expected.std(), atol=1e-8)
+    assert_allclose(abs(main_axes(sp.csr_array(A))), abs(Z), atol=1e-8)
+
+
+def test_samples_at_one_place_have_axes():
+    assert_array_equal(main_axes(np.ones((9, 3))), 0)
+
+
+# --- families and separation -------------------------------------------------------------------
+
+
+def test_all_families_find_what_is_apart():
+    for found in (by_kmeans(X, [2, 3], 0), by_ward(X, [2, 3]), by_spectrum(X, [2, 3], 0)):
+        assert list(found) == [2, 3]
+        same = found[3][:, None] == found[3]
+        assert_array_equal(same, Y[:, None] == Y)
+        assert largest_apart(X, found) == 3
+
+
+def test_eigenvectors_with_fewer_places_than_clusters_have_no_labels():
+    parts = np.repeat([[0.0], [100], [200]], 30, axis=0) + noise(90, 1) / 100
+    assert 3 in by_spectrum(parts, [2, 3], 0)
+    assert by_ward(X, []) == by_spectrum(X, [], 0) == {}
+    assert distinct(np.array([[0.0, 1], [1e-12, 1], [1, 0]])) == 2
+
+
+def test_one_gaussian_is_not_two_clusters():
+    E = noise(400, 2)
+    assert not are_apart(E, (E[:, 0] > 0).astype(int))
+    assert are_apart(np.concatenate([E, E + 6]), np.repeat([4, 7], 400))
+    assert not are_apart(np.concatenate([E, E[:3] + 6]), np.repeat([0, 1], [400, 3]))
+    assert largest_apart(E, {}) == 1
+
+
+# --- prediction strength -----------------------------------------------------------------------
+
+
+def literal_strength(labels, predicted):
+    shares = []
+    for c in np.unique(labels):
+        pairs = list(combinations(np.flatnonzero(labels == c), 2))
+        shares.append(np.mean([predicted[i] == predicted[j] for i, j in pairs]) if pairs else 1)
+    return min(shares)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_prediction_strength_is_the_share_of_pairs_kept(seed):
+    rng = np.random.default_rng(seed)
+    labels, predicted = np.append(rng.integers(4, size=30), 4), rng.integers(3, size=31)
+    assert prediction_strength(labels, predicted) == pytest.approx(
+        literal_strength(labels, predicted)
+    )
+
+
+def test_clusters_that_are_there_are_found_again():
+    assert most_predicted(X, range(2, 7), np.random.default_rng(0)) == 3
+    assert most_predicted(noise(200, 2), range(2, 7), np.random.default_rng(0)) == 1
+    assert most_predicted(X[:6], range(2, 7), np.random.default_rng(0)) == 1
+
+
+# --- the vote ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answers", "certain", "candidates", "expected"),
+    [
+        ((3, 3, 3, 2, 3, 1), 3, range(1, 9), Tally(3, 4)),
+        ((2, 3, 3, 2, 4, 1), 3, range(1, 9), Tally(2, 2)),  # the first of the tied
+        ((2, 1, 2, 1, 2, 1), 1, range(1, 9), Tally(2, 3)),  # a tie with one is not decided by it
+        ((2, 1, 2, 1, 1, 2), 1, range(1, 9), Tally(1, 3)),  # but where it is predicted
+        ((2, 1, 3, 1, 2, 1), 1, range(1, 9), Tally(1, 3)),
+        ((10, 11, 12, 14, 1, 1), 9, range(1, 16), Tally(11, 1)),  # two are not enough for one
+        ((5, 3, 3, 4, 1, 1), 1, range(1, 9), Tally(1, 2)),  # the strict ones
+        ((5, 3, 3, 4, 1, 1), 1, range(2, 9), Tally(3, 2)),
+        ((5, 3, 3, 4, 1, 1), 2, range(1, 9), Tally(3, 2)),
+        ((10, 1, 12, 14, 1, 3), 2, range(1, 16), Tally(10, 1)),
+        ((30, 40, 30, 30, 30, 30), 9, range(1, 16), Tally(15, 0)),
+        ((1, 1, 1, 1, 1, 1), 1, range(4, 9), Tally(4, 0)),
+        ((1, 1, 1, 1, 1, 1), 1, [1], Tally(1, 6)),
+        ((4, 4, 4, 4, 4, 4), 4, [1], Tally(1, 0)),
+    ],
+)
+def test_most_criteria_decide(answers, certain, candidates, expected):
+    poll = Poll(dict(zip(NAMES, answers, strict=True)), certain)
+    assert tally(poll, list(candidates)) == expected
+
+
+def test_those_with_a_vote_fewer_are_as_good():
+    assert_array_equal(as_good_as(Tally(2, 4), [1, 4, 3, 0]), [False, True, True, False])
+    assert_array_equal(as_good_as(Tally(2, 1), [0, 1, 1, 0]), [False, True, True, False])
+
+
+def test_all_criteria_find_clusters_that_are_there():
+    poll = poll_of(X, 8, np.random.default_rng(0))
+    assert tuple(poll.answers) == NAMES
+    assert set(poll.answers.values()) == {3}
+    assert poll.certain_modes == 3
+    assert poll_of(X, 8, np.random.default_rng(0)) == poll
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        np.ones((30, 3)),
+        np.repeat(np.eye(3), 4, axis=0),
+        noise(8, 4),
+        noise(12, 100),
+        np.random.default_rng(0).integers(2, size=(60, 2)).astype(float),
+        1e-30 * X,
+        1e30 * X,
+    ],
+)
+def test_strange_tables_have_answers_without_a_warning(table, recwarn):
+    poll = poll_of(table, 8, np.random.default_rng(0))
+    assert all(1 <= k <= 8 for k in poll.answers.values())
+    assert not recwarn.list
