@@ -103,7 +103,7 @@ def _caption(repeats: int, longest: int, n_data: int, n_starts: int) -> str:
         "convergence; a start reaches the best if its loss is within 0.1 % of it. 'Chosen by' "
         f"tells which of the first {tensor_part.N_INIT} starts from runs is taken: that with the "
         "smallest loss of the tensor, or that with the smallest relative error of X after the "
-        "final NMF. Whole fits: defaults, "
+        "final NMF. Whole fits: defaults, but runs see the table itself, as scikit-learn's do, "
         f"n_jobs={runs_part.N_JOBS}, in threads, which the time, CPU time of all cores and "
         "memory on top of the data belong to; scikit-learn's runs have defaults, too, and "
         "cNMF-style takes them on."
@@ -158,7 +158,8 @@ def fit_ours(file: str, k: str, n_runs: str, seed: str) -> dict[str, Any]:
     """Return time, memory and error of our fit. The process must be fresh."""
     X = fresh.read(file)[0]
     before, began, cpu = fresh.memory("VmRSS"), perf_counter(), process_time()
-    model = metacluster.fit(X, int(k), int(seed), n_estimators=int(n_runs), n_jobs=runs_part.N_JOBS)
+    options = {"n_estimators": int(n_runs), "n_jobs": runs_part.N_JOBS}
+    model = metacluster.fit(X, int(k), int(seed), resample=None, **options)  # as scikit-learn's
     told = _costs(before, began, cpu)
     return {OURS: told | {"relative error": _relative_error(X, model.factor_, model.components_)}}
 
