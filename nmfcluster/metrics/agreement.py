@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
+from sklearn.metrics import adjusted_rand_score
 
 
 def matched(table: np.ndarray) -> int:
@@ -49,6 +51,20 @@ def disagreements(codes: np.ndarray) -> np.ndarray:
         for j, b in enumerate(codes[:i]):
             D[i, j] = D[j, i] = differing_share(a, b)
     return D
+
+
+def rand_indices(codes: np.ndarray) -> np.ndarray:
+    """Return the adjusted Rand index of each two labellings, (B, B); 0 of one with itself.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (B, n_samples), int
+        Samples with -1 count as one cluster.
+    """
+    found = np.zeros((len(codes), len(codes)))
+    for i, j in combinations(range(len(codes)), 2):
+        found[i, j] = found[j, i] = adjusted_rand_score(codes[i], codes[j])
+    return found
 
 
 def shuffled(codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import combinations, product
+from itertools import product
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster._arrays.jobs import shared_out
-from nmfcluster.metrics.agreement import jackknife, mean_of_pairs
+from nmfcluster.metrics.agreement import jackknife, mean_of_pairs, rand_indices
 from nmfcluster.model_selection.checks import n_entries
 from nmfcluster.model_selection.copies import Samples, labels_by_copy
 
@@ -56,7 +55,7 @@ def agreement_of_halves(
         own = found[i * _FITS : (i + 1) * _FITS]
         failures.append(next((one for one in own if isinstance(one, Exception)), None))
         if failures[i] is None:
-            means[i], errors[i] = jackknife(mean_of_pairs, _rand_indices(own))
+            means[i], errors[i] = jackknife(mean_of_pairs, rand_indices(np.array(own)))
     return means, errors, failures
 
 
@@ -65,12 +64,3 @@ def _labels(
 ) -> np.ndarray | Exception:
     copy = clone(estimator).set_params(**{name: k})
     return labels_by_copy(copy, samples, size, np.random.default_rng((seed, b)))
-
-
-def _rand_indices(labellings: list[np.ndarray]) -> np.ndarray:
-    """Return the adjusted Rand index of every two labellings, (n_fits, n_fits); 0 for one."""
-    n = len(labellings)
-    found = np.zeros((n, n))
-    for i, j in combinations(range(n), 2):
-        found[i, j] = found[j, i] = adjusted_rand_score(labellings[i], labellings[j])
-    return found

@@ -20,7 +20,13 @@ from nmfcluster._arrays.jobs import shared_out
 from nmfcluster._arrays.labels import encode
 from nmfcluster._compat import N_JOBS, Documented, Interval, RealNotInt, StrOptions
 from nmfcluster.constraints import PairwiseConstraints
-from nmfcluster.metrics.agreement import disagreements, jackknife, mean_of_pairs, shuffled
+from nmfcluster.metrics.agreement import (
+    disagreements,
+    jackknife,
+    mean_of_pairs,
+    rand_indices,
+    shuffled,
+)
 from nmfcluster.model_selection.copies import Samples, labels_by_copy
 
 __all__ = ["StabilityScorer"]
@@ -40,6 +46,7 @@ _ADJUSTED: dict[str | None, Callable[..., float]] = {
     None: lambda D, C: 1 - mean_of_pairs(D),
 }
 
+_RAND = "rand"
 _SHARES = ("largest_share", "smallest_share", "n_clusters")
 _DETAILS = ("stability", "stability_se", "disagreement", "disagreement_se", "chance", *_SHARES)
 
@@ -64,10 +71,10 @@ class StabilityScorer(Documented, BaseEstimator, Generic[Score]):
         Number of subsamples, 3 at least.
     subsample_size : float or int, default=0.2
         Samples in a subsample: a share of all between 0 and 1, or a number. A share is rounded.
-    adjust : {"difference", "ratio"} or None, default="difference"
+    adjust : {"difference", "ratio", "rand"} or None, default="difference"
         How d is compared with chance. "difference": c - d. "ratio": 1 - d / c, as in [2]_, but
-        with labels shuffled within each solution. None: 1 - d, with which numbers of clusters
-        cannot be compared.
+        with labels shuffled within each solution. "rand": instead of either, the mean adjusted
+        Rand index of two copies. None: 1 - d, with which numbers of clusters cannot be compared.
     max_share : float, default=0.95
         The score is at most 0, that of chance, where the largest cluster holds more than this
         share of the samples, on average: all samples in one cluster are perfectly stable, and
@@ -143,7 +150,7 @@ class StabilityScorer(Documented, BaseEstimator, Generic[Score]):
             Interval(RealNotInt, 0, 1, closed="neither"),
             Interval(Integral, 2, None, closed="left"),
         ],
-        "adjust": [StrOptions({"difference", "ratio"}), None],
+        "adjust": [StrOptions({"difference", "ratio", _RAND}), None],
         "max_share": [Interval(Real, 0, 1, closed="right")],
         "details": ["boolean"],
         "fit_params": [dict, None],
@@ -358,7 +365,10 @@ class StabilityScorer(Documented, BaseEstimator, Generic[Score]):
         """Return the score and what it is made of, from labellings (n_subsamples, n_samples)."""
         rng = np.random.default_rng(int(self.random_state))
         D, C = disagreements(codes), disagreements(shuffled(codes, rng))
-        stability, error = jackknife(_ADJUSTED[self.adjust], D, C)
+        if self.adjust == _RAND:
+            stability, error = jackknife(mean_of_pairs, rand_indices(codes))
+        else:
+            stability, error = jackknife(_ADJUSTED[self.adjust], D, C)
         sizes = [np.bincount(labels[labels >= 0]) for labels in codes]
         shares = [counts / codes.shape[1] for counts in sizes]
         largest = float(np.mean([share.max(initial=0) for share in shares]))

@@ -51,6 +51,7 @@ def literal_details(estimator, X, scorer, cut):
         "largest_share": np.mean([s.max() for s in sizes]),
         "smallest_share": np.mean([s.min() for s in sizes]),
         "n_clusters": np.mean([len(s) for s in sizes]),
+        "rand": np.mean([adjusted_rand_score(labels[i], labels[j]) for i, j in pairs]),
     }
 
 
@@ -94,12 +95,14 @@ def test_details_are_those_of_a_literal_loop(name):
     scorer = StabilityScorer(5, subsample_size=0.3, details=True, random_state=3)
     details = scorer(estimator, samples)
     expected = literal_details(estimator, samples, scorer, cut)
+    rand = expected.pop("rand")
     for detail, value in expected.items():
         assert details[detail] == pytest.approx(value), detail
     c, d = expected["chance"], expected["disagreement"]
     assert 0 < d < c
     assert details["stability"] == pytest.approx(c - d)
-    for adjust, value in {"difference": c - d, "ratio": 1 - d / c, None: 1 - d}.items():
+    adjusted = {"difference": c - d, "ratio": 1 - d / c, "rand": rand, None: 1 - d}
+    for adjust, value in adjusted.items():
         if name not in QUICK and adjust != "ratio":
             continue
         score = clone(scorer).set_params(adjust=adjust, details=False)(estimator, samples)
@@ -133,7 +136,7 @@ def test_it_is_an_estimator_in_its_manners():
 # --- what is worthless -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("adjust", ["difference", "ratio", None])
+@pytest.mark.parametrize("adjust", ["difference", "ratio", "rand", None])
 @pytest.mark.parametrize("apart", [0, 1, 5])
 def test_one_cluster_is_no_better_than_chance(adjust, apart):
     labels = np.zeros(120, dtype=int)
@@ -166,7 +169,7 @@ def test_how_much_is_in_one_cluster_can_be_allowed():
 
 def test_random_clusters_are_no_better_than_chance():
     table = np.random.default_rng(0).integers(3, size=(120, 120))
-    for adjust in ("difference", "ratio"):
+    for adjust in ("difference", "ratio", "rand"):
         scorer = StabilityScorer(20, adjust=adjust, details=True)
         details = scorer(Told(table), NAMED)
         assert abs(details["stability"]) < 0.03

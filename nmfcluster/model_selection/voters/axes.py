@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nmfcluster._arrays.storage import as_dense
+from nmfcluster._arrays.storage import as_dense, is_sparse
 
 _FEW = 5  # features, which are kept as they are
 _PER_AXIS = 30  # samples, at least: fewer look like clusters along the axis that parts them best
@@ -52,12 +52,13 @@ def _principal(X: Any) -> tuple[np.ndarray, np.ndarray]:
     """
     n, p = X.shape
     mean = np.asarray(X.mean(axis=0)).ravel()
+    if not is_sparse(X):  # products of what is far from 0 would lose digits
+        X, mean = X - mean, np.zeros(p)
     if p <= n:
         variances, axes = np.linalg.eigh(as_dense(X.T @ X) - n * np.outer(mean, mean))
         Z = X @ axes[:, ::-1] - mean @ axes[:, ::-1]
         return np.maximum(variances[::-1], 0), Z
-    K = as_dense(X @ X.T)
-    K = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
-    variances, axes = np.linalg.eigh(K)
+    products, along = as_dense(X @ X.T), X @ mean
+    variances, axes = np.linalg.eigh(products - along - along[:, None] + mean @ mean)
     variances = np.maximum(variances[::-1], 0)
     return variances, axes[:, ::-1] * np.sqrt(variances)

@@ -66,10 +66,10 @@ def poll_of(X: Any, most: int, rng: np.random.Generator) -> Poll:
     """
     if X.shape[0] > _SAMPLES:
         X = X[np.sort(rng.permutation(X.shape[0])[:_SAMPLES])]
-    Z = main_axes(X)
     seed = int(rng.integers(_SEEDS))
-    tried = range(2, min(most, len(Z) // _PER_CLUSTER, distinct(Z)) + 1)
     with one_thread():
+        Z = main_axes(X)
+        tried = range(2, min(most, len(Z) // _PER_CLUSTER, distinct(Z)) + 1)
         mixtures = fitted_mixtures(Z, [1, *tried], seed)
         of_mixtures = {k: mixture.predict(Z) for k, mixture in mixtures.items()}
         families = [by_kmeans(Z, tried, seed), by_ward(Z, tried), by_spectrum(Z, tried, seed)]

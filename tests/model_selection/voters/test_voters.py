@@ -62,6 +62,11 @@ def test_axes_are_those_of_a_dense_table(shape):
     assert_allclose(abs(main_axes(sp.csr_array(A))), abs(Z), atol=1e-8)
 
 
+def test_axes_do_not_depend_on_where_samples_are():
+    E = noise(60, 8)
+    assert_allclose(abs(main_axes(E + 1e8)), abs(main_axes(E)), atol=1e-6)
+
+
 def test_samples_at_one_place_have_axes():
     assert_array_equal(main_axes(np.ones((9, 3))), 0)
 
