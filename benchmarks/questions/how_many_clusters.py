@@ -20,9 +20,9 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks import report
 from benchmarks.datasets import UnavailableError, load
-from benchmarks.datasets.numbers import APART, NONE, Points, collection, two, unimodal
-from benchmarks.methods import numbers
-from benchmarks.methods.numbers import VOTE
+from benchmarks.datasets.known_numbers import APART, NONE, Points, collection, two, unimodal
+from benchmarks.methods import number_rules as rules
+from benchmarks.methods.number_rules import VOTE
 from benchmarks.runner import Progress
 from nmfcluster.model_selection import choose_n_clusters
 from nmfcluster.model_selection.voters.voting import Poll, poll_of, tally
@@ -48,7 +48,7 @@ def run(quick: bool, out: Path) -> list[Path]:
         skipped["sets of points"] = str(why)
     sets = sets[:TOY] if quick else sets
     seeds = range(n_seeds)
-    real = () if quick else REAL
+    real = REAL[:1] if quick else REAL
     progress = Progress("how_many_clusters", len(sets) * n_seeds + n_none + n_two + len(real))
     candidates = range(1, largest + 1)
     answers, polls = _of_sets(sets, candidates, seeds, progress)
@@ -78,9 +78,9 @@ def _caption(n_sets: int, n_seeds: int) -> str:
     return (
         f"{n_sets} sets of points from a public collection (skstab, k_selection.npz) with 2 to 18 "
         f"clusters and up to 3,100 samples; candidates 1 to 20, {n_seeds} seeds. Rules with a "
-        f"score choose its best number on k-means, the best of {numbers.STARTS} starts: "
+        f"score choose its best number on k-means, the best of {rules.STARTS} starts: "
         "silhouette, Davies-Bouldin, Calinski-Harabasz, the gap statistic with "
-        f"{numbers.REFERENCES} uniform tables; 'prediction strength' takes the largest number with "
+        f"{rules.REFERENCES} uniform tables; 'prediction strength' takes the largest number with "
         "one of .85, 'BIC of mixtures' Gaussian components of full covariances. A method that "
         "cannot say 1 starts at 2. Samples without clusters: 100 to 2,000 in 2 to 50 dimensions; "
         "two clusters: Gaussian, in as many, the smaller one with 35 to 50 % of the samples; "
@@ -110,11 +110,11 @@ def _of_sets(
 def _answers(X: np.ndarray, ks: Sequence[int], seed: int) -> dict[str, int]:
     with warnings.catch_warnings():  # of the largest candidate: it is counted
         warnings.simplefilter("ignore", UserWarning)
-        told = {numbers.STABILITY: numbers.by_stability(X, ks, seed)}
-    fits = numbers.clusters(X, ks, seed)
-    told |= {name: choose(X, fits) for name, choose in numbers.INDICES.items()}
-    told["gap"] = numbers.gap(X, fits, seed)
-    return told | {name: choose(X, ks, seed) for name, choose in numbers.OTHERS.items()}
+        told = {rules.STABILITY: rules.by_stability(X, ks, seed)}
+    fits = rules.clusters(X, ks, seed)
+    told |= {name: choose(X, fits) for name, choose in rules.INDICES.items()}
+    told["gap"] = rules.gap(X, fits, seed)
+    return told | {name: choose(X, ks, seed) for name, choose in rules.OTHERS.items()}
 
 
 def _of_none(points: Points, ks: Sequence[int], seed: int, progress: Progress) -> Row:
@@ -233,7 +233,7 @@ def _of_data(name: str, skipped: dict[str, str], progress: Progress) -> list[Row
 
 def _verdicts(answers: dict[str, np.ndarray], sets: Sequence[Points]) -> list[str]:
     rows = {row["rule"]: row for row in summary(answers, sets)}
-    own, steady = rows.pop(VOTE), rows.pop(numbers.STABILITY)
+    own, steady = rows.pop(VOTE), rows.pop(rules.STABILITY)
     others = rows.values()
     best = max(others, key=lambda row: row["right"])
     told = {True: "met", False: "missed"}

@@ -11,7 +11,7 @@ from nmfcluster._arrays.nearest import highest_edges
 
 _NEIGHBORS = (8, 12, 16, 24, 32, 48, 64, 96, 128)  # few see small clusters, many see overlaps
 _LARGEST = 1 / 4  # of the samples, that can be neighbours of one
-_CERTAIN = 1.5  # times the rise that chance makes
+_CERTAIN = 2.0  # times the rise that chance makes
 
 
 class Modes(NamedTuple):
@@ -39,8 +39,8 @@ def modes_of(X: np.ndarray) -> Modes:
     such the largest.
 
     Along a ring, say, there are many places for a peak and a saddle to be at, and p is more than
-    the dimension in which samples differ. So a certain mode rises one and a half times as much,
-    with the dimension that distances have [2]_ instead of p.
+    the dimension in which samples differ. So a certain mode rises twice as much, with the dimension
+    that distances have [2]_ instead of p.
 
     Parameters
     ----------

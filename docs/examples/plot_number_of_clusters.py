@@ -1,0 +1,56 @@
+"""
+How many clusters are there, if any?
+====================================
+
+The first question about new data, asked in one call: of points with four clusters, of points with
+none, of three sorts of wine, and of the digits, whose ten classes are no clear clusters. Six
+criteria vote, and the pictures show what each of them says.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits, load_wine, make_blobs
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from nmfcluster.model_selection import choose_n_clusters
+
+blobs, _ = make_blobs(300, centers=4, random_state=1)
+nothing = np.random.default_rng(0).uniform(size=(300, 2))
+
+# %%
+# Four, and none
+# --------------
+# Most criteria see all four clusters, although two of them nearly touch. In the square there is
+# nothing to see: the silhouette, which cannot say so, is outvoted.
+
+fig, axes = plt.subplots(2, 2, figsize=(8, 5), height_ratios=[3, 2], layout="constrained")
+for X, (above, below) in zip((blobs, nothing), axes.T, strict=True):
+    chosen = choose_n_clusters(KMeans(n_init=3), X, range(1, 9), random_state=0)
+    above.scatter(*X.T, c=chosen.best_estimator_.labels_, s=8, cmap="tab10")
+    above.set_axis_off()
+    chosen.plot(ax=below)
+    print(chosen)
+
+# %%
+# Wine
+# ----
+# The features have different units. In a pipeline, the criteria see what its last step sees.
+
+wine = load_wine()
+scaled = make_pipeline(StandardScaler(), KMeans(n_init=10))
+chosen = choose_n_clusters(scaled, wine.data, range(1, 9), random_state=0)
+chosen.plot()
+print(chosen)
+
+# %%
+# Digits
+# ------
+# Criteria that differ are a warning in themselves: numbers near ten all have something that speaks
+# for them, and `as_good` names those that the chosen one can hardly be told from.
+
+digits = load_digits()
+chosen = choose_n_clusters(KMeans(n_init=3), digits.data, random_state=0)
+chosen.plot()
+print(chosen, "as good:", chosen.candidates[chosen.as_good])
