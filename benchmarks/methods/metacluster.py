@@ -1,4 +1,4 @@
-"""NMFMetaCluster with its three ways to cluster the clusters of the runs."""
+"""NMFMetaCluster with its three ways to cluster the clusters of the runs, which see X itself."""
 
 from __future__ import annotations
 
@@ -54,6 +54,6 @@ def runs_of(
 
 
 METHODS = [
-    Method(name, timed(partial(cluster, meta=meta)), wants=FEATURES)
+    Method(name, timed(partial(cluster, meta=meta, resample=None)), wants=FEATURES)
     for name, meta in VARIANTS.items()
 ]

@@ -137,7 +137,7 @@ def by_k(
 
 
 def _of_k(X: np.ndarray, y: np.ndarray, k: int, seed: int) -> dict[str, float]:
-    model = metacluster.fit(X, k, seed)
+    model = metacluster.fit(X, k, seed, resample=None)
     return {
         "cophenetic": float(cophenetic_correlation(model.consensus_matrix())),
         "recurrence": float(model.recurrence_.min()),
