@@ -8,7 +8,13 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from nmfcluster._arrays.storage import filled_with, largest, row_blocks, without_diagonal
+from nmfcluster._arrays.storage import (
+    filled_with,
+    index_dtype,
+    largest,
+    row_blocks,
+    without_diagonal,
+)
 
 _ROWS = 256  # of a dense matrix that are worked on at a time
 _LEAST = 1e-12  # of the largest entry: less is no similarity
@@ -110,7 +116,8 @@ def highest_edges(heights: np.ndarray, nearest: np.ndarray) -> list[tuple[int, i
         Both nodes and the height of n - 1 edges, or fewer, the highest first.
     """
     n, k = nearest.shape
-    i, j = np.repeat(np.arange(n), k), nearest.ravel()
+    kind = index_dtype(nearest.size)  # SciPy 1.13 makes trees of no others
+    i, j = np.repeat(np.arange(n, dtype=kind), k), nearest.ravel().astype(kind)
     depth = heights.max() - np.minimum(heights[i], heights[j]) + 1  # an edge of 0 would be none
     graph = sp.csr_array((depth, (i, j)), shape=(n, n))
     tree = sp.coo_array(minimum_spanning_tree(graph.maximum(graph.T)))

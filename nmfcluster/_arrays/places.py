@@ -82,6 +82,15 @@ def scaled(array: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
     return holding(array, values)
 
 
+def centred(X: Any) -> tuple[Any, np.ndarray]:
+    """Return a table to take products of, and the means of its columns that it still has.
+
+    A dense one has none left: products of what is far from 0 would lose digits. A sparse one stays.
+    """
+    mean = np.asarray(X.mean(axis=0)).ravel()
+    return (X, mean) if sp.issparse(X) else (X - mean, np.zeros_like(mean))
+
+
 def content(value: Any) -> Any:
     """Return the arrays that a CSR matrix is made of, and anything else as it is."""
     if not sp.issparse(value):

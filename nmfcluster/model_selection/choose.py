@@ -115,10 +115,10 @@ def choose_n_clusters(
     >>> from sklearn.cluster import KMeans
     >>> from sklearn.datasets import make_blobs
     >>> from nmfcluster.model_selection import choose_n_clusters
-    >>> X, _ = make_blobs(300, centers=4, random_state=1)
+    >>> X, _ = make_blobs(300, centers=4, random_state=8)
     >>> chosen = choose_n_clusters(KMeans(n_init=3), X, range(1, 8), random_state=0)
     >>> chosen
-    NumberOfClusters(4 of 1 to 7, by 4 of 6 votes)
+    NumberOfClusters(4 of 1 to 7, by 6 of 6 votes)
     >>> chosen.n_clusters_, chosen.best_estimator_.labels_.shape
     (4, (300,))
     """

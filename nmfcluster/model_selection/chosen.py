@@ -49,7 +49,7 @@ class NumberOfClusters:
     >>> from sklearn.cluster import KMeans
     >>> from sklearn.datasets import make_blobs
     >>> from nmfcluster.model_selection import choose_n_clusters
-    >>> X, _ = make_blobs(300, centers=4, random_state=1)
+    >>> X, _ = make_blobs(300, centers=4, random_state=8)
     >>> chosen = choose_n_clusters(
     ...     KMeans(n_init=3), X, range(2, 6), method="stability", random_state=0
     ... )

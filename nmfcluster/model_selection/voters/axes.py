@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from nmfcluster._arrays.storage import as_dense, is_sparse
+from nmfcluster._arrays.places import centred
+from nmfcluster._arrays.storage import as_dense
 
 _FEW = 5  # features, which are kept as they are
 _PER_AXIS = 30  # samples, at least: fewer look like clusters along the axis that parts them best
@@ -51,9 +52,7 @@ def _principal(X: Any) -> tuple[np.ndarray, np.ndarray]:
     They are found from the products of features, or of samples, whichever are fewer.
     """
     n, p = X.shape
-    mean = np.asarray(X.mean(axis=0)).ravel()
-    if not is_sparse(X):  # products of what is far from 0 would lose digits
-        X, mean = X - mean, np.zeros(p)
+    X, mean = centred(X)
     if p <= n:
         variances, axes = np.linalg.eigh(as_dense(X.T @ X) - n * np.outer(mean, mean))
         Z = X @ axes[:, ::-1] - mean @ axes[:, ::-1]
