@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-# Of so many uniform numbers, the root of their number times the dip that 5 % of samples exceed:
-# simulated, 20,000 samples each. The uniform distribution is the unimodal one of largest dips.
+# Of so many uniform numbers, the root of their number times the dip that 5 % of samples exceed,
+# simulated: 4,000 samples of each size, 2,000 from 1,000 numbers on. The test takes the uniform
+# distribution for the unimodal one of the largest dips, as its authors do.
 _SIZES = (4, 5, 6, 7, 8, 10, 12, 15, 20, 30, 50, 100, 200, 500, 1000, 2000)
 _EXCEEDED = (
     0.4133, 0.4168, 0.4046, 0.4217, 0.4362, 0.4421, 0.4530, 0.4629,
-    0.4663, 0.4803, 0.4991, 0.5086, 0.5211, 0.5315, 0.5358, 0.5400,
+    0.4663, 0.4803, 0.4991, 0.5086, 0.5211, 0.5315, 0.5358, 0.5360,
 )  # fmt: skip
 
 
