@@ -18,7 +18,7 @@ from nmfcluster.meta import NMFMetaCluster
 from nmfcluster.model_selection.agreeing import agreement_of_halves
 from nmfcluster.model_selection.checks import is_pairwise, n_entries, require_all_samples
 from nmfcluster.model_selection.chosen import NumberOfClusters
-from nmfcluster.model_selection.copies import Samples, seeded
+from nmfcluster.model_selection.copies import SEEDS, Samples, seeded
 from nmfcluster.model_selection.routing import arguments_of_fit
 from nmfcluster.model_selection.rules import last_agreeing
 from nmfcluster.model_selection.sweep import read_candidates, sweep_n_clusters, tell_failures
@@ -33,7 +33,6 @@ _FEWEST = 8  # samples of a vote: two clusters of four
 _AGREE = 2  # criteria, at least, that tell a number from others
 _WEIGHTS = {"sample_weight"}  # what fit may take, and a vote can leave out
 _NAMES = ("n_clusters", "n_components")  # of the parameter that is chosen
-_SEEDS = 2**31 - 1
 _ALLOWED: dict[str, list[Any]] = {
     "method": [StrOptions({"auto", VOTE, STABILITY, *_SWEPT})],
     "fit_params": [dict, None],
@@ -134,7 +133,7 @@ def choose_n_clusters(
             "similarities a SimilarityStack."
         )
     numbers = read_candidates(candidates, n_entries(X))
-    fit_params, seed = fit_params or {}, int(rng.randint(_SEEDS))
+    fit_params, seed = fit_params or {}, int(rng.randint(SEEDS))
     pairwise = is_pairwise(estimator, must_predict=False)
     features = (isinstance(X, list) or getattr(X, "ndim", 0) == 2) and not pairwise
     if method == VOTE or (method == "auto" and features and fit_params.keys() <= _WEIGHTS):
@@ -145,9 +144,12 @@ def choose_n_clusters(
             )
         found = _by_vote(estimator, X, numbers, seed)
     else:
-        found = _by_stability(estimator, name, X, numbers, fit_params, seed, n_jobs)
+        require_all_samples(estimator, X, pairwise)
+        arguments = arguments_of_fit(estimator, {}, fit_params, n_entries(X))
+        samples = Samples(X, None, arguments, pairwise)
+        found = _by_stability(estimator, name, samples, numbers, seed, n_jobs)
     k = found.n_clusters_
-    if 0 < k == numbers[-1] and len(numbers) > 1:
+    if k == numbers[-1] and len(numbers) > 1:
         warn(f"The largest of the candidates was chosen, {k}: give larger ones, too.")
     model = clone(estimator).set_params(**{name: k})
     best = seeded(model, np.random.default_rng(seed)).fit(X, **fit_params)
@@ -217,19 +219,14 @@ def _by_vote(estimator: Any, X: Any, numbers: np.ndarray, seed: int) -> NumberOf
 def _by_stability(
     estimator: Any,
     name: str,
-    X: Any,
+    samples: Samples,
     numbers: np.ndarray,
-    fit_params: dict[str, Any],
     seed: int,
     n_jobs: int | None,
 ) -> NumberOfClusters:
     numbers = numbers[numbers > 1]
     if not len(numbers):
         raise ValueError("candidates must be at least 2 to choose by stability: one is stable.")
-    pairwise = is_pairwise(estimator, must_predict=False)
-    require_all_samples(estimator, X, pairwise)
-    arguments = arguments_of_fit(estimator, {}, fit_params, n_entries(X))
-    samples = Samples(X, None, arguments, pairwise)
     means, errors, failures = agreement_of_halves(estimator, name, numbers, samples, seed, n_jobs)
     tell_failures(numbers, failures, "choose_n_clusters")
     choice = last_agreeing(means)

@@ -13,7 +13,7 @@ from nmfcluster._arrays.threads import one_thread
 from nmfcluster._compat import take_samples
 from nmfcluster.model_selection.checks import is_scalar, n_entries
 
-_SEEDS = 2**31 - 1  # seeds are below it, as RandomState of every platform takes them
+SEEDS = 2**31 - 1  # seeds are below it, as RandomState of every platform takes them
 
 
 class Samples(NamedTuple):
@@ -71,4 +71,4 @@ def seeded(estimator: Any, rng: np.random.Generator) -> Any:
         for name, value in sorted(estimator.get_params().items(), key=lambda item: item[0])
         if name.split("__")[-1] == "random_state" and value is None
     ]
-    return estimator.set_params(**{name: int(rng.integers(_SEEDS)) for name in unset})
+    return estimator.set_params(**{name: int(rng.integers(SEEDS)) for name in unset})

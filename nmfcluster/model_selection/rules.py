@@ -1,4 +1,4 @@
-"""Which number of clusters scores speak for: what is chosen by."""
+"""Which number of clusters scores speak for."""
 
 from __future__ import annotations
 
@@ -62,8 +62,7 @@ def last_recurring(smallest: np.ndarray) -> Choice:
     -------
     Choice
     """
-    as_good = smallest >= np.nanmax(smallest) - _AS_STABLE  # False for NaN
-    return Choice(int(np.flatnonzero(as_good)[-1]), as_good)
+    return _last_within(smallest, _AS_STABLE)
 
 
 def last_agreeing(agreement: np.ndarray) -> Choice:
@@ -78,5 +77,10 @@ def last_agreeing(agreement: np.ndarray) -> Choice:
     -------
     Choice
     """
-    as_good = agreement >= np.nanmax(agreement) - _AS_ALIKE  # False for NaN
+    return _last_within(agreement, _AS_ALIKE)
+
+
+def _last_within(scores: np.ndarray, below: float) -> Choice:
+    """Choose the largest number whose score is at most so much below the best one."""
+    as_good = scores >= np.nanmax(scores) - below  # False for NaN
     return Choice(int(np.flatnonzero(as_good)[-1]), as_good)

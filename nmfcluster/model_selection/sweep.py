@@ -29,6 +29,7 @@ from nmfcluster._engine.starts import draw_seeds
 from nmfcluster.meta import NMFMetaCluster
 from nmfcluster.meta.objectives import read_fixed
 from nmfcluster.metrics import cophenetic_correlation
+from nmfcluster.model_selection.copies import SEEDS
 from nmfcluster.model_selection.rules import last_recurring, least_held_out, standard_errors
 from nmfcluster.model_selection.swept import ClusterSweep
 from nmfcluster.model_selection.thinning import held_out_losses
@@ -37,7 +38,6 @@ __all__ = ["sweep_n_clusters"]
 
 _SAMPLES = 1000  # whose consensus is looked at: the time of its tree grows with their square
 _LARGEST = 2**62  # of a count: numpy draws counts of 64 bits
-_SEEDS = 2**31 - 1  # seeds are below it, as RandomState of every platform takes them
 _ALLOWED: dict[str, list[Any]] = {
     "method": [StrOptions({"auto", "held-out", "recurrence"})],
     "n_folds": [Interval(Integral, 2, 1000, closed="both")],
@@ -151,7 +151,7 @@ def sweep_n_clusters(
     if not by_counts and numbers[0] == 1:
         raise ValueError("candidates must be at least 2 to choose by recurrence: one recurs.")
     if model.random_state is None:
-        model.set_params(random_state=int(rng.randint(_SEEDS)))
+        model.set_params(random_state=int(rng.randint(SEEDS)))
     fits = _fits(model, X if hasattr(X, "columns") else table, numbers, n_jobs)
     seeds = draw_seeds(rng, n_folds + 2)
     losses, phi = None, None

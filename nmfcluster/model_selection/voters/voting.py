@@ -10,6 +10,7 @@ from sklearn.cluster import HDBSCAN
 from sklearn.metrics import pairwise_distances, silhouette_score
 
 from nmfcluster._arrays.threads import one_thread
+from nmfcluster.model_selection.copies import SEEDS
 from nmfcluster.model_selection.voters.axes import main_axes
 from nmfcluster.model_selection.voters.families import by_kmeans, by_spectrum, by_ward, distinct
 from nmfcluster.model_selection.voters.mixtures import fitted_mixtures, n_bumps
@@ -23,7 +24,6 @@ _PER_CLUSTER = 4  # samples that a cluster has on average, at least
 _DENSE = 5  # neighbours of a sample that is not alone, and samples of a dense cluster, at least
 _SHARE = 50  # a dense cluster has one of so many samples, at least
 _ONE = 3  # criteria that must say that there is one cluster
-_SEEDS = 2**31 - 1  # seeds are below it, as RandomState of every platform takes them
 
 
 class Poll(NamedTuple):
@@ -66,7 +66,7 @@ def poll_of(X: Any, most: int, rng: np.random.Generator) -> Poll:
     """
     if X.shape[0] > _SAMPLES:
         X = X[np.sort(rng.permutation(X.shape[0])[:_SAMPLES])]
-    seed = int(rng.integers(_SEEDS))
+    seed = int(rng.integers(SEEDS))
     with one_thread():
         Z = main_axes(X)
         tried = range(2, min(most, len(Z) // _PER_CLUSTER, distinct(Z)) + 1)
