@@ -25,7 +25,7 @@ from benchmarks.methods import number_rules as rules
 from benchmarks.methods.number_rules import VOTE
 from benchmarks.runner import Progress
 from nmfcluster.model_selection import choose_n_clusters
-from nmfcluster.model_selection.voters.voting import Poll, poll_of, tally
+from nmfcluster.model_selection.voters.voting import Poll, poll_of, some_of, tally
 
 REAL = ("iris", "wine", "digits", "all_aml", "mfeat", "bbcsport", "cstr")
 SCALED = ("wine",)  # features of which have units of their own
@@ -99,7 +99,8 @@ def _of_sets(
         rows.append([])
         polls.append([])
         for seed in seeds:
-            polls[-1].append(poll_of(points.X, ks[-1], np.random.default_rng(seed)))
+            rng = np.random.default_rng(seed)
+            polls[-1].append(poll_of(some_of(points.X, rng), ks[-1], rng))
             told = {VOTE: tally(polls[-1][-1], ks).n_clusters}
             rows[-1].append(told | _answers(points.X, ks, seed))
             progress.step(points.name)

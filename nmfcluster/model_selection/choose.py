@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_array
+from sklearn.utils import check_array, get_tags
 
 from nmfcluster._arrays.arguments import generator_of, last_step, shown, warn
 from nmfcluster._arrays.tables import check_readable
@@ -23,10 +23,12 @@ from nmfcluster.model_selection.routing import arguments_of_fit
 from nmfcluster.model_selection.rules import last_agreeing
 from nmfcluster.model_selection.sweep import read_candidates, sweep_n_clusters, tell_failures
 from nmfcluster.model_selection.swept import ClusterSweep
-from nmfcluster.model_selection.voters.voting import as_good_as, poll_of, tally
+from nmfcluster.model_selection.voters.voting import as_good_as, poll_of, some_of, tally
 
 __all__ = ["choose_n_clusters"]
 
+_MOST = 15  # clusters by default
+_DEFAULT = range(1, _MOST + 1)
 VOTE, STABILITY = "vote", "stability"
 _SWEPT = ("held-out", "recurrence")
 _FEWEST = 8  # samples of a vote: two clusters of four
@@ -44,7 +46,7 @@ _ALLOWED: dict[str, list[Any]] = {
 def choose_n_clusters(
     estimator: Any,
     X: Any,
-    candidates: Iterable[int] = range(1, 16),
+    candidates: Iterable[int] = _DEFAULT,
     *,
     method: str = "auto",
     fit_params: dict[str, Any] | None = None,
@@ -67,7 +69,8 @@ def choose_n_clusters(
     X : array-like, sparse matrix, or whatever the estimator takes
         All samples.
     candidates : iterable of int, default=range(1, 16)
-        Numbers of clusters. Stability and recurrence leave out 1.
+        Numbers of clusters, at most as many as there are samples; the default ends there. Stability
+        and recurrence leave out 1.
     method : {"auto", "vote", "stability", "held-out", "recurrence"}, default="auto"
         What to choose by. "held-out" and "recurrence" are for NMFMetaCluster alone. "auto":
         "vote" for features; for NMFMetaCluster what `sweep_n_clusters` takes; "stability" for
@@ -125,6 +128,7 @@ def choose_n_clusters(
     validate_parameter_constraints(_ALLOWED, given, caller_name="choose_n_clusters")
     name = _name_of_number(estimator)
     rng = generator_of(random_state)
+    candidates = _up_to(candidates, n_entries(X))
     if method in _SWEPT or (method == "auto" and isinstance(estimator, NMFMetaCluster)):
         return _swept(estimator, X, candidates, method, fit_params, n_jobs, rng)
     if n_entries(X) < 0:
@@ -135,12 +139,13 @@ def choose_n_clusters(
     numbers = read_candidates(candidates, n_entries(X))
     fit_params, seed = fit_params or {}, int(rng.randint(SEEDS))
     pairwise = is_pairwise(estimator, must_predict=False)
-    features = (isinstance(X, list) or getattr(X, "ndim", 0) == 2) and not pairwise
+    table = isinstance(X, list) or getattr(X, "ndim", 0) == 2
+    features = table and not pairwise and not _takes_labels(estimator)
     if method == VOTE or (method == "auto" and features and fit_params.keys() <= _WEIGHTS):
         if not features:
             raise ValueError(
-                "method='vote' asks features, and the estimator takes similarities: give "
-                "method='stability'."
+                "method='vote' asks features, and the estimator takes similarities, or labels: "
+                "give method='stability'."
             )
         found = _by_vote(estimator, X, numbers, seed)
     else:
@@ -169,6 +174,17 @@ def _name_of_number(estimator: Any) -> str:
     )
 
 
+def _up_to(candidates: Iterable[int], n_samples: int) -> Iterable[int]:
+    """Return candidates; those by default only as far as there are samples."""
+    cut = candidates == _DEFAULT and 0 < n_samples < _MOST
+    return range(1, n_samples + 1) if cut else candidates
+
+
+def _takes_labels(estimator: Any) -> bool:
+    """Return whether columns are partitions, whose labels are no numbers to compute with."""
+    return bool(get_tags(last_step(estimator)[1]).input_tags.categorical)
+
+
 def _swept(
     estimator: Any,
     X: Any,
@@ -192,12 +208,14 @@ def _by_vote(estimator: Any, X: Any, numbers: np.ndarray, seed: int) -> NumberOf
     check_readable(X)
     if isinstance(estimator, Pipeline):
         X = clone(estimator[:-1]).fit_transform(X)
+    rng = np.random.default_rng(seed)
+    X = some_of(X, rng)
     X = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X", estimator=estimator)
     if X.shape[0] < _FEWEST:
         raise ValueError(
             f"X must have at least {_FEWEST} samples for method='vote', got {X.shape[0]}."
         )
-    poll = poll_of(X, int(numbers[-1]), np.random.default_rng(seed))
+    poll = poll_of(X, int(numbers[-1]), rng)
     votes, candidates = poll.answers, numbers.tolist()
     result = tally(poll, candidates)
     if result.n_votes < _AGREE:

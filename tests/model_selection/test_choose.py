@@ -127,6 +127,11 @@ def test_the_largest_candidate_is_told():
         assert chosen(candidates=range(1, 4)).n_clusters_ == 3
 
 
+def test_default_candidates_end_with_the_samples():
+    found = choose_n_clusters(kmeans(), X[:11], random_state=0)
+    assert found.candidates[-1] == 11
+
+
 # --- everything else: stability ----------------------------------------------------------------
 
 
@@ -181,6 +186,16 @@ def test_similarities_are_decided_by_stability():
     views = ViewStack([X, X[:, :2]])
     found = chosen(SimilarityFusionNMF(2, n_init=1, affinity="rbf"), views, range(2, 5))
     assert (found.method, found.n_clusters_) == ("stability", 3)
+
+
+def test_labels_of_partitions_are_no_features():
+    table = np.column_stack([kmeans(3, random_state=b).fit(X[:, :2]).labels_ for b in range(5)])
+    model = NMFConsensus(2, affinity="partitions")
+    with pytest.warns(UserWarning, match="largest of the candidates was chosen, 3"):
+        found = chosen(model, table, range(1, 4))
+    assert (found.method, found.n_clusters_) == ("stability", 3)
+    with pytest.raises(ValueError, match="similarities, or labels"):
+        chosen(model, table, method="vote")
 
 
 def test_constraints_are_cut_with_the_samples():

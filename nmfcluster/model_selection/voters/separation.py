@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
+from scipy.cluster.hierarchy import cut_tree, ward
 
 from nmfcluster.model_selection.voters.dips import has_two_modes
 
@@ -13,23 +14,24 @@ _RIDGE = 1e-6  # of the mean variance, added to variances within clusters: some 
 _FEWEST = 4  # samples of a cluster that can be told from another one
 
 
-def largest_apart(X: np.ndarray, labellings: Mapping[int, np.ndarray]) -> int:
-    """Return the largest number of clusters of which any two are apart, 1 if there is none.
+def most_apart(X: np.ndarray, candidates: Sequence[int]) -> int:
+    """Return the most clusters of Ward's tree of which any two are apart, 1 if there are none.
 
     Parameters
     ----------
     X : ndarray of shape (n, p)
-    labellings : dict of int to ndarray of shape (n,)
-        Clusters of the samples, by their number.
+    candidates : sequence of int
 
     Returns
     -------
     int
     """
-    for k in sorted(labellings, reverse=True):
-        if k > 1 and are_apart(X, labellings[k]):
-            return k
-    return 1
+    numbers = sorted(k for k in candidates if 1 < k <= len(X))
+    if not numbers:
+        return 1
+    cuts = cut_tree(ward(X), numbers)
+    apart = (k for i, k in reversed(list(enumerate(numbers))) if are_apart(X, cuts[:, i]))
+    return next(apart, 1)
 
 
 def are_apart(X: np.ndarray, labels: np.ndarray) -> bool:

@@ -10,12 +10,13 @@ from sklearn.cluster import HDBSCAN
 from sklearn.metrics import pairwise_distances, silhouette_score
 
 from nmfcluster._arrays.threads import one_thread
+from nmfcluster._compat import take_samples
+from nmfcluster.model_selection.checks import n_entries
 from nmfcluster.model_selection.copies import SEEDS
 from nmfcluster.model_selection.voters.axes import main_axes
-from nmfcluster.model_selection.voters.families import by_kmeans, by_spectrum, by_ward, distinct
 from nmfcluster.model_selection.voters.mixtures import fitted_mixtures, n_bumps
 from nmfcluster.model_selection.voters.modes import modes_of
-from nmfcluster.model_selection.voters.separation import largest_apart
+from nmfcluster.model_selection.voters.separation import most_apart
 from nmfcluster.model_selection.voters.strength import most_predicted
 
 MODES, PREDICTION, DENSITY = "modes", "prediction strength", "density"
@@ -23,6 +24,7 @@ _SAMPLES = 2000  # that are looked at: the time of some criteria grows with thei
 _PER_CLUSTER = 4  # samples that a cluster has on average, at least
 _DENSE = 5  # neighbours of a sample that is not alone, and samples of a dense cluster, at least
 _SHARE = 50  # a dense cluster has one of so many samples, at least
+_DIGITS = 9  # by which samples are told from each other: others are at one place but for rounding
 _ONE = 3  # criteria that must say that there is one cluster
 
 
@@ -41,14 +43,23 @@ class Poll(NamedTuple):
     certain_modes: int
 
 
+def some_of(X: Any, rng: np.random.Generator) -> Any:
+    """Return 2,000 samples, drawn at random, in their order; all where there are no more."""
+    n_samples = n_entries(X)
+    if n_samples <= _SAMPLES:
+        return X
+    return take_samples(X, np.sort(rng.permutation(n_samples)[:_SAMPLES]))
+
+
 def poll_of(X: Any, most: int, rng: np.random.Generator) -> Poll:
     """Ask six criteria how many clusters samples have.
 
-    They look at 2,000 samples at most, drawn at random, along the axes that vary more than noise.
+    They look along the axes that vary more than noise.
 
     Parameters
     ----------
     X : ndarray or csr_array of shape (n, p)
+        Of many samples, those that `some_of` returns.
     most : int
         The largest number of clusters that is tried.
     rng : Generator
@@ -59,27 +70,25 @@ def poll_of(X: Any, most: int, rng: np.random.Generator) -> Poll:
         - "mixture": Gaussian components by BIC, those counted as one that make one bump;
         - "modes": peaks of the density of neighbours that chance does not make;
         - "silhouette": that of the mixture with the largest mean silhouette;
-        - "separation": the most clusters of which any two have a gap between them, by the dip
-          test, of k-means, mixtures, Ward's tree and eigenvectors of a graph of neighbours;
+        - "separation": the most clusters of Ward's tree of which any two have a gap between them,
+          by the dip test;
         - "prediction strength": the most clusters that are found again in other samples;
         - "density": clusters of HDBSCAN.
     """
-    if X.shape[0] > _SAMPLES:
-        X = X[np.sort(rng.permutation(X.shape[0])[:_SAMPLES])]
     seed = int(rng.integers(SEEDS))
     with one_thread():
         Z = main_axes(X)
-        tried = range(2, min(most, len(Z) // _PER_CLUSTER, distinct(Z)) + 1)
+        n_places = len(np.unique(Z.round(_DIGITS), axis=0))
+        tried = range(2, min(most, len(Z) // _PER_CLUSTER, n_places) + 1)
         mixtures = fitted_mixtures(Z, [1, *tried], seed)
         of_mixtures = {k: mixture.predict(Z) for k, mixture in mixtures.items()}
-        families = [by_kmeans(Z, tried, seed), by_ward(Z, tried), by_spectrum(Z, tried, seed)]
         best = min(mixtures.values(), key=lambda mixture: float(mixture.bic(Z)))
         modes = modes_of(Z)
         found = {
             "mixture": n_bumps(best),
             MODES: modes.likely,
             "silhouette": _largest_silhouette(Z, of_mixtures),
-            "separation": max(largest_apart(Z, found) for found in (of_mixtures, *families)),
+            "separation": most_apart(Z, tried),
             PREDICTION: most_predicted(Z, tried, rng),
             DENSITY: _dense(Z),
         }

@@ -1,4 +1,4 @@
-"""The other criteria: axes, families, separation, prediction strength, and the vote."""
+"""The other criteria: axes, separation, prediction strength, and the vote."""
 
 from itertools import combinations
 
@@ -9,8 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_blobs
 
 from nmfcluster.model_selection.voters.axes import main_axes
-from nmfcluster.model_selection.voters.families import by_kmeans, by_spectrum, by_ward, distinct
-from nmfcluster.model_selection.voters.separation import are_apart, largest_apart
+from nmfcluster.model_selection.voters.separation import are_apart, most_apart
 from nmfcluster.model_selection.voters.strength import most_predicted, prediction_strength
 from nmfcluster.model_selection.voters.voting import Poll, Tally, as_good_as, poll_of, tally
 
@@ -71,22 +70,14 @@ def test_samples_at_one_place_have_axes():
     assert_array_equal(main_axes(np.ones((9, 3))), 0)
 
 
-# --- families and separation -------------------------------------------------------------------
+# --- separation --------------------------------------------------------------------------------
 
 
-def test_all_families_find_what_is_apart():
-    for found in (by_kmeans(X, [2, 3], 0), by_ward(X, [2, 3]), by_spectrum(X, [2, 3], 0)):
-        assert list(found) == [2, 3]
-        same = found[3][:, None] == found[3]
-        assert_array_equal(same, Y[:, None] == Y)
-        assert largest_apart(X, found) == 3
-
-
-def test_eigenvectors_with_fewer_places_than_clusters_have_no_labels():
-    parts = np.repeat([[0.0], [100], [200]], 30, axis=0) + noise(90, 1) / 100
-    assert 3 in by_spectrum(parts, [2, 3], 0)
-    assert by_ward(X, []) == by_spectrum(X, [], 0) == {}
-    assert distinct(np.array([[0.0, 1], [1e-12, 1], [1, 0]])) == 2
+def test_clusters_that_are_apart_are_counted():
+    assert most_apart(X, range(2, 9)) == 3
+    assert most_apart(X, [2]) == 2
+    assert most_apart(X, [1]) == most_apart(X[:5], range(6, 9)) == most_apart(X, []) == 1
+    assert most_apart(noise(400, 2), range(2, 9)) == 1
 
 
 def test_one_gaussian_is_not_two_clusters():
@@ -94,7 +85,6 @@ def test_one_gaussian_is_not_two_clusters():
     assert not are_apart(E, (E[:, 0] > 0).astype(int))
     assert are_apart(np.concatenate([E, E + 6]), np.repeat([4, 7], 400))
     assert not are_apart(np.concatenate([E, E[:3] + 6]), np.repeat([0, 1], [400, 3]))
-    assert largest_apart(E, {}) == 1
 
 
 # --- prediction strength -----------------------------------------------------------------------
