@@ -68,7 +68,7 @@ def bic(X: np.ndarray, ks: Sequence[int], seed: int) -> int:
 
 
 def predicted(X: np.ndarray, ks: Sequence[int], seed: int) -> int:
-    """Choose the largest number with a prediction strength of .85 (Tibshirani, Walther 2005)."""
+    """Choose the largest number with a prediction strength of .8 (Tibshirani, Walther 2005)."""
     return most_predicted(X, ks, np.random.default_rng(seed))
 
 

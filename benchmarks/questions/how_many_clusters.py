@@ -81,7 +81,7 @@ def _caption(n_sets: int, n_seeds: int) -> str:
         f"score choose its best number on k-means, the best of {rules.STARTS} starts: "
         "silhouette, Davies-Bouldin, Calinski-Harabasz, the gap statistic with "
         f"{rules.REFERENCES} uniform tables; 'prediction strength' takes the largest number with "
-        "one of .85, 'BIC of mixtures' Gaussian components of full covariances. A method that "
+        "one of .8, 'BIC of mixtures' Gaussian components of full covariances. A method that "
         "cannot say 1 starts at 2. Samples without clusters: 100 to 2,000 in 2 to 50 dimensions; "
         "two clusters: Gaussian, in as many, the smaller one with 35 to 50 % of the samples; "
         "candidates 1 to 15. Data with classes: features as they are, but for wine, whose features "

@@ -15,7 +15,7 @@ from nmfcluster._arrays.arguments import generator_of, last_step, shown, warn
 from nmfcluster._arrays.tables import check_readable
 from nmfcluster._compat import N_JOBS, RANDOM_STATE, StrOptions, validate_parameter_constraints
 from nmfcluster.meta import NMFMetaCluster
-from nmfcluster.model_selection.agreeing import agreement_of_halves
+from nmfcluster.model_selection.agreeing import agreement_of_parts
 from nmfcluster.model_selection.checks import is_pairwise, n_entries, require_all_samples
 from nmfcluster.model_selection.chosen import NumberOfClusters
 from nmfcluster.model_selection.copies import SEEDS, Samples, seeded
@@ -32,6 +32,7 @@ _DEFAULT = range(1, _MOST + 1)
 VOTE, STABILITY = "vote", "stability"
 _SWEPT = ("held-out", "recurrence")
 _FEWEST = 8  # samples of a vote: two clusters of four
+_PART = 500  # samples of a fit to similarities: its time grows with their square
 _AGREE = 2  # criteria, at least, that tell a number from others
 _WEIGHTS = {"sample_weight"}  # what fit may take, and a vote can leave out
 _NAMES = ("n_clusters", "n_components")  # of the parameter that is chosen
@@ -110,7 +111,9 @@ def choose_n_clusters(
     Notes
     -----
     The vote looks at 2,000 samples at most, drawn at random, and takes a few seconds; the
-    estimator is fitted once. Stability fits it ten times with every candidate.
+    estimator is fitted once. Stability fits it to three halves of the samples with every candidate,
+    and to seven more with those that can still be chosen; of similarities and several sources, to
+    500 samples at most instead of a half.
 
     Examples
     --------
@@ -152,7 +155,8 @@ def choose_n_clusters(
         require_all_samples(estimator, X, pairwise)
         arguments = arguments_of_fit(estimator, {}, fit_params, n_entries(X))
         samples = Samples(X, None, arguments, pairwise)
-        found = _by_stability(estimator, name, samples, numbers, seed, n_jobs)
+        size = n_entries(X) // 2 if features else min(n_entries(X) // 2, _PART)
+        found = _by_stability(estimator, name, samples, numbers, size, seed, n_jobs)
     k = found.n_clusters_
     if k == numbers[-1] and len(numbers) > 1:
         warn(f"The largest of the candidates was chosen, {k}: give larger ones, too.")
@@ -200,7 +204,13 @@ def _swept(
             "sweep_n_clusters; method='stability' takes them."
         )
     return sweep_n_clusters(
-        estimator, X, candidates, method=method, n_jobs=n_jobs, random_state=rng
+        estimator,
+        X,
+        candidates,
+        method=method,
+        n_estimators="auto",
+        n_jobs=n_jobs,
+        random_state=rng,
     )
 
 
@@ -239,20 +249,22 @@ def _by_stability(
     name: str,
     samples: Samples,
     numbers: np.ndarray,
+    size: int,
     seed: int,
     n_jobs: int | None,
 ) -> NumberOfClusters:
     numbers = numbers[numbers > 1]
     if not len(numbers):
         raise ValueError("candidates must be at least 2 to choose by stability: one is stable.")
-    means, errors, failures = agreement_of_halves(estimator, name, numbers, samples, seed, n_jobs)
-    tell_failures(numbers, failures, "choose_n_clusters")
-    choice = last_agreeing(means)
+    found = agreement_of_parts(estimator, name, numbers, samples, size, seed, n_jobs)
+    tell_failures(numbers, found.failures, "choose_n_clusters")
+    choice = last_agreeing(found.means)
     return NumberOfClusters(
         candidates=numbers,
         n_clusters_=int(numbers[choice.best]),
         as_good=choice.as_good,
         method=STABILITY,
-        stability=means,
-        stability_se=errors,
+        stability=found.means,
+        stability_se=found.errors,
+        n_fits=found.n_fits,
     )

@@ -11,6 +11,8 @@ from nmfcluster.display import NumberDisplay
 
 __all__ = ["NumberOfClusters"]
 
+_OF_FITS = ("stability", "stability_se", "n_fits")
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NumberOfClusters:
@@ -32,10 +34,12 @@ class NumberOfClusters:
     votes : dict of str to int or None
         The answer of every criterion; None if there was no vote.
     stability : ndarray of shape (n_candidates,) or None
-        Mean adjusted Rand index of two fits to halves of the samples, NaN where one failed; None
+        Mean adjusted Rand index of two fits to parts of the samples, NaN where one failed; None
         if there was a vote.
     stability_se : ndarray of shape (n_candidates,) or None
         Its standard error.
+    n_fits : ndarray of shape (n_candidates,), int, or None
+        Fits that were compared: three, and ten where three do not rule a number out.
     best_estimator_ : estimator
         Fitted to all samples with the number that was chosen.
 
@@ -56,7 +60,7 @@ class NumberOfClusters:
     >>> chosen
     NumberOfClusters(4 of 2 to 5, by stability)
     >>> list(chosen.table)  # pandas.DataFrame(chosen.table) shows it
-    ['n_clusters', 'stability', 'stability_se', 'as_good', 'chosen']
+    ['n_clusters', 'stability', 'stability_se', 'n_fits', 'as_good', 'chosen']
     """
 
     candidates: np.ndarray
@@ -66,6 +70,7 @@ class NumberOfClusters:
     votes: dict[str, int] | None = None
     stability: np.ndarray | None = None
     stability_se: np.ndarray | None = None
+    n_fits: np.ndarray | None = None
     best_estimator_: Any = None
 
     def __repr__(self) -> str:
@@ -84,7 +89,7 @@ class NumberOfClusters:
             answers = list(self.votes.values())
             told["n_votes"] = np.array([answers.count(k) for k in self.candidates.tolist()])
         else:
-            told |= {"stability": self.stability, "stability_se": self.stability_se}
+            told |= {name: getattr(self, name) for name in _OF_FITS}
         return told | {"as_good": self.as_good, "chosen": self.candidates == self.n_clusters_}
 
     def plot(self, ax: Any = None) -> NumberDisplay:

@@ -33,35 +33,59 @@ class Samples(NamedTuple):
             for name, value in self.arguments.items()
         }
 
-    def compared_with(self, rows: np.ndarray) -> Any:
-        """Return what `predict` is given for all samples, after a fit on some."""
-        return self.X[np.ix_(np.arange(n_entries(self.X)), rows)] if self.pairwise else self.X
+    def compared_with(self, rows: np.ndarray, asked: np.ndarray | None = None) -> Any:
+        """Return what `predict` is given for some samples, or all, after a fit on `rows`."""
+        if self.pairwise:
+            asked = np.arange(n_entries(self.X)) if asked is None else asked
+            return self.X[np.ix_(asked, rows)]
+        return self.X if asked is None else take_samples(self.X, asked)
 
 
 def labels_by_copy(
-    estimator: Any, samples: Samples, size: int, rng: np.random.Generator
+    estimator: Any,
+    samples: Samples,
+    size: int,
+    rng: np.random.Generator,
+    asked: np.ndarray | None = None,
 ) -> np.ndarray | Exception:
-    """Return the clusters of all samples by a copy fitted on some, or why there are none."""
+    """Return the clusters of some samples, or all, by a copy fitted on some; or why there are none.
+
+    Parameters
+    ----------
+    estimator : estimator
+    samples : Samples
+    size : int
+        Samples that it is fitted on.
+    rng : Generator
+    asked : ndarray of int, default=None
+        Samples whose clusters are returned; all by default.
+
+    Returns
+    -------
+    ndarray or Exception
+    """
     n_samples = n_entries(samples.X)
     rows = np.sort(rng.choice(n_samples, size, replace=False, shuffle=False))
     positional, named = samples.training(rows)
     try:
         with one_thread():
             model = seeded(clone(estimator), rng).fit(*positional, **named)
-            labels = np.asarray(_labels_of_all(model, samples, rows))
+            labels = np.asarray(_predicted(model, samples, rows, asked))
     except Exception as error:
         return error
-    if labels.shape != (n_samples,):
-        return ValueError(f"predict must return {n_samples} labels, got shape {labels.shape}.")
+    expected = (n_samples if asked is None else len(asked),)
+    if labels.shape != expected:
+        return ValueError(f"predict must return {expected[0]} labels, got shape {labels.shape}.")
     return labels
 
 
-def _labels_of_all(model: Any, samples: Samples, rows: np.ndarray) -> Any:
-    """Return the clusters of all samples: by `predict`, or that of the nearest one fitted."""
+def _predicted(model: Any, samples: Samples, rows: np.ndarray, asked: np.ndarray | None) -> Any:
+    """Return the clusters of some samples, or all: by `predict`, or that of the nearest fitted."""
+    unseen = samples.compared_with(rows, asked)
     if hasattr(model, "predict"):
-        return model.predict(samples.compared_with(rows))
+        return model.predict(unseen)
     own = take_samples(samples.X, rows)
-    return KNeighborsClassifier(1).fit(own, last_step(model)[1].labels_).predict(samples.X)
+    return KNeighborsClassifier(1).fit(own, last_step(model)[1].labels_).predict(unseen)
 
 
 def seeded(estimator: Any, rng: np.random.Generator) -> Any:

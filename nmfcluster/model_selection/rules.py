@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-_AS_ALIKE = 0.025  # of the mean Rand index, by which a number may lie below the most stable one
+AS_ALIKE = 0.025  # of the mean Rand index, by which a number may lie below the most stable one
 _AS_STABLE = 0.15  # of the smallest recurrence, by which a number may lie below the most stable one
 
 
@@ -77,7 +77,7 @@ def last_agreeing(agreement: np.ndarray) -> Choice:
     -------
     Choice
     """
-    return _last_within(agreement, _AS_ALIKE)
+    return _last_within(agreement, AS_ALIKE)
 
 
 def _last_within(scores: np.ndarray, below: float) -> Choice:

@@ -45,7 +45,8 @@ class ClusterSweep:
     cophenetic : ndarray of shape (n_candidates,)
         Cophenetic correlation of the consensus of the runs, of at most 1,000 samples.
     estimators : tuple
-        The fitted estimators, None for one that failed.
+        The fitted estimators, None for one that failed; all but the one that was chosen may have
+        fewer runs than were asked for.
 
     See Also
     --------

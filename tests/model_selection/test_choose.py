@@ -27,7 +27,7 @@ from nmfcluster import (
 )
 from nmfcluster.datasets import make_signatures
 from nmfcluster.model_selection import ClusterSweep, NumberOfClusters, choose_n_clusters
-from nmfcluster.model_selection.agreeing import agreement_of_halves
+from nmfcluster.model_selection.agreeing import agreement_of_parts
 from nmfcluster.model_selection.copies import Samples
 from nmfcluster.model_selection.rules import last_agreeing
 from nmfcluster.stack import ViewStack
@@ -147,23 +147,25 @@ def test_fits_to_halves_decide(stability):
 
 def test_agreement_is_the_mean_of_all_pairs_of_fits():
     samples = Samples(X, None, {}, False)
-    means, errors, failures = agreement_of_halves(
-        kmeans(), "n_clusters", np.array([2, 4]), samples, 3, None
+    found = agreement_of_parts(
+        kmeans(), "n_clusters", np.array([2, 3, 4, 6]), samples, size=50, seed=3, n_jobs=None
     )
-    for i, k in enumerate((2, 4)):
-        labels = []
-        for b in range(10):
+    assert_array_equal(found.n_fits, [10, 10, 3, 3])  # three rule out that 4 and 6 are chosen
+    for i, k in enumerate((2, 3, 4, 6)):
+        labels, n_fits = [], found.n_fits[i]
+        for b in range(n_fits):
             rng = np.random.default_rng((3, b))
-            rows = np.sort(rng.choice(120, 60, replace=False, shuffle=False))
+            rows = np.sort(rng.choice(120, 50, replace=False, shuffle=False))
             labels.append(kmeans(k).fit(X[rows]).predict(X))
-        pairs = [adjusted_rand_score(labels[a], labels[b]) for a in range(10) for b in range(a)]
-        assert_allclose(means[i], np.mean(pairs))
+        pairs = [adjusted_rand_score(labels[a], labels[b]) for a in range(n_fits) for b in range(a)]
+        assert_allclose(found.means[i], np.mean(pairs))
         left = [
             np.mean([adjusted_rand_score(labels[a], labels[b]) for a in own for b in own if a > b])
-            for own in ([c for c in range(10) if c != out] for out in range(10))
+            for own in ([c for c in range(n_fits) if c != out] for out in range(n_fits))
         ]
-        assert_allclose(errors[i], np.sqrt(0.9 * np.sum((left - np.mean(left)) ** 2)))
-    assert failures == [None, None]
+        share = (n_fits - 1) / n_fits
+        assert_allclose(found.errors[i], np.sqrt(share * np.sum((left - np.mean(left)) ** 2)))
+    assert found.failures == [None] * 4
 
 
 def test_the_largest_of_those_that_agree_nearly_as_well_is_chosen():

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import get_tags
 
@@ -75,6 +76,21 @@ def test_figures_are_those_of_the_fits(sweep):
         assert sweep.reconstruction_err[i] == alone.reconstruction_err_
         clear = cophenetic_correlation(alone.consensus_matrix())
         assert_allclose(sweep.cophenetic[i], clear)
+
+
+@pytest.mark.parametrize(
+    ("given", "method", "runs"),
+    [("auto", "held-out", 5), ("auto", "recurrence", 10), (3, "auto", 3)],
+)
+def test_candidates_can_have_fewer_runs_than_the_one_that_is_chosen(given, method, runs):
+    long = model(n_estimators=12)
+    found = swept(long, method=method, n_estimators=given)
+    assert found.n_clusters_ == 4
+    assert [fit.n_estimators for fit in found.estimators] == [runs, 12, runs]
+    short = model(n_estimators=runs).set_params(n_clusters=4).fit(COUNTS)
+    assert found.recurrence[1] == short.recurrence_.mean()
+    whole = clone(long).set_params(n_clusters=4).fit(COUNTS)
+    assert_array_equal(found.best_estimator_.components_, whole.components_)
 
 
 def test_the_table_makes_a_frame(sweep):
