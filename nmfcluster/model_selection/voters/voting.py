@@ -26,6 +26,7 @@ _DENSE = 5  # neighbours of a sample that is not alone, and samples of a dense c
 _SHARE = 50  # a dense cluster has one of so many samples, at least
 _DIGITS = 9  # by which samples are told from each other: others are at one place but for rounding
 _ONE = 3  # criteria that must say that there is one cluster
+_AHEAD = 2  # more than say another number, where prediction strength is not among them
 
 
 class Poll(NamedTuple):
@@ -129,9 +130,9 @@ def tally(poll: Poll, candidates: Sequence[int]) -> Tally:
     """Return what most criteria answer; answers that are not among the candidates do not count.
 
     That a criterion sees one cluster can also mean that it sees too little. So 1 wins in two ways
-    alone: at least three criteria say so, and no other number has more votes, where prediction
-    strength decides a tie; or the three that see least where there is nothing, certain modes,
-    prediction strength and density, all say so. Of other answers with as many votes the one of the
+    alone: at least three criteria say so, and two more than any other number, or not fewer and
+    prediction strength among them; or the three that see least where there is nothing, certain
+    modes, prediction strength and density, all say so. Of other answers with as many votes the one of the
     criterion that comes first is taken. Where no two agree, modes decide, as they assume the least.
 
     Parameters
@@ -151,7 +152,7 @@ def tally(poll: Poll, candidates: Sequence[int]) -> Tally:
     if 1 in candidates and max(strict) == 1:
         return Tally(1, ones)
     most = max(map(others.count, others), default=0)
-    decisive = ones > most or (ones == most and answers[PREDICTION] == 1)
+    decisive = ones >= most + _AHEAD or (ones >= most and answers[PREDICTION] == 1)
     if ones >= _ONE and decisive:
         return Tally(1, ones)
     if most == 1 and answers[MODES] in others:

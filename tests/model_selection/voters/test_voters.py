@@ -123,7 +123,9 @@ def test_clusters_that_are_there_are_found_again():
         ((2, 3, 3, 2, 4, 1), 3, range(1, 9), Tally(2, 2)),  # the first of the tied
         ((2, 1, 2, 1, 2, 1), 1, range(1, 9), Tally(2, 3)),  # a tie with one is not decided by it
         ((2, 1, 2, 1, 1, 2), 1, range(1, 9), Tally(1, 3)),  # but where it is predicted
-        ((2, 1, 3, 1, 2, 1), 1, range(1, 9), Tally(1, 3)),
+        ((2, 1, 3, 1, 2, 1), 1, range(1, 9), Tally(2, 2)),  # one vote more is not enough for one
+        ((2, 1, 3, 1, 4, 1), 1, range(1, 9), Tally(1, 3)),  # two are
+        ((1, 1, 2, 1, 2, 1), 1, range(1, 9), Tally(1, 4)),
         ((10, 11, 12, 14, 1, 1), 9, range(1, 16), Tally(11, 1)),  # two are not enough for one
         ((5, 3, 3, 4, 1, 1), 1, range(1, 9), Tally(1, 2)),  # the strict ones
         ((5, 3, 3, 4, 1, 1), 1, range(2, 9), Tally(3, 2)),
