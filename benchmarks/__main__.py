@@ -6,7 +6,7 @@ affinities and large about clustering by similarities, with constraints or witho
 fusion_noise, fusion_objects and fusion_scale about clustering by several similarities; distributed
 about tables that no machine holds; meta, meta_scale, recurrence and count_tables about the clusters
 that recur in many runs of NMF, programs and counts_scale about those of counts, how_many_programs
-about their number; how_many_clusters about the number of clusters of anything.
+and number_of_programs about their number; how_many_clusters about that of clusters of anything.
 """
 
 from __future__ import annotations

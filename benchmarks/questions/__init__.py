@@ -28,4 +28,5 @@ NAMES = (
     "count_tables",
     "how_many_clusters",
     "how_many_programs",
+    "number_of_programs",
 )

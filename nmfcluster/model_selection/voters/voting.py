@@ -132,8 +132,9 @@ def tally(poll: Poll, candidates: Sequence[int]) -> Tally:
     That a criterion sees one cluster can also mean that it sees too little. So 1 wins in two ways
     alone: at least three criteria say so, and two more than any other number, or not fewer and
     prediction strength among them; or the three that see least where there is nothing, certain
-    modes, prediction strength and density, all say so. Of other answers with as many votes the one of the
-    criterion that comes first is taken. Where no two agree, modes decide, as they assume the least.
+    modes, prediction strength and density, all say so. Of other answers with as many votes the one
+    of the criterion that comes first is taken. Where no two agree, modes decide, as they assume the
+    least.
 
     Parameters
     ----------
