@@ -23,7 +23,7 @@ from nmfcluster.model_selection.routing import arguments_of_fit
 from nmfcluster.model_selection.rules import last_agreeing
 from nmfcluster.model_selection.sweep import read_candidates, sweep_n_clusters, tell_failures
 from nmfcluster.model_selection.swept import ClusterSweep
-from nmfcluster.model_selection.voters.voting import as_good_as, poll_of, some_of, tally
+from nmfcluster.model_selection.voters.voting import AGREE, as_good_as, poll_of, some_of, tally
 
 __all__ = ["choose_n_clusters"]
 
@@ -33,7 +33,6 @@ VOTE, STABILITY = "vote", "stability"
 _SWEPT = ("held-out", "recurrence")
 _FEWEST = 8  # samples of a vote: two clusters of four
 _PART = 500  # samples of a fit to similarities: its time grows with their square
-_AGREE = 2  # criteria, at least, that tell a number from others
 _WEIGHTS = {"sample_weight"}  # what fit may take, and a vote can leave out
 _NAMES = ("n_clusters", "n_components")  # of the parameter that is chosen
 _ALLOWED: dict[str, list[Any]] = {
@@ -228,17 +227,16 @@ def _by_vote(estimator: Any, X: Any, numbers: np.ndarray, seed: int) -> NumberOf
     poll = poll_of(X, int(numbers[-1]), rng)
     votes, candidates = poll.answers, numbers.tolist()
     result = tally(poll, candidates)
-    if result.n_votes < _AGREE:
+    if result.n_votes < AGREE:
         told = ", ".join(f"{name} {k}" for name, k in votes.items())
         warn(
             f"No two criteria agree on a number of clusters ({told}): {result.n_clusters}, by the "
             "modes of the density, is often not right."
         )
-    counts = [list(votes.values()).count(k) for k in candidates]
     return NumberOfClusters(
         candidates=numbers,
         n_clusters_=result.n_clusters,
-        as_good=as_good_as(result, counts) | (numbers == result.n_clusters),
+        as_good=as_good_as(result, poll, candidates),
         method=VOTE,
         votes=votes,
     )

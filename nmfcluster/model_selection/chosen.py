@@ -28,7 +28,8 @@ class NumberOfClusters:
         The one that was chosen.
     as_good : ndarray of shape (n_candidates,), bool
         Those that it can hardly be told from, itself among them: by a vote, those with at most one
-        vote fewer; by stability, those whose fits agree nearly as well as those of any number.
+        vote fewer, or where no two criteria agree, all numbers between their answers; by stability,
+        those whose fits agree nearly as well as those of any number.
     method : {"vote", "stability"}
         What it was chosen by.
     votes : dict of str to int or None

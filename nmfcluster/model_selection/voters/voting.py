@@ -25,6 +25,7 @@ _PER_CLUSTER = 4  # samples that a cluster has on average, at least
 _DENSE = 5  # neighbours of a sample that is not alone, and samples of a dense cluster, at least
 _SHARE = 50  # a dense cluster has one of so many samples, at least
 _DIGITS = 9  # by which samples are told from each other: others are at one place but for rounding
+AGREE = 2  # criteria, at least, that tell a number from others
 _ONE = 3  # criteria that must say that there is one cluster
 _AHEAD = 2  # more than say another number, where prediction strength is not among them
 
@@ -164,17 +165,27 @@ def tally(poll: Poll, candidates: Sequence[int]) -> Tally:
     return Tally(min(larger, key=lambda k: abs(k - answers[MODES])), 0)
 
 
-def as_good_as(tally: Tally, counts: Sequence[int]) -> np.ndarray:
-    """Return which candidates have at most one vote fewer than the winner, and any vote.
+def as_good_as(tally: Tally, poll: Poll, candidates: Sequence[int]) -> np.ndarray:
+    """Return which candidates the winner can hardly be told from, itself among them.
+
+    These have at most one vote fewer. Where no two criteria agree, they are all numbers from the
+    smallest answer to the largest, those that see one cluster aside, and 1 if any sees one.
 
     Parameters
     ----------
     tally : Tally
-    counts : sequence of int of length n_candidates
-        Votes of every candidate.
+    poll : Poll
+    candidates : sequence of int
 
     Returns
     -------
     ndarray of shape (n_candidates,), bool
     """
-    return np.asarray(counts) >= max(tally.n_votes - 1, 1)
+    numbers, answers = np.asarray(candidates), list(poll.answers.values())
+    counts = np.array([answers.count(k) for k in numbers])
+    own = numbers == tally.n_clusters
+    if tally.n_votes >= AGREE:
+        return own | (counts >= tally.n_votes - 1)
+    several = [k for k in answers if k > 1] or [tally.n_clusters]
+    between = (numbers >= min(several)) & (numbers <= max(several))
+    return own | between | (counts > 0)

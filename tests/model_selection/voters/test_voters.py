@@ -142,9 +142,21 @@ def test_most_criteria_decide(answers, certain, candidates, expected):
     assert tally(poll, list(candidates)) == expected
 
 
-def test_those_with_a_vote_fewer_are_as_good():
-    assert_array_equal(as_good_as(Tally(2, 4), [1, 4, 3, 0]), [False, True, True, False])
-    assert_array_equal(as_good_as(Tally(2, 1), [0, 1, 1, 0]), [False, True, True, False])
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        ((3, 3, 3, 3, 2, 2), [3]),
+        ((3, 3, 3, 4, 2, 2), [2, 3]),
+        ((3, 3, 2, 2, 4, 1), [1, 2, 3, 4]),
+        ((3, 3, 2, 4, 20, 1), [1, 2, 3, 4]),
+        ((7, 4, 5, 9, 1, 20), [1, 4, 5, 6, 7, 8, 9]),  # no two agree
+        ((30, 40, 50, 60, 70, 80), [9]),
+    ],
+)
+def test_numbers_that_the_winner_can_hardly_be_told_from(answers, expected):
+    poll, candidates = Poll(dict(zip(NAMES, answers, strict=True)), 9), range(1, 10)
+    found = as_good_as(tally(poll, candidates), poll, candidates)
+    assert_array_equal(np.array(candidates)[found], expected)
 
 
 def test_all_criteria_find_clusters_that_are_there():
