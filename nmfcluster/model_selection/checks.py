@@ -1,4 +1,4 @@
-"""What a search hands to `StabilityScorer`, checked: the estimator, all samples, their number."""
+"""What a search hands to a scorer, checked: the estimator, all samples, their number."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nmfcluster._arrays.arguments import last_step
 from nmfcluster._arrays.storage import require_symmetric
 from nmfcluster._compat import RaisedLater, hides_errors
 
-_ADVICE = "StabilityScorer needs all samples: give the search cv=FullSampleSplit()"
+_ADVICE = "{} needs all samples: give the search cv=FullSampleSplit()"
 
 
 def raised(error: Exception) -> Any:
@@ -71,19 +71,22 @@ def is_pairwise(estimator: Any, must_predict: bool = True) -> bool:
     return pairwise
 
 
-def require_all_samples(estimator: Any, X: Any, pairwise: bool) -> None:
+def require_all_samples(
+    estimator: Any, X: Any, pairwise: bool, scorer: str = "StabilityScorer"
+) -> None:
     """Raise where X is seen to be a part of the samples that the estimator was fitted on."""
+    advice = _ADVICE.format(scorer)
     if pairwise:
-        _require_all_pairs(X)
+        _require_all_pairs(X, advice)
     labels = getattr(last_step(estimator)[1], "labels_", None)
     if labels is not None and len(labels) != n_entries(X):
         raise ValueError(
             f"X has {n_entries(X)} samples, but the estimator was fitted on {len(labels)}. "
-            f"{_ADVICE}; or, for other samples, give the scorer an estimator that is not fitted."
+            f"{advice}; or, for other samples, give the scorer an estimator that is not fitted."
         )
 
 
-def _require_all_pairs(X: Any) -> None:
+def _require_all_pairs(X: Any, advice: str) -> None:
     """Raise unless X can hold the similarities of all pairs of samples."""
     if hasattr(X, "columns"):
         raise TypeError(
@@ -94,12 +97,12 @@ def _require_all_pairs(X: Any) -> None:
     if len(shape) < 2 or shape[0] != shape[1]:
         raise ValueError(
             f"X must hold the similarities of all pairs of samples, of shape (n_samples, "
-            f"n_samples) or with more axes, got shape {tuple(shape)}. {_ADVICE}."
+            f"n_samples) or with more axes, got shape {tuple(shape)}. {advice}."
         )
     if getattr(getattr(X, "dtype", None), "kind", "f") == "c":
         raise ValueError(f"X must hold real numbers, got dtype {X.dtype}.")
     for layer in _layers(X):
-        require_symmetric(layer, f"X ({_ADVICE})")
+        require_symmetric(layer, f"X ({advice})")
 
 
 def _layers(X: Any) -> Any:
