@@ -6,12 +6,15 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils import get_tags
+from sklearn.utils import check_array, get_tags
+from sklearn.utils.validation import check_is_fitted
 
-from nmfcluster._arrays.arguments import last_step
+from nmfcluster._arrays.arguments import last_step, shown
 from nmfcluster._arrays.storage import require_symmetric
+from nmfcluster._arrays.tables import check_readable
 from nmfcluster._compat import RaisedLater, hides_errors
 
+_NAMES = ("n_clusters", "n_components")  # of the parameter that is the number of clusters
 _ADVICE = "{} needs all samples: give the search cv=FullSampleSplit()"
 
 
@@ -110,3 +113,50 @@ def _layers(X: Any) -> Any:
     if isinstance(X, np.ndarray):
         return np.asarray(X).reshape(*X.shape[:2], -1).transpose(2, 0, 1)
     return [X] if hasattr(X, "tocsr") else []
+
+
+def name_of_number(estimator: Any) -> str:
+    """Return the name of the parameter that is the number of clusters; raise if there is none."""
+    prefix, step = last_step(estimator)
+    known = step.get_params(deep=False) if hasattr(step, "get_params") else {}
+    for name in _NAMES:
+        if name in known and hasattr(step, "fit"):
+            return prefix + name
+    raise TypeError(
+        "estimator must have a parameter n_clusters, or n_components as mixtures have, got "
+        f"{shown(estimator)}."
+    )
+
+
+def require_clusters(estimator: Any) -> None:
+    """Raise unless an estimator is fitted, and says to which clusters its samples belong."""
+    check_is_fitted(estimator)
+    if not hasattr(last_step(estimator)[1], "labels_") and not hasattr(estimator, "predict"):
+        raise TypeError(
+            f"estimator must have labels_ or predict, for its clusters to be scored; "
+            f"{type(estimator).__name__} has neither."
+        )
+
+
+def read_features(X: Any, pairwise: bool, scorer: str, sparse: str = "") -> Any:
+    """Return features as an array, or as CSR.
+
+    Parameters
+    ----------
+    X : object
+    pairwise : bool
+        Whether they are no features.
+    scorer : str
+        Its name.
+    sparse : str, default=""
+        What to do instead of giving it a sparse matrix; "": nothing, it takes them.
+    """
+    if pairwise:
+        raise ValueError(
+            f"X must hold features for {scorer}, but that of a pairwise estimator holds "
+            "similarities."
+        )
+    check_readable(X)
+    if sparse and hasattr(X, "toarray"):
+        raise ValueError(f"X must be dense for {scorer}, got {type(X).__name__}: {sparse}.")
+    return check_array(X, accept_sparse="csr", dtype="numeric", input_name="X")

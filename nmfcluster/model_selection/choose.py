@@ -11,12 +11,17 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
-from nmfcluster._arrays.arguments import generator_of, last_step, shown, warn
+from nmfcluster._arrays.arguments import generator_of, shown, warn
 from nmfcluster._arrays.tables import check_readable
 from nmfcluster._compat import N_JOBS, RANDOM_STATE, StrOptions, validate_parameter_constraints
 from nmfcluster.meta import NMFMetaCluster
 from nmfcluster.model_selection.agreeing import agreement_of_halves
-from nmfcluster.model_selection.checks import is_pairwise, n_entries, require_all_samples
+from nmfcluster.model_selection.checks import (
+    is_pairwise,
+    n_entries,
+    name_of_number,
+    require_all_samples,
+)
 from nmfcluster.model_selection.chosen import NumberOfClusters
 from nmfcluster.model_selection.copies import SEEDS, Samples, seeded
 from nmfcluster.model_selection.routing import arguments_of_fit
@@ -32,7 +37,6 @@ _SWEPT = ("held-out", "recurrence")
 _FEWEST = 8  # samples of a vote: two clusters of four
 _AGREE = 2  # criteria, at least, that tell a number from others
 _WEIGHTS = {"sample_weight"}  # what fit may take, and a vote can leave out
-_NAMES = ("n_clusters", "n_components")  # of the parameter that is chosen
 _ALLOWED: dict[str, list[Any]] = {
     "method": [StrOptions({"auto", VOTE, STABILITY, *_SWEPT})],
     "fit_params": [dict, None],
@@ -123,7 +127,7 @@ def choose_n_clusters(
     """
     given = {name: value for name, value in locals().items() if name in _ALLOWED}
     validate_parameter_constraints(_ALLOWED, given, caller_name="choose_n_clusters")
-    name = _name_of_number(estimator)
+    name = name_of_number(estimator)
     rng = generator_of(random_state)
     if method in _SWEPT or (method == "auto" and isinstance(estimator, NMFMetaCluster)):
         return _swept(estimator, X, candidates, method, fit_params, n_jobs, rng)
@@ -154,19 +158,6 @@ def choose_n_clusters(
     model = clone(estimator).set_params(**{name: k})
     best = seeded(model, np.random.default_rng(seed)).fit(X, **fit_params)
     return replace(found, best_estimator_=best)
-
-
-def _name_of_number(estimator: Any) -> str:
-    """Return the name of the parameter that is chosen; raise if there is none."""
-    prefix, step = last_step(estimator)
-    known = step.get_params(deep=False) if hasattr(step, "get_params") else {}
-    for name in _NAMES:
-        if name in known and hasattr(step, "fit"):
-            return prefix + name
-    raise TypeError(
-        "estimator must have a parameter n_clusters, or n_components as mixtures have, got "
-        f"{shown(estimator)}."
-    )
 
 
 def _swept(

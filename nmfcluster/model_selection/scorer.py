@@ -16,7 +16,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 import nmfcluster.model_selection.checks as checks
 import nmfcluster.model_selection.routing as routing
 from nmfcluster._arrays.arguments import warn
-from nmfcluster._compat import N_JOBS, Documented, StrOptions
+from nmfcluster._compat import N_JOBS, Documented, Interval, RealNotInt, StrOptions
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.model_selection.copies import Samples
 
@@ -30,6 +30,10 @@ OF_COPIES: dict[str, list[Any]] = {
     "error_score": [StrOptions({"raise"}), Real],
     "n_jobs": N_JOBS,
 }
+SUBSAMPLE_SIZE: list[Any] = [
+    Interval(RealNotInt, 0, 1, closed="neither"),
+    Interval(Integral, 2, None, closed="left"),
+]
 
 
 class CopyFailedError(Exception):
@@ -38,6 +42,14 @@ class CopyFailedError(Exception):
     def __init__(self, error: Exception, where: str) -> None:
         super().__init__(where)
         self.error, self.where = error, where
+
+
+class MisusedError(Exception):
+    """The scorer cannot score any candidate: `error` says why, and has to reach the user."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
 class ClusterScorer(Documented, BaseEstimator, Generic[Score]):
@@ -102,6 +114,7 @@ class ClusterScorer(Documented, BaseEstimator, Generic[Score]):
             if `fit_params` are not aligned with the samples.
         """
         self._validate_params()
+        self._check_parameters()
         self._check_random_state()
         (X,) = indexable(X)
         n_samples = checks.n_entries(X)
@@ -119,13 +132,16 @@ class ClusterScorer(Documented, BaseEstimator, Generic[Score]):
         arguments = self._arguments(estimator, handed, n_samples)
         try:
             details = self._scored(estimator, Samples(X, y, arguments, pairwise), table)
+        except MisusedError as misused:
+            misuse = checks.raised(misused.error)
+            return misuse
         except CopyFailedError as failure:
             details = self._failed(failure.error, failure.where)
         found: Any = details if self.details else details[self._score_name()]
         return found
 
     def _scored(self, estimator: Any, samples: Samples, table: Any) -> dict[str, float]:
-        """Return the score and what it is made of, or raise `CopyFailedError`.
+        """Return the score and what it is made of; raise the errors above where there is none.
 
         Parameters
         ----------
@@ -138,6 +154,9 @@ class ClusterScorer(Documented, BaseEstimator, Generic[Score]):
 
     def _score_name(self) -> str:
         return self._names[0]
+
+    def _check_parameters(self) -> None:
+        """Raise if a parameter is not as described, where its kind alone does not tell."""
 
     def _check_number(self, n_samples: int) -> None:
         """Raise if there are too few samples for the parameters."""
@@ -217,3 +236,14 @@ class ClusterScorer(Documented, BaseEstimator, Generic[Score]):
 
     def _accept_sample_weight(self) -> bool:
         return True  # searches of scikit-learn >= 1.7 call this
+
+
+def count_of(size: float | int, n_samples: int) -> int:
+    """Return the number of samples in a subsample; raise unless it is one."""
+    count = int(size) if isinstance(size, Integral) else round(size * n_samples)
+    if not 2 <= count < n_samples:
+        raise ValueError(
+            f"subsample_size={size} takes {count} of {n_samples} samples; it must take at "
+            "least 2, and fewer than all."
+        )
+    return count

@@ -11,7 +11,7 @@ import numpy as np
 import nmfcluster.model_selection.checks as checks
 from nmfcluster._arrays.jobs import shared_out
 from nmfcluster._arrays.labels import encode
-from nmfcluster._compat import Interval, RealNotInt, StrOptions
+from nmfcluster._compat import Interval, StrOptions
 from nmfcluster.metrics.agreement import (
     disagreements,
     jackknife,
@@ -20,7 +20,13 @@ from nmfcluster.metrics.agreement import (
     shuffled,
 )
 from nmfcluster.model_selection.copies import Samples, labels_by_copy
-from nmfcluster.model_selection.scorer import OF_COPIES, ClusterScorer, Score
+from nmfcluster.model_selection.scorer import (
+    OF_COPIES,
+    SUBSAMPLE_SIZE,
+    ClusterScorer,
+    Score,
+    count_of,
+)
 
 __all__ = ["StabilityScorer"]
 
@@ -144,10 +150,7 @@ class StabilityScorer(ClusterScorer[Score]):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_subsamples": [Interval(Integral, 3, None, closed="left")],
-        "subsample_size": [
-            Interval(RealNotInt, 0, 1, closed="neither"),
-            Interval(Integral, 2, None, closed="left"),
-        ],
+        "subsample_size": SUBSAMPLE_SIZE,
         "adjust": [StrOptions({"difference", "ratio", _RAND}), None],
         "max_share": [Interval(Real, 0, 1, closed="right")],
         **OF_COPIES,
@@ -207,11 +210,11 @@ class StabilityScorer(ClusterScorer[Score]):
         self.random_state = random_state
 
     def _check_number(self, n_samples: int) -> None:
-        self._size(n_samples)
+        count_of(self.subsample_size, n_samples)
 
     def _scored(self, estimator: Any, samples: Samples, table: Any) -> dict[str, float]:
         n_samples = checks.n_entries(samples.X)
-        size, seed = self._size(n_samples), int(self.random_state)
+        size, seed = count_of(self.subsample_size, n_samples), int(self.random_state)
         labellings = shared_out(
             labels_by_copy,
             (estimator, samples, size),
@@ -221,18 +224,6 @@ class StabilityScorer(ClusterScorer[Score]):
         rest = f", with {size} of {n_samples} samples (subsample_size)"
         self._require_success(labellings, "subsample", rest)
         return self._details(np.ascontiguousarray(encode(labellings, "predictions")[0].T))
-
-    def _size(self, n_samples: int) -> int:
-        """Return the number of samples in a subsample."""
-        size = self.subsample_size
-        whole = isinstance(size, Integral)
-        count = int(size) if whole else round(size * n_samples)
-        if not 2 <= count < n_samples:
-            raise ValueError(
-                f"subsample_size={size} takes {count} of {n_samples} samples; it must take at "
-                "least 2, and fewer than all."
-            )
-        return count
 
     def _details(self, codes: np.ndarray) -> dict[str, float]:
         """Return the score and what it is made of, from labellings (n_subsamples, n_samples)."""
