@@ -1,4 +1,4 @@
-"""What a search hands to `StabilityScorer`, checked: the estimator, all samples, their number."""
+"""What a search hands to a scorer, checked: the estimator, all samples, their number."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils import get_tags
+from sklearn.utils import check_array, get_tags
+from sklearn.utils.validation import check_is_fitted
 
-from nmfcluster._arrays.arguments import last_step
+from nmfcluster._arrays.arguments import last_step, shown
 from nmfcluster._arrays.storage import require_symmetric
+from nmfcluster._arrays.tables import check_readable
 from nmfcluster._compat import RaisedLater, hides_errors
 
-_ADVICE = "StabilityScorer needs all samples: give the search cv=FullSampleSplit()"
+_NAMES = ("n_clusters", "n_components")  # of the parameter that is the number of clusters
+_ADVICE = "{} needs all samples: give the search cv=FullSampleSplit()"
 
 
 def raised(error: Exception) -> Any:
@@ -71,19 +74,22 @@ def is_pairwise(estimator: Any, must_predict: bool = True) -> bool:
     return pairwise
 
 
-def require_all_samples(estimator: Any, X: Any, pairwise: bool) -> None:
+def require_all_samples(
+    estimator: Any, X: Any, pairwise: bool, scorer: str = "StabilityScorer"
+) -> None:
     """Raise where X is seen to be a part of the samples that the estimator was fitted on."""
+    advice = _ADVICE.format(scorer)
     if pairwise:
-        _require_all_pairs(X)
+        _require_all_pairs(X, advice)
     labels = getattr(last_step(estimator)[1], "labels_", None)
     if labels is not None and len(labels) != n_entries(X):
         raise ValueError(
             f"X has {n_entries(X)} samples, but the estimator was fitted on {len(labels)}. "
-            f"{_ADVICE}; or, for other samples, give the scorer an estimator that is not fitted."
+            f"{advice}; or, for other samples, give the scorer an estimator that is not fitted."
         )
 
 
-def _require_all_pairs(X: Any) -> None:
+def _require_all_pairs(X: Any, advice: str) -> None:
     """Raise unless X can hold the similarities of all pairs of samples."""
     if hasattr(X, "columns"):
         raise TypeError(
@@ -94,12 +100,12 @@ def _require_all_pairs(X: Any) -> None:
     if len(shape) < 2 or shape[0] != shape[1]:
         raise ValueError(
             f"X must hold the similarities of all pairs of samples, of shape (n_samples, "
-            f"n_samples) or with more axes, got shape {tuple(shape)}. {_ADVICE}."
+            f"n_samples) or with more axes, got shape {tuple(shape)}. {advice}."
         )
     if getattr(getattr(X, "dtype", None), "kind", "f") == "c":
         raise ValueError(f"X must hold real numbers, got dtype {X.dtype}.")
     for layer in _layers(X):
-        require_symmetric(layer, f"X ({_ADVICE})")
+        require_symmetric(layer, f"X ({advice})")
 
 
 def _layers(X: Any) -> Any:
@@ -107,3 +113,50 @@ def _layers(X: Any) -> Any:
     if isinstance(X, np.ndarray):
         return np.asarray(X).reshape(*X.shape[:2], -1).transpose(2, 0, 1)
     return [X] if hasattr(X, "tocsr") else []
+
+
+def name_of_number(estimator: Any) -> str:
+    """Return the name of the parameter that is the number of clusters; raise if there is none."""
+    prefix, step = last_step(estimator)
+    known = step.get_params(deep=False) if hasattr(step, "get_params") else {}
+    for name in _NAMES:
+        if name in known and hasattr(step, "fit"):
+            return prefix + name
+    raise TypeError(
+        "estimator must have a parameter n_clusters, or n_components as mixtures have, got "
+        f"{shown(estimator)}."
+    )
+
+
+def require_clusters(estimator: Any) -> None:
+    """Raise unless an estimator is fitted, and says to which clusters its samples belong."""
+    check_is_fitted(estimator)
+    if not hasattr(last_step(estimator)[1], "labels_") and not hasattr(estimator, "predict"):
+        raise TypeError(
+            f"estimator must have labels_ or predict, for its clusters to be scored; "
+            f"{type(estimator).__name__} has neither."
+        )
+
+
+def read_features(X: Any, pairwise: bool, scorer: str, sparse: str = "") -> Any:
+    """Return features as an array, or as CSR.
+
+    Parameters
+    ----------
+    X : object
+    pairwise : bool
+        Whether they are no features.
+    scorer : str
+        Its name.
+    sparse : str, default=""
+        What to do instead of giving it a sparse matrix; "": nothing, it takes them.
+    """
+    if pairwise:
+        raise ValueError(
+            f"X must hold features for {scorer}, but that of a pairwise estimator holds "
+            "similarities."
+        )
+    check_readable(X)
+    if sparse and hasattr(X, "toarray"):
+        raise ValueError(f"X must be dense for {scorer}, got {type(X).__name__}: {sparse}.")
+    return check_array(X, accept_sparse="csr", dtype="numeric", input_name="X")

@@ -16,7 +16,12 @@ from nmfcluster._arrays.tables import check_readable
 from nmfcluster._compat import N_JOBS, RANDOM_STATE, StrOptions, validate_parameter_constraints
 from nmfcluster.meta import NMFMetaCluster
 from nmfcluster.model_selection.agreeing import agreement_of_parts
-from nmfcluster.model_selection.checks import is_pairwise, n_entries, require_all_samples
+from nmfcluster.model_selection.checks import (
+    is_pairwise,
+    n_entries,
+    name_of_number,
+    require_all_samples,
+)
 from nmfcluster.model_selection.chosen import NumberOfClusters
 from nmfcluster.model_selection.copies import SEEDS, Samples, seeded
 from nmfcluster.model_selection.routing import arguments_of_fit
@@ -34,7 +39,6 @@ _SWEPT = ("held-out", "recurrence")
 _FEWEST = 8  # samples of a vote: two clusters of four
 _PART = 500  # samples of a fit to similarities: its time grows with their square
 _WEIGHTS = {"sample_weight"}  # what fit may take, and a vote can leave out
-_NAMES = ("n_clusters", "n_components")  # of the parameter that is chosen
 _ALLOWED: dict[str, list[Any]] = {
     "method": [StrOptions({"auto", VOTE, STABILITY, *_SWEPT})],
     "fit_params": [dict, None],
@@ -128,7 +132,7 @@ def choose_n_clusters(
     """
     given = {name: value for name, value in locals().items() if name in _ALLOWED}
     validate_parameter_constraints(_ALLOWED, given, caller_name="choose_n_clusters")
-    name = _name_of_number(estimator)
+    name = name_of_number(estimator)
     rng = generator_of(random_state)
     candidates = _up_to(candidates, n_entries(X))
     if method in _SWEPT or (method == "auto" and isinstance(estimator, NMFMetaCluster)):
@@ -162,19 +166,6 @@ def choose_n_clusters(
     model = clone(estimator).set_params(**{name: k})
     best = seeded(model, np.random.default_rng(seed)).fit(X, **fit_params)
     return replace(found, best_estimator_=best)
-
-
-def _name_of_number(estimator: Any) -> str:
-    """Return the name of the parameter that is chosen; raise if there is none."""
-    prefix, step = last_step(estimator)
-    known = step.get_params(deep=False) if hasattr(step, "get_params") else {}
-    for name in _NAMES:
-        if name in known and hasattr(step, "fit"):
-            return prefix + name
-    raise TypeError(
-        "estimator must have a parameter n_clusters, or n_components as mixtures have, got "
-        f"{shown(estimator)}."
-    )
 
 
 def _up_to(candidates: Iterable[int], n_samples: int) -> Iterable[int]:

@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier
 
 from nmfcluster._arrays.arguments import last_step
+from nmfcluster._arrays.labels import encode
 from nmfcluster._arrays.threads import one_thread
 from nmfcluster._compat import take_samples
 from nmfcluster.model_selection.checks import is_scalar, n_entries
@@ -65,12 +66,12 @@ def labels_by_copy(
     ndarray or Exception
     """
     n_samples = n_entries(samples.X)
-    rows = np.sort(rng.choice(n_samples, size, replace=False, shuffle=False))
-    positional, named = samples.training(rows)
+    rows = subsample(n_samples, size, rng)
+    training = samples.training(rows)
     try:
         with one_thread():
-            model = seeded(clone(estimator), rng).fit(*positional, **named)
-            labels = np.asarray(_predicted(model, samples, rows, asked))
+            model = fitted_copy(estimator, training, rng)
+            labels = np.asarray(predicted_labels(model, samples, rows, asked))
     except Exception as error:
         return error
     expected = (n_samples if asked is None else len(asked),)
@@ -79,7 +80,73 @@ def labels_by_copy(
     return labels
 
 
-def _predicted(model: Any, samples: Samples, rows: np.ndarray, asked: np.ndarray | None) -> Any:
+def labels_by_halves(
+    estimator: Any, samples: Samples, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray] | Exception:
+    """Return the clusters of one half of the samples: its own, and by the fit to the other half.
+
+    Clusters are numbered from 0; -1: in none. Of an odd number of samples one is left out.
+    """
+    order = rng.permutation(n_entries(samples.X))
+    half = len(order) // 2
+    first, second = np.sort(order[:half]), np.sort(order[half : 2 * half])
+    try:
+        with one_thread():
+            teacher = fitted_copy(estimator, samples.training(first), rng)
+            given = predicted_labels(teacher, samples, first, second)
+            model = fitted_copy(estimator, samples.training(second), rng)
+            own = labels_of_fit(model, samples.compared_with(second, second))
+        return numbered(own, half), numbered(given, half)
+    except Exception as error:
+        return error
+
+
+def labels_of_subsample(
+    estimator: Any, samples: Samples, size: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray] | Exception:
+    """Return samples that were drawn, and their clusters by a copy fitted on them."""
+    rows = subsample(n_entries(samples.X), size, rng)
+    try:
+        with one_thread():
+            model = fitted_copy(estimator, samples.training(rows), rng)
+            labels = labels_of_fit(model, samples.compared_with(rows, rows))
+        return rows, numbered(labels, size)
+    except Exception as error:
+        return error
+
+
+def subsample(n_samples: int, size: int, rng: np.random.Generator) -> np.ndarray:
+    """Return so many of the samples, in increasing order."""
+    return np.sort(rng.choice(n_samples, size, replace=False, shuffle=False))
+
+
+def fitted_copy(
+    estimator: Any, training: tuple[tuple[Any, ...], dict[str, Any]], rng: np.random.Generator
+) -> Any:
+    """Return a copy of an estimator, with seeds of its own where it has none, fitted."""
+    positional, named = training
+    return seeded(clone(estimator), rng).fit(*positional, **named)
+
+
+def labels_of_fit(model: Any, X: Any) -> Any:
+    """Return the clusters of the samples that an estimator was fitted on."""
+    labels = getattr(last_step(model)[1], "labels_", None)
+    return model.predict(X) if labels is None else labels
+
+
+def numbered(labels: Any, n_samples: int) -> np.ndarray:
+    """Return clusters numbered from 0; -1: in none."""
+    if np.shape(labels) != (n_samples,):
+        raise ValueError(
+            f"an estimator must give each of {n_samples} samples a label, got labels of shape "
+            f"{np.shape(labels)}."
+        )
+    return encode([labels], "labels")[0][:, 0]
+
+
+def predicted_labels(
+    model: Any, samples: Samples, rows: np.ndarray, asked: np.ndarray | None = None
+) -> Any:
     """Return the clusters of some samples, or all: by `predict`, or that of the nearest fitted."""
     unseen = samples.compared_with(rows, asked)
     if hasattr(model, "predict"):

@@ -22,7 +22,11 @@ def score_request(owner: str, aliases: Mapping[str, bool | str | None]) -> Metad
 
 
 def arguments_of_fit(
-    estimator: Any, handed: dict[str, Any], own: dict[str, Any], n_samples: int
+    estimator: Any,
+    handed: dict[str, Any],
+    own: dict[str, Any],
+    n_samples: int,
+    scorer: str = "StabilityScorer",
 ) -> dict[str, Any]:
     """Return what `fit` takes besides X and y, with entries for all samples.
 
@@ -35,10 +39,12 @@ def arguments_of_fit(
     own : dict
         `fit_params` of the scorer.
     n_samples : int
+    scorer : str
+        Its name.
     """
     handed = {name: value for name, value in handed.items() if value is not None}
     if get_config()["enable_metadata_routing"]:
-        router = MetadataRouter(owner="StabilityScorer").add(
+        router = MetadataRouter(owner=scorer).add(
             estimator=estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit")
         )
         handed = router.route_params(caller="fit", params=handed)["estimator"]["fit"]
@@ -52,13 +58,13 @@ def arguments_of_fit(
     return arguments
 
 
-def warn_of_lost_constraints(estimator: Any, arguments: dict[str, Any]) -> None:
+def warn_of_lost_constraints(estimator: Any, arguments: dict[str, Any], scorer: str) -> None:
     """Warn where the estimator was fitted under constraints that its copies are not given."""
     pairs = getattr(last_step(estimator)[1], "constraints_", None)
     if "constraints" in arguments or not isinstance(pairs, PairwiseConstraints):
         return
     if len(pairs.must_link) or len(pairs.cannot_link):
         warn(
-            "StabilityScorer scores copies without the constraints that the estimator was fitted "
-            "under: give them as fit_params={'constraints': pairs}, or enable metadata routing."
+            f"{scorer} scores copies without the constraints that the estimator was fitted under: "
+            "give them as fit_params={'constraints': pairs}, or enable metadata routing."
         )

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, ClassVar, Generic, Literal, TypeVar, overload
+from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import FitFailedWarning
-from sklearn.utils import indexable
-from sklearn.utils.metadata_routing import MetadataRequest
 
 import nmfcluster.model_selection.checks as checks
-import nmfcluster.model_selection.routing as routing
-from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.jobs import shared_out
 from nmfcluster._arrays.labels import encode
-from nmfcluster._compat import N_JOBS, Documented, Interval, RealNotInt, StrOptions
-from nmfcluster.constraints import PairwiseConstraints
+from nmfcluster._compat import Interval, StrOptions
 from nmfcluster.metrics.agreement import (
     disagreements,
     jackknife,
@@ -28,10 +20,15 @@ from nmfcluster.metrics.agreement import (
     shuffled,
 )
 from nmfcluster.model_selection.copies import Samples, labels_by_copy
+from nmfcluster.model_selection.scorer import (
+    OF_COPIES,
+    SUBSAMPLE_SIZE,
+    ClusterScorer,
+    Score,
+    count_of,
+)
 
 __all__ = ["StabilityScorer"]
-
-Score = TypeVar("Score")  # float, or with `details` a dict of floats
 
 
 def _ratio(D: np.ndarray, C: np.ndarray) -> float:
@@ -51,7 +48,7 @@ _SHARES = ("largest_share", "smallest_share", "n_clusters")
 _DETAILS = ("stability", "stability_se", "disagreement", "disagreement_se", "chance", *_SHARES)
 
 
-class StabilityScorer(Documented, BaseEstimator, Generic[Score]):
+class StabilityScorer(ClusterScorer[Score]):
     r"""Score a clusterer by how little its clusters depend on the samples that it is fitted on.
 
     For ``scoring=`` of scikit-learn's searches, with ``cv=FullSampleSplit()``. Copies of the
@@ -104,6 +101,13 @@ class StabilityScorer(Documented, BaseEstimator, Generic[Score]):
 
     Notes
     -----
+    With `details` the score is a dict of
+
+    - "stability", the score, and "stability_se", its standard error over subsamples;
+    - "disagreement", the mean d, and "disagreement_se"; "chance", the mean c;
+    - "largest_share" and "smallest_share" of samples in a cluster, and "n_clusters", those that
+      are not empty: means over the copies.
+
     A candidate costs B fits of a subsample, B predictions of all samples, the fit of the search
     itself on all samples, and B (B - 1) matchings in O(n + k^3).
 
@@ -146,17 +150,13 @@ class StabilityScorer(Documented, BaseEstimator, Generic[Score]):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_subsamples": [Interval(Integral, 3, None, closed="left")],
-        "subsample_size": [
-            Interval(RealNotInt, 0, 1, closed="neither"),
-            Interval(Integral, 2, None, closed="left"),
-        ],
+        "subsample_size": SUBSAMPLE_SIZE,
         "adjust": [StrOptions({"difference", "ratio", _RAND}), None],
         "max_share": [Interval(Real, 0, 1, closed="right")],
-        "details": ["boolean"],
-        "fit_params": [dict, None],
-        "error_score": [StrOptions({"raise"}), Real],
-        "n_jobs": N_JOBS,
+        **OF_COPIES,
     }
+    _names = _DETAILS
+    _drawn = "subsamples"
 
     @overload
     def __init__(
@@ -209,157 +209,21 @@ class StabilityScorer(Documented, BaseEstimator, Generic[Score]):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def __call__(
-        self,
-        estimator: Any,
-        X: Any,
-        y: Any = None,
-        *,
-        sample_weight: Any = None,
-        constraints: PairwiseConstraints | None = None,
-        **metadata: Any,
-    ) -> Score:
-        """Return the stability of an estimator.
+    def _check_number(self, n_samples: int) -> None:
+        count_of(self.subsample_size, n_samples)
 
-        Parameters
-        ----------
-        estimator : estimator with `predict`
-            Copies of it are fitted; it need not be fitted itself.
-        X : array-like of shape (n_samples, n_features) or (n_samples, n_samples, ...)
-            All samples; of a pairwise estimator, one with ``affinity="precomputed"`` say, all
-            similarities.
-        y : object, default=None
-            Cut like the samples and given to `fit`, as a search does.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Given to `fit`.
-        constraints : PairwiseConstraints, default=None
-            Given to `fit`.
-        **metadata : dict
-            Anything else with an entry for every sample, given to `fit`.
-
-        Returns
-        -------
-        float or dict
-            The score. With `details` a dict of
-
-            - "stability", the score, and "stability_se", its standard error over subsamples;
-            - "disagreement", the mean d, and "disagreement_se"; "chance", the mean c;
-            - "largest_share" and "smallest_share" of samples in a cluster, and "n_clusters", those
-              that are not empty: means over the copies.
-
-        Raises
-        ------
-        TypeError
-            If the estimator has no `predict`, or something is given to `fit` twice.
-        ValueError
-            If a parameter is not as described; if `X` is not all of the samples that the estimator
-            was fitted on, or of a pairwise estimator not symmetric; if a subsample would hold
-            fewer than 2 samples, or all of them; if `fit_params` are not aligned with the samples.
-        """
-        self._validate_params()
-        self._check_random_state()
-        (X,) = indexable(X)
-        n_samples = checks.n_entries(X)
-        size = self._size(n_samples)
-        try:
-            pairwise = checks.is_pairwise(estimator)
-            checks.require_all_samples(estimator, X, pairwise)
-        except (TypeError, ValueError) as error:
-            misuse: Any = checks.raised(error)
-            return misuse
-        if y is not None:
-            checks.require_entries(y, n_samples, "y")
-        handed = {"sample_weight": sample_weight, "constraints": constraints, **metadata}
-        arguments = routing.arguments_of_fit(estimator, handed, self.fit_params or {}, n_samples)
-        routing.warn_of_lost_constraints(estimator, arguments)
-        samples = Samples(X, y, arguments, pairwise)
-        seed = int(self.random_state)
+    def _scored(self, estimator: Any, samples: Samples, table: Any) -> dict[str, float]:
+        n_samples = checks.n_entries(samples.X)
+        size, seed = count_of(self.subsample_size, n_samples), int(self.random_state)
         labellings = shared_out(
             labels_by_copy,
             (estimator, samples, size),
             lambda: ((np.random.default_rng((seed, b)),) for b in range(self.n_subsamples)),
             self.n_jobs,
         )
-        for b, labels in enumerate(labellings):
-            if isinstance(labels, Exception):
-                return self._failed(labels, b, size, n_samples)
-        codes = np.ascontiguousarray(encode(labellings, "predictions")[0].T)
-        details: Any = self._details(codes)
-        return details if self.details else details["stability"]
-
-    def get_metadata_routing(self) -> MetadataRequest:
-        """Return what the scorer asks of scikit-learn's metadata routing.
-
-        Returns
-        -------
-        MetadataRequest
-            By default constraints and sample weights; whether a copy is given them is decided by
-            what the estimator requests for `fit`.
-        """
-        return copy.deepcopy(getattr(self, "_metadata_request", None)) or routing.score_request(
-            "StabilityScorer", {"constraints": True, "sample_weight": True}
-        )
-
-    def set_score_request(self, **requests: bool | str | None) -> StabilityScorer:
-        """Change what the scorer asks of scikit-learn's metadata routing.
-
-        Each of `requests` is True, False, None, or the name that it goes by in the search. Those
-        that are not named stay as they were.
-
-        Returns
-        -------
-        StabilityScorer
-            Itself.
-
-        Examples
-        --------
-        >>> from nmfcluster.model_selection import StabilityScorer
-        >>> StabilityScorer().set_score_request(sample_weight=False).get_metadata_routing()
-        {'score': {'constraints': True, 'sample_weight': False}}
-        """
-        before = self.get_metadata_routing().score.requests
-        # clone copies an attribute of this name
-        self._metadata_request = routing.score_request("StabilityScorer", {**before, **requests})
-        return self
-
-    def _accept_sample_weight(self) -> bool:
-        return True  # searches of scikit-learn >= 1.7 call this
-
-    def _check_random_state(self) -> None:
-        seed = self.random_state
-        if not isinstance(seed, Integral) or isinstance(seed, bool | np.timedelta64) or seed < 0:
-            raise ValueError(
-                "random_state of StabilityScorer must be an int, 0 or larger, so that all "
-                f"candidates of a search are scored on the same subsamples; got {seed!r}."
-            )
-
-    def _size(self, n_samples: int) -> int:
-        """Return the number of samples in a subsample."""
-        size = self.subsample_size
-        whole = isinstance(size, Integral)
-        count = int(size) if whole else round(size * n_samples)
-        if not 2 <= count < n_samples:
-            raise ValueError(
-                f"subsample_size={size} takes {count} of {n_samples} samples; it must take at "
-                "least 2, and fewer than all."
-            )
-        return count
-
-    def _failed(self, error: Exception, b: int, size: int, n_samples: int) -> Any:
-        """Return the score for an estimator that fails on a subsample, or raise its error."""
-        where = (
-            f"StabilityScorer: subsample {b} of {self.n_subsamples}, with {size} of {n_samples} "
-            "samples (subsample_size)"
-        )
-        if self.error_score == "raise":
-            error.add_note(where)
-            raise error
-        score = float(self.error_score)
-        warn(
-            f"{where} failed; the score is {score}. {type(error).__name__}: {error}",
-            FitFailedWarning,
-        )
-        return dict.fromkeys(_DETAILS, score) if self.details else score
+        rest = f", with {size} of {n_samples} samples (subsample_size)"
+        self._require_success(labellings, "subsample", rest)
+        return self._details(np.ascontiguousarray(encode(labellings, "predictions")[0].T))
 
     def _details(self, codes: np.ndarray) -> dict[str, float]:
         """Return the score and what it is made of, from labellings (n_subsamples, n_samples)."""

@@ -1,0 +1,1 @@
+"""Scores of clusterers beside their stability: a file a question."""
