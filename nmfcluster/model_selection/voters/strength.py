@@ -9,7 +9,7 @@ from sklearn.cluster import KMeans
 
 _SPLITS = 12  # into halves
 _ENOUGH = 0.8  # with a standard error added, as in the paper: .8 to .9
-_STARTS = 1  # of k-means: more find clusters again that are none
+_STARTS = 2  # of k-means
 _PER_CLUSTER = 4  # samples of a half that a cluster has on average, at least
 
 
