@@ -24,10 +24,15 @@ class StabilityDisplay:
     """Picture of how stable the clusters are for the values of a parameter.
 
     A dot is a candidate of the search, a band or a bar its standard error, where the search kept
-    it (``StabilityScorer(details=True)``); the ring is the candidate that was chosen. The axis is
+    it (``StabilityScorer(details=True)``), a grey strip one standard error below the best: what
+    lies in it is as good. The ring is the candidate that was chosen. The axis is
     logarithmic where the values span decades. There, 0 and infinity have places of their own at
     its ends, behind dotted lines. Values that are not numbers stand side by side. There is a line
     for every combination of the values of the other parameters.
+
+    With ``NullScorer(StabilityScorer(), details=True)`` the metric "excess" shows by how much
+    candidates exceed tables without clusters, whose standard deviation is a grey band around 0.
+    A single cluster exceeds them by nothing; the ring is there if no p-value is .05 or below.
 
     `from_estimator` and `from_cv_results` read the curves and draw them; the constructor takes
     curves.
@@ -48,12 +53,14 @@ class StabilityDisplay:
         The parameter whose values are the names.
     chosen : tuple of int, default=None
         Line and value that were chosen.
-    metric : {"stability", "disagreement"}, default="stability"
+    metric : {"stability", "disagreement", "excess"}, default="stability"
         Name of the scores.
+    null_sd : ndarray of shape (n_lines, n_values), default=None
+        Standard deviations of scores of tables without clusters.
 
     Attributes
     ----------
-    param_name, values, curves, errors, names, title, chosen, metric
+    param_name, values, curves, errors, names, title, chosen, metric, null_sd
         As given.
     ax_ : matplotlib Axes
         Where it was drawn.
@@ -65,10 +72,15 @@ class StabilityDisplay:
         Standard errors of values that are joined by lines, one a line; empty without errors.
     chosen_ : matplotlib Line2D or None
         The ring.
+    interval_ : matplotlib Rectangle or None
+        The strip of what is as good as the best, where there is one line with errors.
+    null_ : list of matplotlib FillBetweenPolyCollection
+        Bands of tables without clusters, one a line.
 
     See Also
     --------
     nmfcluster.model_selection.StabilityScorer : Computes what is shown.
+    nmfcluster.model_selection.NullScorer : Compares it with tables without clusters.
 
     Examples
     --------
@@ -101,6 +113,7 @@ class StabilityDisplay:
     title: str | None = None
     chosen: tuple[int, int] | None = None
     metric: str = "stability"
+    null_sd: np.ndarray | None = None
 
     @classmethod
     def from_estimator(
@@ -115,8 +128,9 @@ class StabilityDisplay:
         param : str, default=None
             The parameter along the axis; by default, of those that were searched, the one with
             the most values, numbers before others.
-        metric : {"stability", "disagreement"}, default="stability"
-            The score to show; "disagreement" needs ``StabilityScorer(details=True)``.
+        metric : {"stability", "disagreement", "excess"}, default="stability"
+            The score to show; "disagreement" needs ``StabilityScorer(details=True)``, "excess"
+            ``NullScorer(StabilityScorer(), details=True)``.
         **style : dict
             Keywords of `plot`: `ax`.
 
@@ -164,8 +178,9 @@ class StabilityDisplay:
         param : str, default=None
             The parameter along the axis; by default, of those that were searched, the one with
             the most values, numbers before others.
-        metric : {"stability", "disagreement"}, default="stability"
-            The score to show; "disagreement" needs ``StabilityScorer(details=True)``.
+        metric : {"stability", "disagreement", "excess"}, default="stability"
+            The score to show; "disagreement" needs ``StabilityScorer(details=True)``, "excess"
+            ``NullScorer(StabilityScorer(), details=True)``.
         best_index : int, default=None
             The candidate that was chosen.
         **style : dict
@@ -224,6 +239,8 @@ class StabilityDisplay:
             self._draw(i, axis)
             if self.errors is not None:
                 self._draw_errors(i, axis, np.nan_to_num(self.errors[i]))
+        self.interval_ = self._draw_interval()
+        self.null_ = [] if self.null_sd is None else self._draw_null(axis, self.null_sd)
         self.chosen_ = self._mark(axis)
         self._finish(axis)
         handles = self._handles()
@@ -264,6 +281,24 @@ class StabilityDisplay:
             alone = alone & ~joined
         bars: dict[str, Any] = {"fmt": "none", "color": colour, "linewidth": _ERROR, "zorder": 2}
         self.ax_.errorbar(x[alone], y[alone], error[alone], **bars)
+
+    def _draw_interval(self) -> Any:
+        """Draw a strip one standard error below the best, and return it."""
+        if self.errors is None or len(self.curves) > 1 or self.metric != "stability":
+            return None
+        best = int(np.nanargmax(self.curves[0]))
+        top, error = self.curves[0, best], np.nan_to_num(self.errors[0, best])
+        return self.ax_.axhspan(top - error, top, color=look.CONTEXT, alpha=0.2, linewidth=0)
+
+    def _draw_null(self, axis: AxisLayout, null_sd: np.ndarray) -> list[Any]:
+        """Draw bands around 0, which is what tables without clusters have, and return them."""
+        self.ax_.axhline(0, zorder=1, **look.DASHED)
+        style = {"color": look.CONTEXT, "alpha": 0.2, "linewidth": 0}
+        spreads = np.nan_to_num(null_sd)
+        return [
+            self.ax_.fill_between(self._places(i, axis), -spread, spread, **style)
+            for i, spread in enumerate(spreads)
+        ]
 
     def _places(self, i: int, axis: AxisLayout) -> np.ndarray:
         """Return the places of a line's dots; those of categories are beside those of others."""
@@ -320,4 +355,10 @@ class StabilityDisplay:
             else:
                 bar = {"marker": "|", "markersize": 11, "markeredgewidth": _ERROR}
                 handles.append(sample(label, color=colour, **bar))
+        if self.interval_ is not None:
+            label = "as good: 1 standard error below the best"
+            handles.append(Patch(facecolor=look.CONTEXT, alpha=0.3, label=label))
+        if self.null_:
+            label = "no clusters, \N{PLUS-MINUS SIGN} 1 standard deviation"
+            handles.append(Patch(facecolor=look.CONTEXT, alpha=0.3, label=label))
         return handles

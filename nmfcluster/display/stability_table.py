@@ -9,7 +9,11 @@ import numpy as np
 
 from nmfcluster.display.stability_axis import is_number, name_of
 
-_METRICS = ("stability", "disagreement")
+_EXCESS = "excess"
+_METRICS = ("stability", "disagreement", _EXCESS)
+_SCORERS = {_EXCESS: "NullScorer(..., details=True)"}  # others: StabilityScorer(details=True)
+_NUMBERS = ("n_clusters", "n_components")  # parameters whose value can be 1
+_UNLIKELY = 0.05  # p-value up to which tables without clusters do not reach a score
 _MOST_LINES = 10  # more cannot be told apart
 
 
@@ -39,7 +43,7 @@ def read_search(
 
     title, names = _name_lines(groups)
     chosen = dict(zip(kept, zip(lines, places, strict=True), strict=True))
-    return {
+    found = {
         "param_name": param,
         "values": values,
         "curves": table(scores),
@@ -49,6 +53,37 @@ def read_search(
         "chosen": None if best_index is None else chosen.get(best_index),
         "metric": metric,
     }
+    if metric == _EXCESS:
+        found["null_sd"] = table(_column(cv_results, "null_sd", metric))
+        found |= _with_one(found, table(_column(cv_results, "p_value", metric)))
+    return found
+
+
+def _with_one(found: dict[str, Any], p_values: np.ndarray) -> dict[str, Any]:
+    """Return what changes where 1 is put before numbers of clusters: it exceeds a null by nothing.
+
+    It is what was chosen where tables without clusters reach the scores of all candidates.
+    """
+    values = found["values"]
+    is_number_of = found["param_name"].split("__")[-1] in _NUMBERS
+    if not is_number_of or not all(map(is_number, values)) or min(values) <= 1:
+        return {}
+    chosen, none = found["chosen"], not (p_values <= _UNLIKELY).any()
+    if chosen is not None:
+        chosen = (chosen[0], 0 if none else chosen[1] + 1)
+    first = np.zeros((len(p_values), 1))
+    wider = {name: np.hstack([first, found[name]]) for name in ("curves", "null_sd")}
+    return {"values": [1, *values], "chosen": chosen, **wider}
+
+
+def _column(cv_results: Mapping[str, Any], name: str, metric: str) -> np.ndarray:
+    """Return a column of the table of results; raise if there is none."""
+    if f"mean_test_{name}" not in cv_results:
+        raise ValueError(
+            f"cv_results must hold 'mean_test_{name}' for metric={metric!r}: it is that of a "
+            f"search with scoring={_SCORERS[metric]}."
+        )
+    return np.asarray(cv_results[f"mean_test_{name}"], dtype=float)
 
 
 def _scores(cv_results: Mapping[str, Any], metric: str) -> tuple[np.ndarray, np.ndarray | None]:
@@ -57,10 +92,11 @@ def _scores(cv_results: Mapping[str, Any], metric: str) -> tuple[np.ndarray, np.
         raise ValueError(f"metric must be one of {_METRICS}, got {metric!r}.")
     names = [f"mean_test_{metric}"] + ["mean_test_score"] * (metric == "stability")
     name = next((name for name in names if name in cv_results), None)
+    scorer = _SCORERS.get(metric, "StabilityScorer(details=True)")
     if name is None or "params" not in cv_results:
         raise ValueError(
             f"cv_results must hold 'params' and {' or '.join(map(repr, names))}: it is "
-            "`cv_results_` of a search with scoring=StabilityScorer(details=True)."
+            f"`cv_results_` of a search with scoring={scorer}."
         )
     scores = np.asarray(cv_results[name], dtype=float)
     if not np.isfinite(scores).any():

@@ -8,8 +8,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 
 from nmfcluster.display import StabilityDisplay
-from nmfcluster.model_selection import FullSampleSplit, StabilityScorer
+from nmfcluster.model_selection import FullSampleSplit, NullScorer, StabilityScorer
 
+AS_GOOD = "as good: 1 standard error below the best"
 ETA = [10.0, 0.1, 0, 1.0, np.inf, 0.01]
 
 
@@ -51,9 +52,68 @@ def test_the_curve_is_that_of_the_table(ticks_of, blobs):
     np.testing.assert_allclose([corners[:, 1].min(), corners[:, 1].max()], expected)
     best = search.best_params_["n_clusters"]
     np.testing.assert_allclose(display.chosen_.get_xydata(), [[best, search.best_score_]])
-    assert legend_of(display) == [f"chosen: n_clusters = {best}", "± 1 standard error"]
+    expected = [f"chosen: n_clusters = {best}", "± 1 standard error", AS_GOOD]
+    assert legend_of(display) == expected
     assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("n_clusters", "stability")
     assert ticks_of(display) == {"2": 2, "3": 3, "4": 4}
+
+
+def test_what_is_as_good_lies_in_a_strip(results_of):
+    results = results_of({"eta": [1, 2, 3]})
+    results["mean_test_stability"] = np.array([0.5, 0.9, 0.8])
+    results["mean_test_stability_se"] = np.array([0.3, 0.15, 0.01])
+    display = StabilityDisplay.from_cv_results(results)
+    _, bottom, _, height = display.interval_.get_bbox().bounds
+    np.testing.assert_allclose([bottom, height], [0.75, 0.15])
+    assert StabilityDisplay.from_cv_results(results, metric="disagreement").interval_ is None
+
+
+def null_results(p_values):
+    return {
+        "params": [{"kmeans__n_clusters": k} for k in (2, 3, 4)],
+        "mean_test_excess": np.array([0.3, 0.6, 0.2]),
+        "mean_test_null_sd": np.array([0.1, 0.2, 0.3]),
+        "mean_test_p_value": np.array(p_values),
+    }
+
+
+def test_one_cluster_exceeds_tables_without_clusters_by_nothing():
+    options = {"metric": "excess", "best_index": 1}
+    display = StabilityDisplay.from_cv_results(null_results([0.2, 0.05, 0.3]), **options)
+    assert display.values == [1, 2, 3, 4]
+    np.testing.assert_array_equal(display.curves, [[0, 0.3, 0.6, 0.2]])
+    (band,) = display.null_
+    corners = band.get_paths()[0].vertices
+    np.testing.assert_allclose(sorted(set(corners[:, 1])), [-0.3, -0.2, -0.1, 0, 0.1, 0.2, 0.3])
+    np.testing.assert_allclose(display.chosen_.get_xydata(), [[3, 0.6]])
+    assert legend_of(display)[-1] == "no clusters, ± 1 standard deviation"
+    none = StabilityDisplay.from_cv_results(null_results([0.2, 0.06, 0.3]), **options)
+    np.testing.assert_allclose(none.chosen_.get_xydata(), [[1, 0]])
+    assert legend_of(none)[0] == "chosen: kmeans__n_clusters = 1"
+
+
+def test_only_numbers_of_clusters_have_one():
+    results = null_results([0.5, 0.5, 0.5])
+    results["params"] = [{"eta": eta} for eta in (2, 3, 4)]
+    display = StabilityDisplay.from_cv_results(results, metric="excess", best_index=1)
+    assert display.values == [2, 3, 4]
+    assert display.chosen == (0, 1)
+    del results["mean_test_p_value"]
+    with pytest.raises(ValueError, match=r"mean_test_p_value.*NullScorer\(\.\.\., details=True\)"):
+        StabilityDisplay.from_cv_results(results, metric="excess")
+
+
+def test_a_search_beside_tables_without_clusters_is_drawn(blobs):
+    search = GridSearchCV(
+        KMeans(n_init=1, random_state=0),
+        {"n_clusters": [2, 3]},
+        scoring=NullScorer(StabilityScorer(4, subsample_size=0.4), n_references=3, details=True),
+        cv=FullSampleSplit(),
+        refit="excess",
+    ).fit(blobs)
+    display = StabilityDisplay.from_estimator(search, metric="excess")
+    np.testing.assert_array_equal(display.curves[0, 1:], search.cv_results_["mean_test_excess"])
+    assert display.values[display.chosen[1]] == 1  # three tables cannot say .05
 
 
 def test_without_details_there_is_no_spread(blobs):
@@ -81,7 +141,7 @@ def test_without_a_refit_nothing_is_chosen(blobs):
     display = StabilityDisplay.from_estimator(search)
     assert display.chosen is None
     assert display.chosen_ is None
-    assert legend_of(display) == ["± 1 standard error"]
+    assert legend_of(display) == ["± 1 standard error", AS_GOOD]
 
 
 def test_a_random_search_is_drawn_in_order(blobs):
