@@ -17,6 +17,7 @@ NAMES = (
     "large",
     "fusion",
     "fusion_noise",
+    "eta_by_stability",
     "fusion_objects",
     "fusion_scale",
     "distributed",

@@ -62,7 +62,7 @@ CASES = [(kind, regime) for kind in KINDS for regime in REGIMES]
 
 
 def run(quick: bool, out: Path) -> list[Path]:
-    sets, missing = ({"toy": _toy()}, {}) if quick else datasets.available(SETS)
+    sets, missing = ({"toy": toy()}, {}) if quick else datasets.available(SETS)
     seeds = range(1 if quick else SEEDS)
     takers, skipped = _takers()
     progress = Progress("fusion_noise", len(sets) * (len(CASES) + len(KINDS)))
@@ -82,7 +82,7 @@ def run(quick: bool, out: Path) -> list[Path]:
     return _report(out, sets, runs, len(seeds), skipped | missing | failed)
 
 
-def _toy() -> Views:
+def toy() -> Views:
     pictures, y = load_digits(n_class=3, return_X_y=True)
     return handwritten.halves("toy", pictures[:45], y[:45])
 

@@ -54,3 +54,26 @@ digits = load_digits()
 chosen = choose_n_clusters(KMeans(n_init=3), digits.data, random_state=0)
 chosen.plot()
 print(chosen, "as good:", chosen.candidates[chosen.as_good])
+
+# %%
+# With how many clusters does k-means find the same ones again?
+# -------------------------------------------------------------
+# That is another question, and stability answers it. Clusters of points without any can be found
+# again, too: k-means cuts a square into quarters. So both are held beside points whose coordinates
+# were permuted, each on its own. The blobs have more stable clusters than these, the square none.
+
+from sklearn.model_selection import GridSearchCV
+
+from nmfcluster.display import StabilityDisplay
+from nmfcluster.model_selection import FullSampleSplit, NullScorer, StabilityScorer
+
+fig, axes = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
+for X, ax in zip((blobs, nothing), axes, strict=True):
+    search = GridSearchCV(
+        KMeans(n_init=1, random_state=0),
+        {"n_clusters": range(2, 8)},
+        scoring=NullScorer(StabilityScorer(10), null="permuted", details=True),
+        cv=FullSampleSplit(),
+        refit="excess",
+    ).fit(X)
+    StabilityDisplay.from_estimator(search, metric="excess", ax=ax)
