@@ -9,6 +9,7 @@ import numpy as np
 
 import nmfcluster.display.style as look
 
+AGREE = 2  # criteria of a vote, at least, that tell a number from others
 _CHOSEN = "what choose_n_clusters returned, by vote or by stability"
 _LINE, _DOT = 2.0, 6.5  # points: width of the curve, size of a dot
 _TICKS = 12  # numbers on the axis of candidates, at most
@@ -136,7 +137,9 @@ class NumberDisplay:
         self.ax_.xaxis.set_major_locator(look.ticker().MaxNLocator(_TICKS, integer=True))
         self.ax_.axvline(self.n_clusters, zorder=1, **{**look.DASHED, "color": look.LINE})
         noun = "cluster" if self.n_clusters == 1 else "clusters"
-        self.ax_.set_title(f"chosen: {self.n_clusters} {noun}", fontsize=look.FONT + 1)
+        for_it = AGREE if self.votes is None else list(self.votes.values()).count(self.n_clusters)
+        doubt = ", no agreement" if for_it < AGREE else ""
+        self.ax_.set_title(f"chosen: {self.n_clusters} {noun}{doubt}", fontsize=look.FONT + 1)
         for side in ("top", "right"):
             self.ax_.spines[side].set_visible(False)
         return self

@@ -14,6 +14,7 @@ from sklearn.utils import check_array, get_tags
 from nmfcluster._arrays.arguments import generator_of, last_step, shown, warn
 from nmfcluster._arrays.tables import check_readable
 from nmfcluster._compat import N_JOBS, RANDOM_STATE, StrOptions, validate_parameter_constraints
+from nmfcluster.display.number import AGREE
 from nmfcluster.meta import NMFMetaCluster
 from nmfcluster.model_selection.agreeing import agreement_of_parts
 from nmfcluster.model_selection.checks import (
@@ -28,7 +29,7 @@ from nmfcluster.model_selection.routing import arguments_of_fit
 from nmfcluster.model_selection.rules import last_agreeing
 from nmfcluster.model_selection.sweep import read_candidates, sweep_n_clusters, tell_failures
 from nmfcluster.model_selection.swept import ClusterSweep
-from nmfcluster.model_selection.voters.voting import AGREE, as_good_as, poll_of, some_of, tally
+from nmfcluster.model_selection.voters.voting import as_good_as, poll_of, some_of, tally
 
 __all__ = ["choose_n_clusters"]
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from nmfcluster.display import NumberDisplay
+from nmfcluster.display.number import AGREE
 
 __all__ = ["NumberOfClusters"]
 
@@ -78,17 +79,23 @@ class NumberOfClusters:
         tried = f"{self.candidates[0]} to {self.candidates[-1]}"
         by = self.method
         if self.votes is not None:
-            for_it = list(self.votes.values()).count(self.n_clusters_)
+            for_it = self._n_votes()[self.candidates == self.n_clusters_].item()
             by = f"{for_it} of {len(self.votes)} votes"
+            if for_it < AGREE:
+                by += ": no agreement"
         return f"{type(self).__name__}({self.n_clusters_} of {tried}, by {by})"
+
+    def _n_votes(self) -> np.ndarray:
+        """Return how many criteria are for every candidate."""
+        answers = list((self.votes or {}).values())
+        return np.array([answers.count(k) for k in self.candidates])
 
     @property
     def table(self) -> dict[str, np.ndarray]:
         """What is known of every candidate, by the names of columns."""
         told: dict[str, Any] = {"n_clusters": self.candidates}
         if self.votes is not None:
-            answers = list(self.votes.values())
-            told["n_votes"] = np.array([answers.count(k) for k in self.candidates.tolist()])
+            told["n_votes"] = self._n_votes()
         else:
             told |= {name: getattr(self, name) for name in _OF_FITS}
         return told | {"as_good": self.as_good, "chosen": self.candidates == self.n_clusters_}

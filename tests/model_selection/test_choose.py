@@ -119,7 +119,12 @@ def test_only_candidates_are_chosen(vote):
     assert chosen(candidates=[5, 3, 4]).n_clusters_ == 3
     assert_array_equal(chosen(candidates=[5, 3, 4]).candidates, [3, 4, 5])
     with pytest.warns(UserWarning, match="No two criteria agree"):
-        assert chosen(candidates=[4, 5]).n_clusters_ == 4
+        found = chosen(candidates=[4, 5])
+    assert found.n_clusters_ == 4
+    for_it = found.table["n_votes"][0]
+    assert for_it < 2
+    assert repr(found) == f"NumberOfClusters(4 of 4 to 5, by {for_it} of 6 votes: no agreement)"
+    assert found.plot().ax_.get_title() == "chosen: 4 clusters, no agreement"
 
 
 def test_the_largest_candidate_is_told():

@@ -11,6 +11,7 @@ from sklearn.metrics import pairwise_distances, silhouette_score
 
 from nmfcluster._arrays.threads import one_thread
 from nmfcluster._compat import take_samples
+from nmfcluster.display.number import AGREE
 from nmfcluster.model_selection.checks import n_entries
 from nmfcluster.model_selection.copies import SEEDS
 from nmfcluster.model_selection.voters.axes import main_axes
@@ -25,7 +26,6 @@ _PER_CLUSTER = 4  # samples that a cluster has on average, at least
 _DENSE = 5  # neighbours of a sample that is not alone, and samples of a dense cluster, at least
 _SHARE = 50  # a dense cluster has one of so many samples, at least
 _DIGITS = 9  # by which samples are told from each other: others are at one place but for rounding
-AGREE = 2  # criteria, at least, that tell a number from others
 _ONE = 3  # criteria that must say that there is one cluster
 _AHEAD = 2  # more than say another number, where prediction strength is not among them
 
