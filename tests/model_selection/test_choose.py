@@ -124,7 +124,9 @@ def test_only_candidates_are_chosen(vote):
     for_it = found.table["n_votes"][0]
     assert for_it < 2
     assert repr(found) == f"NumberOfClusters(4 of 4 to 5, by {for_it} of 6 votes: no agreement)"
+    pytest.importorskip("matplotlib").use("Agg")
     assert found.plot().ax_.get_title() == "chosen: 4 clusters, no agreement"
+    pytest.importorskip("matplotlib.pyplot").close("all")
 
 
 def test_the_largest_candidate_is_told():
