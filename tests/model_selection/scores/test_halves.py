@@ -72,7 +72,7 @@ def test_strength_is_that_of_a_loop_over_pairs(name):
     estimator, samples, pairwise = ESTIMATORS[name]
     found = PredictionStrengthScorer(3, details=True, random_state=5)(estimator, samples)
     halves = literal_halves(estimator, samples, 3, 5, pairwise)
-    strengths = [literal_strength(own, told) for own, given in halves]
+    strengths = [literal_strength(own, told) for own, told in halves]
     assert_allclose(found["strength"], np.mean(strengths))
     assert_allclose(found["strength_se"], np.std(strengths, ddof=1) / np.sqrt(3))
 
