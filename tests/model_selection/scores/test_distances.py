@@ -191,9 +191,18 @@ def test_a_uniform_table_has_no_gap():
 
 def test_clusters_of_equal_samples_have_no_gap():
     table = np.repeat(np.eye(2), 5, axis=0)
-    with pytest.warns(FitFailedWarning, match="log W of X failed.*fit fewer clusters to X"):
+    with pytest.warns(FitFailedWarning, match=r"log W of X failed.*fit fewer clusters"):
         assert np.isnan(GapScorer(2)(kmeans(2).fit(table), table))
     assert np.isfinite(GapScorer(2)(kmeans(1).fit(table), table))
+
+
+def test_a_reference_in_which_all_is_noise_has_no_gap():
+    """Density finds clusters in the data, and none in a uniform table."""
+    table = np.vstack([X, [[99.0, 99.0, 99.0]]])  # references fill the box up to it
+    model = DBSCAN(eps=1.2, min_samples=3).fit(table)
+    with pytest.warns(FitFailedWarning, match=r"reference 0 of 2 \(n_references\) failed.*W=0"):
+        found = GapScorer(2, details=True)(model, table)
+    assert np.isnan(list(found.values())).all()
 
 
 @pytest.mark.parametrize("scorer", [SilhouetteScorer(), GapScorer(2)], ids=str)
