@@ -67,10 +67,9 @@ def test_scores(cls, estimator, table, data, seed, form):
     X = table.build()
     scorer = cls(**given | {"random_state": seed})
     names = [*names_of(cls), *names_of(type(estimator)), "estimator"]
-    estimator = clone(estimator)
     with warnings.catch_warnings(), contextlib.suppress(ValueError, TypeError):
         warnings.simplefilter("ignore")
-        estimator.fit(X)  # or it is scored as it is
+        estimator = clone(estimator).fit(X)  # or it is scored as it is
     try:
         found = judged(scorer.__call__, estimator, X, also=names, foreign=True)
     except NotFittedError:

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 import sklearn
 from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, ClusterMixin, clone
@@ -195,6 +196,13 @@ def test_frames_lists_and_small_numbers_are_features(scorer):
         for samples in (frame, whole.tolist(), whole.astype(np.int16)):
             model = kmeans().fit(samples)
             assert scorer(model, samples) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["stadion", "gap", "null"])
+def test_frames_of_sparse_columns_are_refused_where_tables_are_drawn(name):
+    frame = pd.DataFrame.sparse.from_spmatrix(sp.csr_array(np.maximum(BLOBS, 0)))
+    with pytest.raises(ValueError, match=r"must be dense.* DataFrame: give it X\.sparse\.to_dense"):
+        SCORERS[name](kmeans().fit(frame), frame)
 
 
 @each
