@@ -157,6 +157,9 @@ def read_features(X: Any, pairwise: bool, scorer: str, sparse: str = "") -> Any:
             "similarities."
         )
     check_readable(X)
-    if sparse and hasattr(X, "toarray"):
+    table = check_array(X, accept_sparse="csr", dtype="numeric", input_name="X")
+    if sparse and hasattr(table, "toarray"):
+        if not hasattr(X, "toarray"):  # a data frame of sparse columns
+            sparse = sparse.replace("X.toarray()", "X.sparse.to_dense()")
         raise ValueError(f"X must be dense for {scorer}, got {type(X).__name__}: {sparse}.")
-    return check_array(X, accept_sparse="csr", dtype="numeric", input_name="X")
+    return table

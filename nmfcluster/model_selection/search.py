@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import indexable
 
+from nmfcluster._arrays.arguments import shown
 from nmfcluster.model_selection.checks import n_entries
 
 __all__ = ["FullSampleSplit", "first_gap", "one_standard_error"]
@@ -96,6 +97,8 @@ def one_standard_error(cv_results: Mapping[str, Any]) -> int:
 
     Raises
     ------
+    TypeError
+        If they are no dict.
     ValueError
         If the search was not scored so, or all of its scores are NaN.
 
@@ -146,6 +149,8 @@ def first_gap(cv_results: Mapping[str, Any]) -> int:
 
     Raises
     ------
+    TypeError
+        If they are no dict.
     ValueError
         If the search was not scored so, or all of its scores are NaN.
 
@@ -179,6 +184,8 @@ def first_gap(cv_results: Mapping[str, Any]) -> int:
 
 def _columns(cv_results: Mapping[str, Any], name: str, scorer: str) -> tuple[Any, Any]:
     """Return the means of a score, and its standard errors; raise where there are none."""
+    if not isinstance(cv_results, Mapping):
+        raise TypeError(f"cv_results must be a dict, that of a search, got {shown(cv_results)}.")
     names = (f"mean_test_{name}", f"mean_test_{name}_se")
     missing = [name for name in names if name not in cv_results]
     if missing:

@@ -20,9 +20,11 @@ from nmfcluster._compat import HasMethods, Interval, StrOptions
 from nmfcluster.affinity import path_kernel
 
 #: what takes longer the larger it is
-COSTLY = {"n_estimators": 3, "n_init": 2, "max_iter": 5, "n_subsamples": 5}
+COSTLY = {"n_estimators": 3, "n_init": 2, "max_iter": 5, "n_subsamples": 5, "n_splits": 5}
+COSTLY |= {"n_levels": 3, "n_perturbations": 2, "n_references": 4}
 #: a run for each is what was asked for: large numbers take no end of time and memory
-ENDLESS = {"n_subsamples", "n_estimators", "base_n_clusters"}
+ENDLESS = {"n_subsamples", "n_estimators", "base_n_clusters", "n_splits", "n_levels"}
+ENDLESS |= {"n_perturbations", "n_references"}
 #: where numbers of threads or processes are started at once
 JOBS = "n_jobs"
 
@@ -115,6 +117,12 @@ VALUES = {
         [1.0, 2.0],
         [["a", "b"]],
     ],
+    ("interval", "tuple"): [(0, 1), (0.1, 0.9), (0.5, 0.5), (0.9, 0.1), (np.nan, 1), ("a", 1), ()],
+    ("interval", "list"): [[0.2, 0.8], [True, 2], [0, 0.5, 1], [None, 1]],
+    ("omega", "tuple"): [(2,), (3, 2), (2, 2), (1,), (2.5,), ("a",), (10**30,), ()],
+    ("omega", "list"): [[2, 4], [np.int8(3)], [True], [[2]], []],
+    ("omega", "range"): [range(2, 4), range(3), range(0)],
+    ("metric", "callable"): [lambda a, b: abs(a - b).max(), lambda a, b: 0.0, len],
     ("fit_params", "dict"): [{}, {"no parameter": np.ones(3)}],
 }
 

@@ -173,7 +173,8 @@ class ConsensusScorer(ClusterScorer[Any]):
         for row, (members, codes) in zip(labels, found, strict=True):
             row[members] = codes
         rng = np.random.default_rng(seed)
-        paired = rng.permutation(n_samples)[: self.max_samples]
+        # in their order, on which the tree of equal distances depends
+        paired = np.sort(rng.permutation(n_samples)[: self.max_samples])
         consensus = consensus_of_subsamples(labels[:, paired])
         pac, cophenetic = self._figures(consensus)
         score = 1 - pac if self.criterion == "pac" else cophenetic

@@ -125,10 +125,10 @@ class GapScorer(ClusterScorer[Any]):
     def _scored(self, estimator: Any, samples: Samples, table: Any) -> dict[str, float]:
         seed = int(self.random_state)
         labels = numbered(labels_of_fit(estimator, samples.X), len(table))
-        own = log_dispersion(table, labels)
-        if not np.isfinite(own):
-            error = ValueError("the samples of every cluster are equal: fit fewer clusters to X.")
-            raise CopyFailedError(error, "log W of X")
+        try:
+            own = log_dispersion(table, labels)
+        except ValueError as error:
+            raise CopyFailedError(error, "log W of X") from error
         found = shared_out(
             _log_dispersion_of_reference,
             (estimator, samples, reference_of(table, self.reference)),
@@ -153,10 +153,21 @@ def _log_dispersion_of_reference(
 
 
 def log_dispersion(table: np.ndarray, labels: np.ndarray) -> float:
-    """Return log W: that of the sum of squared distances to the means of the clusters."""
+    """Return log W: that of the sum of squared distances to the means of the clusters.
+
+    Raises
+    ------
+    ValueError
+        If W is 0, whose logarithm no gap can be taken of, or not finite.
+    """
     parts = [table[labels == c] for c in range(labels.max() + 1)]
     total = sum(float(np.sum((part - part.mean(axis=0)) ** 2)) for part in parts)
-    return float(np.log(total)) if total > 0 else -np.inf
+    if not 0 < total < np.inf:
+        raise ValueError(
+            f"X has the dispersion W={total:.3g}: it is 0 where no cluster holds two samples that "
+            "differ, so fit fewer clusters; or scale X."
+        )
+    return float(np.log(total))
 
 
 def gap_and_error(own: float, references: np.ndarray) -> tuple[float, float]:

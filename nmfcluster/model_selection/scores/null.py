@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 
 import nmfcluster.model_selection.checks as checks
 from nmfcluster._arrays.arguments import shown
@@ -157,7 +158,7 @@ class NullScorer(ClusterScorer[Any]):
         try:
             with one_thread():
                 return _number(self.scorer, estimator, samples)
-        except TypeError as error:  # of any candidate
+        except (TypeError, NotFittedError) as error:  # of any candidate
             raise MisusedError(error) from error
         except ValueError as error:
             raise CopyFailedError(error, "the score of X") from error
