@@ -18,6 +18,7 @@ from nmfcluster.model_selection import (
     SilhouetteScorer,
     StabilityScorer,
 )
+from nmfcluster.model_selection.scores.null import against_null
 from nmfcluster.model_selection.scores.references import reference_of
 
 # a copy that fails must not pass for one without a score
@@ -104,14 +105,27 @@ def test_clusters_have_the_least_p_value(null):
     assert details["excess"] > 0.2
 
 
+def relative_range(X):
+    """Return a score of two clusters: they have a smaller range than a Gaussian of their width."""
+    return -(np.ptp(X, axis=0) / X.std(axis=0)).max()
+
+
+def p_value(table, rng):
+    reference = reference_of(table, "gaussian")
+    others = np.array([relative_range(reference.drawn(rng)) for _ in range(9)])
+    return against_null(relative_range(table), others)[-1]
+
+
 def test_p_values_of_clouds_are_uniform():
-    """The test holds its level: of clouds without clusters few have a small p-value."""
-    scorer = NullScorer(neg_inertia, n_references=9, details=True)
+    """The test holds its level: of clouds without clusters as few have a small p-value."""
     rng = np.random.default_rng(0)
-    clouds = [rng.normal(size=(20, 2)) * [1, 3] for _ in range(30)]
-    found = [scorer(kmeans(2, n_init=1).fit(cloud), cloud)["p_value"] for cloud in clouds]
-    assert np.mean(np.array(found) <= 0.1) < 0.3
-    assert np.mean(np.array(found) <= 0.5) < 0.75
+    clouds = [rng.normal(size=(40, 2)) @ [[1, 1], [0, 3]] + 5 for _ in range(400)]
+    found = np.array([p_value(cloud, rng) for cloud in clouds])
+    for level in (0.1, 0.3, 0.5, 0.8):
+        error = np.sqrt(level * (1 - level) / 400)
+        assert abs(np.mean(found <= level + 1e-9) - level) < 3 * error
+    apart = clouds[0] + np.repeat([[0, 0], [30, 60]], 20, axis=0)
+    assert p_value(apart, rng) == 0.1
 
 
 @pytest.mark.parametrize("scorer", [StabilityScorer(4), PredictionStrengthScorer(3)], ids=str)

@@ -200,7 +200,7 @@ def test_frames_lists_and_small_numbers_are_features(scorer):
 
 @pytest.mark.parametrize("name", ["stadion", "gap", "null"])
 def test_frames_of_sparse_columns_are_refused_where_tables_are_drawn(name):
-    frame = pd.DataFrame.sparse.from_spmatrix(sp.csr_array(np.maximum(BLOBS, 0)))
+    frame = pd.DataFrame.sparse.from_spmatrix(sp.csr_matrix(np.maximum(BLOBS, 0)))
     with pytest.raises(ValueError, match=r"must be dense.* DataFrame: give it X\.sparse\.to_dense"):
         SCORERS[name](kmeans().fit(frame), frame)
 
