@@ -56,7 +56,7 @@ def run(quick: bool, out: Path) -> list[Path]:
         "chosen without classes by GridSearchCV(scoring=StabilityScorer(...)): "
         f"{SUBSAMPLES} subsamples of a fifth or .8 of the samples. Sources are those of "
         f"fusion_noise, as they are and with four of noise and two nearly constant ones; means "
-        f"over {len(sets)} sets, dense and graphs, {len(seeds)} seed(s)."
+        f"over {len(sets)} sets, dense and graphs, {len(seeds)} seed."
     )
     headings = {"Mean ARI": summary}
     draw = partial(_draw, summary)

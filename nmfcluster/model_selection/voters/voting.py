@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import median_low
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from nmfcluster.model_selection.voters.modes import modes_of
 from nmfcluster.model_selection.voters.separation import most_apart
 from nmfcluster.model_selection.voters.strength import most_predicted
 
-MODES, PREDICTION, DENSITY = "modes", "prediction strength", "density"
+SEPARATION, PREDICTION, DENSITY = "separation", "prediction strength", "density"
 _SAMPLES = 2000  # that are looked at: the time of some criteria grows with their square
 _PER_CLUSTER = 4  # samples that a cluster has on average, at least
 _DENSE = 5  # neighbours of a sample that is not alone, and samples of a dense cluster, at least
@@ -88,9 +89,9 @@ def poll_of(X: Any, most: int, rng: np.random.Generator) -> Poll:
         modes = modes_of(Z)
         found = {
             "mixture": n_bumps(best),
-            MODES: modes.likely,
+            "modes": modes.likely,
             "silhouette": _largest_silhouette(Z, of_mixtures),
-            "separation": most_apart(Z, tried),
+            SEPARATION: most_apart(Z, tried),
             PREDICTION: most_predicted(Z, tried, rng),
             DENSITY: _dense(Z),
         }
@@ -120,7 +121,7 @@ class Tally(NamedTuple):
     ----------
     n_clusters : int
     n_votes : int
-        How many criteria answered so; 1 if no two agree, 0 if no answer is a candidate.
+        How many criteria answered so.
     """
 
     n_clusters: int
@@ -133,15 +134,17 @@ def tally(poll: Poll, candidates: Sequence[int]) -> Tally:
     That a criterion sees one cluster can also mean that it sees too little. So 1 wins in two ways
     alone: at least three criteria say so, and two more than any other number, or not fewer and
     prediction strength among them; or the three that see least where there is nothing, certain
-    modes, prediction strength and density, all say so. Of other answers with as many votes the one
-    of the criterion that comes first is taken. Where no two agree, modes decide, as they assume the
-    least.
+    modes, prediction strength and density, all say so.
+
+    Separation says whether there are several, and not how many: clusters that touch have no gap
+    between them. Of the other answers with as many votes the one of the criterion that comes first
+    is taken. Where no two agree, the median of all answers that see several is.
 
     Parameters
     ----------
     poll : Poll
     candidates : sequence of int
-        If it holds no answer, the one is taken that is nearest to the number of modes.
+        If the median is none of them, the nearest one is taken.
 
     Returns
     -------
@@ -149,20 +152,21 @@ def tally(poll: Poll, candidates: Sequence[int]) -> Tally:
     """
     answers = poll.answers
     votes = [k for k in answers.values() if k in candidates]
-    ones, others = votes.count(1), [k for k in votes if k > 1]
+    ones = votes.count(1)
+    most = max((votes.count(k) for k in votes if k > 1), default=0)
     strict = (poll.certain_modes, answers[PREDICTION], answers[DENSITY])
-    if 1 in candidates and max(strict) == 1:
-        return Tally(1, ones)
-    most = max(map(others.count, others), default=0)
     decisive = ones >= most + _AHEAD or (ones >= most and answers[PREDICTION] == 1)
-    if ones >= _ONE and decisive:
+    if 1 in candidates and (max(strict) == 1 or (ones >= _ONE and decisive)):
         return Tally(1, ones)
-    if most == 1 and answers[MODES] in others:
-        return Tally(answers[MODES], 1)
-    if most > 0:
-        return Tally(next(k for k in others if others.count(k) == most), most)
-    larger = [k for k in candidates if k > 1] or candidates
-    return Tally(min(larger, key=lambda k: abs(k - answers[MODES])), 0)
+    counted = [k for name, k in answers.items() if name != SEPARATION and k > 1 and k in candidates]
+    agreed = max(map(counted.count, counted), default=0)
+    if agreed >= AGREE:
+        k = next(k for k in counted if counted.count(k) == agreed)
+    else:
+        middle = median_low([k for k in answers.values() if k > 1] or [1])
+        several = [k for k in candidates if k > 1] or candidates
+        k = min(several, key=lambda k: abs(k - middle))
+    return Tally(k, votes.count(k))
 
 
 def as_good_as(tally: Tally, poll: Poll, candidates: Sequence[int]) -> np.ndarray:

@@ -120,7 +120,10 @@ def test_clusters_that_are_there_are_found_again():
     ("answers", "certain", "candidates", "expected"),
     [
         ((3, 3, 3, 2, 3, 1), 3, range(1, 9), Tally(3, 4)),
-        ((2, 3, 3, 2, 4, 1), 3, range(1, 9), Tally(2, 2)),  # the first of the tied
+        ((2, 3, 3, 1, 2, 1), 3, range(1, 9), Tally(2, 2)),  # the first of the tied
+        ((2, 3, 3, 2, 4, 1), 3, range(1, 9), Tally(3, 2)),  # separation does not say how many
+        ((1, 2, 19, 2, 3, 7), 2, range(1, 21), Tally(3, 1)),  # nor agree with another one
+        ((20, 41, 6, 9, 8, 10), 9, range(1, 21), Tally(9, 1)),  # the median, the lower of two
         ((2, 1, 2, 1, 2, 1), 1, range(1, 9), Tally(2, 3)),  # a tie with one is not decided by it
         ((2, 1, 2, 1, 1, 2), 1, range(1, 9), Tally(1, 3)),  # but where it is predicted
         ((2, 1, 3, 1, 2, 1), 1, range(1, 9), Tally(2, 2)),  # one vote more is not enough for one
@@ -131,6 +134,7 @@ def test_clusters_that_are_there_are_found_again():
         ((5, 3, 3, 4, 1, 1), 1, range(2, 9), Tally(3, 2)),
         ((5, 3, 3, 4, 1, 1), 2, range(1, 9), Tally(3, 2)),
         ((10, 1, 12, 14, 1, 3), 2, range(1, 16), Tally(10, 1)),
+        ((10, 1, 13, 14, 1, 13), 2, [1, 2, 20], Tally(20, 0)),  # the nearest to 13
         ((30, 40, 30, 30, 30, 30), 9, range(1, 16), Tally(15, 0)),
         ((1, 1, 1, 1, 1, 1), 1, range(4, 9), Tally(4, 0)),
         ((1, 1, 1, 1, 1, 1), 1, [1], Tally(1, 6)),
