@@ -222,8 +222,8 @@ def _by_vote(estimator: Any, X: Any, numbers: np.ndarray, seed: int) -> NumberOf
     if result.n_votes < AGREE:
         told = ", ".join(f"{name} {k}" for name, k in votes.items())
         warn(
-            f"No two criteria agree on a number of clusters ({told}): {result.n_clusters}, near the "
-            "median of their answers, is often not right."
+            f"No two criteria agree on a number of clusters ({told}): {result.n_clusters}, near "
+            "the median of their answers, is often not right."
         )
     return NumberOfClusters(
         candidates=numbers,
