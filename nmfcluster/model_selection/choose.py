@@ -171,7 +171,7 @@ def choose_n_clusters(
 
 def _up_to(candidates: Iterable[int], n_samples: int) -> Iterable[int]:
     """Return candidates; those by default only as far as there are samples."""
-    cut = candidates == _DEFAULT and 0 < n_samples < _MOST
+    cut = isinstance(candidates, range) and candidates == _DEFAULT and 0 < n_samples < _MOST
     return range(1, n_samples + 1) if cut else candidates
 
 
@@ -194,6 +194,9 @@ def _swept(
             "fit_params must be None for NMFMetaCluster, whose runs are decided by "
             "sweep_n_clusters; method='stability' takes them."
         )
+    if method == "recurrence" and n_entries(X) > 0:
+        numbers = read_candidates(candidates, n_entries(X))
+        candidates = numbers[numbers > 1].tolist() or [1]  # which is refused
     return sweep_n_clusters(
         estimator,
         X,

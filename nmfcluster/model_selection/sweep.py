@@ -82,7 +82,7 @@ def sweep_n_clusters(
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         Nonnegative, without NaN. A sparse one stays sparse.
     candidates : iterable of int, default=range(2, 16)
-        Numbers of clusters.
+        Numbers of clusters. Recurrence cannot say 1: "auto" leaves it out where recurrence decides.
     method : {"auto", "held-out", "recurrence"}, default="auto"
         What to choose by: "held-out", for whole numbers alone, or "recurrence". "auto": "held-out"
         if `X` holds whole numbers.
@@ -155,6 +155,8 @@ def sweep_n_clusters(
     model, table = _read(estimator, X)
     numbers = read_candidates(candidates, table.shape[0])
     by_counts = _holds_counts(table, method)
+    if method == "auto" and not by_counts and len(numbers) > 1:
+        numbers = numbers[numbers > 1]
     if not by_counts and numbers[0] == 1:
         raise ValueError("candidates must be at least 2 to choose by recurrence: one recurs.")
     if model.random_state is None:

@@ -25,7 +25,7 @@ from nmfcluster import (
     SimilarityStack,
     SSNMFClusterer,
 )
-from nmfcluster.datasets import make_signatures
+from nmfcluster.datasets import make_biclusters, make_signatures
 from nmfcluster.model_selection import ClusterSweep, NumberOfClusters, choose_n_clusters
 from nmfcluster.model_selection.agreeing import agreement_of_parts
 from nmfcluster.model_selection.copies import Samples
@@ -137,6 +137,7 @@ def test_the_largest_candidate_is_told():
 def test_default_candidates_end_with_the_samples():
     found = choose_n_clusters(kmeans(), X[:11], random_state=0)
     assert found.candidates[-1] == 11
+    assert_array_equal(chosen(candidates=np.arange(2, 5)).candidates, [2, 3, 4])
 
 
 # --- everything else: stability ----------------------------------------------------------------
@@ -253,6 +254,17 @@ def test_runs_are_decided_by_a_sweep():
     assert (by_recurrence.method, by_recurrence.n_clusters_) == ("recurrence", 3)
     by_stability = chosen(RUNS, counts, [2, 3, 4, 5], method="stability")
     assert isinstance(by_stability, NumberOfClusters)
+
+
+@pytest.mark.parametrize("method", ["auto", "recurrence"])
+def test_recurrence_leaves_out_one(method):
+    table = make_biclusters((40, 30), 3, random_state=0)[0]
+    runs = NMFMetaCluster(2, n_estimators=4)
+    found = chosen(runs, table, [1, 2, 3, 4], method=method)
+    assert found.method == "recurrence"
+    assert_array_equal(found.candidates, [2, 3, 4])
+    with pytest.raises(ValueError, match="at least 2 to choose by recurrence"):
+        chosen(runs, table, [1], method=method)
 
 
 # --- what results depend on --------------------------------------------------------------------
