@@ -52,4 +52,10 @@ def test_agreement_is_a_curve():
 
 
 def test_one_cluster_is_told_in_the_singular():
-    assert voted(n_clusters_=1).plot().ax_.get_title() == "chosen: 1 cluster"
+    none = voted(n_clusters_=1, votes=dict.fromkeys(VOTES, 1))
+    assert none.plot().ax_.get_title() == "chosen: 1 cluster"
+
+
+def test_criteria_that_differ_are_told():
+    title = voted(n_clusters_=2).plot().ax_.get_title()
+    assert title == "chosen: 2 clusters, no agreement"

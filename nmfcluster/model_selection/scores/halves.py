@@ -20,7 +20,10 @@ _FEWEST = 4  # samples: two in each half
 
 
 class _HalvesScorer(ClusterScorer[Any]):
-    """Scores of what a fit to one half says of the other, and of what its own fit says."""
+    """Scores of what a fit to one half says of the other, and of what its own fit says.
+
+    Classes inherit `__init__`, where the check of their docstrings does not look for it.
+    """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_splits": [Interval(Integral, 2, None, closed="left")],
@@ -68,7 +71,7 @@ class _HalvesScorer(ClusterScorer[Any]):
         raise NotImplementedError
 
 
-class PredictionStrengthScorer(_HalvesScorer):
+class PredictionStrengthScorer(_HalvesScorer):  # numpydoc ignore=PR02
     r"""Score a clusterer by how well the clusters of one half of the samples predict the other's.
 
     For ``scoring=`` of scikit-learn's searches, with ``cv=FullSampleSplit()``. Copies of the
@@ -141,7 +144,7 @@ class PredictionStrengthScorer(_HalvesScorer):
         return mean_and_error([strength_of_half(own, given) for own, given in halves])
 
 
-class TransferScorer(_HalvesScorer):
+class TransferScorer(_HalvesScorer):  # numpydoc ignore=PR02
     r"""Score a clusterer by how few samples a fit to other samples places differently.
 
     For ``scoring=`` of scikit-learn's searches, with ``cv=FullSampleSplit()``. Copies of the
