@@ -77,9 +77,9 @@ class StadionScorer(ClusterScorer[Any]):
 
     Notes
     -----
-    For K clusters, this fits the estimator 1 + K |Omega| times to every draw of the noise, mostly
-    to single clusters: 10 x 10 x 41 fits for ten clusters and the defaults. Fewer levels and draws
-    are often enough.
+    For K clusters, this fits the estimator :math:`1 + K |\Omega|` times to every draw of the noise,
+    mostly to single clusters: 10 x 10 x 41 fits for ten clusters and the defaults. Fewer levels and
+    draws are often enough.
 
     The estimator has a parameter `n_clusters` or `n_components`, which is set within clusters. A
     cluster of no more samples than k' is not clustered; where this holds for all of `omega`, its
