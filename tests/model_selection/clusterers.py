@@ -16,6 +16,19 @@ def kmeans(n_clusters=3, **parameters):
     return KMeans(n_clusters, **{"n_init": 2, "random_state": 0} | parameters)
 
 
+class Fragile(KMeans):
+    """Can be fitted to samples that it knows, and to nothing else; processes can import it."""
+
+    def __init__(self, n_clusters=3, *, known=None, n_init=1, random_state=None):
+        super().__init__(n_clusters, n_init=n_init, random_state=random_state)
+        self.known = known
+
+    def fit(self, X, y=None, sample_weight=None):
+        if not np.array_equal(X, self.known):
+            raise ValueError("too odd")
+        return super().fit(X)
+
+
 class StackClusterer(ClusterMixin, BaseEstimator):
     """K-means on the rows of a mixture of similarities, `weight` that of the first."""
 

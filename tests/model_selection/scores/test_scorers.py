@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import sklearn
+from model_selection.clusterers import Fragile
 from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.cluster import KMeans
@@ -278,19 +279,10 @@ def test_constraints_are_routed_to_the_copies(name):
 # --- failures ----------------------------------------------------------------------------------
 
 
-class Fragile(KMeans):
-    """Can be fitted to all samples as they are, and to nothing else."""
-
-    def fit(self, X, y=None, sample_weight=None):
-        if not np.array_equal(X, BLOBS):
-            raise ValueError("too odd")
-        return super().fit(X)
-
-
 @each_copying
 @pytest.mark.parametrize("score", [np.nan, -1])
 def test_copies_that_fail_have_the_error_score(scorer, score):
-    model = Fragile(4, n_init=1).fit(BLOBS)
+    model = Fragile(4, known=BLOBS).fit(BLOBS)
     says = rf"^{type(scorer).__name__}: \w+ .*failed; the score is {float(score)}.*: too odd"
     for details in (False, True):
         tolerant = clone(scorer).set_params(error_score=score, details=details)
@@ -306,7 +298,7 @@ def test_copies_that_fail_have_the_error_score(scorer, score):
 def test_copies_that_fail_raise_if_asked(scorer, n_jobs):
     strict = clone(scorer).set_params(error_score="raise", n_jobs=n_jobs)
     with pytest.raises(ValueError, match="too odd") as caught:
-        strict(Fragile(4, n_init=1).fit(BLOBS), BLOBS)
+        strict(Fragile(4, known=BLOBS).fit(BLOBS), BLOBS)
     assert caught.value.__notes__[0].startswith(f"{type(scorer).__name__}: ")
 
 
