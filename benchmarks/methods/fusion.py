@@ -26,7 +26,7 @@ SUBSAMPLE = 0.8  # share of the samples: graphs of ten neighbours fall apart on 
 
 def fit(stack: SimilarityStack, k: int, seed: int, **options: Any) -> SimilarityFusionNMF:
     model = SimilarityFusionNMF(k, random_state=seed, **options)
-    return _quietly(model, stack)
+    return quietly(model, stack)
 
 
 def cluster(X: Any, stack: SimilarityStack, k: int, seed: int, **options: Any) -> np.ndarray:
@@ -49,10 +49,10 @@ def most_stable(X: Any, stack: SimilarityStack, k: int, seed: int) -> np.ndarray
         cv=FullSampleSplit(),
         error_score="raise",
     )
-    return _quietly(search, stack).best_estimator_.labels_
+    return quietly(search, stack).best_estimator_.labels_
 
 
-def _quietly(model: Any, stack: SimilarityStack) -> Any:
+def quietly(model: Any, stack: SimilarityStack) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # an object may be similar to no other
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from functools import partial
 from itertools import product
@@ -10,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import GridSearchCV
 
 from benchmarks import datasets, report
 from benchmarks.datasets.views import Views
+from benchmarks.methods.fusion import quietly
 from benchmarks.questions import fusion_noise
 from benchmarks.questions.fusion_noise import CLEAN, KINDS
 from benchmarks.runner import Progress
@@ -56,7 +55,7 @@ def run(quick: bool, out: Path) -> list[Path]:
         "chosen without classes by GridSearchCV(scoring=StabilityScorer(...)): "
         f"{SUBSAMPLES} subsamples of a fifth or .8 of the samples. Sources are those of "
         f"fusion_noise, as they are and with four of noise and two nearly constant ones; means "
-        f"over {len(sets)} sets, dense and graphs, {len(seeds)} seed."
+        f"over {len(sets)} sets, dense and graphs; seeds: {len(seeds)}."
     )
     headings = {"Mean ARI": summary}
     draw = partial(_draw, summary)
@@ -72,7 +71,7 @@ def _scores(
 ) -> dict[str, float]:
     """Return the ARI of the default, of what every scorer chooses, and of the best eta."""
     k = len(np.unique(data.y))
-    ari = {eta: _ari(data.y, _fitted(_model(k, seed, eta), stack)) for eta in ETAS}
+    ari = {eta: _ari(data.y, quietly(_model(k, seed, eta), stack)) for eta in ETAS}
     found = {DEFAULT: ari[1.0]}
     for name, options in scorers.items():
         search = GridSearchCV(
@@ -82,7 +81,7 @@ def _scores(
             cv=FullSampleSplit(),
             refit=False,
         )
-        table = _fitted(search, stack).cv_results_
+        table = quietly(search, stack).cv_results_
         scores = np.asarray(table["mean_test_score"])
         found[name] = ari[ETAS[int(np.nanargmax(scores))]] if np.isfinite(scores).any() else np.nan
     return found | {BEST: max(ari.values())}
@@ -90,13 +89,6 @@ def _scores(
 
 def _model(k: int, seed: int, eta: float) -> SimilarityFusionNMF:
     return SimilarityFusionNMF(k, eta=eta, random_state=seed)
-
-
-def _fitted(model: Any, stack: SimilarityStack) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # an object may be similar to no other
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(stack)
 
 
 def _ari(y: np.ndarray, model: SimilarityFusionNMF) -> float:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from nmfcluster._arrays.draws import some_positions
 from nmfcluster._arrays.storage import as_dense, as_float64
 
 _SIDE = 1000  # rows, and columns, of a large table that are looked at: a million entries
@@ -37,7 +38,7 @@ def overdispersion(X: Any, W: np.ndarray, H: np.ndarray, rng: np.random.Generato
     float
         0 where counts vary no more than Poisson numbers.
     """
-    rows, columns = (_some(size, rng) for size in X.shape)
+    rows, columns = (some_positions(size, _SIDE, rng) for size in X.shape)
     part = as_float64(as_dense(X[rows][:, columns]))
     W_part, H_part = as_float64(W)[rows], as_float64(H)[:, columns]
     means = W_part @ H_part
@@ -54,11 +55,6 @@ def overdispersion(X: Any, W: np.ndarray, H: np.ndarray, rng: np.random.Generato
             return 0.0
         found = excess / float(np.vdot(weights, means**2))
     return found
-
-
-def _some(size: int, rng: np.random.Generator) -> np.ndarray:
-    """Return all positions, or as many as are looked at, in order."""
-    return np.arange(size) if size <= _SIDE else np.sort(rng.permutation(size)[:_SIDE])
 
 
 def _leverage(means: np.ndarray, factor: np.ndarray, scale: float) -> np.ndarray:

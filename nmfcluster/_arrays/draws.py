@@ -1,4 +1,4 @@
-"""Counts drawn anew, or shared out, dense or sparse."""
+"""Positions drawn at random; counts drawn anew, or shared out, dense or sparse."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ import numpy as np
 from nmfcluster._arrays.storage import as_float64, filled_with, is_sparse, row_blocks
 
 _ENTRIES = 2**20  # of a table that are drawn at a time: 8 MiB of counts
+
+
+def some_positions(size: int, most: int, rng: np.random.Generator) -> np.ndarray:
+    """Return at most so many positions of a table, drawn at random, in order."""
+    return np.arange(size) if size <= most else np.sort(rng.permutation(size)[:most])
 
 
 def drawn(X: Any, way: str, rng: np.random.Generator) -> Any:

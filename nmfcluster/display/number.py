@@ -9,12 +9,11 @@ import numpy as np
 
 import nmfcluster.display.style as look
 
-AGREE = 2  # criteria of a vote, at least, that tell a number from others
 _CHOSEN = "what choose_n_clusters returned, by vote or by stability"
 _LINE, _DOT = 2.0, 6.5  # points: width of the curve, size of a dot
 _TICKS = 12  # numbers on the axis of candidates, at most
 _ROW = 0.35  # inches of height, for a criterion
-_FIELDS = ("candidates", "n_clusters_", "as_good", "votes", "stability", "stability_se")
+_FIELDS = ("candidates", "n_clusters_", "as_good", "agreed", "votes", "stability", "stability_se")
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -42,10 +41,12 @@ class NumberDisplay:
         Mean agreement, instead of votes; NaN where there is none.
     stability_se : ndarray of shape (n_candidates,), default=None
         Its standard error.
+    agreed : bool, default=True
+        False if no two criteria agree.
 
     Attributes
     ----------
-    candidates, n_clusters, as_good, votes, stability, stability_se
+    candidates, n_clusters, as_good, votes, stability, stability_se, agreed
         As given.
     ax_ : matplotlib Axes
         Where it was drawn.
@@ -79,6 +80,7 @@ class NumberDisplay:
     votes: dict[str, int] | None = None
     stability: np.ndarray | None = None
     stability_se: np.ndarray | None = None
+    agreed: bool = True
 
     @classmethod
     def from_estimator(cls, estimator: Any, **style: Any) -> NumberDisplay:
@@ -137,8 +139,7 @@ class NumberDisplay:
         self.ax_.xaxis.set_major_locator(look.ticker().MaxNLocator(_TICKS, integer=True))
         self.ax_.axvline(self.n_clusters, zorder=1, **{**look.DASHED, "color": look.LINE})
         noun = "cluster" if self.n_clusters == 1 else "clusters"
-        for_it = AGREE if self.votes is None else list(self.votes.values()).count(self.n_clusters)
-        doubt = ", no agreement" if for_it < AGREE else ""
+        doubt = "" if self.agreed else ", no agreement"
         self.ax_.set_title(f"chosen: {self.n_clusters} {noun}{doubt}", fontsize=look.FONT + 1)
         for side in ("top", "right"):
             self.ax_.spines[side].set_visible(False)

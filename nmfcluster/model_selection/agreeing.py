@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from nmfcluster._arrays.draws import some_positions
 from nmfcluster._arrays.jobs import shared_out
 from nmfcluster.metrics.agreement import jackknife, mean_of_pairs, rand_indices
 from nmfcluster.model_selection.checks import n_entries
@@ -67,7 +68,7 @@ def agreement_of_parts(
     Agreement
     """
     rng = np.random.default_rng(seed)
-    compared = np.sort(rng.permutation(n_entries(samples.X))[:_COMPARED])
+    compared = some_positions(n_entries(samples.X), _COMPARED, rng)
     common = (estimator, name, samples, size, compared, seed)
     found: list[list[Any]] = [[] for _ in numbers]
 

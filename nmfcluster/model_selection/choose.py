@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -14,9 +14,8 @@ from sklearn.utils import check_array, get_tags
 from nmfcluster._arrays.arguments import generator_of, last_step, shown, warn
 from nmfcluster._arrays.tables import check_readable
 from nmfcluster._compat import N_JOBS, RANDOM_STATE, StrOptions, validate_parameter_constraints
-from nmfcluster.display.number import AGREE
 from nmfcluster.meta import NMFMetaCluster
-from nmfcluster.model_selection.agreeing import agreement_of_parts
+from nmfcluster.model_selection.agreeing import Agreement, agreement_of_parts
 from nmfcluster.model_selection.checks import (
     is_pairwise,
     n_entries,
@@ -45,6 +44,7 @@ _ALLOWED: dict[str, list[Any]] = {
     "fit_params": [dict, None],
     "n_jobs": N_JOBS,
     "random_state": RANDOM_STATE,
+    "verbose": ["verbose"],
 }
 
 
@@ -57,6 +57,7 @@ def choose_n_clusters(
     fit_params: dict[str, Any] | None = None,
     n_jobs: int | None = None,
     random_state: int | np.random.RandomState | None = None,
+    verbose: int = 0,
 ) -> NumberOfClusters | ClusterSweep:
     r"""Say how many clusters the data have, and fit an estimator with that number.
 
@@ -86,6 +87,8 @@ def choose_n_clusters(
         Number of fits at a time; the result does not depend on it.
     random_state : int, RandomState instance or None, default=None
         Determines samples, halves, and the seeds of estimators that have none.
+    verbose : int, default=0
+        1: what is done is printed, before each stage.
 
     Returns
     -------
@@ -136,7 +139,13 @@ def choose_n_clusters(
     name = name_of_number(estimator)
     rng = generator_of(random_state)
     candidates = _up_to(candidates, n_entries(X))
+
+    def _say(stage: str) -> None:
+        if verbose:
+            print(f"[choose_n_clusters] {stage}")
+
     if method in _SWEPT or (method == "auto" and isinstance(estimator, NMFMetaCluster)):
+        _say("fitting runs with every number of clusters")
         return _swept(estimator, X, candidates, method, fit_params, n_jobs, rng)
     if n_entries(X) < 0:
         raise ValueError(
@@ -145,6 +154,12 @@ def choose_n_clusters(
         )
     numbers = read_candidates(candidates, n_entries(X))
     fit_params, seed = fit_params or {}, int(rng.randint(SEEDS))
+
+    def fitted(k: int) -> Any:
+        _say(f"fitting {name}={k} to all samples")
+        model = clone(estimator).set_params(**{name: k})
+        return seeded(model, np.random.default_rng(seed)).fit(X, **fit_params)
+
     pairwise = is_pairwise(estimator, must_predict=False)
     table = isinstance(X, list) or getattr(X, "ndim", 0) == 2
     features = table and not pairwise and not _takes_labels(estimator)
@@ -154,19 +169,24 @@ def choose_n_clusters(
                 "method='vote' asks features, and the estimator takes similarities, or labels: "
                 "give method='stability'."
             )
+        _say("asking six criteria")
         found = _by_vote(estimator, X, numbers, seed)
+        found = replace(found, best_estimator_=fitted(found.n_clusters_))
     else:
         require_all_samples(estimator, X, pairwise)
         arguments = arguments_of_fit(estimator, {}, fit_params, n_entries(X))
         samples = Samples(X, None, arguments, pairwise)
         size = n_entries(X) // 2 if features else min(n_entries(X) // 2, _PART)
-        found = _by_stability(estimator, name, samples, numbers, size, seed, n_jobs)
+        numbers = numbers[numbers > 1]
+        if not len(numbers):
+            raise ValueError("candidates must be at least 2 to choose by stability: 1 is stable.")
+        _say(f"fitting {len(numbers)} numbers of clusters to parts of {size} samples")
+        means = agreement_of_parts(estimator, name, numbers, samples, size, seed, n_jobs)
+        found = _steadiest(means, numbers, fitted)
     k = found.n_clusters_
     if k == numbers[-1] and len(numbers) > 1:
         warn(f"The largest of the candidates was chosen, {k}: give larger ones, too.")
-    model = clone(estimator).set_params(**{name: k})
-    best = seeded(model, np.random.default_rng(seed)).fit(X, **fit_params)
-    return replace(found, best_estimator_=best)
+    return found
 
 
 def _up_to(candidates: Iterable[int], n_samples: int) -> Iterable[int]:
@@ -222,7 +242,7 @@ def _by_vote(estimator: Any, X: Any, numbers: np.ndarray, seed: int) -> NumberOf
     poll = poll_of(X, int(numbers[-1]), rng)
     votes, candidates = poll.answers, numbers.tolist()
     result = tally(poll, candidates)
-    if result.n_votes < AGREE:
+    if not result.agreed:
         told = ", ".join(f"{name} {k}" for name, k in votes.items())
         warn(
             f"No two criteria agree on a number of clusters ({told}): {result.n_clusters}, near "
@@ -233,31 +253,34 @@ def _by_vote(estimator: Any, X: Any, numbers: np.ndarray, seed: int) -> NumberOf
         n_clusters_=result.n_clusters,
         as_good=as_good_as(result, poll, candidates),
         method=VOTE,
+        agreed=result.agreed,
         votes=votes,
     )
 
 
-def _by_stability(
-    estimator: Any,
-    name: str,
-    samples: Samples,
-    numbers: np.ndarray,
-    size: int,
-    seed: int,
-    n_jobs: int | None,
+def _steadiest(
+    found: Agreement, numbers: np.ndarray, fitted: Callable[[int], Any]
 ) -> NumberOfClusters:
-    numbers = numbers[numbers > 1]
-    if not len(numbers):
-        raise ValueError("candidates must be at least 2 to choose by stability: one is stable.")
-    found = agreement_of_parts(estimator, name, numbers, samples, size, seed, n_jobs)
-    tell_failures(numbers, found.failures, "choose_n_clusters")
-    choice = last_agreeing(found.means)
+    """Return the largest number whose fits agree about as well as any, and a fit to all samples.
+
+    Constraints of parts may allow a number of clusters that all constraints do not: then the next
+    best is taken.
+    """
+    means, failures, best = found.means.copy(), list(found.failures), None
+    while best is None and not np.isnan(means).all():
+        choice = last_agreeing(means)
+        try:
+            best = fitted(int(numbers[choice.best]))
+        except Exception as error:
+            means[choice.best], failures[choice.best] = np.nan, error
+    tell_failures(numbers, failures, "choose_n_clusters")
     return NumberOfClusters(
         candidates=numbers,
         n_clusters_=int(numbers[choice.best]),
         as_good=choice.as_good,
         method=STABILITY,
-        stability=found.means,
-        stability_se=found.errors,
+        stability=means,
+        stability_se=np.where(np.isnan(means), np.nan, found.errors),
         n_fits=found.n_fits,
+        best_estimator_=best,
     )

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from nmfcluster.display import NumberDisplay
-from nmfcluster.display.number import AGREE
 
 __all__ = ["NumberOfClusters"]
 
@@ -33,6 +32,8 @@ class NumberOfClusters:
         those whose fits agree nearly as well as those of any number.
     method : {"vote", "stability"}
         What it was chosen by.
+    agreed : bool
+        False if there was a vote, and no two criteria agree on a number.
     votes : dict of str to int or None
         The answer of every criterion; None if there was no vote.
     stability : ndarray of shape (n_candidates,) or None
@@ -69,6 +70,7 @@ class NumberOfClusters:
     n_clusters_: int
     as_good: np.ndarray
     method: str
+    agreed: bool = True
     votes: dict[str, int] | None = None
     stability: np.ndarray | None = None
     stability_se: np.ndarray | None = None
@@ -81,7 +83,7 @@ class NumberOfClusters:
         if self.votes is not None:
             for_it = self._n_votes()[self.candidates == self.n_clusters_].item()
             by = f"{for_it} of {len(self.votes)} votes"
-            if for_it < AGREE:
+            if not self.agreed:
                 by += ": no agreement"
         return f"{type(self).__name__}({self.n_clusters_} of {tried}, by {by})"
 

@@ -13,7 +13,7 @@ from sklearn.exceptions import FitFailedWarning
 from nmfcluster import _base
 from nmfcluster._arrays.arguments import check_count, generator_of, shown, warn
 from nmfcluster._arrays.dispersion import overdispersion
-from nmfcluster._arrays.draws import holds_whole_numbers, thinned
+from nmfcluster._arrays.draws import holds_whole_numbers, some_positions, thinned
 from nmfcluster._arrays.jobs import shared_out
 from nmfcluster._arrays.storage import largest
 from nmfcluster._arrays.tables import row_names
@@ -180,7 +180,7 @@ def sweep_n_clusters(
     estimators = list(fits)
     if short.n_estimators < model.n_estimators:
         estimators[choice.best] = clone(model).set_params(n_clusters=k).fit(samples)
-    drawn = np.sort(np.random.default_rng(seeds[0]).permutation(table.shape[0])[:_SAMPLES])
+    drawn = some_positions(table.shape[0], _SAMPLES, np.random.default_rng(seeds[0]))
     return ClusterSweep(
         candidates=numbers,
         n_clusters_=k,

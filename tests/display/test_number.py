@@ -57,5 +57,5 @@ def test_one_cluster_is_told_in_the_singular():
 
 
 def test_criteria_that_differ_are_told():
-    title = voted(n_clusters_=2).plot().ax_.get_title()
+    title = voted(n_clusters_=2, agreed=False).plot().ax_.get_title()
     assert title == "chosen: 2 clusters, no agreement"

@@ -11,6 +11,7 @@ from model_selection.clusterers import STACK, Stack, StackClusterer, W, X, Y, km
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import AgglomerativeClustering, KMeans, SpectralClustering
+from sklearn.datasets import load_iris
 from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
@@ -213,6 +214,29 @@ def test_constraints_are_cut_with_the_samples():
     found = chosen(SSNMFClusterer(2), BLOBS, range(1, 5), fit_params={"constraints": pairs})
     assert (found.method, found.n_clusters_) == ("stability", 3)
     assert found.best_estimator_.constraints_.n_samples == 120
+
+
+def test_numbers_that_only_parts_allow_are_not_chosen():
+    X, y = load_iris(return_X_y=True)
+    order = np.random.default_rng(0).permutation(150)
+    pairs = PairwiseConstraints.from_labels(y[order], n_pairs=100, random_state=0)
+    model = SSNMFClusterer(2, random_state=0)
+    with pytest.warns(FitFailedWarning, match="n_clusters=2 failed.*too small"):
+        found = chosen(model, X[order], range(2, 5), fit_params={"constraints": pairs})
+    assert found.n_clusters_ == 3
+    assert np.isnan(found.stability[0])
+    assert found.best_estimator_.n_clusters == 3
+
+
+def test_stages_are_told_before_they_start(capsys):
+    chosen(verbose=1)
+    told = capsys.readouterr().out.splitlines()
+    assert told == [
+        "[choose_n_clusters] asking six criteria",
+        "[choose_n_clusters] fitting n_clusters=3 to all samples",
+    ]
+    chosen(method="stability", candidates=range(2, 5))
+    assert not capsys.readouterr().out
 
 
 def test_weights_leave_the_vote_to_features():

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from nmfcluster._arrays.arguments import check_number, shown
+from nmfcluster._arrays.draws import some_positions
 from nmfcluster._arrays.jobs import shared_out
 from nmfcluster._compat import Interval, StrOptions
 from nmfcluster.metrics import cophenetic_correlation
@@ -174,7 +175,7 @@ class ConsensusScorer(ClusterScorer[Any]):
             row[members] = codes
         rng = np.random.default_rng(seed)
         # in their order, on which the tree of equal distances depends
-        paired = np.sort(rng.permutation(n_samples)[: self.max_samples])
+        paired = some_positions(n_samples, self.max_samples, rng)
         consensus = consensus_of_subsamples(labels[:, paired])
         pac, cophenetic = self._figures(consensus)
         score = 1 - pac if self.criterion == "pac" else cophenetic

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.metrics import silhouette_samples
 
 import nmfcluster.model_selection.checks as checks
+from nmfcluster._arrays.draws import some_positions
 from nmfcluster._compat import Interval, StrOptions
 from nmfcluster.model_selection.copies import Samples, labels_of_fit, numbered
 from nmfcluster.model_selection.scorer import DETAILS, ClusterScorer
@@ -114,7 +115,7 @@ class SilhouetteScorer(ClusterScorer[Any]):
         n_samples = table.shape[0]
         labels = numbered(labels_of_fit(estimator, samples.X), n_samples)
         rng = np.random.default_rng(int(self.random_state))
-        drawn = np.sort(rng.permutation(n_samples)[: self.max_samples])
+        drawn = some_positions(n_samples, self.max_samples, rng)
         values = silhouettes(table[drawn], labels[drawn], self.metric)
         present = np.unique(labels[drawn][labels[drawn] >= 0])
         means = [values[labels[drawn] == c].mean() for c in present]

@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.cluster import HDBSCAN
 from sklearn.metrics import pairwise_distances, silhouette_score
 
+from nmfcluster._arrays.draws import some_positions
 from nmfcluster._arrays.threads import one_thread
 from nmfcluster._compat import take_samples
-from nmfcluster.display.number import AGREE
 from nmfcluster.model_selection.checks import n_entries
 from nmfcluster.model_selection.copies import SEEDS
 from nmfcluster.model_selection.voters.axes import main_axes
@@ -28,6 +28,7 @@ _DENSE = 5  # neighbours of a sample that is not alone, and samples of a dense c
 _SHARE = 50  # a dense cluster has one of so many samples, at least
 _DIGITS = 9  # by which samples are told from each other: others are at one place but for rounding
 _ONE = 3  # criteria that must say that there is one cluster
+_AGREE = 2  # criteria, at least, that tell a number from others
 _AHEAD = 2  # more than say another number, where prediction strength is not among them
 
 
@@ -51,7 +52,7 @@ def some_of(X: Any, rng: np.random.Generator) -> Any:
     n_samples = n_entries(X)
     if n_samples <= _SAMPLES:
         return X
-    return take_samples(X, np.sort(rng.permutation(n_samples)[:_SAMPLES]))
+    return take_samples(X, some_positions(n_samples, _SAMPLES, rng))
 
 
 def poll_of(X: Any, most: int, rng: np.random.Generator) -> Poll:
@@ -127,6 +128,11 @@ class Tally(NamedTuple):
     n_clusters: int
     n_votes: int
 
+    @property
+    def agreed(self) -> bool:
+        """Whether two criteria, at least, answered so."""
+        return self.n_votes >= _AGREE
+
 
 def tally(poll: Poll, candidates: Sequence[int]) -> Tally:
     """Return what most criteria answer; answers that are not among the candidates do not count.
@@ -160,7 +166,7 @@ def tally(poll: Poll, candidates: Sequence[int]) -> Tally:
         return Tally(1, ones)
     counted = [k for name, k in answers.items() if name != SEPARATION and k > 1 and k in candidates]
     agreed = max(map(counted.count, counted), default=0)
-    if agreed >= AGREE:
+    if agreed >= _AGREE:
         k = next(k for k in counted if counted.count(k) == agreed)
     else:
         middle = median_low([k for k in answers.values() if k > 1] or [1])
@@ -188,7 +194,7 @@ def as_good_as(tally: Tally, poll: Poll, candidates: Sequence[int]) -> np.ndarra
     numbers, answers = np.asarray(candidates), list(poll.answers.values())
     counts = np.array([answers.count(k) for k in numbers])
     own = numbers == tally.n_clusters
-    if tally.n_votes >= AGREE:
+    if tally.agreed:
         return own | (counts >= tally.n_votes - 1)
     several = [k for k in answers if k > 1] or [tally.n_clusters]
     between = (numbers >= min(several)) & (numbers <= max(several))
