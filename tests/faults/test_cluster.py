@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import joblib
@@ -35,8 +36,8 @@ FEW = np.random.RandomState(0).uniform(size=(2000, 3000))
 SPARSE = sp.csr_array(np.where(FEW < 0.05, FEW, 0))
 
 
-@pytest.fixture(scope="module")
-def client():
+@contextmanager
+def two_workers():
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=None
@@ -46,10 +47,22 @@ def client():
         yield client
 
 
+@pytest.fixture(scope="module")
+def client():
+    with two_workers() as client:
+        yield client
+
+
 @pytest.fixture
 def on_dask(client):
-    client.wait_for_workers(2, timeout=300)  # those that were killed, on a busy machine too
     with joblib.parallel_config("dask"):
+        yield client
+
+
+@pytest.fixture
+def fragile():
+    """Yield the client of workers that are to be lost, of which no other test needs any."""
+    with two_workers() as client, joblib.parallel_config("dask"):
         yield client
 
 
@@ -161,17 +174,17 @@ def test_an_interrupt_ends_what_waits(on_dask):
 
 
 @pytest.fixture
-def kill(on_dask):
+def kill(fragile):
     """Return a function that kills some workers once a call runs."""
 
     def once_a_call_runs(pids):
-        assert comes_true(lambda: any(on_dask.processing().values()))
+        assert comes_true(lambda: any(fragile.processing().values()))
         time.sleep(0.1)
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
 
     def kill(n_workers):
-        pids = list(on_dask.run(os.getpid).values())[:n_workers]
+        pids = list(fragile.run(os.getpid).values())[:n_workers]
         killers.append(threading.Thread(target=once_a_call_runs, args=(pids,)))
         killers[-1].start()
 
@@ -202,7 +215,7 @@ def test_what_is_lost_with_all_workers_is_sent_again(kill, sent):
 
 
 @pytest.mark.filterwarnings("ignore:The cluster lost a worker")
-def test_calls_that_kill_their_workers_are_an_error_with_its_cure(on_dask):
+def test_calls_that_kill_their_workers_are_an_error_with_its_cure(fragile):
     model = NMFConsensus(3, estimator=Fatal(), n_estimators=2, random_state=0)
     with pytest.raises(RuntimeError, match=r"If they ran out of memory, .*memory_limit"):
         model.fit(X)

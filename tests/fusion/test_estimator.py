@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 from nmfcluster import SimilarityStack
 
 ETAS = [0, 0.05, 1.0, np.inf]
-CONVERGED = {"tol": -1.0, "max_iter": 400, "n_init": 1}  # as far as floating point lets it
+CONVERGED = {"tol": -1.0, "max_iter": 1500, "n_init": 1}  # as far as floating point lets it
 
 
 def literal_losses(sources, M, criterion):
