@@ -7,7 +7,6 @@ from itertools import combinations
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from sklearn.metrics import adjusted_rand_score
 
 
 def matched(table: np.ndarray) -> int:
@@ -31,11 +30,14 @@ def differing_share(a: np.ndarray, b: np.ndarray) -> float:
         Labels from 0; a sample with -1 in either of them is placed differently.
     """
     both = (a >= 0) & (b >= 0)
-    width = int(b.max(initial=0)) + 1
-    cells = a[both].astype(np.int64) * width + b[both]
-    height = int(a.max(initial=0)) + 1
-    table = np.bincount(cells, minlength=height * width).reshape(height, width)
-    return (len(a) - matched(table)) / len(a)
+    return (len(a) - matched(_shared(a[both], b[both]))) / len(a)
+
+
+def _shared(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return how many samples clusters share, from labels from 0."""
+    height, width = int(a.max(initial=0)) + 1, int(b.max(initial=0)) + 1
+    cells = a.astype(np.int64) * width + b
+    return np.bincount(cells, minlength=height * width).reshape(height, width)
 
 
 def disagreements(codes: np.ndarray) -> np.ndarray:
@@ -54,17 +56,37 @@ def disagreements(codes: np.ndarray) -> np.ndarray:
 
 
 def rand_indices(codes: np.ndarray) -> np.ndarray:
-    """Return the adjusted Rand index of each two labellings, (B, B); 0 of one with itself.
+    r"""Return the adjusted Rand index of each two labellings, (B, B); 0 of one with itself.
+
+    With T the pairs of samples that both hold together, of :math:`T_a` and :math:`T_b` that one
+    does, :math:`E = 2 T_a T_b / (n (n - 1))` of these are in common by chance, and the index is
+    :math:`(T - E) / ((T_a + T_b) / 2 - E)` [1]_; 1 of two labellings that hold all samples
+    together, or none.
 
     Parameters
     ----------
     codes : ndarray of shape (B, n_samples), int
-        Samples with -1 count as one cluster.
+        Labels from -1; samples with -1 count as one cluster.
+
+    References
+    ----------
+    .. [1] L. Hubert, P. Arabie. Comparing partitions. Journal of Classification 2, 1985.
     """
-    found = np.zeros((len(codes), len(codes)))
-    for i, j in combinations(range(len(codes)), 2):
-        found[i, j] = found[j, i] = adjusted_rand_score(codes[i], codes[j])
+    B, n = codes.shape
+    own = [_together(np.bincount(labels + 1)) for labels in codes]
+    found = np.zeros((B, B))
+    for i, j in combinations(range(B), 2):
+        chance = own[i] * own[j] / max(_together(np.array(n)), 1)
+        most = (own[i] + own[j]) / 2
+        both = _together(_shared(codes[i] + 1, codes[j] + 1))
+        same = both == own[i] == own[j]  # also where there is nothing that could differ
+        found[i, j] = found[j, i] = 1 if same else (both - chance) / (most - chance)
     return found
+
+
+def _together(sizes: np.ndarray) -> int:
+    """Return the number of pairs that clusters of these sizes hold together."""
+    return int((sizes * (sizes - 1) // 2).sum())
 
 
 def shuffled(codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -91,7 +91,8 @@ def _agreement(labellings: list[Any]) -> tuple[float, float]:
     """Return the mean adjusted Rand index and its error, NaN if a fit failed."""
     if any(isinstance(labels, Exception) for labels in labellings):
         return np.nan, np.nan
-    return jackknife(mean_of_pairs, rand_indices(np.array(labellings)))
+    codes = np.array([np.unique(labels, return_inverse=True)[1] for labels in labellings])
+    return jackknife(mean_of_pairs, rand_indices(codes))
 
 
 def _labels(

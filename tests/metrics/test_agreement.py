@@ -4,9 +4,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster.metrics import disagreement
-from nmfcluster.metrics.agreement import disagreements, jackknife, mean_of_pairs
+from nmfcluster.metrics.agreement import disagreements, jackknife, mean_of_pairs, rand_indices
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -21,3 +22,24 @@ def test_standard_errors_are_those_of_leaving_out_a_labelling(seed):
     value, error = jackknife(mean_of_pairs, disagreements(codes))
     assert value == pytest.approx(np.mean([disagreement(a, b) for a, b in combinations(codes, 2)]))
     assert error == pytest.approx(np.sqrt((B - 1) * np.var(left_out)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rand_indices_count_pairs_of_samples(seed):
+    rng = np.random.default_rng(seed)
+    codes = np.stack([rng.integers(-1, 3, size=12) for _ in range(3)])
+    codes = np.concatenate([codes, codes[:1, ::-1], np.zeros((1, 12), int), [np.arange(12)]])
+    found = rand_indices(codes)
+    pairs = list(combinations(range(12), 2))
+    for i, j in combinations(range(len(codes)), 2):
+        a, b = (np.array([own[s] == own[t] for s, t in pairs]) for own in codes[[i, j]])
+        chance = a.mean() * b.sum()
+        expected = ((a & b).sum() - chance) / ((a.sum() + b.sum()) / 2 - chance)
+        assert found[i, j] == found[j, i] == pytest.approx(expected)
+        assert found[i, j] == pytest.approx(adjusted_rand_score(codes[i], codes[j]))
+    assert (np.diagonal(found) == 0).all()
+
+
+@pytest.mark.parametrize("labels", [np.zeros(5, int), np.arange(5), np.zeros(1, int)])
+def test_labellings_that_are_the_same_agree(labels):
+    assert rand_indices(np.stack([labels, labels]))[0, 1] == 1
