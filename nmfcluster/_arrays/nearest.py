@@ -117,10 +117,10 @@ def highest_edges(heights: np.ndarray, nearest: np.ndarray) -> list[tuple[int, i
     """
     n, k = nearest.shape
     kind = index_dtype(nearest.size)  # SciPy 1.13 makes trees of no others
-    i, j = np.repeat(np.arange(n, dtype=kind), k), nearest.ravel().astype(kind)
-    depth = heights.max() - np.minimum(heights[i], heights[j]) + 1  # an edge of 0 would be none
-    graph = sp.csr_array((depth, (i, j)), shape=(n, n))
-    tree = sp.coo_array(minimum_spanning_tree(graph.maximum(graph.T)))
+    ends, starts = nearest.ravel().astype(kind), np.arange(0, n * k + 1, k, dtype=kind)
+    depth = heights.max() - np.minimum(heights[:, None], heights[nearest]) + 1  # 0: no edge
+    graph = sp.csr_array((depth.ravel(), ends, starts), shape=(n, n))  # one way is enough
+    tree = sp.coo_array(minimum_spanning_tree(graph))
     saddles = np.minimum(heights[tree.row], heights[tree.col])
     order = np.argsort(-saddles, kind="stable")
     parts = (part[order].tolist() for part in (tree.row, tree.col, saddles))

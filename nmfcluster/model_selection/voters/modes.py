@@ -69,10 +69,10 @@ def modes_of(X: np.ndarray) -> Modes:
         if not radius.any():
             return Modes(1, 1)  # all samples are at few places
         heights = -np.log(np.maximum(radius, radius[radius > 0].min()))
-        chance, own = np.sqrt(np.log(n) / k), nearest[:, :k]
-        likely.append(n_peaks(p * heights, own, chance))
+        chance, rises = np.sqrt(np.log(n) / k), rises_of_peaks(heights, nearest[:, :k])
+        likely.append(int((p * rises > chance).sum()))
         dimension = min(p, max(1.0, _dimension(distances[:, :k])))
-        certain.append(n_peaks(dimension * heights, own, _CERTAIN * chance))
+        certain.append(int((dimension * rises > _CERTAIN * chance).sum()))
     return Modes(_most_frequent(likely), _most_frequent(certain))
 
 
@@ -89,20 +89,20 @@ def _most_frequent(counts: list[int]) -> int:
     return int(values[votes == votes.max()][-1])
 
 
-def n_peaks(heights: np.ndarray, nearest: np.ndarray, persistence: float) -> int:
-    """Return how many peaks of a graph rise more than `persistence` above their saddles.
+def rises_of_peaks(heights: np.ndarray, nearest: np.ndarray) -> np.ndarray:
+    """Return how far every peak of a graph rises above the highest saddle to a higher one.
 
     Parameters
     ----------
     heights : ndarray of shape (n,)
     nearest : ndarray of shape (n, k), int
         Nodes that a node is joined with.
-    persistence : float
 
     Returns
     -------
-    int
-        The highest peak of every connected part is one.
+    ndarray of shape (n_peaks,)
+        Infinity for the highest peak of every connected part. Nodes that are no peaks rise by 0,
+        and can be among them.
     """
     peaks, parents = heights.tolist(), list(range(len(heights)))
 
@@ -111,10 +111,11 @@ def n_peaks(heights: np.ndarray, nearest: np.ndarray, persistence: float) -> int
             parents[node] = node = parents[parents[node]]
         return node
 
-    n_hills, n_low = len(peaks), 0
+    rises = []
     for i, j, saddle in highest_edges(heights, nearest):
-        high, low = sorted((root(i), root(j)), key=peaks.__getitem__, reverse=True)
+        low, high = root(i), root(j)
+        if peaks[low] > peaks[high]:
+            low, high = high, low
         parents[low] = high
-        n_hills -= 1
-        n_low += peaks[low] - saddle > persistence
-    return n_hills + n_low
+        rises.append(peaks[low] - saddle)
+    return np.array(rises + [np.inf] * (len(peaks) - len(rises)))

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
-from scipy.cluster.hierarchy import cut_tree, ward
+import scipy.sparse as sp
+from scipy.cluster.hierarchy import ward
+from scipy.sparse.csgraph import connected_components
 
 from nmfcluster.model_selection.voters.dips import has_two_modes
 
@@ -29,9 +31,28 @@ def most_apart(X: np.ndarray, candidates: Sequence[int]) -> int:
     numbers = sorted(k for k in candidates if 1 < k <= len(X))
     if not numbers:
         return 1
-    cuts = cut_tree(ward(X), numbers)
-    apart = (k for i, k in reversed(list(enumerate(numbers))) if are_apart(X, cuts[:, i]))
-    return next(apart, 1)
+    tree = ward(X)
+    return next((k for k in reversed(numbers) if are_apart(X, cut(tree, k))), 1)
+
+
+def cut(tree: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Return the clusters that are left after all merges of a tree but the last ones.
+
+    Parameters
+    ----------
+    tree : ndarray of shape (n - 1, 4)
+        As SciPy has it.
+    n_clusters : int
+
+    Returns
+    -------
+    ndarray of shape (n,), int
+    """
+    n = len(tree) + 1
+    made = np.arange(n, 2 * n - n_clusters)  # what the merges made
+    rows, merged = np.tile(made, 2), tree[: len(made), :2].T.ravel().astype(made.dtype)
+    links = sp.coo_array((np.ones(len(rows)), (rows, merged)), shape=(2 * n, 2 * n))
+    return np.asarray(connected_components(links, directed=False)[1][:n])
 
 
 def are_apart(X: np.ndarray, labels: np.ndarray) -> bool:
