@@ -12,16 +12,25 @@ from sklearn.mixture import GaussianMixture
 _ONE_BUMP = 0.98  # of the lower of two peaks, which a density between them need not fall below
 _POINTS = 41  # on the ridge line between two components
 _MAX_ITER = 1000  # enough for EM to end by its tolerance
+_TOL = 1e-3  # of the mean log likelihood, that an iteration of EM must gain
+_OF_COST = 0.01  # of what BIC takes for a component, that it must gain if that is more
 
 
 def fitted_mixtures(
     X: np.ndarray, candidates: Iterable[int], seed: int
 ) -> dict[int, GaussianMixture]:
-    """Return mixtures of full covariances by their number of components, where there are any."""
+    """Return mixtures of full covariances by their number of components, where there are any.
+
+    EM ends where an iteration gains too little to matter to BIC, which takes half the logarithm of
+    n for each of the (p + 1) (p + 2) / 2 parameters of a component.
+    """
+    n, p = X.shape
+    cost = (p + 1) * (p + 2) / 2 * np.log(n) / 2
+    tol = max(_TOL, _OF_COST * cost / n)
     found = {}
     for k in candidates:
         with suppress(ValueError):  # a covariance that is singular in spite of what is added to it
-            mixture = GaussianMixture(k, max_iter=_MAX_ITER, random_state=seed)
+            mixture = GaussianMixture(k, tol=tol, max_iter=_MAX_ITER, random_state=seed)
             found[k] = mixture.fit(X)
     return found
 

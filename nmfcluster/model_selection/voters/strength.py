@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 
 import numpy as np
-from sklearn.cluster import KMeans
+from sklearn.cluster import KMeans, kmeans_plusplus
+
+from nmfcluster.model_selection.copies import SEEDS
 
 _SPLITS = 12  # into halves
+_FIRST = 4  # of these, of which one must be strong enough, or the rest will not make up for them
 _ENOUGH = 0.8  # with a standard error added, as in the paper: .8 to .9
 _STARTS = 2  # of k-means
 _PER_CLUSTER = 4  # samples of a half that a cluster has on average, at least
@@ -36,10 +40,50 @@ def prediction_strength(labels: np.ndarray, predicted: np.ndarray) -> float:
     return float(np.min(np.divide(together, pairs, out=np.ones_like(pairs), where=pairs > 0)))
 
 
+class Split:
+    """Two halves of the samples, with starts of k-means for every number of clusters.
+
+    The start of k clusters is the first k centres of the longest one: k-means++ draws them one by
+    one.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+    most : int
+        The largest number of clusters.
+    rng : Generator
+    """
+
+    def __init__(self, X: np.ndarray, most: int, rng: np.random.Generator) -> None:
+        order, half = rng.permutation(len(X)), len(X) // 2
+        self._halves = X[order[:half]], X[order[half:]]
+        self._most, self._seed = most, int(rng.integers(SEEDS))
+
+    @cached_property
+    def _starts(self) -> list[list[np.ndarray]]:
+        rng = np.random.RandomState(self._seed)
+        return [
+            [kmeans_plusplus(part, self._most, random_state=rng)[0] for _ in range(_STARTS)]
+            for part in self._halves
+        ]
+
+    def strength(self, k: int) -> float:
+        """Return the prediction strength of k clusters in the second half."""
+        first, second = (
+            min(
+                (KMeans(k, init=start[:k], n_init=1).fit(part) for start in starts),
+                key=lambda fit: float(fit.inertia_),
+            )
+            for part, starts in zip(self._halves, self._starts, strict=True)
+        )
+        return prediction_strength(second.labels_, first.predict(self._halves[1]))
+
+
 def most_predicted(X: np.ndarray, candidates: Iterable[int], rng: np.random.Generator) -> int:
     """Return the largest number of clusters of k-means whose prediction strength is .8 or more.
 
     Samples are split into halves twelve times, and the standard error of the mean is added [1]_.
+    The largest number is asked first; it is given up where none of four splits has .8.
 
     Parameters
     ----------
@@ -57,18 +101,17 @@ def most_predicted(X: np.ndarray, candidates: Iterable[int], rng: np.random.Gene
     .. [1] R. Tibshirani, G. Walther. Cluster validation by prediction strength. Journal of
        Computational and Graphical Statistics 14, 2005.
     """
-    half = len(X) // 2
-    tried = [k for k in candidates if 1 < k and k * _PER_CLUSTER <= half]
-    strengths = np.empty((_SPLITS, len(tried)))
-    for b in range(_SPLITS):
-        order = rng.permutation(len(X))
-        parts = X[order[:half]], X[order[half:]]
-        seed = int(rng.integers(2**31))
-        for i, k in enumerate(tried):
-            first, second = (
-                KMeans(k, n_init=_STARTS, random_state=seed).fit(part) for part in parts
-            )
-            strengths[b, i] = prediction_strength(second.labels_, first.predict(parts[1]))
-    errors = strengths.std(axis=0, ddof=1) / np.sqrt(_SPLITS)
-    enough = strengths.mean(axis=0) + errors >= _ENOUGH
-    return max((k for k, yes in zip(tried, enough, strict=True) if yes), default=1)
+    tried = sorted(k for k in candidates if 1 < k and k * _PER_CLUSTER <= len(X) // 2)
+    if not tried:
+        return 1
+    splits = [Split(X, tried[-1], rng) for _ in range(_SPLITS)]
+    return next((k for k in reversed(tried) if _is_predicted(splits, k)), 1)
+
+
+def _is_predicted(splits: list[Split], k: int) -> bool:
+    strengths = [split.strength(k) for split in splits[:_FIRST]]
+    if max(strengths) < _ENOUGH:
+        return False
+    strengths += [split.strength(k) for split in splits[_FIRST:]]
+    error = np.std(strengths, ddof=1) / np.sqrt(_SPLITS)
+    return bool(np.mean(strengths) + error >= _ENOUGH)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import median_low
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.cluster import HDBSCAN
-from sklearn.metrics import pairwise_distances, silhouette_score
 
 from nmfcluster._arrays.draws import some_positions
 from nmfcluster._arrays.threads import one_thread
@@ -19,6 +18,7 @@ from nmfcluster.model_selection.voters.axes import main_axes
 from nmfcluster.model_selection.voters.mixtures import fitted_mixtures, n_bumps
 from nmfcluster.model_selection.voters.modes import modes_of
 from nmfcluster.model_selection.voters.separation import most_apart
+from nmfcluster.model_selection.voters.silhouettes import largest_silhouette
 from nmfcluster.model_selection.voters.strength import most_predicted
 
 SEPARATION, PREDICTION, DENSITY = "separation", "prediction strength", "density"
@@ -84,29 +84,20 @@ def poll_of(X: Any, most: int, rng: np.random.Generator) -> Poll:
         Z = main_axes(X)
         n_places = len(np.unique(Z.round(_DIGITS), axis=0))
         tried = range(2, min(most, len(Z) // _PER_CLUSTER, n_places) + 1)
-        mixtures = fitted_mixtures(Z, [1, *tried], seed)
-        of_mixtures = {k: mixture.predict(Z) for k, mixture in mixtures.items()}
-        best = min(mixtures.values(), key=lambda mixture: float(mixture.bic(Z)))
-        modes = modes_of(Z)
+        S = Z.astype(np.float32)  # whose digits are enough, but to solve systems of equations
+        mixtures = fitted_mixtures(S, [1, *tried], seed)
+        of_mixtures = {k: mixture.predict(S) for k, mixture in mixtures.items()}
+        best = min(mixtures.values(), key=lambda mixture: float(mixture.bic(S)))
+        modes = modes_of(S)
         found = {
             "mixture": n_bumps(best),
             "modes": modes.likely,
-            "silhouette": _largest_silhouette(Z, of_mixtures),
+            "silhouette": largest_silhouette(S, of_mixtures),
             SEPARATION: most_apart(Z, tried),
-            PREDICTION: most_predicted(Z, tried, rng),
-            DENSITY: _dense(Z),
+            PREDICTION: most_predicted(S, tried, rng),
+            DENSITY: _dense(S),
         }
     return Poll(found, modes.certain)
-
-
-def _largest_silhouette(Z: np.ndarray, labellings: Mapping[int, np.ndarray]) -> int:
-    distances = pairwise_distances(Z)
-    scores = {
-        k: silhouette_score(distances, labels, metric="precomputed")
-        for k, labels in labellings.items()
-        if 1 < len(np.unique(labels)) < len(Z)
-    }
-    return max(scores, key=scores.__getitem__, default=1)
 
 
 def _dense(Z: np.ndarray) -> int:
