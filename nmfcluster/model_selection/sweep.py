@@ -36,7 +36,7 @@ from nmfcluster.model_selection.thinning import held_out_losses
 
 __all__ = ["sweep_n_clusters"]
 
-_SAMPLES = 1000  # whose consensus is looked at: the time of its tree grows with their square
+_SAMPLES = 500  # whose consensus is looked at: the time of its tree grows with their square
 _LARGEST = 2**62  # of a count: numpy draws counts of 64 bits
 _RUNS = {False: 10, True: 5}  # of a candidate: more where they are what decides
 _ALLOWED: dict[str, list[Any]] = {
@@ -253,7 +253,8 @@ def _n_runs(given: str | int | None, model: NMFMetaCluster, by_counts: bool) -> 
 def _fits(model: NMFMetaCluster, X: Any, numbers: np.ndarray, n_jobs: int | None) -> list[Any]:
     """Return the fits of all numbers of clusters, None where one failed."""
     calls = [(int(k),) for k in numbers]
-    found = shared_out(_fit, (model, X), lambda: calls, n_jobs)
+    with one_blas_thread():
+        found = shared_out(_fit, (model, X), lambda: calls, n_jobs)
     errors = [fit if isinstance(fit, Exception) else None for fit in found]
     tell_failures(numbers, errors, "sweep_n_clusters")
     return [None if isinstance(fit, Exception) else fit for fit in found]

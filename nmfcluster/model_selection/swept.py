@@ -43,7 +43,7 @@ class ClusterSweep:
     reconstruction_err : ndarray of shape (n_candidates,)
         `reconstruction_err_` of the fits.
     cophenetic : ndarray of shape (n_candidates,)
-        Cophenetic correlation of the consensus of the runs, of at most 1,000 samples.
+        Cophenetic correlation of the consensus of the runs, of at most 500 samples.
     estimators : tuple
         The fitted estimators, None for one that failed; all but the one that was chosen may have
         fewer runs than were asked for.

@@ -14,8 +14,12 @@ from nmfcluster.meta.objectives import objective_of
 
 _MIXED = 0.1  # share of the held-out means that knows no clusters
 _PRIOR = 0.5  # counts that every column has more than were seen: unseen ones are not impossible
-#: of the fits to parts: a single run, as no statement about runs is wanted
-SHORT = {"n_estimators": 1, "n_init": 1, "base_n_clusters": None, "resample": None, "verbose": 0}
+#: of the fits to parts: a single run, as no statement about runs is wanted; k-means sees at once
+#: that its k clusters are the metaclusters
+SHORT = {
+    **{"n_estimators": 1, "n_init": 1, "base_n_clusters": None, "resample": None, "verbose": 0},
+    "meta": "kmeans",
+}
 
 
 def held_out_losses(
@@ -51,7 +55,8 @@ def held_out_losses(
         Why a number has no loss: the first error of its fits.
     """
     calls = [(int(k), fold, seed) for k in candidates for fold, seed in enumerate(seeds)]
-    found = shared_out(held_out_loss, (estimator, X, parts), lambda: calls, n_jobs)
+    with one_blas_thread():  # of all fits: looking the libraries up takes long beside a short one
+        found = shared_out(held_out_loss, (estimator, X, parts), lambda: calls, n_jobs)
     losses = [np.nan if isinstance(result, Exception) else result for result in found]
     errors: list[Exception | None] = [None] * len(candidates)
     for number, result in reversed(list(enumerate(found))):
