@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,12 +10,15 @@ from sklearn.base import clone
 
 from nmfcluster._arrays.draws import some_positions
 from nmfcluster._arrays.jobs import shared_out
+from nmfcluster._arrays.threads import one_thread
 from nmfcluster.metrics.agreement import jackknife, mean_of_pairs, rand_indices
 from nmfcluster.model_selection.checks import n_entries
 from nmfcluster.model_selection.copies import Samples, labels_by_copy
 from nmfcluster.model_selection.rules import AS_ALIKE
 
-_FIRST, _FITS = 3, 10  # of every number of clusters, and of those that can still be chosen
+_MORE = 2  # fits of a number of clusters at a time
+_SOME, _FITS = 8, 10  # of those that can still be chosen, and of the two that decide
+_ERROR_OF_TWO = 0.15  # standard error that two fits are taken to have: it shows with more
 _COMPARED = 1000  # samples, at most, whose clusters by two fits are compared
 
 
@@ -25,7 +28,8 @@ class Agreement(NamedTuple):
     Attributes
     ----------
     means, errors : ndarray of shape (n_candidates,)
-        Mean adjusted Rand index of two fits, and its standard error; NaN where a fit failed.
+        Mean adjusted Rand index of two fits, and its standard error, .15 where there are no
+        more than two; NaN where a fit failed.
     n_fits : ndarray of shape (n_candidates,), int
     failures : list of Exception or None
         Why there is none.
@@ -48,8 +52,10 @@ def agreement_of_parts(
 ) -> Agreement:
     """Fit every number of clusters to the same parts of the samples, and compare the fits.
 
-    Three fits of every number come first. Seven more follow where the mean agreement, with a
-    standard error added, is not too low for the number to be chosen.
+    Two fits of every number come first. Two more follow, until there are eight, as long as the mean
+    agreement, with a standard error added, is not too low for the number to be chosen. Then the
+    largest of those left, and the one whose fits agree best, go on to ten; if the largest is ruled
+    out, the next one does.
 
     Parameters
     ----------
@@ -71,20 +77,31 @@ def agreement_of_parts(
     compared = some_positions(n_entries(samples.X), _COMPARED, rng)
     common = (estimator, name, samples, size, compared, seed)
     found: list[list[Any]] = [[] for _ in numbers]
-
-    def fit(which: np.ndarray, first: int, last: int) -> None:
-        calls = [(int(numbers[i]), b) for i, b in product(which, range(first, last))]
-        labels = iter(shared_out(_labels, common, lambda: calls, n_jobs))
+    means, errors = np.full((2, len(numbers)), np.nan)
+    which = list(range(len(numbers)))
+    while which:
+        calls = [(i, len(found[i]) + b) for i in which for b in range(_MORE)]
+        tasks = [(int(numbers[i]), b) for i, b in calls]
+        with one_thread():  # of all fits: it takes longer to set than some of them
+            labellings = shared_out(_labels, common, partial(list, tasks), n_jobs)
+        for (i, _), labels in zip(calls, labellings, strict=True):
+            found[i].append(labels)
         for i in which:
-            found[i] += [next(labels) for _ in range(first, last)]
-
-    fit(np.arange(len(numbers)), 0, _FIRST)
-    means, errors = np.array([_agreement(own) for own in found]).T
-    if not np.isnan(means).all():
-        fit(np.flatnonzero(means + errors >= np.nanmax(means) - AS_ALIKE), _FIRST, _FITS)
-        means, errors = np.array([_agreement(own) for own in found]).T
+            means[i], errors[i] = _agreement(found[i])
+        which = _undecided(means, errors, np.array([len(own) for own in found]))
     failures = [next((one for one in own if isinstance(one, Exception)), None) for own in found]
     return Agreement(means, errors, np.array([len(own) for own in found]), failures)
+
+
+def _undecided(means: np.ndarray, errors: np.ndarray, n_fits: np.ndarray) -> list[int]:
+    """Return which numbers of clusters need more fits for one of them to be chosen."""
+    if np.isnan(means).all():
+        return []
+    doubts = np.where(n_fits < _FITS, errors, 0)
+    left = np.flatnonzero(means + doubts >= np.nanmax(means) - AS_ALIKE)
+    few = left[n_fits[left] < _SOME]
+    deciding = np.unique([left[-1], np.nanargmax(means)])
+    return few.tolist() or deciding[n_fits[deciding] < _FITS].tolist()
 
 
 def _agreement(labellings: list[Any]) -> tuple[float, float]:
@@ -92,7 +109,10 @@ def _agreement(labellings: list[Any]) -> tuple[float, float]:
     if any(isinstance(labels, Exception) for labels in labellings):
         return np.nan, np.nan
     codes = np.array([np.unique(labels, return_inverse=True)[1] for labels in labellings])
-    return jackknife(mean_of_pairs, rand_indices(codes))
+    indices = rand_indices(codes)
+    if len(codes) == _MORE:
+        return mean_of_pairs(indices), _ERROR_OF_TWO
+    return jackknife(mean_of_pairs, indices)
 
 
 def _labels(

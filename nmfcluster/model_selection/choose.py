@@ -117,10 +117,10 @@ def choose_n_clusters(
 
     Notes
     -----
-    The vote looks at 2,000 samples at most, drawn at random, and takes a few seconds; the
-    estimator is fitted once. Stability fits it to three halves of the samples with every candidate,
-    and to seven more with those that can still be chosen; of similarities and several sources, to
-    500 samples at most instead of a half.
+    The vote looks at 2,000 samples at most, drawn at random, and takes a second or two; the
+    estimator is fitted once. Stability fits it to two halves of the samples with every candidate,
+    to up to eight with those that can still be chosen, and to ten with the two that decide; of
+    similarities and several sources, to 500 samples at most instead of a half.
 
     Examples
     --------

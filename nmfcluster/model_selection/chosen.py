@@ -40,9 +40,10 @@ class NumberOfClusters:
         Mean adjusted Rand index of two fits to parts of the samples, NaN where one failed; None
         if there was a vote.
     stability_se : ndarray of shape (n_candidates,) or None
-        Its standard error.
+        Its standard error; .15, where there are two fits.
     n_fits : ndarray of shape (n_candidates,), int, or None
-        Fits that were compared: three, and ten where three do not rule a number out.
+        Fits that were compared: two, up to eight where these do not rule a number out, and ten of
+        the number that is chosen and of the most stable one.
     best_estimator_ : estimator
         Fitted to all samples with the number that was chosen.
 

@@ -28,7 +28,7 @@ from nmfcluster import (
 )
 from nmfcluster.datasets import make_biclusters, make_signatures
 from nmfcluster.model_selection import ClusterSweep, NumberOfClusters, choose_n_clusters
-from nmfcluster.model_selection.agreeing import agreement_of_parts
+from nmfcluster.model_selection.agreeing import _undecided, agreement_of_parts
 from nmfcluster.model_selection.copies import Samples
 from nmfcluster.model_selection.rules import last_agreeing
 from nmfcluster.stack import ViewStack
@@ -159,7 +159,8 @@ def test_agreement_is_the_mean_of_all_pairs_of_fits():
     found = agreement_of_parts(
         kmeans(), "n_clusters", np.array([2, 3, 4, 6]), samples, size=50, seed=3, n_jobs=None
     )
-    assert_array_equal(found.n_fits, [10, 10, 3, 3])  # three rule out that 4 and 6 are chosen
+    assert found.n_fits[1] == 10
+    assert found.n_fits.min() == 2
     for i, k in enumerate((2, 3, 4, 6)):
         labels, n_fits = [], found.n_fits[i]
         for b in range(n_fits):
@@ -168,6 +169,9 @@ def test_agreement_is_the_mean_of_all_pairs_of_fits():
             labels.append(kmeans(k).fit(X[rows]).predict(X))
         pairs = [adjusted_rand_score(labels[a], labels[b]) for a in range(n_fits) for b in range(a)]
         assert_allclose(found.means[i], np.mean(pairs))
+        if n_fits == 2:
+            assert found.errors[i] == 0.15
+            continue
         left = [
             np.mean([adjusted_rand_score(labels[a], labels[b]) for a in own for b in own if a > b])
             for own in ([c for c in range(n_fits) if c != out] for out in range(n_fits))
@@ -175,6 +179,50 @@ def test_agreement_is_the_mean_of_all_pairs_of_fits():
         share = (n_fits - 1) / n_fits
         assert_allclose(found.errors[i], np.sqrt(share * np.sum((left - np.mean(left)) ** 2)))
     assert found.failures == [None] * 4
+
+
+def test_fits_are_made_where_they_can_decide():
+    class Agreeing(BaseEstimator):
+        """Of 2 and 3 clusters always the same, of 4 nearly, of 5 and 6 by chance."""
+
+        def __init__(self, n_clusters=2, random_state=None):
+            self.n_clusters, self.random_state = n_clusters, random_state
+
+        def fit(self, X):
+            return self
+
+        def predict(self, X):
+            rng = np.random.default_rng(self.random_state)
+            labels = np.arange(len(X)) % self.n_clusters
+            share = {4: 0.02, 5: 1, 6: 1}.get(self.n_clusters, 0)
+            wrong = rng.uniform(size=len(X)) < share
+            return np.where(wrong, rng.integers(self.n_clusters, size=len(X)), labels)
+
+    samples = Samples(X, None, {}, False)
+    numbers = np.arange(2, 7)
+    found = agreement_of_parts(Agreeing(), "n_clusters", numbers, samples, 50, 0, None)
+    assert_array_equal(found.n_fits[3:], 2)
+    assert found.n_fits[2] >= 4  # two do not rule it out
+    assert found.n_fits[0] == 10  # the first of those that agree best
+    assert found.n_fits[1] >= 8
+    assert_array_equal(found.means[:2], 1)
+
+
+@pytest.mark.parametrize(
+    ("means", "errors", "n_fits", "expected"),
+    [
+        ([0.9, 0.8, 0.7, 0.5], [0.1] * 4, [2, 2, 2, 2], [0, 1]),
+        ([0.9, 0.8, 0.7, 0.5], [0.05] * 4, [4, 4, 2, 2], [0]),
+        ([0.9, 0.84, 0.89, 0.5], [0.05] * 4, [8, 8, 6, 2], [2]),
+        ([0.9, 0.86, 0.85, 0.5], [0.05] * 4, [8, 8, 8, 2], [0, 2]),
+        ([0.9, 0.86, 0.86, 0.5], [0.05] * 4, [10, 8, 10, 2], [1]),  # the third is ruled out
+        ([0.9, 0.86, 0.88, 0.5], [0.05] * 4, [10, 8, 10, 2], []),
+        ([0.9, np.nan, 0.7, 0.5], [0.05, np.nan, 0.05, 0.1], [8, 2, 2, 2], [0]),
+        ([np.nan] * 4, [np.nan] * 4, [2] * 4, []),
+    ],
+)
+def test_more_fits_are_made_of_those_that_are_not_decided(means, errors, n_fits, expected):
+    assert _undecided(*map(np.array, (means, errors, n_fits))) == expected
 
 
 def test_the_largest_of_those_that_agree_nearly_as_well_is_chosen():
