@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans, kmeans_plusplus
 from nmfcluster.model_selection.copies import SEEDS
 
 _SPLITS = 12  # into halves
-_FIRST = 4  # of these, of which one must be strong enough, or the rest will not make up for them
+_FIRST = 3  # of these, of which one must be strong enough, or the rest will not make up for them
 _ENOUGH = 0.8  # with a standard error added, as in the paper: .8 to .9
 _STARTS = 2  # of k-means
 _PER_CLUSTER = 4  # samples of a half that a cluster has on average, at least
@@ -83,7 +83,7 @@ def most_predicted(X: np.ndarray, candidates: Iterable[int], rng: np.random.Gene
     """Return the largest number of clusters of k-means whose prediction strength is .8 or more.
 
     Samples are split into halves twelve times, and the standard error of the mean is added [1]_.
-    The largest number is asked first; it is given up where none of four splits has .8.
+    The largest number is asked first; it is given up where none of three splits has .8.
 
     Parameters
     ----------

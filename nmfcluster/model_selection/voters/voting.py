@@ -7,6 +7,7 @@ from statistics import median_low
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn import config_context
 from sklearn.cluster import HDBSCAN
 
 from nmfcluster._arrays.draws import some_positions
@@ -80,7 +81,9 @@ def poll_of(X: Any, most: int, rng: np.random.Generator) -> Poll:
         - "density": clusters of HDBSCAN.
     """
     seed = int(rng.integers(SEEDS))
-    with one_thread():
+    # hundreds of small fits, of which scikit-learn would check every one
+    checked = config_context(assume_finite=True, skip_parameter_validation=True)
+    with one_thread(), checked:
         Z = main_axes(X)
         n_places = len(np.unique(Z.round(_DIGITS), axis=0))
         tried = range(2, min(most, len(Z) // _PER_CLUSTER, n_places) + 1)
