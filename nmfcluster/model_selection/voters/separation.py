@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.cluster.hierarchy import ward
-from scipy.sparse.csgraph import connected_components
 
+from nmfcluster.constraints.graph import components
 from nmfcluster.model_selection.voters.dips import has_two_modes
 
 _RIDGE = 1e-6  # of the mean variance, added to variances within clusters: some are 0
@@ -50,9 +49,8 @@ def cut(tree: np.ndarray, n_clusters: int) -> np.ndarray:
     """
     n = len(tree) + 1
     made = np.arange(n, 2 * n - n_clusters)  # what the merges made
-    rows, merged = np.tile(made, 2), tree[: len(made), :2].T.ravel().astype(made.dtype)
-    links = sp.coo_array((np.ones(len(rows)), (rows, merged)), shape=(2 * n, 2 * n))
-    return np.asarray(connected_components(links, directed=False)[1][:n])
+    merged = tree[: len(made), :2].T.ravel().astype(made.dtype)
+    return components(2 * n, np.column_stack([np.tile(made, 2), merged]))[:n]
 
 
 def are_apart(X: np.ndarray, labels: np.ndarray) -> bool:

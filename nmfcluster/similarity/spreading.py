@@ -1,0 +1,177 @@
+"""Pairs that spread: a similarity is raised where samples are near pairs that belong together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+
+from nmfcluster._arrays import storage
+from nmfcluster.similarity.factored import Factored
+from nmfcluster.similarity.operators import Explicit, Similarity
+
+_MOST = 2_000  # samples that are points each: an array of as many rows is kept and solved for
+_POINTS = 1_000  # that links of more samples spread between
+_NEAREST = 5  # points of a sample, as many as its landmarks
+_ROUNDS = 3  # each spreads the pairs along what the last has raised; more change hardly anything
+_GAIN = 3.0  # times the largest: so a link need not be the strongest to be a full one
+
+
+def raised(
+    W: Similarity,
+    links: sp.csr_array,
+    width: float,
+    rng: np.random.RandomState,
+    by_landmarks: bool = False,
+) -> Similarity:
+    r"""Return a similarity that is raised where links say that samples belong together.
+
+    Exhaustive constraint propagation [1]_ takes links along a similarity,
+
+    .. math:: F = (1 - a)^2 (I - aS)^{-1} Z (I - aS)^{-1} ,
+
+    with S the normalised similarity. What is returned is :math:`W / \max W + M` with
+    :math:`M = \min(1, 3 F_+ / \max|F|)` off the diagonal. It takes the place of W for the next F,
+    twice, so that links that are near each other lead farther. F has 2,000 points at most, which
+    are samples; of more samples 1,000, drawn at random, or the landmarks, and every other one is
+    as near to these as W says.
+
+    Parameters
+    ----------
+    W : Similarity of shape (n, n)
+        Nowhere negative.
+    links : csr_array of shape (n, n)
+        Z, symmetric: above 0 where samples belong together, below 0 where they do not.
+    width : float
+        a, in (0, 1): towards 0 links spread to nobody, towards 1 to everybody.
+    rng : RandomState
+        Draws points.
+    by_landmarks : bool, default=False
+        Whether W is that of `Landmarks`.
+
+    Returns
+    -------
+    Similarity of shape (n, n)
+
+    Raises
+    ------
+    ValueError
+        If a similarity is negative, or large and neither sparse nor by way of landmarks.
+
+    References
+    ----------
+    .. [1] Z. Lu, H. H. S. Ip. Constrained spectral clustering via exhaustive and efficient
+       constraint propagation. ECCV 2010.
+    """
+    if W.shape[0] <= _MOST:
+        array = W.toarray()
+        np.fill_diagonal(array, 0)
+        _check_signs(float(array.min(initial=0)))
+        return Explicit(_unit(array) + spread_links(array, links, width))
+    if by_landmarks and isinstance(W, Factored):
+        (B, C), largest = W.factors, float(W.diagonal().max())
+        G = B.T @ B
+        small = storage.as_dense(G @ C @ G)
+    else:
+        graph = _graph_of(W)
+        largest = float(graph.max())
+        B = _near_drawn(graph, links, rng)
+        small = storage.as_dense(B.T @ graph @ B)
+    M = spread_links(small, sp.csr_array(B.T @ links @ B), width)
+    return W * (1 / largest) + Factored(B, M)
+
+
+def spread_links(W: np.ndarray, links: sp.csr_array, width: float) -> np.ndarray:
+    r"""Return how far links reach from the points that have them to others, in [0, 1].
+
+    Parameters
+    ----------
+    W : ndarray of shape (p, p)
+        Similarities, symmetric and nowhere negative.
+    links : csr_array of shape (p, p)
+        Z, symmetric.
+    width : float
+        a.
+
+    Returns
+    -------
+    ndarray of shape (p, p)
+        M after the last round, with a diagonal of 0.
+    """
+    linked = np.flatnonzero(np.diff(links.indptr))
+    Z, M = links[linked][:, linked], np.zeros_like(W)
+    for _ in range(_ROUNDS):
+        K = _walks(_normalized(_unit(W) + M), linked, width)
+        F = K @ (Z @ K.T)
+        largest = max(float(abs(F).max(initial=0)), np.finfo(F.dtype).tiny)
+        M = np.clip(F * (_GAIN / largest), 0, 1)
+        np.fill_diagonal(M, 0)
+    return M
+
+
+def _walks(S: np.ndarray, ends: np.ndarray, width: float) -> np.ndarray:
+    """Return columns of ``(1 - a)(I - aS)^-1``: where walks from these ends stop, (p, n_ends)."""
+    to_ends = np.zeros((len(S), len(ends)), dtype=S.dtype)
+    to_ends[ends, np.arange(len(ends))] = 1 - width
+    system = S * -width
+    system[np.diag_indices(len(S))] += 1
+    return scipy.linalg.solve(system, to_ends, assume_a="pos", overwrite_a=True, overwrite_b=True)
+
+
+def _unit(W: np.ndarray) -> np.ndarray:
+    return W / max(float(W.max(initial=0)), np.finfo(W.dtype).tiny)
+
+
+def _normalized(W: np.ndarray) -> np.ndarray:
+    """Return ``D^-1/2 W D^-1/2``."""
+    degrees = W.sum(axis=1)
+    scale = np.divide(1, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > 0)
+    return W * scale[:, None] * scale
+
+
+def _graph_of(W: Similarity) -> sp.csr_array:
+    stored = W.stored_off_diagonal()
+    if stored is None:
+        raise ValueError(
+            f"propagation must be None for more than {_MOST:,} samples unless the similarity is a "
+            "sparse graph or by way of landmarks: take affinity='nearest_neighbors' or 'landmarks'."
+        )
+    _check_signs(float(stored.min(initial=0)))
+    return sp.csr_array(W @ storage.identity(W.shape[0], W.dtype))
+
+
+def _near_drawn(graph: sp.csr_array, links: sp.csr_array, rng: np.random.RandomState) -> Any:
+    """Return how near samples are to drawn ones, in two steps; half of these have links."""
+    n = graph.shape[0]
+    order = rng.permutation(n)
+    has_links = np.diff(links.indptr)[order] > 0
+    first = order[has_links][: _POINTS // 2]
+    drawn = np.concatenate([first, order[~np.isin(order, first)]])[:_POINTS]
+    to_drawn = sp.csr_array(
+        (np.ones(_POINTS, dtype=graph.dtype), (drawn, np.arange(_POINTS))), shape=(n, _POINTS)
+    )
+    one_step = graph @ to_drawn
+    near = _largest_of_rows(sp.csr_array(one_step + graph @ one_step), _NEAREST)
+    others = np.ones(n, dtype=graph.dtype)
+    others[drawn] = 0  # a drawn sample is its own point
+    near = sp.csr_array(storage.scaled_rows(near, others) + to_drawn)
+    sums = storage.row_sums(near)
+    return storage.scaled_rows(near, np.divide(1, sums, out=np.zeros_like(sums), where=sums > 0))
+
+
+def _largest_of_rows(A: sp.csr_array, most: int) -> sp.csr_array:
+    """Return the largest entries of every row, of equal ones the first."""
+    A.sort_indices()
+    rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+    order = np.lexsort((-A.data, rows))
+    kept = order[np.arange(A.nnz) - A.indptr[rows] < most]  # rows stay where they are
+    return sp.csr_array((A.data[kept], (rows[kept], A.indices[kept])), shape=A.shape)
+
+
+def _check_signs(smallest: float) -> None:
+    if smallest < 0:
+        raise ValueError(
+            f"propagation must be None where similarities are below 0, got {smallest:.3g}."
+        )

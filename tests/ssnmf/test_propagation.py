@@ -1,0 +1,152 @@
+"""Pairs that spread, beside the formula written out, and where samples share points."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_iris, make_moons
+from sklearn.metrics import adjusted_rand_score
+
+from nmfcluster import PairwiseConstraints, SSNMFClusterer
+from nmfcluster.affinity import make_affinity
+from nmfcluster.similarity import spreading
+from nmfcluster.similarity.spreading import raised, spread_links
+
+X, y = load_iris(return_X_y=True)
+PAIRS = PairwiseConstraints.from_labels(y, n_pairs=30, random_state=0)
+AFFINITIES = ["nearest_neighbors", "landmarks", "rbf"]
+
+
+def literal(W, Z, a):
+    """Follow the docstrings in dense arrays."""
+    n, M = len(W), np.zeros_like(W)
+    for _ in range(3):
+        V = W / W.max() + M
+        D = np.diag(V.sum(axis=1) ** -0.5)
+        K = (1 - a) * np.linalg.inv(np.eye(n) - a * D @ V @ D)
+        F = K @ Z @ K
+        M = np.minimum(1, 3 * np.maximum(F, 0) / abs(F).max())
+        np.fill_diagonal(M, 0)
+    return M
+
+
+def links_of(pairs):
+    must, cannot = pairs.as_matrices()
+    return must - cannot
+
+
+def similarity(affinity, **options):
+    return make_affinity(X, affinity, **options).similarity
+
+
+def fixed():
+    return np.random.RandomState(0)
+
+
+@pytest.mark.parametrize("width", [0.3, 0.65, 0.95])
+@pytest.mark.parametrize("affinity", AFFINITIES)
+def test_links_spread_as_the_formula_says(affinity, width):
+    W = similarity(affinity).toarray()
+    np.fill_diagonal(W, 0)
+    weighted = PairwiseConstraints(150, [(*p, 2.0) for p in PAIRS.must_link], PAIRS.cannot_link)
+    for pairs in (PAIRS, weighted):
+        expected = W / W.max() + literal(W, links_of(pairs).toarray(), width)
+        found = raised(similarity(affinity), links_of(pairs), width, fixed()).toarray()
+        assert_allclose(found, expected, atol=1e-9)
+
+
+def test_samples_have_no_order():
+    order = np.random.default_rng(0).permutation(150)
+    W = similarity("nearest_neighbors").toarray()
+    M = spread_links(W, links_of(PAIRS), 0.65)
+    permuted = spread_links(W[np.ix_(order, order)], links_of(PAIRS[order]), 0.65)
+    assert_allclose(permuted, M[np.ix_(order, order)], atol=1e-9)
+    assert M.max() == 1
+
+
+def test_cannot_links_alone_raise_nothing():
+    cannot = PairwiseConstraints(150, cannot_link=PAIRS.cannot_link)
+    models = [
+        SSNMFClusterer(3, propagation=width, random_state=0).fit(X, constraints=cannot)
+        for width in (None, 0.65)
+    ]
+    assert_array_equal(models[0].membership_, models[1].membership_)
+
+
+def test_samples_that_are_all_drawn_are_points_each(monkeypatch):
+    W = similarity("nearest_neighbors")
+    few = raised(W, links_of(PAIRS), 0.65, fixed()).toarray()
+    monkeypatch.setattr(spreading, "_MOST", 10)
+    monkeypatch.setattr(spreading, "_POINTS", 150)
+    many = raised(W, links_of(PAIRS), 0.65, fixed()).toarray()
+    assert_allclose(many, few, atol=1e-9)
+
+
+@pytest.mark.parametrize("affinity", ["nearest_neighbors", "landmarks"])
+def test_samples_share_points(affinity, monkeypatch):
+    monkeypatch.setattr(spreading, "_MOST", 100)
+    monkeypatch.setattr(spreading, "_POINTS", 60)
+    made = similarity(affinity, n_landmarks=60)
+    W, by_landmarks = made.toarray(), affinity == "landmarks"
+    if by_landmarks:
+        B = made.factors[0]
+    else:
+        B = spreading._near_drawn(make_affinity(X).block(), links_of(PAIRS), fixed())
+    sums = B.sum(axis=1)
+    assert_allclose(sums[sums > 0], 1)
+    assert (sums > 0).mean() > 0.9
+    B, Z = B.toarray(), links_of(PAIRS).toarray()
+    M = literal(B.T @ W @ B, B.T @ Z @ B, 0.65)
+    found = raised(made, links_of(PAIRS), 0.65, fixed(), by_landmarks).toarray()
+    assert_allclose(found, W / W.max() + B @ M @ B.T, atol=1e-9)
+
+
+def test_half_of_the_points_have_links(monkeypatch):
+    monkeypatch.setattr(spreading, "_POINTS", 20)
+    links = links_of(PAIRS)
+    B = spreading._near_drawn(make_affinity(X).block(), links, fixed())
+    own = np.flatnonzero((np.diff(B.indptr) == 1) & (B.max(axis=1).toarray().ravel() == 1))
+    assert (np.diff(links.indptr)[own] > 0).sum() >= 10
+    assert np.diff(B.indptr).max() <= spreading._NEAREST
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("affinity", AFFINITIES)
+@pytest.mark.parametrize("most", [2_000, 50])
+def test_a_fit_with_propagation(affinity, dtype, most, monkeypatch):
+    monkeypatch.setattr(spreading, "_MOST", most)
+    monkeypatch.setattr(spreading, "_POINTS", 100)
+    if most < 150 and affinity == "rbf":
+        pytest.skip("of more samples a graph or landmarks are needed")
+    options = {"propagation": 0.65, "affinity": affinity, "random_state": 0}
+    model = SSNMFClusterer(3, **options).fit(X.astype(dtype), constraints=PAIRS)
+    assert model.membership_.dtype == dtype
+    must, _ = PAIRS.satisfied(model.labels_)
+    assert must.all()
+    again = SSNMFClusterer(3, n_jobs=2, **options).fit(X.astype(dtype), constraints=PAIRS)
+    assert_array_equal(again.membership_, model.membership_)
+    assert (model.predict(X.astype(dtype)) == model.labels_).mean() > 0.9
+
+
+def test_pairs_spread_to_samples_in_none_of_them():
+    """Moons touch: a graph is cut somewhere, and pairs say where."""
+    moons, classes = make_moons(400, noise=0.2, random_state=0)
+    draws = [PairwiseConstraints.from_labels(classes, 50, random_state=seed) for seed in range(4)]
+
+    def score(width):
+        model = SSNMFClusterer(2, propagation=width, random_state=0)
+        fits = [model.fit(moons, constraints=pairs).labels_ for pairs in draws]
+        return np.mean([adjusted_rand_score(classes, labels) for labels in fits])
+
+    assert score(0.65) > score(None) + 0.02
+
+
+def test_negative_similarities_are_refused():
+    W = X @ X.T - 60
+    with pytest.raises(ValueError, match=r"propagation must be None where similarities are below"):
+        SSNMFClusterer(3, affinity="precomputed", propagation=0.5).fit(W, constraints=PAIRS)
+
+
+def test_large_similarities_that_no_graph_is_are_refused(monkeypatch):
+    monkeypatch.setattr(spreading, "_MOST", 100)
+    with pytest.raises(ValueError, match=r"propagation must be None for more than .*landmarks"):
+        SSNMFClusterer(3, affinity="cosine", propagation=0.5).fit(X, constraints=PAIRS)
