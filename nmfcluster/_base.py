@@ -38,7 +38,14 @@ from nmfcluster._arrays.tables import (
     row_names,
 )
 from nmfcluster._arrays.threads import one_blas_thread
-from nmfcluster._compat import N_JOBS, RANDOM_STATE, CallbackSupport, Documented, Interval
+from nmfcluster._compat import (
+    N_JOBS,
+    RANDOM_STATE,
+    VERBOSE,
+    CallbackSupport,
+    Documented,
+    Interval,
+)
 from nmfcluster._engine.progress import CALLBACKS, begun, ended, stage
 from nmfcluster._engine.run import Plan
 from nmfcluster._engine.stopping import WINDOW, StopRule
@@ -216,7 +223,7 @@ class NMFClusterer(
         "tol": [Interval(Real, None, None, closed="neither")],
         "random_state": RANDOM_STATE,
         "n_jobs": N_JOBS,
-        "verbose": ["verbose"],
+        "verbose": VERBOSE,
     }
 
     # declared for the type checker; a subclass sets them in __init__

@@ -40,6 +40,7 @@ __all__ = [
     "MOST",
     "N_JOBS",
     "RANDOM_STATE",
+    "VERBOSE",
     "CallbackSupport",
     "Documented",
     "HasMethods",
@@ -97,6 +98,7 @@ N_JOBS = [
     Interval(Integral, -_JOBS, -1, closed="both"),
     None,
 ]
+VERBOSE = [Interval(Integral, 0, None, closed="left"), "boolean"]
 
 
 class Documented:

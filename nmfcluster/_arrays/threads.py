@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Lock, get_ident, local
+from threading import Lock, get_ident
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -17,7 +17,6 @@ from nmfcluster._compat import blas_threads, set_blas_threads
 _lock = Lock()
 _users: set[tuple[int, object]] = set()  # each with its thread
 _before: list[Any] = []  # the libraries, and the threads that each had; empty when put back
-_own = local()  # of a thread: whether OpenMP has one there, as looking its libraries up takes long
 
 
 @contextmanager
@@ -34,16 +33,8 @@ def one_blas_thread() -> Iterator[None]:
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Let BLAS and OpenMP use one thread; that of OpenMP is set for the calling thread alone."""
-    with one_blas_thread():
-        if getattr(_own, "alone", False):
-            yield
-            return
-        with threadpool_limits(limits=1, user_api="openmp"):
-            _own.alone = True
-            try:
-                yield
-            finally:
-                _own.alone = False
+    with one_blas_thread(), threadpool_limits(limits=1, user_api="openmp"):
+        yield
 
 
 def _enter(user: tuple[int, object]) -> None:

@@ -13,7 +13,13 @@ from sklearn.utils import check_array, get_tags
 
 from nmfcluster._arrays.arguments import generator_of, last_step, shown, warn
 from nmfcluster._arrays.tables import check_readable
-from nmfcluster._compat import N_JOBS, RANDOM_STATE, StrOptions, validate_parameter_constraints
+from nmfcluster._compat import (
+    N_JOBS,
+    RANDOM_STATE,
+    VERBOSE,
+    StrOptions,
+    validate_parameter_constraints,
+)
 from nmfcluster.meta import NMFMetaCluster
 from nmfcluster.model_selection.agreeing import Agreement, agreement_of_parts
 from nmfcluster.model_selection.checks import (
@@ -44,7 +50,7 @@ _ALLOWED: dict[str, list[Any]] = {
     "fit_params": [dict, None],
     "n_jobs": N_JOBS,
     "random_state": RANDOM_STATE,
-    "verbose": ["verbose"],
+    "verbose": VERBOSE,
 }
 
 
