@@ -8,13 +8,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from nmfcluster._arrays.arguments import check_count
-from nmfcluster._arrays.tables import row_names
 from nmfcluster.constraints.graph import check_pairs, components, weight_matrix
-from nmfcluster.constraints.links import NO_LINKS, Links, closed_links, links_among, links_of_labels
-from nmfcluster.constraints.reading import read_ids, read_labels, read_pairs, samples_at
+from nmfcluster.constraints.links import NO_LINKS, Links, closed_links, links_among
+from nmfcluster.constraints.makers import Makers
+from nmfcluster.constraints.reading import read_labels, read_pairs, samples_at
 
 
-class PairwiseConstraints:
+class PairwiseConstraints(Makers):
     """Pairs of samples that must be in one cluster, and pairs that cannot be.
 
     The container is split as its samples are: indexed by samples, it keeps the pairs with both ends
@@ -75,73 +75,6 @@ class PairwiseConstraints:
         self.index: Any = state.get("index")  # names of the samples, a pandas Index, or None
         for links in self._links:
             links.pairs.flags.writeable = links.weights.flags.writeable = False  # a pickle forgets
-
-    @classmethod
-    def from_labels(cls, labels: Any, n_pairs: int | None = None, random_state: Any = None) -> Self:
-        """Make pairs of samples whose class is known: equal classes must link, others cannot.
-
-        Parameters
-        ----------
-        labels : array-like of shape (n_samples,)
-            Classes, integers or strings. Negative numbers, None and NaN: class not known.
-        n_pairs : int, default=None
-            Number of pairs to draw from all pairs of samples of known class, all with the same
-            chance. None takes all pairs, whose number grows with the square of `n_samples`.
-        random_state : int, RandomState instance or None, default=None
-            Source of the draws; an int makes them repeatable.
-
-        Returns
-        -------
-        PairwiseConstraints
-
-        Raises
-        ------
-        TypeError
-            If the labels are of several kinds, or `n_pairs` is not an integer.
-        ValueError
-            If the labels are not in one dimension, are fractions, or have fewer pairs.
-
-        Examples
-        --------
-        >>> known = PairwiseConstraints.from_labels(["a", None, "b", "a"])
-        >>> known.must_link, known.cannot_link
-        (array([[0, 3]]), array([[0, 2], [2, 3]]))
-        """
-        codes = read_labels(labels)
-        links = links_of_labels(codes, n_pairs, random_state)
-        return cls._of_links(len(codes), *links, row_names(labels))
-
-    @classmethod
-    def from_ids(cls, ids: Any, must_link: Any = None, cannot_link: Any = None) -> Self:
-        """Make constraints of pairs that name samples by their ids.
-
-        Parameters
-        ----------
-        ids : sequence of hashable, pandas Index or pandas DataFrame
-            The ids of the samples in their order, all different; the index of a data frame.
-        must_link, cannot_link : array-like, DataFrame, sequence or None, default=None
-            Pairs of ids of the same cluster, and of different clusters: (a, b), or (a, b, weight),
-            of shape (n_pairs, 2) or (n_pairs, 3), or a sequence of both.
-
-        Returns
-        -------
-        PairwiseConstraints
-
-        Raises
-        ------
-        TypeError
-            If `ids` is not a sequence of hashable ids, or a weight is not a number.
-        ValueError
-            If an id occurs twice in `ids`, or a pair holds an id that is not in `ids`.
-
-        Examples
-        --------
-        >>> ids = ["ann", "bob", "eve"]
-        >>> known = PairwiseConstraints.from_ids(ids, [("eve", "bob")], [("bob", "ann", 0.5)])
-        >>> known.must_link, known.cannot_link, known.cannot_link_weights
-        (array([[1, 2]]), array([[0, 1]]), array([0.5]))
-        """
-        return cls._of_links(*read_ids(ids, must_link, cannot_link), row_names(ids))
 
     @property
     def n_samples(self) -> int:

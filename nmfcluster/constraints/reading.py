@@ -153,13 +153,22 @@ def read_ids(ids: Any, must_link: Any, cannot_link: Any) -> tuple[int, Links, Li
     n_samples : int
     must, cannot : Links
     """
-    position = _positions_of(ids)
+    position = positions_of(ids)
     must = _read_id_pairs(must_link, "must_link", position)
     return len(position), must, _read_id_pairs(cannot_link, "cannot_link", position)
 
 
-def _positions_of(ids: Any) -> dict[Any, int]:
-    """Return the position of every id: of the index of a data frame, or of a sequence."""
+def positions_of(ids: Any) -> dict[Any, int]:
+    """Return the position of every id: of the index of a data frame, or of a sequence.
+
+    Parameters
+    ----------
+    ids : sequence of hashable, pandas Index or pandas DataFrame
+
+    Returns
+    -------
+    dict
+    """
     form = "ids must be a sequence with the id of every sample, a pandas Index or DataFrame"
     if hasattr(ids, "columns"):
         if not hasattr(ids, "iloc"):

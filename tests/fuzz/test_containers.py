@@ -149,6 +149,32 @@ def test_constraints_from_ids(n, data, kind):
         judge_constraints(made, [])
 
 
+@fuzz(
+    SIZES,
+    st.lists(
+        usually(
+            st.lists(st.integers(-1, 8), max_size=4),
+            st.sampled_from([3, "ab", None, ["a"], [0.5], [[0]], {1, 2}, {0: 1}, np.arange(2)]),
+            times=1,
+        ),
+        max_size=3,
+    ),
+    st.sampled_from(["list", "dict", "array", "tuple"]),
+    mostly("n_samples", "ids", "both", "none", weight=6),
+    mostly(False, True, *ODD_NUMBERS, weight=8),
+)
+def test_constraints_from_groups(n, groups, form, given, apart):
+    groups = {"list": list, "dict": lambda g: dict(enumerate(g)), "tuple": tuple}.get(
+        form, lambda g: np.array([*g, None], dtype=object)[:-1]
+    )(groups)
+    options = {"n_samples": n, "ids": range(n)}
+    options = {name: value for name, value in options.items() if given in (name, "both")}
+    call = lambda: PairwiseConstraints.from_groups(groups, apart=apart, **options)  # noqa: E731
+    made = judged(call, also=["groups", "group", "n_samples", "ids", "apart"])
+    if made is not REFUSED:
+        judge_constraints(made, [])
+
+
 def judge_stack(stack, keys):
     """Check a stack of similarities, and parts of it."""
     n, _, length = stack.shape

@@ -1,0 +1,137 @@
+"""The ways to make constraints of what is known: labels, pairs of ids, groups."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Self
+
+from nmfcluster._arrays.tables import row_names
+from nmfcluster.constraints.groups import links_of_groups, read_groups
+from nmfcluster.constraints.links import Links, links_of_labels
+from nmfcluster.constraints.reading import read_ids, read_labels
+
+
+class Makers:
+    """The class methods by which constraints are made of what is known."""
+
+    @classmethod
+    @abstractmethod
+    def _of_links(cls, n_samples: int, must: Links, cannot: Links, names: Any = None) -> Self:
+        """Return constraints of pairs in their form."""
+
+    @classmethod
+    def from_labels(cls, labels: Any, n_pairs: int | None = None, random_state: Any = None) -> Self:
+        """Make pairs of samples whose class is known: equal classes must link, others cannot.
+
+        Parameters
+        ----------
+        labels : array-like of shape (n_samples,)
+            Classes, integers or strings. Negative numbers, None and NaN: class not known.
+        n_pairs : int, default=None
+            Number of pairs to draw from all pairs of samples of known class, all with the same
+            chance. None takes all pairs, whose number grows with the square of `n_samples`.
+        random_state : int, RandomState instance or None, default=None
+            Source of the draws; an int makes them repeatable.
+
+        Returns
+        -------
+        PairwiseConstraints
+
+        Raises
+        ------
+        TypeError
+            If the labels are of several kinds, or `n_pairs` is not an integer.
+        ValueError
+            If the labels are not in one dimension, are fractions, or have fewer pairs.
+
+        Examples
+        --------
+        >>> from nmfcluster import PairwiseConstraints
+        >>> known = PairwiseConstraints.from_labels(["a", None, "b", "a"])
+        >>> known.must_link, known.cannot_link
+        (array([[0, 3]]), array([[0, 2], [2, 3]]))
+        """
+        codes = read_labels(labels)
+        links = links_of_labels(codes, n_pairs, random_state)
+        return cls._of_links(len(codes), *links, row_names(labels))
+
+    @classmethod
+    def from_ids(cls, ids: Any, must_link: Any = None, cannot_link: Any = None) -> Self:
+        """Make constraints of pairs that name samples by their ids.
+
+        Parameters
+        ----------
+        ids : sequence of hashable, pandas Index or pandas DataFrame
+            The ids of the samples in their order, all different; the index of a data frame.
+        must_link, cannot_link : array-like, DataFrame, sequence or None, default=None
+            Pairs of ids of the same cluster, and of different clusters: (a, b), or (a, b, weight),
+            of shape (n_pairs, 2) or (n_pairs, 3), or a sequence of both.
+
+        Returns
+        -------
+        PairwiseConstraints
+
+        Raises
+        ------
+        TypeError
+            If `ids` is not a sequence of hashable ids, or a weight is not a number.
+        ValueError
+            If an id occurs twice in `ids`, or a pair holds an id that is not in `ids`.
+
+        Examples
+        --------
+        >>> from nmfcluster import PairwiseConstraints
+        >>> ids = ["ann", "bob", "eve"]
+        >>> known = PairwiseConstraints.from_ids(ids, [("eve", "bob")], [("bob", "ann", 0.5)])
+        >>> known.must_link, known.cannot_link, known.cannot_link_weights
+        (array([[1, 2]]), array([[0, 1]]), array([0.5]))
+        """
+        return cls._of_links(*read_ids(ids, must_link, cannot_link), row_names(ids))
+
+    @classmethod
+    def from_groups(
+        cls, groups: Any, *, n_samples: int | None = None, ids: Any = None, apart: bool = False
+    ) -> Self:
+        """Make pairs of groups of samples that belong together, also called chunklets.
+
+        Parameters
+        ----------
+        groups : sequence of sequences, or mapping to them
+            The samples of each group: their indices, or with `ids` their ids. No sample is in two
+            groups. Of a mapping, such as ``frame.groupby("visit").groups``, the values count.
+        n_samples : int, default=None
+            Number of samples, where groups hold indices.
+        ids : sequence of hashable, pandas Index or pandas DataFrame, default=None
+            The ids of the samples in their order, all different; the index of a data frame. Give
+            either this or `n_samples`.
+        apart : bool, default=False
+            Whether samples of different groups cannot be in one cluster. False: two groups may
+            belong together.
+
+        Returns
+        -------
+        PairwiseConstraints
+            All pairs of a group must link; with `apart`, all pairs between groups cannot. That is
+            what `from_labels` makes of groups that are classes.
+
+        Raises
+        ------
+        TypeError
+            If `groups`, or one of them, is no sequence, or `apart` is no bool; if both or none of
+            `n_samples` and `ids` are given.
+        ValueError
+            If a group holds what is no sample, or a sample is in two groups.
+
+        Examples
+        --------
+        >>> from nmfcluster import PairwiseConstraints
+        >>> known = PairwiseConstraints.from_groups([[0, 2, 3], [1, 5]], n_samples=6)
+        >>> known.must_link.tolist()
+        [[0, 2], [0, 3], [1, 5], [2, 3]]
+        >>> days = {"Monday": ["ann", "eve"], "Tuesday": ["bob"]}
+        >>> known = PairwiseConstraints.from_groups(days, ids=["ann", "bob", "eve"], apart=True)
+        >>> known.must_link.tolist(), known.cannot_link.tolist()
+        ([[0, 2]], [[0, 1], [1, 2]])
+        """
+        codes = read_groups(groups, n_samples, ids, apart)
+        return cls._of_links(len(codes), *links_of_groups(codes, bool(apart)), row_names(ids))
