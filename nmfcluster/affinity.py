@@ -282,7 +282,7 @@ def _of_new(function: Callable[[Any], Any], exponent: int, X: Any) -> Any:
 
 def inverse_root(values: np.ndarray) -> np.ndarray:
     """Return 1 / sqrt(values), and 0 where a value is not above 0."""
-    return np.divide(1, np.sqrt(values.clip(0)), out=np.zeros_like(values), where=values > 0)
+    return storage.inverse(np.sqrt(values.clip(0)))
 
 
 def _blockwise(W: Any, between: Callable[[Any], Any], rows: int | None = None) -> Affinity:

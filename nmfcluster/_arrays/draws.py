@@ -18,6 +18,25 @@ def some_positions(size: int, most: int, rng: np.random.Generator) -> np.ndarray
     return np.arange(size) if size <= most else np.sort(rng.permutation(size)[:most])
 
 
+def some_with(wanted: np.ndarray, most: int, rng: np.random.RandomState) -> np.ndarray:
+    """Return at most so many positions, drawn at random: wanted ones first, up to half of these.
+
+    Parameters
+    ----------
+    wanted : ndarray of shape (n,), bool
+    most : int
+    rng : RandomState
+
+    Returns
+    -------
+    ndarray of int
+        In the order in which they were drawn.
+    """
+    order = rng.permutation(len(wanted))
+    first = order[wanted[order]][: most // 2]
+    return np.concatenate([first, order[~np.isin(order, first)]])[:most]
+
+
 def drawn(X: Any, way: str, rng: np.random.Generator) -> Any:
     """Return a table of counts whose expectation is X.
 

@@ -203,6 +203,11 @@ def row_sums(array: Any) -> np.ndarray:
     return np.asarray(array.sum(axis=1)).ravel()
 
 
+def inverse(values: np.ndarray) -> np.ndarray:
+    """Return 1 / values, and 0 where a value is not above 0."""
+    return np.divide(1, values, out=np.zeros_like(values), where=values > 0)
+
+
 def identity(n: int, dtype: Any) -> sp.csr_array:
     """Return the identity matrix, sparse."""
     return sp.csr_array(sp.eye_array(n, dtype=dtype))

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nmfcluster._arrays.blocks import filled, gram, mapped, summed
+from nmfcluster._arrays.draws import some_with
 from nmfcluster._arrays.least_squares import nonnegative_rows
 from nmfcluster._engine.run import Plan, Start, Steps, dots, kept, per_start
 from nmfcluster._engine.starts import draw_seeds, random_start, spectral_start
@@ -368,7 +369,8 @@ class SimilarityProblem(Problem):
         self.name = f"{A.shape[0]} rows"
         self.friendly = A if friendly is None else friendly
         self.mass = np.ones(A.shape[0]) if mass is None else mass
-        self.wanted, self.rows, self.sure_start = wanted, rows, sure_start
+        self.wanted = np.zeros(len(self), dtype=bool) if wanted is None else wanted
+        self.rows, self.sure_start = rows, sure_start
 
     def __len__(self) -> int:
         return len(self.mass)
@@ -384,11 +386,7 @@ class SimilarityProblem(Problem):
         """Return the problem of `size` rows; None for a sparse graph, which would fall apart."""
         if not self.friendly.can_be_thinned:
             return None
-        order = rng.permutation(len(self))
-        if self.wanted is not None:
-            first = order[self.wanted[order]][: size // 2]
-            order = np.concatenate([first, order[~np.isin(order, first)]])
-        rows = np.sort(order[:size])
+        rows = np.sort(some_with(self.wanted, size, rng))
         A, friendly = self.objective.A.take(rows), self.friendly.take(rows)
         return SimilarityProblem(A, mass=self.mass[rows], friendly=friendly, rows=rows)
 

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from nmfcluster._arrays import storage
 from nmfcluster._engine.run import Start
 from nmfcluster._engine.starts import spectral_start
 from nmfcluster.fusion.mixture import Mixture
@@ -60,7 +61,7 @@ class Starts:
         if not degrees.any():  # a similarity of 0 has no eigenvectors
             return self._walk(A, degrees, seed)
         roots = np.sqrt(degrees)
-        scaled = A.scaled(np.divide(1, roots, out=np.zeros_like(roots), where=roots > 0))
+        scaled = A.scaled(storage.inverse(roots))
         H = spectral_start(scaled, self.n_clusters) * roots[:, None]
         H += _LIFT * H.mean()
         return self._factors(H * H.sum(axis=0), np.random.RandomState(seed))

@@ -17,8 +17,12 @@ _PRIOR = 0.5  # counts that every column has more than were seen: unseen ones ar
 #: of the fits to parts: a single run, as no statement about runs is wanted; k-means sees at once
 #: that its k clusters are the metaclusters
 SHORT = {
-    **{"n_estimators": 1, "n_init": 1, "base_n_clusters": None, "resample": None, "verbose": 0},
+    "n_estimators": 1,
+    "n_init": 1,
+    "base_n_clusters": None,
+    "resample": None,
     "meta": "kmeans",
+    "verbose": 0,
 }
 
 

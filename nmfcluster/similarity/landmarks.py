@@ -97,8 +97,7 @@ class Landmarks:
         self._B = self.rows(X)
         if max_parts is not None:
             self._link(X, int(max_parts))
-        sums = storage.row_sums(self._B.T)
-        self._weights = np.divide(1, sums, out=np.zeros_like(sums), where=sums > 0)
+        self._weights = storage.inverse(storage.row_sums(self._B.T))
 
     def _link(self, X: Any, max_parts: int) -> None:
         while True:

@@ -9,6 +9,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from nmfcluster._arrays import storage
+from nmfcluster._arrays.draws import some_with
 from nmfcluster.similarity.factored import Factored
 from nmfcluster.similarity.operators import Explicit, Similarity
 
@@ -126,8 +127,7 @@ def _unit(W: np.ndarray) -> np.ndarray:
 
 def _normalized(W: np.ndarray) -> np.ndarray:
     """Return ``D^-1/2 W D^-1/2``."""
-    degrees = W.sum(axis=1)
-    scale = np.divide(1, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > 0)
+    scale = storage.inverse(np.sqrt(W.sum(axis=1)))
     return W * scale[:, None] * scale
 
 
@@ -145,20 +145,14 @@ def _graph_of(W: Similarity) -> sp.csr_array:
 def _near_drawn(graph: sp.csr_array, links: sp.csr_array, rng: np.random.RandomState) -> Any:
     """Return how near samples are to drawn ones, in two steps; half of these have links."""
     n = graph.shape[0]
-    order = rng.permutation(n)
-    has_links = np.diff(links.indptr)[order] > 0
-    first = order[has_links][: _POINTS // 2]
-    drawn = np.concatenate([first, order[~np.isin(order, first)]])[:_POINTS]
-    to_drawn = sp.csr_array(
-        (np.ones(_POINTS, dtype=graph.dtype), (drawn, np.arange(_POINTS))), shape=(n, _POINTS)
-    )
+    drawn = some_with(np.diff(links.indptr) > 0, _POINTS, rng)
+    to_drawn = storage.identity(n, graph.dtype)[:, drawn]
     one_step = graph @ to_drawn
     near = _largest_of_rows(sp.csr_array(one_step + graph @ one_step), _NEAREST)
     others = np.ones(n, dtype=graph.dtype)
     others[drawn] = 0  # a drawn sample is its own point
     near = sp.csr_array(storage.scaled_rows(near, others) + to_drawn)
-    sums = storage.row_sums(near)
-    return storage.scaled_rows(near, np.divide(1, sums, out=np.zeros_like(sums), where=sums > 0))
+    return storage.scaled_rows(near, storage.inverse(storage.row_sums(near)))
 
 
 def _largest_of_rows(A: sp.csr_array, most: int) -> sp.csr_array:

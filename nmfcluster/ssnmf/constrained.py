@@ -88,8 +88,8 @@ def problem_of(
 ) -> ConstrainedProblem:
     """Return the problem that an estimator's parameters make of a similarity and pairs."""
     W, width = affinity.similarity, estimator.propagation
-    must_link, cannot_link = pairs.as_matrices(W.dtype)
-    if width is not None and must_link.nnz:  # cannot-links alone make nobody more similar
+    if width is not None and len(pairs.must_link):  # cannot-links alone make nobody more similar
+        must_link, cannot_link = pairs.as_matrices(W.dtype)
         W = raised(W, must_link - cannot_link, width, rng, affinity.name == "landmarks")
         if estimator.normalize is not False:
             W = changed(affinity, similarity=W).normalized().similarity
