@@ -6,6 +6,7 @@ from nmfcluster.model_selection.constraints import ConstraintScorer
 from nmfcluster.model_selection.scores.consensus import ConsensusScorer
 from nmfcluster.model_selection.scores.gap import GapScorer
 from nmfcluster.model_selection.scores.halves import PredictionStrengthScorer, TransferScorer
+from nmfcluster.model_selection.scores.held_out import HeldOutPairsScorer
 from nmfcluster.model_selection.scores.null import NullScorer
 from nmfcluster.model_selection.scores.recurrence import RecurrenceScorer
 from nmfcluster.model_selection.scores.silhouette import SilhouetteScorer
@@ -21,6 +22,7 @@ __all__ = [
     "ConstraintScorer",
     "FullSampleSplit",
     "GapScorer",
+    "HeldOutPairsScorer",
     "NullScorer",
     "NumberOfClusters",
     "PredictionStrengthScorer",

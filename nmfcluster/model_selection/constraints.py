@@ -36,6 +36,7 @@ class ConstraintScorer(Documented, BaseEstimator):
 
     See Also
     --------
+    HeldOutPairsScorer : Holds out pairs instead of samples: for few pairs.
     nmfcluster.constraints.PairwiseConstraints : The constraints, split with the samples.
 
     Notes

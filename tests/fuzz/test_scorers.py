@@ -14,10 +14,11 @@ from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.exceptions import NotFittedError
 from sklearn.mixture import GaussianMixture
 
-from nmfcluster import SSNMFClusterer
+from nmfcluster import PairwiseConstraints, SSNMFClusterer
 from nmfcluster.model_selection import (
     ConsensusScorer,
     GapScorer,
+    HeldOutPairsScorer,
     NullScorer,
     PredictionStrengthScorer,
     SilhouetteScorer,
@@ -81,3 +82,26 @@ def test_scores(cls, estimator, table, data, seed, form):
     if cls in BOUNDS and not np.isnan(score) and score != scorer.error_score:
         low, high = BOUNDS[cls]
         assert low - 1e-9 <= score <= high + 1e-9
+
+
+@fuzz(
+    st.sampled_from(ESTIMATORS),
+    usually(FEATURES, SIMILARITIES),
+    st.data(),
+    SEEDS,
+    mostly(0, 1, -1, weight=8),
+)
+def test_scores_of_held_out_pairs(estimator, table, data, seed, off):
+    scorer = HeldOutPairsScorer(
+        **data.draw(parameters(HeldOutPairsScorer, {"n_splits": 2})) | {"random_state": seed}
+    )
+    X = table.build()
+    with contextlib.suppress(ValueError, TypeError, IndexError):
+        pairs = PairwiseConstraints(np.shape(X)[0] + off, [(0, 1)], [(0, 2)])
+        names = [*names_of(type(scorer)), *names_of(type(estimator)), "estimator", "constraints"]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = judged(scorer.__call__, clone(estimator), X, pairs, also=names, foreign=True)
+        if found is not REFUSED:
+            score = found["satisfaction"] if isinstance(found, dict) else found
+            assert np.isnan(score) or 0 <= score <= 1 or score == scorer.error_score
