@@ -18,7 +18,7 @@ from benchmarks.datasets import every  # noqa: E402
 from benchmarks.datasets import large as large_sets  # noqa: E402
 from benchmarks.methods import peer  # noqa: E402
 from benchmarks.methods.peer import NoClusteringError  # noqa: E402
-from benchmarks.questions import _scale_features, affinities, large  # noqa: E402
+from benchmarks.questions import _scale_features, affinities, choosing_by_pairs, large  # noqa: E402
 
 pytestmark = pytest.mark.slow  # together
 
@@ -161,3 +161,32 @@ def test_affinities_are_compared_on_every_set():
     assert "less that of nearest_neighbors is +0.150" in old
     assert "on 1 of 2 sets and worse on 1 (a, tf-idf by 0.200)" in old
     assert "worse on 0 (none)" in landmarks
+
+
+def test_choices_are_held_beside_the_best_single_candidate():
+    grid = "affinity"
+    first, second = (choosing_by_pairs._named(each) for each in choosing_by_pairs.GRIDS[grid])
+    said = {choosing_by_pairs.PAIRS: (0.9, 0.5), choosing_by_pairs.SAMPLES: (0.5, 0.9)}
+    runs = {}
+    for draw, truth in enumerate([(0.8, 0.4), (0.6, 0.7)]):
+        by_way = said | {choosing_by_pairs.ORACLE: truth}
+        runs["a", 100, draw] = {
+            name: {way: scores[i] for way, scores in by_way.items()}
+            for i, name in enumerate((first, second))
+        }
+    row = choosing_by_pairs._row(grid, 100, runs)
+    assert (row["best single"], row["its ARI"]) == ("defaults", "0.700")
+    told = [row[way] for way in choosing_by_pairs.WAYS]
+    assert told == ["+0.000", "+0.000", "-0.150", "+0.050"]
+    notes = choosing_by_pairs._notes([row])
+    assert notes[1].startswith("held-out pairs: within 0.03")
+    assert notes[2].startswith("held-out samples: not within 0.03")
+    assert "-0.150, of affinity with 100 pairs" in notes[2]
+
+
+def test_many_rows_are_thinned_always_the_same():
+    X = np.arange(2.0 * choosing_by_pairs.MOST)[:, None]
+    taken, classes = choosing_by_pairs._some(X, X[:, 0])
+    assert len(classes) == choosing_by_pairs.MOST
+    np.testing.assert_array_equal(taken[:, 0], choosing_by_pairs._some(X, X[:, 0])[1])
+    assert len(choosing_by_pairs._some(X[:5], X[:5, 0])[1]) == 5

@@ -14,6 +14,7 @@ NAMES = (
     "constraints",
     "constraint_scale",
     "affinities",
+    "choosing_by_pairs",
     "large",
     "fusion",
     "fusion_noise",
