@@ -1,4 +1,4 @@
-"""Pairs in folds: each is held out once, and so that the pairs that are kept do not imply it."""
+"""Pairs in folds, each held out together with the pairs that imply it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 from nmfcluster.constraints.container import PairwiseConstraints
 from nmfcluster.constraints.graph import components
+from nmfcluster.constraints.links import Links
 
 
 class Fold(NamedTuple):
     """A part of the pairs that is kept, and what is asked about."""
 
-    pairs: PairwiseConstraints  # all
     kept: PairwiseConstraints
-    asked: tuple[np.ndarray, np.ndarray]  # bool, of the must-links and of the cannot-links
+    asked: tuple[np.ndarray, np.ndarray]  # bool, of all must-links and of all cannot-links
 
 
 def folds_of_pairs(
@@ -29,7 +29,8 @@ def folds_of_pairs(
     Must-links that join what others join too are held out with them: the links of a random
     spanning forest are dealt out, and a fold cuts its own. Samples that are then still joined are
     a piece; must-links between two pieces are asked. Cannot-links between the same two pieces are
-    kept or asked together. Without chains of pairs each pair is asked in one fold.
+    kept or held out together. Without chains of pairs each pair is asked in one fold; of a group
+    of many must-links a fold keeps fewer than its share, as all links between pieces go.
 
     Parameters
     ----------
@@ -49,15 +50,16 @@ def folds_of_pairs(
         piece = components(n_samples, forest[cut_in != fold])
         open_must = piece[must[:, 0]] != piece[must[:, 1]]
         open_cannot = (asked_in == fold)[_first_alike(piece, cannot)]
-        kept = PairwiseConstraints(
+        kept = pairs._of_links(
             n_samples,
-            np.column_stack([must, pairs.must_link_weights])[~open_must],
-            np.column_stack([cannot, pairs.cannot_link_weights])[~open_cannot],
+            Links(must[~open_must], pairs.must_link_weights[~open_must]),
+            Links(cannot[~open_cannot], pairs.cannot_link_weights[~open_cannot]),
+            pairs.index,  # or fit could not put them into the order of its samples
         )
         # a cannot-link within a piece is contradicted by pairs that are kept
         open_cannot &= piece[cannot[:, 0]] != piece[cannot[:, 1]]
         if open_must.any() or open_cannot.any():
-            yield Fold(pairs, kept, (open_must, open_cannot))
+            yield Fold(kept, (open_must, open_cannot))
 
 
 def _spanning_forest(n_samples: int, links: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -76,6 +78,7 @@ def _dealt(n_links: int, n_splits: int, rng: np.random.Generator) -> np.ndarray:
 
 def _first_alike(piece: np.ndarray, links: np.ndarray) -> np.ndarray:
     """Return for every link the first one that is between the same two pieces."""
-    between = np.sort(piece[links], axis=1)
-    _, first, number = np.unique(between, axis=0, return_index=True, return_inverse=True)
-    return first[number.ravel()] if len(links) else np.empty(0, dtype=np.intp)
+    low, high = np.sort(piece[links], axis=1).T
+    code = low * len(piece) + high  # one number for two pieces, which are sorted sooner than rows
+    _, first, number = np.unique(code, return_index=True, return_inverse=True)
+    return first[number]

@@ -1,6 +1,7 @@
 """Pairs in folds: none that is asked follows from those that are kept."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from constraints.shared import MANY, drawn_constraints, weighted
 from hypothesis import given
@@ -85,11 +86,17 @@ def test_a_single_pair_is_one_fold(kind):
     )
 
 
+def test_a_fold_keeps_the_names_of_samples():
+    ids = ["a", "b", "c", "d"]
+    pairs = PairwiseConstraints.from_ids(pd.Index(ids), [("a", "b"), ("c", "d")])
+    assert [list(fold.kept.index) for fold in folds(pairs, 2)] == [ids, ids]
+
+
 def test_no_pairs_are_no_folds():
     assert folds(PairwiseConstraints(3)) == []
 
 
-def test_the_order_of_samples_only_renames_them():
+def test_folds_depend_on_the_seed_alone():
     pairs = PairwiseConstraints.from_labels(np.arange(30) % 3, n_pairs=40, random_state=0)
     assert folds(pairs)[0].kept == folds(pairs)[0].kept
     assert folds(pairs, seed=1)[0].kept != folds(pairs)[0].kept

@@ -13,6 +13,7 @@ from sklearn import get_config
 import nmfcluster.model_selection.routing as routing
 from nmfcluster._arrays.arguments import last_step
 from nmfcluster._arrays.jobs import shared_out
+from nmfcluster._arrays.tables import in_order_of, row_names
 from nmfcluster._arrays.threads import one_thread
 from nmfcluster._compat import Interval
 from nmfcluster.constraints import PairwiseConstraints
@@ -38,12 +39,13 @@ class HeldOutPairsScorer(ClusterScorer[Score]):
 
     with the must-links M, the cannot-links C, their weights w, and s the share of the times it was
     asked that a pair was satisfied. So `alpha`, `beta`, `n_neighbors` or an affinity is chosen
-    without labels, and most pairs remain for every fit.
+    without labels, by fits to all samples.
 
     Parameters
     ----------
     n_splits : int, default=5
-        Number of folds, 2 at least: a fit keeps a share of 1 - 1 / `n_splits` of the pairs.
+        Number of folds, 2 at least: a fit keeps a share of 1 - 1 / `n_splits` of the pairs, and
+        fewer of those of a group that must-links join, as the notes say.
     n_repeats : int, default=1
         How often pairs are dealt out anew. More repeats make the score depend less on chance, and
         cost as many times the fits.
@@ -80,7 +82,9 @@ class HeldOutPairsScorer(ClusterScorer[Score]):
     A pair that follows from those that are kept would always be satisfied where must-links are
     hard, and tell nothing. Pairs are therefore held out together with all that imply them: of a
     group that must-links join, a fold cuts some links of a random spanning tree, and asks whether
-    the pieces come together again.
+    the pieces come together again: no must-link between two pieces is kept.
+
+    Constraints whose samples have names are put into the order of `X`, as by `fit`.
 
     With `details` the score is a dict of "satisfaction", the score, and "satisfaction_se", its
     standard error as if pairs were drawn one by one; of the shares "must_link" and "cannot_link" of
@@ -151,12 +155,19 @@ class HeldOutPairsScorer(ClusterScorer[Score]):
         name, pairs = _constraints_of(estimator, samples)
         if not pairs.n_pairs:
             raise MisusedError(ValueError("constraints must hold at least one pair, got none."))
+        try:  # their numbers must be those of the labels
+            pairs = in_order_of(row_names(samples.X), pairs, _NAME)
+        except ValueError as error:
+            raise MisusedError(error) from error
         samples = _without_pairs(samples)
         folds = list(self._folds(pairs))
         found = shared_out(
             _satisfied_by_copy,
-            (estimator, samples, name),
-            lambda: ((fold, self._generator(b)) for b, fold in enumerate(folds)),
+            (estimator, samples, name, pairs),
+            lambda: (
+                (fold.kept, np.random.default_rng((int(self.random_state), b)))
+                for b, fold in enumerate(folds)
+            ),
             self.n_jobs,
         )
         self._require_success(found, "fold")
@@ -166,9 +177,6 @@ class HeldOutPairsScorer(ClusterScorer[Score]):
             for kind, (own, weights) in enumerate(zip(zip(*found, strict=True), kinds, strict=True))
         )
         return self._details(must, cannot)
-
-    def _generator(self, *stream: int) -> np.random.Generator:
-        return np.random.default_rng((int(self.random_state), *stream))
 
     def _folds(self, pairs: PairwiseConstraints) -> Iterator[Fold]:
         rng = np.random.default_rng(int(self.random_state))
@@ -215,10 +223,15 @@ def _asked(held_out: np.ndarray, satisfied: np.ndarray, weights: np.ndarray) -> 
 
 
 def _satisfied_by_copy(
-    estimator: Any, samples: Samples, name: str, fold: Fold, rng: np.random.Generator
+    estimator: Any,
+    samples: Samples,
+    name: str,
+    pairs: PairwiseConstraints,
+    kept: PairwiseConstraints,
+    rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray] | Exception:
-    """Return which of all pairs a copy satisfies that is fitted under those of a fold."""
-    arguments = {**samples.arguments, name: fold.kept}
+    """Return which of all pairs a copy satisfies that is fitted under those that are kept."""
+    arguments = {**samples.arguments, name: kept}
     target = () if samples.y is None else (samples.y,)
     try:
         with one_thread():
@@ -226,28 +239,35 @@ def _satisfied_by_copy(
             labels = numbered(labels_of_fit(model, samples.X), n_entries(samples.X))
     except Exception as error:
         return error
-    return fold.pairs.satisfied(labels)
+    return pairs.satisfied(labels)
 
 
 def _constraints_of(estimator: Any, samples: Samples) -> tuple[str, PairwiseConstraints]:
     """Return the constraints, and by which name `fit` of the estimator takes them."""
-    is_pairs = {
+    given = {
         name: value
         for name, value in samples.arguments.items()
         if isinstance(value, PairwiseConstraints)
     }
-    if not is_pairs and isinstance(samples.y, PairwiseConstraints):
-        is_pairs = {_NAME: samples.y}
-    if len(is_pairs) != 1:
-        given = f"those of {' and '.join(sorted(is_pairs))}" if is_pairs else "none"
+    if not given and isinstance(samples.y, PairwiseConstraints):
+        given = {_NAME: samples.y}
+    if len(given) != 1:
+        named = f"those of {' and '.join(sorted(given))}" if given else "none"
         raise MisusedError(
             TypeError(
                 "HeldOutPairsScorer needs constraints, once: give a PairwiseConstraints as y too, "
                 "search.fit(X, pairs, constraints=pairs), or as fit_params={'constraints': pairs}, "
-                f"or enable metadata routing; got {given}."
+                f"or enable metadata routing; got {named}."
             )
         )
-    [(name, pairs)] = is_pairs.items()
+    [(name, pairs)] = given.items()
+    if isinstance(samples.y, PairwiseConstraints) and samples.y != pairs:
+        raise MisusedError(
+            ValueError(
+                f"y and {name} must be the same constraints where both are given, got "
+                f"{samples.y} and {pairs}: give one of them alone."
+            )
+        )
     prefix, step = last_step(estimator)
     if name == _NAME and not get_config()["enable_metadata_routing"]:
         name = prefix + _NAME  # as a pipeline takes it
@@ -274,5 +294,7 @@ def _without_pairs(samples: Samples) -> Samples:
 
 def _takes(step: Any) -> bool:
     """Return whether `fit` takes constraints, or anything."""
+    if not hasattr(step, "fit"):  # a pipeline may end in "passthrough"
+        return False
     taken = inspect.signature(step.fit).parameters
     return _NAME in taken or any(each.kind is each.VAR_KEYWORD for each in taken.values())

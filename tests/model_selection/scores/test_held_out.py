@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from model_selection.recorders import CLOSE as X
@@ -103,14 +104,19 @@ def test_copies_get_all_samples_and_most_pairs_and_none_as_y():
     assert [(n, y, kept.n_pairs) for n, y, kept in Fixed.given] == [(20, None, 8)] * 5
 
 
-def test_the_order_of_samples_does_not_matter():
-    pairs = PairwiseConstraints(90, None, [(i, i + 1) for i in range(0, 90, 2)])
-    order = np.random.default_rng(0).permutation(90).argsort()
-    moved = PairwiseConstraints(90, None, order.argsort()[pairs.cannot_link])
-    labels = np.random.default_rng(1).integers(3, size=90)
-    one = HeldOutPairsScorer()(Fixed(labels), X, pairs)
-    other = HeldOutPairsScorer()(Fixed(labels[order]), X[order], moved)
-    assert one == pytest.approx(other)
+def test_pairs_of_named_samples_are_put_into_the_order_of_the_samples():
+    frame = pd.DataFrame(X, index=[f"s{i}" for i in range(90)])
+    named = PairwiseConstraints.from_labels(
+        pd.Series(Y, index=frame.index), n_pairs=80, random_state=0
+    )
+    order = np.random.default_rng(0).permutation(90)
+    moved, scorer = frame.iloc[order], HeldOutPairsScorer(details=True)
+    with pytest.warns(UserWarning, match="constraints .*order"):
+        found = scorer(quick(), moved, named)
+    assert found == scorer(quick(), moved, named[order])
+    assert found["satisfaction"] > 0.7  # by numbers alone it is that of chance
+    with pytest.raises(ValueError, match="constraints and X have different names"):
+        scorer(quick(), frame.rename(index={"s0": "t0"}), named)
 
 
 def test_it_does_not_depend_on_n_jobs_but_on_random_state():
@@ -208,6 +214,18 @@ def test_constraints_by_two_names_are_refused():
     given = {"constraints": PAIRS, "step__constraints": PAIRS}
     with pytest.raises(TypeError, match=r"once.*those of constraints and step__constraints"):
         HeldOutPairsScorer(fit_params=given)(quick(), X)
+
+
+def test_other_constraints_as_y_are_refused():
+    other = PairwiseConstraints(90, [(0, 1)])
+    with pytest.raises(ValueError, match="y and constraints must be the same constraints"):
+        HeldOutPairsScorer()(quick(), X, other, constraints=PAIRS)
+
+
+def test_a_pipeline_that_ends_in_no_clusterer_is_refused():
+    model = make_pipeline(StandardScaler(), "passthrough")
+    with pytest.raises(TypeError, match="that takes constraints; that of str does not"):
+        HeldOutPairsScorer()(model, X, PAIRS)
 
 
 def test_folds_of_samples_are_refused():
