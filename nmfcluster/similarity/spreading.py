@@ -13,11 +13,12 @@ from nmfcluster._arrays.draws import some_with
 from nmfcluster.similarity.factored import Factored
 from nmfcluster.similarity.operators import Explicit, Similarity
 
-_MOST = 2_000  # samples that are points each: an array of as many rows is kept and solved for
+_MOST = 3_000  # samples that are points each: an array of as many rows is kept and solved for
 _POINTS = 1_000  # that links of more samples spread between
 _NEAREST = 5  # points of a sample, as many as its landmarks
 _ROUNDS = 3  # each spreads the pairs along what the last has raised; more change hardly anything
 _GAIN = 3.0  # times the largest: so a link need not be the strongest to be a full one
+_OWN, _SHARED = 2.0, 0.5  # times its similarities a sample, or a point of several, gains at most
 
 
 def raised(
@@ -33,11 +34,15 @@ def raised(
 
     .. math:: F = (1 - a)^2 (I - aS)^{-1} Z (I - aS)^{-1} ,
 
-    with S the normalised similarity. What is returned is :math:`W / \max W + M` with
-    :math:`M = \min(1, 3 F_+ / \max|F|)` off the diagonal. It takes the place of W for the next F,
-    twice, so that links that are near each other lead farther. F has 2,000 points at most, which
-    are samples; of more samples 1,000, drawn at random, or the landmarks, and every other one is
-    as near to these as W says.
+    with S the normalised similarity. What is returned is :math:`W / \max W + M`, where
+    :math:`M_{ij} = \sqrt{r_i r_j} \min(1, 3 F_{ij} / \max|F|)` for F above 0 off the diagonal; r
+    is 1, or less where a row of M would sum to more than twice that of :math:`W / \max W`: few
+    links would else make islands, which are clusters that nothing leads out of. It takes the place
+    of W for the next F, twice, so that links that are near each other lead farther.
+
+    Up to 3,000 samples are points each. Of more samples 1,000, drawn at random, or the landmarks
+    are points, rows of M sum to half of those of W at most, and every other sample is as near to
+    the points as W says.
 
     Parameters
     ----------
@@ -70,7 +75,7 @@ def raised(
         array = W.toarray()
         np.fill_diagonal(array, 0)
         _check_signs(float(array.min(initial=0)))
-        return Explicit(_unit(array) + spread_links(array, links, width))
+        return Explicit(_unit(array) + spread_links(array, links, width, _OWN))
     if by_landmarks and isinstance(W, Factored):
         (B, C), largest = W.factors, float(W.diagonal().max())
         G = B.T @ B
@@ -80,11 +85,11 @@ def raised(
         largest = float(graph.max())
         B = _near_drawn(graph, links, rng)
         small = storage.as_dense(B.T @ graph @ B)
-    M = spread_links(small, sp.csr_array(B.T @ links @ B), width)
+    M = spread_links(small, sp.csr_array(B.T @ links @ B), width, _SHARED)
     return W * (1 / largest) + Factored(B, M)
 
 
-def spread_links(W: np.ndarray, links: sp.csr_array, width: float) -> np.ndarray:
+def spread_links(W: np.ndarray, links: sp.csr_array, width: float, most: float) -> np.ndarray:
     r"""Return how far links reach from the points that have them to others, in [0, 1].
 
     Parameters
@@ -95,6 +100,8 @@ def spread_links(W: np.ndarray, links: sp.csr_array, width: float) -> np.ndarray
         Z, symmetric.
     width : float
         a.
+    most : float
+        Largest sum of a row of M, in sums of the row of ``W / max W``.
 
     Returns
     -------
@@ -102,13 +109,16 @@ def spread_links(W: np.ndarray, links: sp.csr_array, width: float) -> np.ndarray
         M after the last round, with a diagonal of 0.
     """
     linked = np.flatnonzero(np.diff(links.indptr))
-    Z, M = links[linked][:, linked], np.zeros_like(W)
+    W, Z, M = _unit(W), links[linked][:, linked], np.zeros_like(W)
+    bounds = most * W.sum(axis=1)
     for _ in range(_ROUNDS):
-        K = _walks(_normalized(_unit(W) + M), linked, width)
+        K = _walks(_normalized(W + M), linked, width)
         F = K @ (Z @ K.T)
         largest = max(float(abs(F).max(initial=0)), np.finfo(F.dtype).tiny)
         M = np.clip(F * (_GAIN / largest), 0, 1)
         np.fill_diagonal(M, 0)
+        root = np.sqrt(np.minimum(1, bounds * storage.inverse(M.sum(axis=1))))
+        M *= root[:, None] * root
     return M
 
 

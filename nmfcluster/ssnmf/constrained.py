@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace as changed
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from nmfcluster.affinity import MAKING, Affinity, make_affinity
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.similarity import Explicit, Similarity, inner
 from nmfcluster.similarity.operators import unit_blocks
-from nmfcluster.similarity.spreading import raised
 
 _SIGN_ROUNDING = 1e-9  # of the largest entry: what is less below 0 counts as 0
 _PAIRS = 100_000  # entries that are drawn where there are more: enough for their 0.999-quantile
@@ -84,15 +82,9 @@ def affinity_of(estimator: Any, X: Any, rng: np.random.RandomState) -> Affinity:
 
 
 def problem_of(
-    estimator: Any, affinity: Affinity, pairs: PairwiseConstraints, rng: np.random.RandomState
+    estimator: Any, W: Similarity, pairs: PairwiseConstraints, sure_start: bool
 ) -> ConstrainedProblem:
     """Return the problem that an estimator's parameters make of a similarity and pairs."""
-    W, width = affinity.similarity, estimator.propagation
-    if width is not None and len(pairs.must_link):  # cannot-links alone make nobody more similar
-        must_link, cannot_link = pairs.as_matrices(W.dtype)
-        W = raised(W, must_link - cannot_link, width, rng, affinity.name == "landmarks")
-        if estimator.normalize is not False:
-            W = changed(affinity, similarity=W).normalized().similarity
     return constrain(
         W,
         pairs,
@@ -101,7 +93,7 @@ def problem_of(
         raw_unit=estimator.weight_unit == "raw",
         replace=estimator.constraint_mode == "replace",
         hard=estimator.hard_must_link,
-        sure_start=affinity.name == "landmarks",
+        sure_start=sure_start,
     )
 
 

@@ -18,6 +18,7 @@ from nmfcluster._compat import Interval, StrOptions, fit_context
 from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
 from nmfcluster.affinity import MAKING, NAMES
 from nmfcluster.constraints import PairwiseConstraints
+from nmfcluster.ssnmf.spread import spread, width_of
 
 
 class SSNMFClusterer(NMFClusterer):
@@ -41,7 +42,7 @@ class SSNMFClusterer(NMFClusterer):
         Number of clusters.
     alpha : float, default=2.0
         Weight of must-link pairs with ``hard_must_link=False``.
-    beta : float, default=1.0
+    beta : float, default=3.0
         Weight of cannot-link pairs.
     weight_unit : {"quantile", "raw"}, default="quantile"
         What `alpha` and `beta` count: u, the 0.999-quantile of the nonzero entries of W off its
@@ -51,12 +52,13 @@ class SSNMFClusterer(NMFClusterer):
     constraint_mode : {"add", "replace"}, default="add"
         "replace" puts the largest and the smallest entry of W in the places of (soft) must-link and
         cannot-link pairs, as [2]_ does, and uses neither `alpha` and `beta` nor weights of pairs.
-    propagation : float or None, default=None
-        How far pairs spread to samples near theirs, in (0, 1), as ``0.65``; None: not at all. W is
-        raised where samples are near pairs that must be together, and not near pairs that cannot,
-        by the exhaustive constraint propagation of [3]_, and normalised unless `normalize` is
-        False. It pays where one sample in ten is in a pair. W has to be nowhere negative; of more
-        than 2,000 samples, a sparse graph or by way of landmarks.
+    propagation : "auto", float or None, default="auto"
+        How far pairs spread to samples near theirs, in (0, 1); None: not at all. W is raised where
+        samples are near pairs that must be together, and not near pairs that cannot, by the
+        exhaustive constraint propagation of [3]_, and normalised unless `normalize` is False.
+        "auto": 0.75 for the "nearest_neighbors" and "landmarks" affinities where one sample in 50
+        or more is in a pair, and None otherwise, and with ``constraint_mode="replace"``. W has to
+        be nowhere negative; of more than 3,000 samples, a sparse graph or by way of landmarks.
     contradictions : {"raise", "warn", "ignore"}, default="raise"
         What to do where constraints cannot all be satisfied: a cannot-link between samples that
         must-links join, or cannot-links that need more clusters. Where hard must-links contradict
@@ -131,6 +133,8 @@ class SSNMFClusterer(NMFClusterer):
         Group of every sample: samples that must-links join, directly or by a chain.
     affinity_ : str
         What W was made by; "callable" where `affinity` is one.
+    propagation_ : float or None
+        How far pairs spread; None where they did not.
     weight_unit_ : float
         The unit u of `alpha` and `beta`.
     loss_ : float
@@ -200,7 +204,7 @@ class SSNMFClusterer(NMFClusterer):
         "weight_unit": [StrOptions({"quantile", "raw"})],
         "hard_must_link": ["boolean"],
         "constraint_mode": [StrOptions({"add", "replace"})],
-        "propagation": [Interval(Real, 0, 1, closed="neither"), None],
+        "propagation": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither"), None],
         "contradictions": [StrOptions({"raise", "warn", "ignore"})],
         "affinity": [StrOptions(set(NAMES)), callable],
         **MAKING,
@@ -215,6 +219,7 @@ class SSNMFClusterer(NMFClusterer):
     violated_must_link_: np.ndarray
     violated_cannot_link_: np.ndarray
     affinity_: str
+    propagation_: float | None
     weight_unit_: float
 
     def __init__(
@@ -222,11 +227,11 @@ class SSNMFClusterer(NMFClusterer):
         n_clusters: int,
         *,
         alpha: float = 2.0,
-        beta: float = 1.0,
+        beta: float = 3.0,
         weight_unit: str = "quantile",
         hard_must_link: bool = True,
         constraint_mode: str = "add",
-        propagation: float | None = None,
+        propagation: str | float | None = "auto",
         contradictions: str = "raise",
         affinity: str | Callable[[Any, Any], Any] = "auto",
         gamma: float | None = None,
@@ -314,7 +319,9 @@ class SSNMFClusterer(NMFClusterer):
             pairs = constrained.read_constraints(X.shape[0], names, y, *given)
             constrained.check_constraints(pairs, self.n_clusters, self.contradictions)
             affinity = constrained.affinity_of(self, X, rng)
-            problem = constrained.problem_of(self, affinity, pairs, rng)
+            self.propagation_ = width_of(self, affinity, pairs)
+            W = spread(self, affinity, pairs, self.propagation_, rng)
+            problem = constrained.problem_of(self, W, pairs, affinity.name == "landmarks")
             constrained.warn_of_parts(problem, self.n_clusters)
             if form is mu.TriFactorization and self.solver == "printed":
                 constrained.check_signs(problem.A)

@@ -16,16 +16,20 @@ PAIRS = PairwiseConstraints.from_labels(y, n_pairs=30, random_state=0)
 AFFINITIES = ["nearest_neighbors", "landmarks", "rbf"]
 
 
-def literal(W, Z, a):
+def literal(W, Z, a, most):
     """Follow the docstrings in dense arrays."""
     n, M = len(W), np.zeros_like(W)
+    W = W / W.max()
     for _ in range(3):
-        V = W / W.max() + M
+        V = W + M
         D = np.diag(V.sum(axis=1) ** -0.5)
         K = (1 - a) * np.linalg.inv(np.eye(n) - a * D @ V @ D)
         F = K @ Z @ K
         M = np.minimum(1, 3 * np.maximum(F, 0) / abs(F).max())
         np.fill_diagonal(M, 0)
+        sums = M.sum(axis=1)
+        r = [min(1, most * w / m) if m else 0 for w, m in zip(W.sum(axis=1), sums, strict=True)]
+        M = np.diag(np.sqrt(r)) @ M @ np.diag(np.sqrt(r))
     return M
 
 
@@ -49,7 +53,7 @@ def test_links_spread_as_the_formula_says(affinity, width):
     np.fill_diagonal(W, 0)
     weighted = PairwiseConstraints(150, [(*p, 2.0) for p in PAIRS.must_link], PAIRS.cannot_link)
     for pairs in (PAIRS, weighted):
-        expected = W / W.max() + literal(W, links_of(pairs).toarray(), width)
+        expected = W / W.max() + literal(W, links_of(pairs).toarray(), width, 2)
         found = raised(similarity(affinity), links_of(pairs), width, fixed()).toarray()
         assert_allclose(found, expected, atol=1e-9)
 
@@ -57,8 +61,8 @@ def test_links_spread_as_the_formula_says(affinity, width):
 def test_samples_have_no_order():
     order = np.random.default_rng(0).permutation(150)
     W = similarity("nearest_neighbors").toarray()
-    M = spread_links(W, links_of(PAIRS), 0.65)
-    permuted = spread_links(W[np.ix_(order, order)], links_of(PAIRS[order]), 0.65)
+    M = spread_links(W, links_of(PAIRS), 0.65, 2)
+    permuted = spread_links(W[np.ix_(order, order)], links_of(PAIRS[order]), 0.65, 2)
     assert_allclose(permuted, M[np.ix_(order, order)], atol=1e-9)
     assert M.max() == 1
 
@@ -95,7 +99,7 @@ def test_samples_share_points(affinity, monkeypatch):
     assert_allclose(sums[sums > 0], 1)
     assert (sums > 0).mean() > 0.9
     B, Z = B.toarray(), links_of(PAIRS).toarray()
-    M = literal(B.T @ W @ B, B.T @ Z @ B, 0.65)
+    M = literal(B.T @ W @ B, B.T @ Z @ B, 0.65, 0.5)
     found = raised(made, links_of(PAIRS), 0.65, fixed(), by_landmarks).toarray()
     assert_allclose(found, W / W.max() + B @ M @ B.T, atol=1e-9)
 

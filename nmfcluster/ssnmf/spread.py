@@ -1,0 +1,50 @@
+"""Whether, and how far, the pairs of a fit spread to samples near theirs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from nmfcluster.affinity import Affinity
+from nmfcluster.constraints import PairwiseConstraints
+from nmfcluster.similarity import Similarity
+from nmfcluster.similarity.spreading import raised
+
+_WIDTH = 0.75  # the best mean over 31 sets; from .65 to .8 it changes by less than .01
+_SHARE = 0.02  # of the samples are in pairs at least: fewer have nobody to lead to
+_MADE = ("nearest_neighbors", "landmarks")  # similarities of features that are nowhere negative
+
+
+def width_of(estimator: Any, affinity: Affinity, pairs: PairwiseConstraints) -> float | None:
+    """Return how far pairs spread, or None: what `propagation` asks for, resolved.
+
+    Cannot-links alone make nobody more similar, and neither do must-links of weight 0.
+    """
+    width, together = estimator.propagation, estimator.hard_must_link or estimator.alpha > 0
+    if width is None or not together or not len(pairs.must_link):
+        return None
+    if width != "auto":
+        return float(width)
+    linked = np.union1d(pairs.must_link, pairs.cannot_link).size
+    fits = affinity.name in _MADE and estimator.constraint_mode == "add"
+    return _WIDTH if fits and linked >= _SHARE * len(pairs) else None
+
+
+def spread(
+    estimator: Any,
+    affinity: Affinity,
+    pairs: PairwiseConstraints,
+    width: float | None,
+    rng: np.random.RandomState,
+) -> Similarity:
+    """Return the similarity with what pairs raise, normalised again unless that is unwanted."""
+    if width is None:
+        return affinity.similarity
+    must_link, cannot_link = pairs.as_matrices(affinity.similarity.dtype)
+    links = must_link - cannot_link if estimator.beta > 0 else must_link
+    W = raised(affinity.similarity, links, width, rng, affinity.name == "landmarks")
+    if estimator.normalize is False:
+        return W
+    return replace(affinity, similarity=W).normalized().similarity
