@@ -18,7 +18,7 @@ _POINTS = 1_000  # that links of more samples spread between
 _NEAREST = 5  # points of a sample, as many as its landmarks
 _ROUNDS = 3  # each spreads the pairs along what the last has raised; more change hardly anything
 _GAIN = 3.0  # times the largest: so a link need not be the strongest to be a full one
-_OWN, _SHARED = 2.0, 0.5  # times its similarities a sample, or a point of several, gains at most
+_OWN, _SHARED = 2.0, 0.5  # times its similarities that a sample, or a point of several, may gain
 
 
 def raised(
@@ -41,8 +41,8 @@ def raised(
     of W for the next F, twice, so that links that are near each other lead farther.
 
     Up to 3,000 samples are points each. Of more samples 1,000, drawn at random, or the landmarks
-    are points, rows of M sum to half of those of W at most, and every other sample is as near to
-    the points as W says.
+    are points, half takes the place of twice, and every other sample is as near to the points as
+    W says.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ class SSNMFClusterer(NMFClusterer):
         How far pairs spread to samples near theirs, in (0, 1); None: not at all. W is raised where
         samples are near pairs that must be together, and not near pairs that cannot, by the
         exhaustive constraint propagation of [3]_, and normalised unless `normalize` is False.
-        "auto": 0.75 for the "nearest_neighbors" and "landmarks" affinities where one sample in 50
+        "auto": 0.7 for the "nearest_neighbors" and "landmarks" affinities where one sample in 50
         or more is in a pair, and None otherwise, and with ``constraint_mode="replace"``. W has to
         be nowhere negative; of more than 3,000 samples, a sparse graph or by way of landmarks.
     contradictions : {"raise", "warn", "ignore"}, default="raise"

@@ -268,7 +268,7 @@ def test_numbers_that_only_parts_allow_are_not_chosen():
     X, y = load_iris(return_X_y=True)
     order = np.random.default_rng(0).permutation(150)
     pairs = PairwiseConstraints.from_labels(y[order], n_pairs=100, random_state=0)
-    model = SSNMFClusterer(2, random_state=0)
+    model = SSNMFClusterer(2, propagation=None, random_state=0)
     with pytest.warns(FitFailedWarning, match="n_clusters=2 failed.*too small"):
         found = chosen(model, X[order], range(2, 5), fit_params={"constraints": pairs})
     assert found.n_clusters_ == 3

@@ -1,9 +1,12 @@
 """Pairs that spread, beside the formula written out, and where samples share points."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, make_moons
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster import PairwiseConstraints, SSNMFClusterer
@@ -64,7 +67,15 @@ def test_samples_have_no_order():
     M = spread_links(W, links_of(PAIRS), 0.65, 2)
     permuted = spread_links(W[np.ix_(order, order)], links_of(PAIRS[order]), 0.65, 2)
     assert_allclose(permuted, M[np.ix_(order, order)], atol=1e-9)
-    assert M.max() == 1
+    assert 0.5 < M.max() <= 1
+
+
+def test_few_links_make_no_islands():
+    """What samples gain is bounded by what they have."""
+    W = similarity("nearest_neighbors").toarray()
+    bounded, free = (spread_links(W, links_of(PAIRS), 0.95, most) for most in (2, 1e6))
+    assert bounded.sum() < free.sum()
+    assert bounded.sum(axis=1).max() < free.sum(axis=1).max()
 
 
 def test_cannot_links_alone_raise_nothing():
@@ -81,6 +92,7 @@ def test_samples_that_are_all_drawn_are_points_each(monkeypatch):
     few = raised(W, links_of(PAIRS), 0.65, fixed()).toarray()
     monkeypatch.setattr(spreading, "_MOST", 10)
     monkeypatch.setattr(spreading, "_POINTS", 150)
+    monkeypatch.setattr(spreading, "_SHARED", spreading._OWN)
     many = raised(W, links_of(PAIRS), 0.65, fixed()).toarray()
     assert_allclose(many, few, atol=1e-9)
 
@@ -142,6 +154,42 @@ def test_pairs_spread_to_samples_in_none_of_them():
         return np.mean([adjusted_rand_score(classes, labels) for labels in fits])
 
     assert score(0.65) > score(None) + 0.02
+
+
+def propagation(pairs, X=X, **options):
+    """Return how far pairs of a fit spread."""
+    model = SSNMFClusterer(3, n_init=1, max_iter=2, random_state=0, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X, constraints=pairs).propagation_
+
+
+def test_auto_spreads_where_one_sample_in_fifty_is_in_a_pair():
+    few = [PairwiseConstraints(150, must_link=[(0, 1)]), PairwiseConstraints(150, [(0, 1), (0, 2)])]
+    assert [propagation(pairs) for pairs in few] == [None, 0.7]
+    assert [propagation(pairs, propagation=0.3) for pairs in few] == [0.3, 0.3]
+    cannot = PairwiseConstraints(150, cannot_link=PAIRS.cannot_link)
+    assert propagation(cannot) is None
+    assert propagation(PAIRS, propagation=None) is None
+
+
+@pytest.mark.parametrize("affinity", ["nearest_neighbors", "landmarks", "rbf", "linear", "cosine"])
+def test_auto_spreads_along_similarities_made_of_nearness(affinity):
+    expected = 0.7 if affinity in ("nearest_neighbors", "landmarks") else None
+    assert propagation(PAIRS, affinity=affinity) == expected
+
+
+def test_auto_leaves_similarities_and_printed_forms_alone():
+    assert propagation(PAIRS, X @ X.T, affinity="precomputed") is None
+    assert propagation(PAIRS, constraint_mode="replace", hard_must_link=False) is None
+
+
+@pytest.mark.parametrize("width", ["auto", 0.5])
+def test_pairs_of_weight_zero_do_not_spread(width):
+    options = {"hard_must_link": False, "alpha": 0, "beta": 0, "random_state": 0}
+    model = SSNMFClusterer(3, propagation=width, **options).fit(X, constraints=PAIRS)
+    without = SSNMFClusterer(3, random_state=0).fit(X)
+    assert_array_equal(model.membership_, without.membership_)
 
 
 def test_negative_similarities_are_refused():
