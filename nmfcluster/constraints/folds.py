@@ -67,7 +67,8 @@ def _spanning_forest(n_samples: int, links: np.ndarray, rng: np.random.Generator
     if not len(links):
         return links
     order = rng.permutation(len(links)) + 1.0
-    forest = minimum_spanning_tree(sp.csr_array((order, links.T), shape=(n_samples, n_samples)))
+    ends = links.T.astype(np.int32)  # old versions of scipy take no others
+    forest = minimum_spanning_tree(sp.csr_array((order, tuple(ends)), shape=(n_samples, n_samples)))
     return np.column_stack(sp.coo_array(forest).coords)
 
 
