@@ -41,7 +41,10 @@ HALVES = ShuffleSplit(2, test_size=0.5, random_state=0)
 
 
 def quick(n_clusters=3, **parameters):
-    return SSNMFClusterer(n_clusters, **{"n_init": 1, "random_state": 0} | parameters)
+    """Return a model whose pairs do not spread: they would leave three clusters of any number."""
+    return SSNMFClusterer(
+        n_clusters, **{"n_init": 1, "propagation": None, "random_state": 0} | parameters
+    )
 
 
 class Fixed(BaseEstimator):
@@ -212,8 +215,7 @@ FEWER = pytest.mark.filterwarnings(
 @pytest.mark.parametrize("search", SEARCHES)
 def test_the_number_of_clusters_is_found(search, routing):
     found = SEARCHES[search](
-        # two clusters cannot satisfy the pairs; pairs that spread leave three
-        quick(contradictions="ignore", propagation=None),
+        quick(contradictions="ignore"),  # two clusters cannot satisfy the pairs
         scoring=ConstraintScorer(balanced=True),
         cv=HALVES,
         error_score="raise",
@@ -227,7 +229,7 @@ def test_the_number_of_clusters_is_found(search, routing):
 
 @FEWER
 def test_too_few_clusters_for_the_pairs_have_no_score():
-    search = GridSearchCV(quick(propagation=None), GRID, scoring=ConstraintScorer(), cv=HALVES)
+    search = GridSearchCV(quick(), GRID, scoring=ConstraintScorer(), cv=HALVES)
     with pytest.warns(FitFailedWarning, match="n_clusters=2 is too small"):
         search.fit(X, KNOWN, constraints=KNOWN)
     scores = search.cv_results_["mean_test_score"]
