@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import minimum_spanning_tree
 
+from nmfcluster._arrays.storage import index_dtype
 from nmfcluster.constraints.container import PairwiseConstraints
 from nmfcluster.constraints.graph import components
 from nmfcluster.constraints.links import Links
@@ -67,7 +68,7 @@ def _spanning_forest(n_samples: int, links: np.ndarray, rng: np.random.Generator
     if not len(links):
         return links
     order = rng.permutation(len(links)) + 1.0
-    ends = links.T.astype(np.int32)  # old versions of scipy take no others
+    ends = links.T.astype(index_dtype(n_samples))  # SciPy 1.13 makes trees of no others
     forest = minimum_spanning_tree(sp.csr_array((order, tuple(ends)), shape=(n_samples, n_samples)))
     return np.column_stack(sp.coo_array(forest).coords)
 
