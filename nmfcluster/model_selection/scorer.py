@@ -61,6 +61,7 @@ class ClusterScorer(Documented, BaseEstimator, Generic[Score]):
     _names: ClassVar[tuple[str, ...]]
     _drawn: ClassVar[str] = "samples"  # what `random_state` determines
     _must_predict: ClassVar[bool] = True
+    _asks_pairs: ClassVar[bool] = False  # refuses to score without constraints, given anywhere
 
     # what a scorer has that has no such parameter
     details: bool = False
@@ -169,7 +170,8 @@ class ClusterScorer(Documented, BaseEstimator, Generic[Score]):
         """Return what `fit` of copies takes besides X and y."""
         own, name = self.fit_params or {}, type(self).__name__
         arguments = routing.arguments_of_fit(estimator, handed, own, n_samples, name)
-        routing.warn_of_lost_constraints(estimator, arguments, name)
+        if not self._asks_pairs:
+            routing.warn_of_lost_constraints(estimator, arguments, name)
         return arguments
 
     def _check_random_state(self) -> None:

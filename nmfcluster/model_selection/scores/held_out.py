@@ -10,7 +10,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn import get_config
 
-import nmfcluster.model_selection.routing as routing
 from nmfcluster._arrays.arguments import last_step
 from nmfcluster._arrays.jobs import shared_out
 from nmfcluster._arrays.tables import in_order_of, row_names
@@ -125,6 +124,7 @@ class HeldOutPairsScorer(ClusterScorer[Score]):
     _names = ("satisfaction", "satisfaction_se", "must_link", "cannot_link", "n_pairs")
     _drawn = "folds"
     _must_predict = False
+    _asks_pairs = True
 
     def __init__(
         self,
@@ -146,10 +146,6 @@ class HeldOutPairsScorer(ClusterScorer[Score]):
         self.error_score = error_score
         self.n_jobs = n_jobs
         self.random_state = random_state
-
-    def _arguments(self, estimator: Any, handed: dict[str, Any], n_samples: int) -> dict[str, Any]:
-        own, name = self.fit_params or {}, type(self).__name__
-        return routing.arguments_of_fit(estimator, handed, own, n_samples, name)
 
     def _scored(self, estimator: Any, samples: Samples, table: Any) -> dict[str, float]:
         name, pairs = _constraints_of(estimator, samples)
