@@ -73,9 +73,14 @@ def load(name: str) -> Dataset:
     draws: tuple[np.ndarray, ...] = ()
     if n > MOST:
         note = f"{MOST:,} of {n:,} rows"
-        draws = (np.sort(np.random.default_rng(0).choice(n, MOST, replace=False)),)
+        draws = (some_rows(n, MOST),)
     prepare = tfidf if words else standardised
     return Dataset(name, X, data["y"], note=note, draws=draws, prepare=prepare)
+
+
+def some_rows(n: int, most: int) -> np.ndarray:
+    """Return which of n rows are drawn, always the same."""
+    return np.sort(np.random.default_rng(0).choice(n, most, replace=False))
 
 
 def standardised(X: np.ndarray, y: np.ndarray) -> np.ndarray:
