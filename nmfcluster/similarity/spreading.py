@@ -18,7 +18,7 @@ _POINTS = 1_000  # that links of more samples spread between
 _NEAREST = 5  # points of a sample, as many as its landmarks
 _ROUNDS = 3  # each spreads the pairs along what the last has raised; more change hardly anything
 _GAIN = 3.0  # times the largest: so a link need not be the strongest to be a full one
-_OWN, _SHARED = 2.0, 0.5  # times its similarities that a sample, or a point of several, may gain
+_OWN, _SHARED = 2.0, 0.5  # times its similarities: what a sample, or a point of several, gains
 
 
 def raised(
@@ -35,10 +35,11 @@ def raised(
     .. math:: F = (1 - a)^2 (I - aS)^{-1} Z (I - aS)^{-1} ,
 
     with S the normalised similarity. What is returned is :math:`W / \max W + M`, where
-    :math:`M_{ij} = \sqrt{r_i r_j} \min(1, 3 F_{ij} / \max|F|)` for F above 0 off the diagonal; r
-    is 1, or less where a row of M would sum to more than twice that of :math:`W / \max W`: few
-    links would else make islands, which are clusters that nothing leads out of. It takes the place
-    of W for the next F, twice, so that links that are near each other lead farther.
+    :math:`M_{ij} = \sqrt{r_i r_j} m_{ij}` and :math:`m_{ij} = \min(1, 3 F_{ij} / \max|F|)` for F
+    above 0 off the diagonal. :math:`r_i` is 1, or twice the sum of row i of :math:`W / \max W` over
+    that of m where this is less: few links would else make islands, which are clusters that nothing
+    leads out of. The sum takes the place of W for the next F, twice, so that links that are near
+    each other lead farther.
 
     Up to 3,000 samples are points each. Of more samples 1,000, drawn at random, or the landmarks
     are points, half takes the place of twice, and every other sample is as near to the points as
@@ -101,7 +102,7 @@ def spread_links(W: np.ndarray, links: sp.csr_array, width: float, most: float) 
     width : float
         a.
     most : float
-        Largest sum of a row of M, in sums of the row of ``W / max W``.
+        Sum of a row of m from which on it is scaled down, in sums of the row of ``W / max W``.
 
     Returns
     -------

@@ -18,7 +18,7 @@ from nmfcluster._compat import Interval, StrOptions, fit_context
 from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
 from nmfcluster.affinity import MAKING, NAMES
 from nmfcluster.constraints import PairwiseConstraints
-from nmfcluster.ssnmf.spread import spread, width_of
+from nmfcluster.ssnmf.propagation import spread, width_of
 
 
 class SSNMFClusterer(NMFClusterer):
