@@ -19,6 +19,7 @@ _NEAREST = 5  # points of a sample, as many as its landmarks
 _ROUNDS = 3  # each spreads the pairs along what the last has raised; more change hardly anything
 _GAIN = 3.0  # times the largest: so a link need not be the strongest to be a full one
 _OWN, _SHARED = 2.0, 0.5  # times its similarities: what a sample, or a point of several, gains
+_WHOLE = 2 / 3  # of the samples are in links: fewer speak for others less, and bounds shrink
 
 
 def raised(
@@ -38,8 +39,9 @@ def raised(
     :math:`M_{ij} = \sqrt{r_i r_j} m_{ij}` and :math:`m_{ij} = \min(1, 3 F_{ij} / \max|F|)` for F
     above 0 off the diagonal. :math:`r_i` is 1, or twice the sum of row i of :math:`W / \max W` over
     that of m where this is less: few links would else make islands, which are clusters that nothing
-    leads out of. The sum takes the place of W for the next F, twice, so that links that are near
-    each other lead farther.
+    leads out of. Twice is 3s times where only a share s of the samples, below 2/3, has links. The
+    sum takes the place of W for the next F, twice, so that links that are near each other lead
+    farther.
 
     Up to 3,000 samples are points each. Of more samples 1,000, drawn at random, or the landmarks
     are points, half takes the place of twice, and every other sample is as near to the points as
@@ -72,11 +74,13 @@ def raised(
     .. [1] Z. Lu, H. H. S. Ip. Constrained spectral clustering via exhaustive and efficient
        constraint propagation. ECCV 2010.
     """
+    share = float((np.diff(links.indptr) > 0).mean())
+    whole = min(1.0, share / _WHOLE)
     if W.shape[0] <= _MOST:
         array = W.toarray()
         np.fill_diagonal(array, 0)
         _check_signs(float(array.min(initial=0)))
-        return Explicit(_unit(array) + spread_links(array, links, width, _OWN))
+        return Explicit(_unit(array) + spread_links(array, links, width, _OWN * whole))
     if by_landmarks and isinstance(W, Factored):
         (B, C), largest = W.factors, float(W.diagonal().max())
         G = B.T @ B
@@ -86,7 +90,7 @@ def raised(
         largest = float(graph.max())
         B = _near_drawn(graph, links, rng)
         small = storage.as_dense(B.T @ graph @ B)
-    M = spread_links(small, sp.csr_array(B.T @ links @ B), width, _SHARED)
+    M = spread_links(small, sp.csr_array(B.T @ links @ B), width, _SHARED * whole)
     return W * (1 / largest) + Factored(B, M)
 
 
