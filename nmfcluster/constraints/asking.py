@@ -107,10 +107,11 @@ def next_pairs(model: Any, X: Any, n_pairs: int, *, random_state: Any = None) ->
     touched = (size > 1) | np.array([len(others) > 0 for others in apart])
     drawn = np.sort(some_with(touched[group], _MOST, rng))
     C = covariance(_similarity(model, X, drawn))
-    anchors = _anchors(P, model.labels_, group, apart, touched, _mass(C, model.labels_, drawn, P))
+    mass = _mass(C, model.labels_, drawn, P)
+    anchors = _anchors(P, model.labels_, group, apart, touched, mass)
     p = _probabilities(P, group, apart, anchors)
     C = given(C, np.flatnonzero(touched[group[drawn]]))
-    asked = _asked(p, anchors, group, touched, drawn, C, int(n_pairs))
+    asked = _asked(p, anchors, group, touched, mass, drawn, C, int(n_pairs))
     against = np.array(anchors)[p[asked].argmax(axis=1)]
     return np.column_stack([first[asked], first[against]])
 
@@ -127,7 +128,8 @@ def _read(model: Any, X: Any) -> tuple[PairwiseConstraints, Any]:
         X = read_features(model, X, reset=False)
     if X.shape[0] != len(known):
         raise ValueError(
-            f"X must be the data of the fit, of {len(known)} samples, got shape {X.shape}."
+            f"X must be the data of the fit, of {len(known)} samples, got shape {X.shape}: give "
+            "what model.fit was given."
         )
     if own is not None and names is not None and not own.equals(names):
         raise ValueError(
@@ -196,7 +198,7 @@ def _probabilities(
 ) -> np.ndarray:
     """Return the chances that a group is one with an anchor, 0 where this is known."""
     Q = np.stack([np.bincount(group, column) for column in P.T], axis=1)
-    Q /= np.bincount(group)[:, None]
+    Q = Q / np.bincount(group)[:, None]
     p = Q @ Q[anchors].T + 1e-9  # so that an anchor of another cluster is asked about last
     for j, anchor in enumerate(anchors):
         p[list(apart[anchor]), j] = 0
@@ -209,6 +211,7 @@ def _asked(
     anchors: list[int],
     group: np.ndarray,
     touched: np.ndarray,
+    mass: np.ndarray,
     drawn: np.ndarray,
     C: np.ndarray,
     n_pairs: int,
@@ -219,8 +222,9 @@ def _asked(
     weights = np.where(best > 0, _FLOOR + entropy, 0)[group]
     waits = touched & (best > 0)
     waits[anchors] = False
-    waiting = np.flatnonzero(waits)
-    asked: list[int] = waiting[np.lexsort((-best[waiting], -np.bincount(group)[waiting]))].tolist()
+    # the last key settles ties, whatever the order of the samples
+    order = np.lexsort((-np.bincount(group, mass), -best, -np.bincount(group)))
+    asked: list[int] = order[waits[order]].tolist()
     fresh = (best > 0) & ~waits
     open_ = fresh[group[drawn]]
 
