@@ -94,5 +94,5 @@ for count in (25, 60):
     print(f"{count} answers: asked {asked[i]:.3f}, random {random[:, i].mean():.3f} in the mean")
 
 # %%
-# The first five answers do harm, whichever they are: all but a few samples are as unknown as before,
-# and these few are pulled together. From 25 on the asked pairs are ahead.
+# Five answers do harm here: asked ones, and random ones in the mean. From 25 on the asked pairs are
+# ahead of the mean of the random ones, which differ a lot from draw to draw.

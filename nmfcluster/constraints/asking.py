@@ -197,8 +197,8 @@ def _probabilities(
     P: np.ndarray, group: np.ndarray, apart: list[set[int]], anchors: list[int]
 ) -> np.ndarray:
     """Return the chances that a group is one with an anchor, 0 where this is known."""
-    Q = np.stack([np.bincount(group, column) for column in P.T], axis=1)
-    Q = Q / np.bincount(group)[:, None]
+    sums = np.stack([np.bincount(group, column) for column in P.T], axis=1)
+    Q = sums / np.bincount(group)[:, None]
     p = Q @ Q[anchors].T + 1e-9  # so that an anchor of another cluster is asked about last
     for j, anchor in enumerate(anchors):
         p[list(apart[anchor]), j] = 0
