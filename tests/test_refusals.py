@@ -28,7 +28,9 @@ except ImportError:  # its cases are skipped
     da = nd = None
 
 HERE = Path(__file__).parent
-FOLDERS = "affinity datasets display metrics model_selection partitions similarity stack".split()
+FOLDERS = (
+    "affinity constraints datasets display metrics model_selection partitions similarity stack"
+).split()
 
 # what the calls are made of
 X = np.arange(24.0).reshape(8, 3) % 7
@@ -42,7 +44,13 @@ KNOWN = {"np": np, "sp": sp, "X": X, "S": S, "LABELS": LABELS, "PAIRS": PAIRS, "
 KNOWN |= {"FRAME": FRAME, "model": MODEL, "DBSCAN": DBSCAN, "KMeans": KMeans}
 FUSED = nmfcluster.SimilarityFusionNMF(2).fit([S])
 VIEWED = nmfcluster.SimilarityFusionNMF(2).fit({"a": FRAME, "b": FRAME})
-KNOWN |= {"AgglomerativeClustering": AgglomerativeClustering, "fused": FUSED, "viewed": VIEWED}
+CONSTRAINED = nmfcluster.SSNMFClusterer(2, affinity="linear", random_state=0).fit(X)
+KNOWN |= {
+    "SS": CONSTRAINED,
+    "AgglomerativeClustering": AgglomerativeClustering,
+    "fused": FUSED,
+    "viewed": VIEWED,
+}
 if nd is not None:
     D = da.from_array(X, chunks=(3, 2))  # features
     T = da.from_array(np.array([LABELS, LABELS[::-1]]).T, chunks=(3, 2))  # labels

@@ -1,0 +1,240 @@
+"""Which pairs of samples to ask somebody about, given a fit under the pairs known so far."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from nmfcluster._arrays import storage
+from nmfcluster._arrays.arguments import check_count, generator_of, shown
+from nmfcluster._arrays.draws import some_with
+from nmfcluster._arrays.tables import row_names
+from nmfcluster._base import read_features, read_samples
+from nmfcluster.affinity import MAKING, make_affinity
+from nmfcluster.constraints.container import PairwiseConstraints
+from nmfcluster.constraints.walks import covariance, given, most_telling
+
+_MOST = 3_000  # samples that walks lead between: an array of as many rows is inverted
+_FLOOR = 0.05  # weight of a sample that seems certain: its cluster may still be the wrong one
+_READ = "constraints_", "membership_", "labels_", "affinity_"
+
+
+def next_pairs(model: Any, X: Any, n_pairs: int, *, random_state: Any = None) -> np.ndarray:
+    r"""Choose the pairs of samples whose answers would tell most.
+
+    Known groups that exclude each other, and the middle of each cluster without one, stand for the
+    clusters: another sample is asked about with the most probable of those that are not excluded.
+    First come samples that are known to be apart from one group and not yet in another. Then come
+    those that tell most about uncertain ones: one after another, the x by which
+
+    .. math:: \sum_i (0.05 + u_i) \operatorname{var}(f_i)
+
+    falls most once :math:`f_x` is known [1]_. u is the entropy of where a sample belongs over its
+    largest value, and f a Gaussian field on the similarity of `model`, of covariance
+    :math:`(I - 0.95 D^{-1/2} W D^{-1/2})^{-1}`, given its values at the samples in known pairs.
+
+    Parameters
+    ----------
+    model : fitted SSNMFClusterer
+        It is not changed.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        The data of the fit, in the same order, or its similarity with ``affinity="precomputed"``.
+    n_pairs : int
+        Largest number of pairs.
+    random_state : int, RandomState instance or None, default=None
+        Draws 3,000 samples where there are more: f is of these alone.
+
+    Returns
+    -------
+    ndarray of shape (n_chosen, 2), int
+        Positions of samples, as in `PairwiseConstraints.must_link`. No pair follows from the known
+        ones, and a group of linked samples is asked about once, so that there may be fewer than
+        `n_pairs`; none only where all pairs are known.
+
+    Raises
+    ------
+    TypeError
+        If `model` is not a fitted SSNMFClusterer, or `n_pairs` is not an integer.
+    ValueError
+        If `n_pairs` is below 1, `X` is not the data of the fit, or `random_state` is no seed.
+
+    See Also
+    --------
+    PairwiseConstraints : Takes the answers; from_ids takes them by names of samples.
+
+    Notes
+    -----
+    Groups that stand for clusters are the neighbourhoods of [2]_, entropies those of [3]_.
+
+    References
+    ----------
+    .. [1] M. Ji, J. Han. A variance minimization criterion to active learning on graphs.
+       AISTATS 2012.
+    .. [2] S. Basu, A. Banerjee, R. J. Mooney. Active semi-supervision for pairwise constrained
+       clustering. SDM 2004.
+    .. [3] S. Xiong, J. Azimi, X. Z. Fern. Active learning of constraints for semi-supervised
+       clustering. IEEE TKDE 26, 2014.
+
+    Examples
+    --------
+    Ask five pairs at a time; here the true classes answer:
+
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from nmfcluster import PairwiseConstraints, SSNMFClusterer
+    >>> from nmfcluster.constraints import next_pairs
+    >>> X, y = load_iris(return_X_y=True)
+    >>> must_link = cannot_link = np.empty((0, 2), int)
+    >>> model = SSNMFClusterer(n_clusters=3, random_state=0).fit(X)
+    >>> for _ in range(3):
+    ...     pairs = next_pairs(model, X, 5)
+    ...     same = y[pairs[:, 0]] == y[pairs[:, 1]]
+    ...     must_link = np.vstack([must_link, pairs[same]])
+    ...     cannot_link = np.vstack([cannot_link, pairs[~same]])
+    ...     known = PairwiseConstraints(len(X), must_link, cannot_link)
+    ...     model = model.fit(X, constraints=known)
+    >>> known.n_pairs
+    15
+    """
+    check_count(n_pairs, "n_pairs", 1)
+    rng = generator_of(random_state)
+    known, X = _read(model, X)
+    group, P = known.components(), model.membership_
+    first, size = np.unique(group, return_index=True)[1], np.bincount(group)
+    apart = _apart(group[known.cannot_link], len(first))
+    touched = (size > 1) | np.array([len(others) > 0 for others in apart])
+    drawn = np.sort(some_with(touched[group], _MOST, rng))
+    C = covariance(_similarity(model, X, drawn))
+    mass = _mass(C, model.labels_, drawn, P)
+    anchors = _anchors(P, model.labels_, group, apart, touched, mass)
+    p = _probabilities(P, group, apart, anchors)
+    C = given(C, np.flatnonzero(touched[group[drawn]]))
+    asked = _asked(p, anchors, group, touched, mass, drawn, C, int(n_pairs))
+    against = np.array(anchors)[p[asked].argmax(axis=1)]
+    return np.column_stack([first[asked], first[against]])
+
+
+def _read(model: Any, X: Any) -> tuple[PairwiseConstraints, Any]:
+    """Return the known pairs, and X as the fit read it."""
+    if isinstance(model, type) or not all(hasattr(model, name) for name in _READ):
+        raise TypeError(f"model must be a fitted SSNMFClusterer, got {shown(model)}: fit it first.")
+    known: PairwiseConstraints = model.constraints_
+    own, names = known.index, row_names(X)
+    if model.affinity_ == "precomputed":
+        X = read_samples(copy.copy(model), X, signed=True)  # the copy notes what X is
+    else:
+        X = read_features(model, X, reset=False)
+    if X.shape[0] != len(known):
+        raise ValueError(
+            f"X must be the data of the fit, of {len(known)} samples, got shape {X.shape}: give "
+            "what model.fit was given."
+        )
+    if own is not None and names is not None and not own.equals(names):
+        raise ValueError(
+            "X must have the samples of the fit in the order of the fit, but its index is another; "
+            "take X.loc[model.constraints_.index]."
+        )
+    return known, X
+
+
+def _apart(pairs: np.ndarray, n_groups: int) -> list[set[int]]:
+    """Return, for every group, those that cannot be linked to it."""
+    apart: list[set[int]] = [set() for _ in range(n_groups)]
+    for one, other in pairs.tolist():
+        apart[one].add(other)
+        apart[other].add(one)
+    return apart
+
+
+def _similarity(model: Any, X: Any, drawn: np.ndarray) -> np.ndarray:
+    """Return how similar the drawn samples are, at least 0, as the affinity of the model says."""
+    if len(drawn) < X.shape[0]:
+        X = X[drawn][:, drawn] if model.affinity_ == "precomputed" else X[drawn]
+    by_name = model.affinity_ if model.affinity_ != "callable" else model.affinity
+    if by_name == "landmarks":  # those of so few samples are the samples
+        by_name = "nearest_neighbors"
+    options = {name: getattr(model, name) for name in MAKING if name != "normalize"}
+    made = make_affinity(X, by_name, n_clusters=model.n_clusters, n_jobs=model.n_jobs, **options)
+    W = storage.as_dense(made.similarity.toarray())
+    return np.maximum(W, 0).astype(np.float64)
+
+
+def _mass(C: np.ndarray, labels: np.ndarray, drawn: np.ndarray, P: np.ndarray) -> np.ndarray:
+    """Return how much each sample is in the middle of its cluster; others have their membership."""
+    own = P[np.arange(len(P)), labels]
+    inside = labels[drawn][:, None] == labels[drawn]
+    mass = own * 1e-9
+    mass[drawn] = own[drawn] * (C * inside).sum(axis=1)
+    return mass
+
+
+def _anchors(
+    P: np.ndarray,
+    labels: np.ndarray,
+    group: np.ndarray,
+    apart: list[set[int]],
+    touched: np.ndarray,
+    mass: np.ndarray,
+) -> list[int]:
+    """Return groups to ask against: those that exclude each other, and middles of clusters."""
+    anchors: list[int] = []
+    n_apart = np.array([len(others) for others in apart])
+    order = np.lexsort((-np.bincount(group, mass), -n_apart, -np.bincount(group)))
+    for one in order[touched[order]].tolist():
+        if apart[one].issuperset(anchors):
+            anchors.append(one)
+    met = {int(P[group == one].sum(axis=0).argmax()) for one in anchors}
+    for cluster in sorted(set(range(P.shape[1])) - met):
+        inside = np.flatnonzero((labels == cluster) & ~np.isin(group, anchors))
+        if len(inside):
+            anchors.append(int(group[inside[mass[inside].argmax()]]))
+    return anchors
+
+
+def _probabilities(
+    P: np.ndarray, group: np.ndarray, apart: list[set[int]], anchors: list[int]
+) -> np.ndarray:
+    """Return the chances that a group is one with an anchor, 0 where this is known."""
+    sums = np.stack([np.bincount(group, column) for column in P.T], axis=1)
+    Q = sums / np.bincount(group)[:, None]
+    p = Q @ Q[anchors].T + 1e-9  # so that an anchor of another cluster is asked about last
+    for j, anchor in enumerate(anchors):
+        p[list(apart[anchor]), j] = 0
+        p[anchor, j:] = 0  # of two anchors the later is asked about
+    return p * storage.inverse(p.sum(axis=1))[:, None]
+
+
+def _asked(
+    p: np.ndarray,
+    anchors: list[int],
+    group: np.ndarray,
+    touched: np.ndarray,
+    mass: np.ndarray,
+    drawn: np.ndarray,
+    C: np.ndarray,
+    n_pairs: int,
+) -> list[int]:
+    """Return groups to ask about: those that await a further answer, then telling ones."""
+    best = p.max(axis=1, initial=0)
+    entropy = -(p * np.log(np.where(p > 0, p, 1))).sum(axis=1) / np.log(max(len(anchors), 2))
+    weights = np.where(best > 0, _FLOOR + entropy, 0)[group]
+    waits = touched & (best > 0)
+    waits[anchors] = False
+    # the last key settles ties, whatever the order of the samples
+    order = np.lexsort((-np.bincount(group, mass), -best, -np.bincount(group)))
+    asked: list[int] = order[waits[order]].tolist()
+    fresh = (best > 0) & ~waits
+    open_ = fresh[group[drawn]]
+
+    def take(x: int) -> None:
+        asked.append(int(group[drawn[x]]))
+        open_[group[drawn] == asked[-1]] = False
+
+    most_telling(C, weights[drawn], open_, n_pairs - len(asked), take)
+    if len(asked) < n_pairs:  # of more than 3,000 samples, those that were not drawn
+        fresh[asked] = False
+        rest = np.flatnonzero(fresh)
+        asked += rest[np.argsort(-entropy[rest], kind="stable")].tolist()
+    return asked[:n_pairs]
