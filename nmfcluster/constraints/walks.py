@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy.linalg
 
-from nmfcluster._arrays import storage
+from nmfcluster.similarity.spreading import normalized
 
 _WIDTH = 0.95  # of a walk: the chance of a further step
 _LEAST = 1e-12  # of a variance, where rounding would leave none
@@ -26,10 +26,9 @@ def covariance(W: np.ndarray) -> np.ndarray:
     ndarray of shape (n, n)
         :math:`(I - 0.95 D^{-1/2} W D^{-1/2})^{-1}`, D the row sums of W without its diagonal.
     """
-    S = W * -_WIDTH
+    S = W.copy()
     np.fill_diagonal(S, 0)
-    scale = storage.inverse(np.sqrt(-S.sum(axis=1) / _WIDTH))
-    S *= scale[:, None] * scale
+    S = normalized(S) * -_WIDTH
     S[np.diag_indices(len(S))] = 1
     return scipy.linalg.inv(S, overwrite_a=True)
 

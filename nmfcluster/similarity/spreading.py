@@ -13,7 +13,7 @@ from nmfcluster._arrays.draws import some_with
 from nmfcluster.similarity.factored import Factored
 from nmfcluster.similarity.operators import Explicit, Similarity
 
-_MOST = 3_000  # samples that are points each: an array of as many rows is kept and solved for
+MOST = 3_000  # samples that are points each: an array of as many rows is kept and solved for
 _POINTS = 1_000  # that links of more samples spread between
 _NEAREST = 5  # points of a sample, as many as its landmarks
 _ROUNDS = 3  # each spreads the pairs along what the last has raised; more change hardly anything
@@ -74,24 +74,49 @@ def raised(
     .. [1] Z. Lu, H. H. S. Ip. Constrained spectral clustering via exhaustive and efficient
        constraint propagation. ECCV 2010.
     """
+    V, B = points_of(W, links, rng, by_landmarks)
     share = float((np.diff(links.indptr) > 0).mean())
     whole = min(1.0, share / _WHOLE)
-    if W.shape[0] <= _MOST:
+    if W.shape[0] <= MOST:
+        return Explicit(_unit(V) + spread_links(V, links, width, _OWN * whole))
+    M = spread_links(V, sp.csr_array(B.T @ links @ B), width, _SHARED * whole)
+    own = W.stored_off_diagonal()
+    largest = float((W.diagonal() if own is None else own).max())
+    return W * (1 / largest) + Factored(B, M)
+
+
+def points_of(
+    W: Similarity, links: sp.csr_array, rng: np.random.RandomState, by_landmarks: bool
+) -> tuple[np.ndarray, sp.csr_array]:
+    """Return points that links spread between.
+
+    Parameters
+    ----------
+    W : Similarity of shape (n, n)
+    links : csr_array of shape (n, n)
+        Samples with entries are drawn first.
+    rng : RandomState
+    by_landmarks : bool
+
+    Returns
+    -------
+    ndarray of shape (p, p)
+        Similarities of points.
+    csr_array of shape (n, p)
+        How near samples are to them; the identity for up to 3,000 samples, which are points each.
+    """
+    if W.shape[0] <= MOST:
         array = W.toarray()
         np.fill_diagonal(array, 0)
         _check_signs(float(array.min(initial=0)))
-        return Explicit(_unit(array) + spread_links(array, links, width, _OWN * whole))
+        return array, storage.identity(len(array), array.dtype)
     if by_landmarks and isinstance(W, Factored):
-        (B, C), largest = W.factors, float(W.diagonal().max())
+        B, C = W.factors
         G = B.T @ B
-        small = storage.as_dense(G @ C @ G)
-    else:
-        graph = _graph_of(W)
-        largest = float(graph.max())
-        B = _near_drawn(graph, links, rng)
-        small = storage.as_dense(B.T @ graph @ B)
-    M = spread_links(small, sp.csr_array(B.T @ links @ B), width, _SHARED * whole)
-    return W * (1 / largest) + Factored(B, M)
+        return storage.as_dense(G @ C @ G), B
+    graph = _graph_of(W)
+    B = _near_drawn(graph, links, rng)
+    return storage.as_dense(B.T @ graph @ B), B
 
 
 def spread_links(W: np.ndarray, links: sp.csr_array, width: float, most: float) -> np.ndarray:
@@ -117,7 +142,7 @@ def spread_links(W: np.ndarray, links: sp.csr_array, width: float, most: float) 
     W, Z, M = _unit(W), links[linked][:, linked], np.zeros_like(W)
     bounds = most * W.sum(axis=1)
     for _ in range(_ROUNDS):
-        K = _walks(_normalized(W + M), linked, width)
+        K = walks(W + M, linked, width)
         F = K @ (Z @ K.T)
         largest = max(float(abs(F).max(initial=0)), np.finfo(F.dtype).tiny)
         M = np.clip(F * (_GAIN / largest), 0, 1)
@@ -127,8 +152,22 @@ def spread_links(W: np.ndarray, links: sp.csr_array, width: float, most: float) 
     return M
 
 
-def _walks(S: np.ndarray, ends: np.ndarray, width: float) -> np.ndarray:
-    """Return columns of ``(1 - a)(I - aS)^-1``: where walks from these ends stop, (p, n_ends)."""
+def walks(W: np.ndarray, ends: np.ndarray, width: float) -> np.ndarray:
+    """Return columns of ``(1 - a)(I - aS)^-1``: where walks from these ends stop.
+
+    Parameters
+    ----------
+    W : ndarray of shape (p, p)
+        Similarities, symmetric and nowhere negative; S is ``D^-1/2 W D^-1/2``.
+    ends : ndarray of shape (n_ends,), int
+    width : float
+        a.
+
+    Returns
+    -------
+    ndarray of shape (p, n_ends)
+    """
+    S = normalized(W)
     to_ends = np.zeros((len(S), len(ends)), dtype=S.dtype)
     to_ends[ends, np.arange(len(ends))] = 1 - width
     system = S * -width
@@ -140,8 +179,8 @@ def _unit(W: np.ndarray) -> np.ndarray:
     return W / max(float(W.max(initial=0)), np.finfo(W.dtype).tiny)
 
 
-def _normalized(W: np.ndarray) -> np.ndarray:
-    """Return ``D^-1/2 W D^-1/2``."""
+def normalized(W: np.ndarray) -> np.ndarray:
+    """Return ``D^-1/2 W D^-1/2``, D the row sums of an array of similarities."""
     scale = storage.inverse(np.sqrt(W.sum(axis=1)))
     return W * scale[:, None] * scale
 
@@ -150,7 +189,7 @@ def _graph_of(W: Similarity) -> sp.csr_array:
     stored = W.stored_off_diagonal()
     if stored is None:
         raise ValueError(
-            f"propagation must be None for more than {_MOST:,} samples unless the similarity is a "
+            f"propagation must be None for more than {MOST:,} samples unless the similarity is a "
             "sparse graph or by way of landmarks: take affinity='nearest_neighbors' or 'landmarks'."
         )
     _check_signs(float(stored.min(initial=0)))

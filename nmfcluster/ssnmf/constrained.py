@@ -92,7 +92,7 @@ def problem_of(
         beta=estimator.beta,
         raw_unit=estimator.weight_unit == "raw",
         replace=estimator.constraint_mode == "replace",
-        hard=estimator.hard_must_link,
+        hard=estimator.doubt_.hard,
         sure_start=sure_start,
     )
 

@@ -18,6 +18,7 @@ from nmfcluster._compat import Interval, StrOptions, fit_context
 from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
 from nmfcluster.affinity import MAKING, NAMES
 from nmfcluster.constraints import PairwiseConstraints
+from nmfcluster.ssnmf.doubt import Doubt, doubt_of
 from nmfcluster.ssnmf.propagation import spread, width_of
 
 
@@ -40,15 +41,17 @@ class SSNMFClusterer(NMFClusterer):
     ----------
     n_clusters : int
         Number of clusters.
-    alpha : float, default=2.0
+    alpha : float, default=0.25
         Weight of must-link pairs with ``hard_must_link=False``.
     beta : float, default=3.0
         Weight of cannot-link pairs.
     weight_unit : {"quantile", "raw"}, default="quantile"
         What `alpha` and `beta` count: u, the 0.999-quantile of the nonzero entries of W off its
         diagonal (of 100,000 drawn entries where W is not sparse and has more), or 1.
-    hard_must_link : bool, default=True
-        Whether samples joined by must-links, directly or by a chain, are fitted as one.
+    hard_must_link : bool or "auto", default="auto"
+        Whether samples joined by must-links, directly or by a chain, are fitted as one. "auto":
+        yes, unless `contradictions` is "warn" or "ignore" and the data say that pairs are wrong:
+        must-links are then soft, and pairs count for less the less they are to be trusted.
     constraint_mode : {"add", "replace"}, default="add"
         "replace" puts the largest and the smallest entry of W in the places of (soft) must-link and
         cannot-link pairs, as [2]_ does, and uses neither `alpha` and `beta` nor weights of pairs.
@@ -61,8 +64,8 @@ class SSNMFClusterer(NMFClusterer):
         be nowhere negative; of more than 3,000 samples, a sparse graph or by way of landmarks.
     contradictions : {"raise", "warn", "ignore"}, default="raise"
         What to do where constraints cannot all be satisfied: a cannot-link between samples that
-        must-links join, or cannot-links that need more clusters. Where hard must-links contradict
-        a cannot-link they win.
+        must-links join, or cannot-links that need more clusters. "warn" and "ignore" allow for
+        pairs that are wrong, see `hard_must_link`; with True, must-links win.
     affinity : str or callable, default="auto"
         How W is made of `X`: "nearest_neighbors", a sparse graph; "landmarks", never formed, in
         O(n); "auto": the former for up to 3,000 dense or 10,000 sparse samples, the latter for
@@ -135,6 +138,10 @@ class SSNMFClusterer(NMFClusterer):
         What W was made by; "callable" where `affinity` is one.
     propagation_ : float or None
         How far pairs spread; None where they did not.
+    doubt_ : Doubt
+        `hard`, whether must-links were hard; `share`, how many pairs seem wrong; and the
+        probabilities that pairs of `constraints_` are right, `must_link` and `cannot_link`, of
+        shape (n_pairs,). The latter are NaN and None where nothing was to be found out.
     weight_unit_ : float
         The unit u of `alpha` and `beta`.
     loss_ : float
@@ -202,7 +209,7 @@ class SSNMFClusterer(NMFClusterer):
         "alpha": [Interval(Real, 0, None, closed="left")],
         "beta": [Interval(Real, 0, None, closed="left")],
         "weight_unit": [StrOptions({"quantile", "raw"})],
-        "hard_must_link": ["boolean"],
+        "hard_must_link": ["boolean", StrOptions({"auto"})],
         "constraint_mode": [StrOptions({"add", "replace"})],
         "propagation": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither"), None],
         "contradictions": [StrOptions({"raise", "warn", "ignore"})],
@@ -220,16 +227,17 @@ class SSNMFClusterer(NMFClusterer):
     violated_cannot_link_: np.ndarray
     affinity_: str
     propagation_: float | None
+    doubt_: Doubt
     weight_unit_: float
 
     def __init__(
         self,
         n_clusters: int,
         *,
-        alpha: float = 2.0,
+        alpha: float = 0.25,
         beta: float = 3.0,
         weight_unit: str = "quantile",
-        hard_must_link: bool = True,
+        hard_must_link: bool | str = "auto",
         constraint_mode: str = "add",
         propagation: str | float | None = "auto",
         contradictions: str = "raise",
@@ -319,9 +327,11 @@ class SSNMFClusterer(NMFClusterer):
             pairs = constrained.read_constraints(X.shape[0], names, y, *given)
             constrained.check_constraints(pairs, self.n_clusters, self.contradictions)
             affinity = constrained.affinity_of(self, X, rng)
-            self.propagation_ = width_of(self, affinity, pairs)
-            W = spread(self, affinity, pairs, self.propagation_, rng)
-            problem = constrained.problem_of(self, W, pairs, affinity.name == "landmarks")
+            self.doubt_ = doubt_of(self, affinity, pairs, rng)
+            trusted = self.doubt_.weighed(pairs)
+            self.propagation_ = width_of(self, affinity, trusted)
+            W = spread(self, affinity, trusted, self.propagation_, rng)
+            problem = constrained.problem_of(self, W, trusted, affinity.name == "landmarks")
             constrained.warn_of_parts(problem, self.n_clusters)
             if form is mu.TriFactorization and self.solver == "printed":
                 constrained.check_signs(problem.A)

@@ -14,7 +14,7 @@ from nmfcluster.similarity.spreading import raised
 
 _WIDTH = 0.7  # the best mean over 31 sets of 600 to 2,500 rows; from .65 to .75 it hardly changes
 _SHARE = 0.02  # of the samples are in pairs at least: fewer change next to nothing, for its time
-_MADE = ("nearest_neighbors", "landmarks")  # similarities of features that are nowhere negative
+MADE = ("nearest_neighbors", "landmarks")  # similarities of features that are nowhere negative
 
 
 def width_of(estimator: Any, affinity: Affinity, pairs: PairwiseConstraints) -> float | None:
@@ -22,13 +22,13 @@ def width_of(estimator: Any, affinity: Affinity, pairs: PairwiseConstraints) -> 
 
     Cannot-links alone make nobody more similar, and neither do must-links of weight 0.
     """
-    width, together = estimator.propagation, estimator.hard_must_link or estimator.alpha > 0
+    width, together = estimator.propagation, estimator.doubt_.hard or estimator.alpha > 0
     if width is None or not together or not len(pairs.must_link):
         return None
     if width != "auto":
         return float(width)
     linked = np.union1d(pairs.must_link, pairs.cannot_link).size
-    fits = affinity.name in _MADE and estimator.constraint_mode == "add"
+    fits = affinity.name in MADE and estimator.constraint_mode == "add"
     return _WIDTH if fits and linked >= _SHARE * len(pairs) else None
 
 

@@ -343,7 +343,7 @@ def test_raw_units_are_units_of_the_similarity():
         affinity="rbf",
         hard_must_link=False,
         weight_unit="raw",
-        alpha=2 * one.weight_unit_,
+        alpha=one.weight_unit_ / 4,
         beta=3 * one.weight_unit_,
     )
     assert other.weight_unit_ == 1
@@ -540,6 +540,7 @@ def test_contradictions_are_found_and_named(case, way):
         warnings.simplefilter("error")
         model.set_params(contradictions="ignore").fit(X, **pairs)
     assert_array_equal(model.labels_, labels)
+    model.set_params(hard_must_link=way == "hard").fit(X, **pairs)
     if way == "hard" and "must_link" in pairs:  # hard must-links win
         assert len(model.violated_must_link_) == 0
 

@@ -92,7 +92,7 @@ def test_cannot_links_alone_raise_nothing():
 def test_samples_that_are_all_drawn_are_points_each(monkeypatch):
     W = similarity("nearest_neighbors")
     few = raised(W, links_of(PAIRS), 0.65, fixed()).toarray()
-    monkeypatch.setattr(spreading, "_MOST", 10)
+    monkeypatch.setattr(spreading, "MOST", 10)
     monkeypatch.setattr(spreading, "_POINTS", 150)
     monkeypatch.setattr(spreading, "_SHARED", spreading._OWN)
     many = raised(W, links_of(PAIRS), 0.65, fixed()).toarray()
@@ -101,7 +101,7 @@ def test_samples_that_are_all_drawn_are_points_each(monkeypatch):
 
 @pytest.mark.parametrize("affinity", ["nearest_neighbors", "landmarks"])
 def test_samples_share_points(affinity, monkeypatch):
-    monkeypatch.setattr(spreading, "_MOST", 100)
+    monkeypatch.setattr(spreading, "MOST", 100)
     monkeypatch.setattr(spreading, "_POINTS", 60)
     made = similarity(affinity, n_landmarks=60)
     W, by_landmarks = made.toarray(), affinity == "landmarks"
@@ -131,7 +131,7 @@ def test_half_of_the_points_have_links(monkeypatch):
 @pytest.mark.parametrize("affinity", AFFINITIES)
 @pytest.mark.parametrize("most", [2_000, 50])
 def test_a_fit_with_propagation(affinity, dtype, most, monkeypatch):
-    monkeypatch.setattr(spreading, "_MOST", most)
+    monkeypatch.setattr(spreading, "MOST", most)
     monkeypatch.setattr(spreading, "_POINTS", 100)
     if most < 150 and affinity == "rbf":
         pytest.skip("of more samples a graph or landmarks are needed")
@@ -201,6 +201,6 @@ def test_negative_similarities_are_refused():
 
 
 def test_large_similarities_that_no_graph_is_are_refused(monkeypatch):
-    monkeypatch.setattr(spreading, "_MOST", 100)
+    monkeypatch.setattr(spreading, "MOST", 100)
     with pytest.raises(ValueError, match=r"propagation must be None for more than .*landmarks"):
         SSNMFClusterer(3, affinity="cosine", propagation=0.5).fit(X, constraints=PAIRS)
