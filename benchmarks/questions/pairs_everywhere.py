@@ -143,8 +143,8 @@ def _worse(rows: list[report.Row], counts: tuple[int, ...]) -> list[str]:
         named = ", ".join(f"{name} by {-gap:.3f}" for name, gap in worse.items())
         told.append(
             f"With {count} pairs the mean ARI of {OURS} less that without is "
-            f"{np.mean(list(gaps.values())):+.3f}; worse by more than {WORSE:g} on {len(worse)} of {len(rows)} sets "
-            f"({named or 'none'})."
+            f"{np.mean(list(gaps.values())):+.3f}; worse by more than {WORSE:g} on {len(worse)} of "
+            f"{len(rows)} sets ({named or 'none'})."
         )
     return told
 
