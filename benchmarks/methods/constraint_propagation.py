@@ -1,10 +1,12 @@
 """E2CP of Lu and Ip (ECCV 2010): exhaustive constraint propagation, then spectral clustering.
 
-It is written as printed, with dense arrays. The graph is that of SSNMFClusterer's defaults.
+It is written as printed, with dense arrays. The graph is that of SSNMFClusterer's defaults. As
+printed F stays far below 1, so that it changes little: "scaled" divides it by its largest entry.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,9 +18,14 @@ from nmfcluster.constraints import PairwiseConstraints
 WIDTH = 0.8  # alpha of the paper
 
 
-def cluster(X: Any, pairs: PairwiseConstraints, k: int, seed: int) -> np.ndarray:
+def cluster(
+    X: Any, pairs: PairwiseConstraints, k: int, seed: int, scaled: bool = False
+) -> np.ndarray:
     W = similarity(X, "nearest_neighbors")
-    return cut(adjusted(W, propagated(W, signs(pairs))), k, seed)
+    F = propagated(W, signs(pairs))
+    if scaled and F.any():
+        F /= np.abs(F).max()
+    return cut(adjusted(W, F), k, seed)
 
 
 def signs(pairs: PairwiseConstraints) -> np.ndarray:
@@ -45,4 +52,7 @@ def adjusted(W: np.ndarray, F: np.ndarray) -> np.ndarray:
     return (made + made.T) / 2  # rounding makes F a little asymmetric
 
 
-METHODS = [Method("E2CP", timed(cluster), wants=CONSTRAINTS)]
+METHODS = [
+    Method("E2CP", timed(cluster), wants=CONSTRAINTS),
+    Method("E2CP, scaled", timed(partial(cluster, scaled=True)), wants=CONSTRAINTS),
+]

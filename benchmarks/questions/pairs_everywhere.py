@@ -23,7 +23,7 @@ COUNTS: tuple[int, ...] = (0, 20, 50, 200, 600)
 CHOSEN = 200  # pairs with which widths are compared
 QUICK = ("wine, standardised", "cstr, tf-idf")
 OURS, CEILING = "SSNMF", "LabelSpreading"
-WITHIN = (OURS, "SSNMF, not spread", "SS-SNC, graph", "E2CP", CEILING)
+WITHIN = (OURS, "SSNMF, not spread", "SS-SNC, graph", "E2CP", "E2CP, scaled", CEILING)
 PEERS = (*peer_activesemi.NAMES, "fast-hdbscan")
 TOLD = (CEILING, "fast-hdbscan")  # the classes behind the pairs
 PEER_DRAWS = 1  # each call of a peer starts a process
@@ -87,7 +87,8 @@ def _caption(n_sets: int, n_draws: int) -> str:
         f"{every.MOST:,} rows of a set. Nothing is tuned to a set. {OURS} is SSNMFClusterer with "
         "its defaults; 'not spread' has propagation=None and beta=1. SS-SNC is spectral clustering "
         "of the same graph with its entries replaced, E2CP that of Lu and Ip (2010) on the same "
-        f"graph; {' and '.join(TOLD)} are told the classes of all samples in pairs, "
+        "graph, as printed and with the largest propagated constraint scaled to 1; "
+        f"{' and '.join(TOLD)} are told the classes of all samples in pairs, "
         f"{CEILING} as the ceiling. A mean is over the sets that all methods of its row have; a "
         f"method with fewer than {_pairs_runs.SHARE:.0%} of them is left out of it. Samples in "
         f"no pair are scored where there are {_pairs_runs.FEWEST} or more. Other packages are "
