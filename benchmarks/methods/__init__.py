@@ -12,7 +12,7 @@ import numpy as np
 Run = Callable[[Any, Any, int, int], tuple[np.ndarray, float]]
 
 FEATURES, PARTITIONS, CONSTRAINTS = "features", "partitions", "constraints"
-SIMILARITIES, VIEWS = "similarities", "views"
+SIMILARITIES, VIEWS, LABELS = "similarities", "views", "labels"
 
 
 def _no_reason() -> str:
@@ -25,8 +25,9 @@ class Method:
 
     ``run(X, extra, n_clusters, seed)`` returns labels and the seconds that they took. `wants`
     names the kind of `extra`: base partitions, (n, T); a `PairwiseConstraints`; a
-    `SimilarityStack`; or a list of the features of each view. A method that wants features reads
-    X and ignores `extra`. ``reason()`` is empty where the method can run.
+    `SimilarityStack`; a list of the features of each view; or classes, -1 if not known. A method
+    that wants features reads X and ignores `extra`. ``reason()`` is empty where the method can
+    run.
     """
 
     name: str
@@ -49,12 +50,14 @@ def timed(cluster: Callable[[Any, Any, int, int], np.ndarray]) -> Run:
 def load_all() -> dict[str, Method]:
     from benchmarks.methods import (
         cnmf,
+        constraint_propagation,
         fcm,
         fusion,
         hbgf,
         kc,
         kernel_kmeans,
         kmeans,
+        label_spreading,
         linkage,
         locally_weighted,
         many_samples,
@@ -67,6 +70,7 @@ def load_all() -> dict[str, Method]:
         nmfc,
         peer_activesemi,
         peer_ensembleclustering,
+        peer_fast_hdbscan,
         peer_genieclust,
         peer_snf,
         peer_views,
@@ -81,10 +85,11 @@ def load_all() -> dict[str, Method]:
     consensus = (nmfc, kc, linkage, spectral, peer_ensembleclustering)
     ensembles = (locally_weighted, transfer_cut, hbgf, mcla)
     unsupervised = (kmeans, kernel_kmeans, ncut, nmf, many_samples, peer_genieclust)
-    constrained = (ssnmf, ss_kernel_kmeans, ss_ncut, peer_activesemi)
+    constrained = (ssnmf, ss_kernel_kmeans, ss_ncut, constraint_propagation, peer_activesemi)
+    labelled = (label_spreading, peer_fast_hdbscan)
     fused = (fusion, mean_similarity, simple_mkkm, peer_snf, peer_views)
     many_runs = (metacluster, nmf_runs, cnmf, fcm)
-    modules = (*consensus, *ensembles, *unsupervised, *constrained, *fused, *many_runs)
+    modules = (*consensus, *ensembles, *unsupervised, *constrained, *labelled, *fused, *many_runs)
     return {method.name: method for module in modules for method in module.METHODS}
 
 

@@ -22,6 +22,7 @@ PYTHON = "NMFCLUSTER_PEER_PYTHON"
 VIEWS_PYTHON = "NMFCLUSTER_VIEWS_PYTHON"
 META_PYTHON = "NMFCLUSTER_META_PYTHON"
 LARGE_PYTHON = "NMFCLUSTER_LARGE_PYTHON"
+HDBSCAN_PYTHON = "NMFCLUSTER_HDBSCAN_PYTHON"
 DASK_PYTHON = "NMFCLUSTER_DASK_PYTHON"
 CNMF_PYTHON = "NMFCLUSTER_CNMF_PYTHON"
 SIGPROFILER_PYTHON = "NMFCLUSTER_SIGPROFILER_PYTHON"
@@ -41,6 +42,9 @@ RECIPES = {
     ),
     META_PYTHON: "`python3.11 -m venv meta` and `meta/bin/pip install tensorly`",
     LARGE_PYTHON: "`python3.11 -m venv large` and `large/bin/pip install genieclust==1.3.0`",
+    HDBSCAN_PYTHON: (
+        "`python3.11 -m venv hdbscan` and `hdbscan/bin/pip install fast-hdbscan==0.3.4`"
+    ),
     DASK_PYTHON: "`python3.11 -m venv dask_ml` and `dask_ml/bin/pip install dask-ml`",
     CNMF_PYTHON: (
         "`python3.11 -m venv cnmf` and `cnmf/bin/pip install cnmf==1.7.1 cvanmf==0.4.0 "
@@ -59,6 +63,10 @@ RECIPES = {
 
 class NoClusteringError(Exception):
     """A peer ran without an error and made no clustering, or took too long."""
+
+
+class TooLongError(NoClusteringError):
+    """A peer was stopped, because it took too long."""
 
 
 def reason(python: str = PYTHON) -> str:
@@ -95,7 +103,7 @@ def ask(
         try:
             done = _run(command, folder, longest, os.environ | (environment or {}))
         except subprocess.TimeoutExpired:
-            raise NoClusteringError(f"{name} took longer than {longest:g} s.") from None
+            raise TooLongError(f"{name} took longer than {longest:g} s.") from None
         if done.returncode:
             raise RuntimeError(f"{name} failed:\n{done.stderr[-2000:]}")
         if not labels.exists():

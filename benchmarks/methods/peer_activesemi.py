@@ -17,11 +17,16 @@ NAMES = ("PCKMeans", "MPCKMeans", "COPKMeans")
 
 
 def run(
-    X: Any, pairs: PairwiseConstraints, k: int, seed: int, name: str = "PCKMeans"
+    X: Any,
+    pairs: PairwiseConstraints,
+    k: int,
+    seed: int,
+    name: str = "PCKMeans",
+    longest: float = peer.LONGEST,
 ) -> tuple[np.ndarray, float]:
     X = X.toarray() if sp.issparse(X) else X
     arrays = {"X": X, "must": pairs.must_link, "cannot": pairs.cannot_link}
-    return peer.ask(WORKER, arrays, k, name, seed)
+    return peer.ask(WORKER, arrays, k, name, seed, longest=longest)
 
 
 METHODS = [Method(name, partial(run, name=name), peer.reason, wants=CONSTRAINTS) for name in NAMES]

@@ -15,6 +15,7 @@ NAMES = (
     "constraint_scale",
     "affinities",
     "choosing_by_pairs",
+    "pairs_everywhere",
     "large",
     "fusion",
     "fusion_noise",

@@ -1,0 +1,215 @@
+"""How good is SSNMFClusterer with its defaults, by number of pairs, beside others, on many sets?
+
+The others are constrained k-means, spectral clustering of edited similarities and with propagated
+constraints, and methods that are told the classes behind the pairs.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import datasets, methods, report
+from benchmarks.datasets import every
+from benchmarks.methods import peer_activesemi
+from benchmarks.questions import _pairs_runs
+from benchmarks.questions._pairs_runs import FIGURES, Failed, Runs
+from benchmarks.runner import Progress
+
+COUNTS: tuple[int, ...] = (0, 20, 50, 200, 600)
+CHOSEN = 200  # pairs with which widths are compared
+QUICK = ("wine, standardised", "cstr, tf-idf")
+OURS, CEILING = "SSNMF", "LabelSpreading"
+WITHIN = (OURS, "SSNMF, not spread", "SS-SNC, graph", "E2CP", "E2CP, scaled", CEILING)
+PEERS = (*peer_activesemi.NAMES, "fast-hdbscan")
+TOLD = (CEILING, "fast-hdbscan")  # the classes behind the pairs
+PEER_DRAWS = 1  # each call of a peer starts a process
+LONGEST = 10.0  # seconds of a call of a peer
+WORSE = 0.02  # ARI below that without pairs
+KINDS = {"dense": every.STANDARDISED, "text": every.TFIDF}  # the end of their names
+
+
+def run(quick: bool, out: Path) -> list[Path]:
+    names, counts, n_draws = (every.ALL, COUNTS, 3) if not quick else (QUICK, (0, 20, CHOSEN), 1)
+    takers, skipped = methods.available((*WITHIN, *PEERS))
+    sets, missing = datasets.available(names)
+    progress = Progress("pairs_everywhere", len(sets) * len(counts))
+    runs: Runs = {}
+    widths: Runs = {}
+    failed: Failed = Failed()
+    for name, data in sets.items():
+        for count in counts:
+            for draw in range(n_draws):
+                _pairs_runs.measure(runs, failed, data, count, draw, _asked(takers, draw))
+                if count == CHOSEN:
+                    _pairs_runs.measure(widths, failed, data, count, draw, _pairs_runs.widths())
+            progress.step(f"{name}, {count} pairs")
+    means = {
+        figure: [
+            row
+            for kind in (*KINDS, "all")
+            for count in counts
+            if (row := _mean_row(runs, list(sets), kind, count, tuple(takers), figure))
+        ]
+        for figure in FIGURES
+    }
+    rows = [_row(data, runs, counts) for data in sets.values()]
+    tables = {f"Mean ARI on {title}": means[figure] for figure, title in FIGURES.items()}
+    tables |= {
+        f"ARI of {OURS} on every set, by number of pairs": rows,
+        f"Widths, {CHOSEN} pairs and beta={_pairs_runs.BETA:g}": _pairs_runs.width_rows(
+            widths, list(sets), CHOSEN
+        ),
+    }
+    notes = [*_worse(rows, counts), *_compared(means["ARI"]), *_failures(runs, failed, counts)]
+    left_out = {f"{name} (left out)": reason for name, reason in every.LEFT_OUT.items()}
+    details = {"draws": _details(runs), "widths": _details(widths)}
+    draw_it = partial(_draw, means)
+    return report.write(
+        out,
+        "pairs_everywhere",
+        _caption(len(sets), n_draws),
+        tables,
+        draw_it,
+        notes,
+        skipped | missing | left_out,
+        details,
+    )
+
+
+def _caption(n_sets: int, n_draws: int) -> str:
+    return (
+        f"Adjusted Rand index (ARI) by number of pairs, on {n_sets} sets of features: means over "
+        f"{n_draws} draw(s) of the pairs and starts, of other packages {PEER_DRAWS}; at most "
+        f"{every.MOST:,} rows of a set. Nothing is tuned to a set. {OURS} is SSNMFClusterer with "
+        "its defaults; 'not spread' has propagation=None and beta=1. SS-SNC is spectral clustering "
+        "of the same graph with its entries replaced, E2CP that of Lu and Ip (2010) on the same "
+        "graph, as printed and with the largest propagated constraint scaled to 1; "
+        f"{' and '.join(TOLD)} are told the classes of all samples in pairs, "
+        f"{CEILING} as the ceiling. A mean is over the sets that all methods of its row have; a "
+        f"method with fewer than {_pairs_runs.SHARE:.0%} of them is left out of it. Samples in "
+        f"no pair are scored where there are {_pairs_runs.FEWEST} or more. Other packages are "
+        f"stopped after {LONGEST:g} s a call."
+    )
+
+
+def _asked(takers: dict[str, methods.Method], draw: int) -> dict[str, methods.Method]:
+    """Return the methods that are asked on a draw, peers with less time."""
+    asked = {}
+    for name, method in takers.items():
+        if name not in PEERS:
+            asked[name] = method
+        elif draw < PEER_DRAWS:
+            limited: methods.Run = partial(method.run, longest=LONGEST)  # type: ignore[call-arg]
+            asked[name] = methods.Method(name, limited, method.reason, method.wants)
+    return asked
+
+
+def _of_kind(names: list[str], kind: str) -> list[str]:
+    return [name for name in names if kind == "all" or name.endswith(KINDS[kind])]
+
+
+def _mean_row(
+    runs: Runs, names: list[str], kind: str, count: int, takers: tuple[str, ...], figure: str
+) -> report.Row:
+    """Return means over the sets of a kind that all methods have; nothing if there are none."""
+    own = _of_kind(names, kind)
+    values = _pairs_runs.table(runs, own, count, takers, figure)
+    n_sets, told = _pairs_runs.shared_means(values) if own else (0, {})
+    if not n_sets:
+        return {}
+    cells = {name: f"{told[name]:.3f}" if name in told else None for name in takers}
+    return {"kind": kind, "pairs": count, "sets": n_sets} | cells
+
+
+def _row(data: datasets.Dataset, runs: Runs, counts: tuple[int, ...]) -> report.Row:
+    X, y = data.draw(0)
+    row: report.Row = {"data": data.name, "samples": len(y), "features": X.shape[1]}
+    row["classes"] = len(np.unique(y))
+    told = {count: _pairs_runs.mean(runs[data.name, count, OURS], "ARI") for count in counts}
+    row |= {str(count): round(value, 3) for count, value in told.items()}
+    worse = [str(count) for count in counts if told[count] < told[counts[0]] - WORSE]
+    return row | {"worse than without with": ", ".join(worse)}
+
+
+def _worse(rows: list[report.Row], counts: tuple[int, ...]) -> list[str]:
+    """Say on which sets ours is worse with pairs than without."""
+    told = []
+    for count in map(str, counts[1:]):
+        gaps = {row["data"]: row[count] - row[str(counts[0])] for row in rows}
+        worse = {name: gap for name, gap in gaps.items() if gap < -WORSE}
+        named = ", ".join(f"{name} by {-gap:.3f}" for name, gap in worse.items())
+        told.append(
+            f"With {count} pairs the mean ARI of {OURS} less that without is "
+            f"{np.mean(list(gaps.values())):+.3f}; worse by more than {WORSE:g} on {len(worse)} of "
+            f"{len(rows)} sets ({named or 'none'})."
+        )
+    return told
+
+
+def _compared(means: list[report.Row]) -> list[str]:
+    told = []
+    for row in (row for row in means if row["kind"] == "all"):
+        others = {m: float(row[m]) for m in (*WITHIN, *PEERS) if m not in TOLD and row.get(m)}
+        ours = others.pop(OURS)
+        best = max(others, key=others.__getitem__)
+        told.append(
+            f"With {row['pairs']} pairs the best of the others that get pairs, on the mean of all "
+            f"samples, is {best}: {others[best]:.3f} against {ours:.3f}."
+        )
+    return told
+
+
+def _failures(runs: Runs, failed: Failed, counts: tuple[int, ...]) -> list[str]:
+    """Say which methods failed, and how often one that may be asked found no clustering."""
+    told = []
+    for name, why in sorted({(name, why) for name, _, why in failed}):
+        where = [data for method, data, reason in failed if (method, reason) == (name, why)]
+        told.append(
+            f"{name} {why} on {len(where)} sets ({', '.join(where)}), not asked there again"
+        )
+    given_up = {(name, data) for name, data, _ in failed}
+    for name in dict.fromkeys(name for *_, name in runs):
+        for count in counts:
+            if name in TOLD and not count:
+                continue
+            lost = sum(
+                all(np.isnan(each["ARI"]) for each in own) and (name, data) not in given_up
+                for (data, n, method), own in runs.items()
+                if (n, method) == (count, name)
+            )
+            if lost:
+                told.append(f"{name} found no clustering on {lost} sets with {count} pairs")
+    return [f"{'; '.join(told)}."] if told else []
+
+
+def _details(runs: Runs) -> list[report.Row]:
+    return [
+        {"data": data, "pairs": count, "method": method}
+        | {figure: [each[figure] for each in own] for figure in (*FIGURES, "s")}
+        for (data, count, method), own in runs.items()
+    ]
+
+
+def _draw(means: dict[str, list[report.Row]], figure: Any) -> None:
+    panels = [(figure_, kind) for figure_ in FIGURES for kind in (*KINDS, "all")]
+    axes, legend = report.panels(figure, [f"{kind}, {FIGURES[f]}" for f, kind in panels])
+    for ax, (name, kind) in zip(axes, panels, strict=True):
+        own = [row for row in means[name] if row["kind"] == kind]
+        for colour, method in enumerate((*WITHIN, *PEERS)):
+            points = [(row["pairs"], float(row[method])) for row in own if row.get(method)]
+            style = "-" if method == OURS else ":"
+            ax.plot(
+                *zip(*points, strict=True) if points else ([], []),
+                style,
+                marker=".",
+                color=f"C{colour}",
+                label=method,
+            )
+        ax.set_xscale("symlog", linthresh=20)
+        ax.set_xlabel("pairs", fontsize="small")
+    axes[0].set_ylabel("mean ARI", fontsize="small")
+    legend.legend(*axes[0].get_legend_handles_labels(), loc="center", fontsize="x-small")
