@@ -2,7 +2,8 @@
 
 papers, protocols, peers, literature, regimes, scale and solvers are about consensus clustering,
 and scale about many samples under constraints, too; documents, constraints, constraint_scale,
-affinities, choosing_by_pairs, pairs_everywhere and large about clustering by similarities, with
+affinities, choosing_by_pairs, pairs_everywhere, wrong_pairs, asked_pairs and large about
+clustering by similarities, with
 constraints or without; fusion, fusion_noise, eta_by_stability, fusion_objects and fusion_scale
 about clustering by several similarities; distributed about tables that no machine holds; meta,
 meta_scale, recurrence and count_tables about the clusters that recur in many runs of NMF, programs

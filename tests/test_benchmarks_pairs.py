@@ -13,8 +13,9 @@ datasets = pytest.importorskip("benchmarks.datasets", reason="benchmarks are not
 
 from benchmarks import methods  # noqa: E402
 from benchmarks.methods import constraint_propagation, peer  # noqa: E402
+from benchmarks.methods.farthest import farthest_pairs  # noqa: E402
 from benchmarks.methods.peer import NoClusteringError, TooLongError  # noqa: E402
-from benchmarks.questions import _pairs_runs, pairs_everywhere  # noqa: E402
+from benchmarks.questions import _pairs_runs, asked_pairs, pairs_everywhere, wrong_pairs  # noqa: E402
 from nmfcluster import PairwiseConstraints  # noqa: E402
 
 pytestmark = pytest.mark.slow  # together
@@ -150,3 +151,30 @@ def test_peers_get_less_time_and_fewer_draws():
 def test_fast_hdbscan_has_an_environment_of_its_own(monkeypatch):
     monkeypatch.delenv(peer.HDBSCAN_PYTHON, raising=False)
     assert "pip install fast-hdbscan" in methods.load("fast-hdbscan").reason()
+
+
+def test_some_pairs_are_turned_into_their_opposite(toy):
+    pairs = PairwiseConstraints.from_labels(toy.y, 200, random_state=0)
+    turned = wrong_pairs.turned(pairs, 0.2, 0)
+    share = 1 - turned.satisfaction(toy.y)
+    assert 0.1 < share < 0.3
+    assert turned.n_pairs == 200
+    assert wrong_pairs.turned(pairs, 0.0, 0) == pairs
+
+
+def test_farthest_first_asks_no_pair_that_follows(toy):
+    codes = np.repeat([0, 1, 2], 20)
+    pairs = farthest_pairs(toy.X, codes, 80, np.random.default_rng(0))
+    known = asked_pairs.answered(codes, pairs)
+    assert known.n_pairs == len(pairs)  # none twice
+    assert known.check(3) == "feasible"
+    first, second = pairs[0]
+    gaps = np.linalg.norm(toy.X - toy.X[second], axis=1)
+    assert gaps[first] == gaps.max()
+    for place in range(len(pairs)):  # what was asked did not follow from what was known
+        before, (i, j) = asked_pairs.answered(codes, pairs[:place]), pairs[place]
+        closed = before.closure()
+        told = {
+            tuple(sorted(p)) for p in [*closed.must_link.tolist(), *closed.cannot_link.tolist()]
+        }
+        assert (min(i, j), max(i, j)) not in told

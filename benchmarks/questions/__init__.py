@@ -16,6 +16,8 @@ NAMES = (
     "affinities",
     "choosing_by_pairs",
     "pairs_everywhere",
+    "wrong_pairs",
+    "asked_pairs",
     "large",
     "fusion",
     "fusion_noise",
