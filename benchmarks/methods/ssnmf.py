@@ -16,7 +16,7 @@ from nmfcluster.constraints import PairwiseConstraints
 VARIANTS: dict[str, dict[str, Any]] = {
     "SSNMF": {},
     "SSNMF, not spread": {"propagation": None, "beta": 1.0},  # the defaults of old
-    "SSNMF, soft": {"hard_must_link": False, "alpha": 2.0, "beta": 1.0},
+    "SSNMF, soft": {"hard_must_link": False},
     "SSNMF, neighbours": {"affinity": "nearest_neighbors"},
     "SSNMF, landmarks": {"affinity": "landmarks"},
     "SSNMF, linear": {"affinity": "linear", "normalize": True},
