@@ -8,17 +8,24 @@ constraints or without; fusion, fusion_noise, eta_by_stability, fusion_objects a
 about clustering by several similarities; distributed about tables that no machine holds; meta,
 meta_scale, recurrence and count_tables about the clusters that recur in many runs of NMF, programs
 and counts_scale about those of counts, how_many_programs and number_of_programs about their number;
-how_many_clusters about that of clusters of anything.
+how_many_clusters about that of clusters of anything. ``all`` asks every question in turn, in hours,
+and leaves out those whose results are of this commit already.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import json
+import subprocess
+import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks import questions
+from benchmarks import questions, report
+
+ALL = "all"
 
 RESULTS = Path(__file__).with_name("results")
 """The results that the documentation shows. A quick run never writes there."""
@@ -26,7 +33,7 @@ RESULTS = Path(__file__).with_name("results")
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("question", choices=questions.NAMES)
+    parser.add_argument("question", choices=(*questions.NAMES, ALL))
     parser.add_argument("--quick", action="store_true", help="toy sizes, in seconds")
     parser.add_argument(
         "--out",
@@ -43,9 +50,39 @@ def main(arguments: list[str] | None = None) -> None:
             f"--quick would write toy results over the kept ones in {out}; give --out another "
             "folder, or leave --out away for a temporary one"
         )
-    module = importlib.import_module(f"benchmarks.questions.{chosen.question}")
-    module.run(chosen.quick, out)
+    failed = [name for name in _asked(chosen.question, out) if not _ask(name, chosen, out)]
+    if failed:
+        parser.exit(1, f"These failed: {', '.join(failed)}. Ask again for what is missing.\n")
     print(f"Results are in {out}")
+
+
+def _asked(question: str, out: Path) -> Iterator[str]:
+    """Yield the questions to ask: of all those that this commit has not answered."""
+    if question != ALL:
+        yield question
+        return
+    now = report.commit()
+    for name in questions.NAMES:
+        if _commit_of(out / f"{name}.json") == now and now.isalnum():  # unchanged since
+            print(f"{name} is of this commit")
+        else:
+            yield name
+
+
+def _commit_of(result: Path) -> str | None:
+    if not result.exists():
+        return None
+    commit: str | None = json.loads(result.read_text("utf-8"))["environment"].get("commit")
+    return commit
+
+
+def _ask(name: str, chosen: argparse.Namespace, out: Path) -> bool:
+    """Answer a question, of all in a process of its own; return whether it was answered."""
+    if chosen.question != ALL:
+        importlib.import_module(f"benchmarks.questions.{name}").run(chosen.quick, out)
+        return True
+    command = [sys.executable, "-m", "benchmarks", name, "--out", str(out)]
+    return subprocess.run([*command, *["--quick"] * chosen.quick]).returncode == 0
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
@@ -28,6 +29,7 @@ def environment() -> dict[str, Any]:
     return {
         "date": date.today().isoformat(),
         "nmfcluster": nmfcluster.__version__,
+        "commit": commit(),
         "python": platform.python_version(),
         "numpy": np.__version__,
         "scipy": scipy.__version__,
@@ -35,6 +37,22 @@ def environment() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "blas threads": max((pool["num_threads"] for pool in blas), default=1),
     }
+
+
+def commit() -> str:
+    """Return the commit of this checkout, with a plus where files differ from it."""
+    here = Path(__file__).parent
+    try:
+        told = subprocess.run(
+            ["git", "describe", "--always", "--dirty=+", "--exclude=*"],
+            cwd=here,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):  # no git, or no checkout
+        return "unknown"
+    return told.stdout.strip()
 
 
 def write(
@@ -147,10 +165,8 @@ def panels(figure: Any, titles: Sequence[str]) -> tuple[list[Any], Any]:
 
 
 def _sentence(where: Row) -> str:
-    versions = ", ".join(
-        f"{package} {where[package]}"
-        for package in ("nmfcluster", "python", "numpy", "scipy", "scikit-learn")
-    )
+    told = ("nmfcluster", "commit", "python", "numpy", "scipy", "scikit-learn")
+    versions = ", ".join(f"{package} {where[package]}" for package in told)
     threads = where["blas threads"]
     return f"{where['date']}; {where['cores']} cores, {threads} BLAS threads; {versions}."
 

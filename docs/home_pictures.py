@@ -1,0 +1,107 @@
+"""The pictures of the README and the home page: ``python docs/home_pictures.py [FOLDER]``.
+
+The consensus of the digits is not among them: the first command of the README makes it.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.collections import LineCollection
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs, make_moons
+from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics.pairwise import rbf_kernel
+
+from nmfcluster import NMFMetaCluster, PairwiseConstraints, SimilarityFusionNMF, SSNMFClusterer
+from nmfcluster.affinity import path_kernel
+from nmfcluster.datasets import make_biclusters, make_nested_rings
+from nmfcluster.display import BiclusterDisplay, SourceWeightsDisplay
+from nmfcluster.model_selection import choose_n_clusters
+
+COLOURS = np.array(["#0072B2", "#E69F00", "#009E73", "#CC79A7"])  # told apart by the colour-blind
+WIDTH, HEIGHT = 7.2, 2.7  # inches
+
+
+def pairs() -> plt.Figure:
+    """Two moons that touch, without pairs and with 50."""
+    X, y = make_moons(400, noise=0.2, random_state=0)
+    known = PairwiseConstraints.from_labels(y, n_pairs=50, random_state=0)
+    figure, axes = _axes()
+    for ax, constraints in zip(axes, (None, known), strict=True):
+        model = SSNMFClusterer(2, random_state=0).fit(X, constraints=constraints)
+        _points(ax, X, model.labels_)
+        score = adjusted_rand_score(y, model.labels_)
+        name = "no pairs" if constraints is None else "50 pairs"
+        ax.set_title(f"{name}: adjusted Rand index {score:.2f}", fontsize="medium")
+    for links, style, label in ((known.must_link, "-", "together"), (known.cannot_link, ":", "apart")):
+        lines = LineCollection(X[links], linestyles=style, colors="0.25", linewidths=0.9, label=label)
+        axes[1].add_collection(lines)
+    axes[1].legend(fontsize="small", loc="lower left", framealpha=0.9)
+    return figure
+
+
+def views() -> plt.Figure:
+    """Two rings, seen by six kernels, and what each of these counts for."""
+    X, _ = make_nested_rings(400, random_state=0)
+    widths = (1e-4, 1e-3, 1e-2, 1, 10)
+    kernels = {f"rbf, {w:g}": partial(rbf_kernel, gamma=1 / (2 * w**2)) for w in widths}
+    sources = {name: kernel(X) for name, kernel in kernels.items()} | {"paths": path_kernel(X)}
+    model = SimilarityFusionNMF(2).fit(None, similarities=sources)
+    figure, axes = _axes()
+    _points(axes[0], X, model.labels_)
+    axes[0].set_title("clusters", fontsize="medium")
+    axes[0].set_aspect("equal")
+    SourceWeightsDisplay.from_estimator(model, ax=axes[1])
+    axes[1].set_title("weights of six kernels", fontsize="medium")
+    return figure
+
+
+def biclusters() -> plt.Figure:
+    """A table as it is given, and sorted by the biclusters that recur."""
+    X, _, _ = make_biclusters(random_state=0)
+    rng = np.random.default_rng(0)
+    X = X[rng.permutation(len(X))][:, rng.permutation(X.shape[1])]
+    model = NMFMetaCluster(4, n_estimators=20, random_state=0).fit(X)
+    figure, axes = _axes()
+    axes[0].imshow(X, aspect="auto", cmap="Greys", interpolation="none")
+    axes[0].set(xticks=[], yticks=[])
+    axes[0].set_title("the table", fontsize="medium")
+    BiclusterDisplay.from_estimator(model, X, ax=axes[1])
+    axes[1].set_title("its four biclusters, of 20 runs", fontsize="medium")
+    return figure
+
+
+def number() -> plt.Figure:
+    """Points, and what six criteria say of the number of their clusters."""
+    X, _ = make_blobs(300, centers=4, random_state=8)
+    chosen = choose_n_clusters(KMeans(n_init=3), X, random_state=0)
+    figure, axes = _axes()
+    _points(axes[0], X, chosen.best_estimator_.labels_)
+    chosen.plot(ax=axes[1])
+    axes[1].set_title(f"{chosen.n_clusters_} clusters", fontsize="medium")
+    return figure
+
+
+def _axes() -> tuple[plt.Figure, np.ndarray]:
+    return plt.subplots(1, 2, figsize=(WIDTH, HEIGHT), layout="constrained")
+
+
+def _points(ax: plt.Axes, X: np.ndarray, labels: np.ndarray) -> None:
+    ax.scatter(*X.T, s=9, c=COLOURS[labels], edgecolors="none")
+    ax.set(xticks=[], yticks=[])
+
+
+def main(folder: str = str(Path(__file__).parent / "images")) -> None:
+    for picture in (pairs, views, biclusters, number):
+        figure = picture()
+        figure.savefig(Path(folder) / f"home-{picture.__name__}.png", dpi=110, facecolor="white")
+        plt.close(figure)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

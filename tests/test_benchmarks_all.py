@@ -1,0 +1,45 @@
+"""`python -m benchmarks all`: what is asked, and of which commit answers are."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+pytest.importorskip("benchmarks.datasets", reason="benchmarks are not installed")
+
+from benchmarks import __main__ as command
+from benchmarks import questions, report
+
+
+@pytest.mark.parametrize(
+    ("now", "left"),
+    [("0abc123", ["peers", "scale"]), ("0abc123+", ["papers", "peers", "scale"])],
+)
+def test_questions_are_asked_that_this_commit_has_not_answered(
+    now, left, tmp_path, monkeypatch, capsys
+):
+    asked = []
+
+    def ask(arguments):
+        asked.append(arguments[3:])
+        return subprocess.CompletedProcess(arguments, arguments[3] == "scale")
+
+    monkeypatch.setattr(questions, "NAMES", ("papers", "peers", "scale"))
+    monkeypatch.setattr(command.subprocess, "run", ask)
+    monkeypatch.setattr(report, "commit", lambda: now)
+    (tmp_path / "papers.json").write_text(json.dumps({"environment": {"commit": now}}))
+    (tmp_path / "peers.json").write_text(json.dumps({"environment": {}}))
+    with pytest.raises(SystemExit):
+        command.main(["all", "--quick", "--out", str(tmp_path)])
+    assert asked == [[name, "--out", str(tmp_path), "--quick"] for name in left]
+    assert "These failed: scale." in capsys.readouterr().err
+
+
+def test_results_say_of_which_commit_they_are():
+    assert re.fullmatch(r"[0-9a-f]{7,}\+?|unknown", report.environment()["commit"])
