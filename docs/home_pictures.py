@@ -38,8 +38,13 @@ def pairs() -> plt.Figure:
         score = adjusted_rand_score(y, model.labels_)
         name = "no pairs" if constraints is None else "50 pairs"
         ax.set_title(f"{name}: adjusted Rand index {score:.2f}", fontsize="medium")
-    for links, style, label in ((known.must_link, "-", "together"), (known.cannot_link, ":", "apart")):
-        lines = LineCollection(X[links], linestyles=style, colors="0.25", linewidths=0.9, label=label)
+    for links, style, label in (
+        (known.must_link, "-", "together"),
+        (known.cannot_link, ":", "apart"),
+    ):
+        lines = LineCollection(
+            X[links], linestyles=style, colors="0.25", linewidths=0.9, label=label
+        )
         axes[1].add_collection(lines)
     axes[1].legend(fontsize="small", loc="lower left", framealpha=0.9)
     return figure
