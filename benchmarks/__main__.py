@@ -8,8 +8,8 @@ constraints or without; fusion, fusion_noise, eta_by_stability, fusion_objects a
 about clustering by several similarities; distributed about tables that no machine holds; meta,
 meta_scale, recurrence and count_tables about the clusters that recur in many runs of NMF, programs
 and counts_scale about those of counts, how_many_programs and number_of_programs about their number;
-how_many_clusters about that of clusters of anything. ``all`` asks every question in turn, in hours,
-and leaves out those whose results are of this commit already.
+how_many_clusters about that of clusters of anything; limits about loops that all share. ``all``
+asks every question in turn, in hours, and leaves out those whose results are of this commit.
 """
 
 from __future__ import annotations

@@ -32,6 +32,7 @@ NAMES = (
     "recurrence",
     "count_tables",
     "how_many_clusters",
+    "limits",
     "how_many_programs",
     "number_of_programs",
 )
