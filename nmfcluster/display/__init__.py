@@ -5,6 +5,7 @@ from nmfcluster.display.consensus import ConsensusMatrixDisplay
 from nmfcluster.display.constraints import ConstraintDisplay
 from nmfcluster.display.distribution import ConsensusCDFDisplay
 from nmfcluster.display.loss import LossCurveDisplay
+from nmfcluster.display.membership import MembershipDisplay
 from nmfcluster.display.number import NumberDisplay
 from nmfcluster.display.stability import StabilityDisplay
 from nmfcluster.display.sweep import ClusterSweepDisplay
@@ -19,6 +20,7 @@ __all__ = [
     "ConsensusMatrixDisplay",
     "ConstraintDisplay",
     "LossCurveDisplay",
+    "MembershipDisplay",
     "NumberDisplay",
     "SourceWeightsDisplay",
     "StabilityDisplay",

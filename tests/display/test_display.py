@@ -53,6 +53,8 @@ def data(consensus, constrained, biclusters, sweep, table, results_of):
         "ConstraintDisplay.from_estimator": (constrained,),
         "ConstraintDisplay.from_labels": (constrained.labels_, constrained.constraints_),
         "LossCurveDisplay.from_estimator": (consensus,),
+        "MembershipDisplay.from_estimator": (consensus,),
+        "MembershipDisplay.from_matrix": (consensus.membership_,),
         "NumberDisplay.from_estimator": (chosen,),
         "SourceWeightsDisplay.from_estimator": (models[0],),
         "SourceWeightsDisplay.from_estimators": (models,),
