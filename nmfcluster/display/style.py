@@ -182,21 +182,19 @@ def height_in_points(ax: Any) -> float:
 
 
 def colour_of(i: int) -> str:
-    """Return the colour of the i-th cluster, line or source; after seven they begin again."""
-    return COLOURS[i % len(COLOURS)]
+    """Return the colour of the i-th cluster, line or source; after 21 they begin again."""
+    share, tone = _SHADES[i // len(COLOURS) % len(_SHADES)]
+    colour = COLOURS[i % len(COLOURS)]
+    parts = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return "#" + "".join(f"{round((1 - share) * part + 255 * share * tone):02X}" for part in parts)
 
 
 def colours_of_clusters(numbers: np.ndarray) -> dict[str, Any]:
     """Return the colour map and the norm of cluster numbers; -1, in no cluster, is grey."""
-    from matplotlib.colors import BoundaryNorm, ListedColormap, to_rgb
+    from matplotlib.colors import BoundaryNorm, ListedColormap
 
     many = max(int(numbers.max()) + 1, 1)
-    colours = [
-        tuple((1 - share) * np.array(to_rgb(colour_of(i))) + share * tone)
-        for i in range(many)
-        for share, tone in [_SHADES[i // len(COLOURS) % len(_SHADES)]]
-    ]
-    cmap = ListedColormap([to_rgb(UNKNOWN["facecolor"]), *colours])
+    cmap = ListedColormap([UNKNOWN["facecolor"], *(colour_of(i) for i in range(many))])
     return {"cmap": cmap, "norm": BoundaryNorm(np.arange(-1.5, many), many + 1)}
 
 

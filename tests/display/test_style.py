@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from nmfcluster.display.style import cut, divide_into_cells, shorten, spread, to_name
+from nmfcluster.display.style import (
+    COLOURS,
+    colour_of,
+    cut,
+    divide_into_cells,
+    shorten,
+    spread,
+    to_name,
+)
 
 
 @pytest.mark.parametrize("max_cells", [1, 3, 5, 17, 50, 400, 2000])
@@ -80,3 +88,10 @@ def test_numbers_are_shortened(number, text):
 def test_long_names_are_cut():
     assert cut("a name", 6) == "a name"
     assert cut("a long name", 6) == "a lon…"
+
+
+def test_colours_do_not_repeat_below_twenty_clusters():
+    colours = [colour_of(i) for i in range(22)]
+    assert tuple(colours[:7]) == COLOURS
+    assert len(set(colours)) == 21
+    assert colours[21] == colours[0]

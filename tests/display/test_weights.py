@@ -138,7 +138,7 @@ def test_there_are_markers_for_any_number_of_sources():
     ).plot()
     looks = [(line.get_marker(), line.get_color()) for line in display.lines_]
     assert len(looks) == 60
-    assert len(set(looks)) == 49  # seven colours, seven markers
+    assert len(set(looks)) == 60  # of 21 colours and seven markers
 
 
 def test_bad_input_is_named(models, stack):
