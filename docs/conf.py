@@ -39,7 +39,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "examples",
     "gallery_dirs": "auto_examples",
     "doc_module": "nmfcluster",
-    "backreferences_dir": None,
+    "backreferences_dir": "generated/examples",  # what the pages of objects list
     "show_signature": False,
     "remove_config_comments": True,
     "min_reported_time": 3600,

@@ -8,6 +8,7 @@ many. This example clusters handwritten digits, asks about five pairs at a time,
 that are drawn at random.
 """
 
+# sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits

@@ -62,7 +62,7 @@ def next_pairs(model: Any, X: Any, n_pairs: int, *, random_state: Any = None) ->
 
     See Also
     --------
-    PairwiseConstraints : Takes the answers; from_ids takes them by names of samples.
+    nmfcluster.constraints.PairwiseConstraints : Takes the answers; from_ids takes them by names.
 
     Notes
     -----

@@ -1,0 +1,74 @@
+"""
+Programs of cells, out of counts of genes
+=========================================
+
+A cell runs several programs at once, and each of them makes molecules of its own genes. A table
+counts the molecules of every gene in every cell. This example makes such counts, asks how many
+programs there are, finds them out of many runs of NMF, and compares them with those that made the
+counts.
+"""
+
+# sphinx_gallery_thumbnail_number = 2
+import matplotlib.pyplot as plt
+import numpy as np
+
+from nmfcluster import NMFMetaCluster
+from nmfcluster.datasets import make_programs
+from nmfcluster.display import MembershipDisplay
+from nmfcluster.metrics import match_components
+from nmfcluster.model_selection import sweep_n_clusters
+
+# %%
+# Counts
+# ------
+# Three hundred cells, four hundred genes, five programs. Most entries are 0, as in real counts.
+
+counts, usage, programs = make_programs(300, 400, 5, random_state=0)
+print(f"{counts.shape[0]} cells, {counts.shape[1]} genes, {(counts == 0).mean():.0%} zeros")
+
+# %%
+# How many programs?
+# ------------------
+# For every number of programs some counts are held out, and predicted from the others. More
+# programs than there are predict no better.
+
+start = NMFMetaCluster(2, loss="kullback-leibler", n_estimators=8, random_state=0)
+sweep = sweep_n_clusters(start, counts, range(2, 9), random_state=0)
+sweep.plot()
+plt.show()
+
+# %%
+# The programs
+# ------------
+# `components_` has a program in every row: what share of its molecules is of each gene. Matched one
+# to one, the found programs are those that made the counts.
+
+model = sweep.best_estimator_
+rows, cosines = match_components(programs, model.components_)
+print(f"{model.n_clusters} programs; cosines {np.round(cosines, 3)}")
+print(f"they come back in the runs: {np.round(model.recurrence_, 2)}")
+
+# %%
+# Their cells
+# -----------
+# `membership_` says how much of a cell's molecules each program made. Where a column is dark in two
+# rows the cell runs two programs.
+
+display = MembershipDisplay.from_estimator(model)
+display.ax_.set(xlabel="cells", ylabel="program")
+plt.show()
+
+# %%
+# Their genes
+# -----------
+# The genes that say most about a program, by how much more it makes of them than the others do.
+
+genes, scores = model.top_features(8, model.feature_scores(counts))
+figure, axes = plt.subplots(1, model.n_clusters, figsize=(8, 2.6), layout="constrained")
+for program, ax in enumerate(axes):
+    names = [f"gene {gene}" for gene in genes[program]]
+    ax.barh(names[::-1], scores[program][::-1], color="#0072B2")
+    ax.set_title(f"program {program}", fontsize="small")
+    ax.tick_params(labelsize="x-small")
+    ax.spines[["top", "right"]].set_visible(False)
+plt.show()
