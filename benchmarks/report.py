@@ -8,6 +8,7 @@ import platform
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -178,8 +179,11 @@ def _plain(value: Any) -> Any:
 def _picture(path: Path, draw: Callable[[Any], None]) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from PIL import Image
 
     figure = Figure(figsize=(9, 4), layout="constrained")
     FigureCanvasAgg(figure)
     draw(figure)
-    figure.savefig(path, dpi=120)
+    drawn = BytesIO()
+    figure.savefig(drawn, dpi=120)
+    Image.open(drawn).convert("RGB").quantize(256).save(path, optimize=True)  # a third of the size

@@ -165,7 +165,7 @@ def tinted(photo, labels, like, grid):
     return 0.4 * grey + 0.6 * COLOURS[large]
 
 
-figure, axes = plt.subplots(2, 4, figsize=(14, 5.2), layout="constrained")
+figure, axes = plt.subplots(2, 4, figsize=(8, 3.1), layout="constrained")
 for row, photo, (_, found, grid) in zip(axes, photos, results, strict=True):
     row[0].imshow(photo)
     like = next(iter(found.values()))

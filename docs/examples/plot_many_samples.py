@@ -58,7 +58,7 @@ told = timed("with pairs", lambda: pairwise.fit(X, constraints=pairs).labels_, c
 
 some = np.random.default_rng(0).permutation(len(X))[:4000]
 shown = {"k-means": kmeans, "landmarks": found, "landmarks and pairs": told}
-fig, axes = plt.subplots(1, 3, figsize=(11, 4), sharex=True, sharey=True, layout="constrained")
+fig, axes = plt.subplots(1, 3, figsize=(9, 3.3), sharex=True, sharey=True, layout="constrained")
 for ax, (title, labels) in zip(axes, shown.items(), strict=True):
     ax.scatter(*X[some].T, c=labels[some], s=2, cmap="tab10")
     ax.set(title=title, xticks=[], yticks=[], aspect="equal")
