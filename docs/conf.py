@@ -2,10 +2,15 @@
 
 import os
 import re
+import sys
 import tempfile
 from pathlib import Path
 
 os.environ.setdefault("MPLBACKEND", "Agg")
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+# One page runs code that imports the example it explains, as its readers would.
+_importable = [str(Path(__file__).parent / "snippets"), os.environ.get("PYTHONPATH", "")]
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, _importable))
 
 import nmfcluster
 
@@ -15,19 +20,27 @@ copyright = author
 version = release = nmfcluster.__version__
 
 extensions = [
-    "myst_parser",
+    "code_cells",
+    "mathml",
+    "myst_nb",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "examples", "snippets"]
+exclude_patterns = ["_build", "_extensions", "auto_examples/*.ipynb", "examples", "snippets"]
 templates_path = ["_templates"]
 default_role = "code"
 
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
+
+nb_custom_formats = {".md": "code_cells.read_page"}
+nb_execution_raise_on_error = True
+nb_execution_show_tb = True
+nb_execution_timeout = 600  # seconds a cell: some take ten, more on a busy machine
+nb_merge_streams = True
+nb_output_stderr = "remove-warn"  # a page that warns is an error of the build
 
 autosummary_generate = False  # _write_object_pages does it, with the estimators in the list
 autodoc_typehints = "none"  # the docstrings have them, with shapes

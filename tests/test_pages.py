@@ -263,3 +263,18 @@ def pages():
 @pytest.mark.parametrize("name", guide())
 def test_lines_of_the_guide_are_wrapped(name):
     assert list(long_lines(read(name))) == []
+
+
+@pytest.mark.parametrize("name", [name for name in guide() if "```python" in read(name)])
+def test_comments_for_the_build_are_right_above_a_block(name):
+    comment = r"<!-- (?:figure: [^>]*|warns) -->\n"
+    block = r"(?=```python\n|<!-- warns -->\n```python\n)"
+    assert len(re.findall(comment, read(name))) == len(re.findall(comment + block, read(name)))
+
+
+@pytest.mark.parametrize("name", [name for name in guide() if "user_guide/" in name])
+def test_pages_of_the_guide_show_a_figure_before_any_formula(name):
+    before, figure, _ = read(name).partition("<!-- figure: ")
+    if "```python" in read(name):
+        assert figure
+        assert "$$" not in before

@@ -1,0 +1,76 @@
+"""Pages whose code is run when the documentation is built, and shown with what comes out of it.
+
+A page is Markdown that needs no front matter: every block that begins with ```python in the first
+column is a cell of a notebook, which myst-nb runs. All cells of a page are one program. Two
+comments right above a block are read, in this order: ``<!-- figure: words -->`` is the alternative
+text of the figure that it draws, and ``<!-- warns -->`` allows it to warn, which else is an error.
+"""
+
+import re
+
+from docutils import nodes
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from sphinx.util import logging
+
+CELL = re.compile(
+    r"^(?:<!-- figure: (?P<alt>[^>]+?) -->\n)?(?P<warns><!-- warns -->\n)?"
+    r"```python\n(?P<code>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+# Run before the cells of a page, and not shown. Estimators are a line of text, not a diagram, and
+# warnings do not name the file that a cell was put into.
+PREPARE = """\
+%matplotlib inline
+import sklearn, warnings
+sklearn.set_config(display="text")
+warnings.formatwarning = lambda message, category, *place: f"{category.__name__}: {message}\\n"
+"""
+
+
+def options(block):
+    """Return what the comments above a block say, as metadata of a cell."""
+    chosen = {}
+    if block["alt"]:
+        chosen["image"] = {"alt": " ".join(block["alt"].split())}
+    if block["warns"]:
+        chosen["output_stderr"] = "show"
+    return {"mystnb": chosen} if chosen else {}
+
+
+def read_page(text):
+    """Return the notebook of a page, for ``nb_custom_formats``."""
+    found = list(CELL.finditer(text))
+    cells, first_lines = [], []  # lines are counted from 0, for warnings
+
+    def add(cell, start):
+        cells.append(cell)
+        first_lines.append(text.count("\n", 0, start))
+
+    if found:
+        add(new_code_cell(PREPARE, metadata={"tags": ["remove-cell"]}), 0)
+    end = 0
+    for block in found:
+        add(new_markdown_cell(text[end : block.start()]), end)
+        add(new_code_cell(block["code"].rstrip(), metadata=options(block)), block.start("code"))
+        end = block.end()
+    add(new_markdown_cell(text[end:]), end)
+    return new_notebook(
+        cells=cells,
+        metadata={
+            "kernelspec": {"name": "python3", "display_name": "Python 3"},
+            "source_map": first_lines,
+        },
+    )
+
+
+def warn_of_figures_without_words(app, doctree):
+    for image in doctree.findall(nodes.image):
+        if not image.get("alt"):
+            logging.getLogger(__name__).warning(
+                "a figure without alternative text", location=image, type="code_cells"
+            )
+
+
+def setup(app):
+    app.connect("doctree-read", warn_of_figures_without_words)
+    return {"parallel_read_safe": True}
