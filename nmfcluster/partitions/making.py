@@ -281,6 +281,9 @@ def clusterers(estimator: Any) -> list[Any]:
     """Return the base clusterers that take turns."""
     if estimator is None:
         return [KMeans(n_init=1)]
+    if isinstance(estimator, type):
+        name = estimator.__name__
+        raise TypeError(f"estimator must be a clusterer, got the class {name}: give {name}().")
     if not isinstance(estimator, list | tuple):
         return [estimator]
     if not estimator:

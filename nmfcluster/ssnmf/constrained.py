@@ -105,7 +105,8 @@ def check_constraints(pairs: PairwiseConstraints, n_clusters: int, contradiction
         verdict = pairs.check(n_clusters)
     except ValueError as error:
         if contradictions == "raise":
-            raise
+            cure = "Correct the pairs, or give contradictions='ignore', which looks for wrong ones."
+            raise ValueError(f"{error} {cure}") from error
         warn(f"Not all constraints can be satisfied: {error}")
         return
     if verdict == "undecided":

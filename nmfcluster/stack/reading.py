@@ -324,8 +324,9 @@ def cross_sources(
 def _not_square(stack: SimilarityStack, name: str) -> ValueError:
     return ValueError(
         f"{name} must hold the similarities of samples to each other, in shape (n, n, L) with "
-        f"the L sources in the last axis, got shape {stack.shape}. Features of several views are "
-        "given to fit as views=; similarities to some objects only need symmetric=False."
+        f"the L sources in the last axis, got shape {stack.shape}. Features in one table need "
+        "another affinity, such as 'nearest_neighbors'; those of several views are given to fit "
+        "as views=; similarities to some objects only need symmetric=False."
     )
 
 

@@ -124,7 +124,7 @@ CASES = [
     ),
     features(
         "a class",
-        "instance of scikit-learn estimator instead of a class",
+        r"estimator must be a clusterer, got the class KMeans: give KMeans\(\)",
         estimator=KMeans,
         error=TypeError,
     ),

@@ -60,6 +60,7 @@ CASES = [
             [A, sp.csr_array(changed(B, (3, 2), -1))]),
     sources("not symmetric", rf"{SECOND} .*must be symmetric", [A, changed(B, (3, 2), 5)]),
     sources("not square", rf"similarities must .*{SQUARE} \(20, 5, 2\)", [A[:, :5], B[:, :5]]),
+    similarity("features", rf"X must .*{SQUARE} \(20, 2, 1\).*another affinity", X=A[:, :2]),
     sources("all are 0", rf"{SECOND} .*must hold a similarity above 0", [A, 0 * B]),
     sources("of several sizes", rf"one shape: {SECOND} .*\(5, 5\).*\(20, 20\)", [A, B[:5, :5]]),
     sources("no source", "sources must hold at least one similarity matrix", []),

@@ -1,0 +1,57 @@
+"""What a newcomer does first: every task of newcomer_tasks.py works as it is written there."""
+
+import ast
+import inspect
+
+import newcomer_tasks
+import pytest
+from newcomer_tasks import TASKS
+
+LONGEST = 19  # lines of a task, its name and its docstring among them
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_newcomer_can(name):
+    try:
+        TASKS[name]()
+    except ImportError as error:
+        wanted = newcomer_tasks.lacking(error)
+        if wanted is None:
+            raise
+        pytest.skip(f"{wanted} is not installed")
+
+
+def test_there_are_forty_short_tasks_that_stand_alone():
+    assert len(TASKS) == 40
+    shared = set(vars(newcomer_tasks)) & set(newcomer_tasks.main.__code__.co_names) | set(TASKS)
+    for name, task in TASKS.items():
+        source = inspect.getsource(task)
+        [tree] = ast.parse(source).body
+        assert len(source.splitlines()) <= LONGEST, name
+        assert len(ast.get_docstring(tree).splitlines()) == 1, name
+        assert any(isinstance(node, ast.Assert) for node in ast.walk(tree)), name
+        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        assert not names & shared, name
+
+
+def test_the_script_says_how_each_task_went(capsys, monkeypatch):
+    def broken():
+        raise ValueError("no clusters")
+
+    def wanting():
+        raise ModuleNotFoundError("No module named 'anndata'", name="anndata")
+
+    def misspelt():
+        raise ModuleNotFoundError("No module named 'nmfclusters'", name="nmfclusters")
+
+    for task in (broken, wanting, misspelt):
+        monkeypatch.setitem(TASKS, task.__name__, task)
+    assert newcomer_tasks.main(["name_pairs_by_rows", "wanting"]) == 0
+    assert newcomer_tasks.main(["broken", "misspelt"]) == 2
+    done, left_out, *failed = capsys.readouterr().out.splitlines()
+    assert done.endswith("done")
+    assert left_out.endswith("left out: anndata is not installed")
+    assert failed[0].endswith("FAILED: ValueError: no clusters")
+    assert failed[1].endswith("FAILED: ModuleNotFoundError: No module named 'nmfclusters'")
+    with pytest.raises(SystemExit, match="no task 'fly'; the tasks are: scale_in_a_pipeline"):
+        newcomer_tasks.main(["fly"])
