@@ -1,9 +1,9 @@
-"""The library as a command; `.ci/run` calls it as a user does."""
+"""The demo, which `.ci/run` calls as a user does."""
 
 import pytest
 from sklearn.datasets import load_digits
 
-from nmfcluster.__main__ import main
+from nmfcluster._cli.commands import main
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -12,34 +12,37 @@ PNG = b"\x89PNG\r\n\x1a\n"
 def few_digits(monkeypatch):
     """Leave out most digits: what is printed of them is not looked at."""
     X, y = load_digits(return_X_y=True)
-    monkeypatch.setattr("nmfcluster.__main__.load_digits", lambda return_X_y: (X[:99], y[:99]))
+    monkeypatch.setattr("nmfcluster._cli.demo.load_digits", lambda return_X_y: (X[:99], y[:99]))
 
 
 def test_a_picture_of_its_own_is_replaced_and_nothing_else(few_digits, tmp_path, capsys):
     pytest.importorskip("matplotlib")
     picture, other = tmp_path / "picture.png", tmp_path / "other.png"
-    main(str(picture))
-    main(str(picture))
+    main(["demo", str(picture)])
+    main(["demo", str(picture)])
     assert capsys.readouterr().out.splitlines()[-1] == f"saved {picture}"
     assert list(tmp_path.iterdir()) == [picture]
     assert picture.read_bytes().startswith(PNG)
     other.write_bytes(PNG + b"somebody's work")
     for name in (other, tmp_path):
-        with pytest.raises(SystemExit, match="is there, and not made by this command"):
-            main(str(name))
-    assert capsys.readouterr().out == ""  # it is said before the work, not after
+        with pytest.raises(SystemExit) as left:
+            main(["demo", str(name)])
+        printed = capsys.readouterr()
+        assert left.value.code == 2
+        assert f"{name} is there, and not made by this command" in printed.err
+        assert printed.out == ""  # it is said before the work, not after
     assert other.read_bytes() == PNG + b"somebody's work"
 
 
 def test_without_a_place_for_the_picture_the_rest_is_printed(few_digits, tmp_path, capsys):
     pytest.importorskip("matplotlib")
-    main(str(tmp_path / "missing" / "picture.png"))
+    main(["demo", str(tmp_path / "missing" / "picture.png")])
     printed = capsys.readouterr().out.splitlines()
     assert printed[-1].startswith(f"no picture: {tmp_path / 'missing'} cannot be written to")
     assert any("NMFConsensus of 50 k-means runs" in line for line in printed)
 
 
 def test_without_matplotlib_the_rest_is_printed(few_digits, monkeypatch, capsys):
-    monkeypatch.setattr("nmfcluster.__main__.find_spec", lambda name: None)
-    main()
+    monkeypatch.setattr("nmfcluster._cli.demo.find_spec", lambda name: None)
+    main(["demo"])
     assert "no picture: matplotlib is not installed" in capsys.readouterr().out

@@ -1,0 +1,223 @@
+"""The command line: `nmfcluster consensus table.csv`, and so on for all that takes files."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from nmfcluster._arrays.files import FileTable, imported, read_table
+from nmfcluster._cli import demo
+from nmfcluster._cli.output import Columns, Place, Result, of_clusters, of_rows, stem
+from nmfcluster.consensus import NMFConsensus
+from nmfcluster.constraints import PairwiseConstraints
+from nmfcluster.display import (
+    BiclusterDisplay,
+    ConsensusMatrixDisplay,
+    ConstraintDisplay,
+    SourceWeightsDisplay,
+)
+from nmfcluster.fusion import SimilarityFusionNMF
+from nmfcluster.meta import NMFMetaCluster
+from nmfcluster.model_selection import choose_n_clusters
+from nmfcluster.ssnmf import SSNMFClusterer
+from nmfcluster.stack import ViewStack
+
+_CANDIDATES = range(1, 16)  # the default of choose_n_clusters
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Say in one line what is wrong, and leave."""
+        self.exit(2, f"nmfcluster: error: {message.splitlines()[0]}\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command; a fault of the user's is said in one line, with the exit status 2."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.command is None:
+        return parser.print_help()
+    shown, warnings.formatwarning = warnings.formatwarning, _in_one_line
+    try:
+        if options.command == "demo":
+            demo.main(options.picture)
+        else:
+            _run(options)
+    except (ImportError, OSError, TypeError, ValueError) as error:
+        parser.error(str(error) or repr(error))
+    finally:
+        warnings.formatwarning = shown
+
+
+def _run(options: argparse.Namespace) -> None:
+    find, _, tables = _COMMANDS[options.command]
+    place = Place(options, tables)
+    result = find(options)
+    written = place.write(result)
+    if options.command == "how-many":
+        _say(result.chosen.n_clusters_)
+    _say(f"{', '.join(options.files)}: {result}; wrote {written}")
+
+
+def _say(what: object) -> None:
+    print(what)
+
+
+def _in_one_line(message: Warning | str, *_: Any, **__: Any) -> str:
+    return f"nmfcluster: warning: {' '.join(str(message).split())}\n"
+
+
+def _consensus(options: argparse.Namespace) -> Result:
+    table = _read(options, text=options.partitions)
+    model, chosen = _fitted(_of_runs(options), table.X, options)
+    tables = _of_model(model, table, [("confidence", model.confidence_)])
+    return Result(model, chosen, tables, lambda: ConsensusMatrixDisplay.from_estimator(model))
+
+
+def _of_runs(options: argparse.Namespace) -> NMFConsensus:
+    return NMFConsensus(2, affinity="partitions" if options.partitions else "coassociation")
+
+
+def _cluster(options: argparse.Namespace) -> Result:
+    table = _read(options)
+    given = {"constraints": _pairs(options, table)} if options.constraints else {}
+    model, chosen = _fitted(SSNMFClusterer(2), table.X, options, **given)
+    draw = (ConstraintDisplay if given else ConsensusMatrixDisplay).from_estimator
+    return Result(model, chosen, _of_model(model, table), lambda: draw(model))
+
+
+def _pairs(options: argparse.Namespace, table: FileTable) -> PairwiseConstraints:
+    """Return the pairs of a file: by the names of rows, or by positions where they have none."""
+    ids = table.rows or [str(i) for i in range(table.X.shape[0])]
+    how = {"dtype": {"a": str, "b": str}, "keep_default_na": False}
+    try:
+        frame = imported("pandas").read_csv(Path(options.constraints), **how)
+        if not {"a", "b", "kind"} <= set(frame):
+            raise ValueError(f"the columns must be a, b and kind, got {', '.join(frame)}.")
+        if not (known := frame["kind"].isin(["must", "cannot"])).all():
+            raise ValueError(f"kind must be must or cannot, got {frame['kind'][~known].iloc[0]!r}.")
+        pairs = frame[["a", "b", *frame.columns.intersection(["weight"])]]
+        must, cannot = (pairs[frame["kind"] == kind] for kind in ("must", "cannot"))
+        return PairwiseConstraints.from_ids(ids, must.values.tolist(), cannot.values.tolist())
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{options.constraints}: {error}") from error
+
+
+def _fuse(options: argparse.Namespace) -> Result:
+    stems = [stem(file) for file in options.files]
+    names = stems if len(set(stems)) == len(stems) else options.files
+    views = ViewStack([_read(options, i).by_names() for i in range(len(names))], names=names)
+    model, chosen = _fitted(SimilarityFusionNMF(2), views, options)
+    table = FileTable(views, None if views.index is None else list(views.index))
+    weights = [("source", names), ("weight", model.weights_), ("loss", model.source_losses_)]
+    tables = {**_of_model(model, table), "weights": weights}
+    return Result(model, chosen, tables, lambda: SourceWeightsDisplay.from_estimator(model))
+
+
+def _programs(options: argparse.Namespace) -> Result:
+    table = _read(options)
+    model, chosen = _fitted(_of_counts(), table.X, options)
+    genes = range(table.X.shape[1]) if table.columns is None else table.columns
+    numbers = ("cluster", range(model.n_clusters))
+    tables = {
+        **_of_model(model, table, [("confidence", model.confidence_)]),
+        "usages": of_rows(table, of_clusters(model.factor_)),
+        "components": [numbers, *zip(genes, model.components_.T, strict=True)],
+        "recurrence": [numbers, ("recurrence", model.recurrence_)],
+    }
+    return Result(model, chosen, tables, lambda: BiclusterDisplay.from_estimator(model, table.X))
+
+
+def _of_counts() -> NMFMetaCluster:
+    return NMFMetaCluster(2, loss="kullback-leibler")
+
+
+def _how_many(options: argparse.Namespace) -> Result:
+    if isinstance(options.clusters, int):
+        raise ValueError(f"--clusters must be a range such as 1-15, got {options.clusters}.")
+    table = _read(options, text=options.partitions)
+    estimator = _of_counts() if options.counts else _of_runs(options)
+    model, chosen = _fitted(estimator, table.X, options)
+    return Result(model, chosen, {"candidates": chosen.table.items()}, chosen.plot)
+
+
+def _of_model(model: Any, table: FileTable, more: Columns = ()) -> dict[str, Columns]:
+    """Return the tables of labels, with more beside them, and of memberships."""
+    return {
+        "labels": of_rows(table, [("label", model.labels_), *more]),
+        "memberships": of_rows(table, of_clusters(model.membership_)),
+    }
+
+
+def _read(options: argparse.Namespace, i: int = 0, text: bool = False) -> FileTable:
+    table = read_table(Path(options.files[i]), options.names, text)
+    return FileTable(table.X.T, table.columns, table.rows) if options.transpose else table
+
+
+def _fitted(estimator: Any, X: Any, options: argparse.Namespace, **given: Any) -> tuple[Any, Any]:
+    """Return the estimator, fitted with the number of clusters asked for, and how it was chosen."""
+    shared = {"n_jobs": options.jobs, "random_state": options.random_state}
+    estimator.set_params(**shared)
+    if isinstance(options.clusters, int):
+        return estimator.set_params(n_clusters=options.clusters).fit(X, **given), None
+    chosen = choose_n_clusters(estimator, X, options.clusters, fit_params=given or None, **shared)
+    return chosen.best_estimator_, chosen
+
+
+def _numbers(text: str) -> int | range:
+    """Return the number, or the range of numbers, that an argument stands for."""
+    found = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"must be such as 5, or 2-20 to choose from, got {text!r}")
+    least, most = found.groups()
+    return int(least) if most is None else range(int(least), int(most) + 1)
+
+
+_HOW_MANY = "number of clusters, or a range to choose from; by default 1-15"
+_LABELS = ("labels", "memberships")
+_COMMANDS = {  # what finds clusters, what these are, and the tables that are written
+    "consensus": (_consensus, "one partition out of many, of runs of k-means or given", _LABELS),
+    "cluster": (_cluster, "clusters that respect pairs of rows, together or apart", _LABELS),
+    "fuse": (_fuse, "clusters by several tables, and their weights", (*_LABELS, "weights")),
+    "programs": (
+        _programs,
+        "programs that counts add up, also called signatures or topics",
+        (*_LABELS, "usages", "components", "recurrence"),
+    ),
+    "how-many": (_how_many, "how many clusters there are", ("candidates",)),
+}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="nmfcluster", description="Cluster tables by matrix factorization.")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    for name, (_, what, _) in _COMMANDS.items():
+        own = commands.add_parser(name, help=what, description=f"Find {what}.")
+        own.add_argument("files", metavar="FILE", nargs="+" if name == "fuse" else 1)
+        _add_options(own)
+        kind = own.add_mutually_exclusive_group()
+        if name in ("consensus", "how-many"):
+            kind.add_argument("--partitions", action="store_true", help="columns are labellings")
+        if name == "how-many":
+            kind.add_argument("--counts", action="store_true", help="of programs, out of counts")
+        if name == "cluster":
+            own.add_argument("--constraints", metavar="PAIRS", help="csv of a, b, kind")
+    own = commands.add_parser("demo", help="a consensus of scikit-learn's digits, with a picture")
+    own.add_argument("picture", nargs="?", default="consensus-digits.png")
+    return parser
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what all commands have that read files."""
+    add = parser.add_argument
+    add("--clusters", metavar="K", type=_numbers, default=_CANDIDATES, help=_HOW_MANY)
+    add("--output", metavar="PLACE", default=".", help="a folder, or how names of files begin")
+    add("--force", action="store_true", help="overwrite files that are there")
+    add("--names", metavar="TITLE", help="of the column that names the rows (csv, tsv)")
+    add("--transpose", action="store_true", help="columns of the file are what is clustered")
+    add("--random-state", metavar="N", type=int, default=0, help="seed; 0 by default")
+    add("--jobs", metavar="N", type=int, help="how much is done at a time")

@@ -1,0 +1,84 @@
+"""Where a command writes, and how: tables as csv, a picture, one line of what was done."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Callable, Iterable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nmfcluster._arrays.files import FileTable
+
+Columns = Iterable[tuple[Any, Any]]  # titles, two of which may be the same, and values
+_DPI = 150  # of pictures: sharp on a page
+
+
+class Result(NamedTuple):
+    """What a command found, and wants to be written."""
+
+    model: Any
+    chosen: Any  # what choose_n_clusters returned, if it was asked
+    tables: dict[str, Columns]
+    draw: Callable[[], Any]
+
+    def __str__(self) -> str:
+        k, told = self.model.n_clusters, ""
+        sizes = np.bincount(self.model.labels_[self.model.labels_ >= 0])
+        if self.chosen is not None:  # its text, without its name
+            told = f" (choose_n_clusters: {str(self.chosen).partition('(')[2]}"
+        return f"{k} cluster{'s' * (k > 1)} of {', '.join(map(str, sizes))} rows{told}"
+
+
+class Place:
+    """The files that a command will write; raises, before any work, where it must not."""
+
+    def __init__(self, options: Any, tables: Iterable[str]) -> None:
+        base = Path(options.output)
+        if options.output.endswith(("/", os.sep)) or base.is_dir():
+            base /= f"{stem(options.files[0])}-{options.command}"
+        self.tables = {name: base.with_name(f"{base.name}-{name}.csv") for name in tables}
+        self.picture = base.with_name(f"{base.name}.png")
+        self.mode = "w" if options.force else "x"
+        home = next(folder for folder in base.parents if folder.exists())
+        if not (home.is_dir() and os.access(home, os.W_OK)):
+            raise PermissionError(f"--output must be where files can be written, not in {home}.")
+        there = [str(path) for path in (*self.tables.values(), self.picture) if path.exists()]
+        if there and not options.force:
+            raise FileExistsError(f"{', '.join(there)} would be overwritten; --force allows it.")
+
+    def write(self, result: Result) -> str:
+        """Write all that a command found, and say where."""
+        self.picture.parent.mkdir(parents=True, exist_ok=True)
+        for name, path in self.tables.items():
+            titles, values = zip(*result.tables[name], strict=True)
+            with path.open(self.mode, newline="", encoding="utf-8") as file:
+                csv.writer(file).writerow(titles)
+                rows = zip(*(np.asarray(column).tolist() for column in values), strict=True)
+                csv.writer(file).writerows(rows)
+        written = ", ".join(map(str, self.tables.values()))
+        if find_spec("matplotlib") is None:
+            return f"{written}; no picture without matplotlib: pip install nmfcluster[plot]"
+        figure = result.draw().figure_
+        with self.picture.open(f"{self.mode}b") as file:
+            figure.savefig(file, format="png", dpi=_DPI, bbox_inches="tight")
+        return f"{written}, {self.picture}"
+
+
+def stem(file: str) -> str:
+    """Return the name of a file without its folder and ending."""
+    return Path(file.removesuffix(".gz")).stem
+
+
+def of_rows(table: FileTable, columns: Columns) -> Columns:
+    """Return columns with an entry for every row of a table, behind the names of these."""
+    names = range(table.X.shape[0]) if table.rows is None else table.rows
+    return [("row", names), *columns]
+
+
+def of_clusters(F: np.ndarray) -> Columns:
+    """Return the columns of a matrix that has one for every cluster."""
+    return [(f"cluster{c}", column) for c, column in enumerate(F.T)]
