@@ -19,7 +19,7 @@ _NEAREST = 5  # points of a sample, as many as its landmarks
 _ROUNDS = 3  # each spreads the pairs along what the last has raised; more change hardly anything
 _GAIN = 3.0  # times the largest: so a link need not be the strongest to be a full one
 _OWN, _SHARED = 2.0, 0.5  # times its similarities: what a sample, or a point of several, gains
-_WHOLE = 2 / 3  # of the samples are in links: fewer speak for others less, and bounds shrink
+_WHOLE = 1 / 3  # links a sample: fewer speak for others less, and bounds shrink in proportion
 
 
 def raised(
@@ -39,9 +39,8 @@ def raised(
     :math:`M_{ij} = \sqrt{r_i r_j} m_{ij}` and :math:`m_{ij} = \min(1, 3 F_{ij} / \max|F|)` for F
     above 0 off the diagonal. :math:`r_i` is 1, or twice the sum of row i of :math:`W / \max W` over
     that of m where this is less: few links would else make islands, which are clusters that nothing
-    leads out of. Twice is 3s times where only a share s of the samples, below 2/3, has links. The
-    sum takes the place of W for the next F, twice, so that links that are near each other lead
-    farther.
+    leads out of. Twice is 6s times where there are s links a sample, fewer than 1/3. The sum takes
+    the place of W for the next F, twice, so that links that are near each other lead farther.
 
     Up to 3,000 samples are points each. Of more samples 1,000, drawn at random, or the landmarks
     are points, half takes the place of twice, and every other sample is as near to the points as
@@ -75,8 +74,7 @@ def raised(
        constraint propagation. ECCV 2010.
     """
     V, B = points_of(W, links, rng, by_landmarks)
-    share = float((np.diff(links.indptr) > 0).mean())
-    whole = min(1.0, share / _WHOLE)
+    whole = min(1.0, links.nnz / 2 / links.shape[0] / _WHOLE)
     if W.shape[0] <= MOST:
         return Explicit(_unit(V) + spread_links(V, links, width, _OWN * whole))
     M = spread_links(V, sp.csr_array(B.T @ links @ B), width, _SHARED * whole)

@@ -16,7 +16,7 @@ from nmfcluster.similarity.spreading import raised, spread_links
 
 X, y = load_iris(return_X_y=True)
 PAIRS = PairwiseConstraints.from_labels(y, n_pairs=30, random_state=0)
-LINKED = np.union1d(PAIRS.must_link, PAIRS.cannot_link).size / 150  # share in pairs
+A_SAMPLE = PAIRS.n_pairs / 150  # pairs
 AFFINITIES = ["nearest_neighbors", "landmarks", "rbf"]
 
 
@@ -57,7 +57,7 @@ def test_links_spread_as_the_formula_says(affinity, width):
     np.fill_diagonal(W, 0)
     weighted = PairwiseConstraints(150, [(*p, 2.0) for p in PAIRS.must_link], PAIRS.cannot_link)
     for pairs in (PAIRS, weighted):
-        most = min(2, 3 * LINKED)
+        most = min(2, 6 * A_SAMPLE)
         expected = W / W.max() + literal(W, links_of(pairs).toarray(), width, most)
         found = raised(similarity(affinity), links_of(pairs), width, fixed()).toarray()
         assert_allclose(found, expected, atol=1e-9)
@@ -113,7 +113,7 @@ def test_samples_share_points(affinity, monkeypatch):
     assert_allclose(sums[sums > 0], 1)
     assert (sums > 0).mean() > 0.9
     B, Z = B.toarray(), links_of(PAIRS).toarray()
-    M = literal(B.T @ W @ B, B.T @ Z @ B, 0.65, 0.5 * min(1, 1.5 * LINKED))
+    M = literal(B.T @ W @ B, B.T @ Z @ B, 0.65, 0.5 * min(1, 3 * A_SAMPLE))
     found = raised(made, links_of(PAIRS), 0.65, fixed(), by_landmarks).toarray()
     assert_allclose(found, W / W.max() + B @ M @ B.T, atol=1e-9)
 
