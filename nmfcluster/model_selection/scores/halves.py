@@ -81,7 +81,7 @@ class PredictionStrengthScorer(_HalvesScorer):  # numpydoc ignore=PR02
 
     .. math:: \min_j \frac{1}{n_j (n_j - 1)} \sum_{i \neq i' \in A_j} I\{f(x_i) = f(x_{i'})\} ,
 
-    where :math:`A_1, \dots, A_k` are the clusters of the second half and f predicts by the fit to
+    where :math:`A_1, \ldots, A_k` are the clusters of the second half and f predicts by the fit to
     the first [1]_. The score is the mean over the splits.
 
     Parameters

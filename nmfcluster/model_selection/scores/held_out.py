@@ -33,8 +33,8 @@ class HeldOutPairsScorer(ClusterScorer[Score]):
     out to folds. For each fold a copy of the estimator is fitted to all samples under the pairs of
     the other folds, and asked whether its clusters satisfy those of this one. The score is
 
-    .. math:: \tfrac12 \Big( \frac{\sum_{p \in M} w_p s_p}{\sum_{p \in M} w_p}
-        + \frac{\sum_{p \in C} w_p s_p}{\sum_{p \in C} w_p} \Big) ,
+    .. math:: \tfrac12 \left( \frac{\sum_{p \in M} w_p s_p}{\sum_{p \in M} w_p}
+        + \frac{\sum_{p \in C} w_p s_p}{\sum_{p \in C} w_p} \right) ,
 
     with the must-links M, the cannot-links C, their weights w, and s the share of the times it was
     asked that a pair was satisfied. So `alpha`, `beta`, `n_neighbors` or an affinity is chosen
