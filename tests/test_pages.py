@@ -184,6 +184,20 @@ def test_the_citation_is_of_this_version_and_names_every_estimator():
     assert {thing.__name__ for thing in ESTIMATORS if hasattr(thing, "fit_predict")} <= cited
 
 
+def test_the_conda_recipe_is_of_this_version_and_wants_the_same():
+    recipe = read("conda/meta.yaml")
+    if not recipe:
+        pytest.skip("the recipe is not here")
+    assert f'{{% set version = "{nmfcluster.__version__}" %}}' in recipe
+    project = tomllib.loads(read("pyproject.toml"))["project"]
+    wanted = {f"python {project['requires-python']}", *project["dependencies"]}
+    run = recipe.partition("  run:\n")[2].partition("\n\n")[0]
+    listed = {line.strip("- ").replace(" ", "") for line in run.splitlines()}
+    assert listed == {one.replace(" ", "") for one in wanted}
+    for name, target in project["scripts"].items():
+        assert f"- {name} = {target}" in recipe
+
+
 # --- the API page -------------------------------------------------------------------------------
 
 
