@@ -21,9 +21,9 @@ from nmfcluster import NMFMetaCluster, PairwiseConstraints, SimilarityFusionNMF,
 from nmfcluster.affinity import path_kernel
 from nmfcluster.datasets import make_biclusters, make_nested_rings
 from nmfcluster.display import BiclusterDisplay, SourceWeightsDisplay
+from nmfcluster.display.style import COLOURS
 from nmfcluster.model_selection import choose_n_clusters
 
-COLOURS = np.array(["#0072B2", "#E69F00", "#009E73", "#CC79A7"])  # told apart by the colour-blind
 WIDTH, HEIGHT = 7.2, 2.7  # inches
 
 
@@ -97,7 +97,7 @@ def _axes() -> tuple[plt.Figure, np.ndarray]:
 
 
 def _points(ax: plt.Axes, X: np.ndarray, labels: np.ndarray) -> None:
-    ax.scatter(*X.T, s=9, c=COLOURS[labels], edgecolors="none")
+    ax.scatter(*X.T, s=9, c=np.array(COLOURS)[labels], edgecolors="none")
     ax.set(xticks=[], yticks=[])
 
 

@@ -186,7 +186,7 @@ def test_choices_are_held_beside_the_best_single_candidate():
 
 def test_many_rows_are_thinned_always_the_same():
     X = np.arange(2.0 * choosing_by_pairs.MOST)[:, None]
-    taken, classes = choosing_by_pairs._some(X, X[:, 0])
+    taken, classes = every.at_most(X, X[:, 0], choosing_by_pairs.MOST)
     assert len(classes) == choosing_by_pairs.MOST
-    np.testing.assert_array_equal(taken[:, 0], choosing_by_pairs._some(X, X[:, 0])[1])
-    assert len(choosing_by_pairs._some(X[:5], X[:5, 0])[1]) == 5
+    np.testing.assert_array_equal(taken[:, 0], every.at_most(X, X[:, 0], choosing_by_pairs.MOST)[1])
+    assert len(every.at_most(X[:5], X[:5, 0], choosing_by_pairs.MOST)[1]) == 5

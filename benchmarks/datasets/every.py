@@ -83,6 +83,19 @@ def some_rows(n: int, most: int) -> np.ndarray:
     return np.sort(np.random.default_rng(0).choice(n, most, replace=False))
 
 
+def at_most(X: Any, y: np.ndarray, most: int) -> tuple[Any, np.ndarray]:
+    """Return at most so many rows of a set, always the same."""
+    if len(y) <= most:
+        return X, y
+    rows = some_rows(len(y), most)
+    return X[rows], y[rows]
+
+
+def left_out() -> dict[str, str]:
+    """Return the sets that are left out and why, as a report lists what was not run."""
+    return {f"{name} (left out)": reason for name, reason in LEFT_OUT.items()}
+
+
 def standardised(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Give every feature mean 0 and variance 1; one that never changes is 0."""
     return scale(X)

@@ -30,11 +30,8 @@ def cluster(
 
 def signs(pairs: PairwiseConstraints) -> np.ndarray:
     """Return Z: 1 for pairs that must link, -1 for pairs that cannot, and 0."""
-    Z = np.zeros((len(pairs), len(pairs)))
-    for links, sign in ((pairs.must_link, 1), (pairs.cannot_link, -1)):
-        rows, columns = links.T
-        Z[rows, columns] = Z[columns, rows] = sign
-    return Z
+    must_link, cannot_link = pairs.as_matrices()
+    return (must_link.sign() - cannot_link.sign()).toarray()
 
 
 def propagated(W: np.ndarray, Z: np.ndarray, width: float = WIDTH) -> np.ndarray:

@@ -15,7 +15,7 @@ def farthest_pairs(X: Any, codes: np.ndarray, count: int, rng: np.random.Generat
     first, until there is one for each class. Consolidate: the sample whose largest kernel with
     the known ones is smallest is asked so.
     """
-    D, n = euclidean_distances(X), len(codes)
+    D, n, n_classes = euclidean_distances(X), len(codes), len(np.unique(codes))
     first = int(rng.integers(n))
     hoods, pairs = [[first]], []
     known = np.zeros(n, dtype=bool)
@@ -24,7 +24,6 @@ def farthest_pairs(X: Any, codes: np.ndarray, count: int, rng: np.random.Generat
         gaps = np.where(known, -1, D[:, known].min(axis=1))
         sample = int(gaps.argmax())
         near = sorted(hoods, key=lambda hood: D[sample, hood].min())
-        n_classes = len(np.unique(codes))
         for place, hood in enumerate(near):
             if place == n_classes - 1 == len(near) - 1 and place:  # it follows from the others
                 break

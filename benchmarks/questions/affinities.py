@@ -57,10 +57,9 @@ def run(quick: bool, out: Path) -> list[Path]:
     }
     notes = _verdicts(rows, counts)
     draw = partial(_draw, rows, means, counts)
-    left_out = {f"{name} (left out)": reason for name, reason in every.LEFT_OUT.items()}
     details = {"draws": [_detail(key, own) for key, own in runs.items()]}
     return report.write(
-        out, "affinities", caption, tables, draw, notes, missing | left_out, details
+        out, "affinities", caption, tables, draw, notes, missing | every.left_out(), details
     )
 
 

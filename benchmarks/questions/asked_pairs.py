@@ -32,10 +32,7 @@ def run(quick: bool, out: Path) -> list[Path]:
     progress = Progress("asked_pairs", len(sets) * n_draws)
     runs: Runs = {}
     for name, data in sets.items():
-        X, y = data.draw(0)
-        if len(y) > MOST:
-            rows = every.some_rows(len(y), MOST)
-            X, y = X[rows], y[rows]
+        X, y = every.at_most(*data.draw(0), MOST)
         for draw in range(n_draws):
             for key, score in _scores(X, y, draw).items():
                 runs.setdefault((name, *key), []).append(score)
@@ -54,7 +51,6 @@ def run(quick: bool, out: Path) -> list[Path]:
             for (data, way, count), own in runs.items()
         ]
     }
-    left_out = {f"{name} (left out)": reason for name, reason in every.LEFT_OUT.items()}
     return report.write(
         out,
         "asked_pairs",
@@ -62,7 +58,7 @@ def run(quick: bool, out: Path) -> list[Path]:
         tables,
         partial(_draw, rows_),
         [_worth(rows_)],
-        missing | left_out,
+        missing | every.left_out(),
         details,
     )
 

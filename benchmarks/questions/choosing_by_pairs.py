@@ -48,7 +48,7 @@ def run(quick: bool, out: Path) -> list[Path]:
     runs: Runs = {}
     for draw in range(n_draws):
         for name, data in sets.items():
-            X, y = _some(*data.draw(0))
+            X, y = every.at_most(*data.draw(0), MOST)
             for count in counts:
                 runs[name, count, draw] = _scores(X, y, count, draw)
                 progress.step(f"{name}, {count} pairs, draw {draw}")
@@ -61,7 +61,6 @@ def run(quick: bool, out: Path) -> list[Path]:
         "with two splits into halves. The truth: the best candidate of every set and draw. At "
         f"most {MOST} rows of a set; features are standardised, counts of words are tf-idf."
     )
-    left_out = {f"{name} (left out)": reason for name, reason in every.LEFT_OUT.items()}
     details = {"candidates": [row for key, own in runs.items() for row in _detail(key, own)]}
     tables = {"Chosen less best": rows}
     draw_it = partial(_draw, rows)
@@ -72,17 +71,9 @@ def run(quick: bool, out: Path) -> list[Path]:
         tables,
         draw_it,
         _notes(rows),
-        missing | left_out,
+        missing | every.left_out(),
         details,
     )
-
-
-def _some(X: Any, y: np.ndarray) -> tuple[Any, np.ndarray]:
-    """Return at most `MOST` rows, always the same."""
-    if len(y) <= MOST:
-        return X, y
-    rows = every.some_rows(len(y), MOST)
-    return X[rows], y[rows]
 
 
 def _scores(X: Any, y: np.ndarray, count: int, draw: int) -> dict[str, Scores]:

@@ -59,9 +59,7 @@ def run(quick: bool, out: Path) -> list[Path]:
         f"{TARGET:g} on the loop is taken to be near the limit. A rate counts what plain numpy "
         "reads and writes, or its multiplications and additions."
     )
-    return report.write(
-        out, "limits", caption, {"Loops": rows}, partial(_draw, rows), [f"{verdict}"]
-    )
+    return report.write(out, "limits", caption, {"Loops": rows}, partial(_draw, rows), [verdict])
 
 
 def _loops(rng: np.random.Generator, size: int) -> Iterator[Loop]:

@@ -65,7 +65,6 @@ def run(quick: bool, out: Path) -> list[Path]:
         ),
     }
     notes = [*_worse(rows, counts), *_compared(means["ARI"]), *_failures(runs, failed, counts)]
-    left_out = {f"{name} (left out)": reason for name, reason in every.LEFT_OUT.items()}
     details = {"draws": _details(runs), "widths": _details(widths)}
     draw_it = partial(_draw, means)
     return report.write(
@@ -75,7 +74,7 @@ def run(quick: bool, out: Path) -> list[Path]:
         tables,
         draw_it,
         notes,
-        skipped | missing | left_out,
+        skipped | missing | every.left_out(),
         details,
     )
 

@@ -84,8 +84,7 @@ def run(quick: bool, out: Path) -> list[Path]:
     }
     notes = [*rank_verdicts(ranks), printed_verdict(rows)]
     draw, details = partial(_draw, rows, ranks), {"seeds": _details(scores)}
-    left_out = {f"{name} (left out)": reason for name, reason in every.LEFT_OUT.items()}
-    caption, skipped = _caption(effort), missing | left_out
+    caption, skipped = _caption(effort), missing | every.left_out()
     return report.write(out, "regimes", caption, tables_shown, draw, notes, skipped, details)
 
 

@@ -58,7 +58,6 @@ def run(quick: bool, out: Path) -> list[Path]:
             for (data, share, count, variant), own in runs.items()
         ]
     }
-    left_out = {f"{name} (left out)": reason for name, reason in every.LEFT_OUT.items()}
     return report.write(
         out,
         "wrong_pairs",
@@ -66,7 +65,7 @@ def run(quick: bool, out: Path) -> list[Path]:
         tables,
         partial(_draw, rows),
         [],
-        missing | left_out,
+        missing | every.left_out(),
         details,
     )
 

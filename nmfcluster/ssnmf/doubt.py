@@ -91,8 +91,7 @@ def doubt_of(
     must = np.arange(len(links)) < n_must
     if must.all() or not must.any():  # one kind alone cannot be told from the other
         return Doubt(True)
-    group = pairs.components()
-    joined = bool((group[pairs.cannot_link[:, 0]] == group[pairs.cannot_link[:, 1]]).any())
+    joined = not pairs.satisfied(pairs.components())[1].all()
     if not _leads(affinity):
         return Doubt(not joined)
     W = affinity.similarity
