@@ -7,7 +7,7 @@ is known, on samples without clusters, and on data with classes.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import combinations
 from pathlib import Path
@@ -24,7 +24,7 @@ from benchmarks.datasets.known_numbers import APART, NONE, Points, collection, t
 from benchmarks.methods import number_rules as rules
 from benchmarks.methods.number_rules import VOTE
 from benchmarks.questions import _how_many_times as times
-from benchmarks.runner import Progress
+from benchmarks.runner import Progress, on_all_cores
 from nmfcluster.model_selection import choose_n_clusters
 from nmfcluster.model_selection.voters.voting import Poll, poll_of, some_of, tally
 
@@ -53,8 +53,8 @@ def run(quick: bool, out: Path) -> list[Path]:
     progress = Progress("how_many_clusters", len(sets) * n_seeds + n_none + n_two + len(real))
     candidates = range(1, largest + 1)
     answers, polls = _of_sets(sets, candidates, seeds, progress)
-    none = [_of_none(unimodal(i), range(1, 16), i, progress) for i in range(n_none)]
-    both = [_of_none(two(i), range(1, 16), i, progress) for i in range(n_two)]
+    none = on_all_cores(_of_drawn, [(unimodal, i) for i in range(n_none)], progress)
+    both = on_all_cores(_of_drawn, [(two, i) for i in range(n_two)], progress)
     tables: dict[str, Any] = {}
     notes = []
     if sets:
@@ -100,21 +100,23 @@ def _of_sets(
     sets: Sequence[Points], ks: Sequence[int], seeds: Sequence[int], progress: Progress
 ) -> tuple[dict[str, np.ndarray], list[list[Poll]]]:
     """Return answers by rule, (n_sets, n_seeds), and what criteria said, by set and seed."""
-    rows: list[list[dict[str, int]]] = []
-    polls: list[list[Poll]] = []
-    for points in sets:
-        rows.append([])
-        polls.append([])
-        for seed in seeds:
-            rng = np.random.default_rng(seed)
-            polls[-1].append(poll_of(some_of(points.X, rng), ks[-1], rng))
-            told = {VOTE: tally(polls[-1][-1], ks).n_clusters}
-            told |= _answers(points.X, ks, seed)
-            once = rows[-1][0] if rows[-1] else _slow_answers(points.X, ks, seed)
-            rows[-1].append(told | {name: once[name] for name in rules.SLOW})
-            progress.step(points.name)
+    cases = [(points, ks, seed) for points in sets for seed in seeds]
+    told = iter(on_all_cores(_of_set, cases, progress))
+    rows, polls = [], []
+    for _ in sets:
+        own = [next(told) for _ in seeds]
+        slow = {name: own[0][0][name] for name in rules.SLOW}
+        rows.append([answers | slow for answers, _ in own])
+        polls.append([poll for _, poll in own])
     names = list(rows[0][0]) if rows else []
     return {name: np.array([[one[name] for one in row] for row in rows]) for name in names}, polls
+
+
+def _of_set(points: Points, ks: Sequence[int], seed: int) -> tuple[dict[str, int], Poll]:
+    rng = np.random.default_rng(seed)
+    poll = poll_of(some_of(points.X, rng), ks[-1], rng)
+    told = {VOTE: tally(poll, ks).n_clusters} | _answers(points.X, ks, seed)
+    return (told | _slow_answers(points.X, ks, seed) if seed == 0 else told), poll
 
 
 def _answers(X: np.ndarray, ks: Sequence[int], seed: int) -> dict[str, int]:
@@ -131,11 +133,11 @@ def _slow_answers(X: np.ndarray, ks: Sequence[int], seed: int) -> dict[str, int]
     return {name: choose(X, ks, seed) for name, choose in rules.SLOW.items()}
 
 
-def _of_none(points: Points, ks: Sequence[int], seed: int, progress: Progress) -> Row:
+def _of_drawn(draw: Callable[[int], Points], seed: int) -> Row:
+    points = draw(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        vote = choose_n_clusters(KMeans(n_init=1), points.X, ks, random_state=seed)
-    progress.step(points.name)
+        vote = choose_n_clusters(KMeans(n_init=1), points.X, range(1, 16), random_state=seed)
     assert vote.votes is not None
     return {"kind": points.name, "k": points.k, "vote": vote.n_clusters_} | vote.votes
 
