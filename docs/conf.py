@@ -105,12 +105,6 @@ def _list_estimators(app, docname, source):
         source[0] = with_estimators(source[0])
 
 
-def _without_changelog(app, docname, source):
-    """Let the documentation build before there is a change log."""
-    if docname == "changelog" and not (Path(app.srcdir).parent / "CHANGELOG.md").exists():
-        source[0] = "# Changelog\n\nNothing has been released yet.\n"
-
-
 def _quote_attributes(app, what, name, obj, options, lines):
     """Keep docutils from reading ``shape (n_iter_ + 1,)`` as a reference to "n_iter"."""
     for i, line in enumerate(lines):
@@ -130,5 +124,4 @@ def setup(app):
     app.connect("builder-inited", _write_object_pages)
     app.connect("source-read", _list_estimators)
     app.connect("missing-reference", _lead_to_shortest_path)
-    app.connect("source-read", _without_changelog)
     app.connect("autodoc-process-docstring", _quote_attributes, priority=1)  # before numpydoc
