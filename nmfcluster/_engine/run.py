@@ -32,6 +32,7 @@ from nmfcluster._engine.stopping import (
     Race,
     Solution,
     StopRule,
+    best_first,
     loss_of,
 )
 
@@ -203,7 +204,7 @@ class Plan:
             What is run, for the line that reports it.
         rank : callable
             The figure by which solutions are compared: the smallest is best, the earliest of
-            equals.
+            those that only rounding tells apart.
         lead : float, default=None
             What earlier starts have reached, and these must beat.
 
@@ -227,7 +228,7 @@ class Plan:
             *self._share_out(objective, batches[ahead:], race, done),
         ]
         ended = [solution for run in runs for solution in run]
-        solutions = sorted((s for s in ended if not s.given_up), key=rank)
+        solutions = best_first([s for s in ended if not s.given_up], rank)
         solutions += [s for s in ended if s.given_up]
         best = solutions[0]
         self.say(

@@ -12,6 +12,7 @@ Factors = tuple[np.ndarray, ...]
 
 WINDOW = 10  # updates over which the loss must have fallen by tol
 _NEAR = 1e-3  # of the loss of zero factors: starts that are so near can change places late
+_TIE = 1e-9  # of the best figure: where memory lies decides the rounding, and must not choose
 _FLOOR = 1e-10  # of the loss of zero factors: a loss that is next to 0 need not fall further
 
 
@@ -106,6 +107,39 @@ class Solution:
 def loss_of(solution: Solution) -> float:
     """Return the figure that runs are mostly ranked by."""
     return solution.loss
+
+
+def best_first(
+    solutions: Sequence[Solution], rank: Callable[[Solution], float] = loss_of
+) -> list[Solution]:
+    """Return solutions in order; the earliest is the best of those that only rounding tells apart.
+
+    Factors can differ where losses do not, as those of three factors do, which rotate.
+
+    Parameters
+    ----------
+    solutions : sequence of Solution
+    rank : callable
+        The figure by which solutions are compared: the smallest is best.
+
+    Returns
+    -------
+    list of Solution
+    """
+    if not solutions:
+        return []
+    figures = [rank(solution) for solution in solutions]
+    order = np.argsort(figures, kind="stable").tolist()
+    first = next(
+        i for i, one in enumerate(solutions) if not is_below(figures[order[0]], figures[i], one)
+    )
+    return [solutions[i] for i in (first, *(i for i in order if i != first))]
+
+
+def is_below(figure: float, other: float, solution: Solution) -> bool:
+    """Tell whether a figure is below that of a solution by more than rounding."""
+    resolution = float(np.finfo(solution.factors[0].dtype).eps)
+    return other - figure > max(_TIE, resolution) * abs(figure)
 
 
 @dataclass(kw_only=True)

@@ -11,7 +11,7 @@ import numpy as np
 from nmfcluster._base import membership
 from nmfcluster._engine.run import Plan, Steps, kept
 from nmfcluster._engine.starts import draw_seeds
-from nmfcluster._engine.stopping import Solution
+from nmfcluster._engine.stopping import Solution, best_first, is_below
 from nmfcluster._engine.symmetric import Factorization
 from nmfcluster.fusion.mixture import Mixture
 from nmfcluster.fusion.objective import SMALLEST, FusionObjective, factors_of
@@ -256,12 +256,13 @@ def _best_of(objective: FusionObjective, solutions: list[Solution]) -> Solution:
     solution for that source does.
     """
     if objective.scales is None:
-        return min(solutions, key=lambda one: (one.given_up, one.loss))
+        return best_first([one for one in solutions if not one.given_up])[0]
     losses = np.array([objective.source_losses(one.factors[0]) for one in solutions])
     explained = np.maximum(1 - losses, 0)
     told = (explained > _TOLD * explained.max(axis=0)).sum(axis=1)
     best = 0
     for i, one in enumerate(solutions):
-        if not one.given_up and one.loss < solutions[best].loss and told[i] >= told[best]:
+        better = is_below(one.loss, solutions[best].loss, solutions[best])
+        if not one.given_up and better and told[i] >= told[best]:
             best = i
     return solutions[best]

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from nmfcluster import NMFConsensus
 from nmfcluster._engine import run as engine
 from nmfcluster._engine.run import Plan, iterate
-from nmfcluster._engine.stopping import Solution, StopRule, loss_of
+from nmfcluster._engine.stopping import Solution, StopRule, best_first, loss_of
 from nmfcluster._engine.symmetric import Factorization, SymmetricObjective, bregman_nmf
 from nmfcluster.similarity import Explicit, inner
 
@@ -196,6 +196,24 @@ def test_no_update_at_all():
 
 def solution(loss, n=1):
     return Solution((np.zeros((n, 1)),), loss, np.array([loss]), True)
+
+
+@pytest.mark.parametrize(
+    ("losses", "order"),
+    [
+        ([3, 2, 1], [2, 1, 0]),
+        ([1 + 2e-15, 1, 1 - 2e-15, 0.9999], [3, 2, 1, 0]),
+        ([2, 1 + 4e-15, 1, 1 - 2e-15], [1, 3, 2, 0]),  # the earliest of those that are alike
+        ([np.inf, 5, np.inf], [1, 0, 2]),
+        ([np.inf, np.inf], [0, 1]),
+        ([0, 0], [0, 1]),
+        ([], []),
+    ],
+)
+def test_rounding_does_not_choose_among_solutions(losses, order):
+    solutions = [solution(loss) for loss in losses]
+    found = best_first(solutions)
+    assert [next(i for i, s in enumerate(solutions) if s is one) for one in found] == order
 
 
 class Recorder:
