@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ _WIDTH = 60  # vectors of a Krylov space: fewer take more products where eigenva
 _MOST_PARTS = 200  # that are solved one by one, which takes time for each
 _EQUAL = 1e-7  # of the largest eigenvalue: a difference that is rounding
 _RANK = 1e-7  # of the largest eigenvalue: what is not above it is rounding
+# ARPACK begins anew where many eigenvalues are equal, at random since scipy 1.17
+_ANEW = {"rng": 0} if "rng" in signature(eigsh).parameters else {}
 
 
 def draw_seeds(rng: np.random.RandomState, size: int) -> list[int]:
@@ -102,7 +105,7 @@ def _of_one_part(A: Similarity, n_components: int) -> tuple[np.ndarray, np.ndarr
         return _through_root(A.root(), n_components)
     start = np.random.default_rng(0).uniform(0.5, 1.0, n)  # ARPACK's own is not reproducible
     width = min(max(2 * n_components + 1, _WIDTH), n)
-    options = {"k": n_components, "which": "LA", "v0": start, "ncv": width}
+    options = {"k": n_components, "which": "LA", "v0": start, "ncv": width, **_ANEW}
     restarts = max(_PRODUCTS // (width - n_components), 1)
     try:
         values, vectors = eigsh(

@@ -147,6 +147,14 @@ def test_spectral_start_of_a_large_operator_is_deterministic():
     assert_array_equal(spectral_start(A, 4), spectral_start(A, 4))
 
 
+@pytest.mark.parametrize("A", [np.eye(400), np.ones((400, 400))], ids=["identity", "ones"])
+def test_leading_eigenpairs_are_the_same_every_time_where_most_are_equal(A):
+    """As those of very narrow and of very wide kernels, for which ARPACK has to begin anew."""
+    expected = leading_eigenpairs(Explicit(A), 2)[1]
+    for _ in range(3):
+        assert_array_equal(leading_eigenpairs(Explicit(A), 2)[1], expected)
+
+
 def test_random_start_is_uniform_and_longer_where_a_row_stands_for_more():
     mass = np.array([1.0, 4.0, 100.0])
     H = random_start(mass, 5000, np.random.RandomState(0), np.dtype(np.float32))
