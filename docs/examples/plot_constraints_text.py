@@ -106,7 +106,7 @@ for values, label, colour in lines:
     ax.fill_between(n_pairs, values.min(axis=1), values.max(axis=1), color=colour, alpha=0.15)
 ax.set(xlabel="number of known pairs", ylabel="accuracy", ylim=(None, 1))
 ax.spines[["top", "right"]].set_visible(False)
-ax.legend(frameon=False, loc="lower right")
+ax.legend(frameon=False, loc="upper left")
 plt.show()
 
 # %%
