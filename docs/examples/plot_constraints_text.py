@@ -125,8 +125,8 @@ search = GridSearchCV(
     [
         {
             "cluster__hard_must_link": [False],
-            "cluster__alpha": [1, 2, 4],
-            "cluster__beta": [1, 2, 4],
+            "cluster__alpha": [1, 4],
+            "cluster__beta": [1, 4],
         },
         {"cluster__hard_must_link": [True], "cluster__beta": [1, 2, 4, 8]},
     ],
