@@ -56,6 +56,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "remove_config_comments": True,
     "min_reported_time": 3600,
+    "write_computation_times": False,  # their table loads scripts from the network
     "parallel": 2,  # processes: the examples are most of the time of a build
 }
 

@@ -62,7 +62,8 @@ print(f"{misplaced.sum()} samples are misplaced, {np.sum(misplaced & between)} o
 
 order = np.lexsort((-first, model.labels_))
 fig, ax = plt.subplots(figsize=(7.5, 3.2), layout="constrained")
-ax.plot(items[order], lw=1, label=[f"with cluster {c}" for c in range(3)])
+for c, colour in enumerate(("#0072B2", "#E69F00", "#009E73")):
+    ax.plot(items[order, c], color=colour, lw=1.5, label=f"with cluster {c}")
 ax.plot(np.flatnonzero(misplaced[order]), np.full(misplaced.sum(), 1.06), "kv", label="misplaced")
 ax.set(xlabel="samples, by cluster", ylabel="item consensus")
 ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)

@@ -10,6 +10,7 @@ large cluster than from a small cluster of its own. Where every cluster counts a
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.colors import ListedColormap
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
@@ -27,11 +28,12 @@ default = NMFConsensus(5, base_n_clusters=(5, 14), random_state=0).fit(X)
 partitions = default.partitions_
 paper = NMFConsensus(5, normalize=False, random_state=0).fit(X, partitions=partitions)
 
+five = ListedColormap(["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9"])
 models = {"a base partition": None, "pairs count": paper, "clusters count": default}
-fig, axes = plt.subplots(1, 3, figsize=(11, 3.6), sharex=True, sharey=True, layout="constrained")
+fig, axes = plt.subplots(1, 3, figsize=(8, 3), sharex=True, sharey=True, layout="constrained")
 for ax, (title, model) in zip(axes, models.items(), strict=True):
     labels = partitions[:, -1] if model is None else model.labels_
-    ax.scatter(*X.T, c=labels, s=6, cmap="tab20" if model is None else "tab10")
+    ax.scatter(*X.T, c=labels, s=4, cmap="tab20" if model is None else five)
     score = adjusted_rand_score(y, labels)
     ax.set(title=f"{title}\nadjusted Rand index {score:.2f}", xticks=[], yticks=[])
 

@@ -95,5 +95,6 @@ for count in (25, 60):
     print(f"{count} answers: asked {asked[i]:.3f}, random {random[:, i].mean():.3f} in the mean")
 
 # %%
-# Five answers do harm here: asked ones, and random ones in the mean. From 25 on the asked pairs are
-# ahead of the mean of the random ones, which differ a lot from draw to draw.
+# Five answers do harm here: asked ones, and random ones in the mean. From ten on the asked pairs
+# are ahead of the mean of the random ones. What few random pairs give differs a lot from draw to
+# draw.

@@ -106,7 +106,7 @@ for values, label, colour in lines:
     ax.fill_between(n_pairs, values.min(axis=1), values.max(axis=1), color=colour, alpha=0.15)
 ax.set(xlabel="number of known pairs", ylabel="accuracy", ylim=(None, 1))
 ax.spines[["top", "right"]].set_visible(False)
-ax.legend(frameon=False, loc="lower right")
+ax.legend(frameon=False, loc="upper left")
 plt.show()
 
 # %%
@@ -125,8 +125,8 @@ search = GridSearchCV(
     [
         {
             "cluster__hard_must_link": [False],
-            "cluster__alpha": [1, 2, 4],
-            "cluster__beta": [1, 2, 4],
+            "cluster__alpha": [1, 4],
+            "cluster__beta": [1, 4],
         },
         {"cluster__hard_must_link": [True], "cluster__beta": [1, 2, 4, 8]},
     ],

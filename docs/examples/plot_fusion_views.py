@@ -58,6 +58,7 @@ for name, view in views.items():
 
 print(pd.DataFrame(model.rank_sources()).round(2).to_string(index=False))
 SourceWeightsDisplay.from_estimator(model)
+plt.show()
 
 # %%
 # A cluster need not be told by all views alike: here are their shares, beside the digit that is
@@ -69,11 +70,14 @@ print(shares.round(2).to_string())
 
 # %%
 # The fused similarity is the graph that the clusters explain. In the order of the clusters it is
-# close to blocks.
+# close to blocks. Each cell of the picture is the mean of six by six digits.
 
 order = np.argsort(model.labels_, kind="stable")
 fused = model.fused_similarity(order, order).toarray()
-figure, ax = plt.subplots()
-ax.imshow(np.sqrt(fused), cmap="magma_r")  # roots: small similarities are seen, too
+cells = fused.reshape(len(fused) // 6, 6, -1, 6).mean(axis=(1, 3))
+figure, ax = plt.subplots(figsize=(5, 4.6), layout="constrained")
+extent = (0, len(fused), len(fused), 0)
+roots = np.sqrt(cells)  # small values are seen, too
+ax.imshow(roots, cmap="Blues", extent=extent, interpolation="none")
 ax.set(title="Fused similarity, by cluster", xlabel="digits", ylabel="digits")
-plt.tight_layout()
+plt.show()

@@ -3,7 +3,7 @@ Biclusters that recur in many runs
 ==================================
 
 A table is made of four groups of rows, each of which shares some columns, and the groups overlap on
-both sides. NMF can take the table apart, but often does not: every run has a random start, and
+both sides. NMF can take the table apart, but does not always: every run has a random start, and
 different starts end in different factors. Badea clusters the clusters of many runs once more, and
 keeps what recurs. This is the setting of section 6 of the paper. Its tables are not printed; these
 are made up.
@@ -30,9 +30,10 @@ rng = np.random.RandomState(0)
 rows, columns = rng.permutation(X.shape[0]), rng.permutation(X.shape[1])
 X, W, H = X[rows][:, columns], W[rows], H[:, columns]
 
-figure, axes = plt.subplots(1, 2, figsize=(11.5, 4.2), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
 axes[0].imshow(X, cmap="Greys", aspect="auto")
 axes[0].set(title="the table", xlabel="columns", ylabel="rows")
+axes[0].locator_params(integer=True, nbins=5)
 BiclusterDisplay.from_biclusters(X, W.T > 0, H > 0, ax=axes[1])
 axes[1].set_title("sorted by what was planted")
 plt.show()
@@ -42,7 +43,7 @@ plt.show()
 # Single runs disagree
 # --------------------
 # `overlap_match` is the paper's measure for clusters that may overlap, here of their cells. It is 1
-# if all planted biclusters are found. Some of twenty single runs find them, others do not.
+# if all planted biclusters are found. Most of twenty single runs find them, the others do not.
 
 
 def match(model, W, H):
@@ -58,7 +59,7 @@ print("matches of single runs:", *(f"{match(run, W, H):.2f}" for run in runs))
 # -----------
 # Here are twenty runs, and the metaclusters of their eighty clusters. They are the planted
 # biclusters. `recurrence_` is the mean similarity of a cluster with its counterparts in the runs, 0
-# where a run has none. Twins recur less often, because runs confuse them.
+# where a run has none. The weaker twin recurs least, because runs confuse it with the other.
 
 model = NMFMetaCluster(4, n_estimators=20, random_state=0).fit(X)
 print(f"match: {match(model, W, H):.2f}")
@@ -100,13 +101,19 @@ models = [NMFMetaCluster(k, random_state=0).fit(noisy) for k in ks]
 cophenetic = [cophenetic_correlation(model.consensus_matrix()) for model in models]
 recurrence = [model.recurrence_.min() for model in models]
 
-figure, axes = plt.subplots(1, 3, figsize=(12.5, 3.6), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(7.2, 2.9), layout="constrained")
 axes[0].plot(ks, cophenetic, marker="o", color="#0072B2")
 axes[0].set(xlabel="number of clusters", title="cophenetic correlation")
 axes[1].plot(ks, recurrence, marker="o", color="#0072B2")
 axes[1].set(xlabel="number of clusters", title="least recurrence of a cluster", ylim=(0, 1.05))
-ConsensusMatrixDisplay.from_estimator(models[4], ax=axes[2])
-axes[2].set_title("how often runs join rows, k = 6")
+plt.show()
+
+# %%
+# With six clusters, the runs agree on three blocks of rows. What they join besides differs from run
+# to run.
+
+display = ConsensusMatrixDisplay.from_estimator(models[4])
+display.ax_.set_title(f"how often runs join rows, k = {ks[4]}")
 plt.show()
 
 # %%
@@ -129,7 +136,7 @@ for penalty, sparsity in [("l2", 0), ("l2", 0.05), ("l2", 0.2), ("l1_columns", 0
 # %%
 # None of the penalties recovers all four biclusters here. The last fit has three of them with
 # nearly all their columns. The weaker twin is lost in the noise, and a cluster of three columns is
-# in its place. This cluster recurs in few runs, which shows that it is doubtful.
+# in its place. This cluster recurs least, which shows that it is doubtful.
 
 print("recurrence:", model.recurrence_.round(2))
 print("columns:   ", model.columns_.sum(axis=1))

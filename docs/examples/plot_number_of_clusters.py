@@ -7,8 +7,11 @@ none, of three sorts of wine, and of the digits, whose ten classes are no clear 
 criteria vote, and the pictures show what each of them says.
 """
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.colors import ListedColormap
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits, load_wine, make_blobs
 from sklearn.pipeline import make_pipeline
@@ -25,10 +28,11 @@ nothing = np.random.default_rng(0).uniform(size=(300, 2))
 # Most criteria see all four clusters, although two of them nearly touch. In the square there is
 # nothing to see: the silhouette, which cannot say so, is outvoted.
 
-fig, axes = plt.subplots(2, 2, figsize=(8, 5), height_ratios=[3, 2], layout="constrained")
+colours = ListedColormap(["#0072B2", "#E69F00", "#009E73", "#CC79A7"])
+fig, axes = plt.subplots(2, 2, figsize=(7.2, 4.6), height_ratios=[3, 2], layout="constrained")
 for X, (above, below) in zip((blobs, nothing), axes.T, strict=True):
     chosen = choose_n_clusters(KMeans(n_init=3), X, range(1, 9), random_state=0)
-    above.scatter(*X.T, c=chosen.best_estimator_.labels_, s=8, cmap="tab10")
+    above.scatter(*X.T, c=chosen.best_estimator_.labels_, s=8, cmap=colours, vmin=0, vmax=3)
     above.set_axis_off()
     chosen.plot(ax=below)
     print(chosen)
@@ -51,24 +55,28 @@ print(chosen)
 # for them, and `as_good` names those that the chosen one can hardly be told from.
 
 digits = load_digits()
-chosen = choose_n_clusters(KMeans(n_init=3), digits.data, random_state=0)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    chosen = choose_n_clusters(KMeans(n_init=3), digits.data, random_state=0)
 chosen.plot()
 print(chosen, "as good:", chosen.candidates[chosen.as_good])
+print(*(warning.message for warning in caught), sep="\n")
 
 # %%
 # With how many clusters does k-means find the same ones again?
 # -------------------------------------------------------------
 # That is another question, and stability answers it. Clusters of points without any can be found
 # again, too: k-means cuts a square into quarters. So both are held beside points whose coordinates
-# were permuted, each on its own. The blobs have more stable clusters than these, the square none.
+# were permuted, each on its own. The blobs have more stable clusters than these; for the square,
+# one cluster is chosen.
 
 from sklearn.model_selection import GridSearchCV
 
 from nmfcluster.display import StabilityDisplay
 from nmfcluster.model_selection import FullSampleSplit, NullScorer, StabilityScorer
 
-fig, axes = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
-for X, ax in zip((blobs, nothing), axes, strict=True):
+fig, axes = plt.subplots(2, 1, figsize=(6.4, 7.6), layout="constrained")
+for X, ax, name in zip((blobs, nothing), axes, ("blobs", "square"), strict=True):
     search = GridSearchCV(
         KMeans(n_init=1, random_state=0),
         {"n_clusters": range(2, 8)},
@@ -77,3 +85,4 @@ for X, ax in zip((blobs, nothing), axes, strict=True):
         refit="excess",
     ).fit(X)
     StabilityDisplay.from_estimator(search, metric="excess", ax=ax)
+    ax.set_title(name)

@@ -64,11 +64,13 @@ plt.show()
 # The genes that say most about a program, by how much more it makes of them than the others do.
 
 genes, scores = model.top_features(8, model.feature_scores(counts))
-figure, axes = plt.subplots(1, model.n_clusters, figsize=(8, 2.6), layout="constrained")
+figure, axes = plt.subplots(1, model.n_clusters, figsize=(7.2, 3), layout="constrained")
 for program, ax in enumerate(axes):
-    names = [f"gene {gene}" for gene in genes[program]]
+    names = genes[program].astype(str)
     ax.barh(names[::-1], scores[program][::-1], color="#0072B2")
-    ax.set_title(f"program {program}", fontsize="small")
-    ax.tick_params(labelsize="x-small")
+    ax.set_title(f"program {program}", fontsize="medium")
+    ax.locator_params(axis="x", nbins=2)
     ax.spines[["top", "right"]].set_visible(False)
+figure.supxlabel("score", fontsize="medium")
+axes[0].set_ylabel("gene")
 plt.show()
