@@ -9,5 +9,5 @@ from nmfcluster.ssnmf import SSNMFClusterer as SSNMFClusterer
 from nmfcluster.stack import KernelStack as KernelStack
 from nmfcluster.stack import SimilarityStack as SimilarityStack
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 __all__ = [*sorted(name for name in dir() if name[0].isupper()), "__version__", "show_versions"]

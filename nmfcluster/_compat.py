@@ -6,6 +6,8 @@ import platform
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from numbers import Integral
 from typing import Any, TypeVar
@@ -52,6 +54,7 @@ __all__ = [
     "fit_context",
     "hides_errors",
     "num_samples",
+    "one_openmp_thread",
     "set_blas_threads",
     "show_versions",
     "take_samples",
@@ -148,10 +151,25 @@ def with_settings_of_caller(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper.with_config_and_warning_filters(get_config(), filters)
 
 
+@lru_cache(maxsize=1)
+def _libraries(n_modules: int) -> ThreadpoolController:
+    """Return the libraries with threads: to look for them takes a millisecond or two."""
+    return ThreadpoolController()
+
+
+def _loaded(user_api: str) -> ThreadpoolController:
+    """Return the libraries of a kind that are loaded: another one comes with another module."""
+    return _libraries(len(sys.modules)).select(user_api=user_api)
+
+
+def one_openmp_thread() -> AbstractContextManager[Any]:
+    """Let OpenMP use one thread, for the thread of the caller."""
+    return _loaded("openmp").limit(limits=1)
+
+
 def blas_threads() -> list[tuple[Any, int]]:
     """Return the BLAS libraries that are loaded, and the number of threads that each may use."""
-    libraries = ThreadpoolController().select(user_api="blas").lib_controllers
-    return [(library, library.num_threads) for library in libraries]
+    return [(library, library.num_threads) for library in _loaded("blas").lib_controllers]
 
 
 def set_blas_threads(numbers: list[tuple[Any, int]]) -> None:

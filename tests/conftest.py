@@ -26,6 +26,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import nmfcluster
 from nmfcluster.partitions import LandmarkSpectral
 
+collect_ignore = ["typed_script.py"]  # type checkers read it; looking for doctests would run it
+
 # The same examples in every run; no limit of time for one, since the machine may be busy.
 hypothesis.settings.register_profile("suite", max_examples=40, deadline=None, derandomize=True)
 hypothesis.settings.load_profile("suite")

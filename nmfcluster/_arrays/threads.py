@@ -8,9 +8,7 @@ from contextlib import contextmanager
 from threading import Lock, get_ident
 from typing import Any
 
-from threadpoolctl import threadpool_limits
-
-from nmfcluster._compat import blas_threads, set_blas_threads
+from nmfcluster._compat import blas_threads, one_openmp_thread, set_blas_threads
 
 # Threads of BLAS are set for the whole process: the first who wants one sets it, the last puts
 # back what was there. Each fit on its own would put back what another one had set.
@@ -33,7 +31,7 @@ def one_blas_thread() -> Iterator[None]:
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Let BLAS and OpenMP use one thread; that of OpenMP is set for the calling thread alone."""
-    with one_blas_thread(), threadpool_limits(limits=1, user_api="openmp"):
+    with one_blas_thread(), one_openmp_thread():
         yield
 
 
