@@ -178,7 +178,7 @@ plt.show()
 # %%
 # A clustering that has not seen the pairs violates them everywhere. This is the one of k-means:
 
-display = ConstraintDisplay.from_labels(k_means[0], pairs)
+display = ConstraintDisplay.from_predictions(k_means[0], pairs)
 plt.show()
 
 # %%

@@ -37,6 +37,7 @@ def shared_out(
     common: Sequence[Any],
     calls: Callable[[], Iterable[tuple[Any, ...]]],
     n_jobs: int | None,
+    each: Callable[[], None] | None = None,
 ) -> list[Any]:
     """Return ``function(*common, *call)`` for every call, in their order.
 
@@ -54,6 +55,8 @@ def shared_out(
     calls : callable
         Makes the other arguments: again, if a worker is lost with what it holds.
     n_jobs : int or None
+    each : callable, default=None
+        Called as often as there are calls: after each, where joblib says so, or else at the end.
 
     Returns
     -------
@@ -78,10 +81,12 @@ def shared_out(
     backend, _ = get_active_backend()
     if not on_cluster() or not _is_of_dask(backend) or backend.effective_n_jobs(n_jobs) == 1:
         tasks = (delayed(function)(*common, *call) for call in calls())
-        return list(Parallel(n_jobs=n_jobs)(tasks))
+        told = each is not None and getattr(backend, "supports_return_generator", False)
+        one_by_one = {"return_as": "generator"} if told else {}
+        return _counted(Parallel(n_jobs=n_jobs, **one_by_one)(tasks), each)
     shared = Parcel((with_settings_of_caller(function), *common))
     try:
-        return _by_client(backend, shared, list(calls()))
+        return _counted(_by_client(backend, shared, list(calls())), each)
     except BaseException as error:
         if not _is_loss(error):
             raise
@@ -89,11 +94,21 @@ def shared_out(
             raise _lost(error) from error
         warn(f"The cluster lost a worker with what it held, and is sent all again: {_said(error)}")
     try:
-        return _by_client(backend, shared, list(calls()))
+        return _counted(_by_client(backend, shared, list(calls())), each)
     except BaseException as error:
         if not _is_loss(error) and not isinstance(error, TimeoutError):  # there is no worker left
             raise
         raise _lost(error) from error
+
+
+def _counted(results: Iterable[Any], each: Callable[[], None] | None) -> list[Any]:
+    """Return the results as a list, and call a function as each is there."""
+    found = []
+    for result in results:
+        found.append(result)
+        if each is not None:
+            each()
+    return found
 
 
 class Parcel:

@@ -201,7 +201,7 @@ class Plan:
         starts : sequence of callable
             Each makes one starting factor; its randomness is drawn before.
         task : str
-            What is run, for the line that reports it.
+            What is run, for the lines that announce and report it.
         rank : callable
             The figure by which solutions are compared: the smallest is best, the earliest of
             those that only rounding tells apart.
@@ -212,6 +212,7 @@ class Plan:
         -------
         list of Solution
         """
+        self.say(f"{task}, {len(starts)} start(s) ...")
         began, size = time.perf_counter(), 1
         if objective.wide and len(starts) > 1:
             first = starts[0]()  # made here for its size: it need not be made again

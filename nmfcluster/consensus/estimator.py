@@ -12,6 +12,7 @@ import nmfcluster._engine.multiplicative as mu
 from nmfcluster._arrays.arguments import positions
 from nmfcluster._base import NMFClusterer, fitting, membership, numbered
 from nmfcluster._compat import Interval, StrOptions, fit_context
+from nmfcluster._engine.progress import during
 from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
 from nmfcluster.consensus.refine import refine_by_moves
 from nmfcluster.partitions.reading import MAKING, read_partitions, with_tags_of
@@ -101,7 +102,8 @@ class NMFConsensus(NMFClusterer):
     n_jobs : int, default=None
         Number of base clusterings, and of starts, run at a time.
     verbose : int, default=0
-        1 prints a line for each stage.
+        1 prints a line before each stage and after it; scikit-learn's callbacks show the same
+        where it has them.
 
     Attributes
     ----------
@@ -295,7 +297,8 @@ class NMFConsensus(NMFClusterer):
         P, profile = problem.read(shares)
         labels = P.argmax(axis=1)
         if self.refine == "moves":
-            labels, n_moves = refine_by_moves(problem.ensemble, labels, self.n_clusters)
+            with during(self, f"moves of {len(labels)} label rows"):
+                labels, n_moves = refine_by_moves(problem.ensemble, labels, self.n_clusters)
             self._say(f"{n_moves} label rows moved")
         P, labels, order = numbered(P, labels, problem.counts)
         self.partitions_, self.weights_ = source.codes, problem.weights

@@ -85,7 +85,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
     n_jobs : int, default=None
         Number of starts run at a time, here.
     verbose : int, default=0
-        1 prints a line for each stage.
+        1 prints a line before each stage and after it.
 
     Attributes
     ----------

@@ -14,7 +14,12 @@ from nmfcluster._arrays.arguments import shown
 from nmfcluster.display.bicluster_marks import Cluster, draw_outlines, draw_strips
 from nmfcluster.display.bicluster_order import arrange
 
-_WANTED = "an NMFMetaCluster; from_biclusters takes rows_ and columns_ of others"
+_WANTED = look.Wanted(
+    "columns_",
+    "an estimator with rows_ and columns_, such as an NMFMetaCluster",
+    "from_biclusters takes the rows and columns of clusters that others found",
+    any_will_do=True,
+)
 _HIGH = 0.99  # share of the entries that are not above the darkest colour: outliers do not count
 
 
@@ -104,23 +109,25 @@ names
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, *, max_cells: int = 400, **style: Any
+        cls, estimator: Any, X: Any, *, max_cells: int = 400, ax: Any = None, **style: Any
     ) -> BiclusterDisplay:
         """Show the biclusters that a fitted estimator found in its table.
 
         A row of several clusters joins the block of the one that adds most to it, and a column
-        likewise.
+        likewise; of estimators of others, as `from_biclusters` says.
 
         Parameters
         ----------
-        estimator : NMFMetaCluster
-            A fitted one.
+        estimator : NMFMetaCluster, or another estimator with `rows_` and `columns_`
+            A fitted one: of others, a SpectralCoclustering of scikit-learn, say.
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The table of its `fit`, or another one with its rows and columns. Means leave NaN out.
         max_cells : int, default=400
             Largest number of cells in a row and in a column, unless there are more clusters.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
         **style : dict
-            Keywords of `plot`: `ax`, `cmap`, `colorbar`, `strip`, `outline`.
+            Keywords of `plot`: `cmap`, `colorbar`, `strip`, `outline`.
 
         Returns
         -------
@@ -130,7 +137,7 @@ names
         Raises
         ------
         TypeError
-            If `estimator` is not an NMFMetaCluster, or `max_cells` is not an int.
+            If `estimator` has no biclusters, or `max_cells` is not an int.
         NotFittedError
             If `estimator` is not fitted.
         ValueError
@@ -138,12 +145,15 @@ names
         ImportError
             If matplotlib is not installed.
         """
-        look.check_estimator(estimator, "columns_", _WANTED)
+        _WANTED.check(estimator)
+        if not look.is_ours(estimator):
+            found = estimator.rows_, estimator.columns_
+            return cls.from_biclusters(X, *found, max_cells=max_cells, ax=ax, **style)
         W, H = estimator.factor_, estimator.components_
         table = _check_table(X, (len(W), H.shape[1]))
         rows = estimator.rows_, W.T * np.linalg.norm(H, axis=1)[:, None]
         columns = estimator.columns_, H * np.linalg.norm(W, axis=0)[:, None]
-        return cls(**arrange(table, rows, columns, max_cells)).plot(**style)
+        return cls(**arrange(table, rows, columns, max_cells)).plot(ax, **style)
 
     @classmethod
     def from_biclusters(
@@ -154,6 +164,7 @@ names
         *,
         names: Sequence[str] | None = None,
         max_cells: int = 400,
+        ax: Any = None,
         **style: Any,
     ) -> BiclusterDisplay:
         """Show any biclusters: `rows_` and `columns_` of scikit-learn's, or known ones.
@@ -172,8 +183,10 @@ names
             Names of the clusters; their numbers by default.
         max_cells : int, default=400
             Largest number of cells in a row and in a column, unless there are more clusters.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
         **style : dict
-            Keywords of `plot`: `ax`, `cmap`, `colorbar`, `strip`, `outline`.
+            Keywords of `plot`: `cmap`, `colorbar`, `strip`, `outline`.
 
         Returns
         -------
@@ -207,11 +220,10 @@ names
                 f"rows and columns must be of the same clusters, got {len(rows)} and "
                 f"{len(columns)} of them."
             )
-        if names is not None and len(names) != len(rows):
-            raise ValueError(f"names must name {len(rows)} clusters, got {len(names)} names.")
+        look.check_names(names, len(rows))
         table = _check_table(X, (rows.shape[1], columns.shape[1]))
         contents = arrange(table, (rows, rows), (columns, columns), max_cells)
-        return cls(**contents, names=names).plot(**style)
+        return cls(**contents, names=names).plot(ax, **style)
 
     def plot(
         self,

@@ -15,6 +15,11 @@ from nmfcluster._arrays.labels import encode
 from nmfcluster.display.consensus_cells import SHARE, Pairs, cells_of, in_own_order, of_estimator
 from nmfcluster.partitions.matrix import confidence, consensus_matrix
 
+_WANTED = look.Wanted(
+    "labels_",
+    "an estimator of nmfcluster",
+    "from_partitions takes several clusterings of others, from_matrix their similarity",
+)
 _ROUNDING = 1e-6  # by which a share may exceed 1
 _STRIP = (-11.0, -3.0)  # points from the axes: edges of the strip of colours
 _NAMES = -24.0  # points from the axes: names of clusters, far enough for lines that lead to them
@@ -31,8 +36,8 @@ class ConsensusMatrixDisplay:
     a pale block. Of many samples a cell shows the mean over the pairs of two groups; every group
     lies within one cluster, and the axes count samples.
 
-    `from_estimator` and `from_partitions` compute the cells and draw them; the constructor takes
-    cells.
+    `from_estimator`, `from_partitions` and `from_matrix` compute the cells and draw them; the
+    constructor takes cells.
 
     Parameters
     ----------
@@ -89,7 +94,7 @@ class ConsensusMatrixDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, max_cells: int = 400, **style: Any
+        cls, estimator: Any, *, max_cells: int = 400, ax: Any = None, **style: Any
     ) -> ConsensusMatrixDisplay:
         """Show what a fitted estimator says of pairs of samples.
 
@@ -107,8 +112,10 @@ class ConsensusMatrixDisplay:
             A fitted one.
         max_cells : int, default=400
             Largest number of cells in a row, unless there are more clusters than that.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
         **style : dict
-            Keywords of `plot`: `ax`, `cmap`, `colorbar`, `strip`.
+            Keywords of `plot`: `cmap`, `colorbar`, `strip`.
 
         Returns
         -------
@@ -126,8 +133,8 @@ class ConsensusMatrixDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        look.check_estimator(estimator, "labels_", "an estimator of nmfcluster")
-        return cls(**of_estimator(estimator, max_cells)).plot(**style)
+        _WANTED.check(estimator)
+        return cls(**of_estimator(estimator, max_cells)).plot(ax, **style)
 
     @classmethod
     def from_matrix(
@@ -137,6 +144,7 @@ class ConsensusMatrixDisplay:
         *,
         value_name: str = SHARE,
         max_cells: int = 400,
+        ax: Any = None,
         **style: Any,
     ) -> ConsensusMatrixDisplay:
         """Show a consensus matrix, or another similarity, that was made elsewhere.
@@ -152,8 +160,10 @@ class ConsensusMatrixDisplay:
             else up to the largest value beside the diagonal.
         max_cells : int, default=400
             Largest number of cells in a row, unless there are more clusters than that.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
         **style : dict
-            Keywords of `plot`: `ax`, `cmap`, `colorbar`, `strip`.
+            Keywords of `plot`: `cmap`, `colorbar`, `strip`.
 
         Returns
         -------
@@ -194,7 +204,7 @@ class ConsensusMatrixDisplay:
         order, groups, cells = cells_of(clusters, pairs.confidence(clusters), max_cells)
         means = pairs.of_cells(in_own_order(order, groups))
         named = [str(name) for name in names]
-        return cls(matrix=means, names=named, value_name=value_name, **cells).plot(**style)
+        return cls(matrix=means, names=named, value_name=value_name, **cells).plot(ax, **style)
 
     @classmethod
     def from_partitions(
@@ -204,6 +214,7 @@ class ConsensusMatrixDisplay:
         *,
         weights: Any = None,
         max_cells: int = 400,
+        ax: Any = None,
         **style: Any,
     ) -> ConsensusMatrixDisplay:
         """Show the co-association of partitions, ordered by any labels, such as known classes.
@@ -218,8 +229,10 @@ class ConsensusMatrixDisplay:
             Nonnegative weights of the partitions; equal by default.
         max_cells : int, default=400
             Largest number of cells in a row, unless there are more clusters than that.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
         **style : dict
-            Keywords of `plot`: `ax`, `cmap`, `colorbar`, `strip`.
+            Keywords of `plot`: `cmap`, `colorbar`, `strip`.
 
         Returns
         -------
@@ -252,7 +265,7 @@ class ConsensusMatrixDisplay:
         names, labels = np.unique(labels, return_inverse=True)
         order, groups, cells = cells_of(labels, confidence(codes, labels, weights), max_cells)
         matrix = consensus_matrix(codes[order], weights, groups)
-        return cls(matrix=matrix, names=[str(name) for name in names], **cells).plot(**style)
+        return cls(matrix=matrix, names=[str(name) for name in names], **cells).plot(ax, **style)
 
     def plot(
         self, ax: Any = None, *, cmap: Any = "Blues", colorbar: bool = True, strip: bool = True

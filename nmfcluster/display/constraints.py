@@ -12,6 +12,9 @@ import nmfcluster.display.style as look
 from nmfcluster._arrays.labels import encode
 from nmfcluster.constraints import PairwiseConstraints
 
+_WANTED = look.Wanted(
+    "constraints_", "an SSNMFClusterer", "from_predictions takes labels of any clusterer"
+)
 _SMALLEST_FONT = 5.0  # points: smaller numbers cannot be read
 _LETTER = 0.62  # heights of the font: width of a digit
 _CELL = 0.28  # inches: side of a cell, for numbers of three letters
@@ -30,7 +33,8 @@ class ConstraintDisplay:
     many violated must-links join might be one; a cluster with many violated cannot-links might be
     two.
 
-    `from_estimator` and `from_labels` count the pairs and draw them; the constructor takes counts.
+    `from_estimator` and `from_predictions` count the pairs and draw them; the constructor takes
+    counts.
 
     Parameters
     ----------
@@ -85,15 +89,17 @@ class ConstraintDisplay:
     unassigned: bool = False
 
     @classmethod
-    def from_estimator(cls, estimator: Any, **style: Any) -> ConstraintDisplay:
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **style: Any) -> ConstraintDisplay:
         """Show which of its constraints a fitted estimator satisfies.
 
         Parameters
         ----------
         estimator : SSNMFClusterer
             A fitted one.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
         **style : dict
-            Keywords of `plot`: `ax`, `include_values`.
+            Keywords of `plot`: `include_values`.
 
         Returns
         -------
@@ -109,23 +115,26 @@ class ConstraintDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        look.check_estimator(estimator, "constraints_", "an SSNMFClusterer")
-        return cls.from_labels(estimator.labels_, estimator.constraints_, **style)
+        _WANTED.check(estimator)
+        return cls.from_predictions(estimator.labels_, estimator.constraints_, ax=ax, **style)
 
     @classmethod
-    def from_labels(
-        cls, labels: Any, constraints: PairwiseConstraints, **style: Any
+    def from_predictions(
+        cls, labels: Any, constraints: PairwiseConstraints, *, ax: Any = None, **style: Any
     ) -> ConstraintDisplay:
-        """Show which constraints any clustering satisfies.
+        """Show which constraints any clustering satisfies, whoever made it.
 
         Parameters
         ----------
         labels : array-like of shape (n_samples,)
-            Cluster of every sample, integers or strings; a negative number, None or NaN: none.
+            Cluster of every sample, as `fit_predict` of any clusterer returns it: integers or
+            strings; a negative number, None or NaN: in no cluster.
         constraints : PairwiseConstraints
             Constraints of these samples, such as those held out.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
         **style : dict
-            Keywords of `plot`: `ax`, `include_values`.
+            Keywords of `plot`: `include_values`.
 
         Returns
         -------
@@ -146,7 +155,7 @@ class ConstraintDisplay:
         >>> from nmfcluster import PairwiseConstraints
         >>> from nmfcluster.display import ConstraintDisplay
         >>> known = PairwiseConstraints(4, must_link=[(0, 1), (1, 2)], cannot_link=[(2, 3)])
-        >>> display = ConstraintDisplay.from_labels(["a", "a", "b", "b"], known)
+        >>> display = ConstraintDisplay.from_predictions(["a", "a", "b", "b"], known)
         >>> display.must_link
         array([[1, 1],
                [1, 0]])
@@ -172,7 +181,7 @@ class ConstraintDisplay:
             names=names,
             unassigned=unassigned,
         )
-        return display.plot(**style)
+        return display.plot(ax, **style)
 
     def plot(self, ax: Any = None, *, include_values: bool = True) -> ConstraintDisplay:
         """Draw the picture.

@@ -11,7 +11,11 @@ import numpy as np
 import nmfcluster.display.style as look
 from nmfcluster.metrics.pairs import pair_consensus, share_between
 
-_WITH_PARTITIONS = "an NMFConsensus or an NMFMetaCluster"
+_WANTED = look.Wanted(
+    "partitions_",
+    "an NMFConsensus or an NMFMetaCluster",
+    "from_partitions takes several clusterings of others",
+)
 _AMBIGUOUS = (0.1, 0.9)  # shares of partitions between which a pair is ambiguous
 
 
@@ -25,8 +29,8 @@ class ConsensusCDFDisplay:
     .1 and .9, which the picture shades [2]_. By how much the area below a curve grows with the
     number of clusters, `deltas_`, tells when more clusters gain no more agreement.
 
-    `from_estimators` and `from_partitions` compute the distributions and draw them; the
-    constructor takes them.
+    `from_estimator`, `from_estimators` and `from_partitions` compute the distributions and draw
+    them; the constructor takes them.
 
     Parameters
     ----------
@@ -146,7 +150,7 @@ class ConsensusCDFDisplay:
             If matplotlib is not installed.
         """
         found = {}
-        models = look.by_n_clusters(estimators, "partitions_", _WITH_PARTITIONS)
+        models = look.by_n_clusters(estimators, _WANTED)
         for name, model in models.items():
             if model.partitions_ is None:
                 raise ValueError("estimators must have partitions, got one of a similarity.")

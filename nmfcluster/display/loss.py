@@ -7,8 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from nmfcluster.display.style import CONTEXT, EMPHASIS, LEGEND, axes_for, check_estimator, ticker
+from nmfcluster.display.style import CONTEXT, EMPHASIS, LEGEND, Wanted, axes_for, ticker
 
+_WANTED = Wanted(
+    "loss_curve_",
+    "an estimator with loss_curve_, as all of nmfcluster are",
+    "LossCurveDisplay(curves=[losses]) takes the losses of others",
+    any_will_do=True,
+)
 _SMALLEST_EXCESS = 1e-8  # relative to the loss: what is below is rounding
 _PERFECT = 1e-4  # share of the largest loss: a smaller one is as good as 0
 
@@ -21,6 +27,8 @@ class LossCurveDisplay:
     relative to that lowest loss, on a logarithmic scale: a curve that levels off high up has ended
     in another, worse minimum; a short one is of a start that was given up. Where the lowest loss is
     next to 0, or no start is above it, the picture shows the loss itself.
+
+    `from_estimator` reads the curves and draws them; the constructor takes curves.
 
     Parameters
     ----------
@@ -57,15 +65,16 @@ class LossCurveDisplay:
     curves: list[np.ndarray]
 
     @classmethod
-    def from_estimator(cls, estimator: Any, **style: Any) -> LossCurveDisplay:
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> LossCurveDisplay:
         """Show the loss curves of a fitted estimator.
 
         Parameters
         ----------
-        estimator : estimator of this package
-            A fitted one.
-        **style : dict
-            Keywords of `plot`: `ax`.
+        estimator : estimator of this package, or another one with `loss_curve_`
+            A fitted one: of others, which have a single start, an MLPClassifier of scikit-learn,
+            say.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
 
         Returns
         -------
@@ -75,14 +84,15 @@ class LossCurveDisplay:
         Raises
         ------
         TypeError
-            If `estimator` is not an estimator of this package.
+            If `estimator` has no loss curve.
         NotFittedError
             If `estimator` is not fitted.
         ImportError
             If matplotlib is not installed.
         """
-        check_estimator(estimator, "loss_curves_", "an estimator of nmfcluster")
-        return cls(curves=estimator.loss_curves_).plot(**style)
+        _WANTED.check(estimator)
+        curves = getattr(estimator, "loss_curves_", [estimator.loss_curve_])
+        return cls(curves=curves).plot(ax)
 
     def plot(self, ax: Any = None) -> LossCurveDisplay:
         """Draw the picture.

@@ -75,7 +75,13 @@ class MembershipDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any = None, *, max_cells: int = 400, **style: Any
+        cls,
+        estimator: Any,
+        X: Any = None,
+        *,
+        max_cells: int = 400,
+        ax: Any = None,
+        **style: Any,
     ) -> MembershipDisplay:
         """Show the memberships of a fitted estimator.
 
@@ -88,8 +94,10 @@ class MembershipDisplay:
             those of the fit by default, which others do not keep.
         max_cells : int, default=400
             Largest number of cells in a row, unless there are more clusters than that.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
         **style : dict
-            Keywords of `plot`: `ax`, `cmap`, `colorbar`.
+            Keywords of `plot`: `cmap`, `colorbar`.
 
         Returns
         -------
@@ -114,7 +122,8 @@ class MembershipDisplay:
         if tell is None:
             raise TypeError(
                 "estimator must be one of nmfcluster, or have predict_proba, got "
-                f"{type(estimator).__name__}."
+                f"{type(estimator).__name__}: from_matrix takes memberships of others, as "
+                "their transform may return."
             )
         check_is_fitted(estimator)
         if X is None and not kept:
@@ -122,7 +131,7 @@ class MembershipDisplay:
                 f"X must be given: {type(estimator).__name__} keeps no memberships of its fit."
             )
         P = estimator.membership_ if X is None else tell(X)
-        return cls.from_matrix(P, max_cells=max_cells, **style)
+        return cls.from_matrix(P, max_cells=max_cells, ax=ax, **style)
 
     @classmethod
     def from_matrix(
@@ -131,6 +140,7 @@ class MembershipDisplay:
         *,
         names: Sequence[str] | None = None,
         max_cells: int = 400,
+        ax: Any = None,
         **style: Any,
     ) -> MembershipDisplay:
         """Show memberships, whoever made them.
@@ -144,8 +154,10 @@ class MembershipDisplay:
             Names of the clusters; their numbers by default.
         max_cells : int, default=400
             Largest number of cells in a row, unless there are more clusters than that.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
         **style : dict
-            Keywords of `plot`: `ax`, `cmap`, `colorbar`.
+            Keywords of `plot`: `cmap`, `colorbar`.
 
         Returns
         -------
@@ -172,10 +184,7 @@ class MembershipDisplay:
         P = check_array(memberships, dtype=np.float64, input_name="memberships")
         if P.min() < 0:
             raise ValueError(f"memberships must be at least 0, got {P.min():.3g}.")
-        if names is not None and len(names) != P.shape[1]:
-            raise ValueError(
-                f"names must be as many as clusters, {P.shape[1]}, got {len(names)} of them."
-            )
+        look.check_names(names, P.shape[1])
         sums = P.sum(axis=1, keepdims=True)
         P = np.divide(P, sums, out=np.zeros_like(P), where=sums > 0)
         labels = np.where(sums[:, 0] > 0, P.argmax(axis=1), P.shape[1])
@@ -183,7 +192,7 @@ class MembershipDisplay:
         sizes = np.bincount(groups)
         means = group_indicator(groups).T @ P[order] / np.sqrt(sizes)[:, None]
         display = cls(shares=means.T, cell_sizes=sizes, order=order, names=names)
-        return display.plot(**style)
+        return display.plot(ax, **style)
 
     def plot(
         self, ax: Any = None, *, cmap: Any = "Blues", colorbar: bool = True

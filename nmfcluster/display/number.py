@@ -9,7 +9,11 @@ import numpy as np
 
 import nmfcluster.display.style as look
 
-_CHOSEN = "what choose_n_clusters returned, by vote or by stability"
+_CHOSEN = look.Wanted(
+    "stability_se",
+    "what choose_n_clusters returned, by vote or by stability",
+    "ask choose_n_clusters(estimator, X)",
+)
 _LINE, _DOT = 2.0, 6.5  # points: width of the curve, size of a dot
 _TICKS = 12  # numbers on the axis of candidates, at most
 _ROW = 0.35  # inches of height, for a criterion
@@ -83,15 +87,15 @@ class NumberDisplay:
     agreed: bool = True
 
     @classmethod
-    def from_estimator(cls, estimator: Any, **style: Any) -> NumberDisplay:
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> NumberDisplay:
         """Show a choice.
 
         Parameters
         ----------
         estimator : NumberOfClusters
             What `nmfcluster.model_selection.choose_n_clusters` returned.
-        **style : dict
-            Keywords of `plot`: `ax`.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
 
         Returns
         -------
@@ -106,9 +110,9 @@ class NumberDisplay:
             If matplotlib is not installed.
         """
         if not hasattr(estimator, "stability_se"):
-            look.check_estimator(estimator, "stability_se", _CHOSEN)
+            _CHOSEN.check(estimator)
         parts = {name.rstrip("_"): getattr(estimator, name) for name in _FIELDS}
-        return cls(**parts).plot(**style)
+        return cls(**parts).plot(ax)
 
     def plot(self, ax: Any = None) -> NumberDisplay:
         """Draw the picture.
@@ -138,9 +142,10 @@ class NumberDisplay:
         self.ax_.set(xlabel="number of clusters", xlim=(low - 0.6, high + 0.6))
         self.ax_.xaxis.set_major_locator(look.ticker().MaxNLocator(_TICKS, integer=True))
         self.ax_.axvline(self.n_clusters, zorder=1, **{**look.DASHED, "color": look.LINE})
-        noun = "cluster" if self.n_clusters == 1 else "clusters"
         doubt = "" if self.agreed else ", no agreement"
-        self.ax_.set_title(f"chosen: {self.n_clusters} {noun}{doubt}", fontsize=look.FONT + 1)
+        self.ax_.set_title(
+            f"chosen: {look.clusters(self.n_clusters)}{doubt}", fontsize=look.FONT + 1
+        )
         for side in ("top", "right"):
             self.ax_.spines[side].set_visible(False)
         return self

@@ -53,8 +53,8 @@ class StabilityDisplay:
         The parameter whose values are the names.
     chosen : tuple of int, default=None
         Line and value that were chosen.
-    metric : {"stability", "disagreement", "excess"}, default="stability"
-        Name of the scores.
+    metric : {"stability", "disagreement", "excess", "score"}, default="stability"
+        Name of the scores; "score" is any other.
     null_sd : ndarray of shape (n_lines, n_values), default=None
         Standard deviations of scores of tables without clusters.
 
@@ -117,22 +117,27 @@ class StabilityDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, param: str | None = None, metric: str = "stability", **style: Any
+        cls,
+        estimator: Any,
+        *,
+        param: str | None = None,
+        metric: str = "stability",
+        ax: Any = None,
     ) -> StabilityDisplay:
         """Show the scores of a fitted search.
 
         Parameters
         ----------
         estimator : GridSearchCV, RandomizedSearchCV or another search of scikit-learn
-            A fitted one, scored by `StabilityScorer`.
+            A fitted one, scored by `StabilityScorer`; one that was scored otherwise is shown, too.
         param : str, default=None
             The parameter along the axis; by default, of those that were searched, the one with
             the most values, numbers before others.
         metric : {"stability", "disagreement", "excess"}, default="stability"
             The score to show; "disagreement" needs ``StabilityScorer(details=True)``, "excess"
             ``NullScorer(StabilityScorer(), details=True)``.
-        **style : dict
-            Keywords of `plot`: `ax`.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
 
         Returns
         -------
@@ -152,12 +157,15 @@ class StabilityDisplay:
         """
         if not hasattr(estimator, "scoring") or not hasattr(estimator, "refit"):
             raise TypeError(
-                f"estimator must be a search, such as GridSearchCV, got {type(estimator).__name__}."
+                "estimator must be a search, such as GridSearchCV, got "
+                f"{type(estimator).__name__}: from_cv_results takes tables of scores."
             )
         check_is_fitted(estimator, "cv_results_")
         best = getattr(estimator, "best_index_", None)
-        options = {"param": param, "metric": metric, "best_index": best, **style}
-        return cls.from_cv_results(estimator.cv_results_, **options)
+        found = read_search(estimator.cv_results_, param, metric, best)
+        if metric == "stability" and isinstance(estimator.scoring, str | None):
+            found["metric"] = "score"  # of scikit-learn, or the estimator's own
+        return cls(**found).plot(ax)
 
     @classmethod
     def from_cv_results(
@@ -167,7 +175,7 @@ class StabilityDisplay:
         param: str | None = None,
         metric: str = "stability",
         best_index: int | None = None,
-        **style: Any,
+        ax: Any = None,
     ) -> StabilityDisplay:
         """Show the table of a search.
 
@@ -183,8 +191,8 @@ class StabilityDisplay:
             ``NullScorer(StabilityScorer(), details=True)``.
         best_index : int, default=None
             The candidate that was chosen.
-        **style : dict
-            Keywords of `plot`: `ax`.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
 
         Returns
         -------
@@ -210,7 +218,7 @@ class StabilityDisplay:
         >>> display.values, display.curves
         ([0.1, 1.0, 10.0], array([[0.2, 0.5, 0.4]]))
         """
-        return cls(**read_search(cv_results, param, metric, best_index)).plot(**style)
+        return cls(**read_search(cv_results, param, metric, best_index)).plot(ax)
 
     def plot(self, ax: Any = None) -> StabilityDisplay:
         """Draw the picture.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,27 +28,74 @@ LEGEND: dict[str, Any] = {"frameon": False, "fontsize": FONT}
 BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0}
 
 
-def check_estimator(estimator: Any, attribute: str, wanted: str) -> None:
-    """Raise unless an object is a fitted estimator of this package that has an attribute."""
-    ours = isinstance(estimator, NMFClusterer)
-    if ours:
-        check_is_fitted(estimator)
-    if not ours or not hasattr(estimator, attribute):
-        raise TypeError(f"estimator must be {wanted}, got {type(estimator).__name__}.")
+@dataclass(frozen=True)
+class Wanted:
+    """What a picture is made of.
+
+    Attributes
+    ----------
+    attribute : str
+        What a fitted estimator must have.
+    who : str
+        Who has it, for an error message.
+    cure : str
+        What to do with others.
+    any_will_do : bool
+        Whether an estimator may come from another package.
+    """
+
+    attribute: str
+    who: str
+    cure: str
+    any_will_do: bool = False
+
+    def check(self, estimator: Any) -> None:
+        """Raise unless an object is such an estimator, and fitted."""
+        theirs = self.any_will_do and hasattr(type(estimator), "fit")
+        known = theirs or is_ours(estimator)
+        if known and not hasattr(estimator, self.attribute):
+            check_is_fitted(estimator)
+        if not known or not hasattr(estimator, self.attribute):
+            name = type(estimator).__name__
+            raise TypeError(f"estimator must be {self.who}, got {name}: {self.cure}.")
 
 
-def by_n_clusters(estimators: Iterable[Any], attribute: str, wanted: str) -> dict[str, Any]:
+def is_ours(estimator: Any) -> bool:
+    """Return whether an object is an estimator of this package."""
+    return isinstance(estimator, NMFClusterer)
+
+
+def by_n_clusters(estimators: Iterable[Any], wanted: Wanted) -> dict[str, Any]:
     """Return fitted estimators by the name of their number of clusters; raise as above."""
     found: dict[str, Any] = {}
     for estimator in estimators:
-        check_estimator(estimator, attribute, wanted)
-        name = f"{estimator.n_clusters} clusters"
+        wanted.check(estimator)
+        k = getattr(estimator, "n_clusters", None)
+        if k is None:  # of others, which find it
+            k = len(np.unique(estimator.labels_[estimator.labels_ >= 0]))
+        name = clusters(k)
         if name in found:
-            raise ValueError(f"estimators must differ in n_clusters, got two of {name}.")
+            raise ValueError(
+                f"estimators must differ in n_clusters, got two of {name}: leave one out."
+            )
         found[name] = estimator
     if not found:
         raise ValueError("estimators must hold at least one, got none.")
     return found
+
+
+def clusters(number: int) -> str:
+    """Return a number of clusters in words."""
+    return f"{number} cluster" if number == 1 else f"{number} clusters"
+
+
+def check_names(names: Sequence[str] | None, n_clusters: int) -> None:
+    """Raise unless there is a name for every cluster, or none at all."""
+    if names is not None and len(names) != n_clusters:
+        raise ValueError(
+            f"names must be as many as clusters, {n_clusters}, got {len(names)} of them: give one "
+            "for each, or None for numbers."
+        )
 
 
 def divide_into_cells(

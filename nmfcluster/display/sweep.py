@@ -10,7 +10,14 @@ import numpy as np
 
 import nmfcluster.display.style as look
 
-_SWEPT = "what sweep_n_clusters returned"
+_SWEPT = look.Wanted(
+    "held_out_losses",
+    "what sweep_n_clusters returned",
+    "ask sweep_n_clusters(estimator, X), or give fits to from_estimators",
+)
+_FITS = look.Wanted(
+    "recurrence_", "an NMFMetaCluster", "choose_n_clusters and NumberDisplay are for others"
+)
 _STABLE, _ERROR, _HELD_OUT = look.COLOURS[0], look.COLOURS[5], look.COLOURS[2]
 _LINE, _DOT = 2.0, 5.5  # points: width of a curve, size of its dots
 _GAP = 0.06  # of the height of the axes, between its two panels
@@ -95,15 +102,15 @@ class ClusterSweepDisplay:
     n_clusters: int | None = None
 
     @classmethod
-    def from_estimator(cls, estimator: Any, **style: Any) -> ClusterSweepDisplay:
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> ClusterSweepDisplay:
         """Show a sweep.
 
         Parameters
         ----------
         estimator : ClusterSweep
             What `nmfcluster.model_selection.sweep_n_clusters` returned.
-        **style : dict
-            Keywords of `plot`: `ax`.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
 
         Returns
         -------
@@ -118,7 +125,7 @@ class ClusterSweepDisplay:
             If matplotlib is not installed.
         """
         if not hasattr(estimator, "held_out_losses"):
-            look.check_estimator(estimator, "held_out_losses", _SWEPT)
+            _SWEPT.check(estimator)
         losses = estimator.held_out_losses
         return cls(
             **{name: getattr(estimator, name) for name in _FIELDS},
@@ -126,18 +133,18 @@ class ClusterSweepDisplay:
             held_out_se=estimator.held_out_se,
             as_good=estimator.as_good,
             n_clusters=estimator.n_clusters_,
-        ).plot(**style)
+        ).plot(ax)
 
     @classmethod
-    def from_estimators(cls, estimators: Iterable[Any], **style: Any) -> ClusterSweepDisplay:
+    def from_estimators(cls, estimators: Iterable[Any], *, ax: Any = None) -> ClusterSweepDisplay:
         """Show fits with several numbers of clusters.
 
         Parameters
         ----------
         estimators : iterable of NMFMetaCluster
             Fitted to the same table, with different `n_clusters`.
-        **style : dict
-            Keywords of `plot`: `ax`.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
 
         Returns
         -------
@@ -155,14 +162,14 @@ class ClusterSweepDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        found = look.by_n_clusters(estimators, "recurrence_", "an NMFMetaCluster").values()
+        found = look.by_n_clusters(estimators, _FITS).values()
         fits = sorted(found, key=lambda fit: fit.n_clusters)
         return cls(
             candidates=np.array([fit.n_clusters for fit in fits]),
             recurrence=np.array([fit.recurrence_.mean() for fit in fits]),
             smallest_recurrence=np.array([fit.recurrence_.min() for fit in fits]),
             reconstruction_err=np.array([fit.reconstruction_err_ for fit in fits]),
-        ).plot(**style)
+        ).plot(ax)
 
     def plot(self, ax: Any = None) -> ClusterSweepDisplay:
         """Draw the picture.
@@ -200,7 +207,7 @@ class ClusterSweepDisplay:
         if self.n_clusters is not None:
             for panel in {self.ax_, lowest}:
                 panel.axvline(self.n_clusters, zorder=1, **{**look.DASHED, "color": look.LINE})
-            self.ax_.set_title(f"chosen: {self.n_clusters} clusters", fontsize=look.FONT + 1)
+            self.ax_.set_title(f"chosen: {look.clusters(self.n_clusters)}", fontsize=look.FONT + 1)
         return self
 
     def _draw(self, axes: Any, name: str, colour: str, marker: str, **style: Any) -> None:

@@ -12,6 +12,13 @@ from scipy.optimize import linear_sum_assignment
 import nmfcluster.display.style as look
 from nmfcluster._arrays.labels import distinct_rows, encode
 
+_WANTED = look.Wanted(
+    "labels_",
+    "a clusterer with labels_",
+    "from_predictions takes labels of others",
+    any_will_do=True,
+)
+
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class ClusterTrackingDisplay:
@@ -22,7 +29,8 @@ class ClusterTrackingDisplay:
     clusters are split and no more, colours nest; samples that change between old clusters from row
     to row belong to none of them for sure, and `moved_` counts these.
 
-    `from_estimators` and `from_labels` draw the picture; the constructor takes labels.
+    `from_estimator`, `from_estimators` and `from_predictions` draw the picture; the constructor
+    takes labels.
 
     Parameters
     ----------
@@ -72,8 +80,8 @@ class ClusterTrackingDisplay:
 
         Parameters
         ----------
-        estimator : estimator of this package
-            A fitted one.
+        estimator : clusterer with `labels_`
+            A fitted one, of this package or another.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
 
@@ -85,7 +93,7 @@ class ClusterTrackingDisplay:
         Raises
         ------
         TypeError
-            If `estimator` is none of this package.
+            If `estimator` has no labels.
         NotFittedError
             If `estimator` is not fitted.
         ImportError
@@ -101,8 +109,9 @@ class ClusterTrackingDisplay:
 
         Parameters
         ----------
-        estimators : iterable of estimators of this package
-            Fitted ones, with different numbers of clusters, in the order of the rows.
+        estimators : iterable of clusterers with `labels_`
+            Fitted ones, of this package or another, with different numbers of clusters, in the
+            order of the rows.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
 
@@ -114,7 +123,7 @@ class ClusterTrackingDisplay:
         Raises
         ------
         TypeError
-            If an estimator is none of this package.
+            If an estimator has no labels.
         ValueError
             If there is none, two have one number of clusters, or numbers of samples differ.
         NotFittedError
@@ -122,18 +131,20 @@ class ClusterTrackingDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        found = look.by_n_clusters(estimators, "labels_", "an estimator of nmfcluster")
+        found = look.by_n_clusters(estimators, _WANTED)
         return cls(labels={name: model.labels_ for name, model in found.items()}).plot(ax)
 
     @classmethod
-    def from_labels(cls, labels: Mapping[Any, Any], *, ax: Any = None) -> ClusterTrackingDisplay:
-        """Show clusterings by any clusterer.
+    def from_predictions(
+        cls, labels: Mapping[Any, Any], *, ax: Any = None
+    ) -> ClusterTrackingDisplay:
+        """Show clusterings, whoever made them.
 
         Parameters
         ----------
         labels : mapping of name to array-like of shape (n_samples,)
-            Integers or strings, in the order of the rows; a negative number, NaN or None: in no
-            cluster.
+            Clusters, as `fit_predict` of any clusterer returns them, in the order of the rows:
+            integers or strings; a negative number, None or NaN: in no cluster.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
 
@@ -155,7 +166,7 @@ class ClusterTrackingDisplay:
         --------
         >>> from nmfcluster.display import ClusterTrackingDisplay
         >>> rows = {"two": [0, 0, 1, 1, 1], "three": [1, 1, 2, 2, 0]}
-        >>> ClusterTrackingDisplay.from_labels(rows).numbers_
+        >>> ClusterTrackingDisplay.from_predictions(rows).numbers_
         array([[0, 0, 1, 1, 1],
                [0, 0, 1, 1, 2]])
         """

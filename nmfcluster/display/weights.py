@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from nmfcluster.display.stability import StabilityDisplay
-from nmfcluster.display.style import DASHED, EMPHASIS, FONT, axes_for, check_estimator, cut
+from nmfcluster.display.style import DASHED, EMPHASIS, FONT, Wanted, axes_for, cut
 
-_WANTED = "a SimilarityFusionNMF"
+_WANTED = Wanted(
+    "source_names_", "a SimilarityFusionNMF", "the constructor takes names and weights of others"
+)
 _BAR, _REST = 0.3, 1.0  # inches: height of a source, and of what is above and below all of them
 _LONGEST = 30  # letters of a name
 
@@ -95,15 +97,15 @@ class SourceWeightsDisplay:
     chosen: float | None = None
 
     @classmethod
-    def from_estimator(cls, estimator: Any, **style: Any) -> SourceWeightsDisplay:
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> SourceWeightsDisplay:
         """Show the weights and the losses of a model.
 
         Parameters
         ----------
         estimator : SimilarityFusionNMF
             A fitted one.
-        **style : dict
-            Keywords of `plot`: `ax`.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
 
         Returns
         -------
@@ -119,35 +121,35 @@ class SourceWeightsDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        check_estimator(estimator, "source_names_", _WANTED)
+        _WANTED.check(estimator)
         display = cls(
             names=estimator.source_names_,
             weights=estimator.weights_,
             losses=estimator.source_losses_,
         )
-        return display.plot(**style)
+        return display.plot(ax)
 
     @classmethod
     def from_estimators(
         cls,
-        estimators: Sequence[Any],
+        estimators: Iterable[Any],
         *,
         param: str = "eta",
         chosen: float | None = None,
-        **style: Any,
+        ax: Any = None,
     ) -> SourceWeightsDisplay:
         """Show how the weights change with a parameter.
 
         Parameters
         ----------
-        estimators : list of SimilarityFusionNMF
+        estimators : iterable of SimilarityFusionNMF
             Fitted ones that differ in a parameter, in any order.
         param : str, default="eta"
             The parameter, one that is a number.
         chosen : float, default=None
             The value to mark, one that a model has.
-        **style : dict
-            Keywords of `plot`: `ax`.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
 
         Returns
         -------
@@ -168,9 +170,9 @@ class SourceWeightsDisplay:
         """
         models = list(estimators)
         if not models:
-            raise ValueError("estimators must hold at least one fitted SimilarityFusionNMF.")
+            raise ValueError("estimators must hold at least one, got none.")
         for model in models:
-            check_estimator(model, "source_names_", _WANTED)
+            _WANTED.check(model)
         names = models[0].source_names_
         for model in models:
             if model.source_names_ != names:
@@ -192,7 +194,7 @@ class SourceWeightsDisplay:
             values=[values[i] for i in order],
             chosen=chosen,
         )
-        return display.plot(**style)
+        return display.plot(ax)
 
     def plot(self, ax: Any = None) -> SourceWeightsDisplay:
         """Draw the picture.

@@ -11,6 +11,7 @@ import numpy as np
 from nmfcluster._arrays.arguments import warn
 from nmfcluster._base import NMFClusterer, fitting, hard_labels, membership, numbered
 from nmfcluster._compat import Interval, RealNotInt, StrOptions, fit_context
+from nmfcluster._engine.progress import during
 from nmfcluster.affinity import MAKING, NAMES
 from nmfcluster.fusion.advice import warn_of_weights
 from nmfcluster.fusion.landmarks import read_sources
@@ -118,7 +119,8 @@ class SimilarityFusionNMF(FusionReports):
     n_jobs : int, default=None
         Number of starts that run at a time, and of jobs that look for neighbours.
     verbose : int, default=0
-        1 prints a line for each stage.
+        1 prints a line before each stage and after it; scikit-learn's callbacks show the same
+        where it has them.
 
     Attributes
     ----------
@@ -316,7 +318,8 @@ class SimilarityFusionNMF(FusionReports):
             n_samples = objects.shape[0]
             self._check_not_alone(n_samples)
             self._check_n_clusters(n_samples)
-            given = read_sources(reader, objects, self, rng)
+            with during(self, f"similarities of {n_samples} objects"):
+                given = read_sources(reader, objects, self, rng)
             n_sources, self._shift_, self._footing_ = len(reader.names), given.shift, given.footing
             self._check_perplexity(n_sources)
             objective = objective_of(
@@ -337,7 +340,8 @@ class SimilarityFusionNMF(FusionReports):
             rows[given.fitted] = posterior[: len(given.fitted)]
             others = np.setdiff1d(np.arange(n_samples), given.fitted)
             if len(others):
-                rows[others] = self._extended(objects, others, profile)
+                with during(self, f"memberships of {len(others)} other objects"):
+                    rows[others] = self._extended(objects, others, profile)
             P, labels, order = numbered(membership(rows), hard_labels(rows))
             if labels.min() < 0:
                 warn(

@@ -14,6 +14,7 @@ from nmfcluster._arrays.tables import row_names
 from nmfcluster._base import NMFClusterer, fitting, hard_labels, membership
 from nmfcluster._compat import HasMethods, Interval, StrOptions, fit_context
 from nmfcluster._engine.memory import memory_of
+from nmfcluster._engine.progress import during
 from nmfcluster._engine.symmetric import Factorization
 from nmfcluster.meta.metaclusters import METACLUSTERINGS, by_their_size, metaclustered, refine
 from nmfcluster.meta.objectives import (
@@ -108,8 +109,8 @@ class NMFMetaCluster(Programs, NMFClusterer):
         A folder where runs are kept: a fit with the same table, seed and parameters makes none of
         them again, and one that was stopped goes on.
     verbose : int, default=0
-        1 prints a line for each stage and each batch of runs; scikit-learn's callbacks show the
-        same where it has them.
+        1 prints a line before each stage, after it, and after each batch of runs; scikit-learn's
+        callbacks show the same where it has them.
 
     Attributes
     ----------
@@ -309,7 +310,8 @@ class NMFMetaCluster(Programs, NMFClusterer):
             found = runs.run_many(whole.for_runs(), remembering, sizes, rng, self.resample, weights)
             optima = metaclustered(self.meta, found, plan, rng, whole.fixed, self.min_recurrence)
             metaclusters, end = refine(objective, plan, optima, self.final)
-            ordered = by_their_size(whole, end.best, weights)
+            with during(self, f"strengths of the clusters in {X.shape[0]} samples"):
+                ordered = by_their_size(whole, end.best, weights)
             self._keep_biclusters(objective, found, metaclusters.correspondence, end, *ordered)
             runs.compare_with_runs(found, end, plan, objective.constant, self.resample is None)
         return self

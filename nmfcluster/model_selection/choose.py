@@ -32,7 +32,7 @@ from nmfcluster.model_selection.chosen import NumberOfClusters
 from nmfcluster.model_selection.copies import SEEDS, Samples, seeded
 from nmfcluster.model_selection.routing import arguments_of_fit
 from nmfcluster.model_selection.rules import last_agreeing
-from nmfcluster.model_selection.sweep import read_candidates, sweep_n_clusters, tell_failures
+from nmfcluster.model_selection.sweep import read_candidates, sayer, sweep_n_clusters, tell_failures
 from nmfcluster.model_selection.swept import ClusterSweep
 from nmfcluster.model_selection.voters.voting import as_good_as, poll_of, some_of, tally
 
@@ -145,14 +145,11 @@ def choose_n_clusters(
     name = name_of_number(estimator)
     rng = generator_of(random_state)
     candidates = _up_to(candidates, n_entries(X))
-
-    def _say(stage: str) -> None:
-        if verbose:
-            print(f"[choose_n_clusters] {stage}")
+    _say = sayer("choose_n_clusters", verbose)
 
     if method in _SWEPT or (method == "auto" and isinstance(estimator, NMFMetaCluster)):
         _say("fitting runs with every number of clusters")
-        return _swept(estimator, X, candidates, method, fit_params, n_jobs, rng)
+        return _swept(estimator, X, candidates, method, fit_params, n_jobs, rng, verbose)
     if n_entries(X) < 0:
         raise ValueError(
             f"X must have an entry for every sample, got {shown(X)}. Views are a ViewStack, and "
@@ -214,6 +211,7 @@ def _swept(
     fit_params: dict[str, Any] | None,
     n_jobs: int | None,
     rng: np.random.RandomState,
+    verbose: int,
 ) -> ClusterSweep:
     if fit_params:
         raise ValueError(
@@ -231,6 +229,7 @@ def _swept(
         n_estimators="auto",
         n_jobs=n_jobs,
         random_state=rng,
+        verbose=verbose,
     )
 
 

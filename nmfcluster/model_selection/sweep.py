@@ -21,6 +21,7 @@ from nmfcluster._arrays.threads import one_blas_thread
 from nmfcluster._compat import (
     N_JOBS,
     RANDOM_STATE,
+    VERBOSE,
     Interval,
     StrOptions,
     validate_parameter_constraints,
@@ -46,6 +47,7 @@ _ALLOWED: dict[str, list[Any]] = {
     "n_estimators": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left"), None],
     "n_jobs": N_JOBS,
     "random_state": RANDOM_STATE,
+    "verbose": VERBOSE,
 }
 
 
@@ -60,6 +62,7 @@ def sweep_n_clusters(
     n_estimators: str | int | None = None,
     n_jobs: int | None = None,
     random_state: int | np.random.RandomState | None = None,
+    verbose: int = 0,
 ) -> ClusterSweep:
     r"""Fit several numbers of clusters, and choose the one that the data speak for.
 
@@ -100,6 +103,8 @@ def sweep_n_clusters(
     random_state : int, RandomState instance or None, default=None
         Determines the parts and the seeds of their fits; that of the fits to `X`, too, where the
         estimator has none.
+    verbose : int, default=0
+        1: what is done is printed, before each stage.
 
     Returns
     -------
@@ -163,15 +168,14 @@ def sweep_n_clusters(
         model.set_params(random_state=int(rng.randint(SEEDS)))
     samples = X if hasattr(X, "columns") else table
     short = clone(model).set_params(n_estimators=_n_runs(n_estimators, model, by_counts))
-    fits = _fits(short, samples, numbers, n_jobs)
+    say = sayer("sweep_n_clusters", verbose)
+    fits = _fits(short, samples, numbers, n_jobs, say)
     seeds = draw_seeds(rng, n_folds + 2)
     losses, phi = None, None
     if by_counts:
         phi = _dispersion(dispersion, table, fits, seeds[0])
         parts = thinned(table, n_folds, np.random.default_rng(seeds[1]), phi)
-        fitted = np.array([fit is not None for fit in fits])
-        losses = np.full((len(numbers), n_folds), np.nan)
-        losses[fitted] = _losses(model, table, parts, numbers[fitted], seeds[2:], n_jobs)
+        losses = _losses(model, table, parts, numbers, fits, seeds[2:], n_jobs, say)
     smallest = _of_fits(fits, lambda fit: fit.recurrence_.min())
     choice = last_recurring(smallest) if losses is None else least_held_out(losses)
     if 0 < choice.best == len(numbers) - 1:
@@ -179,7 +183,7 @@ def sweep_n_clusters(
     k = int(numbers[choice.best])
     estimators = list(fits)
     if short.n_estimators < model.n_estimators:
-        estimators[choice.best] = clone(model).set_params(n_clusters=k).fit(samples)
+        estimators[choice.best] = _with_all_runs(model, samples, k, say)
     drawn = some_positions(table.shape[0], _SAMPLES, np.random.default_rng(seeds[0]))
     return ClusterSweep(
         candidates=numbers,
@@ -195,6 +199,16 @@ def sweep_n_clusters(
         cophenetic=_of_fits(fits, lambda fit: _cophenetic(fit, drawn)),
         estimators=tuple(estimators),
     )
+
+
+def sayer(caller: str, verbose: int) -> Callable[[str], None]:
+    """Return what prints a line about the stage that begins, if that is wanted."""
+
+    def _say(stage: str) -> None:
+        if verbose:
+            print(f"[{caller}] {stage}")
+
+    return _say
 
 
 def _read(estimator: NMFMetaCluster, X: Any) -> tuple[Any, Any]:
@@ -250,14 +264,29 @@ def _n_runs(given: str | int | None, model: NMFMetaCluster, by_counts: bool) -> 
     return int(min(most, model.n_estimators))
 
 
-def _fits(model: NMFMetaCluster, X: Any, numbers: np.ndarray, n_jobs: int | None) -> list[Any]:
+def _fits(
+    model: NMFMetaCluster,
+    X: Any,
+    numbers: np.ndarray,
+    n_jobs: int | None,
+    say: Callable[[str], None],
+) -> list[Any]:
     """Return the fits of all numbers of clusters, None where one failed."""
+    say(f"fitting {len(numbers)} numbers of clusters, {model.n_estimators} run(s) of each")
     calls = [(int(k),) for k in numbers]
     with one_blas_thread():
         found = shared_out(_fit, (model, X), lambda: calls, n_jobs)
     errors = [fit if isinstance(fit, Exception) else None for fit in found]
     tell_failures(numbers, errors, "sweep_n_clusters")
     return [None if isinstance(fit, Exception) else fit for fit in found]
+
+
+def _with_all_runs(
+    model: NMFMetaCluster, X: Any, n_clusters: int, say: Callable[[str], None]
+) -> NMFMetaCluster:
+    """Return the fit of the number that was chosen, with as many runs as the estimator has."""
+    say(f"fitting n_clusters={n_clusters}, {model.n_estimators} run(s)")
+    return clone(model).set_params(n_clusters=n_clusters).fit(X)
 
 
 def _fit(model: NMFMetaCluster, X: Any, n_clusters: int) -> NMFMetaCluster | Exception:
@@ -282,12 +311,18 @@ def _losses(
     table: Any,
     parts: list[Any],
     numbers: np.ndarray,
+    fits: list[Any],
     seeds: list[int],
     n_jobs: int | None,
+    say: Callable[[str], None],
 ) -> np.ndarray:
-    """Return held-out losses, (n_candidates, n_folds)."""
-    losses, errors = held_out_losses(model, table, parts, numbers, seeds, n_jobs)
-    tell_failures(numbers, errors, "sweep_n_clusters")
+    """Return held-out losses, (n_candidates, n_folds); NaN of what could not be fitted before."""
+    fitted = np.array([fit is not None for fit in fits])
+    tried = numbers[fitted]
+    say(f"fitting {len(tried)} numbers of clusters to {len(parts)} parts of the counts")
+    losses = np.full((len(numbers), len(parts)), np.nan)
+    losses[fitted], errors = held_out_losses(model, table, parts, tried, seeds, n_jobs)
+    tell_failures(tried, errors, "sweep_n_clusters")
     return losses
 
 

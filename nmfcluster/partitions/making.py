@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import cycle
@@ -244,9 +245,17 @@ def draw_plans(
 
 
 def run_plans(
-    X: Any, estimator: Any, plans: list[RunPlan], predict_unseen: bool, n_jobs: int | None
+    X: Any,
+    estimator: Any,
+    plans: list[RunPlan],
+    predict_unseen: bool,
+    n_jobs: int | None,
+    each: Callable[[], None] | None = None,
 ) -> BasePartitions:
-    """Run base clusterers as planned, see `base_partitions`; X is as `canonical` returns it."""
+    """Run base clusterers as planned, see `base_partitions`; X is as `canonical` returns it.
+
+    `each` is called as often as there are plans, see `shared_out`.
+    """
     bases, n_estimators = clusterers(estimator), len(plans)
     exponent = exponent_beyond(X, 2)
     if exponent and estimator is not None:  # what has parameters in the unit of X
@@ -260,6 +269,7 @@ def run_plans(
         (X, predict_unseen),
         lambda: ((clone(base), *plan) for base, plan in zip(cycle(bases), plans, strict=False)),
         n_jobs,
+        each,
     )
     runs = [(*r, *plan) for r, plan in zip(results, plans, strict=True) if r[1].max() >= 0]
     if not runs:

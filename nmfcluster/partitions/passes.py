@@ -168,9 +168,11 @@ def improved(
     fitted, losses = first_fitted(rows, H, footing), []
     best: tuple[Pass, Fitted] | None = None
     for number in range(n_passes):
+        task = f"pass {number + 1} over {footing.table.n_samples} rows"
+        say(f"{task} ...")
         grid = fitted.grid(footing)
         found = Pass.of_sums(everywhere(sums_of_block, fitted, grid), footing, grid)
-        say(f"pass {number + 1} over {footing.table.n_samples} rows: loss {found.loss:.6g}")
+        say(f"{task}: loss {found.loss:.6g}")
         losses.append(found.loss)
         if best is None or found.loss < best[0].loss:  # they were never seen to rise
             best = found, fitted

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from math import isqrt
 from numbers import Integral
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -23,20 +23,25 @@ from nmfcluster._arrays.tables import (
 )
 from nmfcluster._base import read_features
 from nmfcluster._compat import Interval
+from nmfcluster._engine.progress import during
 from nmfcluster.partitions.blocks import BlockedTable
 from nmfcluster.partitions.ensemble import Ensemble
 from nmfcluster.partitions.making import (
     OPTIONS,
     BasePartitions,
     base_partitions,
+    draw_plans,
     nearest,
     range_of_clusters,
+    run_plans,
 )
 from nmfcluster.partitions.matrix import consensus_matrix
 from nmfcluster.partitions.precomputed import PrecomputedSimilarity
 from nmfcluster.partitions.problem import EnsembleProblem
 
 _FINEST = 60  # clusters of a base partition, unless more are wanted: as many tell of 20,000 samples
+#: what base partitions are made by where an estimator has no parameter for it
+_DEFAULTS = {name: signature(base_partitions).parameters[name].default for name in OPTIONS}
 #: what the parameters may be by which an estimator has base partitions made
 MAKING: dict[str, list[Any]] = {
     **OPTIONS,
@@ -98,22 +103,20 @@ def _make(estimator: Any, X: Any, rng: np.random.RandomState) -> BasePartitions:
     estimator._check_not_alone(X.shape[0])
     estimator._check_n_clusters(X.shape[0])
     parameters = estimator.get_params(deep=False)
-    options = {name: parameters[name] for name in MAKING.keys() & parameters.keys()}
+    options = _DEFAULTS | {name: parameters[name] for name in MAKING.keys() & parameters.keys()}
     sizes = options.pop("base_n_clusters", None)
     if sizes is None:
         k = max(2, estimator.n_clusters)
         sizes = (k, max(k, _finest(X)))
     low, high = range_of_clusters(sizes, "base_n_clusters")
-    began = perf_counter()
-    made = base_partitions(
-        X, n_clusters=(low, high), random_state=rng, n_jobs=estimator.n_jobs, **options
-    )
+    drawn = {name: options[name] for name in ("n_estimators", "max_samples", "max_features")}
+    plans = draw_plans(rng, X.shape, n_clusters=(low, high), **drawn)
     clusters = low if low == high else f"{low} to {high}"
-    estimator._say(
-        f"{len(made.estimators)} base partitions of {clusters} clusters "
-        f"in {perf_counter() - began:.2f} s"
-    )
-    return made
+    task = f"{len(plans)} base partitions of {clusters} clusters"
+    with during(estimator, task, len(plans)) as each:
+        return run_plans(
+            X, options["estimator"], plans, options["predict_unseen"], estimator.n_jobs, each
+        )
 
 
 def _finest(X: Any) -> int:

@@ -10,6 +10,7 @@ from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.storage import filled_with, stored_entries
 from nmfcluster._arrays.tables import in_order_of
 from nmfcluster._base import membership
+from nmfcluster._engine.progress import during
 from nmfcluster._engine.symmetric import SimilarityProblem
 from nmfcluster.affinity import MAKING, Affinity, make_affinity
 from nmfcluster.constraints import PairwiseConstraints
@@ -70,7 +71,8 @@ def read_constraints(
 def affinity_of(estimator: Any, X: Any, rng: np.random.RandomState) -> Affinity:
     """Return the similarity that an estimator's parameters ask for; raise if all of it is 0."""
     options = {name: getattr(estimator, name) for name in ("n_clusters", "n_jobs", *MAKING)}
-    made = make_affinity(X, estimator.affinity, random_state=rng, **options)
+    with during(estimator, f"similarities of {X.shape[0]} samples"):
+        made = make_affinity(X, estimator.affinity, random_state=rng, **options)
     W = made.similarity  # a random vector is taken to 0 by zeros, and else never
     probe = np.random.default_rng(0).uniform(1, 2, size=(W.shape[0], 1)).astype(W.dtype)
     if not (W @ probe).any():
@@ -85,16 +87,18 @@ def problem_of(
     estimator: Any, W: Similarity, pairs: PairwiseConstraints, sure_start: bool
 ) -> ConstrainedProblem:
     """Return the problem that an estimator's parameters make of a similarity and pairs."""
-    return constrain(
-        W,
-        pairs,
-        alpha=estimator.alpha,
-        beta=estimator.beta,
-        raw_unit=estimator.weight_unit == "raw",
-        replace=estimator.constraint_mode == "replace",
-        hard=estimator.doubt_.hard,
-        sure_start=sure_start,
-    )
+    n_pairs = len(pairs.must_link) + len(pairs.cannot_link)
+    with during(estimator, f"similarities under {n_pairs} constraints"):
+        return constrain(
+            W,
+            pairs,
+            alpha=estimator.alpha,
+            beta=estimator.beta,
+            raw_unit=estimator.weight_unit == "raw",
+            replace=estimator.constraint_mode == "replace",
+            hard=estimator.doubt_.hard,
+            sure_start=sure_start,
+        )
 
 
 def check_constraints(pairs: PairwiseConstraints, n_clusters: int, contradictions: str) -> None:

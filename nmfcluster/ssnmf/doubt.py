@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 from nmfcluster._arrays import storage
+from nmfcluster._engine.progress import during
 from nmfcluster.affinity import Affinity
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.similarity.spreading import MOST, points_of, walks
@@ -95,10 +96,11 @@ def doubt_of(
     if not _leads(affinity):
         return Doubt(not joined)
     W = affinity.similarity
-    kinds = [(Z != 0).astype(np.float64) for Z in pairs.as_matrices()]
-    V, B = points_of(W, kinds[0] + kinds[1], rng, affinity.name == "landmarks")
-    K = walks(V.astype(np.float64, copy=False), np.arange(len(V)), _WIDTH)
-    right, share = fitted(_evidence(K, B, kinds, links, must), must)
+    with during(estimator, f"doubts about {len(links)} pairs"):
+        kinds = [(Z != 0).astype(np.float64) for Z in pairs.as_matrices()]
+        V, B = points_of(W, kinds[0] + kinds[1], rng, affinity.name == "landmarks")
+        K = walks(V.astype(np.float64, copy=False), np.arange(len(V)), _WIDTH)
+        right, share = fitted(_evidence(K, B, kinds, links, must), must)
     hard = not joined and share <= _WRONG + _FEW / len(links)
     return Doubt(hard, share, right[:n_must], right[n_must:])
 

@@ -110,7 +110,8 @@ class SSNMFClusterer(NMFClusterer):
         Number of jobs that look for neighbours, of starts run at a time, and of threads that share
         the rows of a start that runs alone on more than 32,768 of them.
     verbose : int, default=0
-        1 prints a line for each stage.
+        1 prints a line before each stage and after it; scikit-learn's callbacks show the same
+        where it has them.
 
     Attributes
     ----------

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from nmfcluster._engine.progress import during
 from nmfcluster.affinity import Affinity
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.similarity import Similarity
@@ -44,7 +45,9 @@ def spread(
         return affinity.similarity
     must_link, cannot_link = pairs.as_matrices(affinity.similarity.dtype)
     links = must_link - cannot_link if estimator.beta > 0 else must_link
-    W = raised(affinity.similarity, links, width, rng, affinity.name == "landmarks")
-    if estimator.normalize is False:
-        return W
-    return replace(affinity, similarity=W).normalized().similarity
+    n_pairs = len(pairs.must_link) + len(pairs.cannot_link)
+    with during(estimator, f"spread of {n_pairs} pairs to samples near theirs"):
+        W = raised(affinity.similarity, links, width, rng, affinity.name == "landmarks")
+        if estimator.normalize is False:
+            return W
+        return replace(affinity, similarity=W).normalized().similarity

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.cluster import KMeans, SpectralCoclustering
+from sklearn.base import clone
+from sklearn.cluster import KMeans, SpectralBiclustering, SpectralCoclustering
 from sklearn.datasets import make_biclusters as make_constant_biclusters
 from sklearn.exceptions import NotFittedError
 
@@ -31,6 +32,26 @@ def test_biclusters_of_scikit_learn_are_shown():
     assert len(display.outlines_) == 3
     as_numbers = BiclusterDisplay.from_biclusters(X, rows.astype(int).tolist(), columns * 1)
     assert_array_equal(as_numbers.row_shares.sum(axis=1), rows.sum(axis=1))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [SpectralCoclustering(3, random_state=0), SpectralBiclustering((3, 2), random_state=0)],
+    ids=lambda model: type(model).__name__,
+)
+def test_estimators_with_biclusters_are_shown_whoever_made_them(model):
+    X, _, _ = make_constant_biclusters((30, 40), 3, noise=1, random_state=0)
+    model.fit(X - X.min())
+    display = BiclusterDisplay.from_estimator(model, X, max_cells=20, colorbar=False)
+    given = BiclusterDisplay.from_biclusters(X, model.rows_, model.columns_, max_cells=20)
+    assert_array_equal(display.matrix, given.matrix)
+    assert_array_equal(display.row_shares, given.row_shares)
+    assert_array_equal(display.clusters, given.clusters)
+    assert display.colorbar_ is None
+    with pytest.raises(NotFittedError):
+        BiclusterDisplay.from_estimator(clone(model), X)
+    with pytest.raises(ValueError, match=r"X must have the 30 rows and 40 columns"):
+        BiclusterDisplay.from_estimator(model, X[:9])
 
 
 def test_few_large_entries_do_not_hide_the_others(planted):
@@ -100,7 +121,9 @@ def test_the_first_row_is_on_top(biclusters, table):
 
 @pytest.mark.parametrize("wrong", [KMeans(2).fit([[0], [1]]), np.eye(3), "biclusters"])
 def test_other_estimators_are_refused(wrong, table):
-    with pytest.raises(TypeError, match=rf"estimator must be an NMFM.*got {type(wrong).__name__}"):
+    with pytest.raises(
+        TypeError, match=rf"estimator must be .* got {type(wrong).__name__}: from_bi"
+    ):
         BiclusterDisplay.from_estimator(wrong, table)
 
 
@@ -108,7 +131,7 @@ def test_estimators_without_biclusters_are_refused(table):
     with pytest.raises(NotFittedError):
         BiclusterDisplay.from_estimator(NMFMetaCluster(3), table)
     consensus = NMFConsensus(2, n_estimators=3, random_state=0).fit(table)
-    with pytest.raises(TypeError, match=r"from_biclusters takes .* got NMFConsensus"):
+    with pytest.raises(TypeError, match=r"got NMFConsensus: from_biclusters takes the rows"):
         BiclusterDisplay.from_estimator(consensus, table)
 
 
@@ -127,7 +150,7 @@ def test_estimators_without_biclusters_are_refused(table):
         ({"rows": np.full((2, 4), 2)}, TypeError, "rows must hold booleans, got"),
         ({"columns": [["x"] * 5] * 2}, TypeError, "columns must hold booleans, got"),
         ({"columns": np.ones((3, 5), bool)}, ValueError, "same clusters, got 2 and 3 of them"),
-        ({"names": ["one"]}, ValueError, "names must name 2 clusters, got 1 names"),
+        ({"names": ["one"]}, ValueError, "names must be as many as clusters, 2, got 1 of them"),
         ({"max_cells": 0}, ValueError, "max_cells must be at least 1, got 0"),
         ({"max_cells": 2.5}, TypeError, "max_cells must be an int, got 2.5"),
         ({"max_cells": "all"}, TypeError, "max_cells must be an int, got 'all'"),

@@ -51,7 +51,7 @@ def test_cells_count_pairs(k, n_pairs, missing):
     labels = np.where(rng.uniform(size=200) < 0.3, rng.randint(k, size=200), y % k) * 3
     labels[rng.uniform(size=200) < missing] = -1
     pairs = PairwiseConstraints.from_labels(y, n_pairs=n_pairs, random_state=0)
-    display = ConstraintDisplay.from_labels(labels, pairs)
+    display = ConstraintDisplay.from_predictions(labels, pairs)
     n = len(display.must_link)
     assert n == k + bool(missing)
     must = counted_by_hand(labels, pairs.must_link, must=True)
@@ -70,7 +70,7 @@ def test_a_picture_of_constraints_in_full():
         must_link=[(1, 2), (2, 3), (0, 1), (0, 6)],  # two within a, one to b, one to nothing
         cannot_link=[(0, 2), (4, 5)],  # one between a and b, one within b
     )
-    display = ConstraintDisplay.from_labels(labels, pairs)
+    display = ConstraintDisplay.from_predictions(labels, pairs)
     assert display.names == ["a", "b", "none"]
     assert display.must_link.tolist() == [[2, 1, 0], [1, 0, 1], [0, 1, 0]]
     assert display.cannot_link.tolist() == [[0, 1, 0], [1, 1, 0], [0, 0, 0]]
@@ -90,7 +90,7 @@ def test_a_picture_of_constraints_in_full():
 def test_numbers_stand_in_their_cells():
     rng = np.random.RandomState(0)
     pairs = PairwiseConstraints.from_labels(rng.randint(12, size=300), n_pairs=900, random_state=0)
-    display = ConstraintDisplay.from_labels(rng.randint(12, size=300), pairs)
+    display = ConstraintDisplay.from_predictions(rng.randint(12, size=300), pairs)
     display.figure_.canvas.draw()
     boxes, numbers = [], []
     for cells in (display.must_link_cells_, display.cannot_link_cells_):
@@ -112,7 +112,7 @@ def test_satisfied_and_violated_have_colours_of_their_own():
     pairs = PairwiseConstraints(
         40, must_link=[(0, i) for i in range(1, 40)], cannot_link=[(20, 39), (20, 38)]
     )
-    display = ConstraintDisplay.from_labels([0] * 39 + [1], pairs)
+    display = ConstraintDisplay.from_predictions([0] * 39 + [1], pairs)
     many, few = (display.must_link_cells_.to_rgba(value) for value in (38, 1))
     violated = display.must_link_cells_.to_rgba(-1)
     nothing = display.must_link_cells_.to_rgba(0)
@@ -128,7 +128,7 @@ def test_satisfied_and_violated_have_colours_of_their_own():
 
 def test_an_estimator_and_its_labels_give_one_picture_of_constraints(constrained):
     one = ConstraintDisplay.from_estimator(constrained)
-    other = ConstraintDisplay.from_labels(constrained.labels_, constrained.constraints_)
+    other = ConstraintDisplay.from_predictions(constrained.labels_, constrained.constraints_)
     np.testing.assert_array_equal(one.must_link, other.must_link)
     np.testing.assert_array_equal(one.cannot_link, other.cannot_link)
     n_violated = len(constrained.violated_must_link_), len(constrained.violated_cannot_link_)
@@ -137,7 +137,9 @@ def test_an_estimator_and_its_labels_give_one_picture_of_constraints(constrained
 
 
 def test_constraints_can_be_missing():
-    display = ConstraintDisplay.from_labels([0, 0, 1], PairwiseConstraints(3, must_link=[(0, 1)]))
+    display = ConstraintDisplay.from_predictions(
+        [0, 0, 1], PairwiseConstraints(3, must_link=[(0, 1)])
+    )
     assert display.ax_.get_xlabel() == "must-links: 1 of 1 satisfied"
     assert top_label(display) == "cannot-links: none"
     display.figure_.canvas.draw()
@@ -146,19 +148,19 @@ def test_constraints_can_be_missing():
 def test_where_there_is_no_room_for_numbers_the_legend_has_the_largest():
     y = np.arange(600) % 150
     pairs = PairwiseConstraints(600, [(0, 150), (0, 300), (1, 2)], [(5, 6), (155, 156), (5, 156)])
-    display = ConstraintDisplay.from_labels(y, pairs)
+    display = ConstraintDisplay.from_predictions(y, pairs)
     assert display.texts_ == []
     texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert texts == ["satisfied, up to 3 a cell", "violated, up to 1 a cell"]
     places = display.ax_.get_yticks()
     assert 1 < len(places) < 75  # names that would overlap are left out
-    small = ConstraintDisplay.from_labels(y % 3, pairs, include_values=False)
+    small = ConstraintDisplay.from_predictions(y % 3, pairs, include_values=False)
     assert small.texts_ == []
 
 
 def test_wrong_constraints_are_refused():
     pairs = PairwiseConstraints(3, must_link=[(0, 1)])
     with pytest.raises(TypeError, match="constraints must be a PairwiseConstraints, got list"):
-        ConstraintDisplay.from_labels([0, 0, 1], [(0, 1)])
+        ConstraintDisplay.from_predictions([0, 0, 1], [(0, 1)])
     with pytest.raises(ValueError, match=r"n_samples=3.*, got 2"):
-        ConstraintDisplay.from_labels([0, 0], pairs)
+        ConstraintDisplay.from_predictions([0, 0], pairs)

@@ -1,8 +1,11 @@
 """What all pictures do: where they are drawn, and what they refuse."""
 
+import inspect
+
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
@@ -43,7 +46,7 @@ def data(consensus, constrained, biclusters, sweep, table, results_of):
         "ClusterSweepDisplay.from_estimators": ([biclusters],),
         "ClusterTrackingDisplay.from_estimator": (consensus,),
         "ClusterTrackingDisplay.from_estimators": ([consensus],),
-        "ClusterTrackingDisplay.from_labels": ({"all": consensus.labels_},),
+        "ClusterTrackingDisplay.from_predictions": ({"all": consensus.labels_},),
         "ConsensusCDFDisplay.from_estimator": (consensus,),
         "ConsensusCDFDisplay.from_estimators": ([consensus],),
         "ConsensusCDFDisplay.from_partitions": ({"all": consensus.partitions_},),
@@ -51,7 +54,7 @@ def data(consensus, constrained, biclusters, sweep, table, results_of):
         "ConsensusMatrixDisplay.from_matrix": (consensus.consensus_matrix(), consensus.labels_),
         "ConsensusMatrixDisplay.from_partitions": (consensus.partitions_, consensus.labels_),
         "ConstraintDisplay.from_estimator": (constrained,),
-        "ConstraintDisplay.from_labels": (constrained.labels_, constrained.constraints_),
+        "ConstraintDisplay.from_predictions": (constrained.labels_, constrained.constraints_),
         "LossCurveDisplay.from_estimator": (consensus,),
         "MembershipDisplay.from_estimator": (consensus,),
         "MembershipDisplay.from_matrix": (consensus.membership_,),
@@ -122,9 +125,31 @@ def test_an_unfitted_estimator_is_refused(owner, data):
 
 @each_class
 @pytest.mark.parametrize(
-    "wrong", [KMeans(2).fit([[0], [1]]), np.eye(3), "model"], ids=["KMeans", "array", "str"]
+    "wrong",
+    [KMeans(2).fit([[0], [1]]), PCA().fit([[0], [1]]), PCA, np.eye(3), "model"],
+    ids=["KMeans", "PCA", "class", "array", "str"],
 )
 def test_other_objects_are_refused(owner, wrong, data):
     _, *others = data[f"{owner.__name__}.from_estimator"]
-    with pytest.raises(TypeError, match=rf"estimator must be .*, got {type(wrong).__name__}"):
+    if owner is display.ClusterTrackingDisplay and isinstance(wrong, KMeans):
+        assert list(owner.from_estimator(wrong).labels) == ["2 clusters"]  # of any clusterer
+        return
+    with pytest.raises(TypeError, match=rf"estimator must be .*, got {type(wrong).__name__}: \w"):
         owner.from_estimator(wrong, *others)
+
+
+@each_method
+def test_words_are_the_same_in_all_pictures(method):
+    """What is shown comes first, then its options, `ax`, and the style, as `plot` has it."""
+    first = "estimator" if method.__name__ == "from_estimator" else None
+    parameters = list(inspect.signature(method).parameters.values())
+    names = [parameter.name for parameter in parameters]
+    assert first in (None, names[0])
+    style = inspect.signature(method.__self__.plot).parameters
+    assert next(iter(style.values())).name == "self"
+    assert list(style)[1] == "ax"
+    assert ("style" in names) == (len(style) > 2)
+    assert names[-2 if "style" in names else -1] == "ax"
+    ax = parameters[names.index("ax")]
+    assert (ax.kind, ax.default) == (ax.KEYWORD_ONLY, None)
+    assert "predictions" in method.__name__ or "labels" not in names[0]

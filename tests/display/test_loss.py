@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.decomposition import NMF
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.neural_network import MLPClassifier
 
 from nmfcluster import NMFMetaCluster
 from nmfcluster.display import LossCurveDisplay
@@ -48,6 +51,21 @@ def test_the_kept_start_is_on_top(consensus):
     assert len(display.lines_) == len(consensus.loss_curves_) == 4
     assert display.ax_.lines[-1] is display.lines_[0]
     assert len(display.lines_[0].get_ydata()) == consensus.n_iter_ + 1
+
+
+def test_others_with_a_loss_curve_have_one_start(table):
+    y = np.arange(len(table)) % 2
+    model = MLPClassifier((4,), max_iter=20, tol=0, random_state=0)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(table, y)
+    display = LossCurveDisplay.from_estimator(model)
+    assert display.curves == [model.loss_curve_]
+    assert len(display.lines_[0].get_ydata()) == 20
+    says = r"got NMF: LossCurveDisplay\(curves=\[losses\]\) takes"
+    with pytest.raises(TypeError, match=says):
+        LossCurveDisplay.from_estimator(NMF(2, init="random", max_iter=500).fit(table))
+    with pytest.raises(NotFittedError):
+        LossCurveDisplay.from_estimator(MLPClassifier())
 
 
 @pytest.mark.parametrize("final", [True, False])

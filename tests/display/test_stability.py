@@ -195,3 +195,10 @@ def test_what_is_no_fitted_search_is_refused():
         StabilityDisplay.from_estimator(KMeans())
     with pytest.raises(NotFittedError):
         StabilityDisplay.from_estimator(GridSearchCV(KMeans(), {}))
+
+
+def test_other_scores_are_not_called_stability(blobs):
+    search = GridSearchCV(KMeans(n_init=1, random_state=0), {"n_clusters": [2, 3]}, cv=2)
+    display = StabilityDisplay.from_estimator(search.fit(blobs))
+    assert display.metric == display.ax_.get_ylabel() == "score"
+    np.testing.assert_allclose(display.curves[0], search.cv_results_["mean_test_score"])

@@ -1,19 +1,45 @@
 """What is told of a fit while it runs."""
 
+import re
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from sklearn.base import clone
+from sklearn.cluster import DBSCAN
 
-from nmfcluster import NMFConsensus, NMFMetaCluster, SSNMFClusterer
+from nmfcluster import (
+    NMFConsensus,
+    NMFMetaCluster,
+    PairwiseConstraints,
+    SimilarityFusionNMF,
+    SSNMFClusterer,
+)
+from nmfcluster._arrays.jobs import shared_out
 
 has_callbacks = pytest.mark.skipif(
     find_spec("sklearn.callback") is None, reason="scikit-learn < 1.9 has no callbacks"
 )
 
 X = np.kron(np.eye(2), np.ones((6, 3))) + np.random.RandomState(0).uniform(size=(12, 6))
+
+each_estimator = pytest.mark.parametrize(
+    "estimator",
+    [
+        NMFMetaCluster(2, n_estimators=10, random_state=0),
+        NMFMetaCluster(2, n_estimators=4, meta="kmeans", random_state=0),
+        NMFConsensus(2, normalize=False, refine="moves", random_state=0),
+        SSNMFClusterer(2, propagation=0.5, random_state=0),
+        SSNMFClusterer(2, contradictions="ignore", random_state=0),
+        SimilarityFusionNMF(2, affinity=["rbf", "cosine"], max_samples=8, random_state=0),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+
+PAIRS = PairwiseConstraints(12, must_link=[(0, 1), (6, 7)], cannot_link=[(0, 6)])
 
 
 class Recorder:
@@ -42,9 +68,12 @@ class Recorder:
         NMFMetaCluster(2, n_estimators=10, random_state=0),
         NMFMetaCluster(2, n_estimators=10, loss="kullback-leibler", n_jobs=2, random_state=0),
         NMFConsensus(2, random_state=0),
+        NMFConsensus(2, n_jobs=2, random_state=0),
         SSNMFClusterer(2, random_state=0),
+        SimilarityFusionNMF(2, affinity=["rbf", "cosine"], random_state=0),
+        SimilarityFusionNMF(2, affinity=["rbf", "cosine"], max_samples=8, random_state=0),
     ],
-    ids=lambda estimator: type(estimator).__name__,
+    ids=lambda estimator: f"{type(estimator).__name__}-{estimator.n_jobs}",
 )
 def test_callbacks_are_told_of_every_stage_and_batch(estimator):
     recorder = Recorder()
@@ -58,6 +87,14 @@ def test_callbacks_are_told_of_every_stage_and_batch(estimator):
     assert ("begin", "batch") in begun
     if isinstance(estimator, NMFMetaCluster):
         assert ("begin", "runs of 2 clusters") in begun
+    if isinstance(estimator, NMFConsensus):  # a batch a run, told when the run has ended
+        stage = "50 base partitions of 2 to 3 clusters"
+        first, last = told.index(("begin", stage)), told.index(("end", stage))
+        assert told[first + 1 : last] == [("begin", "batch"), ("end", "batch")] * 50
+    if isinstance(estimator, SSNMFClusterer):
+        assert ("begin", "similarities of 12 samples") in begun
+    if isinstance(estimator, SimilarityFusionNMF):
+        assert ("begin", "similarities of 12 objects") in begun
 
 
 @has_callbacks
@@ -71,11 +108,51 @@ def test_callbacks_are_torn_down_where_a_fit_fails():
 
 
 @has_callbacks
-def test_a_bar_shows_progress(capsys):
+@each_estimator
+def test_a_bar_shows_progress(estimator, capsys):
     pytest.importorskip("rich")
     bar = import_module("sklearn.callback").ProgressBar()
-    NMFMetaCluster(2, n_estimators=10, random_state=0).set_callbacks(bar).fit(X)
-    assert "NMFMetaCluster" in capsys.readouterr().out
+    clone(estimator).set_callbacks(bar).fit(X)
+    assert type(estimator).__name__ in capsys.readouterr().out
+
+
+@each_estimator
+def test_every_stage_is_announced_before_it_begins(estimator, capsys):
+    given = {"constraints": PAIRS} if isinstance(estimator, SSNMFClusterer) else {}
+    clone(estimator).set_params(verbose=1).fit(X, **given)
+    name = f"[{type(estimator).__name__}] "
+    lines = capsys.readouterr().out.splitlines()
+    assert all(line.startswith(name) for line in lines)
+    lines = [line.removeprefix(name) for line in lines]
+    assert lines[0].endswith(" ...")
+    if given:
+        assert any(line.startswith(("doubts about 3 pairs ", "spread of 3 p")) for line in lines)
+    announced = []
+    for line in lines:
+        if line.endswith(" ..."):
+            announced.append(line.removesuffix(" ..."))
+        elif re.search(r": (best loss|[\d.]+ s$)", line):  # a stage has ended, the last announced
+            assert line.startswith(f"{announced.pop()}: ")
+    assert announced == []
+
+
+def test_a_stage_that_fails_is_not_said_to_have_ended(capsys):
+    model = NMFConsensus(2, estimator=DBSCAN(eps=1e-9), random_state=0, verbose=1)
+    with pytest.raises(ValueError, match="found only noise"):
+        model.fit(X)
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line == "[NMFConsensus] 50 base partitions of 2 to 3 clusters ..."
+
+
+@pytest.mark.parametrize("backend", ["sequential", "threading", "loky", "multiprocessing"])
+def test_calls_are_counted_wherever_they_run(backend):
+    counted = []
+    with parallel_config(backend, n_jobs=2):
+        found = shared_out(
+            pow, (2,), lambda: [(k,) for k in range(5)], 2, partial(counted.append, 1)
+        )
+    assert found == [1, 2, 4, 8, 16]
+    assert counted == [1] * 5
 
 
 def test_a_line_a_batch_is_printed(capsys):

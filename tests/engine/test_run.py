@@ -302,8 +302,21 @@ def test_the_plan_tells_what_ran():
     plan(lambda objective, H: objective.steps(H), say=lines.append).run(
         Recorder(False), [lambda: np.ones((1, 1))] * 2, "toys"
     )
-    assert len(lines) == 1
-    assert lines[0].startswith("toys, 2 start(s): best loss 1 after 3 updates, ")
+    before, after = lines
+    assert before == "toys, 2 start(s) ..."
+    assert after.startswith("toys, 2 start(s): best loss 1 after 3 updates, ")
+
+
+def test_the_plan_tells_what_it_will_run_before_the_first_start_is_made():
+    lines, told = [], []
+
+    def start():
+        told.append(list(lines))
+        return np.ones((1, 1))
+
+    wide = plan(lambda objective, H: objective.steps(H), say=lines.append)
+    wide.run(Recorder(True), [start] * 2, "toys")
+    assert told[0] == ["toys, 2 start(s) ..."]
 
 
 # --- races -------------------------------------------------------------------------------------
