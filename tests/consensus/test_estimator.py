@@ -678,6 +678,7 @@ def test_base_partitions_have_the_numbers_of_clusters_asked_for():
     assert numbers(20) == {20}
 
 
+@pytest.mark.slow
 def test_base_partitions_have_at_most_60_clusters_unless_more_are_wanted():
     X = np.random.default_rng(0).normal(size=(4000, 1)).astype(np.float32)
     options = {"estimator": KMeans(n_init=1, max_iter=1), "n_estimators": 40, "random_state": 0}

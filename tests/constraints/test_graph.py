@@ -280,6 +280,7 @@ def test_the_same_edges_give_the_same_answer_in_any_order():
 # size
 
 
+@pytest.mark.slow
 def test_large_graphs_take_seconds():
     rng = np.random.RandomState(0)
     n, started = 20_000, time.process_time()

@@ -115,6 +115,7 @@ def test_the_number_of_jobs_and_the_storage_change_nothing(loss, resample):
     assert adjusted_rand_score(one.labels_, again.labels_) == 1  # equal sizes may change places
 
 
+@pytest.mark.slow
 def test_what_is_planted_recurs_and_what_is_not_does_not():
     """With two clusters too many, they are pieces of others, in each run of other ones."""
     planted, spurious = [], []

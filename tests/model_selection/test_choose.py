@@ -317,6 +317,7 @@ def test_samples_that_were_left_out_are_in_the_cluster_of_the_nearest():
 # --- runs of NMF -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_runs_are_decided_by_a_sweep():
     counts = make_signatures(60, 3, 40, random_state=0)[0]
     found = chosen(RUNS, counts, [2, 3, 4])

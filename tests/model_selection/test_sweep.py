@@ -143,6 +143,7 @@ def test_the_result_does_not_depend_on_n_jobs(sweep):
     assert_array_equal(again.held_out_losses, sweep.held_out_losses)
 
 
+@pytest.mark.slow
 def test_seeds_determine_the_result():
     unseeded = model(random_state=None)
     first, second = (swept(unseeded, random_state=3) for _ in range(2))
@@ -183,6 +184,7 @@ def test_the_largest_candidate_is_an_answer_to_doubt():
     assert found.candidates.tolist() == [1, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 def test_tables_without_counts_are_chosen_for_by_recurrence(loss):
     X, _, _ = make_biclusters((40, 60), 4, noise=0.2, random_state=0)

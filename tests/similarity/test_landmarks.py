@@ -165,6 +165,7 @@ def test_the_type_is_kept(dtype):
     assert found.cross(X, np.eye(30, dtype=dtype)).dtype == dtype
 
 
+@pytest.mark.slow
 def test_a_million_pairs_are_not_formed(monkeypatch):
     """The graph of 3,000 samples has K numbers a sample."""
     X, y = make_blobs(3000, n_features=5, centers=4, random_state=0)
@@ -245,6 +246,7 @@ def test_eigenvectors_of_a_product_of_small_rank():
     assert not Factored(U[:9]).has_root
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_pairs", [0, 300])
 def test_one_start_on_all_samples_is_as_good_as_many(n_pairs):
     """With more samples than `coarse_size` the first start is run alone, and ends lowest."""

@@ -508,6 +508,7 @@ def test_iris_with_two_hundred_pairs():
     assert clustering_accuracy(y, fitted(iris, constraints=known).labels_) > 0.95
 
 
+@pytest.mark.slow
 def test_digits_with_two_hundred_pairs(load_data):
     digits, y = load_data("digits389")
     known = PairwiseConstraints.from_labels(y, n_pairs=200, random_state=0)
