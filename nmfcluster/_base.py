@@ -249,6 +249,20 @@ class NMFClusterer(
         """Return the similarity of new samples to every cluster, (n_new, n_clusters), >= 0."""
         raise NotImplementedError
 
+    def fit_predict(self, X: Any = None, y: Any = None, **given: Any) -> np.ndarray:
+        """Cluster the samples, and return the cluster of each.
+
+        Parameters
+        ----------
+        X, y, **given : as for `fit`
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int
+            `labels_`.
+        """
+        return np.asarray(self.fit(X, y, **given).labels_)
+
     def transform(self, X: Any) -> np.ndarray:
         """Return the memberships of samples, from their similarities to the training samples.
 

@@ -42,6 +42,8 @@ def check_readable(X: Any, name: str = "X") -> None:
     ValueError
         If it holds text, or is a masked array of which something is masked.
     """
+    if X is None:
+        raise ValueError(f"{name} must be one table of numbers, got None.")
     check_opened(X, name, "one table of numbers")
     if isinstance(X, list | tuple) and X and all(_is_matrix(part) for part in X):
         raise TypeError(

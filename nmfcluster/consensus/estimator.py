@@ -246,7 +246,7 @@ class NMFConsensus(NMFClusterer):
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any = None, *, partitions: Any = None) -> NMFConsensus:
+    def fit(self, X: Any = None, y: Any = None, *, partitions: Any = None) -> NMFConsensus:
         """Find the consensus.
 
         Parameters

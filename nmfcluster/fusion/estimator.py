@@ -202,7 +202,7 @@ class SimilarityFusionNMF(FusionReports):
     >>> telling = [y[:, None] + 0.3 * rng.normal(size=(60, 2)) for _ in range(2)]
     >>> noise = rng.normal(size=(60, 2))
     >>> sources = [rbf_kernel(view) for view in (*telling, noise)]
-    >>> model = SimilarityFusionNMF(n_clusters=2).fit(None, similarities=sources)
+    >>> model = SimilarityFusionNMF(n_clusters=2).fit(similarities=sources)
     >>> bool((model.labels_ == y).all())
     True
     >>> model.weights_.round(1)
@@ -276,13 +276,14 @@ class SimilarityFusionNMF(FusionReports):
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(
-        self, X: Any, y: Any = None, *, similarities: Any = None, views: Any = None
+        self, X: Any = None, y: Any = None, *, similarities: Any = None, views: Any = None
     ) -> SimilarityFusionNMF:
         """Cluster the objects.
 
         Parameters
         ----------
-        X : SimilarityStack, {array-like, sparse matrix}, ViewStack, dict of tables or None
+        X : SimilarityStack, {array-like, sparse matrix}, ViewStack or dict of tables, \
+                default=None
             With ``affinity="precomputed"`` the similarities: a stack, an array of shape
             (n_samples, n_samples, n_sources), or one matrix of shape (n_samples, n_samples); else
             features, of shape (n_samples, n_features). A dict, or a
@@ -290,7 +291,7 @@ class SimilarityFusionNMF(FusionReports):
         y : None
             Ignored.
         similarities : list of {array-like, sparse matrix}, or SimilarityStack, default=None
-            The sources, each of shape (n_samples, n_samples), instead of `X`, which may be None
+            The sources, each of shape (n_samples, n_samples), instead of `X`, which may be left out
             and of which only the length is used. Cross-validation cannot split a list: give it a
             `SimilarityStack` as `X`.
         views : dict or list of {array-like, sparse matrix}, or ViewStack, default=None
@@ -357,7 +358,7 @@ class SimilarityFusionNMF(FusionReports):
         Parameters
         ----------
         X : as for `fit`
-            Similarities, features or views.
+            Similarities, features or views; None, which has to be said, where they are beside it.
         y : None
             Ignored.
         similarities, views : as for `fit`, default=None

@@ -62,6 +62,9 @@ def read_partitions(
     -------
     LabelTable or PrecomputedSimilarity
     """
+    if X is None:
+        cure = " Without features, give partitions as X, one a column, with affinity='partitions'."
+        raise ValueError(f"X must be a table, got None.{'' if partitions is None else cure}")
     if estimator.affinity != "coassociation" and partitions is not None:
         reason = ": X is." if estimator.affinity == "partitions" else "."
         raise ValueError(f"partitions cannot be given with affinity={estimator.affinity!r}{reason}")

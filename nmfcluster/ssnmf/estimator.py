@@ -282,7 +282,7 @@ class SSNMFClusterer(NMFClusterer):
     @fit_context(prefer_skip_nested_validation=False)
     def fit(
         self,
-        X: Any,
+        X: Any = None,
         y: Any = None,
         *,
         constraints: PairwiseConstraints | None = None,

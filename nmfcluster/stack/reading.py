@@ -198,7 +198,7 @@ def check_handed_in(X: Any) -> None:
     if X is None:
         raise ValueError(
             "X is None: give similarities or, with another affinity than 'precomputed', features. "
-            "Only fit takes similarities= instead of X."
+            "Only fit takes similarities= or views= instead of X."
         )
     shape = getattr(X, "shape", ())
     if len(shape) == 3 and 0 in shape[1:] and not isinstance(X, SimilarityStack):

@@ -186,7 +186,7 @@ def _read_table(view: Any, label: str) -> Any:
     check_readable(view, label)
     if hasattr(view, "columns"):
         return view
-    if view is None or isinstance(view, str) or np.ndim(view) == 1:
+    if isinstance(view, str) or np.ndim(view) == 1:
         raise TypeError(f"{label} must be a table with a row for every sample, got {shown(view)}.")
     checks: dict[str, Any] = {"dtype": FLOATS, "ensure_all_finite": "allow-nan"}
     try:
