@@ -41,14 +41,14 @@ def is_scalar(value: Any) -> bool:
     return value is None or isinstance(value, str | bool | Real)
 
 
-def require_entries(value: Any, n_samples: int, name: str) -> None:
-    """Raise unless a value has one entry for each sample."""
+def require_entries(value: Any, n_samples: int, name: str, cure: str = "") -> None:
+    """Raise unless a value has one entry for each sample; `cure` says what would have."""
     count = n_entries(value)
     if count != n_samples:
         entries = "" if count < 0 else f" with {count} entries"
         raise ValueError(
             f"{name} must have one entry for each of the {n_samples} samples, to be cut like "
-            f"them; got {type(value).__name__}{entries}."
+            f"them; got {type(value).__name__}{entries}.{cure}"
         )
 
 
