@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import nmfcluster._engine.multiplicative as mu
-from nmfcluster._arrays.arguments import positions
+from nmfcluster._arrays.arguments import counted, positions
 from nmfcluster._base import NMFClusterer, fitting, membership, numbered
 from nmfcluster._compat import Interval, StrOptions, fit_context
 from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
@@ -296,7 +296,7 @@ class NMFConsensus(NMFClusterer):
         labels = P.argmax(axis=1)
         if self.refine == "moves":
             labels, n_moves = refine_by_moves(problem.ensemble, labels, self.n_clusters)
-            self._say(f"{n_moves} label rows moved")
+            self._say(f"{counted(n_moves, 'label row')} moved")
         P, labels, order = numbered(P, labels, problem.counts)
         self.partitions_, self.weights_ = source.codes, problem.weights
         self.confidence_, self.agreement_ = problem.support(labels, self.n_clusters)

@@ -7,7 +7,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 import scipy.sparse as sp
 
-from nmfcluster._arrays.arguments import check_count
+from nmfcluster._arrays.arguments import check_count, counted
 from nmfcluster.constraints.graph import check_pairs, components, weight_matrix
 from nmfcluster.constraints.links import NO_LINKS, Links, closed_links, links_among
 from nmfcluster.constraints.makers import Makers
@@ -172,8 +172,7 @@ class PairwiseConstraints(Makers):
     __hash__ = None  # type: ignore[assignment]  # as for arrays
 
     def __repr__(self) -> str:
-        sizes = (len(links.pairs) for links in self._links)
-        must, cannot = (f"{size} pair{'s' * (size != 1)}" for size in sizes)
+        must, cannot = (counted(len(links.pairs), "pair") for links in self._links)
         name = type(self).__name__
         return f"{name}(n_samples={len(self)}, must_link: {must}, cannot_link: {cannot})"
 

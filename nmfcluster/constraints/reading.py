@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from nmfcluster._arrays.arguments import positions, shown
+from nmfcluster._arrays.arguments import counted, positions, shown
 from nmfcluster._arrays.labels import as_vector, clean_labels
 from nmfcluster.constraints.links import Links, distinct_pairs
 
@@ -232,8 +232,8 @@ def _read_id_pairs(value: Any, name: str, position: dict[Any, int]) -> Links:
     if unknown:
         named = ", ".join(repr(key) for key in list(unknown)[:5])
         raise ValueError(
-            f"{name} must name samples by their ids, but holds {len(unknown)} that are not among "
-            f"the {len(position)} ids: {named}."
+            f"{name} must name samples by their ids, but holds {counted(len(unknown), 'name')} not "
+            f"among the {counted(len(position), 'id')}: {named}."
         )
     indices = np.array(pairs, dtype=np.intp).reshape(-1, 2)
     return _checked(indices, np.array(weights, dtype=float), name, list(position).__getitem__)

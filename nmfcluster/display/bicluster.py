@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 import nmfcluster.display.style as look
-from nmfcluster._arrays.arguments import shown
+from nmfcluster._arrays.arguments import counted, shown
 from nmfcluster.display.bicluster_marks import Cluster, draw_outlines, draw_strips
 from nmfcluster.display.bicluster_order import arrange
 
@@ -208,7 +208,7 @@ names
                 f"{len(columns)} of them."
             )
         if names is not None and len(names) != len(rows):
-            raise ValueError(f"names must name {len(rows)} clusters, got {len(names)} names.")
+            raise ValueError(f"names must name {counted(len(rows), 'cluster')}, got {len(names)}.")
         table = _check_table(X, (rows.shape[1], columns.shape[1]))
         contents = arrange(table, (rows, rows), (columns, columns), max_cells)
         return cls(**contents, names=names).plot(**style)

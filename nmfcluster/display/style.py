@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
-from nmfcluster._arrays.arguments import check_count
+from nmfcluster._arrays.arguments import check_count, counted
 from nmfcluster._base import NMFClusterer
 
 # Colours of clusters, by Okabe and Ito: colour-blind readers can tell them apart. Neighbouring
@@ -41,7 +41,7 @@ def by_n_clusters(estimators: Iterable[Any], attribute: str, wanted: str) -> dic
     found: dict[str, Any] = {}
     for estimator in estimators:
         check_estimator(estimator, attribute, wanted)
-        name = f"{estimator.n_clusters} clusters"
+        name = counted(estimator.n_clusters, "cluster")
         if name in found:
             raise ValueError(f"estimators must differ in n_clusters, got two of {name}.")
         found[name] = estimator

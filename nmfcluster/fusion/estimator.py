@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from nmfcluster._arrays.arguments import warn
+from nmfcluster._arrays.arguments import counted, warn
 from nmfcluster._base import NMFClusterer, fitting, hard_labels, membership, numbered
 from nmfcluster._compat import Interval, RealNotInt, StrOptions, fit_context
 from nmfcluster.affinity import MAKING, NAMES
@@ -342,8 +342,8 @@ class SimilarityFusionNMF(FusionReports):
             P, labels, order = numbered(membership(rows), hard_labels(rows))
             if labels.min() < 0:
                 warn(
-                    f"Nothing tells the cluster of {np.count_nonzero(labels < 0)} objects, which "
-                    "are similar to no other: their memberships are uniform, their label is -1."
+                    f"Nothing tells the cluster of {counted(int((labels < 0).sum()), 'object')}, "
+                    "similar to no other: memberships there are uniform, labels are -1."
                 )
             self._order_ = order
             self._profile_, self.core_ = profile[:, order], core[np.ix_(order, order)]

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from nmfcluster._arrays.arguments import normalised_weights, warn
+from nmfcluster._arrays.arguments import counted, normalised_weights, warn
 from nmfcluster._arrays.labels import cluster_counts, distinct_rows, encode, indicator
 from nmfcluster._arrays.storage import own_copy
 from nmfcluster._arrays.tables import (
@@ -272,9 +272,9 @@ def check_coverage(codes: np.ndarray, name: str) -> None:
     if not seen.any(axis=1).all():
         lost = np.flatnonzero(~seen.any(axis=1))
         raise ValueError(
-            f"{name} must label every sample at least once: {len(lost)} samples are in no "
-            f"partition, the first is sample {lost[0]}. (Made by an estimator: raise n_estimators "
-            "or max_samples, or leave out samples that it calls noise in every run.)"
+            f"{name} must label every sample at least once; without a label: "
+            f"{counted(len(lost), 'sample')}, the first is {lost[0]}. (Made by an estimator: raise "
+            "n_estimators or max_samples, or leave out samples that it calls noise in every run.)"
         )
     if not seen.any(axis=0).all():
         empty = np.flatnonzero(~seen.any(axis=0))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nmfcluster._arrays.arguments import warn
+from nmfcluster._arrays.arguments import counted, warn
 from nmfcluster._arrays.storage import filled_with, stored_entries
 from nmfcluster._arrays.tables import in_order_of
 from nmfcluster._base import membership
@@ -185,8 +185,8 @@ class ConstrainedProblem(SimilarityProblem):
             n_alone = int((~drawn.any(axis=1)).sum())
             if n_alone:
                 warn(
-                    f"Nothing tells the cluster of {n_alone} samples, or groups of samples that "
-                    "must be linked: their memberships are uniform, their labels mean nothing."
+                    f"Nothing tells the cluster of {counted(n_alone, 'sample')}, or as many groups "
+                    "that must be linked: memberships there are uniform, labels mean nothing."
                 )
         return P[self.groups]
 

@@ -7,7 +7,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from sklearn.utils import check_array
 
-from nmfcluster._arrays.arguments import positions, shown
+from nmfcluster._arrays.arguments import counted, positions, shown
 from nmfcluster._arrays.storage import FLOATS
 from nmfcluster._arrays.tables import check_readable, with_all_samples
 from nmfcluster._compat import take_samples
@@ -146,8 +146,8 @@ class ViewStack:
 
     def __repr__(self) -> str:
         widths = zip(self.names, self.n_features, strict=True)
-        parts = [f"{name}: {p} feature{'s' * (p != 1)}" for name, p in widths]
-        return f"{type(self).__name__}({len(self)} samples, {', '.join(parts)})"
+        parts = [f"{name}: {counted(p, 'feature')}" for name, p in widths]
+        return f"{type(self).__name__}({counted(len(self), 'sample')}, {', '.join(parts)})"
 
 
 def _read_views(views: Any, names: Any, where: str) -> tuple[tuple[Any, ...], tuple[str, ...], Any]:

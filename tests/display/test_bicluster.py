@@ -127,7 +127,7 @@ def test_estimators_without_biclusters_are_refused(table):
         ({"rows": np.full((2, 4), 2)}, TypeError, "rows must hold booleans, got"),
         ({"columns": [["x"] * 5] * 2}, TypeError, "columns must hold booleans, got"),
         ({"columns": np.ones((3, 5), bool)}, ValueError, "same clusters, got 2 and 3 of them"),
-        ({"names": ["one"]}, ValueError, "names must name 2 clusters, got 1 names"),
+        ({"names": ["one"]}, ValueError, "names must name 2 clusters, got 1"),
         ({"max_cells": 0}, ValueError, "max_cells must be at least 1, got 0"),
         ({"max_cells": 2.5}, TypeError, "max_cells must be an int, got 2.5"),
         ({"max_cells": "all"}, TypeError, "max_cells must be an int, got 'all'"),

@@ -66,7 +66,7 @@ def test_the_run_with_the_smallest_loss_is_kept():
     assert_array_equal(found.H, recorder.starts[3])
     assert [curve[0] for curve in found.curves] == [0.5, 1, 2, 3, 4]
     (line,) = said
-    assert line.startswith("5 rows, 5 start(s): best loss 0.5 after 20 updates")
+    assert line.startswith("5 rows, 5 starts: best loss 0.5 after 20 updates")
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

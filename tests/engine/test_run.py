@@ -285,7 +285,7 @@ def test_the_plan_tells_what_ran():
         Recorder(False), [lambda: np.ones((1, 1))] * 2, "toys"
     )
     assert len(lines) == 1
-    assert lines[0].startswith("toys, 2 start(s): best loss 1 after 3 updates, ")
+    assert lines[0].startswith("toys, 2 starts: best loss 1 after 3 updates, ")
 
 
 # --- races -------------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ def test_verbose_says_what_is_done(capsys):
     model(verbose=1).fit(problem()[0])
     said = capsys.readouterr().out
     assert "[SimilarityFusionNMF]" in said
-    assert "43 objects, 3 source(s)" in said
+    assert "43 objects, 3 sources" in said
     model().fit(problem()[0])
     assert capsys.readouterr().out == ""
 

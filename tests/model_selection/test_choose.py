@@ -426,7 +426,7 @@ def test_the_table_has_a_row_for_every_candidate(vote, stability):
             ValueError,
         ),
         (
-            "got list with 1 entries. Pairs are a PairwiseConstraints(n_samples, must_link,",
+            "got list with 1 entry. Pairs are a PairwiseConstraints(n_samples, must_link,",
             {"estimator": SSNMFClusterer(2), "fit_params": {"constraints": [(0, 1)]}},
             ValueError,
         ),
