@@ -273,8 +273,9 @@ def check_coverage(codes: np.ndarray, name: str) -> None:
         lost = np.flatnonzero(~seen.any(axis=1))
         raise ValueError(
             f"{name} must label every sample at least once; without a label: "
-            f"{counted(len(lost), 'sample')}, the first is {lost[0]}. (Made by an estimator: raise "
-            "n_estimators or max_samples, or leave out samples that it calls noise in every run.)"
+            f"{counted(len(lost), 'sample')}, the first is sample {lost[0]}. (Made by an "
+            "estimator: raise n_estimators or max_samples, or leave out samples that it calls "
+            "noise in every run.)"
         )
     if not seen.any(axis=0).all():
         empty = np.flatnonzero(~seen.any(axis=0))
