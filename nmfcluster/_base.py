@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from nmfcluster._arrays.arguments import warn
+from nmfcluster._arrays.arguments import counted, warn
 from nmfcluster._arrays.blocks import shared_blocks
 from nmfcluster._arrays.places import any_negative
 from nmfcluster._arrays.storage import (
@@ -249,6 +249,20 @@ class NMFClusterer(
         """Return the similarity of new samples to every cluster, (n_new, n_clusters), >= 0."""
         raise NotImplementedError
 
+    def fit_predict(self, X: Any = None, y: Any = None, **given: Any) -> np.ndarray:
+        """Cluster the samples, and return the cluster of each.
+
+        Parameters
+        ----------
+        X, y, **given : as for `fit`
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int
+            `labels_`.
+        """
+        return np.asarray(self.fit(X, y, **given).labels_)
+
     def transform(self, X: Any) -> np.ndarray:
         """Return the memberships of samples, from their similarities to the training samples.
 
@@ -350,7 +364,8 @@ class NMFClusterer(
         n_distinct = int(labels.max()) + 1 if n_distinct is None else n_distinct
         if n_distinct < self.n_clusters:
             warn(
-                f"{name} found {n_distinct} clusters, fewer than n_clusters={self.n_clusters}.",
+                f"{name} found {counted(n_distinct, 'cluster')}, "
+                f"fewer than n_clusters={self.n_clusters}.",
                 ConvergenceWarning,
             )
         self.labels_, self.membership_ = labels, memberships

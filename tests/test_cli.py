@@ -22,8 +22,8 @@ from nmfcluster import (
     SimilarityFusionNMF,
     SSNMFClusterer,
 )
-from nmfcluster._arrays.files import read_table
-from nmfcluster._cli.commands import main
+from nmfcluster._arrays.files import FileTable, read_table
+from nmfcluster._cli.commands import _pairs, main
 from nmfcluster.datasets import make_programs
 from nmfcluster.model_selection import choose_n_clusters
 
@@ -147,6 +147,14 @@ def test_constraints_count_where_the_number_is_chosen(here, capsys):
     main(["cluster", "points.csv", "--constraints", "pairs.csv", "--clusters", "2-4"])
     assert "(choose_n_clusters: 3 of 2 to 4, by stability)" in says(capsys)
     assert back("points-cluster-labels.csv")["label"].nunique() == 3
+
+
+@pytest.mark.parametrize("text", ["a,b,kind\n00,01,must,\n", "a,b,kind\n1,00,01,must\n"])
+def test_pairs_are_read_from_lines_that_commas_end_or_names_begin(text, here):
+    Path("pairs.csv").write_text(text)
+    options = SimpleNamespace(constraints="pairs.csv")
+    pairs = _pairs(options, FileTable(frame(POINTS), NAMES))
+    assert_array_equal(pairs.must_link, [[0, 1]])
 
 
 def test_fuse_matches_rows_by_names(here):
@@ -368,6 +376,7 @@ def refused(arguments, capsys):
 BAD = {
     "text.csv": "x,y\n1,\n2,3\n2,a\n",
     "nan.csv": "x,y\n1,\n2,3\n",
+    "names.csv": "id,x,y\na,1,2\nb,3,NA\n",
     "ragged.csv": "x,y\n1,2\n3,4,5\n",
     "empty.csv": "",
     "titles.csv": "x,y\n",
@@ -381,6 +390,7 @@ BAD = {
     "stranger.csv": "a,b,kind\n00,99,must\n",
     "kind.csv": "a,b,kind\n00,01,maybe\n",
     "columns.csv": "a,b\n00,01\n",
+    "semicolons.csv": "a;b;kind\n00;01;must\n",
     "weights.csv": "a,b,kind,weight\n00,01,must,\n",
     "against.csv": "a,b,kind\n00,01,must\n00,01,cannot\n",
 }
@@ -393,8 +403,13 @@ BAD = {
         ("consensus .", "There is no file ."),
         ("consensus table.xlsx", "must end in one of .csv, .tsv, .npy, .npz, .mtx, .h5ad"),
         ("consensus text.csv", "its column 'y' has 'a'"),
-        ("consensus nan.csv --clusters 2", "contains NaN"),
-        ("consensus ragged.csv", "ragged.csv cannot be read: .*Expected 2 fields in line 3"),
+        (
+            "consensus nan.csv --clusters 2",
+            "nan.csv must not lack a value.* column 'y' does in row 0",
+        ),
+        ("cluster names.csv", "its column 'y' does in row 'b': leave one of them out"),
+        ("how-many nan.npy", "nan.npy must not lack a value, but its column 1 does in row 2"),
+        ("consensus ragged.csv", "ragged.csv cannot be read: lines must .* line 3 has 3"),
         ("consensus empty.csv", "empty.csv cannot be read: "),
         ("consensus titles.csv", "must hold a table of rows and columns"),
         ("consensus junk.npy", "junk.npy cannot be read: the magic string"),
@@ -415,6 +430,7 @@ BAD = {
         ("cluster points.csv --constraints stranger.csv --clusters 2", "stranger.csv: .*'99'"),
         ("cluster points.csv --constraints kind.csv", "kind must be must or cannot, got 'maybe'"),
         ("cluster points.csv --constraints columns.csv", "columns must be a, b and kind"),
+        ("cluster points.csv --constraints semicolons.csv", "semicolons.csv: .* not by semicolons"),
         ("cluster points.csv --constraints weights.csv --clusters 2", "weights.csv: .*got ''"),
         ("cluster points.csv --constraints against.csv --clusters 2", "samples 0 and 1 cannot be"),
         ("fuse points.csv few.csv --clusters 2", r"view 1 \('few'\) .* 40 samples"),
@@ -431,6 +447,7 @@ def test_faults_of_users_are_one_line(command, says, here, capsys):
     np.savez("two.npz", a=POINTS, b=POINTS)
     np.save("vector.npy", POINTS[:, 0])
     save_pickled("pickled.npy")
+    np.save("nan.npy", np.where(np.arange(6.0).reshape(3, 2) == 5, np.nan, 1))
     before = set(here.iterdir())
     assert re.search(says, refused(command.split(), capsys))
     assert set(here.iterdir()) == before

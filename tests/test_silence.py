@@ -99,7 +99,7 @@ def test_no_loss_is_below_0_and_none_falls_by_less():
 
 
 def test_clusters_of_equal_components_come_last():
-    with pytest.warns(ConvergenceWarning, match="found 1 clusters"):
+    with pytest.warns(ConvergenceWarning, match="found 1 cluster"):
         model = NMFMetaCluster(2, random_state=0).fit([[1.0], [2.0], [3.0]])
     assert_array_equal(model.labels_, 0)
     assert_array_equal(model.predict([[1.0], [2.0], [3.0]]), 0)

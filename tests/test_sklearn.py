@@ -6,6 +6,7 @@ import joblib
 import numpy as np
 import pytest
 import sklearn
+from refusals import assert_in_our_words
 from sklearn.base import BaseEstimator, BiclusterMixin, ClusterMixin, TransformerMixin, clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
@@ -59,7 +60,7 @@ def routing(request):
 
 
 @pytest.mark.filterwarnings("ignore:The graph of similarities and must-links falls into")
-@pytest.mark.filterwarnings("ignore:.*(which are similar|have no similarity) to (no|any) other")
+@pytest.mark.filterwarnings("ignore:.*(similar|have no similarity) to (no|any) other")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_scikit_learns_checks(public_estimator, check):
     check(public_estimator)
@@ -138,6 +139,14 @@ def test_fit_predict_and_fit_transform_are_their_parts(public_estimator, make_in
     model = clone(unfitted).fit(X)
     np.testing.assert_array_equal(clone(unfitted).fit_predict(X), model.labels_)
     np.testing.assert_array_equal(clone(unfitted).fit_transform(X), model.transform(X))
+
+
+@pytest.mark.parametrize("given", [(), (None,)], ids=["left out", "None"])
+@pytest.mark.parametrize("method", ["fit", "fit_predict"])
+def test_without_samples_an_estimator_says_what_it_wants(public_estimator, method, given):
+    with pytest.raises(ValueError, match=r"^X (must be|is None: give) ") as caught:
+        getattr(clone(public_estimator), method)(*given)
+    assert_in_our_words(caught)
 
 
 @pytest.mark.filterwarnings("ignore:The graph of similarities and must-links falls into 3 parts")

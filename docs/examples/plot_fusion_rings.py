@@ -53,7 +53,7 @@ def errors(labels):
 
 for name, source in zip(stack.names[3:], stack.sources[3:], strict=True):
     alone = SimilarityFusionNMF(2, criterion="kl", random_state=0)
-    alone.fit(None, similarities=[source])
+    alone.fit(similarities=[source])
     print(f"{name:13} alone: {errors(alone.labels_):3} errors")
 
 # %%

@@ -28,6 +28,12 @@ def shown(value: Any) -> str:
     return f"{reprlib.repr(value)} ({type(value).__name__})"
 
 
+def counted(n: int, noun: str) -> str:
+    """Return a number of things: "1 sample", "2 samples", "3 entries"."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{n} {noun if n == 1 else plural}"
+
+
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the line of the user that led here: the first one outside the package.
 
@@ -121,12 +127,13 @@ def positions(key: Any, n: int, noun: str, owner: str) -> np.ndarray:
     if named.dtype.kind == "b":
         if len(named) != n:
             raise ValueError(
-                f"a mask of the {noun}s of {owner} must have {n} entries, got {len(named)}."
+                f"a mask of the {noun}s of {owner} must have {counted(n, 'entry')}, "
+                f"got {len(named)}."
             )
         return np.flatnonzero(named)
     bad = (named >= n) | (named < -n)
     if bad.any():
-        raise ValueError(f"{noun} {named[bad][0]} is not there: {owner} has {n} {noun}s.")
+        raise ValueError(f"{noun} {named[bad][0]} is not there: {owner} has {counted(n, noun)}.")
     named = named.astype(np.intp)  # a smaller type could not hold the sum
     return np.where(named < 0, named + n, named)
 

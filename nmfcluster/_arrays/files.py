@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.io import mmread
 
+from nmfcluster._arrays.delimited import Layout, layout_of
 from nmfcluster._arrays.storage import is_sparse
 
 _CURES = {"pandas": "nmfcluster[cli]", "anndata": "anndata"}  # what pip installs for a module
@@ -22,6 +23,21 @@ class FileTable(NamedTuple):
     X: Any
     rows: Sequence[str] | None = None
     columns: Sequence[str] | None = None
+
+    def require_all(self, file: str) -> None:
+        """Raise if an entry is missing; of sparse tables none is."""
+        if is_sparse(self.X):
+            return
+        X = np.asarray(self.X, dtype=np.float64 if hasattr(self.X, "columns") else None)
+        missing = np.isnan(X) if X.dtype.kind == "f" else np.zeros(X.shape, dtype=bool)
+        if missing.any():
+            row, column = np.argwhere(missing)[0]
+            row = row if self.rows is None else repr(self.rows[row])
+            column = column if self.columns is None else repr(self.columns[column])
+            raise ValueError(
+                f"{file} must not lack a value, but its column {column} does in row {row}: leave "
+                "one of them out, or put in a number."
+            )
 
     def by_names(self) -> Any:
         """Return what can be matched by names: a sparse table that has some becomes dense."""
@@ -47,7 +63,7 @@ def read_table(path: Path, names: str | None = None, text: bool = False) -> File
         Of the file; csv, tsv and mtx also as packed by gzip.
     names : str, default=None
         Title of the column of a csv or tsv file that names the rows. By default the first, if its
-        title is blank or it holds text, no two entries of which are the same.
+        title is blank or it holds text alone, no two entries of which are the same.
     text : bool, default=False
         Whether other columns may hold text.
 
@@ -81,29 +97,36 @@ def read_table(path: Path, names: str | None = None, text: bool = False) -> File
     return table
 
 
+def read_columns(
+    path: Path, separator: str, found: Layout, places: list[int], **options: Any
+) -> Any:
+    """Return a data frame of some columns of a csv or tsv file, called by their places."""
+    return imported("pandas").read_csv(
+        path,
+        sep=separator,
+        header=0 if found.titled else None,
+        names=list(range(found.n_entries)),
+        usecols=places,
+        index_col=False,
+        encoding="utf-8-sig",
+        **options,
+    )
+
+
 def _delimited(separator: str) -> Callable[[Path, str | None], FileTable]:
     def read(path: Path, names: str | None) -> FileTable:
-        pd = imported("pandas")
-        first = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str).iloc[0]
-        titled = bool(pd.to_numeric(first, errors="coerce").isna().any())
-        how: dict[str, Any] = {"sep": separator, "header": 0 if titled else None}
-        frame = pd.read_csv(path, **how)
-        if not titled and names is None:
+        imported("pandas")  # before the lines are looked at
+        found = layout_of(path, separator, names)
+        titles = dict(enumerate(found.titles, found.first))
+        if found.rows is not None:
+            titles.pop(found.place, None)
+        frame = read_columns(path, separator, found, list(titles))
+        if found.rows is not None:  # as they are written: 007 is not 7, and NA may be a name
+            frame.index = found.rows
+        if not found.titled and names is None:
             return FileTable(frame)
-        titles = {str(column): column for column in frame}
-        if not frame.index.equals(pd.RangeIndex(len(frame))):  # as R writes: one title less
-            frame.index = frame.index.map(str)
-            return FileTable(frame, frame.index.tolist(), list(titles))
-        if names not in (None, *titles):
-            raise ValueError(f"--names must be one of {', '.join(titles)}; got {names!r}.")
-        title = frame.columns[0] if names is None else titles[names]
-        # as they are written: 007 is not 7, and NA may be a name
-        written = pd.read_csv(path, usecols=[title], dtype=str, keep_default_na=False, **how)[title]
-        is_text = pd.to_numeric(written, errors="coerce").isna().any() and written.is_unique
-        if names is not None or pd.isna(first.iloc[0]) or is_text:
-            frame = frame.drop(columns=title).set_axis(written.tolist())
-            return FileTable(frame, written.tolist(), [str(column) for column in frame])
-        return FileTable(frame, None, list(titles))
+        frame.columns = list(titles.values())
+        return FileTable(frame, found.rows, list(frame))
 
     return read
 

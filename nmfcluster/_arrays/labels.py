@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from nmfcluster._arrays.arguments import counted
 from nmfcluster._arrays.storage import row_blocks
 from nmfcluster._arrays.tables import check_opened
 
@@ -100,7 +101,7 @@ def encode(
             return fast
     if categories is not None and len(categories) != len(columns):
         raise ValueError(
-            f"{name} has {len(columns)} partitions, but {len(categories)} were seen in fit."
+            f"{name} has {counted(len(columns), 'partition')}, in fit it had {len(categories)}."
         )
     codes = np.full((len(columns[0]), len(columns)), -1, dtype=np.int32)
     found = []

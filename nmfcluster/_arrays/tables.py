@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from nmfcluster._arrays.arguments import shown, warn
+from nmfcluster._arrays.arguments import counted, shown, warn
 from nmfcluster._compat import take_samples
 
 _GATHERED = 2**30  # bytes of a Dask collection that are gathered with a warning: as most hold
@@ -42,6 +42,8 @@ def check_readable(X: Any, name: str = "X") -> None:
     ValueError
         If it holds text, or is a masked array of which something is masked.
     """
+    if X is None:
+        raise ValueError(f"{name} must be one table of numbers, got None.")
     check_opened(X, name, "one table of numbers")
     if isinstance(X, list | tuple) and X and all(_is_matrix(part) for part in X):
         raise TypeError(
@@ -125,9 +127,9 @@ def check_opened(X: Any, name: str, wanted: str) -> None:
         raise TypeError(f"{name} must be {wanted}, got {_called(X)}: {cure}.")
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise ValueError(
-            f"{name} is a masked array with {int(np.ma.count_masked(X))} masked entries, and masks "
-            "are not read: leave out these samples, or put in numbers, as SimpleImputer does for "
-            "features; -1 in a table of labels says that a label is missing."
+            f"{name} is a masked array with {counted(np.ma.count_masked(X), 'masked entry')}, and "
+            "masks are not read: leave out these samples, or put in numbers, as SimpleImputer does "
+            "for features; -1 in a table of labels says that a label is missing."
         )
 
 

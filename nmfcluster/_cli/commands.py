@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from nmfcluster._arrays.files import FileTable, imported, read_table
+from nmfcluster._arrays.delimited import layout_of
+from nmfcluster._arrays.files import FileTable, read_columns, read_table
 from nmfcluster._cli import demo
 from nmfcluster._cli.output import Columns, Place, Result, of_clusters, of_rows, stem
 from nmfcluster.consensus import NMFConsensus
@@ -72,7 +73,7 @@ def _in_one_line(message: Warning | str, *_: Any, **__: Any) -> str:
 
 
 def _consensus(options: argparse.Namespace) -> Result:
-    table = _read(options, text=options.partitions)
+    table = _read(options, text=options.partitions, whole=not options.partitions)
     model, chosen = _fitted(_of_runs(options), table.X, options)
     tables = _of_model(model, table, [("confidence", model.confidence_)])
     return Result(model, chosen, tables, lambda: ConsensusMatrixDisplay.from_estimator(model))
@@ -83,7 +84,7 @@ def _of_runs(options: argparse.Namespace) -> NMFConsensus:
 
 
 def _cluster(options: argparse.Namespace) -> Result:
-    table = _read(options)
+    table = _read(options, whole=True)
     given = {"constraints": _pairs(options, table)} if options.constraints else {}
     model, chosen = _fitted(SSNMFClusterer(2), table.X, options, **given)
     draw = (ConstraintDisplay if given else ConsensusMatrixDisplay).from_estimator
@@ -93,11 +94,15 @@ def _cluster(options: argparse.Namespace) -> Result:
 def _pairs(options: argparse.Namespace, table: FileTable) -> PairwiseConstraints:
     """Return the pairs of a file: by the names of rows, or by positions where they have none."""
     ids = table.rows or [str(i) for i in range(table.X.shape[0])]
-    how = {"dtype": {"a": str, "b": str}, "keep_default_na": False}
+    path = Path(options.constraints)
     try:
-        frame = imported("pandas").read_csv(Path(options.constraints), **how)
-        if not {"a", "b", "kind"} <= set(frame):
-            raise ValueError(f"the columns must be a, b and kind, got {', '.join(frame)}.")
+        found = layout_of(path, ",", None)
+        if not {"a", "b", "kind"} <= set(found.titles):
+            raise ValueError(f"the columns must be a, b and kind, got {', '.join(found.titles)}.")
+        places = {title: place for place, title in enumerate(found.titles, found.first)}
+        named = {places[title]: title for title in ("a", "b", "kind", "weight") if title in places}
+        how = {"dtype": {places["a"]: str, places["b"]: str}, "keep_default_na": False}
+        frame = read_columns(path, ",", found, list(named), **how).rename(columns=named)
         if not (known := frame["kind"].isin(["must", "cannot"])).all():
             raise ValueError(f"kind must be must or cannot, got {frame['kind'][~known].iloc[0]!r}.")
         pairs = frame[["a", "b", *frame.columns.intersection(["weight"])]]
@@ -139,7 +144,8 @@ def _of_counts() -> NMFMetaCluster:
 def _how_many(options: argparse.Namespace) -> Result:
     if isinstance(options.clusters, int):
         raise ValueError(f"--clusters must be a range such as 1-15, got {options.clusters}.")
-    table = _read(options, text=options.partitions)
+    some = options.partitions or options.counts
+    table = _read(options, text=options.partitions, whole=not some)
     estimator = _of_counts() if options.counts else _of_runs(options)
     model, chosen = _fitted(estimator, table.X, options)
     return Result(model, chosen, {"candidates": chosen.table.items()}, chosen.plot)
@@ -153,8 +159,12 @@ def _of_model(model: Any, table: FileTable, more: Columns = ()) -> dict[str, Col
     }
 
 
-def _read(options: argparse.Namespace, i: int = 0, text: bool = False) -> FileTable:
+def _read(
+    options: argparse.Namespace, i: int = 0, text: bool = False, whole: bool = False
+) -> FileTable:
     table = read_table(Path(options.files[i]), options.names, text)
+    if whole:
+        table.require_all(options.files[i])
     return FileTable(table.X.T, table.columns, table.rows) if options.transpose else table
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from nmfcluster._arrays.arguments import counted
 from nmfcluster._arrays.files import FileTable
 
 Columns = Iterable[tuple[Any, Any]]  # titles, two of which may be the same, and values
@@ -30,7 +31,7 @@ class Result(NamedTuple):
         sizes = np.bincount(self.model.labels_[self.model.labels_ >= 0])
         if self.chosen is not None:  # its text, without its name
             told = f" (choose_n_clusters: {str(self.chosen).partition('(')[2]}"
-        return f"{k} cluster{'s' * (k > 1)} of {', '.join(map(str, sizes))} rows{told}"
+        return f"{counted(k, 'cluster')} of {', '.join(map(str, sizes))} rows{told}"
 
 
 class Place:

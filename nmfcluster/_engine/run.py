@@ -20,6 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
+from nmfcluster._arrays.arguments import counted
 from nmfcluster._arrays.blocks import summed
 from nmfcluster._arrays.jobs import on_cluster, shared_out
 from nmfcluster._arrays.threads import one_blas_thread
@@ -212,7 +213,7 @@ class Plan:
         -------
         list of Solution
         """
-        self.say(f"{task}, {len(starts)} start(s) ...")
+        self.say(f"{task}, {counted(len(starts), 'start')} ...")
         began, size = time.perf_counter(), 1
         if objective.wide and len(starts) > 1:
             first = starts[0]()  # made here for its size: it need not be made again
@@ -233,8 +234,8 @@ class Plan:
         solutions += [s for s in ended if s.given_up]
         best = solutions[0]
         self.say(
-            f"{task}, {len(solutions)} start(s): best loss {best.loss:.6g} after {best.n_iter} "
-            f"updates, {time.perf_counter() - began:.2f} s"
+            f"{task}, {counted(len(solutions), 'start')}: best loss {best.loss:.6g} after "
+            f"{counted(best.n_iter, 'update')}, {time.perf_counter() - began:.2f} s"
         )
         return solutions
 

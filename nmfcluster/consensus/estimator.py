@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import nmfcluster._engine.multiplicative as mu
-from nmfcluster._arrays.arguments import positions
+from nmfcluster._arrays.arguments import counted, positions
 from nmfcluster._base import NMFClusterer, fitting, membership, numbered
 from nmfcluster._compat import Interval, StrOptions, fit_context
 from nmfcluster._engine.progress import during
@@ -248,7 +248,7 @@ class NMFConsensus(NMFClusterer):
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any = None, *, partitions: Any = None) -> NMFConsensus:
+    def fit(self, X: Any = None, y: Any = None, *, partitions: Any = None) -> NMFConsensus:
         """Find the consensus.
 
         Parameters
@@ -297,9 +297,9 @@ class NMFConsensus(NMFClusterer):
         P, profile = problem.read(shares)
         labels = P.argmax(axis=1)
         if self.refine == "moves":
-            with during(self, f"moves of {len(labels)} label rows"):
+            with during(self, f"moves of {counted(len(labels), 'label row')}"):
                 labels, n_moves = refine_by_moves(problem.ensemble, labels, self.n_clusters)
-            self._say(f"{n_moves} label rows moved")
+            self._say(f"{counted(n_moves, 'label row')} moved")
         P, labels, order = numbered(P, labels, problem.counts)
         self.partitions_, self.weights_ = source.codes, problem.weights
         self.confidence_, self.agreement_ = problem.support(labels, self.n_clusters)

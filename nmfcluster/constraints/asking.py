@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nmfcluster._arrays import storage
-from nmfcluster._arrays.arguments import check_count, generator_of, shown
+from nmfcluster._arrays.arguments import check_count, counted, generator_of, shown
 from nmfcluster._arrays.draws import some_with
 from nmfcluster._arrays.tables import row_names
 from nmfcluster._base import read_features, read_samples
@@ -128,8 +128,8 @@ def _read(model: Any, X: Any) -> tuple[PairwiseConstraints, Any]:
         X = read_features(model, X, reset=False)
     if X.shape[0] != len(known):
         raise ValueError(
-            f"X must be the data of the fit, of {len(known)} samples, got shape {X.shape}: give "
-            "what model.fit was given."
+            f"X must be the data of the fit, of {counted(len(known), 'sample')}, got shape "
+            f"{X.shape}: give what model.fit was given."
         )
     if own is not None and names is not None and not own.equals(names):
         raise ValueError(

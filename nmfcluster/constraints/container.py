@@ -7,7 +7,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 import scipy.sparse as sp
 
-from nmfcluster._arrays.arguments import check_count
+from nmfcluster._arrays.arguments import check_count, counted
 from nmfcluster.constraints.graph import check_pairs, components, weight_matrix
 from nmfcluster.constraints.links import NO_LINKS, Links, closed_links, links_among
 from nmfcluster.constraints.makers import Makers
@@ -25,16 +25,17 @@ class PairwiseConstraints(Makers):
     ----------
     n_samples : int
         Number of samples.
-    must_link, cannot_link : array-like, sparse matrix or None, default=None
+    must_link, cannot_link : array-like, iterable of pairs, sparse matrix or None, default=None
         Pairs (i, j) of samples of the same cluster, and of different clusters, in any order: of
         shape (n_pairs, 2), or (n_pairs, 3) with weights, what it costs to violate a pair, 1 by
-        default; or a sparse matrix of weights, of shape (n_samples, n_samples). Of equal pairs the
+        default; one by one, as those of ``zip(i, j)`` or of a set, a pair of which may be a set,
+        too; or a sparse matrix of weights, of shape (n_samples, n_samples). Of equal pairs the
         largest weight counts; pairs of weight 0 and must-links of a sample with itself are dropped.
 
     Raises
     ------
     TypeError
-        If `n_samples` is not an integer, or the pairs are not numbers.
+        If `n_samples` is not an integer, or the pairs are not numbers, or a dict.
     ValueError
         If an index is negative, not whole, or not below `n_samples`; if a weight is negative or
         not finite; if `cannot_link` holds a sample with itself; if a shape is another.
@@ -171,8 +172,7 @@ class PairwiseConstraints(Makers):
     __hash__ = None  # type: ignore[assignment]  # as for arrays
 
     def __repr__(self) -> str:
-        sizes = (len(links.pairs) for links in self._links)
-        must, cannot = (f"{size} pair{'s' * (size != 1)}" for size in sizes)
+        must, cannot = (counted(len(links.pairs), "pair") for links in self._links)
         name = type(self).__name__
         return f"{name}(n_samples={len(self)}, must_link: {must}, cannot_link: {cannot})"
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from nmfcluster._arrays.arguments import check_count, shown
+from nmfcluster._arrays.arguments import check_count, counted, shown
 from nmfcluster.constraints.links import Links, closed_links, distinct_pairs, pair_numbered
 from nmfcluster.constraints.reading import positions_of
 
@@ -102,7 +102,7 @@ def _by_id(position: dict[Any, int]) -> Callable[[Any], np.ndarray]:
         if unknown:
             raise ValueError(
                 f"groups must hold ids of samples, but {unknown[0]!r} is not among the "
-                f"{len(position)} ids."
+                f"{counted(len(position), 'id')}."
             )
         return np.array([position[name] for name in members], dtype=np.intp)
 

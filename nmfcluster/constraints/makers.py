@@ -63,9 +63,9 @@ class Makers:
         ----------
         ids : sequence of hashable, pandas Index or pandas DataFrame
             The ids of the samples in their order, all different; the index of a data frame.
-        must_link, cannot_link : array-like, DataFrame, sequence or None, default=None
+        must_link, cannot_link : array-like, DataFrame, iterable or None, default=None
             Pairs of ids of the same cluster, and of different clusters: (a, b), or (a, b, weight),
-            of shape (n_pairs, 2) or (n_pairs, 3), or a sequence of both.
+            of shape (n_pairs, 2) or (n_pairs, 3), or both, one by one.
 
         Returns
         -------

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Set
 from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from nmfcluster._arrays.arguments import positions, shown
+from nmfcluster._arrays.arguments import counted, positions, shown
 from nmfcluster._arrays.labels import as_vector, clean_labels
 from nmfcluster.constraints.links import Links, distinct_pairs
 
@@ -77,8 +77,9 @@ def _as_table(value: Any, name: str) -> np.ndarray:
     form = f"{name} must have shape (n_pairs, 2), or (n_pairs, 3) with weights in the third column"
     if hasattr(value, "must_link_weights"):
         raise TypeError(f"{form}; got {type(value).__name__}, which holds pairs of both kinds.")
+    listed = _listed(value, name)
     try:
-        table = np.asarray(value)
+        table = np.asarray(listed)
     except (TypeError, ValueError):
         raise ValueError(f"{form}; got rows of several lengths, {shown(value)}.") from None
     if table.ndim and not len(table):
@@ -90,6 +91,31 @@ def _as_table(value: Any, name: str) -> np.ndarray:
         hint = " A matrix of weights has to be sparse, such as scipy.sparse.csr_array." * square
         raise ValueError(f"{form}; got shape {table.shape}.{hint}")
     return table
+
+
+def _listed(value: Any, name: str) -> Any:
+    """Return pairs that come one by one, as those of a set or of zip do, in a list.
+
+    A table is returned as it is, and so is what holds no pairs.
+    """
+    if isinstance(value, Mapping):
+        raise TypeError(
+            f"{name} must hold pairs, got {shown(value)}: pairs that are keys are given as "
+            "list(d), those of a key and its value as list(d.items())."
+        )
+    by_one = isinstance(value, Iterable) and not isinstance(value, str | bytes)
+    if not by_one or sp.issparse(value) or len(getattr(value, "shape", (0,))) != 1:
+        return value
+    pairs = list(value)
+    for number, pair in enumerate(pairs):
+        if isinstance(pair, Set):
+            if len(pair) != 2:
+                raise ValueError(
+                    f"{name} must hold pairs, got {shown(pair)}: a set has no order, so that it "
+                    "stands for two samples without a weight."
+                )
+            pairs[number] = tuple(pair)
+    return pairs
 
 
 def _as_numbers(table: np.ndarray, name: str) -> np.ndarray:
@@ -206,8 +232,8 @@ def _read_id_pairs(value: Any, name: str, position: dict[Any, int]) -> Links:
     if unknown:
         named = ", ".join(repr(key) for key in list(unknown)[:5])
         raise ValueError(
-            f"{name} must name samples by their ids, but holds {len(unknown)} that are not among "
-            f"the {len(position)} ids: {named}."
+            f"{name} must name samples by their ids, but holds {counted(len(unknown), 'name')} not "
+            f"among the {counted(len(position), 'id')}: {named}."
         )
     indices = np.array(pairs, dtype=np.intp).reshape(-1, 2)
     return _checked(indices, np.array(weights, dtype=float), name, list(position).__getitem__)
@@ -224,10 +250,11 @@ def _rows(value: Any, name: str) -> Iterable[Any]:
             else [value[column] for column in value.columns]
         )
         return zip(*columns, strict=True)
+    listed = _listed(value, name)
     try:
-        if sp.issparse(value):
+        if sp.issparse(listed):
             raise TypeError
-        return list(value)
+        return list(listed)
     except TypeError:
         raise TypeError(
             f"{name} must hold pairs of ids (a, b), or (a, b, weight), got {shown(value)}."

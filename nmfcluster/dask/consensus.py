@@ -15,7 +15,7 @@ from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted
 
 import nmfcluster.consensus as consensus
-from nmfcluster._arrays.arguments import normalised_weights, warn
+from nmfcluster._arrays.arguments import counted, normalised_weights, warn
 from nmfcluster._base import fitting
 from nmfcluster._compat import Interval, fit_context
 from nmfcluster.dask.models import predict, transform
@@ -296,8 +296,8 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         local.core_ = best.core[np.ix_(found.order, found.order)]
         n_found = int((found.contingency.sum(axis=0) > 0).sum())
         if n_found < self.n_clusters:
-            few = f"NMFConsensus found {n_found} clusters, fewer than n_clusters={self.n_clusters}."
-            warn(few, ConvergenceWarning)
+            few = f"fewer than n_clusters={self.n_clusters}"
+            warn(f"NMFConsensus found {counted(n_found, 'cluster')}, {few}.", ConvergenceWarning)
         rows = table.ensemble(source.codes, source.counts)
         for name in ("labels", "membership", "confidence"):
             of_drawn = found.of_rows(rows, name)
@@ -368,8 +368,8 @@ def _summarised(X: da.Array, weights: np.ndarray, most: int) -> TableSummary:
     summary = reduced(parts, partial(TableSummary.merged, most=most), fan=2)
     if summary.n_lost:
         raise ValueError(
-            f"X must label every sample at least once: {summary.n_lost} samples are in no "
-            f"partition, the first is row {summary.first_lost}."
+            "X must label every sample at least once; without a label: "
+            f"{counted(summary.n_lost, 'sample')}, the first is row {summary.first_lost}."
         )
     empty = [t for t in np.flatnonzero(weights) if not len(summary.known[t])]
     if empty:

@@ -13,7 +13,7 @@ from dask.base import compute
 from dask.delayed import delayed
 from sklearn.utils import check_array, check_random_state
 
-from nmfcluster._arrays.arguments import shown
+from nmfcluster._arrays.arguments import counted, shown
 from nmfcluster._arrays.storage import FLOATS, row_blocks
 from nmfcluster._compat import validate_parameter_constraints
 from nmfcluster.dask.tables import (
@@ -60,7 +60,9 @@ class BlockPartitions:
         """
         X = read_rows(X)
         if X.shape[1] != self._made.n_features:
-            raise ValueError(f"X must have {self._made.n_features} columns, got {X.shape[1]}.")
+            raise ValueError(
+                f"X must have {counted(self._made.n_features, 'column')}, got {X.shape[1]}."
+            )
         return self._made.labels(X)
 
 

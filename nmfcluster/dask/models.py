@@ -8,7 +8,7 @@ import dask.array as da
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from nmfcluster._arrays.arguments import shown
+from nmfcluster._arrays.arguments import counted, shown
 from nmfcluster.dask.tables import by_blocks, read_rows
 
 
@@ -101,7 +101,7 @@ def _checked(model: Any, X: Any, method: str) -> da.Array:
     X = read_rows(X)
     wanted = getattr(model, "n_features_in_", X.shape[1])
     if X.shape[1] != wanted:
-        raise ValueError(f"X must have {wanted} columns, as in fit, got {X.shape[1]}.")
+        raise ValueError(f"X must have {counted(wanted, 'column')}, as in fit, got {X.shape[1]}.")
     return X
 
 

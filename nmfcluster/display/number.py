@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import nmfcluster.display.style as look
+from nmfcluster._arrays.arguments import counted
 
 _CHOSEN = look.Wanted(
     "stability_se",
@@ -144,7 +145,7 @@ class NumberDisplay:
         self.ax_.axvline(self.n_clusters, zorder=1, **{**look.DASHED, "color": look.LINE})
         doubt = "" if self.agreed else ", no agreement"
         self.ax_.set_title(
-            f"chosen: {look.clusters(self.n_clusters)}{doubt}", fontsize=look.FONT + 1
+            f"chosen: {counted(self.n_clusters, 'cluster')}{doubt}", fontsize=look.FONT + 1
         )
         for side in ("top", "right"):
             self.ax_.spines[side].set_visible(False)

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
-from nmfcluster._arrays.arguments import check_count
+from nmfcluster._arrays.arguments import check_count, counted
 from nmfcluster._base import NMFClusterer
 
 # Colours of clusters, by Okabe and Ito: colour-blind readers can tell them apart. Neighbouring
@@ -73,7 +73,7 @@ def by_n_clusters(estimators: Iterable[Any], wanted: Wanted) -> dict[str, Any]:
         k = getattr(estimator, "n_clusters", None)
         if k is None:  # of others, which find it
             k = len(np.unique(estimator.labels_[estimator.labels_ >= 0]))
-        name = clusters(k)
+        name = counted(k, "cluster")
         if name in found:
             raise ValueError(
                 f"estimators must differ in n_clusters, got two of {name}: leave one out."
@@ -82,11 +82,6 @@ def by_n_clusters(estimators: Iterable[Any], wanted: Wanted) -> dict[str, Any]:
     if not found:
         raise ValueError("estimators must hold at least one, got none.")
     return found
-
-
-def clusters(number: int) -> str:
-    """Return a number of clusters in words."""
-    return f"{number} cluster" if number == 1 else f"{number} clusters"
 
 
 def check_names(names: Sequence[str] | None, n_clusters: int) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import nmfcluster.display.style as look
+from nmfcluster._arrays.arguments import counted
 
 _SWEPT = look.Wanted(
     "held_out_losses",
@@ -207,7 +208,9 @@ class ClusterSweepDisplay:
         if self.n_clusters is not None:
             for panel in {self.ax_, lowest}:
                 panel.axvline(self.n_clusters, zorder=1, **{**look.DASHED, "color": look.LINE})
-            self.ax_.set_title(f"chosen: {look.clusters(self.n_clusters)}", fontsize=look.FONT + 1)
+            self.ax_.set_title(
+                f"chosen: {counted(self.n_clusters, 'cluster')}", fontsize=look.FONT + 1
+            )
         return self
 
     def _draw(self, axes: Any, name: str, colour: str, marker: str, **style: Any) -> None:

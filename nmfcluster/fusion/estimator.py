@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from nmfcluster._arrays.arguments import warn
+from nmfcluster._arrays.arguments import counted, warn
 from nmfcluster._base import NMFClusterer, fitting, hard_labels, membership, numbered
 from nmfcluster._compat import Interval, RealNotInt, StrOptions, fit_context
 from nmfcluster._engine.progress import during
@@ -205,7 +205,7 @@ class SimilarityFusionNMF(FusionReports):
     >>> telling = [y[:, None] + 0.3 * rng.normal(size=(60, 2)) for _ in range(2)]
     >>> noise = rng.normal(size=(60, 2))
     >>> sources = [rbf_kernel(view) for view in (*telling, noise)]
-    >>> model = SimilarityFusionNMF(n_clusters=2).fit(None, similarities=sources)
+    >>> model = SimilarityFusionNMF(n_clusters=2).fit(similarities=sources)
     >>> bool((model.labels_ == y).all())
     True
     >>> model.weights_.round(1)
@@ -279,13 +279,14 @@ class SimilarityFusionNMF(FusionReports):
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(
-        self, X: Any, y: Any = None, *, similarities: Any = None, views: Any = None
+        self, X: Any = None, y: Any = None, *, similarities: Any = None, views: Any = None
     ) -> SimilarityFusionNMF:
         """Cluster the objects.
 
         Parameters
         ----------
-        X : SimilarityStack, {array-like, sparse matrix}, ViewStack, dict of tables or None
+        X : SimilarityStack, {array-like, sparse matrix}, ViewStack or dict of tables, \
+                default=None
             With ``affinity="precomputed"`` the similarities: a stack, an array of shape
             (n_samples, n_samples, n_sources), or one matrix of shape (n_samples, n_samples); else
             features, of shape (n_samples, n_features). A dict, or a
@@ -293,7 +294,7 @@ class SimilarityFusionNMF(FusionReports):
         y : None
             Ignored.
         similarities : list of {array-like, sparse matrix}, or SimilarityStack, default=None
-            The sources, each of shape (n_samples, n_samples), instead of `X`, which may be None
+            The sources, each of shape (n_samples, n_samples), instead of `X`, which may be left out
             and of which only the length is used. Cross-validation cannot split a list: give it a
             `SimilarityStack` as `X`.
         views : dict or list of {array-like, sparse matrix}, or ViewStack, default=None
@@ -319,7 +320,7 @@ class SimilarityFusionNMF(FusionReports):
             n_samples = objects.shape[0]
             self._check_not_alone(n_samples)
             self._check_n_clusters(n_samples)
-            with during(self, f"similarities of {n_samples} objects"):
+            with during(self, f"similarities of {counted(n_samples, 'object')}"):
                 given = read_sources(reader, objects, self, rng)
             n_sources, self._shift_, self._footing_ = len(reader.names), given.shift, given.footing
             self._check_perplexity(n_sources)
@@ -341,13 +342,13 @@ class SimilarityFusionNMF(FusionReports):
             rows[given.fitted] = posterior[: len(given.fitted)]
             others = np.setdiff1d(np.arange(n_samples), given.fitted)
             if len(others):
-                with during(self, f"memberships of {len(others)} other objects"):
+                with during(self, f"memberships of {counted(len(others), 'other object')}"):
                     rows[others] = self._extended(objects, others, profile)
             P, labels, order = numbered(membership(rows), hard_labels(rows))
             if labels.min() < 0:
                 warn(
-                    f"Nothing tells the cluster of {np.count_nonzero(labels < 0)} objects, which "
-                    "are similar to no other: their memberships are uniform, their label is -1."
+                    f"Nothing tells the cluster of {counted(int((labels < 0).sum()), 'object')}, "
+                    "similar to no other: memberships there are uniform, labels are -1."
                 )
             self._order_ = order
             self._profile_, self.core_ = profile[:, order], core[np.ix_(order, order)]
@@ -362,7 +363,7 @@ class SimilarityFusionNMF(FusionReports):
         Parameters
         ----------
         X : as for `fit`
-            Similarities, features or views.
+            Similarities, features or views; None, which has to be said, where they are beside it.
         y : None
             Ignored.
         similarities, views : as for `fit`, default=None

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from nmfcluster._arrays.arguments import counted
 from nmfcluster._base import membership
 from nmfcluster._engine.run import Plan, Steps, kept
 from nmfcluster._engine.starts import draw_seeds
@@ -229,7 +230,7 @@ def fuse(
     mixture = objective.mixture
     starts = Starts(mixture, plan.n_clusters, symmetric)
     seeds = draw_seeds(rng, plan.n_init)
-    task = f"{mixture.shape[0]} objects, {len(mixture.totals)} source(s)"
+    task = f"{mixture.shape[0]} objects, {counted(len(mixture.totals), 'source')}"
     race_from = _RACE_FROM_NATS if objective.scales is None else _RACE_FROM
     plan = plan.stopping(min_iter=_MIN_ITER, race_from=race_from)
     solutions = plan.run(objective, [starts.spectral(mixture.equal, seeds[0])], task)

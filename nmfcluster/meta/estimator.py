@@ -265,7 +265,7 @@ class NMFMetaCluster(Programs, NMFClusterer):
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> NMFMetaCluster:
+    def fit(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> NMFMetaCluster:
         """Find the clusters that recur.
 
         Parameters

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import KMeans
 
+from nmfcluster._arrays.arguments import counted
 from nmfcluster._arrays.labels import one_hot
 from nmfcluster._arrays.threads import one_thread
 from nmfcluster._base import by_size, hard_labels
@@ -100,7 +101,7 @@ def by_kmeans(runs: Runs, plan: Plan, rng: np.random.RandomState) -> list[Metacl
     """Metacluster the columns of the runs' clusters by k-means, a baseline of the paper."""
     k, [seed] = plan.n_clusters, draw_seeds(rng, 1)
     kmeans = KMeans(k, n_init=plan.n_init, max_iter=plan.stop.max_iter, random_state=seed)
-    task = f"k-means of the runs' clusters, {plan.n_init} start(s)"
+    task = f"k-means of the runs' clusters, {counted(plan.n_init, 'start')}"
     plan.say(f"{task} ...")
     done = plan.begin(task, 1)
     with one_thread():  # the order of sums would depend on the number of threads

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from nmfcluster._arrays.arguments import last_step, shown
+from nmfcluster._arrays.arguments import counted, last_step, shown
 from nmfcluster._arrays.storage import require_symmetric
 from nmfcluster._arrays.tables import check_readable
 from nmfcluster._compat import RaisedLater, hides_errors
@@ -41,14 +41,14 @@ def is_scalar(value: Any) -> bool:
     return value is None or isinstance(value, str | bool | Real)
 
 
-def require_entries(value: Any, n_samples: int, name: str) -> None:
-    """Raise unless a value has one entry for each sample."""
+def require_entries(value: Any, n_samples: int, name: str, cure: str = "") -> None:
+    """Raise unless a value has one entry for each sample; `cure` says what would have."""
     count = n_entries(value)
     if count != n_samples:
-        entries = "" if count < 0 else f" with {count} entries"
+        entries = "" if count < 0 else f" with {counted(count, 'entry')}"
         raise ValueError(
             f"{name} must have one entry for each of the {n_samples} samples, to be cut like "
-            f"them; got {type(value).__name__}{entries}."
+            f"them; got {type(value).__name__}{entries}.{cure}"
         )
 
 
@@ -84,8 +84,9 @@ def require_all_samples(
     labels = getattr(last_step(estimator)[1], "labels_", None)
     if labels is not None and len(labels) != n_entries(X):
         raise ValueError(
-            f"X has {n_entries(X)} samples, but the estimator was fitted on {len(labels)}. "
-            f"{advice}; or, for other samples, give the scorer an estimator that is not fitted."
+            f"X has {counted(n_entries(X), 'sample')}, but the estimator was fitted on "
+            f"{len(labels)}. {advice}; or, for other samples, give the scorer an estimator that is "
+            "not fitted."
         )
 
 

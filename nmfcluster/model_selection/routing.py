@@ -12,6 +12,9 @@ from nmfcluster._arrays.arguments import last_step, warn
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.model_selection.checks import is_scalar, require_entries
 
+_PAIRS = ("must_link", "cannot_link")  # parameters of a fit that name samples
+_PAIRWISE = " Pairs are a PairwiseConstraints(n_samples, must_link, cannot_link)."
+
 
 def score_request(owner: str, aliases: Mapping[str, bool | str | None]) -> MetadataRequest:
     """Return what a scorer asks of scikit-learn's metadata routing."""
@@ -53,8 +56,17 @@ def arguments_of_fit(
         raise TypeError(f"{twice[0]!r} is given both in fit_params and to the scorer.")
     arguments = {**handed, **own}
     for name, value in arguments.items():
+        prefix, _, last = name.rpartition("__")
+        if last in _PAIRS and value is not None:
+            place = f"{prefix}__constraints" if prefix else "constraints"
+            raise ValueError(
+                f"{name} in fit_params names samples by their positions, and is not cut like "
+                f"them: give fit_params={{{place!r}: PairwiseConstraints({n_samples}, must_link, "
+                "cannot_link)}."
+            )
         if not is_scalar(value):
-            require_entries(value, n_samples, f"{name} in fit_params")
+            cure = _PAIRWISE if last == "constraints" else ""
+            require_entries(value, n_samples, f"{name} in fit_params", cure)
     return arguments
 
 

@@ -16,7 +16,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.random import sample_without_replacement
 
-from nmfcluster._arrays.arguments import last_step, warn
+from nmfcluster._arrays.arguments import counted, last_step, warn
 from nmfcluster._arrays.jobs import shared_out
 from nmfcluster._arrays.labels import narrow
 from nmfcluster._arrays.storage import (
@@ -118,7 +118,7 @@ class BasePartitions:
         """
         X = check_array(X, accept_sparse="csr", dtype=FLOATS, input_name="X")
         if X.shape[1] != self.n_features:
-            raise ValueError(f"X must have {self.n_features} columns, got {X.shape[1]}.")
+            raise ValueError(f"X must have {counted(self.n_features, 'column')}, got {X.shape[1]}.")
         # k-means wants the type that it was fitted on, and arrays that it could write to
         X = writable(divided(X.astype(self.dtype, copy=False), self.exponent))
         if X_train is not None:

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from nmfcluster._arrays.arguments import normalised_weights, warn
+from nmfcluster._arrays.arguments import counted, normalised_weights, warn
 from nmfcluster._arrays.labels import cluster_counts, distinct_rows, encode, indicator
 from nmfcluster._arrays.storage import own_copy
 from nmfcluster._arrays.tables import (
@@ -67,6 +67,9 @@ def read_partitions(
     -------
     LabelTable or PrecomputedSimilarity
     """
+    if X is None:
+        cure = " Without features, give partitions as X, one a column, with affinity='partitions'."
+        raise ValueError(f"X must be a table, got None.{'' if partitions is None else cure}")
     if estimator.affinity != "coassociation" and partitions is not None:
         reason = ": X is." if estimator.affinity == "partitions" else "."
         raise ValueError(f"partitions cannot be given with affinity={estimator.affinity!r}{reason}")
@@ -112,7 +115,7 @@ def _make(estimator: Any, X: Any, rng: np.random.RandomState) -> BasePartitions:
     drawn = {name: options[name] for name in ("n_estimators", "max_samples", "max_features")}
     plans = draw_plans(rng, X.shape, n_clusters=(low, high), **drawn)
     clusters = low if low == high else f"{low} to {high}"
-    task = f"{len(plans)} base partitions of {clusters} clusters"
+    task = f"{counted(len(plans), 'base partition')} of {clusters} clusters"
     with during(estimator, task, len(plans)) as each:
         return run_plans(
             X, options["estimator"], plans, options["predict_unseen"], estimator.n_jobs, each
@@ -272,9 +275,10 @@ def check_coverage(codes: np.ndarray, name: str) -> None:
     if not seen.any(axis=1).all():
         lost = np.flatnonzero(~seen.any(axis=1))
         raise ValueError(
-            f"{name} must label every sample at least once: {len(lost)} samples are in no "
-            f"partition, the first is sample {lost[0]}. (Made by an estimator: raise n_estimators "
-            "or max_samples, or leave out samples that it calls noise in every run.)"
+            f"{name} must label every sample at least once; without a label: "
+            f"{counted(len(lost), 'sample')}, the first is sample {lost[0]}. (Made by an "
+            "estimator: raise n_estimators or max_samples, or leave out samples that it calls "
+            "noise in every run.)"
         )
     if not seen.any(axis=0).all():
         empty = np.flatnonzero(~seen.any(axis=0))

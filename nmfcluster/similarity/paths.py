@@ -62,9 +62,12 @@ def path_kernel(X: Any, Y: Any = None, *, scale: float | None = None) -> np.ndar
            [3., 3., 3., 0.]])
     """
     check_readable(X)
-    check_readable(Y, "Y")
     X = check_array(X, dtype=FLOATS, input_name="X")
-    Y = X if Y is None else check_array(Y, dtype=FLOATS, input_name="Y")
+    if Y is None:
+        Y = X
+    else:
+        check_readable(Y, "Y")
+        Y = check_array(Y, dtype=FLOATS, input_name="Y")
     if scale is not None and not (isinstance(scale, Real) and 0 < scale < np.inf):
         raise ValueError(f"scale must be above 0, got {scale!r}.")
     if X.shape[1] != Y.shape[1] or len(Y) < 2:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nmfcluster._arrays.arguments import warn
+from nmfcluster._arrays.arguments import counted, warn
 from nmfcluster._arrays.storage import filled_with, stored_entries
 from nmfcluster._arrays.tables import in_order_of
 from nmfcluster._base import membership
@@ -71,7 +71,7 @@ def read_constraints(
 def affinity_of(estimator: Any, X: Any, rng: np.random.RandomState) -> Affinity:
     """Return the similarity that an estimator's parameters ask for; raise if all of it is 0."""
     options = {name: getattr(estimator, name) for name in ("n_clusters", "n_jobs", *MAKING)}
-    with during(estimator, f"similarities of {X.shape[0]} samples"):
+    with during(estimator, f"similarities of {counted(X.shape[0], 'sample')}"):
         made = make_affinity(X, estimator.affinity, random_state=rng, **options)
     W = made.similarity  # a random vector is taken to 0 by zeros, and else never
     probe = np.random.default_rng(0).uniform(1, 2, size=(W.shape[0], 1)).astype(W.dtype)
@@ -88,7 +88,7 @@ def problem_of(
 ) -> ConstrainedProblem:
     """Return the problem that an estimator's parameters make of a similarity and pairs."""
     n_pairs = len(pairs.must_link) + len(pairs.cannot_link)
-    with during(estimator, f"similarities under {n_pairs} constraints"):
+    with during(estimator, f"similarities under {counted(n_pairs, 'constraint')}"):
         return constrain(
             W,
             pairs,
@@ -189,8 +189,8 @@ class ConstrainedProblem(SimilarityProblem):
             n_alone = int((~drawn.any(axis=1)).sum())
             if n_alone:
                 warn(
-                    f"Nothing tells the cluster of {n_alone} samples, or groups of samples that "
-                    "must be linked: their memberships are uniform, their labels mean nothing."
+                    f"Nothing tells the cluster of {counted(n_alone, 'sample')}, or as many groups "
+                    "that must be linked: memberships there are uniform, labels mean nothing."
                 )
         return P[self.groups]
 

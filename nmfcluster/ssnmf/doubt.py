@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 from nmfcluster._arrays import storage
+from nmfcluster._arrays.arguments import counted
 from nmfcluster._engine.progress import during
 from nmfcluster.affinity import Affinity
 from nmfcluster.constraints import PairwiseConstraints
@@ -96,11 +97,12 @@ def doubt_of(
     if not _leads(affinity):
         return Doubt(not joined)
     W = affinity.similarity
-    with during(estimator, f"doubts about {len(links)} pairs"):
+    with during(estimator, f"doubts about {counted(len(links), 'pair')}"):
         kinds = [(Z != 0).astype(np.float64) for Z in pairs.as_matrices()]
         V, B = points_of(W, kinds[0] + kinds[1], rng, affinity.name == "landmarks")
-        K = walks(V.astype(np.float64, copy=False), np.arange(len(V)), _WIDTH)
-        right, share = fitted(_evidence(K, B, kinds, links, must), must)
+        near = np.unique(B[np.unique(links)].indices)  # points that ends of pairs are near
+        K = walks(V.astype(np.float64, copy=False), near, _WIDTH).T
+        right, share = fitted(_evidence(K, near, B, kinds, links, must), must)
     hard = not joined and share <= _WRONG + _FEW / len(links)
     return Doubt(hard, share, right[:n_must], right[n_must:])
 
@@ -112,12 +114,12 @@ def _leads(affinity: Affinity) -> bool:
 
 
 def _evidence(
-    K: np.ndarray, B: Any, kinds: list[Any], links: np.ndarray, must: np.ndarray
+    K: np.ndarray, near: np.ndarray, B: Any, kinds: list[Any], links: np.ndarray, must: np.ndarray
 ) -> np.ndarray:
-    """Return x of every pair, (n_pairs, 2)."""
+    """Return x of every pair, (n_pairs, 2), by the rows of K that are of points near their ends."""
     spread = [B.T @ Z @ B for Z in kinds]
     blocks = storage.row_blocks(len(links), _BLOCK)
-    found = [_of_pairs(K, B, spread, links[block], must[block]) for block in blocks]
+    found = [_of_pairs(K, near, B, spread, links[block], must[block]) for block in blocks]
     alike, together, apart, reach = np.concatenate(found, axis=1)
     together *= (~must).sum() / must.sum()
     faint = _FAINT * np.median(reach) ** 2
@@ -126,11 +128,11 @@ def _evidence(
 
 
 def _of_pairs(
-    K: np.ndarray, B: Any, spread: list[Any], links: np.ndarray, must: np.ndarray
+    K: np.ndarray, near: np.ndarray, B: Any, spread: list[Any], links: np.ndarray, must: np.ndarray
 ) -> np.ndarray:
     """Return of some pairs the cosine of walks, both kinds of E, and the mean of K at the ends."""
     ends = B[links[:, 0]], B[links[:, 1]]
-    walk, other = (storage.as_dense(end @ K) for end in ends)
+    walk, other = (storage.as_dense(end[:, near] @ K) for end in ends)
     reach = storage.row_dots(walk, ends[0]), storage.row_dots(other, ends[1])
     own = reach[0] * reach[1] + storage.row_dots(walk, ends[1]) ** 2
     norms = np.linalg.norm(walk, axis=1) * np.linalg.norm(other, axis=1)

@@ -283,7 +283,7 @@ class SSNMFClusterer(NMFClusterer):
     @fit_context(prefer_skip_nested_validation=False)
     def fit(
         self,
-        X: Any,
+        X: Any = None,
         y: Any = None,
         *,
         constraints: PairwiseConstraints | None = None,
@@ -300,8 +300,8 @@ class SSNMFClusterer(NMFClusterer):
             Ignored, whatever it is, so that true classes cannot leak into the fit.
         constraints : PairwiseConstraints, default=None
             The constraints, in the container that cross-validation splits with the samples.
-        must_link : array-like of shape (n_pairs, 2) or (n_pairs, 3), or sparse matrix of shape \
-                (n_samples, n_samples), default=None
+        must_link : array-like of shape (n_pairs, 2) or (n_pairs, 3), iterable of pairs, or sparse \
+                matrix of shape (n_samples, n_samples), default=None
             Pairs of samples that belong together, instead of `constraints`; a third column, or
             the entries of the matrix, are weights: the cost of violating the pair.
         cannot_link : as must_link, default=None

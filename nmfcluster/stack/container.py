@@ -8,7 +8,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 import scipy.sparse as sp
 
-from nmfcluster._arrays.arguments import positions, shown
+from nmfcluster._arrays.arguments import counted, positions, shown
 from nmfcluster._arrays.storage import as_matrix, largest
 from nmfcluster._arrays.tables import check_opened, in_one_order
 from nmfcluster.stack.seen import Seen, cut, with_nan, without_nan
@@ -277,7 +277,7 @@ def read_names(names: Any, n_named: int, kind: str = "source") -> tuple[str, ...
     if not all(isinstance(name, str) for name in names):
         raise TypeError(f"names must all be str, got {shown(names)}.")
     if len(names) != n_named:
-        raise ValueError(f"names must name {n_named} {kind}s, got {len(names)} names.")
+        raise ValueError(f"names must name {counted(n_named, kind)}, got {len(names)}.")
     name, times = Counter(names).most_common(1)[0]
     if times > 1:
         raise ValueError(f"names must differ from each other, got {name!r} {times} times.")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nmfcluster._arrays.arguments import shown
+from nmfcluster._arrays.arguments import counted, shown
 from nmfcluster._arrays.storage import as_float, asymmetry, is_sparse
 from nmfcluster._arrays.tables import order_of, row_names
 from nmfcluster._base import read_features
@@ -155,7 +155,9 @@ class ViewReader(StackReader):
             )
         for name, own, width in zip(self.names, self._widths, views.n_features, strict=True):
             if own != width:
-                raise ValueError(f"view {name!r} of X has {width} features, in fit it had {own}.")
+                raise ValueError(
+                    f"view {name!r} of X has {counted(width, 'feature')}, in fit it had {own}."
+                )
         return views
 
     def _square(self, objects: ViewStack, chosen: np.ndarray) -> SimilarityStack:

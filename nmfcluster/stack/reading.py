@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
+from nmfcluster._arrays.arguments import counted
 from nmfcluster._arrays.storage import FLOATS, is_sparse, largest, require_symmetric
 from nmfcluster._arrays.tables import check_readable, in_own_order, order_of, row_names
 from nmfcluster._base import warn_of_distances
@@ -124,8 +125,8 @@ class SimilarityReader(StackReader):
         stack = _read_stack(estimator, X, reset=False)
         if stack.shape[1] != estimator.n_features_in_:
             raise ValueError(
-                f"X has {stack.shape[1]} columns, but {type(estimator).__name__} was fitted to "
-                f"{estimator.n_features_in_} objects: it needs the similarities to all of them."
+                f"X has {counted(stack.shape[1], 'column')}, but {type(estimator).__name__} was "
+                f"fitted to {estimator.n_features_in_} objects: give the similarities to all."
             )
         order = order_of(self._columns, stack._axes[1], "the columns of X", "what fit was given")
         stack = stack if order is None else stack[:, order]
@@ -198,7 +199,7 @@ def check_handed_in(X: Any) -> None:
     if X is None:
         raise ValueError(
             "X is None: give similarities or, with another affinity than 'precomputed', features. "
-            "Only fit takes similarities= instead of X."
+            "Only fit takes similarities= or views= instead of X."
         )
     shape = getattr(X, "shape", ())
     if len(shape) == 3 and 0 in shape[1:] and not isinstance(X, SimilarityStack):

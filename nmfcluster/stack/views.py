@@ -7,7 +7,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from sklearn.utils import check_array
 
-from nmfcluster._arrays.arguments import positions, shown
+from nmfcluster._arrays.arguments import counted, positions, shown
 from nmfcluster._arrays.storage import FLOATS
 from nmfcluster._arrays.tables import check_readable, with_all_samples
 from nmfcluster._compat import take_samples
@@ -146,8 +146,8 @@ class ViewStack:
 
     def __repr__(self) -> str:
         widths = zip(self.names, self.n_features, strict=True)
-        parts = [f"{name}: {p} feature{'s' * (p != 1)}" for name, p in widths]
-        return f"{type(self).__name__}({len(self)} samples, {', '.join(parts)})"
+        parts = [f"{name}: {counted(p, 'feature')}" for name, p in widths]
+        return f"{type(self).__name__}({counted(len(self), 'sample')}, {', '.join(parts)})"
 
 
 def _read_views(views: Any, names: Any, where: str) -> tuple[tuple[Any, ...], tuple[str, ...], Any]:
@@ -186,7 +186,7 @@ def _read_table(view: Any, label: str) -> Any:
     check_readable(view, label)
     if hasattr(view, "columns"):
         return view
-    if view is None or isinstance(view, str) or np.ndim(view) == 1:
+    if isinstance(view, str) or np.ndim(view) == 1:
         raise TypeError(f"{label} must be a table with a row for every sample, got {shown(view)}.")
     checks: dict[str, Any] = {"dtype": FLOATS, "ensure_all_finite": "allow-nan"}
     try:

@@ -9,7 +9,12 @@ from numpy.testing import assert_array_equal
 from sklearn.pipeline import make_pipeline
 
 from nmfcluster import NMFConsensus
-from nmfcluster._arrays.arguments import check_count, check_number, positions, shown
+from nmfcluster._arrays.arguments import check_count, check_number, counted, positions, shown
+
+
+def test_one_thing_is_not_several():
+    assert [counted(n, "sample") for n in (0, 1, 2)] == ["0 samples", "1 sample", "2 samples"]
+    assert [counted(n, "entry") for n in (1, 3)] == ["1 entry", "3 entries"]
 
 
 @pytest.mark.parametrize(

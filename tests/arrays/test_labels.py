@@ -235,7 +235,7 @@ def test_known_categories_of_strings():
 
 def test_known_categories_that_do_not_fit_are_refused():
     _, categories = encode(np.array([[0], [1]]), "P")
-    with pytest.raises(ValueError, match="P has 2 partitions, but 1 were seen in fit"):
+    with pytest.raises(ValueError, match="P has 2 partitions, in fit it had 1"):
         encode(np.zeros((1, 2), dtype=int), "P", categories)
     with pytest.raises(TypeError, match="another kind than those seen in fit"):
         encode([["a"]], "P", categories)

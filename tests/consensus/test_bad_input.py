@@ -64,6 +64,11 @@ CASES = [
     features("infinity", "X contains infinity", changed(X, (3, 2), np.inf)),
     features("complex numbers", "Complex data", X.astype(complex)),
     features("fewer samples than clusters", "n_clusters=21 .* n_samples=20", n_clusters=21),
+    given(
+        "partitions alone",
+        "X must be a table, got None.*as X.*affinity='partitions'",
+        TABLE,
+    )._replace(X=None),
     # parameters
     features("zero clusters", "'n_clusters' .*Got 0", n_clusters=0),
     features("half a cluster", "'n_clusters' .*Got 2.5", n_clusters=2.5),

@@ -29,6 +29,10 @@ IN_FORM = [[0, 2], [0, 3], [1, 4]]
         np.array(PAIRS, order="F")[::-1],
         [(*pair, 1) for pair in PAIRS],
         [np.array(pair) for pair in PAIRS],
+        set(PAIRS),
+        dict.fromkeys(PAIRS).keys(),
+        [frozenset(pair) for pair in PAIRS],
+        {frozenset(pair) for pair in PAIRS},
     ],
 )
 def test_pairs_come_in_many_forms(value):
@@ -38,6 +42,24 @@ def test_pairs_come_in_many_forms(value):
     assert_array_equal(constraints.cannot_link, IN_FORM)
     assert_array_equal(constraints.must_link_weights, np.ones(3))
     assert constraints.n_pairs == 6
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        iter,
+        lambda pairs: zip(*np.transpose(pairs), strict=True),
+        lambda pairs: (list(pair) for pair in pairs),
+        lambda pairs: (frozenset(pair) for pair in pairs),
+    ],
+    ids=["iterator", "zip", "generator", "sets"],
+)
+def test_pairs_come_one_by_one(form):
+    assert_array_equal(PairwiseConstraints(5, form(PAIRS)).must_link, IN_FORM)
+    assert PairwiseConstraints(5, iter([]), form(PAIRS)).n_pairs == 3
+    ids = [f"s{i}" for i in range(5)]
+    pairs = form([(f"s{i}", f"s{j}") for i, j in PAIRS])
+    assert_array_equal(PairwiseConstraints.from_ids(ids, pairs).must_link, IN_FORM)
 
 
 def test_of_a_pair_given_twice_the_larger_weight_counts():
@@ -109,9 +131,12 @@ BAD_PAIRS = {
     "rows of several lengths": ([(0, 1), (1, 2, 3)], ValueError, r"several lengths, \[\(0, 1\)"),
     "a number": (3, TypeError, r"\(n_pairs, 2\).*got 3 \(int\)"),
     "a word": ("01", TypeError, r"got '01' \(str\)"),
-    "a dictionary": ({0: 1}, TypeError, r"got \{0: 1\} \(dict\)"),
-    "a set": ({(0, 1)}, TypeError, r"got \{\(0, 1\)\} \(set\)"),
-    "an iterator": (zip([0], [1], strict=True), TypeError, r"\(zip\)"),
+    "a dictionary": ({0: 1}, TypeError, r"got \{0: 1\} \(dict\): .*list\(d.items\(\)\)"),
+    "weights in a dictionary": ({(0, 1): 2.0}, TypeError, r"\(dict\): .*list\(d\)"),
+    "one pair that is a set": ({0, 1}, ValueError, r"\(n_pairs, 2\).*shape \(2,\)"),
+    "a set of one sample": ([{0}], ValueError, r"got \{0\} \(set\): a set has no order"),
+    "a set with a weight": ([{0, 1, 2.5}], ValueError, r"\(set\): a set has no order"),
+    "samples one by one": (range(4), ValueError, r"\(n_pairs, 2\).*shape \(4,\)"),
     "any object": (Bad(), TypeError, r"got <bad> \(Bad\)"),
     "words": ([("a", "b")], TypeError, "numbers.*dtype <U1"),
     "truths": ([(True, False)], TypeError, "numbers.*dtype bool"),

@@ -24,6 +24,8 @@ def test_pandas():
     weights = pd.DataFrame({"i": [1], "j": [0], "cost": [0.5]})
     assert PairwiseConstraints(3, by_position, weights) == expected
     assert PairwiseConstraints(3, by_position.astype("Int64"), weights) == expected
+    for listed in (pd.Series([(2, 0)]), pd.MultiIndex.from_frame(by_position)):
+        assert PairwiseConstraints(3, listed, weights) == expected
     with pytest.raises(ValueError, match=r"must_link.*'i'"):
         PairwiseConstraints.from_ids(frame, [("u", "i")])
     labels = PairwiseConstraints.from_labels([0, 1, -1])

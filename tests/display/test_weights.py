@@ -29,7 +29,7 @@ def fitted(stack, **options):
 @pytest.fixture(scope="module")
 def models(stack):
     models = [fitted(stack, eta=eta) for eta in (1.0, np.inf, 0.05)]
-    with pytest.warns(ConvergenceWarning, match="found 1 clusters"):
+    with pytest.warns(ConvergenceWarning, match="found 1 cluster"):
         return [*models, fitted(stack, eta=0)]  # the flat source has all the weight
 
 

@@ -66,8 +66,8 @@ def test_the_run_with_the_smallest_loss_is_kept():
     assert_array_equal(found.H, recorder.starts[3])
     assert [curve[0] for curve in found.curves] == [0.5, 1, 2, 3, 4]
     before, after = said
-    assert before == "5 rows, 5 start(s) ..."
-    assert after.startswith("5 rows, 5 start(s): best loss 0.5 after 20 updates")
+    assert before == "5 rows, 5 starts ..."
+    assert after.startswith("5 rows, 5 starts: best loss 0.5 after 20 updates")
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

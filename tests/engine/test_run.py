@@ -303,8 +303,8 @@ def test_the_plan_tells_what_ran():
         Recorder(False), [lambda: np.ones((1, 1))] * 2, "toys"
     )
     before, after = lines
-    assert before == "toys, 2 start(s) ..."
-    assert after.startswith("toys, 2 start(s): best loss 1 after 3 updates, ")
+    assert before == "toys, 2 starts ..."
+    assert after.startswith("toys, 2 starts: best loss 1 after 3 updates, ")
 
 
 def test_the_plan_tells_what_it_will_run_before_the_first_start_is_made():
@@ -316,7 +316,7 @@ def test_the_plan_tells_what_it_will_run_before_the_first_start_is_made():
 
     wide = plan(lambda objective, H: objective.steps(H), say=lines.append)
     wide.run(Recorder(True), [start] * 2, "toys")
-    assert told[0] == ["toys, 2 start(s) ..."]
+    assert told[0] == ["toys, 2 starts ..."]
 
 
 # --- races -------------------------------------------------------------------------------------

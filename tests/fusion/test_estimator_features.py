@@ -98,7 +98,7 @@ SIGMAS = (1e-4, 1e-3, 1e-2, 1, 10)
 RINGS = [*(partial(rbf_kernel, gamma=1 / (2 * s**2)) for s in SIGMAS), path_kernel]
 
 
-@pytest.mark.filterwarnings("ignore:SimilarityFusionNMF found 1 clusters")
+@pytest.mark.filterwarnings("ignore:SimilarityFusionNMF found 1 cluster")
 @pytest.mark.parametrize("seed", range(2))
 def test_nested_rings_as_in_the_paper(seed):
     """Lange and Buhmann, Figure 1: only the path kernel tells the rings, and not at any eta."""

@@ -121,7 +121,7 @@ def test_objects_similar_to_none_are_in_no_cluster(storage, options):
 def test_an_object_similar_to_none_says_nothing_of_new_ones():
     sources, _ = problem()
     sources[0][3] = sources[0][:, 3] = 0
-    with pytest.warns(UserWarning, match="Nothing tells the cluster of 1 objects"):
+    with pytest.warns(UserWarning, match="Nothing tells the cluster of 1 object"):
         fitted = model().fit(sources[0])
     new = np.zeros((1, 43))
     new[0, 3] = 1
@@ -139,7 +139,7 @@ def test_objects_that_are_similar_to_themselves_alone(n):
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         fitted = SimilarityFusionNMF(2).fit(None, similarities=[np.eye(n)])
-    assert any(f"Nothing tells the cluster of {n} objects" in str(one.message) for one in told)
+    assert any(f"Nothing tells the cluster of {n} object" in str(one.message) for one in told)
     assert_array_equal(fitted.labels_, -1)
     assert_allclose(fitted.membership_, 0.5)
 

@@ -123,7 +123,7 @@ def test_what_is_kept_follows_the_parameter():
     assert SimilarityFusionNMF(3, criterion="kl", n_nearest=9).fit(sources).n_nearest_ == (9,) * 3
 
 
-@pytest.mark.filterwarnings("ignore:SimilarityFusionNMF found 1 clusters")
+@pytest.mark.filterwarnings("ignore:SimilarityFusionNMF found 1 cluster")
 def test_a_fit_says_when_no_source_is_explained():
     """A constant holds nothing that clusters could explain."""
     fitted = SimilarityFusionNMF(2, n_init=1)

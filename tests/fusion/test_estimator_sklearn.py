@@ -72,7 +72,7 @@ def test_verbose_says_what_is_done(capsys):
     model(verbose=1).fit(problem()[0])
     said = capsys.readouterr().out
     assert "[SimilarityFusionNMF]" in said
-    assert "43 objects, 3 source(s)" in said
+    assert "43 objects, 3 sources" in said
     model().fit(problem()[0])
     assert capsys.readouterr().out == ""
 
@@ -90,6 +90,16 @@ def test_fit_transform_takes_similarities_too():
     memberships = fitted.fit_transform(None, similarities=sources)
     assert_array_equal(memberships, fitted.transform(sources))
     assert_array_equal(memberships, fitted.fit_transform(SimilarityStack(sources)))
+
+
+def test_sources_need_nothing_beside_them():
+    sources, _ = problem()
+    labels = model().fit(sources).labels_
+    assert_array_equal(model().fit(similarities=sources).labels_, labels)
+    assert_array_equal(model().fit_predict(similarities=sources), labels)
+    views = {"a": np.arange(18.0).reshape(9, 2) ** 2, "b": np.arange(9.0)[:, None]}
+    expected = SimilarityFusionNMF(2).fit_predict(views)
+    assert_array_equal(SimilarityFusionNMF(2).fit_predict(views=views), expected)
 
 
 @pytest.mark.parametrize("form", [lambda S: S[0], np.dstack, SimilarityStack])

@@ -272,8 +272,8 @@ def test_progress_is_said_in_lines():
     lines = []
     sources = kernels(np.random.default_rng(10), 20, [0.1, 1.0])
     fusion = fitted(sources, 2, say=lines.append)
-    assert lines[0] == "20 objects, 2 source(s), 1 start(s) ..."
-    assert lines[1].startswith("20 objects, 2 source(s), 1 start(s): best loss")
-    assert lines[2] == "20 objects, 2 source(s), 2 start(s) ..."
-    assert lines[3].startswith("20 objects, 2 source(s), 2 start(s): best loss")
+    assert lines[0] == "20 objects, 2 sources, 1 start ..."
+    assert lines[1].startswith("20 objects, 2 sources, 1 start: best loss")
+    assert lines[2] == "20 objects, 2 sources, 2 starts ..."
+    assert lines[3].startswith("20 objects, 2 sources, 2 starts: best loss")
     assert any(f"{fusion.best.loss:.6g}" in line for line in lines)

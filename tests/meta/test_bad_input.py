@@ -58,7 +58,7 @@ TABLES = [
     ("a vector", "Expected 2D array, got 1D array", X[0]),
     ("three axes", "Found array with dim 3", X[None]),
     ("a number", "Expected 2D array, got scalar", 3.0),
-    ("nothing", "Expected 2D array", None),
+    ("nothing", "X must be one table of numbers, got None", None),
     ("words", "X must hold numbers, got dtype <U1", np.array([["a", "b"]] * 5)),
     ("words among numbers", "numbers, got 'a'", np.array([["a", 1], ["b", 2]], object)),
     ("words in a data frame", "column 'a' .*'x'", pd.DataFrame({"a": list("xy"), "b": [1, 2]})),
@@ -259,7 +259,7 @@ def test_what_is_not_refused_has_room(penalty, dtype, scale):
         (X[:0], r"0 sample\(s\)"),
         (X + 1j, "Complex data not supported"),
         (np.array([["a"] * 6]), "X must hold numbers, got dtype <U1"),
-        (None, "Expected 2D array"),
+        (None, "X must be one table of numbers, got None"),
     ],
 )
 def test_new_samples_must_be_like_those_of_fit(fitted, method, new, says):

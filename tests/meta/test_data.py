@@ -226,7 +226,7 @@ def test_without_a_last_factorization_nothing_is_said_of_it():
 
 
 def test_fewer_clusters_than_asked_for_are_counted():
-    with pytest.warns(ConvergenceWarning, match="found 1 clusters, fewer than n_clusters=3") as w:
+    with pytest.warns(ConvergenceWarning, match="found 1 cluster, fewer than n_clusters=3") as w:
         model().fit(np.arange(1.0, 20)[:, None])  # of one column all clusters are alike
     assert {warning.filename for warning in w} == {__file__}
 

@@ -10,6 +10,7 @@ from meta.cases import begin, equal_runs, plan_of, planted, random_runs, solutio
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
 
+from nmfcluster._arrays.arguments import counted
 from nmfcluster.datasets import make_biclusters
 from nmfcluster.meta.metaclusters import (
     METACLUSTERINGS,
@@ -56,7 +57,7 @@ def test_every_run_is_at_most_one_start(how, n_init, n_starts):
     runs, lines = random_runs(np.random.default_rng(2), [3] * 5), []
     plan = replace(plan_of(3, n_init=n_init), say=lines.append)
     METACLUSTERINGS[how](runs, plan, np.random.RandomState(0))
-    assert [f"{n_starts} start(s)" in line for line in lines] == [True, True]
+    assert [counted(n_starts, "start") in line for line in lines] == [True, True]
 
 
 @every_way

@@ -264,7 +264,7 @@ CLUSTERS = np.eye(3)
         (CLUSTERS, [[1, 2, 3], [1, 2]], ValueError, "clusters_b must .*of one length"),
         (CLUSTERS, (CLUSTERS, [1, 2]), ValueError, "clusters_b must .*of one length"),
         (CLUSTERS, [["a", "b", "c"]], ValueError, "clusters_b must hold numbers"),
-        (CLUSTERS, None, ValueError, "clusters_b must hold the memberships"),
+        (CLUSTERS, None, ValueError, "clusters_b must be one table of numbers, got None"),
         (CLUSTERS, CLUSTERS * 1j, ValueError, "clusters_b must hold real numbers"),
         (CLUSTERS, sp.csr_array(CLUSTERS), TypeError, "clusters_b must hold the .*parse"),
     ],

@@ -413,6 +413,24 @@ def test_the_table_has_a_row_for_every_candidate(vote, stability):
         ("'fit_params' parameter", {"fit_params": 3}, ValueError),
         ("fit_params must be None", {"estimator": RUNS, "fit_params": {"a": 1}}, ValueError),
         ("c in fit_params must have one entry", {"fit_params": {"c": [1]}}, ValueError),
+        (
+            "is not cut like them: give fit_params={'constraints': PairwiseConstraints(120, ",
+            {"estimator": SSNMFClusterer(2), "fit_params": {"must_link": [(0, 1)]}},
+            ValueError,
+        ),
+        (
+            "give fit_params={'ssnmfclusterer__constraints': PairwiseConstraints",
+            {
+                "estimator": make_pipeline(StandardScaler(), SSNMFClusterer(2)),
+                "fit_params": {"ssnmfclusterer__cannot_link": np.eye(len(BLOBS))},
+            },
+            ValueError,
+        ),
+        (
+            "got list with 1 entry. Pairs are a PairwiseConstraints(n_samples, must_link,",
+            {"estimator": SSNMFClusterer(2), "fit_params": {"constraints": [(0, 1)]}},
+            ValueError,
+        ),
     ],
 )  # fmt: skip
 def test_what_cannot_be_chosen_from_is_refused(says, arguments, error):

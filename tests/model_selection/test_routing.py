@@ -110,7 +110,10 @@ def test_what_is_given_twice_is_refused():
     ("arguments", "message"),
     [
         ({"sample_weight": WEIGHT[:50]}, "sample_weight.*120.*ndarray with 50"),
-        ({"must_link": [(0, 1), (2, 3)]}, "must_link.*list with 2 entries"),
+        (
+            {"must_link": [(0, 1), (2, 3)]},
+            "^must_link in fit_params names samples by .*PairwiseConstraints",
+        ),
         ({"constraints": KNOWN[:60]}, "PairwiseConstraints with 60 entries"),
         ({"sample_weight": {"a": 1}}, "120 samples.*got dict"),
     ],

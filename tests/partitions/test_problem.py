@@ -361,7 +361,7 @@ def test_coarse_to_fine_ends_near_the_full_fit(missing, normalize):
     rng = np.random.RandomState(0)
     found = factorize_ensemble(ensemble, made, rng, normalize, coarse_size=100)
     assert len(said) == 4
-    assert all(f"{len(ensemble)} label rows, 1 start(s)" in line for line in said[2:])
+    assert all(f"{len(ensemble)} label rows, 1 start" in line for line in said[2:])
     assert found.H.shape == (len(ensemble), 3)
     assert found.best.loss <= 1.01 * full.best.loss
     labels, of_full = found.H.argmax(axis=1)[groups], full.H.argmax(axis=1)[groups]

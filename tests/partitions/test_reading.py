@@ -44,7 +44,7 @@ def test_weights_must_be_finite(bad):
 
 def test_coverage():
     check_coverage(np.array([[0, -1], [-1, 0]]), "P")
-    with pytest.raises(ValueError, match="2 samples are in no partition, the first is sample 1"):
+    with pytest.raises(ValueError, match="without a label: 2 samples, the first is sample 1"):
         check_coverage(np.array([[0, 1], [-1, -1], [-1, -1]]), "P")
     with pytest.raises(ValueError, match="partition 1 is"):
         check_coverage(np.array([[0, -1], [1, -1]]), "P")

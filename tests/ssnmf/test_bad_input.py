@@ -221,7 +221,7 @@ def fitted(request):
     return SSNMFClusterer(2, affinity=request.param, random_state=0).fit(data), data
 
 
-@pytest.mark.filterwarnings("ignore:.*found 1 clusters:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:.*found 1 cluster:sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("method", ["predict", "transform"])
 @pytest.mark.parametrize(
     ("new", "says"),

@@ -697,7 +697,7 @@ def test_an_isolated_sample_is_said_to_be_one(storage, normalize):
     W = rbf_kernel(X, gamma=0.3)
     W[7] = W[:, 7] = 0
     model = clusterer(affinity="precomputed", normalize=normalize)
-    with pytest.warns(UserWarning, match="Nothing tells the cluster of 1 samples"):
+    with pytest.warns(UserWarning, match="Nothing tells the cluster of 1 sample"):
         model.fit(storage(W))
     assert_allclose(model.membership_[7], 1 / 3)
     assert model.predict(storage(W))[7] == -1
@@ -729,7 +729,7 @@ def test_a_signed_similarity(solver):
 
 def test_everything_must_be_together():
     chain = [(i, i + 1) for i in range(59)]
-    with pytest.warns(ConvergenceWarning, match="found 1 clusters, fewer than n_clusters=3"):
+    with pytest.warns(ConvergenceWarning, match="found 1 cluster, fewer than n_clusters=3"):
         model = clusterer().fit(X, must_link=chain)
     assert_array_equal(model.labels_, np.zeros(60))
     assert model.satisfaction_ == 1

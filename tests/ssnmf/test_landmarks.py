@@ -71,7 +71,7 @@ def test_samples_that_coincide_are_together(n_landmarks):
 def test_fewer_different_samples_than_clusters_are_warned_of(
     samples, n_clusters, found, n_landmarks
 ):
-    with pytest.warns(ConvergenceWarning, match=f"found {found} clusters"):
+    with pytest.warns(ConvergenceWarning, match=f"found {found} cluster"):
         model = fitted(samples, n_clusters, n_landmarks=n_landmarks)
     assert len(np.unique(model.labels_)) == found
 

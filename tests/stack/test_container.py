@@ -292,7 +292,7 @@ def test_scikit_learn_splits_and_shuffles_rows():
         ([SQUARE], "a", TypeError, "names must be a list of str"),
         ([SQUARE], 3, TypeError, "names must be a list of str"),
         ([SQUARE], [3], TypeError, "names must all be str"),
-        ([SQUARE], ["a", "b"], ValueError, "names must name 1 sources, got 2"),
+        ([SQUARE], ["a", "b"], ValueError, "names must name 1 source, got 2"),
         ([SQUARE, SQUARE], ["a", "a"], ValueError, "names must differ .*'a' 2 times"),
         (mixed()[0], ["a"], ValueError, "names must name 3 sources, got 1"),
     ],
