@@ -916,16 +916,16 @@ def lines_of(capsys):
 @pytest.mark.parametrize(
     ("parameters", "stages"),
     [
-        ({}, ["base partitions", "distinct label rows", r"3 start\(s\)"]),
-        ({"affinity": "partitions"}, ["distinct label rows", r"3 start\(s\)"]),
-        ({"affinity": "precomputed"}, [r"3 start\(s\): best loss"]),
+        ({}, ["base partitions", "distinct label rows", r"3 starts"]),
+        ({"affinity": "partitions"}, ["distinct label rows", r"3 starts"]),
+        ({"affinity": "precomputed"}, [r"3 starts: best loss"]),
         (
             {"affinity": "partitions", "normalize": False, "refine": "moves"},
-            ["distinct label rows", r"3 start\(s\)", r"moves of \d+ label rows: \d", "moved"],
+            ["distinct label rows", r"3 starts", r"moves of \d+ label rows: \d", "moved"],
         ),
         (
             {"affinity": "partitions", "coarse_size": 40},
-            ["distinct label rows", r"3 start\(s\)", r"1 start\(s\)"],
+            ["distinct label rows", r"3 starts", r"1 start:"],
         ),
     ],
     ids=str,
