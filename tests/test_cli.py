@@ -205,6 +205,7 @@ def test_how_many(here, capsys):
     assert_picture(here / "points-how-many.png")
 
 
+@pytest.mark.slow
 def test_how_many_programs(here, capsys):
     main(["how-many", "counts.npy", "--counts", "--clusters", "2-4"])
     model = NMFMetaCluster(2, loss="kullback-leibler", random_state=0)
@@ -467,6 +468,7 @@ def test_a_missing_library_is_named(module, name, cure, here, monkeypatch, capsy
 # --- as a command -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_as_a_module(here):
     np.save("labels.npy", np.repeat([[0, 1], [2, 0]], 8, axis=0))
     run = [sys.executable, "-m", "nmfcluster", "consensus", "labels.npy"]

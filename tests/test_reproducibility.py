@@ -205,6 +205,7 @@ def test_number_of_threads_does_not_matter(problem, expected):
         assert_same(result(problem), expected(problem))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing"])
 def test_backend_of_joblib_does_not_matter(problem, backend, expected):

@@ -167,6 +167,7 @@ def test_constraints_as_y_reach_the_scorer(witness):
     assert_array_equal(scores, [15, 15, 15, 15])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_other_processes_and_threads_get_their_folds(backend, witness):
     search = GridSearchCV(witness, GRID, scoring=score, cv=3, n_jobs=2, error_score="raise")

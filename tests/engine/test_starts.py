@@ -147,6 +147,7 @@ def test_spectral_start_of_a_large_operator_is_deterministic():
     assert_array_equal(spectral_start(A, 4), spectral_start(A, 4))
 
 
+@pytest.mark.skipif(not starts._ANEW, reason="before scipy 1.17 ARPACK goes on where it ended")
 @pytest.mark.parametrize("A", [np.eye(400), np.ones((400, 400))], ids=["identity", "ones"])
 def test_leading_eigenpairs_are_the_same_every_time_where_most_are_equal(A):
     """As those of very narrow and of very wide kernels, for which ARPACK has to begin anew."""

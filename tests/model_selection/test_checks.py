@@ -86,6 +86,7 @@ def test_halves_of_a_similarity_are_refused():
             )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("details", [False, True])
 @pytest.mark.parametrize("n_jobs", [None, 2])
 @pytest.mark.parametrize(

@@ -343,6 +343,7 @@ def test_recurrence_leaves_out_one(method):
 # --- what results depend on --------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["vote", "stability"])
 def test_results_depend_on_the_seed_alone(method):
     one = chosen(KMeans(n_init=1), method=method, random_state=1)

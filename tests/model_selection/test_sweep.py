@@ -126,6 +126,7 @@ def test_the_held_out_loss_is_that_of_the_formula(loss, kind):
     assert_allclose(found, expected, rtol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 def test_sparse_tables_are_scored_as_dense_ones(loss):
     X = np.where(COUNTS > 3, COUNTS, 0)
@@ -243,6 +244,7 @@ def test_it_raises_where_no_part_can_be_fitted(monkeypatch):
         swept()
 
 
+@pytest.mark.slow
 def test_a_part_that_fails_leaves_its_number_out(monkeypatch):
     def failing(estimator, X, parts, k, fold, seed):
         failed = k == 4 and fold == 1
