@@ -72,7 +72,7 @@ def _row(
         for _ in range(1 if quick else REPEATS):
             fits.append(_seconds(lambda: estimator.fit(X, **fit_params))[0])
             options = {"fit_params": fit_params or None, "random_state": 0}
-            candidates = range(1, 5 if quick else 16)
+            candidates = range(1, 4 if quick else 16)
             seconds, found = _seconds(
                 lambda: choose_n_clusters(estimator, X, candidates, **options)  # noqa: B023
             )

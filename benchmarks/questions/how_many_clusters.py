@@ -40,7 +40,7 @@ Row = report.Row
 
 
 def run(quick: bool, out: Path) -> list[Path]:
-    largest, n_seeds, n_none, n_two = (5, 1, 5, 3) if quick else (MOST, 3, 200, 60)
+    largest, n_seeds, n_none, n_two = (4, 1, 5, 3) if quick else (MOST, 3, 200, 60)
     skipped: dict[str, str] = {}
     sets: list[Points] = []
     try:
