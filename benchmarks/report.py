@@ -22,6 +22,7 @@ import nmfcluster
 Row = dict[str, Any]
 
 ROW_DEPTH = 3  # levels of nesting above a row: the file, "tables" or "details", and one table
+ROOT = Path(__file__).parent.parent  # of the checkout
 
 
 def environment() -> dict[str, Any]:
@@ -41,18 +42,25 @@ def environment() -> dict[str, Any]:
 
 
 def commit() -> str:
-    """Return the commit of this checkout, with a plus where files differ from it."""
-    here = Path(__file__).parent
+    """Return the last commit of the code in this checkout, with a plus where it was changed since.
+
+    Results, and the pages that show them, are no code: those of several commits can be of one.
+    """
+    code = ["--", "nmfcluster", "benchmarks", ":!benchmarks/results"]
+    changed = _git("status", "--porcelain", *code)
+    last = _git("log", "-1", "--format=%h", *code)
+    if not last:  # no git, or no checkout
+        return "unknown"
+    return f"{last}+" if changed else last
+
+
+def _git(*arguments: str) -> str:
     try:
         told = subprocess.run(
-            ["git", "describe", "--always", "--dirty=+", "--exclude=*"],
-            cwd=here,
-            capture_output=True,
-            text=True,
-            check=True,
+            ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True
         )
-    except (OSError, subprocess.CalledProcessError):  # no git, or no checkout
-        return "unknown"
+    except (OSError, subprocess.CalledProcessError):
+        return ""
     return told.stdout.strip()
 
 

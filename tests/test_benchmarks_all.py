@@ -43,3 +43,33 @@ def test_questions_are_asked_that_this_commit_has_not_answered(
 
 def test_results_say_of_which_commit_they_are():
     assert re.fullmatch(r"[0-9a-f]{7,}\+?|unknown", report.environment()["commit"])
+
+
+def test_results_are_of_the_last_commit_of_the_code(tmp_path, monkeypatch):
+    def git(*arguments):
+        given = ["-c", "user.name=n", "-c", "user.email=e@x", "-c", "commit.gpgsign=false"]
+        subprocess.run(["git", *given, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    def keep(name, text):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+
+    monkeypatch.setattr(report, "ROOT", tmp_path)
+    assert report.commit() == "unknown"
+    git("init")
+    keep("nmfcluster/code.py", "1")
+    keep("benchmarks/results/papers.md", "1")
+    git("add", ".")
+    git("commit", "-m", "code")
+    first = report.commit()
+    assert re.fullmatch("[0-9a-f]{7,}", first)
+    keep("benchmarks/results/papers.md", "2")
+    assert report.commit() == first
+    git("commit", "-am", "results")
+    assert report.commit() == first
+    keep("benchmarks/question.py", "1")
+    assert report.commit() == f"{first}+"
+    git("add", ".")
+    git("commit", "-m", "a question")
+    assert re.fullmatch("[0-9a-f]{7,}", report.commit())
+    assert report.commit() != first
