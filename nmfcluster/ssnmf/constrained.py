@@ -87,8 +87,7 @@ def problem_of(
     estimator: Any, W: Similarity, pairs: PairwiseConstraints, sure_start: bool
 ) -> ConstrainedProblem:
     """Return the problem that an estimator's parameters make of a similarity and pairs."""
-    n_pairs = len(pairs.must_link) + len(pairs.cannot_link)
-    with during(estimator, f"similarities under {counted(n_pairs, 'constraint')}"):
+    with during(estimator, f"similarities under {counted(pairs.n_pairs, 'constraint')}"):
         return constrain(
             W,
             pairs,

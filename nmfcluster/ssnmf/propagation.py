@@ -45,8 +45,7 @@ def spread(
         return affinity.similarity
     must_link, cannot_link = pairs.as_matrices(affinity.similarity.dtype)
     links = must_link - cannot_link if estimator.beta > 0 else must_link
-    n_pairs = len(pairs.must_link) + len(pairs.cannot_link)
-    with during(estimator, f"spread of {n_pairs} pairs to samples near theirs"):
+    with during(estimator, f"spread of {pairs.n_pairs} pairs to samples near theirs"):
         W = raised(affinity.similarity, links, width, rng, affinity.name == "landmarks")
         if estimator.normalize is False:
             return W
