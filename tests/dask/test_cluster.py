@@ -18,6 +18,7 @@ pytest.importorskip("distributed", reason="the extra distributed is not installe
 import dask
 from distributed import Client, LocalCluster
 from faults.blocks import killing, slow
+from faults.shared import heeding_interrupts
 
 from nmfcluster.dask import NMFConsensus, base_partitions, predict, read_npy
 from nmfcluster.datasets import make_partitions
@@ -146,13 +147,9 @@ def soon(holds):
 def test_an_interrupt_leaves_no_task_behind(client, table):
     model, X = NMFConsensus(n_clusters=3), slowly(table)
     timer = threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT))
-    # a shell starts what runs behind it so that it takes no notice of interrupts
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
+    with heeding_interrupts():
         timer.start()
         assert ended(lambda: model.fit(X), KeyboardInterrupt) < 5
-    finally:
-        signal.signal(signal.SIGINT, before)
     assert not hasattr(model, "labels_")
     assert soon(lambda: not any(client.processing().values()))
 

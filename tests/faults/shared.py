@@ -5,7 +5,9 @@ what the fits find.
 """
 
 import hashlib
+import signal
 import time
+from contextlib import contextmanager
 
 import numpy as np
 from sklearn.base import clone
@@ -27,6 +29,16 @@ def found(model, X):
     """Return what a fitted model holds, as bytes."""
     arrays = [model.labels_, model.membership_, model.loss_curve_]
     return [array.tobytes() for array in (*arrays, model.predict(X), model.transform(X))]
+
+
+@contextmanager
+def heeding_interrupts():
+    """Take notice of interrupts, as what a shell starts behind it does not."""
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 def result(name):

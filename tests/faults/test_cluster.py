@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from faults.clusterers import Fatal, Raising, Slow, Unsendable
-from faults.shared import DATA, MODELS, comes_true, found
+from faults.shared import DATA, MODELS, comes_true, found, heeding_interrupts
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 
@@ -158,14 +158,13 @@ def test_what_a_call_raises_arrives(on_dask, sent):
 
 def test_an_interrupt_ends_what_waits(on_dask):
     model = NMFConsensus(3, estimator=Slow(), n_estimators=40, random_state=0)
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
-    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
-    began = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X)
-    assert comes_true(lambda: not any(on_dask.processing().values()))
-    assert time.monotonic() - began < 3  # half of what all calls take
-    signal.signal(signal.SIGINT, handler)
+    with heeding_interrupts():
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        began = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X)
+        assert comes_true(lambda: not any(on_dask.processing().values()))
+        assert time.monotonic() - began < 3  # half of what all calls take
     assert not hasattr(model, "labels_")
     assert len(base_partitions(X, Slow(fails=False), n_estimators=4).estimators) == 4
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import joblib
 import pytest
 from faults.clusterers import Interrupting, Killed, Raising
-from faults.shared import DATA, MODELS, comes_true, found
+from faults.shared import DATA, MODELS, comes_true, found, heeding_interrupts
 from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -76,12 +76,8 @@ def test_a_worker_that_is_killed(tmp_path):
 def test_an_interrupt_while_workers_are_in_base_runs(tmp_path):
     interrupting = Interrupting(parent=os.getpid(), mark=str(tmp_path / "mark"))
     model = fitted(consensus(interrupting, n_jobs=2))
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with joblib.parallel_config("loky"):
-            assert_fails_without_a_trace(model, KeyboardInterrupt)
-    finally:
-        signal.signal(signal.SIGINT, handler)
+    with heeding_interrupts(), joblib.parallel_config("loky"):
+        assert_fails_without_a_trace(model, KeyboardInterrupt)
 
 
 def of_shortage(what):

@@ -10,7 +10,7 @@ from zlib import crc32
 import joblib
 import numpy as np
 import pytest
-from faults.shared import FEATURES, comes_true, found
+from faults.shared import FEATURES, comes_true, found, heeding_interrupts
 from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -64,10 +64,9 @@ def watch(monkeypatch):
     watch = Watch(engine.iterate)
     monkeypatch.setattr(engine, "iterate", watch)
     monkeypatch.setattr(engine, "_BATCH", 1)  # a batch a start, so that jobs have some to share
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield watch
-    watch.over = True
-    signal.signal(signal.SIGINT, handler)
+    with heeding_interrupts():
+        yield watch
+        watch.over = True
 
 
 def drawn(model, high):
