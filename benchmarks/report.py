@@ -18,6 +18,7 @@ import sklearn
 from threadpoolctl import threadpool_info
 
 import nmfcluster
+from nmfcluster.display.style import COLOURS
 
 Row = dict[str, Any]
 
@@ -162,9 +163,10 @@ def cell(value: Any) -> str:
 
 def panels(figure: Any, titles: Sequence[str]) -> tuple[list[Any], Any]:
     """Return axes with these titles, and further axes for the legend."""
-    columns = min(4, len(titles) + 1)
-    rows = -(-(len(titles) + 1) // columns)
-    figure.set_size_inches(2.6 * columns + 1, 2.2 * rows + 0.6)
+    parts = len(titles) + 1
+    columns = 2 if parts in (2, 4) else 3
+    rows = -(-parts // columns)
+    figure.set_size_inches(3 * columns, 2.7 * rows + 0.3)
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for ax, title in zip(axes, titles, strict=False):
         ax.set_title(title, fontsize="small")
@@ -185,13 +187,44 @@ def _plain(value: Any) -> Any:
 
 
 def _picture(path: Path, draw: Callable[[Any], None]) -> None:
+    from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from PIL import Image
 
-    figure = Figure(figsize=(9, 4), layout="constrained")
-    FigureCanvasAgg(figure)
-    draw(figure)
     drawn = BytesIO()
-    figure.savefig(drawn, dpi=120)
+    with rc_context(_style()):
+        figure = Figure(figsize=(9, 4.5), layout="constrained")
+        FigureCanvasAgg(figure)
+        draw(figure)
+        _label_logarithms(figure)
+        figure.savefig(drawn, dpi=120)
     Image.open(drawn).convert("RGB").quantize(256).save(path, optimize=True)  # a third of the size
+
+
+def _label_logarithms(figure: Any) -> None:
+    """Name 1, 2 and 5 on short logarithmic axes and powers of ten on others; names overlap else."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    for ax in figure.axes:
+        for axis in (ax.xaxis, ax.yaxis):
+            if axis.get_scale() != "log":
+                continue
+            axis.set_minor_formatter(NullFormatter())
+            low, high = sorted(axis.get_view_interval())
+            if high < 50 * low:
+                axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+                axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+
+
+def _style() -> dict[str, Any]:
+    """Return how pictures look: the colours of the package, and letters for narrow screens."""
+    from cycler import cycler
+
+    return {
+        "axes.prop_cycle": cycler(color=[*COLOURS[:6], "0.5", "0.15", "#7A4B2A", "#882255"]),
+        "font.size": 13.0,
+        "legend.framealpha": 0.6,
+        "lines.linewidth": 2.0,
+        "lines.markersize": 7.0,
+    }

@@ -143,7 +143,7 @@ def _verdicts(rows: list[report.Row], counts: tuple[int, ...]) -> list[str]:
 def _draw(
     rows: list[report.Row], means: list[report.Row], counts: tuple[int, ...], figure: Any
 ) -> None:
-    figure.set_size_inches(9, 3 + 0.14 * len(rows))
+    figure.set_size_inches(9, 3 + 0.2 * len(rows))
     left, right = figure.subplots(1, 2)
     for row in means:
         style = {"dense": "--", "text": ":", "all": "-"}[row["kind"]]
@@ -158,7 +158,7 @@ def _draw(
         gaps = [row[_column(count, OURS)] - row[_column(count, ALWAYS)] for row in rows]
         right.plot(gaps, where, "o", alpha=0.6, label=f"{count} constraints")
     right.axvline(0, color="k", lw=0.8)
-    right.set_xlabel(f"ARI with defaults less that with {ALWAYS}", fontsize="small")
-    right.set_yticks(where, [row["data"] for row in rows], fontsize="xx-small")
+    right.set_xlabel(f"ARI less that with {ALWAYS}", fontsize="small")
+    right.set_yticks(where, [row["data"] for row in rows], fontsize="x-small")
     right.invert_yaxis()
     right.legend(fontsize="x-small")

@@ -246,7 +246,8 @@ def _text_verdicts(updates: list[report.Row], fits: list[report.Row]) -> list[st
 def _draw(
     small: list[report.Row], updates: list[report.Row], fits: list[report.Row], figure: Any
 ) -> None:
-    left, right = figure.subplots(1, 2)
+    figure.set_size_inches(9, 8)
+    left, right = figure.subplots(2, 1)
     names = list(dict.fromkeys(row["method"] for row in small))
     for marker, data in zip("os^", dict.fromkeys(row["data"] for row in small), strict=False):
         own = [row for row in small if row["data"] == data]

@@ -264,17 +264,21 @@ def _details(name: str, own: Results) -> list[report.Row]:
 
 
 def _draw(results: dict[str, Results], figure: Any) -> None:
-    figure.set_size_inches(4 + len(results), 6)
-    axes = figure.subplots(1, len(results), sharey=True, squeeze=False)[0]
+    figure.set_size_inches(9, 8)
+    ax = figure.subplots()
     rows = [row["method"] for row in _by_method(results, "accuracy")][::-1]
-    for ax, (name, own) in zip(axes, results.items(), strict=True):
-        for place, method in enumerate(rows):
+    for place, method in enumerate(rows):
+        gaps = []
+        for own in results.values():
             runs = own.runs.get((own.first, method), [])
             if method.endswith("best single source"):
                 runs = _best_alone(own, method.split(", best")[0], "accuracy")[1]
-            values = [run["accuracy"] for run in runs]
-            ax.plot(values, [place] * len(values), "o" if method in VARIANTS else ".", alpha=0.6)
-        ax.axvline(mean_of(own.runs[own.first, OURS], "accuracy"), lw=0.8, color="k", ls=":")
-        ax.set_title(name.replace(", ", ",\n"), fontsize="small")
-    axes[0].set(yticks=range(len(rows)), yticklabels=rows)
-    figure.supxlabel("clustering accuracy", fontsize="small")
+            if runs:
+                ours = mean_of(own.runs[own.first, OURS], "accuracy")
+                gaps.append(mean_of(runs, "accuracy") - ours)
+        colour = "C0" if method in VARIANTS else "C1"
+        ax.plot(gaps, [place] * len(gaps), "o", alpha=0.5, color=colour)
+        ax.plot(np.mean(gaps), place, "|", color="k", markersize=16)
+    ax.axvline(0, lw=0.8, color="k", ls=":")
+    ax.set(yticks=range(len(rows)), yticklabels=rows)
+    ax.set_xlabel("accuracy less that of fusion, one point a set; line: mean")

@@ -239,7 +239,7 @@ def _verdict(own: report.Row) -> str:
 
 
 def _draw(summary: list[report.Row], figure: Any) -> None:
-    figure.set_size_inches(9, 5)
+    figure.set_size_inches(9, 8)
     ax = figure.subplots()
     rules = summary[::-1]
     ax.barh([row["rule"] for row in rules], [row["exact, share"] for row in rules])

@@ -162,5 +162,7 @@ def _draw(results: dict[str, dict[str, list[Run]]], figure: Any) -> None:
             ax.axhline(nmi, ls=":" if method == "U-SENC" else "--", color="k", lw=0.8)
         ax.set(xscale="log", ylim=(0, 1))
     beside.legend(*axes[0].get_legend_handles_labels(), loc="center", fontsize="small")
-    figure.supxlabel("seconds; lines: U-SENC (dotted) and U-SPEC (dashed) as printed", fontsize=8)
-    figure.supylabel("normalised mutual information", fontsize=8)
+    figure.supxlabel(
+        "seconds; lines: U-SENC (dotted) and U-SPEC (dashed) as printed", fontsize="small"
+    )
+    figure.supylabel("normalised mutual information", fontsize="small")

@@ -219,6 +219,6 @@ def _draw(results: dict[Case, dict[str, list[Run]]], figure: Any) -> None:
         for nmi in PRINTED.get(case, {}).values():
             ax.axhline(nmi, ls=":", color="k", lw=0.8)
         ax.set(xscale="log")
-    beside.legend(*axes[0].get_legend_handles_labels(), loc="center", fontsize="x-small")
-    figure.supxlabel("seconds of the consensus; lines: printed figures", fontsize=8)
-    figure.supylabel("normalised mutual information", fontsize=8)
+    beside.legend(*axes[0].get_legend_handles_labels(), loc="center", fontsize="small")
+    figure.supxlabel("seconds of the consensus; lines: printed figures", fontsize="small")
+    figure.supylabel("normalised mutual information", fontsize="small")

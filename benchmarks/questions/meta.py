@@ -102,7 +102,7 @@ def _draw(
     clear: list[report.Row],
     figure: Any,
 ) -> None:
-    figure.set_size_inches(11, 8)
+    figure.set_size_inches(11, 11)
     (top, right), (left, bottom) = figure.subplots(2, 2)
     planted.draw_match(match, top)
     planted.draw_errors(sparse, right)

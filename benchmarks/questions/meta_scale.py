@@ -206,15 +206,15 @@ def _verdicts(whole: list[report.Row]) -> list[str]:
 def _draw(
     speed: list[report.Row], tensor: list[report.Row], whole: list[report.Row], figure: Any
 ) -> None:
-    figure.set_size_inches(12, 5)
-    left, middle, right = figure.subplots(1, 3)
-    runs_part.draw(speed, left)
+    figure.set_size_inches(9, 13)
+    top, middle, bottom = figure.subplots(3, 1, height_ratios=(3, 2, 2))
+    runs_part.draw(speed, top)
     tensor_part.draw(tensor, middle)
     tables = list(dict.fromkeys(row["table"] for row in whole))[::-1]
     for place, method in enumerate((OURS, SKLEARN, CNMF)):
         own = {row["table"]: row["s"] for row in whole if row["method"] == method}
         places = np.arange(len(tables)) + 0.25 * (1 - place)
-        right.barh(places, [own[name] for name in tables], height=0.25, label=method)
-    right.set(yticks=range(len(tables)), yticklabels=[t.replace(", ", "\n") for t in tables])
-    right.set(xlabel="s, whole fit")
-    right.legend(fontsize="x-small", loc="lower center", bbox_to_anchor=(0.5, 1))
+        bottom.barh(places, [own[name] for name in tables], height=0.25, label=method)
+    bottom.set(yticks=range(len(tables)), yticklabels=[t.replace(", ", "\n") for t in tables])
+    bottom.set(xlabel="s, whole fit")
+    bottom.legend(fontsize="small", ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1))

@@ -212,10 +212,10 @@ def _details(results: Results) -> list[report.Row]:
 
 
 def _draw(results: Results, settings: Sequence[Setting], figure: Any) -> None:
-    figure.set_size_inches(12, 5)
-    axes = figure.subplots(1, 3, sharey=True)
+    figure.set_size_inches(9, 8)
+    axes = figure.subplots(1, 2, sharey=True)
     tables = [setting.name for setting in settings][::-1]
-    for ax, shown in zip(axes, ("F1", "own F1", "seconds"), strict=True):
+    for ax, shown in zip(axes, ("F1", "seconds"), strict=True):
         for method in FINDERS:
             told = [results.mean(AT_K, table, method, shown) for table in tables]
             places = [(value, y) for y, value in enumerate(told) if value is not None]
@@ -224,5 +224,6 @@ def _draw(results: Results, settings: Sequence[Setting], figure: Any) -> None:
                 ax.plot(*zip(*places, strict=True), style, label=method, alpha=0.7)
         ax.set_xlabel(FIGURES[shown])
     axes[0].set(yticks=range(len(tables)), yticklabels=tables)
-    axes[2].set_xscale("log")
-    axes[2].legend(fontsize="x-small", loc="center left", bbox_to_anchor=(1, 0.5))
+    axes[1].set_xscale("log")
+    names = axes[0].get_legend_handles_labels()
+    figure.legend(*names, fontsize="small", ncols=3, loc="outside upper center")

@@ -219,4 +219,4 @@ def _draw(means: Means, figure: Any) -> None:
             ax.plot(at + offset, mean, "_", color="k", markersize=14)
         ax.set_xticks(at, [told(way) for way in ways], rotation=30)
         ax.set_title(loss, fontsize="small")
-    axes[0].set_ylabel("AUC (blue), correlation (orange) of every table")
+    axes[0].set_ylabel("AUC (blue), correlation (orange)")

@@ -226,21 +226,21 @@ def _details(scores: dict[Case, Scores]) -> list[report.Row]:
 
 
 def _draw(rows: list[report.Row], ranks: dict[str, dict[str, float]], figure: Any) -> None:
-    figure.set_size_inches(10, 3 + 0.14 * len(rows))
+    figure.set_size_inches(9, 3 + 0.2 * len(rows))
     left, right = figure.subplots(1, 2)
     where = np.arange(len(METHODS))
     for i, (regime, own) in enumerate(ranks.items()):
         left.plot([own[name] for name in METHODS], where, "os^"[i], label=regime, alpha=0.7)
     left.set_yticks(where, METHODS)
     left.invert_yaxis()
-    left.set_xlabel("mean rank over the sets, 1 for the best")
+    left.set_xlabel("mean rank, 1 for the best", fontsize="small")
     left.legend(title="clusters of a partition", fontsize="x-small")
     at = np.arange(len(rows))
     for name, marker in ((PRINTED, "o"), ("LWEA", "s"), ("transfer cut", "^")):
         gaps = [row[OURS] - row[name] for row in rows]
         right.plot(gaps, at, marker, alpha=0.6, label=f"less that of {name}")
     right.axvline(0, color="k", lw=0.8)
-    right.set_xlabel("ARI of the default, mean over the regimes", fontsize="small")
-    right.set_yticks(at, [row["data"] for row in rows], fontsize="xx-small")
+    right.set_xlabel("mean ARI of the default", fontsize="small")
+    right.set_yticks(at, [row["data"] for row in rows], fontsize="x-small")
     right.invert_yaxis()
     right.legend(fontsize="x-small")

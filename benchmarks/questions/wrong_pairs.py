@@ -126,4 +126,4 @@ def _draw(rows: list[report.Row], figure: Any) -> None:
         ax.set_xscale("log")
         ax.set_xlabel("pairs", fontsize="small")
     axes[0].set_ylabel("mean ARI", fontsize="small")
-    legend.legend(*axes[0].get_legend_handles_labels(), loc="center", fontsize="x-small")
+    legend.legend(*axes[0].get_legend_handles_labels(), loc="center", fontsize="small")

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 
 from nmfcluster import _base
-from nmfcluster._arrays.arguments import check_count, generator_of, shown, warn
+from nmfcluster._arrays.arguments import check_count, counted, generator_of, shown, warn
 from nmfcluster._arrays.dispersion import overdispersion
 from nmfcluster._arrays.draws import holds_whole_numbers, some_positions, thinned
 from nmfcluster._arrays.jobs import shared_out
@@ -272,7 +272,7 @@ def _fits(
     say: Callable[[str], None],
 ) -> list[Any]:
     """Return the fits of all numbers of clusters, None where one failed."""
-    say(f"fitting {len(numbers)} numbers of clusters, {model.n_estimators} run(s) of each")
+    say(f"fitting {len(numbers)} numbers of clusters, {counted(model.n_estimators, 'run')} of each")
     calls = [(int(k),) for k in numbers]
     with one_blas_thread():
         found = shared_out(_fit, (model, X), lambda: calls, n_jobs)
@@ -285,7 +285,7 @@ def _with_all_runs(
     model: NMFMetaCluster, X: Any, n_clusters: int, say: Callable[[str], None]
 ) -> NMFMetaCluster:
     """Return the fit of the number that was chosen, with as many runs as the estimator has."""
-    say(f"fitting n_clusters={n_clusters}, {model.n_estimators} run(s)")
+    say(f"fitting n_clusters={n_clusters}, {counted(model.n_estimators, 'run')}")
     return clone(model).set_params(n_clusters=n_clusters).fit(X)
 
 

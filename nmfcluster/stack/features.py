@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nmfcluster._arrays.arguments import counted, shown
+from nmfcluster._arrays.arguments import counted, shown, warn
 from nmfcluster._arrays.storage import as_float, asymmetry, is_sparse
 from nmfcluster._arrays.tables import order_of, row_names
 from nmfcluster._base import read_features
@@ -18,6 +18,7 @@ from nmfcluster.stack.reading import SimilarityReader, StackReader, check_handed
 from nmfcluster.stack.views import ViewStack
 
 _OF_VIEWS = "nearest_neighbors"  # kernel of views, where none is named
+_MANY = 20_000  # objects from which on a dense source, of 3.2 GB in float64, is warned of
 
 
 def stack_reader(estimator: Any, X: Any, similarities: Any, views: Any) -> StackReader:
@@ -86,6 +87,8 @@ class FeatureReader(StackReader):
         return X if hasattr(X, "columns") else checked
 
     def _square(self, objects: Any, chosen: np.ndarray) -> SimilarityStack:
+        kernels = self._kernels.kernels
+        _warn_of_size(kernels if isinstance(kernels, list) else [kernels], len(chosen))
         return self._kernels.fit_transform(take_samples(objects, chosen))
 
     def _cross(self, objects: Any, numbers: np.ndarray) -> SimilarityStack:
@@ -161,6 +164,7 @@ class ViewReader(StackReader):
         return views
 
     def _square(self, objects: ViewStack, chosen: np.ndarray) -> SimilarityStack:
+        _warn_of_size(self._named, len(chosen))
         views = objects[chosen].views
         self._kernels = [
             _ViewKernel([(name, kernel, None)], **self._options)
@@ -180,6 +184,18 @@ class ViewReader(StackReader):
 
     def _joined(self, stacks: Any) -> SimilarityStack:
         return SimilarityStack._made([part for s in stacks for part in s._parts], self.names)
+
+
+def _warn_of_size(kernels: list[Any], n: int) -> None:
+    """Warn where kernels by name make large dense similarities; functions may make sparse ones."""
+    names = [kernel[1] if isinstance(kernel, tuple) else kernel for kernel in kernels]
+    dense = [name for name in names if isinstance(name, str) and name != _OF_VIEWS]
+    if dense and n > _MANY:
+        warn(
+            f"affinity {dense[0]!r} makes {counted(len(dense), 'dense similarity')} of {n:,} "
+            f"objects to each other, {8 * n**2 * len(dense) / 1e9:.0f} GB in float64. Take "
+            f"{_OF_VIEWS!r}, which is sparse, or fit to fewer objects, with max_samples."
+        )
 
 
 def _beside(X: Any, views: ViewStack) -> ViewStack:

@@ -294,9 +294,9 @@ def test_missing_entries_are_refused():
 def test_stages_are_told_before_they_start(capsys):
     swept(n_estimators=1, n_folds=3, verbose=1)
     assert capsys.readouterr().out.splitlines() == [
-        "[sweep_n_clusters] fitting 3 numbers of clusters, 1 run(s) of each",
+        "[sweep_n_clusters] fitting 3 numbers of clusters, 1 run of each",
         "[sweep_n_clusters] fitting 3 numbers of clusters to 3 parts of the counts",
-        "[sweep_n_clusters] fitting n_clusters=4, 4 run(s)",
+        "[sweep_n_clusters] fitting n_clusters=4, 4 runs",
     ]
     swept(n_estimators=1, n_folds=3)
     assert not capsys.readouterr().out
