@@ -18,7 +18,7 @@ pytest.importorskip("distributed", reason="the extra distributed is not installe
 import dask
 from distributed import Client, LocalCluster
 from faults.blocks import killing, slow
-from faults.shared import heeding_interrupts
+from faults.shared import comes_true, heeding_interrupts
 
 from nmfcluster.dask import NMFConsensus, base_partitions, predict, read_npy
 from nmfcluster.datasets import make_partitions
@@ -136,14 +136,6 @@ def ended(call, error):
     return time.perf_counter() - began - 1
 
 
-def soon(holds):
-    """Wait until something holds, and return whether it does."""
-    deadline = time.monotonic() + 5
-    while not holds() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return holds()
-
-
 def test_an_interrupt_leaves_no_task_behind(client, table):
     model, X = NMFConsensus(n_clusters=3), slowly(table)
     timer = threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT))
@@ -151,7 +143,7 @@ def test_an_interrupt_leaves_no_task_behind(client, table):
         timer.start()
         assert ended(lambda: model.fit(X), KeyboardInterrupt) < 5
     assert not hasattr(model, "labels_")
-    assert soon(lambda: not any(client.processing().values()))
+    assert comes_true(lambda: not any(client.processing().values()), seconds=5)
 
 
 def test_a_scheduler_that_goes_away_ends_the_fit(table):

@@ -50,9 +50,9 @@ def digest(name):
     return hashlib.sha256(b"".join(result(name))).hexdigest()
 
 
-def comes_true(condition):
+def comes_true(condition, seconds=20):
     """Tell whether a condition is met within some time: threads that nobody needs end late."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + seconds
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.01)
     return condition()
