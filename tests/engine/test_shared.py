@@ -31,7 +31,7 @@ SOLVERS = {
 def ends(solver, make, rows, monkeypatch):
     """Return where one batch ends for 1, 2 and 3 jobs, and the first without any blocks."""
     A = make()
-    constant, stop = A.squared_norm(), StopRule(max_iter=10, tol=-1.0)
+    constant, stop = A.squared_norm(), StopRule(max_iter=25, tol=-1.0)
 
     def start(seed):
         return np.random.default_rng(seed).uniform(0.1, 1, size=(A.shape[0], 3)).astype(A.dtype)

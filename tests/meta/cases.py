@@ -3,6 +3,7 @@
 from itertools import islice
 
 import numpy as np
+from scipy.special import kl_div
 
 from nmfcluster._engine.run import Plan, iterate
 from nmfcluster._engine.stopping import Solution, StopRule
@@ -25,6 +26,11 @@ def planted(rng, k, n, p):
 
 def begin(rng, n_starts, k, n, p):
     return rng.uniform(0.1, 1, size=(n_starts, k, n + p))
+
+
+def kullback_leibler(X, Y):
+    """Return the sum of x log (x / y) - x + y over the entries of X that are observed."""
+    return kl_div(X, Y)[~np.isnan(X)].sum()
 
 
 def ends(steps, n_updates):
