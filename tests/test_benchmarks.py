@@ -49,12 +49,16 @@ from benchmarks.methods.plain_hals import plain_hals  # noqa: E402
 from benchmarks.methods.ss_ncut import edited  # noqa: E402
 from benchmarks.methods.symhals import symmetric_hals  # noqa: E402
 from benchmarks.questions import (  # noqa: E402
+    _how_many_shares,
     _meta_planted,
     _meta_runs,
     _meta_tensor,
     _meta_tumours,
     constraint_scale,
+    eta_by_stability,
     fusion_scale,
+    how_many_clusters,
+    how_many_programs,
     meta_scale,
     papers,
 )
@@ -578,11 +582,28 @@ def in_this_process(function, *arguments):
     return json.loads(json.dumps(function(*map(str, arguments))))
 
 
+# What takes most of the time of a quick run, and shows nothing more by being larger.
+SMALLER = {
+    (eta_by_stability, "ETAS"): (1.0, np.inf),
+    (eta_by_stability, "SUBSAMPLES"): 2,
+    (how_many_clusters, "TOY"): 1,
+    (how_many_programs, "AROUND"): 1,
+    (how_many_programs, "N_FOLDS"): 2,
+    (_how_many_shares, "AROUND"): 1,
+}
+
+
 @pytest.mark.parametrize("name", questions.NAMES)
 def test_question(name, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     # A new process takes seconds to start; the tests above start one of each kind.
     monkeypatch.setattr(fresh, "call", in_this_process)
+    if name == "distributed":
+        own = importlib.import_module("benchmarks.questions._distributed_runs")
+        threads = partial(own.LocalCluster, processes=False)
+        monkeypatch.setattr(own, "LocalCluster", threads)
+    for (module, constant), value in SMALLER.items():
+        monkeypatch.setattr(module, constant, value)
     for python in peer.RECIPES:
         monkeypatch.delenv(python, raising=False)
     with parallel_config("sequential"):
