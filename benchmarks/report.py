@@ -197,9 +197,27 @@ def _picture(path: Path, draw: Callable[[Any], None]) -> None:
         figure = Figure(figsize=(9, 4.5), layout="constrained")
         FigureCanvasAgg(figure)
         draw(figure)
+        _legends_above(figure)
         _label_logarithms(figure)
         figure.savefig(drawn, dpi=120)
     Image.open(drawn).convert("RGB").quantize(256).save(path, optimize=True)  # a third of the size
+
+
+def _legends_above(figure: Any) -> None:
+    """Put the legend of each plot above it, where it hides nothing, in as many columns as fit."""
+    figure.draw_without_rendering()  # after which widths are known
+    for ax in figure.axes:
+        old = ax.get_legend()
+        if old is None or not ax.axison:
+            continue
+        named, style = ax.get_legend_handles_labels(), {"title": old.get_title().get_text() or None}
+        style |= {"fontsize": old.get_texts()[0].get_fontsize(), "frameon": False}
+        old.remove()
+        widest = ax.get_tightbbox().width
+        for columns in range(len(named[1]), 0, -1):
+            above = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncols": columns}
+            if ax.legend(*named, **style, **above).get_window_extent().width <= widest:
+                break
 
 
 def _label_logarithms(figure: Any) -> None:

@@ -316,7 +316,7 @@ def draw_match(results: Results, ax: Any) -> None:
         printed = [PAPER[row][column][0] for row in rows]
         ax.plot(printed, places, "k|", label="paper" if not column else None)
     ax.set(yticks=range(len(rows)), yticklabels=rows, xlabel="match with planted clusters")
-    ax.legend(fontsize="x-small", ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1))
+    ax.legend(fontsize="x-small")
 
 
 def draw_errors(rows: list[report.Row], ax: Any) -> None:

@@ -243,4 +243,4 @@ def draw(rows: list[report.Row], ax: Any) -> None:
     ax.set(yticks=range(len(names)), yticklabels=labels, xlabel="times faster, to the median loss")
     ax.axvline(TARGET, color="k", ls=":", lw=0.8)
     ax.axvline(1, color="k", lw=0.8)
-    ax.legend(fontsize="small", ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1))
+    ax.legend(fontsize="small")

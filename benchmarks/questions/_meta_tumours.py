@@ -175,7 +175,7 @@ def draw_accuracy(results: Results, ax: Any) -> None:
         means = [np.mean([run["accuracy"] for run in own[method]]) for method in rows]
         ax.plot(means, range(len(rows)), "o", color=f"C{colour}", alpha=0.7, label=f"{name}, {how}")
     ax.set(yticks=range(len(rows)), yticklabels=rows, xlabel="accuracy")
-    ax.legend(fontsize="x-small", ncols=2, loc="lower center", bbox_to_anchor=(0.4, 1))
+    ax.legend(fontsize="x-small")
 
 
 def draw_curves(rows: list[report.Row], ax: Any) -> None:

@@ -117,4 +117,4 @@ def _draw(rows: list[report.Row], figure: Any) -> None:
         values = [float(row[str(count)]) for count in counts]
         ax.plot(counts, values, marker="o", label=row["pairs"])
     ax.set(xlabel="answers", ylabel="mean ARI")
-    ax.legend(frameon=False)
+    ax.legend()

@@ -247,17 +247,15 @@ def _draw(
     small: list[report.Row], updates: list[report.Row], fits: list[report.Row], figure: Any
 ) -> None:
     figure.set_size_inches(9, 8)
-    left, right = figure.subplots(2, 1)
+    top, bottom = figure.subplots(2, 1)
     names = list(dict.fromkeys(row["method"] for row in small))
     for marker, data in zip("os^", dict.fromkeys(row["data"] for row in small), strict=False):
         own = [row for row in small if row["data"] == data]
         where = [names.index(row["method"]) for row in own]
-        left.semilogx([row["times slower"] for row in own], where, marker, label=data)
-    left.set(xlabel="time / ours", yticks=range(len(names)), yticklabels=names)
-    left.set_title("under constraints", fontsize="small")
-    left.legend(fontsize="small")
+        top.semilogx([row["times slower"] for row in own], where, marker, label=data)
+    top.set(xlabel="time / ours, under constraints", yticks=range(len(names)), yticklabels=names)
+    top.legend(fontsize="small")
     bars = {f"update, {row['W']}": row["times slower"] for row in updates}
     bars |= {f"fit, {row['method']}": row["times slower"] for row in fits}
-    right.barh(list(bars), list(bars.values()))
-    right.set(xscale="log", xlabel="time / ours")
-    right.set_title("documents", fontsize="small")
+    bottom.barh(list(bars), list(bars.values()))
+    bottom.set(xscale="log", xlabel="time / ours, documents")

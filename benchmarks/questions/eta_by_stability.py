@@ -120,4 +120,4 @@ def _draw(summary: Sequence[Row], figure: Any) -> None:
         heights = [row[regime] for row in summary[::-1]]
         ax.barh(places - 0.2 + 0.4 * i, heights, height=0.38, label=regime)
     ax.set(yticks=places, yticklabels=[row["eta by"] for row in summary[::-1]], xlabel="ARI")
-    ax.legend(frameon=False, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1))
+    ax.legend()

@@ -281,6 +281,5 @@ def _draw(
     for name in dict.fromkeys(row["method"] for row in graphs):
         own = [row for row in graphs if row["method"] == name]
         right.loglog([row["samples"] for row in own], [row["s"] for row in own], "o-", label=name)
-    right.set(xlabel="samples", ylabel="seconds")
-    right.set_title("graphs of neighbours", fontsize="small")
+    right.set(xlabel="samples, graphs", ylabel="seconds")
     right.legend(fontsize="small")

@@ -244,4 +244,4 @@ def _draw(summary: list[report.Row], figure: Any) -> None:
     rules = summary[::-1]
     ax.barh([row["rule"] for row in rules], [row["exact, share"] for row in rules])
     ax.tick_params(axis="y", labelsize="small")
-    ax.set(xlabel="share of the tables with the exact number", xlim=(0, 1))
+    ax.set(xlabel="share of exact numbers", xlim=(0, 1))

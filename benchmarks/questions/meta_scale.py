@@ -217,4 +217,4 @@ def _draw(
         bottom.barh(places, [own[name] for name in tables], height=0.25, label=method)
     bottom.set(yticks=range(len(tables)), yticklabels=[t.replace(", ", "\n") for t in tables])
     bottom.set(xlabel="s, whole fit")
-    bottom.legend(fontsize="small", ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1))
+    bottom.legend(fontsize="small")

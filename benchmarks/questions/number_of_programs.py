@@ -113,4 +113,4 @@ def _draw(rows: list[report.Row], figure: Any) -> None:
     ends = [FEWEST, FEWEST + NUMBERS - 1]
     ax.plot(ends, ends, color="0.7", zorder=0)
     ax.set(xlabel="planted number", ylabel="number that was chosen")
-    ax.legend(frameon=False)
+    ax.legend()

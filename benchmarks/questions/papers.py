@@ -167,4 +167,4 @@ def _draw(rows: list[report.Row], figure: Any) -> None:
         ax.plot(at + 0.27 * (i - 1), printed, "k_", ms=9, label="paper" if i == 2 else None)
     ax.set_xticks(at, [row["data"] for row in rows], rotation=30)
     ax.set(ylabel="clustering accuracy", ylim=(0, 1))
-    ax.legend(ncols=4, loc="upper left", fontsize="small")
+    ax.legend(fontsize="small")

@@ -120,5 +120,5 @@ def _draw(rows: list[report.Row], figure: Any) -> None:
         time.semilogx([row["times slower"] for row in own], where, marker, label=f"n = {size:,}")
         score.plot([row["ARI"] for row in own], where, marker, alpha=0.6)
     time.set(xlabel="time / ours", yticks=range(len(names)), yticklabels=names)
-    score.set(xlabel="ARI with the truth, one point a data set")
+    score.set(xlabel="ARI with the truth")
     time.legend()
