@@ -86,7 +86,7 @@ class SimilarityFusionNMF(FusionReports):
         `nmfcluster.stack.KernelStack`: a kernel, or a list of kernels or of triples
         (name, kernel, columns), a kernel being a name that `nmfcluster.affinity.make_affinity`
         knows or a function of two sets of samples. For views: a kernel, or a list of one a view.
-        All but "nearest_neighbors" are dense, n × n, with a warning from 20,000 objects: see
+        All but "nearest_neighbors" are dense, n × n, with a warning above 20,000 objects: see
         `max_samples`.
     gamma : float, default=None
         Of "rbf" kernels; 1 over the median squared distance of two samples by default.

@@ -88,7 +88,7 @@ class FeatureReader(StackReader):
 
     def _square(self, objects: Any, chosen: np.ndarray) -> SimilarityStack:
         kernels = self._kernels.kernels
-        _warn_of_size(kernels if isinstance(kernels, list) else [kernels], len(chosen))
+        _warn_of_size(kernels, len(chosen))
         return self._kernels.fit_transform(take_samples(objects, chosen))
 
     def _cross(self, objects: Any, numbers: np.ndarray) -> SimilarityStack:
@@ -186,9 +186,10 @@ class ViewReader(StackReader):
         return SimilarityStack._made([part for s in stacks for part in s._parts], self.names)
 
 
-def _warn_of_size(kernels: list[Any], n: int) -> None:
+def _warn_of_size(kernels: Any, n: int) -> None:
     """Warn where kernels by name make large dense similarities; functions may make sparse ones."""
-    names = [kernel[1] if isinstance(kernel, tuple) else kernel for kernel in kernels]
+    listed = kernels if isinstance(kernels, list) else [kernels]
+    names = [kernel[1] if isinstance(kernel, tuple) else kernel for kernel in listed]
     dense = [name for name in names if isinstance(name, str) and name != _OF_VIEWS]
     if dense and n > _MANY:
         warn(
