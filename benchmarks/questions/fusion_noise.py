@@ -369,6 +369,6 @@ def _draw(means: Means, figure: Any) -> None:
                 style = "o-" if method in VARIANTS else "k:" if method == ORACLE else "s--"
                 ax.plot(at, values, style, label=method, alpha=0.7)
         ax.set_xticks(at, [regime.replace(", ", ",\n") for regime in REGIMES])
-        ax.set_title(kind)
+        ax.set_xlabel(kind)
     axes[0].set_ylabel("mean ARI over the sets")
     axes[-1].legend(fontsize="x-small")

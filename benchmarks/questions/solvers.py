@@ -207,4 +207,5 @@ def _draw(curves: dict[str, Any], figure: Any) -> None:
         ax.set_title(problem, fontsize="small")
         ax.set_xlabel("seconds")
     axes[0].set_ylabel("loss above the best")
-    axes[0].legend(title="spectral start")
+    names = axes[0].get_legend_handles_labels()
+    figure.legend(*names, title="spectral start", ncols=3, loc="outside upper center")
