@@ -18,7 +18,7 @@ from nmfcluster.stack.reading import SimilarityReader, StackReader, check_handed
 from nmfcluster.stack.views import ViewStack
 
 _OF_VIEWS = "nearest_neighbors"  # kernel of views, where none is named
-_MANY = 20_000  # objects from which on a dense source, of 3.2 GB in float64, is warned of
+_MANY = 20_000  # objects: a dense source of more, which is over 3.2 GB in float64, is warned of
 
 
 def stack_reader(estimator: Any, X: Any, similarities: Any, views: Any) -> StackReader:
