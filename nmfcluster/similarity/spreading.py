@@ -13,12 +13,13 @@ from nmfcluster._arrays.draws import some_with
 from nmfcluster.similarity.factored import Factored
 from nmfcluster.similarity.operators import Explicit, Similarity
 
-MOST = 3_000  # samples that are points each: an array of as many rows is kept and solved for
+MOST = 3_000  # samples whose array is kept and solved for where it is the only way
+_EACH = 1_500  # samples of a graph that are points each: of more, fewer points find as much sooner
 _POINTS = 1_000  # that links of more samples spread between
 _NEAREST = 5  # points of a sample, as many as its landmarks
 _ROUNDS = 3  # each spreads the pairs along what the last has raised; more change hardly anything
 _GAIN = 3.0  # times the largest: so a link need not be the strongest to be a full one
-_OWN, _SHARED = 2.0, 0.5  # times its similarities: what a sample, or a point of several, gains
+_MUCH = 2.0  # times its similarities: what a point gains; a quarter of it finds less on graphs
 _WHOLE = 1 / 3  # links a sample: fewer speak for others less, and bounds shrink in proportion
 
 
@@ -42,9 +43,9 @@ def raised(
     leads out of. Twice is 6s times where there are s links a sample, fewer than 1/3. The sum takes
     the place of W for the next F, twice, so that links that are near each other lead farther.
 
-    Up to 3,000 samples are points each. Of more samples 1,000, drawn at random, or the landmarks
-    are points, half takes the place of twice, and every other sample is as near to the points as
-    W says.
+    Up to 1,500 samples of a graph, and 3,000 of another similarity, are points each. Of more
+    samples, or of landmarks, 1,000 that are drawn at random are, and every other sample is as near
+    to the points as W says.
 
     Parameters
     ----------
@@ -75,9 +76,9 @@ def raised(
     """
     V, B = points_of(W, links, rng, by_landmarks)
     whole = min(1.0, links.nnz / 2 / links.shape[0] / _WHOLE)
-    if W.shape[0] <= MOST:
-        return Explicit(_unit(V) + spread_links(V, links, width, _OWN * whole))
-    M = spread_links(V, sp.csr_array(B.T @ links @ B), width, _SHARED * whole)
+    if _is_point_each(W):
+        return Explicit(_unit(V) + spread_links(V, links, width, _MUCH * whole))
+    M = spread_links(V, sp.csr_array(B.T @ links @ B), width, _MUCH * whole)
     own = W.stored_off_diagonal()
     largest = float((W.diagonal() if own is None else own).max())
     return W * (1 / largest) + Factored(B, M)
@@ -101,20 +102,28 @@ def points_of(
     ndarray of shape (p, p)
         Similarities of points.
     csr_array of shape (n, p)
-        How near samples are to them; the identity for up to 3,000 samples, which are points each.
+        How near samples are to them; the identity where samples are points each.
     """
-    if W.shape[0] <= MOST:
+    if _is_point_each(W):
         array = W.toarray()
         np.fill_diagonal(array, 0)
         _check_signs(float(array.min(initial=0)))
         return array, storage.identity(len(array), array.dtype)
     if by_landmarks and isinstance(W, Factored):
         B, C = W.factors
-        G = B.T @ B
-        return storage.as_dense(G @ C @ G), B
+        near = B
+        if B.shape[1] > _POINTS:
+            near = _nearest(B @ _near_drawn(B.T @ B, sp.csr_array(B.T @ links @ B), rng))
+        G = B.T @ near
+        return storage.as_dense(G.T @ C @ G), near
     graph = _graph_of(W)
     B = _near_drawn(graph, links, rng)
     return storage.as_dense(B.T @ graph @ B), B
+
+
+def _is_point_each(W: Similarity) -> bool:
+    """Return whether samples are so few that links spread between all of them."""
+    return W.shape[0] <= (MOST if W.stored_off_diagonal() is None else _EACH)
 
 
 def spread_links(W: np.ndarray, links: sp.csr_array, width: float, most: float) -> np.ndarray:
@@ -200,20 +209,21 @@ def _near_drawn(graph: sp.csr_array, links: sp.csr_array, rng: np.random.RandomS
     drawn = some_with(np.diff(links.indptr) > 0, _POINTS, rng)
     to_drawn = storage.identity(n, graph.dtype)[:, drawn]
     one_step = graph @ to_drawn
-    near = _largest_of_rows(sp.csr_array(one_step + graph @ one_step), _NEAREST)
+    near = _nearest(one_step + graph @ one_step)
     others = np.ones(n, dtype=graph.dtype)
     others[drawn] = 0  # a drawn sample is its own point
-    near = sp.csr_array(storage.scaled_rows(near, others) + to_drawn)
-    return storage.scaled_rows(near, storage.inverse(storage.row_sums(near)))
+    return sp.csr_array(storage.scaled_rows(near, others) + to_drawn)
 
 
-def _largest_of_rows(A: sp.csr_array, most: int) -> sp.csr_array:
-    """Return the largest entries of every row, of equal ones the first."""
+def _nearest(A: Any) -> sp.csr_array:
+    """Return the `_NEAREST` largest entries of every row, of equal ones the first, of sum 1."""
+    A = sp.csr_array(A)
     A.sort_indices()
     rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
     order = np.lexsort((-A.data, rows))
-    kept = order[np.arange(A.nnz) - A.indptr[rows] < most]  # rows stay where they are
-    return sp.csr_array((A.data[kept], (rows[kept], A.indices[kept])), shape=A.shape)
+    kept = order[np.arange(A.nnz) - A.indptr[rows] < _NEAREST]  # rows stay where they are
+    near = sp.csr_array((A.data[kept], (rows[kept], A.indices[kept])), shape=A.shape)
+    return storage.scaled_rows(near, storage.inverse(storage.row_sums(near)))
 
 
 def _check_signs(smallest: float) -> None:

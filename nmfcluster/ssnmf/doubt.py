@@ -81,7 +81,7 @@ def doubt_of(
     affinity : Affinity
     pairs : PairwiseConstraints
     rng : RandomState
-        Draws points of more than 3,000 samples, as for pairs that spread.
+        Draws points where samples are many, as for pairs that spread.
 
     Returns
     -------

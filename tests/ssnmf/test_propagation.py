@@ -4,12 +4,14 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster import PairwiseConstraints, SSNMFClusterer
+from nmfcluster._arrays import storage
 from nmfcluster.affinity import make_affinity
 from nmfcluster.similarity import spreading
 from nmfcluster.similarity.spreading import raised, spread_links
@@ -89,20 +91,33 @@ def test_cannot_links_alone_raise_nothing():
     assert_array_equal(models[0].membership_, models[1].membership_)
 
 
+def few_points(monkeypatch, each, points):
+    """Let more than `each` samples of any similarity share `points`."""
+    for name, value in (("MOST", each), ("_EACH", each), ("_POINTS", points)):
+        monkeypatch.setattr(spreading, name, value)
+
+
+@pytest.mark.parametrize("affinity", ["nearest_neighbors", "rbf"])
+def test_samples_of_a_graph_share_points_sooner(affinity, monkeypatch):
+    for limit, value in (("_EACH", 100), ("_POINTS", 60)):
+        monkeypatch.setattr(spreading, limit, value)
+    W = similarity(affinity)
+    V, B = spreading.points_of(W, links_of(PAIRS), fixed(), False)
+    assert B.shape == (150, len(V)) == (150, 150 if affinity == "rbf" else 60)
+
+
 def test_samples_that_are_all_drawn_are_points_each(monkeypatch):
     W = similarity("nearest_neighbors")
     few = raised(W, links_of(PAIRS), 0.65, fixed()).toarray()
-    monkeypatch.setattr(spreading, "MOST", 10)
+    monkeypatch.setattr(spreading, "_EACH", 10)
     monkeypatch.setattr(spreading, "_POINTS", 150)
-    monkeypatch.setattr(spreading, "_SHARED", spreading._OWN)
     many = raised(W, links_of(PAIRS), 0.65, fixed()).toarray()
     assert_allclose(many, few, atol=1e-9)
 
 
 @pytest.mark.parametrize("affinity", ["nearest_neighbors", "landmarks"])
 def test_samples_share_points(affinity, monkeypatch):
-    monkeypatch.setattr(spreading, "MOST", 100)
-    monkeypatch.setattr(spreading, "_POINTS", 60)
+    few_points(monkeypatch, 100, 60)
     made = similarity(affinity, n_landmarks=60)
     W, by_landmarks = made.toarray(), affinity == "landmarks"
     if by_landmarks:
@@ -113,9 +128,24 @@ def test_samples_share_points(affinity, monkeypatch):
     assert_allclose(sums[sums > 0], 1)
     assert (sums > 0).mean() > 0.9
     B, Z = B.toarray(), links_of(PAIRS).toarray()
-    M = literal(B.T @ W @ B, B.T @ Z @ B, 0.65, 0.5 * min(1, 3 * A_SAMPLE))
+    M = literal(B.T @ W @ B, B.T @ Z @ B, 0.65, 2 * min(1, 3 * A_SAMPLE))
     found = raised(made, links_of(PAIRS), 0.65, fixed(), by_landmarks).toarray()
     assert_allclose(found, W / W.max() + B @ M @ B.T, atol=1e-9)
+
+
+def test_landmarks_share_points(monkeypatch):
+    """Of many landmarks some are drawn, and samples are as near to them as theirs lead there."""
+    few_points(monkeypatch, 100, 30)
+    W = similarity("landmarks", n_landmarks=60)
+    U, C = (storage.as_dense(factor) for factor in W.factors)
+    V, B = spreading.points_of(W, links_of(PAIRS), fixed(), True)
+    between = sp.csr_array(U.T @ U), sp.csr_array(U.T @ links_of(PAIRS) @ U)
+    expected = U @ spreading._near_drawn(*between, fixed()).toarray()
+    assert expected.shape == (150, 30)
+    expected[expected < np.sort(expected, axis=1)[:, [-spreading._NEAREST]]] = 0
+    expected /= expected.sum(axis=1, keepdims=True)
+    assert_allclose(B.toarray(), expected, atol=1e-12)
+    assert_allclose(V, expected.T @ U @ C @ U.T @ expected, atol=1e-9)
 
 
 def test_half_of_the_points_have_links(monkeypatch):
@@ -131,8 +161,7 @@ def test_half_of_the_points_have_links(monkeypatch):
 @pytest.mark.parametrize("affinity", AFFINITIES)
 @pytest.mark.parametrize("most", [2_000, 50])
 def test_a_fit_with_propagation(affinity, dtype, most, monkeypatch):
-    monkeypatch.setattr(spreading, "MOST", most)
-    monkeypatch.setattr(spreading, "_POINTS", 100)
+    few_points(monkeypatch, most, 100)
     if most < 150 and affinity == "rbf":
         pytest.skip("of more samples a graph or landmarks are needed")
     options = {"propagation": 0.65, "affinity": affinity, "random_state": 0}
