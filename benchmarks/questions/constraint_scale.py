@@ -220,8 +220,8 @@ def _verdicts(rows: list[report.Row]) -> list[str]:
             met = row["times slower"] >= FASTER and reached
             target = f" (target: {FASTER:g})" if peer == PEERS[0] else ""
             told.append(
-                f"{peer}, {data}: {row['times slower']:.0f} times slower{target}, accuracy "
-                f"{row['accuracy']:.3f} against our {ours:.3f}"
+                f"{peer}, {data}: {report.cell(row['times slower'])} times slower{target}, "
+                f"accuracy {row['accuracy']:.3f} against our {ours:.3f}"
                 + (f": {'met' if met else 'missed'}." if target else ".")
             )
     return told
