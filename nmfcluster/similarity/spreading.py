@@ -13,13 +13,16 @@ from nmfcluster._arrays.draws import some_with
 from nmfcluster.similarity.factored import Factored
 from nmfcluster.similarity.operators import Explicit, Similarity
 
-MOST = 3_000  # samples whose array is kept and solved for where it is the only way
-_EACH = 1_500  # samples of a graph that are points each: of more, fewer points find as much sooner
+MOST = 3_000  # samples or landmarks that are points each, at most: an array of them is solved for
+_EACH = 1_500  # of a graph with few links: of more samples, fewer points lead farther, and sooner
 _POINTS = 1_000  # that links of more samples spread between
 _NEAREST = 5  # points of a sample, as many as its landmarks
 _ROUNDS = 3  # each spreads the pairs along what the last has raised; more change hardly anything
+_KEPT = 50  # entries of a row, about, that stand for all of it; half as many find a little less
+_ROWS = 256  # that are sampled at a time
 _GAIN = 3.0  # times the largest: so a link need not be the strongest to be a full one
-_MUCH = 2.0  # times its similarities: what a point gains; a quarter of it finds less on graphs
+_MUCH = 2.0  # times its similarities: what a sample gains; a quarter of it finds less on graphs
+_MUCH_OF_LANDMARKS = 0.5  # samples share these, and lose their own ties to too much of it
 _WHOLE = 1 / 3  # links a sample: fewer speak for others less, and bounds shrink in proportion
 
 
@@ -43,9 +46,11 @@ def raised(
     leads out of. Twice is 6s times where there are s links a sample, fewer than 1/3. The sum takes
     the place of W for the next F, twice, so that links that are near each other lead farther.
 
-    Up to 1,500 samples of a graph, and 3,000 of another similarity, are points each. Of more
-    samples, or of landmarks, 1,000 that are drawn at random are, and every other sample is as near
-    to the points as W says.
+    Samples are points each: up to 1,500 of a graph with few links, up to 3,000 of one with 1/3 link
+    a sample or more, and of other similarities. Else up to 3,000 landmarks are, with a bound of
+    half, not twice, the sum. Of more samples or landmarks 1,000 that are drawn at random are, and
+    every sample is as near to the points as W says. Of more than 1,500 points M is that of the
+    first F, and sampled: some 50 entries of a row stand for all of it.
 
     Parameters
     ----------
@@ -56,7 +61,7 @@ def raised(
     width : float
         a, in (0, 1): towards 0 links spread to nobody, towards 1 to everybody.
     rng : RandomState
-        Draws points.
+        Draws points, and entries.
     by_landmarks : bool, default=False
         Whether W is that of `Landmarks`.
 
@@ -74,18 +79,28 @@ def raised(
     .. [1] Z. Lu, H. H. S. Ip. Constrained spectral clustering via exhaustive and efficient
        constraint propagation. ECCV 2010.
     """
-    V, B = points_of(W, links, rng, by_landmarks)
     whole = min(1.0, links.nnz / 2 / links.shape[0] / _WHOLE)
-    if _is_point_each(W):
-        return Explicit(_unit(V) + spread_links(V, links, width, _MUCH * whole))
-    M = spread_links(V, sp.csr_array(B.T @ links @ B), width, _MUCH * whole)
+    fine = by_landmarks or whole == 1
+    each = _is_point_each(W, fine)
+    most = whole * (_MUCH_OF_LANDMARKS if by_landmarks and not each else _MUCH)
+    V, B = points_of(W, links, rng, by_landmarks, fine)
+    few = len(V) <= _EACH
+    M: Any = spread_links(V, sp.csr_array(B.T @ links @ B), width, most, _ROUNDS if few else 1)
+    if not few:
+        M = _sampled(M, rng)
     own = W.stored_off_diagonal()
+    if each:
+        return Explicit((_unit(V) if own is None else sp.csr_array(_unit(V))) + M)
     largest = float((W.diagonal() if own is None else own).max())
     return W * (1 / largest) + Factored(B, M)
 
 
 def points_of(
-    W: Similarity, links: sp.csr_array, rng: np.random.RandomState, by_landmarks: bool
+    W: Similarity,
+    links: sp.csr_array,
+    rng: np.random.RandomState,
+    by_landmarks: bool,
+    fine: bool = False,
 ) -> tuple[np.ndarray, sp.csr_array]:
     """Return points that links spread between.
 
@@ -96,6 +111,8 @@ def points_of(
         Samples with entries are drawn first.
     rng : RandomState
     by_landmarks : bool
+    fine : bool, default=False
+        Whether up to 3,000 samples of a graph, or landmarks, are points each, and not 1,500.
 
     Returns
     -------
@@ -104,7 +121,7 @@ def points_of(
     csr_array of shape (n, p)
         How near samples are to them; the identity where samples are points each.
     """
-    if _is_point_each(W):
+    if _is_point_each(W, fine):
         array = W.toarray()
         np.fill_diagonal(array, 0)
         _check_signs(float(array.min(initial=0)))
@@ -112,7 +129,7 @@ def points_of(
     if by_landmarks and isinstance(W, Factored):
         B, C = W.factors
         near = B
-        if B.shape[1] > _POINTS:
+        if B.shape[1] > (MOST if fine else _EACH):
             near = _nearest(B @ _near_drawn(B.T @ B, sp.csr_array(B.T @ links @ B), rng))
         G = B.T @ near
         return storage.as_dense(G.T @ C @ G), near
@@ -121,12 +138,14 @@ def points_of(
     return storage.as_dense(B.T @ graph @ B), B
 
 
-def _is_point_each(W: Similarity) -> bool:
+def _is_point_each(W: Similarity, fine: bool) -> bool:
     """Return whether samples are so few that links spread between all of them."""
-    return W.shape[0] <= (MOST if W.stored_off_diagonal() is None else _EACH)
+    return W.shape[0] <= (MOST if fine or W.stored_off_diagonal() is None else _EACH)
 
 
-def spread_links(W: np.ndarray, links: sp.csr_array, width: float, most: float) -> np.ndarray:
+def spread_links(
+    W: np.ndarray, links: sp.csr_array, width: float, most: float, rounds: int = _ROUNDS
+) -> np.ndarray:
     r"""Return how far links reach from the points that have them to others, in [0, 1].
 
     Parameters
@@ -139,6 +158,7 @@ def spread_links(W: np.ndarray, links: sp.csr_array, width: float, most: float) 
         a.
     most : float
         Sum of a row of m from which on it is scaled down, in sums of the row of ``W / max W``.
+    rounds : int
 
     Returns
     -------
@@ -146,17 +166,36 @@ def spread_links(W: np.ndarray, links: sp.csr_array, width: float, most: float) 
         M after the last round, with a diagonal of 0.
     """
     linked = np.flatnonzero(np.diff(links.indptr))
-    W, Z, M = _unit(W), links[linked][:, linked], np.zeros_like(W)
+    W, Z = _unit(W), links[linked][:, linked]
+    M: Any = None
     bounds = most * W.sum(axis=1)
-    for _ in range(_ROUNDS):
-        K = walks(W + M, linked, width)
-        F = K @ (Z @ K.T)
-        largest = max(float(abs(F).max(initial=0)), np.finfo(F.dtype).tiny)
-        M = np.clip(F * (_GAIN / largest), 0, 1)
+    for _ in range(rounds):
+        K = walks(W if M is None else W + M, linked, width)
+        M = K @ (Z @ K.T)
+        largest = max(float(M.max(initial=0)), -float(M.min(initial=0)), np.finfo(M.dtype).tiny)
+        M *= _GAIN / largest
+        np.clip(M, 0, 1, out=M)
         np.fill_diagonal(M, 0)
         root = np.sqrt(np.minimum(1, bounds * storage.inverse(M.sum(axis=1))))
         M *= root[:, None] * root
     return M
+
+
+def _sampled(M: np.ndarray, rng: np.random.RandomState) -> sp.csr_array:
+    r"""Return a sparse array whose expectation is M, of some `_KEPT` entries a row.
+
+    With :math:`t_{ij}` the smaller of the sums of rows i and j over `_KEPT`, an entry below it
+    becomes :math:`t_{ij}` with probability :math:`M_{ij} / t_{ij}`, and is dropped else.
+    """
+    share = M.sum(axis=1) / _KEPT
+    found = []
+    for rows in storage.row_blocks(len(M), _ROWS):
+        least = np.minimum(share[rows, None], share)
+        i, j = np.nonzero(np.triu(M[rows] > rng.random_sample(least.shape) * least, rows.start + 1))
+        found.append((np.maximum(M[rows][i, j], least[i, j]), i + rows.start, j))
+    values, i, j = (np.concatenate(part) for part in zip(*found, strict=True))
+    upper = sp.csr_array((values, (i, j)), shape=M.shape)
+    return sp.csr_array(upper + upper.T)
 
 
 def walks(W: np.ndarray, ends: np.ndarray, width: float) -> np.ndarray:
@@ -189,7 +228,9 @@ def _unit(W: np.ndarray) -> np.ndarray:
 def normalized(W: np.ndarray) -> np.ndarray:
     """Return ``D^-1/2 W D^-1/2``, D the row sums of an array of similarities."""
     scale = storage.inverse(np.sqrt(W.sum(axis=1)))
-    return W * scale[:, None] * scale
+    S = W * scale[:, None]
+    S *= scale
+    return S
 
 
 def _graph_of(W: Similarity) -> sp.csr_array:

@@ -83,9 +83,8 @@ def test_evidence_is_that_of_the_formula(block, seen, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["nearest_neighbors", "landmarks"])
-def test_evidence_between_points(name, seen, monkeypatch):
-    for limit, value in (("MOST", 100), ("_EACH", 100), ("_POINTS", 60)):
-        monkeypatch.setattr(spreading, limit, value)
+def test_evidence_between_points(name, seen, few_points):
+    few_points(100, 60)
     affinity, (pairs, _) = make_affinity(X, name, n_landmarks=60), pairs_with_wrong(0.1)
     doubt_of(ASKED, affinity, pairs, fixed())
     links = sum(Z.astype(bool).astype(float) for Z in pairs.as_matrices())

@@ -18,15 +18,16 @@ from nmfcluster.similarity.spreading import raised, spread_links
 
 X, y = load_iris(return_X_y=True)
 PAIRS = PairwiseConstraints.from_labels(y, n_pairs=30, random_state=0)
+MANY = PairwiseConstraints.from_labels(y, n_pairs=60, random_state=0)  # over one in three samples
 A_SAMPLE = PAIRS.n_pairs / 150  # pairs
 AFFINITIES = ["nearest_neighbors", "landmarks", "rbf"]
 
 
-def literal(W, Z, a, most):
+def literal(W, Z, a, most, rounds=3):
     """Follow the docstrings in dense arrays."""
     n, M = len(W), np.zeros_like(W)
     W = W / W.max()
-    for _ in range(3):
+    for _ in range(rounds):
         V = W + M
         D = np.diag(V.sum(axis=1) ** -0.5)
         K = (1 - a) * np.linalg.inv(np.eye(n) - a * D @ V @ D)
@@ -91,33 +92,25 @@ def test_cannot_links_alone_raise_nothing():
     assert_array_equal(models[0].membership_, models[1].membership_)
 
 
-def few_points(monkeypatch, each, points):
-    """Let more than `each` samples of any similarity share `points`."""
-    for name, value in (("MOST", each), ("_EACH", each), ("_POINTS", points)):
-        monkeypatch.setattr(spreading, name, value)
-
-
 @pytest.mark.parametrize("affinity", ["nearest_neighbors", "rbf"])
-def test_samples_of_a_graph_share_points_sooner(affinity, monkeypatch):
-    for limit, value in (("_EACH", 100), ("_POINTS", 60)):
-        monkeypatch.setattr(spreading, limit, value)
-    W = similarity(affinity)
-    V, B = spreading.points_of(W, links_of(PAIRS), fixed(), False)
-    assert B.shape == (150, len(V)) == (150, 150 if affinity == "rbf" else 60)
+def test_samples_of_a_graph_share_points_sooner(affinity, few_points):
+    few_points(100, 60, most=150)
+    for fine in (False, True):
+        V, B = spreading.points_of(similarity(affinity), links_of(PAIRS), fixed(), False, fine)
+        each = fine or affinity == "rbf"
+        assert B.shape == (150, len(V)) == (150, 150 if each else 60)
 
 
-def test_samples_that_are_all_drawn_are_points_each(monkeypatch):
+def test_samples_that_are_all_drawn_are_points_each(few_points):
+    few_points(10, 150)
     W = similarity("nearest_neighbors")
-    few = raised(W, links_of(PAIRS), 0.65, fixed()).toarray()
-    monkeypatch.setattr(spreading, "_EACH", 10)
-    monkeypatch.setattr(spreading, "_POINTS", 150)
-    many = raised(W, links_of(PAIRS), 0.65, fixed()).toarray()
-    assert_allclose(many, few, atol=1e-9)
+    V, B = spreading.points_of(W, links_of(PAIRS), fixed(), False)
+    assert_allclose(B @ V @ B.T, W.toarray(), atol=1e-12)
 
 
 @pytest.mark.parametrize("affinity", ["nearest_neighbors", "landmarks"])
-def test_samples_share_points(affinity, monkeypatch):
-    few_points(monkeypatch, 100, 60)
+def test_samples_share_points(affinity, few_points):
+    few_points(100, 60)
     made = similarity(affinity, n_landmarks=60)
     W, by_landmarks = made.toarray(), affinity == "landmarks"
     if by_landmarks:
@@ -128,14 +121,49 @@ def test_samples_share_points(affinity, monkeypatch):
     assert_allclose(sums[sums > 0], 1)
     assert (sums > 0).mean() > 0.9
     B, Z = B.toarray(), links_of(PAIRS).toarray()
-    M = literal(B.T @ W @ B, B.T @ Z @ B, 0.65, 2 * min(1, 3 * A_SAMPLE))
+    most = (0.5 if by_landmarks else 2) * 3 * A_SAMPLE
+    M = literal(B.T @ W @ B, B.T @ Z @ B, 0.65, most)
     found = raised(made, links_of(PAIRS), 0.65, fixed(), by_landmarks).toarray()
     assert_allclose(found, W / W.max() + B @ M @ B.T, atol=1e-9)
 
 
-def test_landmarks_share_points(monkeypatch):
+@pytest.mark.parametrize("affinity", AFFINITIES)
+def test_many_points_spread_links_once(affinity, few_points, monkeypatch):
+    made, by_landmarks = similarity(affinity, n_landmarks=60), affinity == "landmarks"
+    few_points(50, 30, most=60 if by_landmarks else 150)
+    monkeypatch.setattr(spreading, "_KEPT", 1e9)  # none is left out
+    W, Z, B = made.toarray(), links_of(MANY).toarray(), np.eye(150)
+    if by_landmarks:
+        B = made.factors[0].toarray()
+    else:
+        np.fill_diagonal(W, 0)
+    M = literal(B.T @ W @ B, B.T @ Z @ B, 0.65, 0.5 if by_landmarks else 2, rounds=1)
+    found = raised(made, links_of(MANY), 0.65, fixed(), by_landmarks)
+    assert_allclose(found.toarray(), W / W.max() + B @ M @ B.T, atol=1e-9)
+    assert isinstance(found.stored_off_diagonal(), np.ndarray) == (affinity == "nearest_neighbors")
+
+
+def test_entries_are_sampled_without_a_bias(monkeypatch):
+    monkeypatch.setattr(spreading, "_KEPT", 10)
+    monkeypatch.setattr(spreading, "_ROWS", 7)
+    W, rng = similarity("nearest_neighbors").toarray(), fixed()
+    M = spread_links(W, links_of(MANY), 0.9, 2)
+    draws = [spreading._sampled(M, rng) for _ in range(400)]
+    shares = M.sum(axis=1) / 10
+    least = np.minimum(shares[:, None], shares)
+    for S in draws[:5]:
+        assert 0 < S.nnz <= 2 * 10 * 150 < np.count_nonzero(M) / 2
+        array = S.toarray()
+        assert_array_equal(array, array.T)
+        assert_allclose(array[array > 0], np.maximum(M, least)[array > 0], rtol=1e-12)
+        assert (array[least * 1.001 < M] > 0).all()
+    assert abs(sum(draws) / 400 - M).max() < 6 * least.max() / 20  # of six standard errors
+    assert_array_equal(spreading._sampled(np.zeros((9, 9)), rng).toarray(), np.zeros((9, 9)))
+
+
+def test_landmarks_share_points(few_points):
     """Of many landmarks some are drawn, and samples are as near to them as theirs lead there."""
-    few_points(monkeypatch, 100, 30)
+    few_points(50, 30)
     W = similarity("landmarks", n_landmarks=60)
     U, C = (storage.as_dense(factor) for factor in W.factors)
     V, B = spreading.points_of(W, links_of(PAIRS), fixed(), True)
@@ -160,8 +188,8 @@ def test_half_of_the_points_have_links(monkeypatch):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("affinity", AFFINITIES)
 @pytest.mark.parametrize("most", [2_000, 50])
-def test_a_fit_with_propagation(affinity, dtype, most, monkeypatch):
-    few_points(monkeypatch, most, 100)
+def test_a_fit_with_propagation(affinity, dtype, most, few_points):
+    few_points(most, 100)
     if most < 150 and affinity == "rbf":
         pytest.skip("of more samples a graph or landmarks are needed")
     options = {"propagation": 0.65, "affinity": affinity, "random_state": 0}
