@@ -120,11 +120,16 @@ class RowBlocks:
         out = np.empty((self.n_rows, H.shape[1]), dtype=H.dtype)
         return filled(out, lambda block: self._parts[block.start] @ H)
 
-    def transposed_product(self, H: np.ndarray) -> np.ndarray:
-        """Return the product of the transpose with H of shape (n, k)."""
+    def transposed_product(self, H: np.ndarray, scale: np.ndarray | None = None) -> np.ndarray:
+        """Return the product of the transpose with H of shape (n, k), its rows scaled or not."""
         if len(self._parts) > 1 and self._across is not None:
-            return self._across.product(H)
-        return summed(lambda block: self._parts[block.start].T @ H[block], self.n_rows)
+            return self._across.product(H if scale is None else scale * H)
+
+        def of_block(block: slice) -> np.ndarray:
+            rows = H[block] if scale is None else scale[block] * H[block]
+            return self._parts[block.start].T @ rows
+
+        return summed(of_block, self.n_rows)
 
     @cached_property
     def _across(self) -> RowBlocks | None:

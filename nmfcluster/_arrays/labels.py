@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from nmfcluster._arrays.arguments import counted
-from nmfcluster._arrays.storage import row_blocks
+from nmfcluster._arrays.storage import index_dtype, row_blocks
 from nmfcluster._arrays.tables import check_opened
 
 NEVER = 1e-12  # weight of the partitions that saw a pair: less is rounding
@@ -232,7 +232,8 @@ def indicator(codes: np.ndarray, n_clusters: np.ndarray, dtype: Any = np.float64
     else:
         columns, rows = columns[seen], np.concatenate([[0], np.cumsum(seen.sum(axis=1))])
     ones = np.ones(len(columns), dtype=dtype)
-    return sp.csr_array((ones, columns, rows), shape=(len(codes), int(offsets[-1])))
+    ends = rows.astype(index_dtype(len(columns)))
+    return sp.csr_array((ones, columns, ends), shape=(len(codes), int(offsets[-1])))
 
 
 def tuple_indicator(
@@ -277,7 +278,7 @@ def tuple_indicator(
         radix[members, g] = np.cumprod(np.r_[1, symbols[members][:-1]])
         bases[g + 1] = bases[g] + np.prod(symbols[members])
     found = np.zeros(bases[-1], dtype=bool)
-    number_type = np.int32 if bases[-1] < 2**31 else np.int64
+    number_type = index_dtype(max(int(bases[-1]), n_rows * len(groups)))
     tuples = np.empty((n_rows, len(groups)), dtype=number_type)
     for block in row_blocks(n_rows, _BLOCK):  # exact: the numbers are far below 2^53
         tuples[block] = (codes[block if rows is None else rows[block]] + 1.0) @ radix + bases[:-1]
@@ -285,7 +286,8 @@ def tuple_indicator(
     number = np.cumsum(found, dtype=number_type) - 1
     for block in row_blocks(n_rows, _BLOCK):
         tuples[block] = number[tuples[block]]
-    ones, ends = np.ones(tuples.size, dtype), np.arange(n_rows + 1) * len(groups)
+    ones = np.ones(tuples.size, dtype)
+    ends = (np.arange(n_rows + 1) * len(groups)).astype(number_type)
     J = sp.csr_array((ones, tuples.ravel(), ends), shape=(n_rows, int(found.sum())))
     kept, offsets = np.flatnonzero(found), np.concatenate([[0], np.cumsum(n_clusters)])
     members_of, columns = [], []
@@ -295,7 +297,7 @@ def tuple_indicator(
             code = (kept[row] - bases[g]) // int(radix[t, g]) % symbols[t] - 1
             members_of.append(row[code >= 0])
             columns.append(code[code >= 0] + offsets[t])
-    row, column = np.concatenate(members_of), np.concatenate(columns)
+    row, column = (np.concatenate(at).astype(number_type) for at in (members_of, columns))
     ones = np.ones(len(row), dtype)
     return J, sp.csr_array((ones, (row, column)), shape=(J.shape[1], int(offsets[-1])))
 
@@ -353,5 +355,5 @@ def row_keys(codes: np.ndarray, seed: int = 0) -> np.ndarray:
     factors = 2 * factors + np.uint64(1)
     keys = np.empty(len(codes), dtype=np.uint64)
     for block in row_blocks(len(codes), _BLOCK):
-        keys[block] = (codes[block].astype(np.uint64) * factors).sum(axis=1, dtype=np.uint64)
+        keys[block] = codes[block].astype(np.uint64) @ factors
     return keys

@@ -75,13 +75,16 @@ class SymmetricObjective:
         return Point(self.constant - 2 * dots(H, AH) + dots(H, C), H, AH, C)
 
     def rescaled(self, at: Point) -> Point:
-        """Return each start times the factor that makes its loss smallest."""
+        """Return each start times the factor that makes its loss smallest; AH and C are changed."""
         fit, size = dots(at.H, at.AH), dots(at.H, at.C)
         usable = (fit > 0) & (size > 0)
         square = np.divide(fit, size, out=np.ones_like(fit), where=usable)
         root = per_start(np.sqrt(square), at.H)
         loss = self.constant - 2 * square * fit + square**2 * size
-        return Point(loss, root * at.H, at.AH * root, at.C * root**3)
+        AH, C = at.AH, at.C
+        AH *= root  # large, and of no more use as they were
+        C *= root**3
+        return Point(loss, root * at.H, AH, C)
 
 
 def bregman_nmf(objective: SymmetricObjective, H: np.ndarray) -> Steps:
@@ -328,7 +331,8 @@ def _polishing(plan: Plan, problem: Problem) -> Plan:
 def fitted_factor(B: np.ndarray, G: np.ndarray) -> np.ndarray:
     """Return the rows h >= 0 that minimise ``h'Gh - 2 b'h``, nearly, and none of them 0."""
     H = nonnegative_rows(B, G, max_sweeps=20, resolution=1e-3)  # rough: it is improved afterwards
-    return H + _LIFT * H.mean()
+    H += _LIFT * H.mean()
+    return H
 
 
 class SimilarityProblem(Problem):

@@ -239,7 +239,7 @@ class Ensemble:
         -------
         ndarray of shape (sum of n_clusters, k)
         """
-        P = memberships.astype(np.float64)
+        P = memberships.astype(np.float64, copy=False)
         mass = np.maximum(self.counts @ P, np.finfo(float).tiny)
         return self.cluster_weights[:, None] * self.contingency(P) / mass
 

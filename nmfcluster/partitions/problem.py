@@ -223,8 +223,11 @@ class EnsembleProblem(Problem):
             grams = seen_grams(coarse.codes >= 0, weighted, rows).reshape(-1, k * k)
             seen = grams * whole.weights[:, None]
             G = (whole.observed @ seen).reshape(-1, k, k)
-        fitted = fitted_factor(whole.spread(profile) / np.sqrt(self._mass)[:, None], G)
-        return (fitted * np.sqrt(whole.counts)[:, None]).astype(H.dtype)
+        votes = whole.spread(profile)
+        votes /= np.sqrt(self._mass)[:, None]
+        fitted = fitted_factor(votes, G)
+        fitted *= np.sqrt(whole.counts)[:, None]
+        return fitted.astype(H.dtype, copy=False)
 
     def read(self, shares: np.ndarray) -> Reading:
         """Return how much the distinct rows belong to each cluster.

@@ -124,9 +124,7 @@ class Factored(Similarity):
     def __matmul__(self, H: np.ndarray) -> np.ndarray:
         products = []
         for block in H.reshape(-1, *H.shape[-2:]):
-            product = self._rows.transposed_product(
-                block if self._scale is None else self._scale * block
-            )
+            product = self._rows.transposed_product(block, self._scale)
             product = self._rows.product(self._C @ product)
             if self._scale is not None:
                 product *= self._scale
