@@ -140,7 +140,8 @@ def points_of(
 
 def _is_point_each(W: Similarity, fine: bool) -> bool:
     """Return whether samples are so few that links spread between all of them."""
-    return W.shape[0] <= (MOST if fine or W.stored_off_diagonal() is None else _EACH)
+    n = W.shape[0]
+    return n <= MOST and (fine or n <= _EACH or W.stored_off_diagonal() is None)
 
 
 def spread_links(
