@@ -81,9 +81,8 @@ class SymmetricObjective:
         square = np.divide(fit, size, out=np.ones_like(fit), where=usable)
         root = per_start(np.sqrt(square), at.H)
         loss = self.constant - 2 * square * fit + square**2 * size
-        AH, C = at.AH, at.C
-        AH *= root  # large, and of no more use as they were
-        C *= root**3
+        AH = np.multiply(at.AH, root, out=at.AH)  # large, and of no more use as it was
+        C = np.multiply(at.C, root**3, out=at.C)
         return Point(loss, root * at.H, AH, C)
 
 
@@ -331,8 +330,7 @@ def _polishing(plan: Plan, problem: Problem) -> Plan:
 def fitted_factor(B: np.ndarray, G: np.ndarray) -> np.ndarray:
     """Return the rows h >= 0 that minimise ``h'Gh - 2 b'h``, nearly, and none of them 0."""
     H = nonnegative_rows(B, G, max_sweeps=20, resolution=1e-3)  # rough: it is improved afterwards
-    H += _LIFT * H.mean()
-    return H
+    return np.add(H, _LIFT * H.mean(), out=H)
 
 
 class SimilarityProblem(Problem):
