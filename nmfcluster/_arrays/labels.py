@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from nmfcluster._arrays.arguments import counted
-from nmfcluster._arrays.storage import index_dtype, row_blocks
+from nmfcluster._arrays.storage import equal_rows, index_dtype, row_blocks
 from nmfcluster._arrays.tables import check_opened
 
 NEVER = 1e-12  # weight of the partitions that saw a pair: less is rounding
@@ -228,12 +228,11 @@ def indicator(codes: np.ndarray, n_clusters: np.ndarray, dtype: Any = np.float64
     offsets = np.concatenate([[0], np.cumsum(n_clusters)]).astype(np.int32)
     columns, seen = codes + offsets[:-1], codes >= 0
     if seen.all():
-        columns, rows = columns.ravel(), np.arange(len(codes) + 1) * codes.shape[1]
-    else:
-        columns, rows = columns[seen], np.concatenate([[0], np.cumsum(seen.sum(axis=1))])
-    ones = np.ones(len(columns), dtype=dtype)
-    ends = rows.astype(index_dtype(len(columns)))
-    return sp.csr_array((ones, columns, ends), shape=(len(codes), int(offsets[-1])))
+        return equal_rows(np.ones(columns.shape, dtype), columns, int(offsets[-1]))
+    columns, ends = columns[seen], np.concatenate([[0], np.cumsum(seen.sum(axis=1))])
+    ends = ends.astype(index_dtype(len(columns)))
+    shape = (len(codes), int(offsets[-1]))
+    return sp.csr_array((np.ones(len(columns), dtype), columns, ends), shape=shape)
 
 
 def tuple_indicator(
@@ -278,7 +277,7 @@ def tuple_indicator(
         radix[members, g] = np.cumprod(np.r_[1, symbols[members][:-1]])
         bases[g + 1] = bases[g] + np.prod(symbols[members])
     found = np.zeros(bases[-1], dtype=bool)
-    number_type = index_dtype(max(int(bases[-1]), n_rows * len(groups)))
+    number_type = index_dtype(int(bases[-1]))
     tuples = np.empty((n_rows, len(groups)), dtype=number_type)
     for block in row_blocks(n_rows, _BLOCK):  # exact: the numbers are far below 2^53
         tuples[block] = (codes[block if rows is None else rows[block]] + 1.0) @ radix + bases[:-1]
@@ -286,9 +285,7 @@ def tuple_indicator(
     number = np.cumsum(found, dtype=number_type) - 1
     for block in row_blocks(n_rows, _BLOCK):
         tuples[block] = number[tuples[block]]
-    ones = np.ones(tuples.size, dtype)
-    ends = (np.arange(n_rows + 1) * len(groups)).astype(number_type)
-    J = sp.csr_array((ones, tuples.ravel(), ends), shape=(n_rows, int(found.sum())))
+    J = equal_rows(np.ones(tuples.shape, dtype), tuples, int(found.sum()))
     kept, offsets = np.flatnonzero(found), np.concatenate([[0], np.cumsum(n_clusters)])
     members_of, columns = [], []
     for g, members in enumerate(groups):

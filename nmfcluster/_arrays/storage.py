@@ -223,11 +223,11 @@ def group_indicator(groups: np.ndarray, dtype: Any = np.float64) -> sp.csr_array
     dtype : dtype, default=float64
         Type of the entries.
     """
-    n, sizes = len(groups), np.bincount(groups)
+    sizes = np.bincount(groups)
     if not sizes.all():
         raise ValueError(f"group {int(np.argmin(sizes))} is empty; groups are numbered from 0.")
     values = (1 / np.sqrt(sizes)).astype(dtype)[groups]
-    return sp.csr_array((values, groups, np.arange(n + 1)), shape=(n, len(sizes)))
+    return equal_rows(values[:, None], groups[:, None], len(sizes))
 
 
 def as_dense(array: Any) -> np.ndarray:

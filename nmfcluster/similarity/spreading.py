@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from nmfcluster._arrays import storage
 from nmfcluster._arrays.draws import some_with
+from nmfcluster._arrays.nearest import stacked
 from nmfcluster.similarity.factored import Factored
 from nmfcluster.similarity.operators import Explicit, Similarity
 
@@ -189,13 +190,12 @@ def _sampled(M: np.ndarray, rng: np.random.RandomState) -> sp.csr_array:
     becomes :math:`t_{ij}` with probability :math:`M_{ij} / t_{ij}`, and is dropped else.
     """
     share = M.sum(axis=1) / _KEPT
-    found = []
+    parts = []
     for rows in storage.row_blocks(len(M), _ROWS):
         least = np.minimum(share[rows, None], share)
-        i, j = np.nonzero(np.triu(M[rows] > rng.random_sample(least.shape) * least, rows.start + 1))
-        found.append((np.maximum(M[rows][i, j], least[i, j]), i + rows.start, j))
-    values, i, j = (np.concatenate(part) for part in zip(*found, strict=True))
-    upper = sp.csr_array((values, (i, j)), shape=M.shape)
+        kept = np.triu(M[rows] > rng.random_sample(least.shape) * least, rows.start + 1)
+        parts.append(sp.csr_array(np.where(kept, np.maximum(M[rows], least), 0)))
+    upper = stacked(parts)
     return sp.csr_array(upper + upper.T)
 
 
@@ -261,7 +261,7 @@ def _nearest(A: Any) -> sp.csr_array:
     """Return the `_NEAREST` largest entries of every row, of equal ones the first, of sum 1."""
     A = sp.csr_array(A)
     A.sort_indices()
-    rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+    rows = np.repeat(np.arange(A.shape[0], dtype=A.indices.dtype), np.diff(A.indptr))
     order = np.lexsort((-A.data, rows))
     kept = order[np.arange(A.nnz) - A.indptr[rows] < _NEAREST]  # rows stay where they are
     near = sp.csr_array((A.data[kept], (rows[kept], A.indices[kept])), shape=A.shape)
