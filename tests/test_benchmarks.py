@@ -441,6 +441,13 @@ def test_updates_that_reach_a_loss():
     assert _meta_runs.updates_to(case, plain_hals, {"mean": 0.0}) == {"mean": None}
 
 
+def test_timed_runs_all_go_on_to_their_own_stop():
+    X = make_biclusters((20, 40), 4, noise=_meta_runs.NOISE, random_state=0)[0]
+    case = _meta_runs.make_case("toy", X, 4, 12)
+    ends = _meta_runs.solve(case, hals, *_meta_runs.OWN_END)
+    assert all(end.converged and not end.given_up for end in ends)
+
+
 def _literal_update(T, factors):
     """Return the factors after each was updated in turn by eq. 15 of Badea (2005)."""
     factors = list(factors)

@@ -86,6 +86,7 @@ def cases(
 def solve(case: Case, solver: Callable[..., Any], max_iter: int, tol: float) -> list[Solution]:
     """Run the solver from all starts, as the estimator does."""
     plan = metacluster.plan(case.k, solver, max_iter=max_iter, tol=tol, n_jobs=N_JOBS)
+    plan = plan.stopping(race_from=None)  # each is a member of the ensemble
     starts = [partial(np.asarray, start) for start in case.starts]
     with threadpool_limits(limits=1, user_api="blas"):
         return plan.run(case.objective, starts, case.name)
