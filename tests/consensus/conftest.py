@@ -1,10 +1,21 @@
-"""What tests of the consensus share: a look at the factor that a fit has found."""
+"""What tests of the consensus share: tables, and a look at the factor that a fit has found."""
 
 import numpy as np
 import pytest
 
 from nmfcluster.consensus import estimator
+from nmfcluster.datasets import make_partitions
 from nmfcluster.partitions.problem import EnsembleProblem
+
+
+@pytest.fixture
+def noisy():
+    return make_partitions((50, 30, 20), n_partitions=12, noise=0.3, random_state=0)[0]
+
+
+@pytest.fixture
+def holey():
+    return make_partitions((50, 30, 20), n_partitions=12, noise=0.2, missing=0.3, random_state=0)[0]
 
 
 @pytest.fixture

@@ -1,8 +1,22 @@
-"""What tests of pairs that spread share."""
+"""What tests of `SSNMFClusterer` share: a look at what a fit found, and points that are shared."""
 
 import pytest
 
 from nmfcluster.similarity import spreading
+from nmfcluster.ssnmf import estimator
+
+
+@pytest.fixture
+def kept(monkeypatch):
+    """Return a list that every fit appends the factorization that it found to."""
+    found, original = [], estimator.factorize
+
+    def spy(*args, **options):
+        found.append(original(*args, **options))
+        return found[-1]
+
+    monkeypatch.setattr(estimator, "factorize", spy)
+    return found
 
 
 @pytest.fixture

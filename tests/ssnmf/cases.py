@@ -1,0 +1,70 @@
+"""Samples with known pairs, modes and solvers, and fits that are stopped early."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import make_blobs
+
+from nmfcluster import PairwiseConstraints, SSNMFClusterer
+
+# many of these fits are stopped before they have converged
+unconverged = pytest.mark.filterwarnings(
+    "ignore:.* did not converge:sklearn.exceptions.ConvergenceWarning"
+)
+
+X, Y = make_blobs(60, centers=3 * np.eye(3), cluster_std=1.0, random_state=0)
+X = X - X.min() + 0.1  # nonnegative, so that every solver can be run on every affinity
+KNOWN = PairwiseConstraints.from_labels(Y, n_pairs=30, random_state=0)
+
+SOLVERS = {
+    "bpg": {},
+    "mu": {"solver": "mu"},
+    "tri bpg": {"factorization": "tri"},
+    "tri mu": {"factorization": "tri", "solver": "mu"},
+    "tri full": {"factorization": "tri_full"},
+}
+AFFINITIES = ["nearest_neighbors", "linear", "cosine", "rbf"]
+CONSTRAINED = {
+    "hard": {},
+    "soft": {"hard_must_link": False},
+    "replace": {"hard_must_link": False, "constraint_mode": "replace"},
+    "hard, replace": {"constraint_mode": "replace"},
+}
+every_solver = pytest.mark.parametrize("solver", SOLVERS)
+every_affinity = pytest.mark.parametrize("affinity", AFFINITIES)
+every_way = pytest.mark.parametrize("way", CONSTRAINED)
+
+
+def clusterer(n_clusters=3, **parameters):
+    return SSNMFClusterer(
+        **{"n_clusters": n_clusters, "random_state": 0, "n_init": 1, "max_iter": 100} | parameters
+    )
+
+
+def fitted(X=X, *, n_clusters=3, constraints=KNOWN, **parameters):
+    return clusterer(n_clusters, **parameters).fit(X, constraints=constraints)
+
+
+def same_partition(a, b):
+    """Tell whether two label vectors differ in the names of the clusters alone."""
+    return len({*zip(a, b, strict=True)}) == len({*a}) == len({*b})
+
+
+def assert_same_fit(one, other, rtol=1e-7):
+    assert_array_equal(one.labels_, other.labels_)
+    assert_allclose(one.loss_, other.loss_, rtol=rtol, atol=1e-9 * one.loss_curve_[0])
+    assert_allclose(one.membership_, other.membership_, atol=1e-4)
+
+
+def matrix(pairs):
+    return sp.coo_array((np.ones(len(pairs)), pairs.T), shape=(60, 60))
+
+
+def factors_of_samples(model, found):
+    """Return G and S of all samples; H = G S^1/2 where S is diagonal."""
+    groups = model.must_link_groups_ if model.hard_must_link else np.arange(len(model.labels_))
+    rows = found.best.factors[0] / np.sqrt(np.bincount(groups))[:, None]
+    if len(found.best.factors) == 1:
+        return rows[groups], np.eye(rows.shape[1])
+    return rows[groups], found.best.factors[1]

@@ -1,0 +1,124 @@
+"""New samples in `SSNMFClusterer`, and what a fitted model keeps for them."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import nnls
+from sklearn.datasets import make_blobs
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
+from ssnmf.cases import (
+    CONSTRAINED,
+    SOLVERS,
+    X,
+    clusterer,
+    every_affinity,
+    every_solver,
+    factors_of_samples,
+    fitted,
+    same_partition,
+    unconverged,
+)
+
+from nmfcluster import PairwiseConstraints
+from nmfcluster.affinity import make_affinity
+from nmfcluster.metrics import clustering_accuracy
+
+pytestmark = unconverged
+
+
+@pytest.mark.parametrize("way", ["hard", "soft"])
+@every_affinity
+def test_new_samples_are_least_squares_fits_to_the_factor(affinity, way, kept):
+    model = fitted(affinity=affinity, **CONSTRAINED[way])
+    new, _ = make_blobs(40, centers=3 * np.eye(3), random_state=7)
+    new = new - new.min()
+    normalize = affinity == "nearest_neighbors"
+    S = make_affinity(X, affinity, normalize=normalize).cross(new, np.eye(60))
+    H, _ = factors_of_samples(model, kept[-1])
+    order = [
+        abs(H / H.sum(axis=1, keepdims=True) - column[:, None]).sum(axis=0).argmin()
+        for column in model.membership_.T
+    ]
+    expected = np.array([nnls(H[:, order], row)[0] for row in S])
+    memberships = expected / expected.sum(axis=1, keepdims=True)
+    assert_allclose(model.transform(new), memberships, atol=1e-3)
+    clear = np.sort(memberships, axis=1)[:, -1] - np.sort(memberships, axis=1)[:, -2] > 0.01
+    assert clear.sum() > 30
+    assert_array_equal(model.predict(new)[clear], expected.argmax(axis=1)[clear])
+
+
+@every_solver
+@every_affinity
+def test_the_training_samples_are_predicted_where_they_were(affinity, solver):
+    model = fitted(affinity=affinity, constraints=None, **SOLVERS[solver])
+    assert (model.predict(X) == model.labels_).mean() > 0.9
+    memberships = model.transform(X)
+    assert memberships.shape == (60, 3)
+    assert memberships.min() >= 0
+    assert_allclose(memberships.sum(axis=1), 1)
+
+
+def test_a_document_without_known_words_is_in_no_cluster():
+    model = fitted(affinity="cosine")
+    assert_array_equal(model.predict(np.zeros((2, 3))), [-1, -1])
+    assert_allclose(model.transform(np.zeros((2, 3))), np.full((2, 3), 1 / 3))
+
+
+TEXTS = {
+    "sport": "match goal team coach season player league score",
+    "money": "bank market share profit price growth trade tax",
+    "health": "patient doctor hospital drug disease trial nurse care",
+}
+
+
+def corpus(n=20, seed=0):
+    rng = np.random.RandomState(seed)
+    words = [text.split() for text in TEXTS.values()]
+    y = np.arange(3 * n) % 3
+    shared = ["year", "people", "new", "report"]
+    texts = [" ".join([*rng.choice(words[c], 4), *rng.choice(shared, 3)]) for c in y]
+    return texts, y
+
+
+def test_documents_in_a_pipeline():
+    texts, y = corpus()
+    known = PairwiseConstraints.from_labels(y, n_pairs=40, random_state=0)
+    model = make_pipeline(TfidfVectorizer(), clusterer(affinity="cosine"))
+    model.fit(texts, ssnmfclusterer__constraints=known)
+    assert clustering_accuracy(y, model[-1].labels_) > 0.95
+    assert model[-1].satisfaction_ > 0.95
+    unseen = model.predict([*TEXTS.values(), "unknown words"])
+    assert sorted(unseen[:3]) == [0, 1, 2]
+    assert unseen[3] == -1
+
+
+def test_new_samples_of_clusters_that_are_linked_to_each_other():
+    """Two clusters, similar to each other and not within: all of A is off the diagonal of S."""
+    W = np.kron([[0.1, 1], [1, 0.1]], np.ones((10, 10)))
+    model = clusterer(2, affinity="precomputed", factorization="tri_full", n_init=3).fit(W)
+    assert same_partition(model.labels_, np.repeat([0, 1], 10))
+    assert_array_equal(model.predict(W), model.labels_)
+    GS = model._products_(np.eye(20))
+    fitted_rows = np.array([nnls(GS, w)[0] for w in W]) * model._roots_
+    expected = fitted_rows / fitted_rows.sum(axis=1, keepdims=True)
+    assert_allclose(model.transform(W), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("affinity", ["linear", "cosine", "landmarks"])
+def test_a_fitted_model_keeps_what_new_samples_need(affinity):
+    """Memberships and labels of the samples of the fit, and nothing else that grows with them."""
+    sizes = []
+    for n in (400, 800):
+        X, _ = make_blobs(n, centers=3, n_features=40, random_state=0)
+        model = clusterer(affinity=affinity, n_landmarks=50).fit(X)
+        sizes.append(len(pickle.dumps(model)))
+    assert sizes[1] - sizes[0] < 400 * 8 * (3 + 3)  # labels, groups, memberships; X has 40 columns
+
+
+def test_a_fitted_model_does_not_keep_the_similarity():
+    X, _ = make_blobs(400, centers=3, random_state=0)
+    model = clusterer(affinity="rbf").fit(X)
+    assert len(pickle.dumps(model)) < 400 * 400 * 8 / 4
