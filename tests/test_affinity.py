@@ -1,137 +1,22 @@
-"""Every affinity against its definition, written out sample by sample."""
+"""Every affinity against its definition: similarities, products with them, and blocks."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from affinities import (
+    AFFINITIES,
+    FORMS,
+    NAMED,
+    given,
+    literal,
+    literal_normalized,
+    median_gamma,
+    samples,
+)
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.metrics.pairwise import laplacian_kernel
-from threadpoolctl import threadpool_limits
 
-from nmfcluster.affinity import Affinity, make_affinity, path_kernel
-from nmfcluster.datasets import make_nested_rings
+from nmfcluster.affinity import Affinity, make_affinity
 from nmfcluster.similarity import Explicit, Factored
-from nmfcluster.similarity import neighbors as module
-
-NAMED = ["linear", "cosine", "rbf", "nearest_neighbors", "landmarks"]
-AFFINITIES = [*NAMED, "precomputed", laplacian_kernel]
-FORMS = {"dense": np.asarray, "sparse": sp.csr_array, "sparse matrix": sp.csr_matrix}
-
-
-def samples(seed=0, n=25, width=4, negative=False):
-    """Draw samples with zeros, most of them nonnegative, no two at one distance."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, width)) if negative else rng.uniform(0.1, 1, size=(n, width))
-    return X * (rng.uniform(size=(n, width)) < 0.8) + 1e-3 * rng.uniform(size=(n, width))
-
-
-# --- the definitions ---------------------------------------------------------------------------
-
-
-def square(x, y):
-    return ((x - y) ** 2).sum()
-
-
-def median_gamma(X):
-    squares = [square(X[i], X[j]) for i in range(len(X)) for j in range(i)]
-    return 1 / np.median([s for s in squares if s > 0])
-
-
-def nearest(distances, k):
-    return sorted(range(len(distances)), key=lambda j: distances[j])[:k]
-
-
-def local_scales(X, k):
-    """Return the distance from every sample to its k-th neighbour, at least a tenth of the mean."""
-    n = len(X)
-    k = min(k, n - 1)
-    D = np.sqrt([[square(x, y) for y in X] for x in X])
-    others = [[j for j in range(n) if j != i] for i in range(n)]
-    far = np.array([sorted(D[i, others[i]])[k - 1] for i in range(n)])
-    floor = 0.1 * far.mean() or 1.0
-    neighbours = [[others[i][j] for j in nearest(D[i, others[i]], k)] for i in range(n)]
-    return D, neighbours, np.maximum(far, floor), floor
-
-
-def literal_graph(X, k):
-    n = len(X)
-    D, neighbours, s, _ = local_scales(X, k)
-    W = np.zeros((n, n))
-    for i in range(n):
-        for j in range(n):
-            if i != j and (j in neighbours[i] or i in neighbours[j]):
-                W[i, j] = np.exp(-(D[i, j] ** 2) / (s[i] * s[j]))
-    return W
-
-
-def literal_graph_of_new(X, new, k):
-    _, _, s, floor = local_scales(X, k)
-    W = np.zeros((len(new), len(X)))
-    for i, x in enumerate(new):
-        d = np.sqrt([square(x, y) for y in X])
-        found = nearest(d, min(k, len(X) - 1))
-        own = max(d[found[-1]], floor)
-        for j in found:
-            W[i, j] = np.exp(-(d[j] ** 2) / (own * s[j]))
-    return W
-
-
-def literal_landmarks(X, rows, k):
-    """Return the similarities of rows to X where all of X are landmarks."""
-
-    def weights(samples):
-        B = np.zeros((len(samples), len(X)))
-        for b, x in zip(B, samples, strict=True):
-            d = np.sqrt([square(x, y) for y in X])
-            found = nearest(d, min(k, len(X)))
-            b[found] = np.exp(-((d[found] / d[found[-1]]) ** 2))
-            b /= b.sum()
-        return B
-
-    B = weights(X)
-    return weights(rows) @ np.diag(1 / B.sum(axis=0)) @ B.T
-
-
-def cosine(x, y):
-    return x @ y / np.sqrt((x @ x) * (y @ y)) if x.any() and y.any() else 0.0
-
-
-def literal(affinity, X, new=None, k=10, gamma=None):
-    """Return W of X, or the similarities of new samples to those of X."""
-    rows = X if new is None else new
-    if affinity == "nearest_neighbors":
-        return literal_graph(X, k) if new is None else literal_graph_of_new(X, new, k)
-    if affinity == "landmarks":
-        return literal_landmarks(X, rows, 5)
-    if affinity == "rbf":
-        gamma = median_gamma(X) if gamma is None else gamma
-    pair = {
-        "linear": lambda x, y: x @ y,
-        "cosine": cosine,
-        "rbf": lambda x, y: np.exp(-gamma * square(x, y)),
-        laplacian_kernel: lambda x, y: np.exp(-abs(x - y).sum() / len(x)),
-    }[affinity]
-    return np.array([[pair(x, y) for y in X] for x in rows])
-
-
-def literal_normalized(W, cross=None):
-    """Return D^-1/2 W D^-1/2, or new similarities divided by the roots of both degrees."""
-    W = W - np.diag(np.diag(W))
-    d = W.sum(axis=1)
-    root = np.array([1 / np.sqrt(x) if x > 0 else 0 for x in d])
-    if cross is None:
-        return root[:, None] * W * root
-    own = np.array([1 / np.sqrt(x) if x > 0 else 0 for x in cross.sum(axis=1)])
-    return own[:, None] * cross * root
-
-
-def given(affinity, X, new=None):
-    """Return what is handed to `make_affinity` and to `cross`, and the definitions' W and cross."""
-    new = samples(9, 6, X.shape[1]) if new is None else new
-    if affinity == "precomputed":
-        S = literal("rbf", X, gamma=1.0)
-        C = literal("rbf", X, new, gamma=1.0)
-        return S, C, S, C
-    return X, new, literal(affinity, X), literal(affinity, X, new)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -242,72 +127,6 @@ def test_new_samples_come_in_blocks():
     assert_allclose(found, literal("rbf", X, new), rtol=1e-9)
 
 
-# --- nearest neighbours ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("k", [1, 2, 5, 24, 25, 400])
-def test_the_number_of_neighbours(k):
-    X, new = samples(5), samples(6, 7)
-    found = make_affinity(X, "nearest_neighbors", n_neighbors=k)
-    assert_allclose(found.similarity.toarray(), literal_graph(X, k), rtol=1e-9)
-    expected = literal_graph_of_new(X, new, k)
-    assert_allclose(found.cross(new, np.eye(25)), expected, rtol=1e-9)
-
-
-def test_samples_that_coincide_are_most_similar_and_have_a_width():
-    """Four copies of each of six points: three neighbours at distance 0, the next far away."""
-    rng = np.random.default_rng(3)
-    X = np.repeat(rng.uniform(size=(6, 2)), 4, axis=0)
-    same = np.repeat(np.arange(6), 4)
-    same = (same[:, None] == same) & ~np.eye(24, dtype=bool)
-    # with three neighbours nobody has another one
-    found = make_affinity(X, "nearest_neighbors", n_neighbors=3).similarity.toarray()
-    assert_array_equal(found, same)
-    X[:4] += [[0], [1e-9], [2e-9], [3e-9]]  # near, but not the same
-    found = make_affinity(X, "nearest_neighbors", n_neighbors=7).similarity.toarray()
-    assert_allclose(found[same], 1, rtol=1e-6)
-    assert found[~same].max() < 1
-
-
-def test_ties_inside_the_neighbourhood_do_not_matter():
-    """On a grid many distances are equal; with 4 or 8 inner neighbours no tie is cut."""
-    X = np.array([[i, j] for i in range(5) for j in range(5)], dtype=float)
-    found = make_affinity(X, "nearest_neighbors", n_neighbors=8).similarity.toarray()
-    D, _, s, _ = local_scales(X, 8)
-    middle = 12  # its 8 nearest are the squares around it
-    around = (D[middle] > 0) & (D[middle] < 1.5)
-    assert_allclose(found[middle, around], np.exp(-(D[middle] ** 2) / (s[middle] * s))[around])
-    assert (found > 0).sum(axis=1).min() >= 8
-
-
-def test_one_point_taken_many_times():
-    W = make_affinity(np.ones((30, 2)), "nearest_neighbors", n_neighbors=4)
-    found = W.similarity.toarray()
-    assert set(np.unique(found)) == {0.0, 1.0}
-    assert not found.diagonal().any()
-    assert_array_equal(found, found.T)
-    assert_allclose(W.cross(np.ones((2, 2)), np.ones((30, 1))), 4)
-
-
-def test_the_graph_is_symmetric_without_a_diagonal_and_the_same_for_any_number_of_jobs():
-    X = samples(7, n=120)
-    graph = make_affinity(X).similarity.toarray()
-    assert_array_equal(graph, graph.T)
-    assert not graph.diagonal().any()
-    assert 0 < graph[graph > 0].min() <= graph.max() <= 1
-    assert_array_equal(make_affinity(X, n_jobs=2).similarity.toarray(), graph)
-
-
-@pytest.mark.parametrize("scale", [1e-12, 1e12])
-@pytest.mark.parametrize("affinity", ["rbf", "nearest_neighbors"])
-def test_the_unit_of_the_features_does_not_matter(affinity, scale):
-    X, new = samples(8), samples(1, 5)
-    one, other = make_affinity(X, affinity), make_affinity(scale * X, affinity)
-    assert_allclose(other.similarity.toarray(), one.similarity.toarray(), rtol=1e-6)
-    found = other.cross(scale * new, np.eye(25))
-    assert_allclose(found, one.cross(new, np.eye(25)), rtol=1e-6)
-
-
 # --- normalised --------------------------------------------------------------------------------
 
 
@@ -346,44 +165,6 @@ def test_rounding_of_a_row_sum_is_no_sign(plus, minus):
     assert_allclose(found.toarray(), expected)
     with pytest.raises(ValueError, match="not all to 0 as those of centred features"):
         make_affinity(W[:4, :4], "precomputed", normalize=True)
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_an_outlier_keeps_its_neighbours(dtype):
-    rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(size=(20, 2)), [[500.0, 500.0]]]).astype(dtype)
-    W = make_affinity(X, n_neighbors=5).similarity.toarray()
-    assert W.dtype == dtype
-    assert (W[20] > 0).sum() == 5
-    assert_allclose(W[20].max(), np.exp(-60), rtol=1e-5)
-
-
-# --- chosen by type and size -------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
-def test_the_default_is_a_graph_of_few_samples_and_landmarks_of_many(storage, monkeypatch):
-    X = storage(samples())
-    limit = "_DENSE" if storage is np.asarray else "_SPARSE"
-    for most, name in ((25, "nearest_neighbors"), (24, "landmarks")):
-        monkeypatch.setattr(module, limit, most)
-        found, same = make_affinity(X), make_affinity(X, name)
-        assert found.name == same.name == name
-        assert_array_equal(found.similarity.toarray(), same.similarity.toarray())
-    assert make_affinity(X, "linear").name == "linear"
-    assert make_affinity(samples(), laplacian_kernel).name == "callable"
-
-
-@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
-def test_ties_between_neighbours_do_not_depend_on_threads(storage):
-    X = np.random.default_rng(0).integers(3, size=(400, 20)).astype(float)
-    found = []
-    for threads in (1, 2):
-        with threadpool_limits(limits=threads):
-            affinity = make_affinity(storage(X))
-            found.append((affinity.similarity.toarray(), affinity.cross(X[:50], np.eye(400))))
-    for one, two in zip(*found, strict=True):
-        assert_array_equal(one, two)
 
 
 def test_normalized_is_a_method_too_and_changes_nothing():
@@ -492,94 +273,6 @@ def test_a_block_is_a_copy():
         block = make_affinity(storage(S), "precomputed").block()
         (block.data if sp.issparse(block) else block)[...] = 0
     assert S.min() > 0
-
-
-# --- paths ---------------------------------------------------------------------------------------
-
-
-def literal_steps(X):
-    """Return the longest step of the best path between all pairs, after Floyd and Warshall."""
-    n = len(X)
-    e = [[0.0 if i == j else square(X[i], X[j]) ** 0.5 for j in range(n)] for i in range(n)]
-    for over in range(n):
-        for i in range(n):
-            for j in range(n):
-                e[i][j] = min(e[i][j], max(e[i][over], e[over][j]))
-    return np.array(e)
-
-
-@pytest.mark.parametrize("scale", [None, 0.3, 20.0])
-@pytest.mark.parametrize("width", [1, 2, 5])
-def test_paths_have_the_shortest_longest_step(width, scale):
-    X = samples(width=width)
-    steps = literal_steps(X)
-    size = np.median(steps[np.triu_indices(25, 1)]) if scale is None else scale
-    for Y in (None, X, X.copy(), X.tolist()):
-        assert_allclose(path_kernel(X, Y, scale=scale), np.exp(-steps / size), rtol=1e-10)
-    assert_array_equal(path_kernel(X), path_kernel(X).T)
-
-
-def test_paths_of_new_samples_lead_through_the_others_alone():
-    X, new = samples(), samples(9, 6)
-    size = np.median(literal_steps(X)[np.triu_indices(25, 1)])
-    found = path_kernel(new, X)
-    for sample, row in zip(new, found, strict=True):
-        steps = literal_steps(np.vstack([X, sample]))[-1, :-1]
-        assert_allclose(row, np.exp(-steps / size), rtol=1e-10)
-    assert_allclose(path_kernel(new[:1], X), found[:1], rtol=1e-12)  # one at a time
-    own = path_kernel(X)
-    assert_allclose(path_kernel(X[3:8], X), own[3:8], rtol=1e-10)
-
-
-def test_paths_connect_rings_and_not_two_of_them():
-    X, y = make_nested_rings(200, noise=0, radii=(1.0, 2.0), random_state=0)
-    steps = -np.log(path_kernel(X, scale=1.0))
-    same = y[:, None] == y
-    assert steps[same].max() < steps[~same].min()
-    assert steps[~same].max() == pytest.approx(1.0, abs=0.1)
-
-
-def test_paths_between_samples_that_coincide():
-    X = np.array([[1.0, 2.0]] * 3 + [[1.0, 5.0]])
-    steps = np.array([[0, 0, 0, 3.0], [0, 0, 0, 3], [0, 0, 0, 3], [3, 3, 3, 0]])
-    assert_allclose(path_kernel(X, scale=3.0), np.exp(-steps / 3), rtol=1e-12)
-    assert_array_equal(path_kernel(X[:3]), np.ones((3, 3)))  # a median of 0 is no scale
-
-
-def test_paths_as_an_affinity():
-    X, new = samples(), samples(9, 6)
-    found = make_affinity(X, path_kernel)
-    assert_allclose(found.similarity.toarray(), path_kernel(X), rtol=1e-12)
-    assert_allclose(found.between(new), path_kernel(new, X), rtol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("X", "Y", "scale", "message"),
-    [
-        ([[1.0]], None, None, r"Y must hold at least 2 samples.*\(1, 1\)"),
-        ([[1.0], [2.0]], [[1.0]], None, r"Y must hold at least 2 samples.*\(1, 1\)"),
-        ([[1.0]], [[1.0, 2.0], [3.0, 4.0]], None, r"as many features as X.*\(2, 2\).*\(1, 1\)"),
-        ([[1.0], [2.0]], None, 0, "scale must be above 0, got 0"),
-        ([[1.0], [2.0]], None, -1.5, "scale must be above 0, got -1.5"),
-        ([[1.0], [np.nan]], None, None, "contains NaN"),
-        ([[1.0], [2.0]], [[1.0], [np.inf]], None, "Y contains infinity"),
-        ([1.0, 2.0], None, None, "Expected 2D array"),
-    ],
-)
-def test_paths_that_there_are_not(X, Y, scale, message):
-    with pytest.raises(ValueError, match=message):
-        path_kernel(X, Y, scale=scale)
-
-
-@pytest.mark.parametrize("scale", [0, np.nan, np.inf, "a"])
-def test_scales_of_paths_that_there_are_not(scale):
-    with pytest.raises(ValueError, match=r"scale must be above 0, got"):
-        path_kernel(np.arange(6.0)[:, None], scale=scale)
-
-
-def test_paths_keep_float32():
-    X = np.arange(6, dtype=np.float32)[:, None]
-    assert path_kernel(X).dtype == path_kernel(X[:2], X).dtype == np.float32
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -18,7 +18,14 @@ from benchmarks.datasets import every  # noqa: E402
 from benchmarks.datasets import large as large_sets  # noqa: E402
 from benchmarks.methods import peer  # noqa: E402
 from benchmarks.methods.peer import NoClusteringError  # noqa: E402
-from benchmarks.questions import _scale_features, affinities, choosing_by_pairs, large  # noqa: E402
+from benchmarks.questions import (  # noqa: E402
+    _scale_features,
+    affinities,
+    choosing_by_pairs,
+    constraint_scale,
+    fusion_scale,
+    large,
+)
 
 pytestmark = pytest.mark.slow  # together
 
@@ -190,3 +197,21 @@ def test_many_rows_are_thinned_always_the_same():
     assert len(classes) == choosing_by_pairs.MOST
     np.testing.assert_array_equal(taken[:, 0], every.at_most(X, X[:, 0], choosing_by_pairs.MOST)[1])
     assert len(every.at_most(X[:5], X[:5, 0], choosing_by_pairs.MOST)[1]) == 5
+
+
+def test_formed_similarities_are_the_same(tmp_path):
+    constraint_scale._make(tmp_path / "documents.npz", 60, 100, 3, 50)
+    losses = [
+        constraint_scale.time_updates(tmp_path / "documents.npz", form, 0)["loss"]
+        for form in constraint_scale.FORMS
+    ]
+    np.testing.assert_allclose(losses, losses[0], rtol=1e-9)
+
+
+def test_stored_graphs(tmp_path):
+    fusion_scale.save_graphs(tmp_path / "graphs.npz", 120)
+    for name in (fusion_scale.OURS, fusion_scale.SPECTRAL):
+        actual = fusion_scale.cluster_graphs(tmp_path / "graphs.npz", name)
+        assert actual["s"] > 0
+        assert actual["MiB on top"] >= 0
+        assert 0.3 < actual["ARI"] <= 1

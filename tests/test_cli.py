@@ -1,6 +1,5 @@
-"""The command line, from files to files."""
+"""The command line, from files to files: what each command finds."""
 
-import gzip
 import re
 import shlex
 import subprocess
@@ -10,10 +9,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
+from cli_tables import CLASSES, COUNTS, NAMES, POINTS, assert_of_rows, back, frame, says
 from numpy.testing import assert_array_equal
-from scipy.io import mmwrite
-from sklearn.datasets import make_blobs
 
 from nmfcluster import (
     NMFConsensus,
@@ -22,55 +19,18 @@ from nmfcluster import (
     SimilarityFusionNMF,
     SSNMFClusterer,
 )
-from nmfcluster._arrays.files import FileTable, read_table
+from nmfcluster._arrays.files import FileTable
 from nmfcluster._cli.commands import _pairs, main
-from nmfcluster.datasets import make_programs
 from nmfcluster.model_selection import choose_n_clusters
 
 pd = pytest.importorskip("pandas")
 
 PAGE = Path(__file__).parent.parent / "docs" / "user_guide" / "command_line.md"
 PNG = b"\x89PNG\r\n\x1a\n"
-POINTS, CLASSES = make_blobs(40, centers=3, cluster_std=0.5, random_state=0)
-POINTS = np.round(64 * POINTS) / 64  # few digits: older pandas does not read the last of many
-NAMES = [f"0{i}" for i in range(40)]  # which are no numbers: 07 is not 7
-COUNTS = make_programs(30, 40, 3, random_state=0)[0]
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    """Work in an empty folder, with a few files."""
-    monkeypatch.chdir(tmp_path)
-    frame(POINTS).to_csv("points.csv")
-    np.save("counts.npy", COUNTS)
-    return tmp_path
-
-
-def frame(X):
-    return pd.DataFrame(X, index=NAMES, columns=[f"x{j}" for j in range(X.shape[1])])
-
-
-def back(name):
-    """Return a table as it was written: numbers with all their digits."""
-    written = pd.read_csv(name, dtype=str)
-    return written.set_index(written.columns[0]).astype(float)
-
-
-def assert_of_rows(name, titles, values, rows=NAMES):
-    written = back(name)
-    assert list(written.index) == list(rows)
-    assert list(written.columns) == titles
-    assert_array_equal(written.to_numpy(), values)  # all digits
 
 
 def clusters(k):
     return [f"cluster{c}" for c in range(k)]
-
-
-def says(capsys):
-    printed = capsys.readouterr()
-    assert printed.err == ""
-    return printed.out
 
 
 def assert_picture(path):
@@ -214,255 +174,6 @@ def test_how_many_programs(here, capsys):
     pd.testing.assert_frame_equal(table, pd.DataFrame(chosen.table))
     assert says(capsys).splitlines()[0] == str(chosen.n_clusters_)
     assert_picture(here / "counts-how-many.png")
-
-
-# --- what is read -----------------------------------------------------------------------------
-
-
-def save_pickled(path):
-    np.save(path, np.array([[{}, 1]], dtype=object), allow_pickle=True)
-
-
-SAVE = {
-    "t.npy": lambda path: np.save(path, COUNTS),
-    "t.npz": lambda path: np.savez_compressed(path, COUNTS),
-    "sparse.npz": lambda path: sp.save_npz(path, sp.coo_matrix(COUNTS)),
-    "t.mtx": lambda path: mmwrite(path, sp.csr_array(COUNTS)),
-    "dense.mtx": lambda path: mmwrite(path, COUNTS),
-    "t.csv": lambda path: pd.DataFrame(COUNTS).to_csv(path),
-    "bare.csv": lambda path: np.savetxt(path, COUNTS, delimiter=","),
-    "T.TSV": lambda path: pd.DataFrame(COUNTS).to_csv(path, sep="\t"),
-    "packed.csv.gz": lambda path: pd.DataFrame(COUNTS).to_csv(path),
-}
-
-
-@pytest.mark.parametrize("name", SAVE)
-def test_files_of_all_kinds_hold_the_same_table(name, tmp_path):
-    SAVE[name](tmp_path / name)
-    X = read_table(tmp_path / name).X
-    assert sp.issparse(X) == (name in ("sparse.npz", "t.mtx"))
-    assert_array_equal(X.toarray() if sp.issparse(X) else np.asarray(X), COUNTS)
-
-
-def test_packed_matrices_are_read(tmp_path):
-    mmwrite(tmp_path / "t.mtx", sp.csr_array(COUNTS))
-    packed = tmp_path / "t.mtx.gz"
-    packed.write_bytes(gzip.compress((tmp_path / "t.mtx").read_bytes()))
-    assert_array_equal(read_table(packed).X.toarray(), COUNTS)
-
-
-@pytest.mark.parametrize(
-    ("text", "names", "rows", "columns"),
-    [
-        (",x,y\n07,1,2\nNA,3,4\n", None, ["07", "NA"], ["x", "y"]),  # a blank title
-        ("gene,x,y\nTP53,1,2\nNA,3,4\n", None, ["TP53", "NA"], ["x", "y"]),  # text
-        ("id,x,y\n07,1,2\n08,3,4\n", "id", ["07", "08"], ["x", "y"]),
-        ("x,y,id\n1,2,a\n3,4,a\n", "id", ["a", "a"], ["x", "y"]),
-        ("x,y\n1,2\n3,4\n", None, None, ["x", "y"]),
-        ("x,y\n1,1,2\n2,3,4\n", None, ["1", "2"], ["x", "y"]),  # as R writes
-        ("1,2\n3,4\n", None, None, None),  # numbers alone are no titles
-        ("1,2,07\n3,4,08\n", "2", ["07", "08"], ["0", "1"]),
-    ],
-)
-def test_names_of_rows_and_columns(text, names, rows, columns, tmp_path):
-    (tmp_path / "t.csv").write_text(text)
-    table = read_table(tmp_path / "t.csv", names)
-    assert_array_equal(table.X.to_numpy(), [[1, 2], [3, 4]])
-    assert (table.rows, table.columns) == (rows, columns)
-
-
-def test_a_column_of_numbers_is_no_name_unless_that_is_said(here):
-    pd.DataFrame({"id": range(40, 0, -1), "x": POINTS[:, 0]}).to_csv("t.csv", index=False)
-    main(["consensus", "t.csv", "--clusters", "2", "--names", "id"])
-    labels = NMFConsensus(2, random_state=0).fit_predict(POINTS[:, :1])
-    written = back("t-consensus-labels.csv")
-    assert list(written.index) == [str(i) for i in range(40, 0, -1)]
-    assert_array_equal(written["label"], labels)
-
-
-def test_transpose_clusters_the_columns(here):
-    frame(POINTS).T.to_csv("wide.csv")
-    main(["consensus", "wide.csv", "--transpose", "--clusters", "3", "--output", "wide"])
-    main(["consensus", "points.csv", "--clusters", "3", "--output", "long"])
-    for table in ("labels", "memberships"):
-        assert Path(f"wide-{table}.csv").read_text() == Path(f"long-{table}.csv").read_text()
-
-
-@pytest.mark.parametrize("kind", [sp.csr_matrix, np.asarray])
-def test_names_of_annotated_data(kind, here):
-    anndata = pytest.importorskip("anndata")
-    adata = anndata.AnnData(
-        kind(COUNTS),
-        obs=pd.DataFrame(index=[f"cell{i}" for i in range(30)]),
-        var=pd.DataFrame(index=[f"gene{j}" for j in range(40)]),
-    )
-    adata.write_h5ad("cells.h5ad")
-    assert sp.issparse(read_table(Path("cells.h5ad")).X) == (kind is sp.csr_matrix)
-    check_annotated("cells.h5ad", kind(COUNTS))
-
-
-@pytest.mark.parametrize("kind", [sp.csr_matrix, np.asarray])
-def test_annotated_data_as_its_library_hands_them_over(kind, here, monkeypatch):
-    table = pd.DataFrame(COUNTS).rename(index="cell{}".format, columns="gene{}".format)
-    adata = SimpleNamespace(
-        X=kind(COUNTS), obs_names=table.index, var_names=table.columns, to_df=lambda: table
-    )
-    monkeypatch.setitem(sys.modules, "anndata", SimpleNamespace(read_h5ad=lambda path: adata))
-    Path("cells.h5ad").touch()
-    check_annotated("cells.h5ad", kind(COUNTS))
-
-
-def check_annotated(name, X):
-    main(["programs", name, "--clusters", "3", "--output", "out/"])
-    model = NMFMetaCluster(3, loss="kullback-leibler", random_state=0).fit(X)
-    components, usages = (
-        back(f"out/cells-programs-{table}.csv") for table in ("components", "usages")
-    )
-    assert list(components) == [f"gene{j}" for j in range(40)]
-    assert list(usages.index) == [f"cell{i}" for i in range(30)]
-    assert_array_equal(usages, model.factor_)
-    cells = pd.DataFrame(COUNTS, index=usages.index)
-    cells[::-1].to_csv("other.csv")
-    main(["fuse", name, "other.csv", "--clusters", "3", "--output", "out/"])
-    labels = SimilarityFusionNMF(3, random_state=0).fit_predict({"a": cells, "b": cells[::-1]})
-    rows = list(usages.index)
-    assert_of_rows("out/cells-fuse-labels.csv", ["label"], labels[:, None], rows)
-
-
-# --- where it is written ----------------------------------------------------------------------
-
-
-def test_nothing_is_overwritten_without_being_asked(here, capsys):
-    run = ["consensus", "points.csv", "--clusters", "2", "--output", "new/folder/"]
-    main(run)
-    labels = here / "new" / "folder" / "points-consensus-labels.csv"
-    before = labels.read_text()
-    capsys.readouterr()
-    assert "would be overwritten; --force allows it." in refused([*run, "--clusters", "3"], capsys)
-    assert labels.read_text() == before
-    main([*run, "--clusters", "3", "--force"])
-    assert labels.read_text() != before
-    assert set(back(labels)["label"]) == {0, 1, 2}
-
-
-def test_what_is_refused_leaves_no_folder(here, capsys):
-    refused(["consensus", "points.csv", "--clusters", "99", "--output", "new/"], capsys)
-    assert not (here / "new").exists()
-
-
-def test_without_matplotlib_the_tables_are_written(here, monkeypatch, capsys):
-    monkeypatch.setattr("nmfcluster._cli.output.find_spec", lambda name: None)
-    main(["consensus", "points.csv", "--clusters", "2"])
-    line = says(capsys)
-    assert line.endswith("no picture without matplotlib: pip install nmfcluster[plot]\n")
-    assert (here / "points-consensus-labels.csv").exists()
-    assert not (here / "points-consensus.png").exists()
-
-
-# --- what is refused --------------------------------------------------------------------------
-
-
-def refused(arguments, capsys):
-    """Return the one line that says what is wrong."""
-    with pytest.raises(SystemExit) as left:
-        main(arguments)
-    printed = capsys.readouterr()
-    assert left.value.code == 2
-    assert printed.out == ""
-    assert printed.err.startswith("nmfcluster: error: ")
-    assert printed.err.count("\n") == 1
-    return printed.err
-
-
-BAD = {
-    "text.csv": "x,y\n1,\n2,3\n2,a\n",
-    "nan.csv": "x,y\n1,\n2,3\n",
-    "names.csv": "id,x,y\na,1,2\nb,3,NA\n",
-    "ragged.csv": "x,y\n1,2\n3,4,5\n",
-    "empty.csv": "",
-    "titles.csv": "x,y\n",
-    "negative.csv": "x,y\n-1,2\n3,4\n",
-    "twice.csv": "id,x\na,1\na,2\n",
-    "few.csv": "x,y\n1,2\n3,4\n5,6\n",
-    "junk.npy": "junk junk junk",
-    "junk.npz": "junk",
-    "junk.mtx": "junk",
-    "table.xlsx": "junk",
-    "stranger.csv": "a,b,kind\n00,99,must\n",
-    "kind.csv": "a,b,kind\n00,01,maybe\n",
-    "columns.csv": "a,b\n00,01\n",
-    "semicolons.csv": "a;b;kind\n00;01;must\n",
-    "weights.csv": "a,b,kind,weight\n00,01,must,\n",
-    "against.csv": "a,b,kind\n00,01,must\n00,01,cannot\n",
-}
-
-
-@pytest.mark.parametrize(
-    ("command", "says"),
-    [
-        ("consensus none.csv", "There is no file none.csv"),
-        ("consensus .", "There is no file ."),
-        ("consensus table.xlsx", "must end in one of .csv, .tsv, .npy, .npz, .mtx, .h5ad"),
-        ("consensus text.csv", "its column 'y' has 'a'"),
-        (
-            "consensus nan.csv --clusters 2",
-            "nan.csv must not lack a value.* column 'y' does in row 0",
-        ),
-        ("cluster names.csv", "its column 'y' does in row 'b': leave one of them out"),
-        ("how-many nan.npy", "nan.npy must not lack a value, but its column 1 does in row 2"),
-        ("consensus ragged.csv", "ragged.csv cannot be read: lines must .* line 3 has 3"),
-        ("consensus empty.csv", "empty.csv cannot be read: "),
-        ("consensus titles.csv", "must hold a table of rows and columns"),
-        ("consensus junk.npy", "junk.npy cannot be read: the magic string"),
-        ("consensus junk.npz", "junk.npz cannot be read: File is not a zip file"),
-        ("consensus junk.mtx", "junk.mtx cannot be read: "),
-        ("consensus two.npz", "two.npz cannot be read: it must hold one array, got a, b"),
-        ("consensus vector.npy", "must hold a table of rows and columns"),
-        ("consensus pickled.npy", "Object arrays cannot be loaded"),
-        ("consensus points.csv --names z", "--names must be one of Unnamed: 0, x0, x1; got 'z'"),
-        ("consensus points.csv --clusters 41", "n_clusters=41 must be at most n_samples=40"),
-        ("consensus points.csv --clusters 0", "'n_clusters' parameter of NMFConsensus must be"),
-        ("consensus points.csv --clusters two", "--clusters: must be such as 5, or 2-20"),
-        ("consensus points.csv --clusters 5-2", "candidates must hold a number of clusters"),
-        ("consensus points.csv few.csv", "unrecognized arguments: few.csv"),
-        ("consensus few.csv", "at least 8 samples"),
-        ("consensus points.csv --clusters 2 --output few.csv/out", "not in few.csv"),
-        ("cluster points.csv --constraints none.csv --clusters 2", "No such file.*none.csv"),
-        ("cluster points.csv --constraints stranger.csv --clusters 2", "stranger.csv: .*'99'"),
-        ("cluster points.csv --constraints kind.csv", "kind must be must or cannot, got 'maybe'"),
-        ("cluster points.csv --constraints columns.csv", "columns must be a, b and kind"),
-        ("cluster points.csv --constraints semicolons.csv", "semicolons.csv: .* not by semicolons"),
-        ("cluster points.csv --constraints weights.csv --clusters 2", "weights.csv: .*got ''"),
-        ("cluster points.csv --constraints against.csv --clusters 2", "samples 0 and 1 cannot be"),
-        ("fuse points.csv few.csv --clusters 2", r"view 1 \('few'\) .* 40 samples"),
-        ("fuse points.csv twice.csv --names id", "--names must be one of"),
-        ("programs negative.csv --clusters 2", "Negative values"),
-        ("how-many points.csv --clusters 3", "--clusters must be a range such as 1-15, got 3"),
-        ("how-many points.csv --counts --partitions", "not allowed with argument --counts"),
-        ("count points.csv", "invalid choice: 'count'"),
-    ],
-)
-def test_faults_of_users_are_one_line(command, says, here, capsys):
-    for name, text in BAD.items():
-        Path(name).write_text(text)
-    np.savez("two.npz", a=POINTS, b=POINTS)
-    np.save("vector.npy", POINTS[:, 0])
-    save_pickled("pickled.npy")
-    np.save("nan.npy", np.where(np.arange(6.0).reshape(3, 2) == 5, np.nan, 1))
-    before = set(here.iterdir())
-    assert re.search(says, refused(command.split(), capsys))
-    assert set(here.iterdir()) == before
-
-
-@pytest.mark.parametrize(
-    ("module", "name", "cure"),
-    [("pandas", "points.csv", "nmfcluster[cli]"), ("anndata", "cells.h5ad", "anndata")],
-)
-def test_a_missing_library_is_named(module, name, cure, here, monkeypatch, capsys):
-    Path("cells.h5ad").touch()
-    monkeypatch.setitem(sys.modules, module, None)
-    line = refused(["consensus", name, "--clusters", "2"], capsys)
-    assert line.endswith(f"needs {module}: pip install {cure}.\n")
 
 
 # --- as a command -----------------------------------------------------------------------------

@@ -1,0 +1,152 @@
+"""Parts of an ensemble that are factorized first, and the extension of these to all samples."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from partitions.cases import (
+    Recorder,
+    factorize_ensemble,
+    float64,
+    hard_loss,
+    in_both_forms,
+    plan,
+    table,
+)
+from scipy.optimize import nnls
+
+from nmfcluster.partitions.ensemble import Ensemble
+from nmfcluster.partitions.problem import EnsembleProblem
+
+
+def extended(coarse, H, ensemble, normalize):
+    part, whole = (EnsembleProblem(one, None, float64, normalize) for one in (coarse, ensemble))
+    return whole.extended(part, H)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 3), st.sampled_from([0.0, 0.4]))
+def test_an_extended_row_is_the_least_squares_fit_to_the_part(seed, k, missing):
+    """Minimise the sum of w_t (M^t_ij - h_i h_j)^2 over j of the part, and t that saw both."""
+    rng = np.random.default_rng(seed)
+    codes, weights, _ = table(seed, missing=missing, sizes=(8, 6), n_partitions=4)
+    ensemble, _ = Ensemble.from_table(codes, weights)
+    coarse = ensemble.sample(9, np.random.RandomState(seed % 1000))
+    h = 0.3 * rng.uniform(size=(len(coarse), k)) + np.eye(k)[np.arange(len(coarse)) % k]
+    expected = np.zeros((len(ensemble), k))
+    for i, row in enumerate(ensemble.codes):
+        lines, targets = [], []
+        for j, t in product(range(len(coarse)), range(4)):
+            if row[t] >= 0 and coarse.codes[j, t] >= 0:
+                root = np.sqrt(weights[t] * coarse.counts[j])
+                lines.append(root * h[j])
+                targets.append(root * (row[t] == coarse.codes[j, t]))
+        if lines:
+            expected[i] = nnls(np.array(lines), np.array(targets))[0]
+    expected += 1e-3 * expected.mean()
+    found = extended(coarse, h * np.sqrt(coarse.counts)[:, None], ensemble, normalize=False)
+    found = found / np.sqrt(ensemble.counts)[:, None]
+    assert found.min() > 0
+    assert_allclose(found, expected, atol=1e-3)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 3), st.sampled_from([0.0, 0.4]))
+def test_an_extended_row_is_the_least_squares_fit_to_the_normalised_part(seed, k, missing):
+    """Minimise the sum of (N_ij - h_i h_j)^2 over j of the part, by sizes of clusters of all."""
+    rng = np.random.default_rng(seed)
+    codes, weights, _ = table(seed, missing=missing, sizes=(8, 6), n_partitions=4)
+    ensemble, _ = Ensemble.from_table(codes, weights)
+    coarse = ensemble.sample(9, np.random.RandomState(seed % 1000))
+    h = 0.3 * rng.uniform(size=(len(coarse), k)) + np.eye(k)[np.arange(len(coarse)) % k]
+    everyone = np.repeat(np.arange(len(coarse)), coarse.counts)
+    part = coarse.codes[everyone]
+    of_part = (part >= 0) @ weights
+    expected = np.zeros((len(ensemble), k))
+    for i, row in enumerate(ensemble.codes):
+        own = weights[row >= 0].sum()
+        sizes = np.maximum((codes == row).sum(axis=0), 1)
+        together = ((part == row) & (row >= 0)) @ (weights / sizes)
+        expected[i] = nnls(h[everyone], together / np.sqrt(own * of_part))[0]
+    expected += 1e-3 * expected.mean()
+    found = extended(coarse, h * np.sqrt(coarse.counts)[:, None], ensemble, normalize=True)
+    found = found / np.sqrt(ensemble.counts)[:, None]
+    assert found.min() > 0
+    assert_allclose(found, expected, atol=1e-3)
+
+
+@in_both_forms
+def test_extending_to_all_keeps_the_dtype(normalize):
+    codes, weights, _ = table()
+    ensemble, _ = Ensemble.from_table(codes, weights)
+    H = np.random.default_rng(0).uniform(size=(len(ensemble), 3)).astype(np.float32)
+    assert extended(ensemble, H, ensemble, normalize).dtype == np.float32
+
+
+@in_both_forms
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_coarse_to_fine_ends_near_the_full_fit(missing, normalize):
+    codes, weights, _ = table(missing=missing, sizes=(300, 150, 60), n_partitions=8)
+    ensemble, groups = Ensemble.from_table(codes, weights)
+    made, said = plan(n_init=3)
+    full = factorize_ensemble(ensemble, made, np.random.RandomState(0), normalize)
+    del said[:]
+    rng = np.random.RandomState(0)
+    found = factorize_ensemble(ensemble, made, rng, normalize, coarse_size=100)
+    assert len(said) == 4
+    assert all(f"{len(ensemble)} label rows, 1 start" in line for line in said[2:])
+    assert found.H.shape == (len(ensemble), 3)
+    assert found.best.loss <= 1.01 * full.best.loss
+    labels, of_full = found.H.argmax(axis=1)[groups], full.H.argmax(axis=1)[groups]
+    agree = max((labels == np.array(p)[of_full]).mean() for p in product(range(3), repeat=3))
+    assert agree > 0.97
+    assert len(found.curves) == 4
+    assert_array_equal(found.curves[0], found.best.history)
+    for curve in found.curves[1:]:  # scaled to all samples
+        assert 0.5 * full.best.loss < curve[-1] < 2 * full.best.loss
+
+
+@in_both_forms
+def test_the_part_is_drawn_only_from_a_larger_ensemble(normalize):
+    codes, weights, _ = table()
+    ensemble, _ = Ensemble.from_table(codes, weights)
+    size, sizes = len(ensemble), []
+    for coarse_size in (None, size, size - 1, 20):
+        recorder = Recorder()
+        made = plan(solver=recorder)[0]
+        rng = np.random.RandomState(0)
+        factorize_ensemble(ensemble, made, rng, normalize, coarse_size=coarse_size)
+        sizes.append([len(H) for H in recorder.starts])
+    assert sizes[:2] == [[size], [size]]
+    assert [row[-1] for row in sizes[2:]] == [size, size]
+    assert sizes[2][0] < size
+    assert sizes[3][0] <= 20
+
+
+def test_the_best_start_on_the_part_is_the_one_extended():
+    codes, weights, _ = table()
+    ensemble, _ = Ensemble.from_table(codes, weights)
+    coarse = ensemble.sample(30, np.random.RandomState(0))
+    recorder = Recorder()
+    made = plan(solver=recorder, n_init=6)[0]
+    rng = np.random.RandomState(0)
+    factorize_ensemble(ensemble, made, rng, normalize=False, coarse_size=30)
+    everyone = np.repeat(np.arange(len(coarse)), coarse.counts)
+    hard = [
+        hard_loss(coarse.codes[everyone], weights, H.argmax(axis=1)[everyone])
+        for H in recorder.starts[:6]
+    ]
+    assert len(set(hard)) > 1
+    expected = extended(coarse, recorder.starts[int(np.argmin(hard))], ensemble, normalize=False)
+    assert_array_equal(recorder.starts[6], expected)
+
+
+@in_both_forms
+def test_a_negative_tol_runs_all_updates_also_after_coarse(normalize):
+    codes, weights, _ = table()
+    ensemble, _ = Ensemble.from_table(codes, weights)
+    made, _ = plan(max_iter=30, tol=-1.0)
+    rng = np.random.RandomState(0)
+    found = factorize_ensemble(ensemble, made, rng, normalize, coarse_size=40)
+    assert [len(curve) for curve in found.curves] == [31, 31]
