@@ -94,10 +94,10 @@ def _draw(tables: dict[str, list[report.Row]], figure: Any) -> None:
     ax = figure.subplots()
     ordered = sorted(tables[TAKERS[0]], key=lambda row: row["mean"])
     at = np.arange(len(ordered))
-    for i, (taker, rows) in enumerate(tables.items()):
+    for marker, (taker, rows) in zip("os", tables.items(), strict=True):
         means = {row["protocol"]: row["mean"] for row in rows}
-        ax.barh(at - 0.4 * i, [means[row["protocol"]] for row in ordered], 0.4, label=taker)
-    ax.set_yticks(at - 0.2, [row["protocol"] for row in ordered])
+        ax.plot([means[row["protocol"]] for row in ordered], at, marker, label=taker)
+    ax.set_yticks(at, [row["protocol"] for row in ordered])
     ax.set(xlabel="mean accuracy over the sets")
-    ax.set_xlim(left=min(row["mean"] for rows in tables.values() for row in rows) * 0.9)
+    ax.grid(axis="y", alpha=0.3)
     ax.legend(fontsize="small")
