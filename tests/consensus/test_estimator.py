@@ -298,6 +298,7 @@ def test_moves_never_raise_the_hard_loss_and_change_labels_only(missing):
     assert fell
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.* did not converge:sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("missing", [0.0, 0.5])
 @pytest.mark.parametrize("solver", ["bpg", "mu"])

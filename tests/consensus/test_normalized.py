@@ -10,6 +10,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from consensus.cases import of_partitions, same_partition
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -24,16 +25,6 @@ from nmfcluster import NMFConsensus
 from nmfcluster.datasets import make_partitions
 
 CONVERGED = {"n_init": 1, "tol": 1e-12, "max_iter": 5000}
-
-
-def of_partitions(n_clusters, table, **parameters):
-    parameters = {"random_state": 0} | parameters
-    return NMFConsensus(n_clusters, affinity="partitions", **parameters).fit(table)
-
-
-def same_partition(a, b):
-    """Tell whether two label vectors differ in the names of the clusters alone."""
-    return len({*zip(a, b, strict=True)}) == len({*a}) == len({*b})
 
 
 def equal_weights(table):
@@ -180,6 +171,7 @@ def hard_loss(N, degrees, labels):
     return (rest**2).sum()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:X holds 15 partitions of 8 samples")
 @pytest.mark.parametrize(
     ("sizes", "noise", "missing", "fewest"),
@@ -294,6 +286,7 @@ def test_loss_never_rises(table, solver, n_clusters):
     assert model.loss_ == model.loss_curve_.min()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_more_starts_never_worsen_the_hard_loss(missing):
     for seed in range(3):
@@ -336,6 +329,7 @@ def test_every_table_that_is_accepted_has_a_finite_loss_and_memberships(table, n
 # --- what it is good for -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cluster_std", [0.5, 1.0])
 def test_a_large_cluster_in_pieces_is_put_together_and_small_ones_are_kept(cluster_std):
     """Counting pairs pays for a split of the largest cluster, and merges small ones for it."""

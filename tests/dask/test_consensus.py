@@ -136,6 +136,7 @@ def test_a_random_state_is_drawn_from_as_in_memory():
 # --- more distinct rows than are held -------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalize", [True, False], ids=["normalized", "paper"])
 @pytest.mark.parametrize("missing", [0.0, 0.3], ids=["complete", "missing"])
 def test_drawn_rows_lead_to_nearly_the_same(normalize, missing):

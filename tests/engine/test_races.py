@@ -65,6 +65,7 @@ MODELS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fit", MODELS.values(), ids=MODELS)
 def test_starts_are_given_up_alike_for_any_number_of_jobs(fit, monkeypatch):
     one, two = (fit(random_state=0, n_jobs=n_jobs) for n_jobs in (1, 2))

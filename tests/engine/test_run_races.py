@@ -119,6 +119,7 @@ def test_geometric_starts_that_would_win_do(parts, wide):
     assert raced(curves, wide=wide)[0].loss == best
 
 
+@pytest.mark.slow
 def test_races_of_small_problems_keep_the_best(monkeypatch):
     """Against all starts run to the end: nothing is lost, in fewer updates."""
     lost, updates = [], []

@@ -46,6 +46,7 @@ def ends(solver, make, rows, monkeypatch):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("storage", ["dense", "sparse", "factored", "sum"])
 @pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)

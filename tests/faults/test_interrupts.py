@@ -78,6 +78,7 @@ def held(model):
     return {name: id(value) for name, value in vars(model).items()}
 
 
+@pytest.mark.slow
 def test_an_interrupt_at_an_update_leaves_no_trace(public_estimator, make_input, watch):
     X, _ = make_input(public_estimator)
     n_jobs = 1 + crc32(repr(public_estimator).encode()) % 2  # one of them, always the same

@@ -114,6 +114,7 @@ def test_nested_rings_as_in_the_paper(seed):
     assert adjusted_rand_score(y, gaussian.labels_) < 0.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("eta", [0.1, 0.3, 1.0, 3.0, 10.0])
 def test_nested_rings_at_any_eta(seed, eta):

@@ -252,6 +252,7 @@ def leukaemia(load_data):
     return X, y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("resample", "least"), [(None, 0.999), (0.8, 0.9)])
 @pytest.mark.parametrize("meta", ["ptf", "nmf", "kmeans"])
 def test_kinds_of_leukaemia(leukaemia, meta, resample, least):
@@ -297,6 +298,7 @@ def lung(load_data):
     return X / np.linalg.norm(X, axis=1, keepdims=True), y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("resample", "least", "correlation"), [(None, 0.999, 0.9999), (0.8, 0.98, 0.99)]
 )

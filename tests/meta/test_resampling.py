@@ -29,6 +29,7 @@ def start(seed=0, table=0, size=3, shape=COUNTS.shape):
     return RandomStart(sum(shape), 1.0, np.float64, size, seed, table)
 
 
+@pytest.mark.slow
 @stored
 @pytest.mark.parametrize("way", ["poisson", "multinomial"])
 def test_drawn_counts_are_those_of_the_table_in_the_mean(kind, way):
@@ -101,6 +102,7 @@ def test_a_run_on_rows_is_that_of_a_table_of_them(objective, solver):
     assert not np.delete(W[0], seen.rows, axis=0).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
 @pytest.mark.parametrize("resample", ["poisson", "multinomial", "bootstrap", 0.7])
 def test_the_number_of_jobs_and_the_storage_change_nothing(loss, resample):

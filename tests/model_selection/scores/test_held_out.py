@@ -119,6 +119,7 @@ def test_pairs_of_named_samples_are_put_into_the_order_of_the_samples():
         scorer(quick(), frame.rename(index={"s0": "t0"}), named)
 
 
+@pytest.mark.slow
 def test_it_does_not_depend_on_n_jobs_but_on_random_state():
     model = quick(random_state=None)
     alone = HeldOutPairsScorer(details=True)(model, X, PAIRS)
