@@ -25,6 +25,8 @@ from nmfcluster.datasets import make_partitions
 
 pytestmark = pytest.mark.slow  # together
 
+# Dask closes for good what is away 15 s after it was killed: here it may have been killed again.
+STAYING = {"distributed.deploy.lost-worker-timeout": "1 hour"}
 START = 300  # seconds until a worker that was killed is back on a busy machine: Dask sees to that
 PHASES = ["summary", "drawn rows", "first pass", "second pass", "readings", "labels"]
 ALL, SOME = {"max_distinct": 10_000}, {"max_distinct": 300}
@@ -41,7 +43,7 @@ def _synchronous():
 
 @pytest.fixture(scope="module")
 def client():
-    with started() as cluster, Client(cluster) as client:
+    with dask.config.set(STAYING), started() as cluster, Client(cluster) as client:
         yield client
 
 
