@@ -215,17 +215,6 @@ def require_names():
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
-    """Work in an empty folder, with a few files for the command line."""
-    from cli_tables import COUNTS, POINTS, frame  # which needs pandas
-
-    monkeypatch.chdir(tmp_path)
-    frame(POINTS).to_csv("points.csv")
-    np.save("counts.npy", COUNTS)
-    return tmp_path
-
-
-@pytest.fixture
 def data_folder():
     """Return the folder with the data sets; without one, the test is skipped."""
     return Path(os.environ["NMFCLUSTER_DATA"])

@@ -1,21 +1,13 @@
 """Fits of label tables, and what they are compared with, written out pair by pair."""
 
 import numpy as np
-import pytest
 
 from nmfcluster import NMFConsensus
-
-in_both_forms = pytest.mark.parametrize("normalize", [True, False], ids=["normalized", "paper"])
 
 
 def of_partitions(n_clusters, table, **parameters):
     parameters = {"random_state": 0} | parameters
     return NMFConsensus(n_clusters, affinity="partitions", **parameters).fit(table)
-
-
-def same_partition(a, b):
-    """Tell whether two label vectors differ in the names of the clusters alone."""
-    return len({*zip(a, b, strict=True)}) == len({*a}) == len({*b})
 
 
 def together_and_seen(table, weights=None):

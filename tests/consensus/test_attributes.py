@@ -5,10 +5,11 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from consensus.cases import factor_of, hard_loss, in_both_forms, of_partitions, together_and_seen
+from consensus.cases import factor_of, hard_loss, of_partitions, together_and_seen
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from partitions.cases import in_both_forms
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from consensus.cases import hard_loss, in_both_forms, of_partitions, same_partition
+from comparing import same_partition
+from consensus.cases import hard_loss, of_partitions
+from partitions.cases import in_both_forms
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris

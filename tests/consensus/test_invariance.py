@@ -4,13 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from consensus.cases import (
-    factor_of,
-    in_both_forms,
-    of_partitions,
-    same_partition,
-    together_and_seen,
-)
+from comparing import same_partition
+from consensus.cases import factor_of, of_partitions, together_and_seen
+from partitions.cases import in_both_forms
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 

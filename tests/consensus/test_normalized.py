@@ -10,7 +10,8 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from consensus.cases import of_partitions, same_partition
+from comparing import same_partition
+from consensus.cases import of_partitions
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from partitions.cases import complete_or_not, in_both_forms
 from sklearn.base import clone, is_clusterer
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils import estimator_checks, get_tags
@@ -137,8 +138,8 @@ def test_a_random_state_is_drawn_from_as_in_memory():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("normalize", [True, False], ids=["normalized", "paper"])
-@pytest.mark.parametrize("missing", [0.0, 0.3], ids=["complete", "missing"])
+@in_both_forms
+@complete_or_not
 def test_drawn_rows_lead_to_nearly_the_same(normalize, missing):
     table = planted(missing, sizes=(500, 300, 200), n_partitions=10)
     parameters = {"n_clusters": 3, "normalize": normalize}

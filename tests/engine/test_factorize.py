@@ -3,42 +3,18 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from engine.recorded import Recorder, plan
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
 
 from nmfcluster._engine.multiplicative import multiplicative_nmf
-from nmfcluster._engine.run import Plan
-from nmfcluster._engine.stopping import StopRule
 from nmfcluster._engine.symmetric import SimilarityProblem, bregman_nmf
 from nmfcluster._engine.symmetric import factorize as factorize_problem
 from nmfcluster.similarity import Explicit, Factored
 
-float64 = np.dtype(np.float64)
-
-
-def plan(n_clusters=3, solver=bregman_nmf, *, n_init=1, max_iter=500, tol=1e-6, n_jobs=None):
-    said = []
-    made = Plan(n_clusters, solver, n_init, StopRule(max_iter, tol), n_jobs, said.append)
-    return made, said
-
 
 def factorize(A, plan, rng, coarse_size=None, **options):
     return factorize_problem(SimilarityProblem(A, **options), plan, rng, coarse_size=coarse_size)
-
-
-class Recorder:
-    """A solver that goes nowhere and notes its starts."""
-
-    def __init__(self, loss=lambda start: 0.0):
-        self.starts, self.loss = [], loss
-
-    def __call__(self, objective, H):
-        numbers = range(len(self.starts), len(self.starts) + len(H))
-        self.starts.extend(H)
-        losses = np.array([float(self.loss(number)) for number in numbers])
-        while True:
-            keep = yield (H,), losses
-            H, losses = (H, losses) if keep is None else (H[keep], losses[keep])
 
 
 # --- a similarity ------------------------------------------------------------------------------

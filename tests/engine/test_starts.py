@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from comparing import same_partition
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -20,11 +21,6 @@ def blocks(sizes, values=None):
     values = np.ones(len(sizes)) if values is None else np.asarray(values)
     labels = np.random.default_rng(0).permutation(np.repeat(np.arange(len(sizes)), sizes))
     return (labels[:, None] == labels) * np.sqrt(values[labels][:, None] * values[labels]), labels
-
-
-def same_partition(one, other):
-    pairs = set(zip(one, other, strict=True))
-    return len(pairs) == len(set(one)) == len(set(other))
 
 
 STORAGES = {

@@ -12,6 +12,6 @@ def routing(request):
         yield request.param
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def stability():
     return chosen(method="stability")

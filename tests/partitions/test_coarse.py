@@ -4,18 +4,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+from engine.recorded import Recorder, plan
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from partitions.cases import (
-    Recorder,
-    factorize_ensemble,
-    float64,
-    hard_loss,
-    in_both_forms,
-    plan,
-    table,
-)
+from partitions.cases import factorize_ensemble, float64, hard_loss, in_both_forms, table
 from scipy.optimize import nnls
 
 from nmfcluster.partitions.ensemble import Ensemble

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from comparing import same_partition
 from joblib import parallel_config
 from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, ClusterMixin, clone
@@ -39,10 +40,6 @@ class Wrong(Recorder):
         return np.zeros((len(X), 1))
 
 
-def same(one, other):
-    return set(zip(one, other, strict=True)).__len__() == len(set(one)) == len(set(other))
-
-
 def test_clusterers_of_a_list_take_turns():
     bases = [KMeans(n_init=1), GaussianMixture(), AgglomerativeClustering(linkage="average")]
     options = {"n_estimators": 7, "n_clusters": (2, 5), "random_state": 0}
@@ -59,7 +56,7 @@ def test_clusterers_of_a_list_take_turns():
 def test_a_consensus_of_several_clusterers():
     bases = [KMeans(n_init=1), GaussianMixture()]
     model = NMFConsensus(3, estimator=bases, n_estimators=6, random_state=0)
-    assert same(clone(model).fit(X).labels_, Y)
+    assert same_partition(clone(model).fit(X).labels_, Y)
     assert_array_equal(model.fit(X).predict(X), model.labels_)
 
 
@@ -150,7 +147,7 @@ def test_a_pipeline_is_seeded_inside():
     assert [fitted[-1].n_clusters for fitted in found.estimators] == [3, 3, 3]
     assert len({fitted[-1].random_state for fitted in found.estimators}) == 3
     assert pipeline[-1].n_clusters == 8  # the caller's is not touched
-    assert all(same(labels, Y) for labels in found.labels.T)
+    assert all(same_partition(labels, Y) for labels in found.labels.T)
 
 
 def test_noise_of_a_clusterer_counts_as_not_seen():

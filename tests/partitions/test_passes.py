@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from partitions.cases import complete_or_not, in_both_forms
 from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster import NMFConsensus
@@ -15,9 +16,6 @@ from nmfcluster.partitions.blocks import BlockedTable, TableSummary
 from nmfcluster.partitions.passes import Consensus, Pass, improved, readings
 from nmfcluster.partitions.problem import EnsembleProblem
 from nmfcluster.partitions.sums import Footing, all_added, first_fitted, sums_of_block
-
-in_both_forms = pytest.mark.parametrize("normalize", [True, False], ids=["normalized", "paper"])
-complete_or_not = pytest.mark.parametrize("missing", [0.0, 0.3], ids=["complete", "missing"])
 
 
 def planted(missing, sizes=(60, 40, 30), n_partitions=8, noise=0.3, least=0.5):

@@ -4,17 +4,17 @@ from itertools import product
 
 import numpy as np
 import pytest
+from comparing import same_partition
+from engine.recorded import Recorder, plan
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from partitions.cases import (
-    Recorder,
     factorize_ensemble,
     float64,
     hard_loss,
     in_both_forms,
     loss_of_samples,
-    plan,
     table,
 )
 
@@ -23,11 +23,6 @@ from nmfcluster._engine.starts import spectral_start
 from nmfcluster._engine.stopping import Solution
 from nmfcluster.partitions.ensemble import Ensemble
 from nmfcluster.partitions.problem import EnsembleProblem, label_start
-
-
-def same_partition(one, other):
-    pairs = set(zip(one, other, strict=True))
-    return len(pairs) == len(set(one)) == len(set(other))
 
 
 def projectors(codes):

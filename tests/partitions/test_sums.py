@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from partitions.cases import complete_or_not, in_both_forms
 from scipy.optimize import nnls
 
 from nmfcluster.datasets import make_partitions
@@ -20,8 +21,6 @@ from nmfcluster.partitions.sums import (
     sums_of_block,
 )
 
-in_both_forms = pytest.mark.parametrize("normalize", [True, False], ids=["normalized", "paper"])
-complete_or_not = pytest.mark.parametrize("missing", [0.0, 0.3], ids=["complete", "missing"])
 EPS = 2.0**-16
 
 

@@ -73,4 +73,21 @@ def make_factored(kind, n, rng, dtype):
     return Factored(U, C, scale), dense @ core @ dense.T
 
 
+def factors(rng, n, width=5, share=0.5):
+    return rng.normal(size=(n, width)) * (rng.uniform(size=(n, width)) < share)
+
+
+def stored_in_all_ways(U):
+    """Return one matrix as operators of every kind, and as an array."""
+    dense = U @ U.T
+    return dense, {
+        "dense": Explicit(dense),
+        "sparse": Explicit(sp.csr_array(dense)),
+        "factored": Factored(U),
+        "factored, sparse": Factored(sp.csr_array(U)),
+        "scaled": Factored(U / 2, scale=np.full(len(U), 2.0)),
+        "sum": 0.5 * Factored(U) + Explicit(dense / 2),
+    }
+
+
 anything = given(st.sampled_from(KINDS), st.integers(0, 10**6), st.integers(1, 11))

@@ -46,11 +46,6 @@ def fitted(X=X, *, n_clusters=3, constraints=KNOWN, **parameters):
     return clusterer(n_clusters, **parameters).fit(X, constraints=constraints)
 
 
-def same_partition(a, b):
-    """Tell whether two label vectors differ in the names of the clusters alone."""
-    return len({*zip(a, b, strict=True)}) == len({*a}) == len({*b})
-
-
 def assert_same_fit(one, other, rtol=1e-7):
     assert_array_equal(one.labels_, other.labels_)
     assert_allclose(one.loss_, other.loss_, rtol=rtol, atol=1e-9 * one.loss_curve_[0])

@@ -6,28 +6,12 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from similarity.cases import factors, stored_in_all_ways
 
 from nmfcluster.similarity import Explicit, Factored
 from nmfcluster.ssnmf.constrained import extremes, large_entry
 
 seeds = st.integers(0, 10**6)
-
-
-def factors(rng, n, width=5, share=0.5):
-    return rng.normal(size=(n, width)) * (rng.uniform(size=(n, width)) < share)
-
-
-def stored_in_all_ways(U):
-    """Return one matrix as operators of every kind, and as an array."""
-    dense = U @ U.T
-    return dense, {
-        "dense": Explicit(dense),
-        "sparse": Explicit(sp.csr_array(dense)),
-        "factored": Factored(U),
-        "factored, sparse": Factored(sp.csr_array(U)),
-        "scaled": Factored(U / 2, scale=np.full(len(U), 2.0)),
-        "sum": 0.5 * Factored(U) + Explicit(dense / 2),
-    }
 
 
 # --- the large entry ---------------------------------------------------------------------------

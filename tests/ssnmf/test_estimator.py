@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from comparing import same_partition
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, make_blobs, make_circles
 from sklearn.exceptions import ConvergenceWarning
@@ -21,7 +22,6 @@ from ssnmf.cases import (
     every_way,
     factors_of_samples,
     fitted,
-    same_partition,
     unconverged,
 )
 

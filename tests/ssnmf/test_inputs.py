@@ -6,6 +6,7 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from comparing import same_partition
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
@@ -25,7 +26,6 @@ from ssnmf.cases import (
     every_way,
     fitted,
     matrix,
-    same_partition,
     unconverged,
 )
 

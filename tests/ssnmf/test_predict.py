@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from comparing import same_partition
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
 from sklearn.datasets import make_blobs
@@ -18,7 +19,6 @@ from ssnmf.cases import (
     every_solver,
     factors_of_samples,
     fitted,
-    same_partition,
     unconverged,
 )
 

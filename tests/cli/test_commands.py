@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from cli_tables import CLASSES, COUNTS, NAMES, POINTS, assert_of_rows, back, frame, says
+from cli.cases import CLASSES, COUNTS, NAMES, POINTS, assert_of_rows, back, frame, says
 from numpy.testing import assert_array_equal
 
 from nmfcluster import (
@@ -25,7 +25,7 @@ from nmfcluster.model_selection import choose_n_clusters
 
 pd = pytest.importorskip("pandas")
 
-PAGE = Path(__file__).parent.parent / "docs" / "user_guide" / "command_line.md"
+PAGE = Path(__file__).parents[2] / "docs" / "user_guide" / "command_line.md"
 PNG = b"\x89PNG\r\n\x1a\n"
 
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from cli_tables import COUNTS, POINTS, assert_of_rows, back, frame, says
+from cli.cases import COUNTS, POINTS, assert_of_rows, back, frame, says
 from numpy.testing import assert_array_equal
 from scipy.io import mmwrite
 
