@@ -491,7 +491,8 @@ def search_the_number_of_clusters():
     from nmfcluster.model_selection import FullSampleSplit, StabilityScorer
 
     X, _ = make_blobs(200, centers=4, random_state=1)
-    for model in (KMeans(n_init=3, random_state=0), NMFConsensus(2, n_estimators=5)):
+    for model in (KMeans(n_init=3), NMFConsensus(2, n_estimators=5)):
+        model.set_params(random_state=0)
         stable, grid = StabilityScorer(6, subsample_size=0.5), {"n_clusters": [2, 3, 4, 5]}
         search = GridSearchCV(model, grid, scoring=stable, cv=FullSampleSplit()).fit(X)
         assert search.best_params_ == {"n_clusters": 4}

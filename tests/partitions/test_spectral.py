@@ -48,7 +48,10 @@ def test_labels_are_those_of_the_formula(n_samples, n_landmarks, n_neighbors):
 @pytest.mark.parametrize("n_landmarks", [60, 100])
 @pytest.mark.parametrize(
     "shapes",
-    [make_moons(400, noise=0.05, random_state=0), make_circles(400, noise=0.03, factor=0.4)],
+    [
+        make_moons(400, noise=0.05, random_state=0),
+        make_circles(400, noise=0.03, factor=0.4, random_state=0),
+    ],
     ids=["moons", "circles"],
 )
 def test_clusters_that_are_not_round(shapes, n_landmarks):
