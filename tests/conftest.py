@@ -10,7 +10,9 @@ os.environ.setdefault("MKL_NUM_THREADS", "1")
 import builtins
 import inspect
 import sys
+from collections import defaultdict
 from pathlib import Path
+from zlib import crc32
 
 import hypothesis
 import numpy as np
@@ -158,6 +160,23 @@ def pytest_generate_tests(metafunc):
     elif "default_clusterer" in asked:
         defaults = [each for each in estimators({}, n_clusters=3) if is_clusterer(each)]
         metafunc.parametrize("default_clusterer", defaults, ids=repr)
+
+
+def pytest_addoption(parser):
+    about = "of the cases of a test run every N-th, in other tests from another one on"
+    parser.addoption("--every", type=int, default=1, metavar="N", help=about)
+
+
+@pytest.hookimpl(trylast=True)  # of the cases that -m and -k leave
+def pytest_collection_modifyitems(config, items):
+    every, tests = config.getoption("every"), defaultdict(list)
+    for item in items:
+        tests[item.nodeid.partition("[")[0]].append(item)
+    chosen = set()
+    for name, cases in tests.items():
+        chosen.update(cases[crc32(name.encode()) % min(every, len(cases)) :: every])
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = [item for item in items if item in chosen]
 
 
 def pytest_configure(config):
