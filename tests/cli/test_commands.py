@@ -155,14 +155,18 @@ def test_programs(here):
     assert_picture(here / "counts-programs.png")
 
 
+def assert_chosen(here, capsys, stem, chosen):
+    table = pd.read_csv(f"{stem}-how-many-candidates.csv")
+    pd.testing.assert_frame_equal(table, pd.DataFrame(chosen.table))
+    assert says(capsys).splitlines()[0] == str(chosen.n_clusters_)
+    assert_picture(here / f"{stem}-how-many.png")
+
+
 def test_how_many(here, capsys):
     main(["how-many", "points.csv", "--clusters", "1-8"])
     model = NMFConsensus(2, random_state=0)
     chosen = choose_n_clusters(model, POINTS, range(1, 9), random_state=0)
-    table = pd.read_csv("points-how-many-candidates.csv")
-    pd.testing.assert_frame_equal(table, pd.DataFrame(chosen.table))
-    assert says(capsys).splitlines()[0] == str(chosen.n_clusters_)
-    assert_picture(here / "points-how-many.png")
+    assert_chosen(here, capsys, "points", chosen)
 
 
 @pytest.mark.slow
@@ -170,10 +174,7 @@ def test_how_many_programs(here, capsys):
     main(["how-many", "counts.npy", "--counts", "--clusters", "2-4"])
     model = NMFMetaCluster(2, loss="kullback-leibler", random_state=0)
     chosen = choose_n_clusters(model, COUNTS, range(2, 5), random_state=0)
-    table = pd.read_csv("counts-how-many-candidates.csv")
-    pd.testing.assert_frame_equal(table, pd.DataFrame(chosen.table))
-    assert says(capsys).splitlines()[0] == str(chosen.n_clusters_)
-    assert_picture(here / "counts-how-many.png")
+    assert_chosen(here, capsys, "counts", chosen)
 
 
 # --- as a command -----------------------------------------------------------------------------
