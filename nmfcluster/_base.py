@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -41,14 +40,13 @@ from nmfcluster._arrays.threads import one_blas_thread
 from nmfcluster._compat import (
     N_JOBS,
     RANDOM_STATE,
-    VERBOSE,
     CallbackSupport,
     Documented,
     Interval,
 )
-from nmfcluster._engine.progress import CALLBACKS, begun, ended, stage
-from nmfcluster._engine.run import Plan
-from nmfcluster._engine.stopping import WINDOW, StopRule
+from nmfcluster._engine.executor import Plan
+from nmfcluster._engine.loop import WINDOW, StopRule
+from nmfcluster._engine.report import CALLBACKS, reported
 from nmfcluster._engine.symmetric import Factorization
 
 
@@ -66,10 +64,8 @@ def fitting(estimator: Any) -> Iterator[np.random.RandomState]:
             if name.endswith("_") and not name.endswith("__"):  # private ones, too
                 delattr(estimator, name)
         jobs = shared_blocks(getattr(estimator, "n_jobs", None))
-        begun(estimator)
-        with one_blas_thread(), np.errstate(under="ignore"), jobs:
+        with reported(estimator), one_blas_thread(), np.errstate(under="ignore"), jobs:
             yield check_random_state(getattr(estimator, "random_state", None))
-        ended(estimator)
     except BaseException:
         own = {name: value for name, value in vars(estimator).items() if name in CALLBACKS}
         estimator.__dict__.clear()
@@ -223,7 +219,6 @@ class NMFClusterer(
         "tol": [Interval(Real, None, None, closed="neither")],
         "random_state": RANDOM_STATE,
         "n_jobs": N_JOBS,
-        "verbose": VERBOSE,
     }
 
     # declared for the type checker; a subclass sets them in __init__
@@ -232,7 +227,6 @@ class NMFClusterer(
     max_iter: int
     tol: float
     n_jobs: int | None
-    verbose: int
 
     # and these in fit
     labels_: np.ndarray
@@ -331,7 +325,7 @@ class NMFClusterer(
         # as Python's: numpy's small ones wrap around
         k, n_init, max_iter = int(self.n_clusters), int(n_init), int(self.max_iter)
         stop = StopRule(max_iter, self.tol, of_loss)
-        return Plan(k, solver, n_init, stop, self.n_jobs, self._say, partial(stage, self))
+        return Plan(k, solver, n_init, stop, self.n_jobs)
 
     def _keep_clusters(
         self,
@@ -386,7 +380,3 @@ class NMFClusterer(
     def _check_not_alone(self, n_samples: int) -> None:
         if n_samples < 2:
             raise ValueError(f"n_samples={n_samples}: at least 2 samples are needed to cluster.")
-
-    def _say(self, message: str) -> None:
-        if self.verbose:
-            print(f"[{type(self).__name__}] {message}")

@@ -97,7 +97,65 @@ def mapped(function: Callable[..., np.ndarray], *arrays: np.ndarray) -> np.ndarr
 
 def gram(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """Return ``X'Y`` of every start, (n_starts, k, k), for X and Y of shape (n_starts, n, k)."""
+    if X.shape[1] <= ROWS:
+        return X.mT @ Y
     return summed(lambda block: X[:, block].mT @ Y[:, block], X.shape[1])
+
+
+def dots(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """Return <X_s, Y_s> for every start s, accumulated in float64."""
+    if X.shape[1] > ROWS:
+        return summed(lambda block: dots(X[:, block], Y[:, block]), X.shape[1])
+    pairs = zip(X, Y, strict=True)
+    if X.dtype == np.float64:
+        return np.array([np.vdot(x, y) for x, y in pairs])
+    return np.array([np.einsum("ij,ij->", x, y, dtype=np.float64) for x, y in pairs])
+
+
+def times(X: np.ndarray, M: np.ndarray) -> np.ndarray:
+    """Return the rows of every start, X of shape (n_starts, n, k), times its (k, k) matrix."""
+    if X.shape[1] <= ROWS:
+        return X @ M
+    return mapped(lambda rows: rows @ M, X)
+
+
+def scaled(X: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Multiply X of shape (n_starts, n, k) in place by values that each of its rows has."""
+    if X.shape[1] <= ROWS:
+        return np.multiply(X, values, out=X)
+    return filled(X, lambda block: X[:, block] * values, axis=1)
+
+
+def beyond(start: np.ndarray, end: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """Return what lies behind the end of a step, by a share of the step: end + share (end - start).
+
+    Arrays are of shape (n_starts, n, k), shares of shape (n_starts, 1, 1). It is one pass over
+    large arrays, as in the next two functions, and no array is held for a part of the sum.
+    """
+    if end.shape[1] > ROWS:
+        return mapped(lambda start, end: beyond(start, end, share), start, end)
+    step = end - start
+    step *= share
+    step += end
+    return step
+
+
+def rectified_sum(a: np.ndarray, X: np.ndarray, b: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """Return the positive part of a X + b Y, for numbers a and b of every start."""
+    if X.shape[1] > ROWS:
+        return mapped(lambda X, Y: rectified_sum(a, X, b, Y), X, Y)
+    V = X * a
+    V += b * Y
+    return np.maximum(V, 0, out=V)
+
+
+def products_of_step(start: np.ndarray, end: np.ndarray, slope: np.ndarray) -> np.ndarray:
+    """Return <D, D>, <start, D> and <slope, D> of every start, (3, n_starts), D = end - start."""
+    if start.shape[1] > ROWS:
+        arrays = (start, end, slope)
+        return summed(lambda b: products_of_step(*(A[:, b] for A in arrays)), start.shape[1])
+    D = end - start
+    return np.stack([dots(D, D), dots(start, D), dots(slope, D)])
 
 
 class RowBlocks:
@@ -124,7 +182,9 @@ class RowBlocks:
 
     def transposed_product(self, H: np.ndarray, scale: np.ndarray | None = None) -> np.ndarray:
         """Return the product of the transpose with H of shape (n, k), its rows scaled or not."""
-        if len(self._parts) > 1 and self._across is not None:
+        if len(self._parts) == 1:
+            return self._turned[0] @ (H if scale is None else scale * H)
+        if self._across is not None:
             return self._across.product(H if scale is None else scale * H)
 
         def of_block(block: slice) -> np.ndarray:

@@ -41,7 +41,7 @@ def main(picture: str = "consensus-digits.png") -> None:
     X, y = load_digits(return_X_y=True)
     print(f"{len(X)} handwritten digits, {X.shape[1]} pixels, 10 classes")
     began = perf_counter()
-    model = NMFConsensus(10, random_state=0, verbose=1).fit(X)
+    model = NMFConsensus(10, random_state=0).fit(X)
     seconds = perf_counter() - began
     plain = [KMeans(10, n_init=1, random_state=seed).fit_predict(X) for seed in range(20)]
     best = KMeans(10, n_init=10, random_state=0).fit_predict(X)

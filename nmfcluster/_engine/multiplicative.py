@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nmfcluster._arrays.blocks import gram, mapped
-from nmfcluster._engine.run import Steps, dots, kept
-from nmfcluster._engine.stopping import Solution
+from nmfcluster._arrays.blocks import dots, gram, mapped, times
+from nmfcluster._engine.loop import Solution, Steps, kept
 from nmfcluster._engine.symmetric import Factorization, SymmetricObjective
 
 _HELD_BACK = 0.1  # share of the positive part of the first core that is kept where it is negative
@@ -84,11 +83,6 @@ def _root_of_ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     return np.sqrt(_ratio(above, below))
 
 
-def _times(rows: np.ndarray, M: np.ndarray) -> np.ndarray:
-    """Return the rows of every start times its (k, k) matrix."""
-    return mapped(lambda block: block @ M, rows)
-
-
 def _over(rows: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """Return the rows with every column over its length."""
     return mapped(lambda block: block / lengths, rows)
@@ -131,8 +125,8 @@ def multiplicative_trinmf(objective: SymmetricObjective, Q: np.ndarray) -> Steps
         loss = objective.constant - 2 * dots(S, B) + dots(S @ G, G @ S)
         keep = yield (Q, S), loss
         Q, S, AQ = kept(keep, Q, S, AQ)
-        AQS = _times(AQ, S)
-        Q = mapped(np.multiply, Q, mapped(_root_of_ratio, AQS, _times(Q, gram(Q, AQS))))
+        AQS = times(AQ, S)
+        Q = mapped(np.multiply, Q, mapped(_root_of_ratio, AQS, times(Q, gram(Q, AQS))))
         AQ, G = A @ Q, gram(Q, Q)
         S = S * _root_of_ratio(gram(Q, AQ), G @ S @ G)
 
@@ -197,8 +191,8 @@ def multiplicative_gsg(
         else:
             S = S * _ratio(gram(G, PG), gram(G, NG) + K @ S @ K)
             loss = loss_of(G, S, PG, NG)
-            below = mapped(np.add, _times(NG, S), _times(G, S @ K @ S))
-            root = mapped(_root_of_ratio, _times(PG, S), below)
+            below = mapped(np.add, times(NG, S), times(G, S @ K @ S))
+            root = mapped(_root_of_ratio, times(PG, S), below)
             old, G = G, mapped(np.multiply, G, root)
             PG, NG = products(G)
             worse = loss_of(G, S, PG, NG) > loss

@@ -10,12 +10,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nmfcluster._arrays.blocks import filled, gram, mapped, summed
+from nmfcluster._arrays.blocks import (
+    beyond,
+    dots,
+    gram,
+    mapped,
+    products_of_step,
+    rectified_sum,
+    scaled,
+    times,
+)
 from nmfcluster._arrays.draws import some_with
 from nmfcluster._arrays.least_squares import nonnegative_rows
-from nmfcluster._engine.run import Plan, Start, Steps, dots, kept, per_start
+from nmfcluster._engine.executor import Plan, Start
+from nmfcluster._engine.loop import Solution, Steps, kept, loss_of, per_start
 from nmfcluster._engine.starts import draw_seeds, random_start, spectral_start
-from nmfcluster._engine.stopping import Solution, loss_of
 from nmfcluster.similarity import Similarity
 
 _SMALLEST_INVERSE = 1e-2  # of a step, times its safe length: beyond a hundred of them rounding wins
@@ -66,8 +75,7 @@ class SymmetricObjective:
 
     def quartic(self, H: np.ndarray) -> np.ndarray:
         """Return C(H), of the shape of H: (n_starts, n, k)."""
-        G = gram(H, H)
-        return mapped(lambda rows: rows @ G, H)
+        return times(H, gram(H, H))
 
     def evaluate(self, H: np.ndarray) -> Point:
         """Return the losses of a batch of factors, AH and C(H)."""
@@ -142,16 +150,9 @@ def _run_ahead(
     objective: SymmetricObjective, now: Point, before: Point, ahead: np.ndarray
 ) -> Point:
     """Return the point that lies ahead on the line of the last step, by a share of the step."""
-    push = per_start(ahead, now.H)
-
-    def further(end: np.ndarray, start: np.ndarray) -> np.ndarray:
-        step = end - start
-        step *= push
-        step += end
-        return step
-
-    Y = mapped(further, now.H, before.H)
-    AY = mapped(further, now.AH, before.AH)  # A is linear: AY comes from AH
+    share = per_start(ahead, now.H)
+    Y = beyond(before.H, now.H, share)
+    AY = beyond(before.AH, now.AH, share)  # A is linear: AY comes from AH
     C = objective.quartic(Y)
     return Point(objective.constant - 2 * dots(Y, AY) + dots(Y, C), Y, AY, C)
 
@@ -202,13 +203,7 @@ def _growth(
     inverse: np.ndarray,
 ) -> np.ndarray:
     """Return ``<slope, D> + inverse D_h(new, Y)``, D = new - Y: the bound on the growth of J/4."""
-
-    def products(rows: slice) -> np.ndarray:  # in one pass: D is never held as a whole
-        before = Y[:, rows]
-        D = new[:, rows] - before
-        return np.stack([dots(D, D), dots(before, D), dots(slope[:, rows], D)])
-
-    square, along, down = summed(products, Y.shape[1])
+    square, along, down = products_of_step(Y, new, slope)
     longer = 2 * along + square  # by how much the squared norm grows
     return down + inverse * a / 4 * (2 * norm * square + longer**2)
 
@@ -218,16 +213,10 @@ def _proximal_step(
 ) -> np.ndarray:
     """Return r V with V = [a ||H||^2 H - slope / inverse_step]_+ and a r^3 ||V||^2 = 1."""
     back, forth = per_start(-1 / inverse_step, H), per_start(a * norm, H)
-
-    def bracket(H: np.ndarray, slope: np.ndarray) -> np.ndarray:
-        V = slope * back
-        V += forth * H
-        return np.maximum(V, 0, out=V)
-
-    V = mapped(bracket, H, slope)
+    V = rectified_sum(back, slope, forth, H)
     size = dots(V, V)
-    r = per_start(np.cbrt(1 / (a * np.where(size > 0, size, 1))), H)  # V = 0 leads to 0
-    return filled(V, lambda block: V[:, block] * r, axis=1)
+    r = np.cbrt(1 / (a * np.where(size > 0, size, 1)))  # V = 0 leads to 0
+    return scaled(V, per_start(r, H))
 
 
 @dataclass(frozen=True)

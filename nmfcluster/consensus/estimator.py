@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-import nmfcluster._engine.multiplicative as mu
-from nmfcluster._arrays.arguments import counted, positions
+from nmfcluster._arrays.arguments import positions
 from nmfcluster._base import NMFClusterer, fitting, membership, numbered
-from nmfcluster._compat import Interval, StrOptions, fit_context
-from nmfcluster._engine.progress import during
+from nmfcluster._compat import StrOptions, fit_context
+from nmfcluster._engine.multiplicative import TriFactorization, multiplicative_trinmf
 from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
-from nmfcluster.consensus.refine import refine_by_moves
 from nmfcluster.partitions.reading import MAKING, read_partitions, with_tags_of
+
+_COARSE = 10_000  # distinct rows, of more of which a part is fitted first
 
 
 class NMFConsensus(NMFClusterer):
@@ -72,19 +71,10 @@ class NMFConsensus(NMFClusterer):
         as in [1]_: large clusters are then split where partitions are finer than the consensus. A
         precomputed similarity is divided by the roots of its row sums.
     factorization : {"bi", "tri"}, default="bi"
-        "bi" is HH'; "tri" the tri-factorization :math:`\|\tilde M - QSQ'\|^2`, Q'Q = I, by eq.
-        20-21 of [1]_ as printed: for comparison only. It does not descend, keeps Q'Q = I only
-        nearly, and loses small clusters.
-    solver : {"bpg", "mu"}, default="bpg"
-        For ``factorization="bi"``: Bregman proximal gradient, which never raises the loss, or the
-        multiplicative rule, eq. 28 of [1]_, with a safeguard.
-    refine : {None, "moves"}, default=None
-        "moves", with ``normalize=False``, lets single samples change clusters while that brings the
-        consensus closer to the partitions (eq. 12 of [1]_). It changes `labels_` only, and harms
-        small clusters when the partitions are noisy.
-    coarse_size : int or None, default=10_000
-        With more distinct label rows than this, the starts are run on a random subset of this many
-        samples; the best is extended to all samples and improved on all. None: never.
+        "bi" is HH', by Bregman proximal gradient, which never raises the loss; "tri" the
+        tri-factorization :math:`\|\tilde M - QSQ'\|^2`, Q'Q = I, by eq. 20-21 of [1]_ as printed:
+        for comparison only. It does not descend, keeps Q'Q = I only nearly, and loses small
+        clusters.
     n_init : int, default=3
         Number of starts. The first is computed from leading eigenvectors; the others are in turn
         random and the base partitions that agree best with all. More starts never worsen the
@@ -101,9 +91,6 @@ class NMFConsensus(NMFClusterer):
         on `n_jobs` nor on the number of threads.
     n_jobs : int, default=None
         Number of base clusterings, and of starts, run at a time.
-    verbose : int, default=0
-        1 prints a line before each stage and after it; scikit-learn's callbacks show the same
-        where it has them.
 
     Attributes
     ----------
@@ -159,7 +146,9 @@ class NMFConsensus(NMFClusterer):
     In the mean, the vote of a base cluster is divided by its size, by the root of it, or not at
     all, whichever leads to the smallest hard loss.
 
-    An update costs O(m T k + m k^2) for m distinct label rows and T partitions. With partitions
+    With more than 10,000 distinct label rows the starts are run on as many samples, drawn at
+    random; the best is extended to all samples and improved on all. An update costs
+    O(m T k + m k^2) for m distinct label rows and T partitions. With partitions
     that did not see all samples and ``normalize=False`` the objective counts the pairs that they
     saw, at O(m T k^2).
 
@@ -191,9 +180,6 @@ class NMFConsensus(NMFClusterer):
         "weights": ["array-like", None],
         "normalize": ["boolean"],
         "factorization": [StrOptions({"bi", "tri"})],
-        "solver": [StrOptions({"bpg", "mu"})],
-        "refine": [StrOptions({"moves"}), None],
-        "coarse_size": [Interval(Integral, 2, None, closed="left"), None],
     }
 
     partitions_: np.ndarray | None
@@ -216,15 +202,11 @@ class NMFConsensus(NMFClusterer):
         weights: Any = None,
         normalize: bool = True,
         factorization: str = "bi",
-        solver: str = "bpg",
-        refine: str | None = None,
-        coarse_size: int | None = 10_000,
         n_init: int = 3,
         max_iter: int = 500,
         tol: float = 1e-6,
         random_state: Any = None,
         n_jobs: int | None = None,
-        verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.affinity = affinity
@@ -237,15 +219,11 @@ class NMFConsensus(NMFClusterer):
         self.weights = weights
         self.normalize = normalize
         self.factorization = factorization
-        self.solver = solver
-        self.refine = refine
-        self.coarse_size = coarse_size
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
         self.n_jobs = n_jobs
-        self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any = None, y: Any = None, *, partitions: Any = None) -> NMFConsensus:
@@ -276,45 +254,31 @@ class NMFConsensus(NMFClusterer):
             If labels are neither integers nor strings.
         """
         with fitting(self) as rng:
-            if self.refine is not None and self.normalize:
-                raise ValueError(
-                    f"refine={self.refine!r} needs normalize=False: it lowers eq. 12 of the paper, "
-                    "which normalize=True does not follow."
-                )
             source = read_partitions(self, X, partitions, rng)
             self._check_n_clusters(len(source))
-            problem: Any = source.problem(self.weights, self.normalize, self._say)
+            problem: Any = source.problem(self.weights, self.normalize)
             self._fit_problem(source, problem, rng)
         return self
 
     def _fit_problem(self, source: Any, problem: Any, rng: np.random.RandomState) -> Factorization:
         """Set the fitted attributes by what was read and by the problem that it poses."""
-        solver, form = self._solver()
-        if self.factorization == "tri" and not problem.is_complete:
+        tri = self.factorization == "tri"
+        if tri and not problem.is_complete:
             raise ValueError("factorization='tri' needs partitions that saw all samples.")
-        best = factorize(problem, self._plan(solver), rng, form, self.coarse_size)
+        solver = multiplicative_trinmf if tri else bregman_nmf
+        form = TriFactorization if tri else Factorization
+        best = factorize(problem, self._plan(solver), rng, form, _COARSE)
         shares = membership(best.H)  # of collapsed rows, which are longer than a sample's
         P, profile = problem.read(shares)
-        labels = P.argmax(axis=1)
-        if self.refine == "moves":
-            with during(self, f"moves of {counted(len(labels), 'label row')}"):
-                labels, n_moves = refine_by_moves(problem.ensemble, labels, self.n_clusters)
-            self._say(f"{counted(n_moves, 'label row')} moved")
-        P, labels, order = numbered(P, labels, problem.counts)
+        P, labels, order = numbered(P, P.argmax(axis=1), problem.counts)
         self.partitions_, self.weights_ = source.codes, problem.weights
         self.confidence_, self.agreement_ = problem.support(labels, self.n_clusters)
-        self._profile_ = profile[:, order]
-        self._source_ = source
+        self._profile_, self._source_ = profile[:, order], source
         if source.estimators is not None:
             self.estimators_ = source.estimators
         self.core_ = best.core[np.ix_(order, order)]
         self._keep_clusters(best, P[problem.groups], labels[problem.groups])
         return best
-
-    def _solver(self) -> tuple[Any, type[Factorization]]:
-        if self.factorization == "tri":
-            return mu.multiplicative_trinmf, mu.TriFactorization
-        return bregman_nmf if self.solver == "bpg" else mu.multiplicative_nmf, Factorization
 
     def _extend(self, X: Any) -> np.ndarray:
         return self._source_.extended(self, X, self._profile_)

@@ -84,8 +84,6 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         Determines the random starts, and the rows that are drawn.
     n_jobs : int, default=None
         Number of starts run at a time, here.
-    verbose : int, default=0
-        1 prints a line before each stage and after it.
 
     Attributes
     ----------
@@ -154,7 +152,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
             if name
             in (
                 *("n_clusters", "weights", "normalize", "solver", "coarse_size", "n_init"),
-                *("max_iter", "tol", "random_state", "n_jobs", "verbose"),
+                *("max_iter", "tol", "random_state", "n_jobs"),
             )
         },
         "max_distinct": [Interval(Integral, 1, None, closed="left")],
@@ -186,7 +184,6 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         tol: float = 1e-6,
         random_state: Any = None,
         n_jobs: int | None = None,
-        verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.weights = weights
@@ -200,7 +197,6 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         self.tol = tol
         self.random_state = random_state
         self.n_jobs = n_jobs
-        self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None) -> NMFConsensus:
@@ -262,7 +258,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         """Fit all distinct rows, as in memory."""
         local = self._local_
         source = CountedRows(table.codes(distinct.rows), distinct.counts, table)
-        problem = source.problem(self.weights, self.normalize, local._say)
+        problem = source.problem(self.weights, self.normalize)
         local._fit_problem(source, problem, rng)
         index = RowIndex(source.codes)
         for name, values in (
@@ -278,7 +274,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         local = self._local_
         drawn = _drawn(X, table, self.max_distinct, rng)
         source = CountedRows(drawn, np.ones(len(drawn)), table)
-        problem = source.problem(self.weights, self.normalize, local._say)
+        problem = source.problem(self.weights, self.normalize)
         best = local._fit_problem(source, problem, rng)
         footing = Footing(table, self.normalize)
         node = shared(footing)
@@ -286,9 +282,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         def everywhere(function: Any, *args: Any) -> Any:
             return reduced(of_blocks(X, function, node, *map(shared, args)), all_added)
 
-        found, losses = improved(
-            everywhere, footing, problem.ensemble, best.H, self.n_passes, local._say
-        )
+        found, losses = improved(everywhere, footing, problem.ensemble, best.H, self.n_passes)
         local.loss_, local.n_iter_ = float(losses.min()), len(losses)
         local.loss_curve_, local.loss_curves_ = losses, [losses]
         local.agreement_ = problem.ensemble.agreement(found.contingency)

@@ -11,7 +11,7 @@ import numpy as np
 from nmfcluster._arrays.arguments import counted, warn
 from nmfcluster._base import NMFClusterer, fitting, hard_labels, membership, numbered
 from nmfcluster._compat import Interval, RealNotInt, StrOptions, fit_context
-from nmfcluster._engine.progress import during
+from nmfcluster._engine.report import stage
 from nmfcluster.affinity import MAKING, NAMES
 from nmfcluster.fusion.advice import warn_of_weights
 from nmfcluster.fusion.landmarks import read_sources
@@ -120,9 +120,6 @@ class SimilarityFusionNMF(FusionReports):
         on `n_jobs` nor on the number of threads.
     n_jobs : int, default=None
         Number of starts that run at a time, and of jobs that look for neighbours.
-    verbose : int, default=0
-        1 prints a line before each stage and after it; scikit-learn's callbacks show the same
-        where it has them.
 
     Attributes
     ----------
@@ -257,7 +254,6 @@ class SimilarityFusionNMF(FusionReports):
         tol: float = 1e-4,
         random_state: Any = None,
         n_jobs: int | None = None,
-        verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.eta = eta
@@ -276,7 +272,6 @@ class SimilarityFusionNMF(FusionReports):
         self.tol = tol
         self.random_state = random_state
         self.n_jobs = n_jobs
-        self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(
@@ -321,7 +316,7 @@ class SimilarityFusionNMF(FusionReports):
             n_samples = objects.shape[0]
             self._check_not_alone(n_samples)
             self._check_n_clusters(n_samples)
-            with during(self, f"similarities of {counted(n_samples, 'object')}"):
+            with stage(f"similarities of {counted(n_samples, 'object')}"):
                 given = read_sources(reader, objects, self, rng)
             n_sources, self._shift_, self._footing_ = len(reader.names), given.shift, given.footing
             self._check_perplexity(n_sources)
@@ -343,7 +338,7 @@ class SimilarityFusionNMF(FusionReports):
             rows[given.fitted] = posterior[: len(given.fitted)]
             others = np.setdiff1d(np.arange(n_samples), given.fitted)
             if len(others):
-                with during(self, f"memberships of {counted(len(others), 'other object')}"):
+                with stage(f"memberships of {counted(len(others), 'other object')}"):
                     rows[others] = self._extended(objects, others, profile)
             P, labels, order = numbered(membership(rows), hard_labels(rows))
             if labels.min() < 0:

@@ -10,9 +10,9 @@ import numpy as np
 
 from nmfcluster._arrays.arguments import counted
 from nmfcluster._base import membership
-from nmfcluster._engine.run import Plan, Steps, kept
+from nmfcluster._engine.executor import Plan
+from nmfcluster._engine.loop import Solution, Steps, best_first, is_below, kept
 from nmfcluster._engine.starts import draw_seeds
-from nmfcluster._engine.stopping import Solution, best_first, is_below
 from nmfcluster._engine.symmetric import Factorization
 from nmfcluster.fusion.mixture import Mixture
 from nmfcluster.fusion.objective import SMALLEST, FusionObjective, factors_of

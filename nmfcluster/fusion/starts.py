@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from nmfcluster._arrays import storage
-from nmfcluster._engine.run import Start
+from nmfcluster._engine.executor import Start
 from nmfcluster._engine.starts import spectral_start
 from nmfcluster.fusion.mixture import Mixture
 from nmfcluster.similarity import Similarity

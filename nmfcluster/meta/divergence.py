@@ -21,7 +21,7 @@ from nmfcluster._arrays.storage import (
     stored_entries,
     total,
 )
-from nmfcluster._engine.run import Steps, kept, per_start
+from nmfcluster._engine.loop import Steps, kept, per_start
 from nmfcluster.meta.solvers import hals
 from nmfcluster.meta.squares import MatrixObjective
 from nmfcluster.meta.tables import Table

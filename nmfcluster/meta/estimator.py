@@ -14,7 +14,7 @@ from nmfcluster._arrays.tables import row_names
 from nmfcluster._base import NMFClusterer, fitting, hard_labels, membership
 from nmfcluster._compat import HasMethods, Interval, StrOptions, fit_context
 from nmfcluster._engine.memory import memory_of
-from nmfcluster._engine.progress import during
+from nmfcluster._engine.report import stage
 from nmfcluster._engine.symmetric import Factorization
 from nmfcluster.meta.metaclusters import METACLUSTERINGS, by_their_size, metaclustered, refine
 from nmfcluster.meta.objectives import (
@@ -108,9 +108,6 @@ class NMFMetaCluster(Programs, NMFClusterer):
     memory : str or joblib.Memory, default=None
         A folder where runs are kept: a fit with the same table, seed and parameters makes none of
         them again, and one that was stopped goes on.
-    verbose : int, default=0
-        1 prints a line before each stage, after it, and after each batch of runs; scikit-learn's
-        callbacks show the same where it has them.
 
     Attributes
     ----------
@@ -241,7 +238,6 @@ class NMFMetaCluster(Programs, NMFClusterer):
         random_state: Any = None,
         n_jobs: int | None = None,
         memory: Any = None,
-        verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.loss = loss
@@ -262,7 +258,6 @@ class NMFMetaCluster(Programs, NMFClusterer):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.memory = memory
-        self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> NMFMetaCluster:
@@ -310,7 +305,7 @@ class NMFMetaCluster(Programs, NMFClusterer):
             found = runs.run_many(whole.for_runs(), remembering, sizes, rng, self.resample, weights)
             optima = metaclustered(self.meta, found, plan, rng, whole.fixed, self.min_recurrence)
             metaclusters, end = refine(objective, plan, optima, self.final)
-            with during(self, f"strengths of the clusters in {X.shape[0]} samples"):
+            with stage(f"strengths of the clusters in {X.shape[0]} samples"):
                 ordered = by_their_size(whole, end.best, weights)
             self._keep_biclusters(objective, found, metaclusters.correspondence, end, *ordered)
             runs.compare_with_runs(found, end, plan, objective.constant, self.resample is None)

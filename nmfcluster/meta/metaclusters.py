@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import KMeans
 
-from nmfcluster._arrays.arguments import counted
 from nmfcluster._arrays.labels import one_hot
 from nmfcluster._arrays.threads import one_thread
 from nmfcluster._base import by_size, hard_labels
-from nmfcluster._engine.run import Plan, Start
+from nmfcluster._engine.executor import Plan, Start
+from nmfcluster._engine.loop import Solution
 from nmfcluster._engine.starts import draw_seeds
-from nmfcluster._engine.stopping import Solution
 from nmfcluster._engine.symmetric import Factorization
 from nmfcluster.meta.objectives import Objective
 from nmfcluster.meta.recurrence import recurrence
@@ -101,13 +100,8 @@ def by_kmeans(runs: Runs, plan: Plan, rng: np.random.RandomState) -> list[Metacl
     """Metacluster the columns of the runs' clusters by k-means, a baseline of the paper."""
     k, [seed] = plan.n_clusters, draw_seeds(rng, 1)
     kmeans = KMeans(k, n_init=plan.n_init, max_iter=plan.stop.max_iter, random_state=seed)
-    task = f"k-means of the runs' clusters, {counted(plan.n_init, 'start')}"
-    plan.say(f"{task} ...")
-    done = plan.begin(task, 1)
     with one_thread():  # the order of sums would depend on the number of threads
         kmeans.fit(runs.H)
-    done()
-    plan.say(f"{task}: best loss {kmeans.inertia_:.6g} after {kmeans.n_iter_} updates")
     hard = one_hot(kmeans.labels_, k, runs.H.dtype)
     centres = np.maximum(kmeans.cluster_centers_, 0)  # 0 may be less by rounding
     return [Metaclusters.of(hard, centres.astype(runs.H.dtype), len(runs))]

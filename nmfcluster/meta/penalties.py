@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from nmfcluster._arrays.blocks import dots
 from nmfcluster._arrays.least_squares import descend
-from nmfcluster._engine.run import dots
 
 PENALTIES = ("l1_columns", "l1_rows", "l1", "l2")
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from nmfcluster._arrays.draws import drawn, holds_whole_numbers
 from nmfcluster._arrays.storage import largest
-from nmfcluster._engine.run import PerStart, Start, Steps
+from nmfcluster._engine.executor import PerStart, Start
+from nmfcluster._engine.loop import Steps
 
 COUNTS = ("poisson", "multinomial")  # ways that draw other counts in all places
 WAYS = (*COUNTS, "bootstrap")

@@ -12,9 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.storage import largest
 from nmfcluster._base import hard_labels
-from nmfcluster._engine.run import Plan
+from nmfcluster._engine.executor import Plan
+from nmfcluster._engine.loop import Solution, loss_of
 from nmfcluster._engine.starts import draw_seeds
-from nmfcluster._engine.stopping import Solution, loss_of
 from nmfcluster._engine.symmetric import Factorization
 from nmfcluster.meta.divergence import Divergence
 from nmfcluster.meta.objectives import Objective

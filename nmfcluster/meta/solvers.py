@@ -1,6 +1,6 @@
 r"""Solvers for nonnegative data: NMF, sparse NMF and the positive tensor factorization of runs.
 
-Each is a generator, see `nmfcluster._engine.run`. Factors are handled as rows, W transposed: of one
+Each is a generator, see `nmfcluster._engine.loop`. Factors are handled as rows, W transposed: of one
 start (k, n) and (k, p), so that all starts share one product with the data.
 """
 
@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from nmfcluster._arrays.blocks import dots
 from nmfcluster._arrays.least_squares import descend
-from nmfcluster._engine.run import Steps, dots, kept, per_start
+from nmfcluster._engine.loop import Steps, kept, per_start
 from nmfcluster.meta.penalties import descend_on_sphere, descend_penalised, penalty_of
 
 _SWEEPS = 3  # over a factor in an update: the fewest seconds to a given loss

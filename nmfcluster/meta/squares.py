@@ -21,7 +21,7 @@ from nmfcluster._arrays.storage import (
     stored_entries,
     sum_of_squares,
 )
-from nmfcluster._engine.run import Steps
+from nmfcluster._engine.loop import Steps
 from nmfcluster.meta.solvers import half_squares, hals, sparse_hals
 from nmfcluster.meta.tables import Table
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from nmfcluster._arrays.least_squares import exact_rows
 from nmfcluster._base import membership
+from nmfcluster._engine.report import stage
 from nmfcluster.partitions.blocks import changed
 from nmfcluster.partitions.ensemble import Ensemble
 from nmfcluster.partitions.problem import POWERS
@@ -147,7 +148,6 @@ def improved(
     rows: Ensemble,
     H: np.ndarray,
     n_passes: int,
-    say: Callable[[str], None],
 ) -> tuple[Consensus, np.ndarray]:
     """Return the consensus after the best of some passes, and the losses of all.
 
@@ -162,17 +162,14 @@ def improved(
     H : ndarray of shape (m, k)
         Their factor.
     n_passes : int
-    say : callable
-        Takes a line that reports progress.
     """
     fitted, losses = first_fitted(rows, H, footing), []
     best: tuple[Pass, Fitted] | None = None
     for number in range(n_passes):
-        task = f"pass {number + 1} over {footing.table.n_samples} rows"
-        say(f"{task} ...")
-        grid = fitted.grid(footing)
-        found = Pass.of_sums(everywhere(sums_of_block, fitted, grid), footing, grid)
-        say(f"{task}: loss {found.loss:.6g}")
+        with stage(f"pass {number + 1} over {footing.table.n_samples} rows") as told:
+            grid = fitted.grid(footing)
+            found = Pass.of_sums(everywhere(sums_of_block, fitted, grid), footing, grid)
+            told.outcome = f"loss {found.loss:.6g}"
         losses.append(found.loss)
         if best is None or found.loss < best[0].loss:  # they were never seen to rise
             best = found, fitted

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,21 +27,17 @@ class PrecomputedSimilarity:
     estimators = None
 
     def __init__(self, estimator: Any, X: Any) -> None:
-        for name in ("refine", "weights"):
-            if getattr(estimator, name, None) is not None:
-                raise ValueError(
-                    f"{name}={getattr(estimator, name)!r} needs partitions; it must be None with "
-                    "affinity='precomputed'."
-                )
+        if getattr(estimator, "weights", None) is not None:
+            raise ValueError(
+                "weights needs partitions; it must be None with affinity='precomputed'."
+            )
         X = read_similarity(estimator, X)
         self.similarity, self._diagonal = Explicit(X), X.diagonal()
 
     def __len__(self) -> int:
         return self.similarity.shape[0]
 
-    def problem(
-        self, weights: Any, normalize: bool, say: Callable[[str], None]
-    ) -> PrecomputedProblem:
+    def problem(self, weights: Any, normalize: bool) -> PrecomputedProblem:
         """Return the factorization of the similarity."""
         degrees = (self.similarity @ np.ones((len(self), 1)))[:, 0]
         alone = np.flatnonzero(degrees <= self._diagonal)

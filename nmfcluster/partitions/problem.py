@@ -14,9 +14,9 @@ import numpy as np
 from nmfcluster._arrays.labels import one_hot
 from nmfcluster._arrays.storage import row_blocks
 from nmfcluster._base import membership
-from nmfcluster._engine.run import Plan, Start
+from nmfcluster._engine.executor import Plan, Start
+from nmfcluster._engine.loop import Solution
 from nmfcluster._engine.starts import draw_seeds, random_start, spectral_start
-from nmfcluster._engine.stopping import Solution
 from nmfcluster._engine.symmetric import Factorization, Problem, SymmetricObjective, fitted_factor
 from nmfcluster.partitions.ensemble import Ensemble
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from inspect import signature
 from math import isqrt
 from numbers import Integral
@@ -23,7 +22,7 @@ from nmfcluster._arrays.tables import (
 )
 from nmfcluster._base import read_features
 from nmfcluster._compat import Interval
-from nmfcluster._engine.progress import during
+from nmfcluster._engine.report import say, stage
 from nmfcluster.partitions.blocks import BlockedTable
 from nmfcluster.partitions.ensemble import Ensemble
 from nmfcluster.partitions.making import (
@@ -116,10 +115,9 @@ def _make(estimator: Any, X: Any, rng: np.random.RandomState) -> BasePartitions:
     plans = draw_plans(rng, X.shape, n_clusters=(low, high), **drawn)
     clusters = low if low == high else f"{low} to {high}"
     task = f"{counted(len(plans), 'base partition')} of {clusters} clusters"
-    with during(estimator, task, len(plans)) as each:
-        return run_plans(
-            X, options["estimator"], plans, options["predict_unseen"], estimator.n_jobs, each
-        )
+    with stage(task, len(plans)) as told:
+        how = (options["predict_unseen"], estimator.n_jobs, told.heard)
+        return run_plans(X, options["estimator"], plans, *how)
 
 
 def _finest(X: Any) -> int:
@@ -127,10 +125,6 @@ def _finest(X: Any) -> int:
     some = X[: _FINEST**2]  # whose rows differ where their mean values differ, so weighted
     weights = np.random.default_rng(0).uniform(size=X.shape[1]).astype(X.dtype) / X.shape[1]
     return min(isqrt(X.shape[0]), _FINEST, len(np.unique(some @ weights)))
-
-
-def _nothing(line: str) -> None:
-    """Say nothing of what is done."""
 
 
 def _checked_table(estimator: Any, X: Any, reset: bool) -> Any:
@@ -176,9 +170,7 @@ class LabelTable:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def problem(
-        self, weights: Any, normalize: bool, say: Callable[[str], None] = _nothing
-    ) -> EnsembleProblem:
+    def problem(self, weights: Any, normalize: bool) -> EnsembleProblem:
         """Return the factorization of the co-association under weights of the partitions."""
         weights = normalised_weights(weights, self.codes.shape[1])
         counted = self.codes if weights.all() else self.codes[:, weights > 0]
@@ -224,9 +216,7 @@ class CountedRows(LabelTable):
         self.categories, self.n_clusters = table.known, table.n_clusters
         self.name, self.dtype = "X", np.dtype(np.float64)
 
-    def problem(
-        self, weights: Any, normalize: bool, say: Callable[[str], None] = _nothing
-    ) -> EnsembleProblem:
+    def problem(self, weights: Any, normalize: bool) -> EnsembleProblem:
         """Return the factorization of the co-association under weights of the partitions."""
         weights = normalised_weights(weights, self.codes.shape[1])
         ensemble = Ensemble(self.codes, self.counts, weights, self.n_clusters)

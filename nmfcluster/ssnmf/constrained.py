@@ -10,7 +10,7 @@ from nmfcluster._arrays.arguments import counted, warn
 from nmfcluster._arrays.storage import filled_with, stored_entries
 from nmfcluster._arrays.tables import in_order_of
 from nmfcluster._base import membership
-from nmfcluster._engine.progress import during
+from nmfcluster._engine.report import stage
 from nmfcluster._engine.symmetric import SimilarityProblem
 from nmfcluster.affinity import MAKING, Affinity, make_affinity
 from nmfcluster.constraints import PairwiseConstraints
@@ -71,7 +71,7 @@ def read_constraints(
 def affinity_of(estimator: Any, X: Any, rng: np.random.RandomState) -> Affinity:
     """Return the similarity that an estimator's parameters ask for; raise if all of it is 0."""
     options = {name: getattr(estimator, name) for name in ("n_clusters", "n_jobs", *MAKING)}
-    with during(estimator, f"similarities of {counted(X.shape[0], 'sample')}"):
+    with stage(f"similarities of {counted(X.shape[0], 'sample')}"):
         made = make_affinity(X, estimator.affinity, random_state=rng, **options)
     W = made.similarity  # a random vector is taken to 0 by zeros, and else never
     probe = np.random.default_rng(0).uniform(1, 2, size=(W.shape[0], 1)).astype(W.dtype)
@@ -87,7 +87,7 @@ def problem_of(
     estimator: Any, W: Similarity, pairs: PairwiseConstraints, sure_start: bool
 ) -> ConstrainedProblem:
     """Return the problem that an estimator's parameters make of a similarity and pairs."""
-    with during(estimator, f"similarities under {counted(pairs.n_pairs, 'constraint')}"):
+    with stage(f"similarities under {counted(pairs.n_pairs, 'constraint')}"):
         return constrain(
             W,
             pairs,

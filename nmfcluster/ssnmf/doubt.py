@@ -9,7 +9,7 @@ from scipy.special import expit
 
 from nmfcluster._arrays import storage
 from nmfcluster._arrays.arguments import counted
-from nmfcluster._engine.progress import during
+from nmfcluster._engine.report import stage
 from nmfcluster.affinity import Affinity
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.similarity.spreading import MOST, points_of, walks
@@ -97,7 +97,7 @@ def doubt_of(
     if not _leads(affinity):
         return Doubt(not joined)
     W = affinity.similarity
-    with during(estimator, f"doubts about {counted(len(links), 'pair')}"):
+    with stage(f"doubts about {counted(len(links), 'pair')}"):
         kinds = [(Z != 0).astype(np.float64) for Z in pairs.as_matrices()]
         V, B = points_of(W, kinds[0] + kinds[1], rng, affinity.name == "landmarks")
         near = np.unique(B[np.unique(links)].indices)  # points that ends of pairs are near

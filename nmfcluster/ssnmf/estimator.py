@@ -109,9 +109,6 @@ class SSNMFClusterer(NMFClusterer):
     n_jobs : int, default=None
         Number of jobs that look for neighbours, of starts run at a time, and of threads that share
         the rows of a start that runs alone on more than 32,768 of them.
-    verbose : int, default=0
-        1 prints a line before each stage and after it; scikit-learn's callbacks show the same
-        where it has them.
 
     Attributes
     ----------
@@ -255,7 +252,6 @@ class SSNMFClusterer(NMFClusterer):
         tol: float = 1e-6,
         random_state: Any = None,
         n_jobs: int | None = None,
-        verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.alpha = alpha
@@ -278,7 +274,6 @@ class SSNMFClusterer(NMFClusterer):
         self.tol = tol
         self.random_state = random_state
         self.n_jobs = n_jobs
-        self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nmfcluster._arrays.arguments import counted
-from nmfcluster._engine.progress import during
+from nmfcluster._engine.report import stage
 from nmfcluster.affinity import Affinity
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.similarity import Similarity
@@ -46,7 +46,7 @@ def spread(
         return affinity.similarity
     must_link, cannot_link = pairs.as_matrices(affinity.similarity.dtype)
     links = must_link - cannot_link if estimator.beta > 0 else must_link
-    with during(estimator, f"spread of {counted(pairs.n_pairs, 'pair')} to samples near theirs"):
+    with stage(f"spread of {counted(pairs.n_pairs, 'pair')} to samples near theirs"):
         W = raised(affinity.similarity, links, width, rng, affinity.name == "landmarks")
         if estimator.normalize is False:
             return W

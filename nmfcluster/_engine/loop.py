@@ -1,14 +1,21 @@
-"""When a run ends: its loss has stopped falling, or another start has all but won."""
+"""The one loop: a solver runs until its loss has stopped falling, or another start has all but won.
+
+A solver is a generator: it yields ``(factors, loss)`` for a batch of starts, whose axis comes
+first, and updates them when it is resumed. It is resumed with None, or with a boolean mask of the
+starts to go on with. It knows nothing of `max_iter`, `tol`, seeds, printing or warnings.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 Factors = tuple[np.ndarray, ...]
+Steps = Generator[tuple[Factors, np.ndarray], np.ndarray | None, None]
 
 WINDOW = 10  # updates over which the loss must have fallen by tol
 _NEAR = 1e-3  # of the loss of zero factors: starts that are so near can change places late
@@ -45,12 +52,12 @@ class StopRule:
     min_iter: int = 2 * WINDOW
     race_from: int | None = 2 * WINDOW
 
-    def settled(self, history: list[float], scale: float, resolution: float) -> bool:
+    def settled(self, history: Sequence[float], scale: float, resolution: float) -> bool:
         """Tell whether a run with these losses has converged.
 
         Parameters
         ----------
-        history : list of float
+        history : sequence of float
             Its losses so far.
         scale : float
             Loss of the zero factors.
@@ -69,9 +76,9 @@ class StopRule:
         return decrease <= max(self.tol * (history[-1] if self.of_loss else scale), least)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Solution:
-    """Where one start ended.
+    """How far one start has come, and in the end where it ended.
 
     Attributes
     ----------
@@ -79,7 +86,7 @@ class Solution:
         The best factors seen, without the axis of starts.
     loss : float
         Their loss.
-    history : ndarray of shape (n_iter + 1,)
+    history : list of float, in the end ndarray of shape (n_iter + 1,)
         Loss at the start and after every update.
     converged : bool
         Whether the loss had stopped falling when the loop ended.
@@ -89,7 +96,7 @@ class Solution:
 
     factors: Factors
     loss: float
-    history: np.ndarray
+    history: Any
     converged: bool
     given_up: bool = False
 
@@ -102,6 +109,77 @@ class Solution:
     def last_decrease(self) -> float:
         """By how much the loss fell over the last ten updates."""
         return float(self.history[-1 - min(WINDOW, self.n_iter)] - self.history[-1])
+
+
+def iterate(
+    steps: Steps,
+    stop: StopRule,
+    scale: float,
+    ends: Callable[[], bool] | None = None,
+    race: Race | None = None,
+) -> list[Solution]:
+    """Run a solver until every start has converged, is given up, or had its updates.
+
+    A start that has converged, or is given up, leaves the batch.
+
+    Parameters
+    ----------
+    steps : generator
+        The solver's.
+    stop : StopRule
+    scale : float
+        Loss of the zero factors, which decreases are relative to.
+    ends : callable, default=None
+        Asked after every update; a true answer ends the loop.
+    race : Race, default=None
+        Tells which starts are given up; none by default.
+
+    Returns
+    -------
+    list of Solution
+        One a start, in the order of the batch.
+
+    Raises
+    ------
+    FloatingPointError
+        If a loss is not finite.
+    """
+    factors, losses = next(steps)
+    resolution = float(np.finfo(factors[0].dtype).eps)
+    solutions = [Solution((), np.inf, [], False) for _ in losses]
+    running = solutions
+    for iteration in range(stop.max_iter + 1):
+        if not np.isfinite(losses).all():
+            raise FloatingPointError(f"the loss is {losses.max()} after {iteration} updates.")
+        # note the losses, and the factors where they are the best of their start
+        for row, (start, loss) in enumerate(zip(running, losses.tolist(), strict=True)):
+            start.history.append(loss)
+            if loss < start.loss:
+                start.loss, start.factors = loss, tuple(factor[row] for factor in factors)
+            start.converged = stop.settled(start.history, scale, resolution)
+        # leave out what has converged, and what a race gives up
+        going_on = np.ones(len(running), dtype=bool) if race is None else race.going_on(running)
+        for start, in_race in zip(running, going_on, strict=True):
+            start.given_up = not (start.converged or in_race)
+        still = np.array([not (start.converged or start.given_up) for start in running])
+        running = [start for start, stays in zip(running, still, strict=True) if stays]
+        if iteration == stop.max_iter or not running or (ends is not None and ends()):
+            break
+        factors, losses = steps.send(None if still.all() else still)
+    steps.close()
+    for start in solutions:
+        start.history = np.array(start.history)
+    return solutions
+
+
+def kept(keep: np.ndarray | None, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return the arrays restricted to the starts that go on."""
+    return arrays if keep is None else tuple(array[keep] for array in arrays)
+
+
+def per_start(values: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """Return one value a start so that it multiplies (n_starts, n, k) without promoting it."""
+    return values.astype(like.dtype)[:, None, None]
 
 
 def loss_of(solution: Solution) -> float:

@@ -1,0 +1,247 @@
+"""Several starts of a solver: in batches, in threads or on a cluster, racing with each other."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import partial
+from threading import Event
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.utils.parallel import Parallel, delayed
+
+from nmfcluster._arrays.arguments import counted
+from nmfcluster._arrays.jobs import on_cluster, shared_out
+from nmfcluster._arrays.threads import one_blas_thread
+from nmfcluster._engine.loop import (
+    WINDOW,
+    Heat,
+    LossRace,
+    Race,
+    Solution,
+    Steps,
+    StopRule,
+    best_first,
+    iterate,
+    loss_of,
+)
+from nmfcluster._engine.memory import Recall
+from nmfcluster._engine.report import stage
+
+Start = Callable[[], np.ndarray]
+
+_HEAT = 3 * WINDOW  # updates that a random start needs until its figure can be compared
+_BATCH = 8  # starts side by side: a wider product gains little more
+_SHARED_OUT = 5  # the same where all run to their end: 20 runs are as much work for 2 or 4 threads
+_BATCH_BYTES = 2**28  # of the starts of a batch, 256 MiB: memory grows with it, speed does not
+
+
+class Objective(Protocol):
+    """What a run must know of an objective; the solver knows the rest."""
+
+    @property
+    def constant(self) -> float:
+        """Loss of the zero factors, by which a decrease is measured."""
+
+    @property
+    def wide(self) -> bool:
+        """Whether several starts side by side are faster than one after the other."""
+
+
+class PerStart(ABC):
+    """An objective of which every start sees data of its own; starts run one by one."""
+
+    wide = False  # starts that see different data share no product
+
+    @abstractmethod
+    def seen_by(self, starts: Sequence[Start]) -> Any:
+        """Return what the solver is given with these starts: here, one."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How an estimator wants its solver run.
+
+    Attributes
+    ----------
+    n_clusters : int
+    solver : callable
+        Makes a solver's generator from an objective and starts.
+    n_init : int
+        Number of starts.
+    stop : StopRule
+    n_jobs : int or None
+        Number of threads that batches of starts are shared out to, unless a cluster is.
+    memory : joblib.Memory, default=None
+        Where solutions are kept, if they are.
+    """
+
+    n_clusters: int
+    solver: Callable[[Any, np.ndarray], Steps]
+    n_init: int
+    stop: StopRule
+    n_jobs: int | None
+    memory: Any = None
+
+    def stopping(self, **changes: Any) -> Plan:
+        """Return the plan with another stop rule."""
+        return replace(self, stop=replace(self.stop, **changes))
+
+    def run(
+        self,
+        objective: Objective,
+        starts: Sequence[Start],
+        task: str,
+        rank: Callable[[Solution], float] = loss_of,
+        lead: float | None = None,
+    ) -> list[Solution]:
+        """Run the solver from all starts and return the solutions, the best first.
+
+        Starts are run in batches whose composition does not depend on `n_jobs`, so that the result
+        is the same for any number of jobs. A start that will hardly be the best is given up: it
+        races with the others of its batch and with the first batch, which runs before the rest.
+        With a `lead` it is given up where it is not below that when the race begins. A negative
+        `tol` asks for all updates.
+
+        Parameters
+        ----------
+        objective : Objective
+        starts : sequence of callable
+            Each makes one starting factor; its randomness is drawn before.
+        task : str
+            What is run, for the lines that announce and report it.
+        rank : callable
+            The figure by which solutions are compared: the smallest is best, the earliest of
+            those that only rounding tells apart.
+        lead : float, default=None
+            What earlier starts have reached, and these must beat.
+
+        Returns
+        -------
+        list of Solution
+        """
+        # batches: side by side where one product serves several starts
+        size = 1
+        if objective.wide and len(starts) > 1:
+            first = starts[0]()  # made here for its size: it need not be made again
+            starts = [partial(np.asarray, first), *starts[1:]]
+            most = _SHARED_OUT if self.stop.race_from is None else _BATCH
+            size = int(np.clip(_BATCH_BYTES // max(first.nbytes, 1), 1, most))
+        batches = [starts[i : i + size] for i in range(0, len(starts), size)]
+        # without a lead the first batch runs before the rest, and is what these must beat
+        race = self._race(objective, rank, lead) if len(starts) > 1 or lead is not None else None
+        ahead = 1 if race and lead is None else 0
+        with stage(f"{task}, {counted(len(starts), 'start')}", len(batches)) as told:
+            executor = Executor(self, objective, race, told.one_more)
+            ended = executor.run(batches[:ahead]) + executor.run(batches[ahead:])
+            solutions = best_first([s for s in ended if not s.given_up], rank)
+            solutions += [s for s in ended if s.given_up]
+            best = solutions[0]
+            told.outcome = f"best loss {best.loss:.6g} after {counted(best.n_iter, 'update')}"
+        return solutions
+
+    def _race(
+        self, objective: Objective, rank: Callable[[Solution], float], lead: float | None
+    ) -> Race | None:
+        """Return the race of the starts, if there is one."""
+        if self.stop.race_from is None or self.stop.tol < 0:
+            return None
+        if lead is not None:
+            return Heat(begins=self.stop.race_from, figure=rank, lead=lead)
+        if rank is loss_of:
+            return LossRace(begins=self.stop.race_from, scale=objective.constant)
+        return Heat(begins=max(self.stop.race_from, _HEAT), figure=rank)
+
+
+class Executor:
+    """Runs batches of starts: in this thread, in several, or on a cluster, which it is sent to.
+
+    Parameters
+    ----------
+    plan : Plan
+    objective : Objective
+    race : Race or None
+    done : callable
+        Called at the end of each batch.
+    """
+
+    def __init__(
+        self, plan: Plan, objective: Objective, race: Race | None, done: Callable[[], None]
+    ) -> None:
+        self.plan, self.objective, self.race, self.done = plan, objective, race, done
+        self.recall = None
+        if plan.memory is not None and race is None:  # what a race leaves depends on all others
+            self.recall = Recall(plan.memory, objective, plan.solver, plan.stop)
+
+    def run(self, batches: list[Sequence[Start]]) -> list[Solution]:
+        """Run the solver on batches of starts, several at a time; one alone in blocks of rows."""
+        if len(batches) <= 1:  # in this thread, which has others to share its blocks with
+            runs = [self.solutions(batch, self.race) for batch in batches]
+        elif on_cluster():
+            runs = self._on_cluster(batches)
+        else:  # in threads: processes would be sent the data with every batch
+            interrupted = Event()
+            work = np.errstate(**_handling())(self.solutions)  # threads do not know of it
+            calls = (delayed(work)(batch, copy(self.race), interrupted) for batch in batches)
+            try:
+                runs = Parallel(n_jobs=self.plan.n_jobs, require="sharedmem")(calls)
+            except BaseException:
+                interrupted.set()  # the threads that still run end with their next update
+                raise
+        return [solution for run in runs for solution in run]
+
+    def solutions(
+        self, batch: Sequence[Start], race: Race | None, interrupted: Event | None = None
+    ) -> list[Solution]:
+        """Run the solver on a batch, or recall its solutions, and tell that it is done."""
+        compute = partial(self._computed, batch, race, interrupted)
+        solutions: list[Solution]
+        solutions = compute() if self.recall is None else self.recall(batch, compute)
+        self.done()
+        return solutions
+
+    def _computed(
+        self, batch: Sequence[Start], race: Race | None, interrupted: Event | None
+    ) -> list[Solution]:
+        """Run the solver on a batch, until all starts have ended or an event is set."""
+        objective = self.objective
+        if isinstance(objective, PerStart):
+            objective = objective.seen_by(batch)
+        # one start alone is not copied: a factor can be large
+        H = batch[0]()[None] if len(batch) == 1 else np.stack([start() for start in batch])
+        steps = self.plan.solver(objective, H)
+        ends = None if interrupted is None else interrupted.is_set
+        solutions = iterate(steps, self.plan.stop, self.objective.constant, ends, race)
+        if interrupted is not None and interrupted.is_set():
+            raise InterruptedError("another batch of starts failed")  # not to be kept
+        return solutions
+
+    def _on_cluster(self, batches: list[Sequence[Start]]) -> list[list[Solution]]:
+        sent = copy(self)
+        sent.done = _nothing  # nobody listens there
+        numbers = [(number,) for number in range(len(batches))]
+        # batches are sent with the objective, once: starts hold its similarity
+        runs = shared_out(_ended, (sent, batches, _handling()), lambda: numbers, self.plan.n_jobs)
+        for _ in batches:
+            self.done()
+        return runs
+
+
+def _handling() -> dict[str, Any]:
+    """Return how numpy handles errors in this thread."""
+    return {"call": np.geterrcall(), **np.geterr()}
+
+
+def _nothing() -> None:
+    """Do nothing."""
+
+
+def _ended(
+    executor: Executor, batches: list[Sequence[Start]], handling: dict[str, Any], number: int
+) -> list[Solution]:
+    """Run the solver on a batch, on a machine of a cluster, with numbers handled as in a fit."""
+    with one_blas_thread(), np.errstate(**handling):
+        return executor.solutions(batches[number], copy(executor.race))
