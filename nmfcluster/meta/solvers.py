@@ -1,7 +1,7 @@
 r"""Solvers for nonnegative data: NMF, sparse NMF and the positive tensor factorization of runs.
 
-Each is a generator, see `nmfcluster._engine.loop`. Factors are handled as rows, W transposed: of one
-start (k, n) and (k, p), so that all starts share one product with the data.
+Each is a generator, see `nmfcluster._engine.loop`. Factors are handled as rows, W transposed: of
+one start (k, n) and (k, p), so that all starts share one product with the data.
 """
 
 from __future__ import annotations

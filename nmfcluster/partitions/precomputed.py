@@ -29,7 +29,8 @@ class PrecomputedSimilarity:
     def __init__(self, estimator: Any, X: Any) -> None:
         if getattr(estimator, "weights", None) is not None:
             raise ValueError(
-                "weights needs partitions; it must be None with affinity='precomputed'."
+                f"weights={estimator.weights!r} needs partitions; it must be None with "
+                "affinity='precomputed'."
             )
         X = read_similarity(estimator, X)
         self.similarity, self._diagonal = Explicit(X), X.diagonal()

@@ -6,9 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 from hypothesis import strategies as st
 
+from nmfcluster._engine.loop import StopRule, iterate
 from nmfcluster._engine.multiplicative import multiplicative_gsg
-from nmfcluster._engine.run import iterate
-from nmfcluster._engine.stopping import StopRule
 from nmfcluster._engine.symmetric import SymmetricObjective
 from nmfcluster.partitions.problem import SeenPairsObjective
 from nmfcluster.similarity import Explicit, Factored, coassociation, inner
@@ -18,7 +17,7 @@ seeds = st.integers(0, 10**6)
 
 
 def solved(steps, max_iter, tol, scale):
-    return iterate(lambda: steps, StopRule(max_iter, tol), scale)
+    return iterate(steps, StopRule(max_iter, tol), scale)
 
 
 def of(A):

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from nmfcluster._engine.run import Plan, iterate
-from nmfcluster._engine.stopping import StopRule
+from nmfcluster._engine.executor import Plan
+from nmfcluster._engine.loop import StopRule, iterate
 
 
 class Made:
@@ -27,11 +27,11 @@ class Made:
             self.closed = True
 
 
-def run(made, scale=1.0, callback=None, **options):
+def run(made, scale=1.0, ends=None, **options):
     stop = StopRule(**{"max_iter": 100, "tol": 0.1, "min_iter": 0} | options)
-    return iterate(made.steps, stop, scale, callback)
+    return iterate(made.steps(), stop, scale, ends)
 
 
-def plan(solver, n_jobs=None, say=lambda line: None, **options):
+def plan(solver, n_jobs=None, **options):
     stop = StopRule(**{"max_iter": 3, "tol": -1.0} | options)
-    return Plan(n_clusters=1, solver=solver, n_init=1, stop=stop, n_jobs=n_jobs, say=say)
+    return Plan(n_clusters=1, solver=solver, n_init=1, stop=stop, n_jobs=n_jobs)

@@ -1,16 +1,24 @@
-"""Plans whose lines are kept, and a solver that notes its starts."""
+"""Plans, and a solver that notes its starts."""
 
 import numpy as np
 
-from nmfcluster._engine.run import Plan
-from nmfcluster._engine.stopping import StopRule
+from nmfcluster._engine.executor import Plan
+from nmfcluster._engine.loop import StopRule
 from nmfcluster._engine.symmetric import bregman_nmf
 
 
 def plan(n_clusters=3, solver=bregman_nmf, *, n_init=1, max_iter=500, tol=1e-6, n_jobs=None):
-    said = []
-    made = Plan(n_clusters, solver, n_init, StopRule(max_iter, tol), n_jobs, said.append)
-    return made, said
+    return Plan(n_clusters, solver, n_init, StopRule(max_iter, tol), n_jobs)
+
+
+def noting_sizes(sizes):
+    """Return a solver that notes of how many rows its factors are."""
+
+    def solver(objective, H):
+        sizes.append(H.shape[1])
+        return bregman_nmf(objective, H)
+
+    return solver
 
 
 class Recorder:

@@ -9,7 +9,6 @@ from sklearn.base import clone
 
 import nmfcluster.meta.runs as runs
 from nmfcluster import NMFMetaCluster
-from nmfcluster._engine import run
 from nmfcluster.datasets import make_programs
 from nmfcluster.meta.objectives import objective_of, solver_of
 from nmfcluster.meta.resampling import Resampled
@@ -19,15 +18,15 @@ from nmfcluster.meta.resampling import Resampled
 def counted(monkeypatch):
     """Count the batches of runs, each of which sees a table of its own, and fail at one."""
     made = {"batches": 0, "fails": None}
-    original = run.iterate
+    original = Resampled.seen_by
 
-    def iterate(solve, *rest):
-        made["batches"] += isinstance(solve.args[1], Resampled)
+    def seen_by(self, starts):
+        made["batches"] += 1
         if made["batches"] == made["fails"]:
             raise RuntimeError("stopped")
-        return original(solve, *rest)
+        return original(self, starts)
 
-    monkeypatch.setattr(run, "iterate", iterate)
+    monkeypatch.setattr(Resampled, "seen_by", seen_by)
     return made
 
 

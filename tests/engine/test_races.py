@@ -6,8 +6,8 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics.pairwise import rbf_kernel
 
 from nmfcluster import NMFConsensus, NMFMetaCluster, SimilarityFusionNMF, SSNMFClusterer
-from nmfcluster._engine.run import Plan
-from nmfcluster._engine.stopping import Heat, LossRace
+from nmfcluster._engine.executor import Plan
+from nmfcluster._engine.loop import Heat, LossRace
 
 X, _ = make_blobs(150, 4, centers=7, cluster_std=3.0, random_state=0)
 GRAM = rbf_kernel(X, gamma=0.05)

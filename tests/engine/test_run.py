@@ -11,9 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 from nmfcluster import NMFConsensus
-from nmfcluster._engine import run as engine
-from nmfcluster._engine.run import iterate
-from nmfcluster._engine.stopping import Solution, StopRule, best_first
+from nmfcluster._engine import executor
+from nmfcluster._engine.loop import Solution, StopRule, best_first, iterate
 from nmfcluster._engine.symmetric import Factorization, SymmetricObjective, bregman_nmf
 from nmfcluster.similarity import Explicit, inner
 
@@ -59,7 +58,7 @@ def test_the_decrease_can_be_of_the_loss_itself(end):
 
 def test_a_plateau_at_the_start_is_passed():
     losses = np.r_[np.full(18, 9.0), np.linspace(8, 1, 30), np.full(60, 1.0)]
-    (found,) = iterate(Made(losses).steps, StopRule(max_iter=100, tol=1e-3), scale=1.0)
+    (found,) = iterate(Made(losses).steps(), StopRule(max_iter=100, tol=1e-3), scale=1.0)
     assert found.loss == 1
     assert found.n_iter == 57  # ten updates after the last that lowered the loss
 
@@ -128,7 +127,7 @@ def test_a_start_of_a_real_solver_ends_the_same_alone_and_in_a_batch():
 
     def solved(H):
         stop = StopRule(max_iter=300, tol=1e-5)
-        return iterate(lambda: bregman_nmf(objective, H), stop, objective.constant)
+        return iterate(bregman_nmf(objective, H), stop, objective.constant)
 
     together = solved(H)
     assert len({solution.n_iter for solution in together}) > 1
@@ -145,20 +144,12 @@ def test_a_loss_that_is_not_finite_is_an_error(bad):
         run(Made([*range(20, 0, -1)], [9, 8, 7, 6, 5, 4, 3, bad]), tol=1e-9)
 
 
-def test_callback_sees_every_iteration_and_can_end_the_loop():
-    seen = []
-
-    def callback(iteration, losses):
-        seen.append((iteration, losses.tolist()))
-        return iteration == 3
-
+def test_the_loop_can_be_ended_after_any_update():
     made = Made([9, 7, 5, 4, 3, 2], [8, 6, 4, 3, 2, 1])
-    found = run(made, callback=callback)
-    assert seen == [(0, [9, 8]), (1, [7, 6]), (2, [5, 4]), (3, [4, 3])]
-    assert [solution.n_iter for solution in found] == [3, 3]
+    found = run(made, ends=iter([False, False, False, True]).__next__)
+    assert [solution.history.tolist() for solution in found] == [[9, 7, 5, 4], [8, 6, 4, 3]]
     assert not any(solution.converged for solution in found)
     assert made.closed
-    assert len(run(Made([3, 2, 1]), callback=lambda *_: None, max_iter=2)[0].history) == 3
 
 
 def test_no_update_at_all():
@@ -239,7 +230,7 @@ def test_starts_run_side_by_side_where_it_gains():
 
 @pytest.mark.parametrize(("memory", "sizes"), [(10 * 8 * 2, [2, 2, 1]), (1, [1] * 5)])
 def test_batches_fit_into_memory(monkeypatch, memory, sizes):
-    monkeypatch.setattr(engine, "_BATCH_BYTES", memory)
+    monkeypatch.setattr(executor, "_BATCH_BYTES", memory)
     recorder, _ = restarted(range(5), size=10, wide=True)
     assert [len(batch) for batch in recorder.batches] == sizes
 
@@ -267,26 +258,13 @@ def test_the_smallest_number_of_updates_is_passed_on():
     assert found[0].converged
 
 
-def test_the_plan_tells_what_ran():
-    lines = []
-    plan(lambda objective, H: objective.steps(H), say=lines.append).run(
-        Recorder(False), [lambda: np.ones((1, 1))] * 2, "toys"
-    )
-    before, after = lines
+def test_the_plan_tells_what_ran(caplog):
+    caplog.set_level("INFO", "nmfcluster")
+    restarted([1, 2])
+    before, *batches, after = [line.partition(": ")[2] for line in caplog.messages]
     assert before == "toys, 2 starts ..."
+    assert batches == ["toys, 2 starts: 1 of 2", "toys, 2 starts: 2 of 2"]
     assert after.startswith("toys, 2 starts: best loss 1 after 3 updates, ")
-
-
-def test_the_plan_tells_what_it_will_run_before_the_first_start_is_made():
-    lines, told = [], []
-
-    def start():
-        told.append(list(lines))
-        return np.ones((1, 1))
-
-    wide = plan(lambda objective, H: objective.steps(H), say=lines.append)
-    wide.run(Recorder(True), [start] * 2, "toys")
-    assert told[0] == ["toys, 2 starts ..."]
 
 
 # --- the warning -------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmfcluster._engine.stopping import loss_of
+from nmfcluster._engine.loop import loss_of
 from nmfcluster._engine.symmetric import SymmetricObjective, bregman_nmf
 from nmfcluster.similarity import Explicit, inner
 

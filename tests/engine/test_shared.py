@@ -11,8 +11,8 @@ import nmfcluster._engine.multiplicative as mu
 from nmfcluster import SSNMFClusterer
 from nmfcluster._arrays import blocks
 from nmfcluster._arrays.blocks import shared_blocks
-from nmfcluster._engine.run import Plan
-from nmfcluster._engine.stopping import StopRule
+from nmfcluster._engine.executor import Plan
+from nmfcluster._engine.loop import StopRule
 from nmfcluster._engine.symmetric import SymmetricObjective, bregman_nmf
 from nmfcluster.datasets import make_nested_rings
 from nmfcluster.similarity import Explicit, Factored

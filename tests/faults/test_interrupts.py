@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from nmfcluster import SSNMFClusterer
 from nmfcluster._arrays import threads as blas
 from nmfcluster._base import fitting
-from nmfcluster._engine import run as engine
+from nmfcluster._engine import executor
 from nmfcluster.model_selection import StabilityScorer
 
 ENDLESS = {"tol": -1.0, "max_iter": 100_000}
@@ -30,11 +30,11 @@ class Watch:
         self.iterate, self.interrupt_after, self.pause, self.over = iterate, None, 0.0, False
         self.counts, self.lock = {}, threading.Lock()
 
-    def __call__(self, solve, *rest):
+    def __call__(self, steps, *rest):
         with self.lock:
             batch = len(self.counts)
             self.counts[batch] = 0
-        return self.iterate(lambda: self.watched(batch, solve()), *rest)
+        return self.iterate(self.watched(batch, steps), *rest)
 
     def watched(self, batch, steps):
         try:
@@ -61,9 +61,9 @@ class Watch:
 
 @pytest.fixture
 def watch(monkeypatch):
-    watch = Watch(engine.iterate)
-    monkeypatch.setattr(engine, "iterate", watch)
-    monkeypatch.setattr(engine, "_BATCH", 1)  # a batch a start, so that jobs have some to share
+    watch = Watch(executor.iterate)
+    monkeypatch.setattr(executor, "iterate", watch)
+    monkeypatch.setattr(executor, "_BATCH", 1)  # a batch a start, so that jobs have some to share
     with heeding_interrupts():
         yield watch
         watch.over = True

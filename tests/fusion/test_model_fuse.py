@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
-from nmfcluster._engine.run import Plan
-from nmfcluster._engine.stopping import StopRule
+from nmfcluster._engine.executor import Plan
+from nmfcluster._engine.loop import StopRule
 from nmfcluster.fusion.model import fuse, fusion_nmf
 from nmfcluster.fusion.objective import entropy, objective_of
 from nmfcluster.fusion.sources import make_mixture

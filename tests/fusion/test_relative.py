@@ -16,8 +16,8 @@ from fusion.cases import (
 )
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmfcluster._engine.run import Plan
-from nmfcluster._engine.stopping import StopRule
+from nmfcluster._engine.executor import Plan
+from nmfcluster._engine.loop import StopRule
 from nmfcluster.fusion.model import fuse, fusion_nmf
 from nmfcluster.fusion.objective import objective_of
 from nmfcluster.fusion.sources import make_mixture

@@ -5,8 +5,9 @@ from itertools import islice
 import numpy as np
 from scipy.special import kl_div
 
-from nmfcluster._engine.run import Plan, iterate
-from nmfcluster._engine.stopping import Solution, StopRule
+from nmfcluster._engine.executor import Plan
+from nmfcluster._engine.loop import iterate
+from nmfcluster._engine.loop import Solution, StopRule
 from nmfcluster.meta.runs import Runs
 from nmfcluster.meta.solvers import hals
 

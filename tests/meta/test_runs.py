@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
 
 from nmfcluster._base import hard_labels
-from nmfcluster._engine.stopping import Solution
+from nmfcluster._engine.loop import Solution
 from nmfcluster._engine.symmetric import Factorization
 from nmfcluster.datasets import make_biclusters
 from nmfcluster.meta.recurrence import recurrence

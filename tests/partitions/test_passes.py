@@ -7,8 +7,8 @@ from partitions.cases import complete_or_not, in_both_forms
 from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster import NMFConsensus
-from nmfcluster._engine.run import Plan
-from nmfcluster._engine.stopping import StopRule
+from nmfcluster._engine.executor import Plan
+from nmfcluster._engine.loop import StopRule
 from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
 from nmfcluster.datasets import make_partitions
 from nmfcluster.partitions import blocks, passes

@@ -30,8 +30,7 @@ each_estimator = pytest.mark.parametrize(
     "estimator",
     [
         NMFMetaCluster(2, n_estimators=10, random_state=0),
-        NMFMetaCluster(2, n_estimators=4, meta="kmeans", random_state=0),
-        NMFConsensus(2, normalize=False, refine="moves", random_state=0),
+        NMFConsensus(2, normalize=False, random_state=0),
         SSNMFClusterer(2, propagation=0.5, random_state=0),
         SSNMFClusterer(2, contradictions="ignore", random_state=0),
         SimilarityFusionNMF(2, affinity=["rbf", "cosine"], max_samples=8, random_state=0),
@@ -86,7 +85,7 @@ def test_callbacks_are_told_of_every_stage_and_batch(estimator):
     assert sorted(task for _, task in begun) == sorted(task for _, task in ended)
     assert ("begin", "batch") in begun
     if isinstance(estimator, NMFMetaCluster):
-        assert ("begin", "runs of 2 clusters") in begun
+        assert ("begin", "runs of 2 clusters, 10 starts") in begun
     if isinstance(estimator, NMFConsensus):  # a batch a run, told when the run has ended
         stage = "50 base partitions of 2 to 3 clusters"
         first, last = told.index(("begin", stage)), told.index(("end", stage))
@@ -117,13 +116,13 @@ def test_a_bar_shows_progress(estimator, capsys):
 
 
 @each_estimator
-def test_every_stage_is_announced_before_it_begins(estimator, capsys):
+def test_every_stage_is_announced_before_it_begins(estimator, caplog):
+    caplog.set_level("INFO", "nmfcluster")
     given = {"constraints": PAIRS} if isinstance(estimator, SSNMFClusterer) else {}
-    clone(estimator).set_params(verbose=1).fit(X, **given)
-    name = f"[{type(estimator).__name__}] "
-    lines = capsys.readouterr().out.splitlines()
-    assert all(line.startswith(name) for line in lines)
-    lines = [line.removeprefix(name) for line in lines]
+    clone(estimator).fit(X, **given)
+    name = f"{type(estimator).__name__}: "
+    assert all(line.startswith(name) for line in caplog.messages)
+    lines = [line.removeprefix(name) for line in caplog.messages]
     assert lines[0].endswith(" ...")
     if given:
         assert any(line.startswith(("doubts about 3 pairs ", "spread of 3 p")) for line in lines)
@@ -136,12 +135,30 @@ def test_every_stage_is_announced_before_it_begins(estimator, capsys):
     assert announced == []
 
 
-def test_a_stage_that_fails_is_not_said_to_have_ended(capsys):
-    model = NMFConsensus(2, estimator=DBSCAN(eps=1e-9), random_state=0, verbose=1)
+def test_nothing_is_said_unless_asked_for(caplog, capfd):
+    NMFConsensus(2, random_state=0).fit(X)
+    assert not caplog.messages
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_stage_that_fails_is_not_said_to_have_ended(caplog):
+    caplog.set_level("INFO", "nmfcluster")
+    model = NMFConsensus(2, estimator=DBSCAN(eps=1e-9), random_state=0)
     with pytest.raises(ValueError, match="found only noise"):
         model.fit(X)
-    (line,) = capsys.readouterr().out.splitlines()
-    assert line == "[NMFConsensus] 50 base partitions of 2 to 3 clusters ..."
+    first, *rest = caplog.messages
+    assert first == "NMFConsensus: 50 base partitions of 2 to 3 clusters ..."
+    assert rest == [f"{first.removesuffix(' ...')}: {done} of 50" for done in range(1, 51)]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_line_a_batch_is_written_in_the_name_of_the_fit(caplog, n_jobs, monkeypatch):
+    monkeypatch.setattr("nmfcluster.meta.runs._SMALL", 0)  # runs on toys share threads, too
+    caplog.set_level("INFO", "nmfcluster")
+    NMFMetaCluster(2, n_estimators=12, resample=None, random_state=0, n_jobs=n_jobs).fit(X)
+    assert [line for line in caplog.messages if "runs of 2 clusters, 12 starts: " in line][:3] == [
+        f"NMFMetaCluster: runs of 2 clusters, 12 starts: {done} of 3" for done in (1, 2, 3)
+    ]
 
 
 @pytest.mark.parametrize("backend", ["sequential", "threading", "loky", "multiprocessing"])
@@ -153,12 +170,3 @@ def test_calls_are_counted_wherever_they_run(backend):
         )
     assert found == [1, 2, 4, 8, 16]
     assert counted == [1] * 5
-
-
-def test_a_line_a_batch_is_printed(capsys):
-    model = NMFMetaCluster(2, n_estimators=12, resample=None, random_state=0, verbose=1)
-    model.fit(X)
-    lines = capsys.readouterr().out.splitlines()
-    assert [line for line in lines if "runs of 2 clusters: " in line] == [
-        f"[NMFMetaCluster] runs of 2 clusters: {done} of 3 batches" for done in (1, 2, 3)
-    ]
