@@ -152,17 +152,20 @@ def iterate(
         if not np.isfinite(losses).all():
             raise FloatingPointError(f"the loss is {losses.max()} after {iteration} updates.")
         # note the losses, and the factors where they are the best of their start
-        for row, (start, loss) in enumerate(zip(running, losses.tolist(), strict=True)):
+        still = np.ones(len(running), dtype=bool)
+        for row, start in enumerate(running):
+            loss = float(losses[row])
             start.history.append(loss)
             if loss < start.loss:
-                start.loss, start.factors = loss, tuple(factor[row] for factor in factors)
+                start.loss, start.factors = loss, tuple([factor[row] for factor in factors])
             start.converged = stop.settled(start.history, scale, resolution)
-        # leave out what has converged, and what a race gives up
-        going_on = np.ones(len(running), dtype=bool) if race is None else race.going_on(running)
-        for start, in_race in zip(running, going_on, strict=True):
-            start.given_up = not (start.converged or in_race)
-        still = np.array([not (start.converged or start.given_up) for start in running])
-        running = [start for start, stays in zip(running, still, strict=True) if stays]
+            still[row] = not start.converged
+        # give up those that will hardly win
+        if race is not None:
+            for row in np.flatnonzero(still & ~race.going_on(running)).tolist():
+                running[row].given_up, still[row] = True, False
+        if not still.all():
+            running = [start for start, stays in zip(running, still, strict=True) if stays]
         if iteration == stop.max_iter or not running or (ends is not None and ends()):
             break
         factors, losses = steps.send(None if still.all() else still)
