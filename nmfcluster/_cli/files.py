@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,10 +12,13 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.io import mmread
 
-from nmfcluster._arrays.delimited import Layout, layout_of
 from nmfcluster._arrays.storage import is_sparse
 
 _CURES = {"pandas": "nmfcluster[cli]", "anndata": "anndata"}  # what pip installs for a module
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+_HEAD = 100  # lines that tell how the others are laid out
+_BLANK = "Unnamed: "  # how pandas' titles of columns without one begin
+_TEXT = {"dtype": str, "keep_default_na": False}  # entries as they are written; NaN: there is none
 
 
 class FileTable(NamedTuple):
@@ -81,8 +85,11 @@ def read_table(path: Path, names: str | None = None, text: bool = False) -> File
         table = reader(path, names)
     except (ImportError, PermissionError):
         raise
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} cannot be read: it must be text in UTF-8.") from None
     except Exception as error:  # libraries of formats raise what they like
-        raise ValueError(f"{path} cannot be read: {error}") from error
+        told = str(error).strip().rpartition("C error: ")[2]  # of pandas, say
+        raise ValueError(f"{path} cannot be read: {told}") from error
     if len(getattr(table.X, "shape", ())) != 2 or 0 in table.X.shape:
         raise ValueError(f"{path} must hold a table of rows and columns.")
     if not text and hasattr(table.X, "select_dtypes"):
@@ -97,38 +104,95 @@ def read_table(path: Path, names: str | None = None, text: bool = False) -> File
     return table
 
 
-def read_columns(
-    path: Path, separator: str, found: Layout, places: list[int], **options: Any
-) -> Any:
-    """Return a data frame of some columns of a csv or tsv file, called by their places."""
-    return imported("pandas").read_csv(
-        path,
-        sep=separator,
-        header=0 if found.titled else None,
-        names=list(range(found.n_entries)),
-        usecols=places,
-        index_col=False,
-        encoding="utf-8-sig",
-        **options,
-    )
-
-
 def _delimited(separator: str) -> Callable[[Path, str | None], FileTable]:
     def read(path: Path, names: str | None) -> FileTable:
-        imported("pandas")  # before the lines are looked at
-        found = layout_of(path, separator, names)
-        titles = dict(enumerate(found.titles, found.first))
-        if found.rows is not None:
-            titles.pop(found.place, None)
-        frame = read_columns(path, separator, found, list(titles))
-        if found.rows is not None:  # as they are written: 007 is not 7, and NA may be a name
-            frame.index = found.rows
-        if not found.titled and names is None:
+        read_csv = partial(imported("pandas").read_csv, path, sep=separator, encoding="utf-8-sig")
+        titled, titles = _titles(read_csv, separator)
+        if names is not None and names not in titles:
+            raise ValueError(f"--names must be one of {', '.join(titles)}; got {names!r}.")
+        if names is not None and titles[0] == _BLANK:
+            raise ValueError(
+                "--names cannot be given: the first column, without a title, has names."
+            )
+        place = 0 if names is None else titles.index(names)
+        read_csv = partial(read_csv, header=0 if titled else None, index_col=False)
+        read_csv = partial(read_csv, names=range(len(titles)))  # longer lines are refused
+        frame = read_csv(converters={place: str})  # 007 is not 7, and NA may be a name
+        rows = frame.pop(place).tolist()
+        unnamed = not titled or not (_is_blank(titles[place]) or _are_names(rows))
+        if names is None and unnamed:
+            frame.insert(place, place, read_csv(usecols=[place])[place])
+            rows = None
+        blank = [i for i in frame if _is_blank(titles[i]) and frame[i].isna().all()]
+        frame = frame.drop(columns=blank)
+        frame.index = frame.index if rows is None else rows
+        if not titled and names is None:
             return FileTable(frame)
-        frame.columns = list(titles.values())
-        return FileTable(frame, found.rows, list(frame))
+        frame.columns = [titles[i] for i in frame]
+        return FileTable(frame, rows, list(frame))
 
     return read
+
+
+def _titles(read_csv: Callable[..., Any], separator: str) -> tuple[bool, list[str]]:
+    """Return whether the first line holds titles, and those of all columns, blank ones too.
+
+    Separators may end all lines, or all but the first one, which may also lack the title of the
+    first column, as R writes. A line that is shorter lacks values at its end.
+    """
+    first = read_csv(header=None, nrows=1, **_TEXT).iloc[0].tolist()
+    _check_separator(first, separator)
+    titled = not all(map(_is_number, first[: len(first) - _n_blank(first)]))
+    body = read_csv(header=0 if titled else None, nrows=_HEAD, **_TEXT)
+    titles = [str(title) for title in body]
+    lacking = 0 if (body.index == range(len(body))).all() else body.index.nlevels
+    body = body.reset_index() if lacking else body
+    n_blank = _n_blank(["".join(body[column].fillna("-")) for column in body])
+    if not titled:
+        return False, titles[: len(titles) - n_blank] + [_BLANK] * n_blank
+    # separators that end all lines but the first one, and are no entries that lack a title
+    at_ends = min(lacking, n_blank - min(n_blank, _n_blank(first)))
+    lacking -= at_ends
+    if lacking > 1 or (lacking and first[0].startswith("#")):
+        raise ValueError("its first line, of titles, must have as many entries as the others.")
+    return True, [_BLANK] * lacking + titles + [_BLANK] * at_ends
+
+
+def _n_blank(entries: list[str]) -> int:
+    """Return how many entries at the end are blank."""
+    return len(entries) - max((i for i, entry in enumerate(entries, 1) if entry.strip()), default=0)
+
+
+def _is_number(entry: str) -> bool:
+    try:
+        float(entry)
+    except ValueError:
+        return False
+    return "_" not in entry  # which Python reads over
+
+
+def _is_blank(title: str) -> bool:
+    """Return whether a column has no title; pandas calls it by its number."""
+    return title.startswith(_BLANK)
+
+
+def _are_names(entries: list[str]) -> bool:
+    """Return whether entries differ, and none is a number, with a comma or without one."""
+    differ = len(set(entries)) == len(entries)
+    return differ and not any(_is_number(entry.replace(",", "")) for entry in entries)
+
+
+def _check_separator(first: list[str], separator: str) -> None:
+    """Raise where it is something else that separates the entries of the first line."""
+    line = separator.join(first)
+    for other, name in _SEPARATORS.items():
+        parts = line.split(other)
+        apart = len(first) == 1 or all(_is_number(part.replace(",", ".")) for part in parts)
+        if other != separator and len(parts) > 1 and apart:
+            raise ValueError(
+                f"its entries must be separated by {_SEPARATORS[separator]}, not by {name}; "
+                "numbers have points, not commas."
+            )
 
 
 def _arrays(path: Path, names: str | None) -> FileTable:
