@@ -80,7 +80,6 @@ class StabilityDisplay:
     See Also
     --------
     nmfcluster.model_selection.StabilityScorer : Computes what is shown.
-    nmfcluster.model_selection.NullScorer : Compares it with tables without clusters.
 
     Examples
     --------

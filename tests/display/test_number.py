@@ -4,7 +4,7 @@ import numpy as np
 from numpy.testing import assert_array_equal
 
 from nmfcluster.display import NumberDisplay
-from nmfcluster.model_selection import NumberOfClusters
+from nmfcluster.model_selection.results import NumberOfClusters
 
 NUMBERS = np.arange(1, 7)
 VOTES = {"mixture": 3, "modes": 3, "silhouette": 2, "density": 9}

@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 
 from nmfcluster.display import StabilityDisplay
-from nmfcluster.model_selection import FullSampleSplit, NullScorer, StabilityScorer
+from nmfcluster.model_selection import FullSampleSplit, StabilityScorer
 
 AS_GOOD = "as good: 1 standard error below the best"
 ETA = [10.0, 0.1, 0, 1.0, np.inf, 0.01]
@@ -101,19 +101,6 @@ def test_only_numbers_of_clusters_have_one():
     del results["mean_test_p_value"]
     with pytest.raises(ValueError, match=r"mean_test_p_value.*NullScorer\(\.\.\., details=True\)"):
         StabilityDisplay.from_cv_results(results, metric="excess")
-
-
-def test_a_search_beside_tables_without_clusters_is_drawn(blobs):
-    search = GridSearchCV(
-        KMeans(n_init=1, random_state=0),
-        {"n_clusters": [2, 3]},
-        scoring=NullScorer(StabilityScorer(4, subsample_size=0.4), n_references=3, details=True),
-        cv=FullSampleSplit(),
-        refit="excess",
-    ).fit(blobs)
-    display = StabilityDisplay.from_estimator(search, metric="excess")
-    np.testing.assert_array_equal(display.curves[0, 1:], search.cv_results_["mean_test_excess"])
-    assert display.values[display.chosen[1]] == 1  # three tables cannot say .05
 
 
 def test_without_details_there_is_no_spread(blobs):
