@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 
-from nmfcluster._arrays.arguments import check_number, shown
+from nmfcluster._arrays.arguments import shown
 from nmfcluster._arrays.draws import some_positions
 from nmfcluster._arrays.jobs import shared_out
 from nmfcluster._compat import Interval, StrOptions
 from nmfcluster.metrics import cophenetic_correlation
-from nmfcluster.metrics.pairs import share_between
 from nmfcluster.model_selection.checks import n_entries
 from nmfcluster.model_selection.copies import Samples, labels_of_subsample
 from nmfcluster.model_selection.scorer import OF_COPIES, SUBSAMPLE_SIZE, ClusterScorer, count_of
@@ -64,7 +63,6 @@ class ConsensusScorer(ClusterScorer[Any]):
 
     See Also
     --------
-    nmfcluster.metrics.pac_score : The proportion, of given partitions.
     nmfcluster.metrics.cophenetic_correlation : Of a given consensus matrix.
     NullScorer : Compares the score with that of tables without clusters, as in [4]_.
 
@@ -149,7 +147,8 @@ class ConsensusScorer(ClusterScorer[Any]):
     def _check_parameters(self) -> None:
         bounds = list(self.interval)
         for bound in bounds:
-            check_number(bound, "interval")
+            if not isinstance(bound, Real) or isinstance(bound, bool):
+                raise TypeError(f"interval must be a number, got {shown(bound)}.")
         if len(bounds) != 2 or not 0 <= bounds[0] < bounds[1] <= 1:
             raise ValueError(
                 "interval must be two numbers (lower, upper) with 0 <= lower < upper <= 1, got "
@@ -192,7 +191,8 @@ class ConsensusScorer(ClusterScorer[Any]):
                 f"{known.sum()} of {len(values)} pairs of samples together: give more or larger "
                 "ones."
             )
-        pac = share_between(values[known], *self.interval)
+        low, high = np.array(self.interval) + 1e-9  # which rounding may miss
+        pac = float(np.mean((values[known] > low) & (values[known] <= high)))
         return pac, cophenetic_correlation(consensus) if known.all() else np.nan
 
 
