@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from sklearn.cluster import KMeans, kmeans_plusplus
 
+from nmfcluster.metrics.agreement import shared_counts
 from nmfcluster.model_selection.copies import SEEDS
 
 _SPLITS = 12  # into halves
@@ -32,8 +33,7 @@ def prediction_strength(labels: np.ndarray, predicted: np.ndarray) -> float:
     float
         1 for clusters of one sample.
     """
-    shared = np.zeros((labels.max() + 1, predicted.max() + 1))
-    np.add.at(shared, (labels, predicted), 1)
+    shared = shared_counts(labels, predicted).astype(np.float64)
     sizes = shared.sum(axis=1)
     together = (shared * (shared - 1)).sum(axis=1)
     pairs = sizes * (sizes - 1)
