@@ -10,7 +10,7 @@ from sklearn.metrics import calinski_harabasz_score, davies_bouldin_score, silho
 from sklearn.mixture import GaussianMixture
 
 from nmfcluster.model_selection import StadionScorer, TransferScorer, choose_n_clusters
-from nmfcluster.model_selection.voters.strength import most_predicted
+from nmfcluster.model_selection.vote.clusters import most_predicted
 
 VOTE, STABILITY = "choose_n_clusters, vote", "choose_n_clusters, stability"
 STARTS = 5  # of k-means, and two for fits to parts

@@ -11,8 +11,9 @@ from benchmarks.methods.programs import N_JOBS
 from benchmarks.runner import Progress
 from nmfcluster import NMFMetaCluster
 from nmfcluster.datasets import make_biclusters, make_programs, make_signatures
-from nmfcluster.model_selection import ClusterSweep, sweep_n_clusters
-from nmfcluster.model_selection.rules import last_recurring
+from nmfcluster.model_selection import sweep_n_clusters
+from nmfcluster.model_selection.results import ClusterSweep
+from nmfcluster.model_selection.sweep import last_recurring
 
 SEED, AROUND = 23, 3  # of settings and tables; candidates from the truth
 KINDS = ("biclusters", "logarithms", "shares")

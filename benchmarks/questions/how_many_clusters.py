@@ -26,7 +26,7 @@ from benchmarks.methods.number_rules import VOTE
 from benchmarks.questions import _how_many_times as times
 from benchmarks.runner import Progress, on_all_cores
 from nmfcluster.model_selection import choose_n_clusters
-from nmfcluster.model_selection.voters.voting import Poll, poll_of, some_of, tally
+from nmfcluster.model_selection.vote.poll import Poll, poll_of, some_of, tally
 
 REAL = ("iris", "wine", "digits", "all_aml", "mfeat", "bbcsport", "cstr")
 SCALED = ("wine",)  # features of which have units of their own

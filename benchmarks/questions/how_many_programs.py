@@ -23,9 +23,11 @@ from benchmarks.runner import Progress
 from nmfcluster import NMFMetaCluster
 from nmfcluster._arrays.draws import thinned
 from nmfcluster.datasets import make_programs, make_signatures
-from nmfcluster.model_selection import ClusterSweep, sweep_n_clusters
-from nmfcluster.model_selection.rules import Choice, last_recurring, least_held_out
-from nmfcluster.model_selection.thinning import held_out_losses
+from nmfcluster.model_selection import sweep_n_clusters
+from nmfcluster.model_selection.candidates import Choice
+from nmfcluster.model_selection.held_out_counts import held_out_losses, least_held_out
+from nmfcluster.model_selection.results import ClusterSweep
+from nmfcluster.model_selection.sweep import last_recurring
 
 N_OTHERS = 10  # tables of each kind that hold no counts
 N_TABLES, N_RUNS, N_FOLDS, AROUND = 15, 10, 5, 3  # tables of each kind; candidates from the truth

@@ -10,7 +10,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from nmfcluster.display import NumberDisplay, StabilityDisplay
-from nmfcluster.model_selection import FullSampleSplit, NumberOfClusters, StabilityScorer
+from nmfcluster.model_selection import FullSampleSplit, StabilityScorer
+from nmfcluster.model_selection.results import NumberOfClusters
 
 NUMBERS = np.arange(1, 7)
 VOTES = {"mixture": 3, "modes": 3, "silhouette": 2, "density": 9}

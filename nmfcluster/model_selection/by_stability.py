@@ -1,7 +1,8 @@
-"""How well fits to halves of the samples agree, for several numbers of clusters."""
+"""The number of clusters by stability: how well fits to parts of the samples agree."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -12,14 +13,16 @@ from nmfcluster._arrays.draws import some_positions
 from nmfcluster._arrays.jobs import shared_out
 from nmfcluster._arrays.threads import one_thread
 from nmfcluster.metrics.agreement import jackknife, mean_of_pairs, rand_indices
+from nmfcluster.model_selection.candidates import last_within, tell_failures
 from nmfcluster.model_selection.checks import n_entries
 from nmfcluster.model_selection.copies import Samples, labels_by_copy
-from nmfcluster.model_selection.rules import AS_ALIKE
+from nmfcluster.model_selection.results import NumberOfClusters
 
 _MORE = 2  # fits of a number of clusters at a time
 _SOME, _FITS = 8, 10  # of those that can still be chosen, and of the two that decide
 _ERROR_OF_TWO = 0.15  # standard error that two fits are taken to have: it shows with more
 _COMPARED = 1000  # samples, at most, whose clusters by two fits are compared
+_AS_ALIKE = 0.025  # of the mean Rand index, by which a number may lie below the most stable one
 
 
 class Agreement(NamedTuple):
@@ -78,7 +81,7 @@ def agreement_of_parts(
     common = (estimator, name, samples, size, compared, seed)
     found: list[list[Any]] = [[] for _ in numbers]
     means, errors = np.full((2, len(numbers)), np.nan)
-    which = list(range(len(numbers)))
+    which = list(range(len(numbers)))  # that need more fits
     while which:
         calls = [(i, len(found[i]) + b) for i in which for b in range(_MORE)]
         tasks = [(int(numbers[i]), b) for i, b in calls]
@@ -88,9 +91,48 @@ def agreement_of_parts(
             found[i].append(labels)
         for i in which:
             means[i], errors[i] = _agreement(found[i])
-        which = _undecided(means, errors, np.array([len(own) for own in found]))
-    failures = [next((one for one in own if isinstance(one, Exception)), None) for own in found]
-    return Agreement(means, errors, np.array([len(own) for own in found]), failures)
+        which = _undecided(means, errors, np.array([len(fits) for fits in found]))
+    failures = [next((fit for fit in fits if isinstance(fit, Exception)), None) for fits in found]
+    return Agreement(means, errors, np.array([len(fits) for fits in found]), failures)
+
+
+def steadiest(
+    agreement: Agreement, numbers: np.ndarray, fitted: Callable[[int], Any]
+) -> NumberOfClusters:
+    """Return the largest number whose fits agree nearly as well as those of any number.
+
+    Constraints of parts may allow a number of clusters that all constraints do not: then the next
+    best is taken.
+
+    Parameters
+    ----------
+    agreement : Agreement
+    numbers : ndarray of shape (n_candidates,), int
+    fitted : callable
+        Fits a number of clusters to all samples.
+
+    Returns
+    -------
+    NumberOfClusters
+    """
+    means, failures, best = agreement.means.copy(), list(agreement.failures), None
+    while best is None and not np.isnan(means).all():
+        choice = last_within(means, _AS_ALIKE)
+        try:
+            best = fitted(int(numbers[choice.best]))
+        except Exception as error:
+            means[choice.best], failures[choice.best] = np.nan, error
+    tell_failures(numbers, failures, "choose_n_clusters")
+    return NumberOfClusters(
+        candidates=numbers,
+        n_clusters_=int(numbers[choice.best]),
+        as_good=choice.as_good,
+        method="stability",
+        stability=means,
+        stability_se=np.where(np.isnan(means), np.nan, agreement.errors),
+        n_fits=agreement.n_fits,
+        best_estimator_=best,
+    )
 
 
 def _undecided(means: np.ndarray, errors: np.ndarray, n_fits: np.ndarray) -> list[int]:
@@ -98,7 +140,7 @@ def _undecided(means: np.ndarray, errors: np.ndarray, n_fits: np.ndarray) -> lis
     if np.isnan(means).all():
         return []
     doubts = np.where(n_fits < _FITS, errors, 0)
-    left = np.flatnonzero(means + doubts >= np.nanmax(means) - AS_ALIKE)
+    left = np.flatnonzero(means + doubts >= np.nanmax(means) - _AS_ALIKE)
     few = left[n_fits[left] < _SOME]
     deciding = np.unique([left[-1], np.nanargmax(means)])
     return few.tolist() or deciding[n_fits[deciding] < _FITS].tolist()

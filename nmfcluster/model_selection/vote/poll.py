@@ -8,29 +8,30 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn import config_context
-from sklearn.cluster import HDBSCAN
 
 from nmfcluster._arrays.draws import some_positions
+from nmfcluster._arrays.places import centred
+from nmfcluster._arrays.storage import as_dense
 from nmfcluster._arrays.threads import one_thread
 from nmfcluster._compat import take_samples
 from nmfcluster.model_selection.checks import n_entries
 from nmfcluster.model_selection.copies import SEEDS
-from nmfcluster.model_selection.voters.axes import main_axes
-from nmfcluster.model_selection.voters.mixtures import fitted_mixtures, n_bumps
-from nmfcluster.model_selection.voters.modes import modes_of
-from nmfcluster.model_selection.voters.separation import most_apart
-from nmfcluster.model_selection.voters.silhouettes import largest_silhouette
-from nmfcluster.model_selection.voters.strength import most_predicted
+from nmfcluster.model_selection.vote.clusters import (
+    PER_CLUSTER,
+    largest_silhouette,
+    most_apart,
+    most_predicted,
+)
+from nmfcluster.model_selection.vote.density import fitted_mixtures, modes_of, n_bumps, n_dense
 
 SEPARATION, PREDICTION, DENSITY = "separation", "prediction strength", "density"
 _SAMPLES = 2000  # that are looked at: the time of some criteria grows with their square
-_PER_CLUSTER = 4  # samples that a cluster has on average, at least
-_DENSE = 5  # neighbours of a sample that is not alone, and samples of a dense cluster, at least
-_SHARE = 50  # a dense cluster has one of so many samples, at least
-_DIGITS = 9  # by which samples are told from each other: others are at one place but for rounding
-_ONE = 3  # criteria that must say that there is one cluster
-_AGREE = 2  # criteria, at least, that tell a number from others
-_AHEAD = 2  # more than say another number, where prediction strength is not among them
+
+# axes along which samples vary
+_FEW = 5  # features, which are kept as they are
+_PER_AXIS = 30  # samples, at least: fewer look like clusters along the axis that parts them best
+_LEAST, _MOST = 2, 20  # axes
+_LARGER = 1.1  # times the largest variance that noise has along an axis
 
 
 class Poll(NamedTuple):
@@ -85,28 +86,70 @@ def poll_of(X: Any, most: int, rng: np.random.Generator) -> Poll:
     checked = config_context(assume_finite=True, skip_parameter_validation=True)
     with one_thread(), checked:
         Z = main_axes(X)
-        n_places = len(np.unique(Z.round(_DIGITS), axis=0))
-        tried = range(2, min(most, len(Z) // _PER_CLUSTER, n_places) + 1)
+        n_places = len(np.unique(Z.round(9), axis=0))  # others are at one place but for rounding
+        tried = range(2, min(most, len(Z) // PER_CLUSTER, n_places) + 1)
         S = Z.astype(np.float32)  # whose digits are enough, but to solve systems of equations
         mixtures = fitted_mixtures(S, [1, *tried], seed)
-        of_mixtures = {k: mixture.predict(S) for k, mixture in mixtures.items()}
+        labellings = {k: mixture.predict(S) for k, mixture in mixtures.items()}
         best = min(mixtures.values(), key=lambda mixture: float(mixture.bic(S)))
         modes = modes_of(S)
-        found = {
+        answers = {
             "mixture": n_bumps(best),
             "modes": modes.likely,
-            "silhouette": largest_silhouette(S, of_mixtures),
+            "silhouette": largest_silhouette(S, labellings),
             SEPARATION: most_apart(Z, tried),
             PREDICTION: most_predicted(S, tried, rng),
-            DENSITY: _dense(S),
+            DENSITY: n_dense(S),
         }
-    return Poll(found, modes.certain)
+    return Poll(answers, modes.certain)
 
 
-def _dense(Z: np.ndarray) -> int:
-    size = max(_DENSE, len(Z) // _SHARE)
-    found = HDBSCAN(min_cluster_size=size, min_samples=_DENSE, allow_single_cluster=True, copy=True)
-    return max(int(found.fit(Z).labels_.max()) + 1, 1) if len(Z) > size else 1
+def main_axes(X: Any) -> np.ndarray:
+    r"""Return samples along the principal axes that vary more than noise, with a variance of 1.
+
+    Where p features of n samples are noise of one variance :math:`\sigma^2`, no principal axis has
+    more than about :math:`\sigma^2 (1 + \sqrt{p / n})^2` [1]_. The median over axes is taken for
+    :math:`\sigma^2`, as few axes part clusters. Five features and fewer are all kept; there are
+    never more axes than 20, or than one for 30 samples. The variance is that of all entries.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n, p)
+
+    Returns
+    -------
+    ndarray of shape (n, n_axes)
+
+    References
+    ----------
+    .. [1] V. A. Marchenko, L. A. Pastur. Distribution of eigenvalues for some sets of random
+       matrices. Mathematics of the USSR-Sbornik 1, 1967.
+    """
+    n, p = X.shape
+    most = min(p, _MOST, max(_LEAST, n // _PER_AXIS))
+    variances, Z = _principal(X)
+    noise = np.median(variances[: min(n - 1, p)]) * (1 + np.sqrt(min(n, p) / max(n, p))) ** 2
+    larger = int((variances > _LARGER * noise).sum())
+    least = p if p <= _FEW else _LEAST
+    Z = Z[:, : min(most, max(least, larger))]
+    return Z / (Z.std() or 1.0)
+
+
+def _principal(X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return variances, times n, and the samples along all principal axes, the largest first.
+
+    They are found from the products of features, or of samples, whichever are fewer.
+    """
+    n, p = X.shape
+    X, mean = centred(X)
+    if p <= n:
+        variances, axes = np.linalg.eigh(as_dense(X.T @ X) - n * np.outer(mean, mean))
+        Z = X @ axes[:, ::-1] - mean @ axes[:, ::-1]
+        return np.maximum(variances[::-1], 0), Z
+    products, along = as_dense(X @ X.T), X @ mean
+    variances, axes = np.linalg.eigh(products - along - along[:, None] + mean @ mean)
+    variances = np.maximum(variances[::-1], 0)
+    return variances, axes[:, ::-1] * np.sqrt(variances)
 
 
 class Tally(NamedTuple):
@@ -125,7 +168,7 @@ class Tally(NamedTuple):
     @property
     def agreed(self) -> bool:
         """Whether two criteria, at least, answered so."""
-        return self.n_votes >= _AGREE
+        return self.n_votes >= 2
 
 
 def tally(poll: Poll, candidates: Sequence[int]) -> Tally:
@@ -155,12 +198,12 @@ def tally(poll: Poll, candidates: Sequence[int]) -> Tally:
     ones = votes.count(1)
     most = max((votes.count(k) for k in votes if k > 1), default=0)
     strict = (poll.certain_modes, answers[PREDICTION], answers[DENSITY])
-    decisive = ones >= most + _AHEAD or (ones >= most and answers[PREDICTION] == 1)
-    if 1 in candidates and (max(strict) == 1 or (ones >= _ONE and decisive)):
+    decisive = ones >= most + 2 or (ones >= most and answers[PREDICTION] == 1)
+    if 1 in candidates and (max(strict) == 1 or (ones >= 3 and decisive)):
         return Tally(1, ones)
     counted = [k for name, k in answers.items() if name != SEPARATION and k > 1 and k in candidates]
     agreed = max(map(counted.count, counted), default=0)
-    if agreed >= _AGREE:
+    if agreed >= 2:
         k = next(k for k in counted if counted.count(k) == agreed)
     else:
         middle = median_low([k for k in answers.values() if k > 1] or [1])

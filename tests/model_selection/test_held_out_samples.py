@@ -1,6 +1,7 @@
 """Parameters chosen by constraints that were held out, through scikit-learn's own tools."""
 
 import pickle
+from itertools import product
 
 import numpy as np
 import pytest
@@ -68,15 +69,14 @@ def literal_score(known, labels, balanced):
     return np.mean([*must, *cannot])
 
 
-@pytest.mark.parametrize("balanced", [False, True])
 @pytest.mark.parametrize("kinds", ["both", "must_link", "cannot_link"])
-def test_the_score_is_the_share_of_satisfied_pairs(balanced, kinds):
+def test_the_score_is_the_share_of_satisfied_pairs(kinds):
     rng = np.random.RandomState(0)
     known = PairwiseConstraints.from_labels(rng.randint(3, size=30), n_pairs=60, random_state=0)
     if kinds != "both":
         known = PairwiseConstraints(30, **{kinds: getattr(known, kinds)})
-    scorer = ConstraintScorer(balanced=balanced)
-    for seed in range(5):
+    for seed, balanced in product(range(5), (False, True)):
+        scorer = ConstraintScorer(balanced=balanced)
         labels = np.random.RandomState(seed).randint(3, size=30)
         expected = literal_score(known, labels, balanced)
         for score in (
@@ -100,7 +100,7 @@ def test_a_sample_in_no_cluster_satisfies_nothing():
     assert ConstraintScorer()(Fixed([-1, -1, -1, 2]), X[:4], known) == 0
 
 
-@pytest.mark.parametrize("y", [None, Y, [(0, 1)], "constraints"])
+@pytest.mark.parametrize("y", [None, Y])
 def test_without_constraints_it_says_how_to_give_them(y):
     with pytest.raises(TypeError, match=r"search\.fit\(X, pairs, constraints=pairs\).*routing"):
         ConstraintScorer()(Fixed(Y), X, y)
@@ -122,7 +122,7 @@ def test_it_is_an_estimator_in_its_manners():
 # --- splits ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize(("routing", "n_jobs"), [(False, None), (True, 2)], indirect=["routing"])
 def test_every_fold_is_given_the_pairs_among_its_samples(routing, n_jobs):
     given = {"constraints": KNOWN}
     found = cross_validate(
@@ -172,15 +172,14 @@ def test_groups_keep_every_must_link_whole():
     assert scores.min() > 0.5
 
 
-@pytest.mark.parametrize("how", ["split", "shuffle", "resample"])
-def test_samples_and_pairs_are_taken_together(how):
-    taken = {
-        "split": lambda: train_test_split(NAMED, KNOWN, random_state=0)[::2],
-        "shuffle": lambda: shuffle(NAMED, KNOWN, random_state=0),
-        "resample": lambda: resample(NAMED, KNOWN, random_state=0),
-    }[how]()
-    assert isinstance(taken[1], PairwiseConstraints)
-    ConstrainedRecorder(3, n_init=1, random_state=0).fit(taken[0], constraints=taken[1])
+def test_samples_and_pairs_are_taken_together():
+    for X, pairs in (
+        train_test_split(NAMED, KNOWN, random_state=0)[::2],
+        shuffle(NAMED, KNOWN, random_state=0),
+        resample(NAMED, KNOWN, random_state=0),
+    ):
+        assert isinstance(pairs, PairwiseConstraints)
+        ConstrainedRecorder(3, n_init=1, random_state=0).fit(X, constraints=pairs)
 
 
 def test_plain_pairs_are_not_split_and_say_so():
@@ -212,7 +211,11 @@ FEWER = pytest.mark.filterwarnings(
 
 
 @FEWER
-@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize(
+    ("search", "routing"),
+    [("grid", False), ("random", True), ("halving", False)],
+    indirect=["routing"],
+)
 def test_the_number_of_clusters_is_found(search, routing):
     found = SEARCHES[search](
         quick(contradictions="ignore"),  # two clusters cannot satisfy the pairs
@@ -237,7 +240,7 @@ def test_too_few_clusters_for_the_pairs_have_no_score():
     assert search.best_params_ != {"n_clusters": 2}
 
 
-@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize(("routing", "n_jobs"), [(False, 2), (True, None)], indirect=["routing"])
 def test_weights_are_found_where_must_links_are_soft(routing, n_jobs):
     noisy, y = make_blobs(120, centers=2 * np.eye(3), cluster_std=1.2, random_state=1)
     known = PairwiseConstraints.from_labels(y, n_pairs=900, random_state=0)
@@ -261,13 +264,13 @@ def test_weights_are_found_where_must_links_are_soft(routing, n_jobs):
 
 
 @FEWER
-def test_n_jobs_of_a_search_do_not_matter(routing):
+def test_n_jobs_of_a_search_do_not_matter():
     tables = []
     for n_jobs in (1, 2):
         search = GridSearchCV(
             quick(), {"n_clusters": [3, 5]}, scoring=ConstraintScorer(), cv=HALVES, n_jobs=n_jobs
         )
-        search.fit(X, None if routing else KNOWN, constraints=KNOWN)
+        search.fit(X, KNOWN, constraints=KNOWN)
         tables.append(search.cv_results_["mean_test_score"])
     np.testing.assert_array_equal(*tables)
 

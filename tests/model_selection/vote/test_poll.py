@@ -1,21 +1,19 @@
-"""The other criteria: axes, separation, prediction strength, and the vote."""
-
-from itertools import combinations
+"""The vote: the axes that criteria look along, and what most of them decide."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.cluster.hierarchy import cut_tree, ward
-from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
-from sklearn.metrics import adjusted_rand_score, silhouette_score
 
-from nmfcluster.model_selection.voters.axes import main_axes
-from nmfcluster.model_selection.voters.separation import are_apart, cut, most_apart
-from nmfcluster.model_selection.voters.silhouettes import largest_silhouette, mean_silhouette
-from nmfcluster.model_selection.voters.strength import Split, most_predicted, prediction_strength
-from nmfcluster.model_selection.voters.voting import Poll, Tally, as_good_as, poll_of, tally
+from nmfcluster.model_selection.vote.poll import (
+    Poll,
+    Tally,
+    as_good_as,
+    main_axes,
+    poll_of,
+    tally,
+)
 
 X, Y = make_blobs(240, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
 NAMES = ("mixture", "modes", "silhouette", "separation", "prediction strength", "density")
@@ -24,8 +22,8 @@ NAMES = ("mixture", "modes", "silhouette", "separation", "prediction strength", 
 # --- axes --------------------------------------------------------------------------------------
 
 
-def noise(n, p, seed=0):
-    return np.random.default_rng(seed).normal(size=(n, p))
+def noise(n, p):
+    return np.random.default_rng(0).normal(size=(n, p))
 
 
 def distances(A):
@@ -72,93 +70,6 @@ def test_axes_do_not_depend_on_where_samples_are():
 
 def test_samples_at_one_place_have_axes():
     assert_array_equal(main_axes(np.ones((9, 3))), 0)
-
-
-# --- separation --------------------------------------------------------------------------------
-
-
-def test_clusters_that_are_apart_are_counted():
-    assert most_apart(X, range(2, 9)) == 3
-    assert most_apart(X, [2]) == 2
-    assert most_apart(X, [1]) == most_apart(X[:5], range(6, 9)) == most_apart(X, []) == 1
-    assert most_apart(noise(400, 2), range(2, 9)) == 1
-
-
-def test_one_gaussian_is_not_two_clusters():
-    E = noise(400, 2)
-    assert not are_apart(E, (E[:, 0] > 0).astype(int))
-    assert are_apart(np.concatenate([E, E + 6]), np.repeat([4, 7], 400))
-    assert not are_apart(np.concatenate([E, E[:3] + 6]), np.repeat([0, 1], [400, 3]))
-
-
-@pytest.mark.parametrize("k", [1, 2, 7, 60])
-def test_a_tree_is_cut_as_by_scipy(k):
-    tree = ward(noise(60, 2))
-    assert adjusted_rand_score(cut(tree, k), cut_tree(tree, k)[:, 0]) == 1
-    assert len(np.unique(cut(tree, k))) == k
-
-
-# --- silhouette --------------------------------------------------------------------------------
-
-
-def test_the_largest_silhouette_is_found():
-    labellings = {k: KMeans(k, n_init=1, random_state=0).fit(X).labels_ for k in range(1, 7)}
-    assert largest_silhouette(X, labellings) == 3
-    assert largest_silhouette(X[:4], {4: np.arange(4), 1: np.ones(4)}) == 1
-    assert largest_silhouette(X, {}) == 1
-
-
-def test_silhouettes_are_those_of_the_definition():
-    E, labels = noise(30, 2), np.append(np.arange(29) % 3, 3)  # one is alone
-    D, values = distances(E), []
-    for i in range(30):
-        fellows = (labels == labels[i]) & (np.arange(30) != i)
-        b = min(D[i, labels == c].mean() for c in range(4) if c != labels[i])
-        a = D[i, fellows].mean() if fellows.any() else b  # alone: 0
-        values.append((b - a) / max(a, b))
-    sums = np.column_stack([D[:, labels == c].sum(axis=1) for c in range(4)])
-    assert_allclose(mean_silhouette(sums, labels), np.mean(values))
-    assert_allclose(mean_silhouette(sums, labels), silhouette_score(E, labels))
-
-
-# --- prediction strength -----------------------------------------------------------------------
-
-
-def literal_strength(labels, predicted):
-    shares = []
-    for c in np.unique(labels):
-        pairs = list(combinations(np.flatnonzero(labels == c), 2))
-        shares.append(np.mean([predicted[i] == predicted[j] for i, j in pairs]) if pairs else 1)
-    return min(shares)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_prediction_strength_is_the_share_of_pairs_kept(seed):
-    rng = np.random.default_rng(seed)
-    labels, predicted = np.append(rng.integers(4, size=30), 4), rng.integers(3, size=31)
-    assert prediction_strength(labels, predicted) == pytest.approx(
-        literal_strength(labels, predicted)
-    )
-
-
-def test_clusters_that_are_there_are_found_again():
-    assert most_predicted(X, range(2, 7), np.random.default_rng(0)) == 3
-    assert most_predicted(noise(200, 2), range(2, 7), np.random.default_rng(0)) == 1
-    assert most_predicted(X[:6], range(2, 7), np.random.default_rng(0)) == 1
-
-
-def test_splits_have_halves_and_the_better_of_two_starts():
-    split = Split(X, 6, np.random.default_rng(0))
-    first, second = split._halves
-    assert_array_equal(np.sort(np.concatenate([first, second])[:, 0]), np.sort(X[:, 0]))
-    for k in (2, 3, 6):
-        fits = [
-            [KMeans(k, init=start[:k], n_init=1).fit(half) for start in starts]
-            for half, starts in zip((first, second), split._starts, strict=True)
-        ]
-        best = [min(own, key=lambda fit: fit.inertia_) for own in fits]
-        expected = literal_strength(best[1].labels_, best[0].predict(second))
-        assert split.strength(k) == pytest.approx(expected)
 
 
 # --- the vote ----------------------------------------------------------------------------------

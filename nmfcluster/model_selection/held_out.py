@@ -1,29 +1,143 @@
-"""A scorer that asks how many pairs a clusterer satisfies that were kept from its fit."""
+"""Scorers that ask how many constraints a clusterer satisfies that it has not seen."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn import get_config
+from sklearn.base import BaseEstimator
+from sklearn.utils.metadata_routing import MetadataRequest
 
-from nmfcluster._arrays.arguments import last_step
-from nmfcluster._arrays.jobs import shared_out
+from nmfcluster._arrays.arguments import last_step, shown
 from nmfcluster._arrays.tables import in_order_of, row_names
 from nmfcluster._arrays.threads import one_thread
-from nmfcluster._compat import Interval
+from nmfcluster._compat import Documented, Interval
 from nmfcluster.constraints import PairwiseConstraints
-from nmfcluster.constraints.folds import Fold, folds_of_pairs
+from nmfcluster.constraints.folds import folds_of_pairs
 from nmfcluster.model_selection.checks import n_entries
 from nmfcluster.model_selection.copies import Samples, fitted_copy, labels_of_fit, numbered
-from nmfcluster.model_selection.scorer import OF_COPIES, ClusterScorer, MisusedError, Score
+from nmfcluster.model_selection.scorer import OF_COPIES, ClusterScorer, Score, score_request
 
-__all__ = ["HeldOutPairsScorer"]
+__all__ = ["ConstraintScorer", "HeldOutPairsScorer"]
 
 _NAME = "constraints"  # the argument of fit
+
+
+class ConstraintScorer(Documented, BaseEstimator):
+    """Score a clusterer by the constraints among samples that it was not fitted on.
+
+    For ``scoring=`` of scikit-learn's searches: `predict` is called on the test part of a split,
+    and the share of the constraints with both samples in that part which the predicted labels
+    satisfy is returned. So `alpha`, `beta` and `n_clusters` can be chosen without labels.
+
+    The scorer needs the constraints that go with the test part. With metadata routing enabled
+    they come as ``constraints=``; without, give them a second time as `y`:
+    ``search.fit(X, pairs, constraints=pairs)``. Estimators of this package ignore `y`.
+
+    Parameters
+    ----------
+    balanced : bool, default=False
+        Whether must-links and cannot-links count equally: the mean of the two shares instead
+        of the share of all. With many clusters most cannot-links are satisfied by chance.
+
+    See Also
+    --------
+    HeldOutPairsScorer : Holds out pairs instead of samples: for few pairs.
+    nmfcluster.constraints.PairwiseConstraints : The constraints, split with the samples.
+
+    Notes
+    -----
+    K-fold splits keep only 1/k^2 of the pairs inside a test part. ``ShuffleSplit(test_size=0.5)``
+    keeps a quarter; `GroupKFold` with ``groups=pairs.components()`` keeps every must-link whole.
+
+    An `n_clusters` that the constraints do not allow makes a fit fail, and its score NaN; with
+    ``contradictions="ignore"`` in the estimator it is scored like others. A search makes NaN of
+    any other error, too: give it ``error_score="raise"`` where no candidate should fail.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import GridSearchCV, ShuffleSplit
+    >>> from nmfcluster import PairwiseConstraints, SSNMFClusterer
+    >>> from nmfcluster.model_selection import ConstraintScorer
+    >>> X, y = load_iris(return_X_y=True)
+    >>> pairs = PairwiseConstraints.from_labels(y, n_pairs=300, random_state=0)
+    >>> search = GridSearchCV(
+    ...     SSNMFClusterer(n_clusters=3, random_state=0),
+    ...     {"n_clusters": [3, 4, 5]},
+    ...     scoring=ConstraintScorer(balanced=True),
+    ...     cv=ShuffleSplit(5, test_size=0.5, random_state=0),
+    ... )
+    >>> search.fit(X, pairs, constraints=pairs).best_params_
+    {'n_clusters': 3}
+    """
+
+    def __init__(self, *, balanced: bool = False) -> None:
+        self.balanced = balanced
+
+    def __call__(
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        constraints: PairwiseConstraints | None = None,
+    ) -> float:
+        """Return the share of satisfied constraints.
+
+        Parameters
+        ----------
+        estimator : fitted estimator with `predict`
+        X : array-like of shape (n_samples, n_features)
+            Samples to predict.
+        y : PairwiseConstraints or None, default=None
+            The constraints among these samples, where `constraints` is not given.
+        constraints : PairwiseConstraints, default=None
+            The constraints among these samples.
+
+        Returns
+        -------
+        float
+            In [0, 1].
+
+        Raises
+        ------
+        TypeError
+            If no constraints are given.
+        ValueError
+            If there is no constraint among the samples.
+        """
+        if not isinstance(self.balanced, bool | np.bool_):
+            raise TypeError(f"balanced must be a bool, got {shown(self.balanced)}.")
+        pairs = y if constraints is None else constraints
+        if not isinstance(pairs, PairwiseConstraints):
+            raise TypeError(
+                "ConstraintScorer needs constraints: give a PairwiseConstraints as y too, "
+                "search.fit(X, pairs, constraints=pairs), or enable metadata routing; got "
+                f"{type(pairs).__name__}."
+            )
+        must, cannot = pairs.satisfied(estimator.predict(X))
+        parts = [part for part in (must, cannot) if len(part)]
+        if not parts:
+            raise ValueError(
+                f"no constraint has both of its samples among these {len(pairs)}: take fewer, "
+                "larger test parts, for example cv=ShuffleSplit(test_size=0.5)."
+            )
+        if self.balanced:
+            return float(np.mean([part.mean() for part in parts]))
+        return float(np.concatenate(parts).mean())
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """Return what the scorer asks of scikit-learn's metadata routing: the constraints.
+
+        Returns
+        -------
+        MetadataRequest
+        """
+        return score_request(self, {"constraints": True})
 
 
 class HeldOutPairsScorer(ClusterScorer[Score]):
@@ -123,7 +237,6 @@ class HeldOutPairsScorer(ClusterScorer[Score]):
     }
     _names = ("satisfaction", "satisfaction_se", "must_link", "cannot_link", "n_pairs")
     _drawn = "folds"
-    _must_predict = False
     _asks_pairs = True
 
     def __init__(
@@ -147,37 +260,25 @@ class HeldOutPairsScorer(ClusterScorer[Score]):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _scored(self, estimator: Any, samples: Samples, table: Any) -> dict[str, float]:
+    def _scored(self, estimator: Any, samples: Samples) -> dict[str, float]:
         name, pairs = _constraints_of(estimator, samples)
         if not pairs.n_pairs:
-            raise MisusedError(ValueError("constraints must hold at least one pair, got none."))
-        try:  # their numbers must be those of the labels
-            pairs = in_order_of(row_names(samples.X), pairs, _NAME)
-        except ValueError as error:
-            raise MisusedError(error) from error
+            raise ValueError("constraints must hold at least one pair, got none.")
+        pairs = in_order_of(row_names(samples.X), pairs, _NAME)  # whose numbers are those of labels
         samples = _without_pairs(samples)
-        folds = list(self._folds(pairs))
-        found = shared_out(
-            _satisfied_by_copy,
-            (estimator, samples, name, pairs),
-            lambda: (
-                (fold.kept, np.random.default_rng((int(self.random_state), b)))
-                for b, fold in enumerate(folds)
-            ),
-            self.n_jobs,
+        rng, n_splits = self._generator(), int(self.n_splits)
+        repeats = (folds_of_pairs(pairs, n_splits, rng) for _ in range(self.n_repeats))
+        folds = [fold for repeat in repeats for fold in repeat]
+        calls = [(fold.kept,) for fold in folds]
+        found = self._of_copies(
+            _satisfied_by_copy, (estimator, samples, name, pairs), calls, "fold"
         )
-        self._require_success(found, "fold")
-        kinds = (pairs.must_link_weights, pairs.cannot_link_weights)
-        must, cannot = (
-            _asked(np.stack([fold.asked[kind] for fold in folds]), np.stack(own), weights)
-            for kind, (own, weights) in enumerate(zip(zip(*found, strict=True), kinds, strict=True))
+        asked_must, asked_cannot = map(np.stack, zip(*(fold.asked for fold in folds), strict=True))
+        must, cannot = map(np.stack, zip(*found, strict=True))
+        return self._details(
+            _asked(asked_must, must, pairs.must_link_weights),
+            _asked(asked_cannot, cannot, pairs.cannot_link_weights),
         )
-        return self._details(must, cannot)
-
-    def _folds(self, pairs: PairwiseConstraints) -> Iterator[Fold]:
-        rng = np.random.default_rng(int(self.random_state))
-        for _ in range(self.n_repeats):
-            yield from folds_of_pairs(pairs, int(self.n_splits), rng)
 
     def _details(self, must: Asked, cannot: Asked) -> dict[str, float]:
         """Return the score and what it is made of."""
@@ -249,30 +350,24 @@ def _constraints_of(estimator: Any, samples: Samples) -> tuple[str, PairwiseCons
         given = {_NAME: samples.y}
     if len(given) != 1:
         named = f"those of {' and '.join(sorted(given))}" if given else "none"
-        raise MisusedError(
-            TypeError(
-                "HeldOutPairsScorer needs constraints, once: give a PairwiseConstraints as y too, "
-                "search.fit(X, pairs, constraints=pairs), or as fit_params={'constraints': pairs}, "
-                f"or enable metadata routing; got {named}."
-            )
+        raise TypeError(
+            "HeldOutPairsScorer needs constraints, once: give a PairwiseConstraints as y too, "
+            "search.fit(X, pairs, constraints=pairs), or as fit_params={'constraints': pairs}, "
+            f"or enable metadata routing; got {named}."
         )
     [(name, pairs)] = given.items()
     if isinstance(samples.y, PairwiseConstraints) and samples.y != pairs:
-        raise MisusedError(
-            ValueError(
-                f"y and {name} must be the same constraints where both are given, got "
-                f"{samples.y} and {pairs}: give one of them alone."
-            )
+        raise ValueError(
+            f"y and {name} must be the same constraints where both are given, got "
+            f"{samples.y} and {pairs}: give one of them alone."
         )
     prefix, step = last_step(estimator)
     if name == _NAME and not get_config()["enable_metadata_routing"]:
         name = prefix + _NAME  # as a pipeline takes it
     if name in (_NAME, prefix + _NAME) and not _takes(step):
-        raise MisusedError(
-            TypeError(
-                f"estimator must have a method fit that takes constraints; that of "
-                f"{type(step).__name__} does not."
-            )
+        raise TypeError(
+            f"estimator must have a method fit that takes constraints; that of "
+            f"{type(step).__name__} does not."
         )
     return name, pairs
 
