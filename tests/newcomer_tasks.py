@@ -714,9 +714,10 @@ def draw_fits():
     constrained = nc.SSNMFClusterer(3, random_state=0).fit(X, must_link=[(0, 1)])
     fusion = nc.SimilarityFusionNMF(3).fit({"sepal": X[:, :2], "petal": X[:, 2:]})
     programs = nc.NMFMetaCluster(3, n_estimators=5, random_state=0).fit(X)
-    for kind in ("ConsensusMatrix", "ConsensusCDF", "ClusterTracking", "LossCurve"):
+    for kind in ("ConsensusMatrix", "LossCurve", "Membership"):
         picture = getattr(display, f"{kind}Display").from_estimator(consensus)
         assert picture.ax_.get_figure() is picture.figure_
+    assert display.ClusterTrackingDisplay.from_estimators([consensus]).ax_.has_data()
     assert display.ConstraintDisplay.from_estimator(constrained).ax_.has_data()
     assert display.SourceWeightsDisplay.from_estimator(fusion).ax_.has_data()
     assert display.BiclusterDisplay.from_estimator(programs, X).ax_.has_data()
@@ -739,7 +740,7 @@ def draw_choices():
     sweep = ms.sweep_n_clusters(runs, X, [2, 3], method="recurrence", random_state=0)
     assert display.StabilityDisplay.from_estimator(search.fit(X)).values == [2, 3, 4]
     assert display.NumberDisplay.from_estimator(chosen).ax_.has_data()
-    assert list(display.ClusterSweepDisplay.from_estimator(sweep).candidates) == [2, 3]
+    assert list(display.NumberDisplay.from_estimator(sweep).table["n_clusters"]) == [2, 3]
 
 
 TASKS = {

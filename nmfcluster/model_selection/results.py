@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nmfcluster.display import ClusterSweepDisplay, NumberDisplay
+from nmfcluster.display import NumberDisplay
 
 __all__ = ["ClusterSweep", "NumberOfClusters"]
 
@@ -162,7 +162,7 @@ class ClusterSweep:
     See Also
     --------
     nmfcluster.model_selection.sweep_n_clusters : Makes it.
-    nmfcluster.display.ClusterSweepDisplay : Shows it.
+    nmfcluster.display.NumberDisplay : Shows it.
 
     Examples
     --------
@@ -218,7 +218,7 @@ class ClusterSweep:
             "chosen": self.candidates == self.n_clusters_,
         }
 
-    def plot(self, ax: Any = None) -> ClusterSweepDisplay:
+    def plot(self, ax: Any = None) -> NumberDisplay:
         """Draw recurrence, error and held-out loss over the number of clusters.
 
         Parameters
@@ -228,7 +228,7 @@ class ClusterSweep:
 
         Returns
         -------
-        ClusterSweepDisplay
+        NumberDisplay
             The picture, drawn.
 
         Raises
@@ -236,4 +236,4 @@ class ClusterSweep:
         ImportError
             If matplotlib is not installed.
         """
-        return ClusterSweepDisplay.from_estimator(self, ax=ax)
+        return NumberDisplay.from_estimator(self, ax=ax)

@@ -1,4 +1,4 @@
-"""How often partitions hold a sample together with the members of every cluster."""
+"""How often partitions hold samples together: two of them, or one and those of a cluster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,46 @@ from nmfcluster._arrays.labels import (
 
 __all__ = ["cluster_consensus", "item_consensus"]
 
-_NEVER = 1e-9  # weight of the pairs with others that were seen: less is rounding of sums
+
+def consensus_matrix(
+    codes: np.ndarray, weights: np.ndarray, groups: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the co-association over the co-occurrence as a dense array.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n, T), int
+    weights : ndarray of shape (T,)
+    groups : ndarray of shape (n,), int, default=None
+        Group of every sample, 0 to g - 1: the result is then the mean over all pairs of two groups.
+        By default every sample is a group.
+
+    Returns
+    -------
+    ndarray of shape (n, n) or (g, g)
+        NaN where no partition saw a pair together.
+    """
+    n_clusters = cluster_counts(codes)
+    Z, seen = indicator(codes, n_clusters), (codes >= 0).astype(np.float64)
+    if groups is not None:
+        E = indicator(groups[:, None], cluster_counts(groups[:, None])).T.tocsr()
+        Z, seen = E @ Z, E @ seen
+    together = ((Z * np.repeat(weights, n_clusters)) @ Z.T).toarray()
+    both = (seen * weights) @ seen.T
+    return over_seen(together, both)
+
+
+def confidence(
+    codes: np.ndarray, labels: np.ndarray, weights: np.ndarray | None = None
+) -> np.ndarray:
+    """Return how often a sample is with the others of its cluster in partitions, (n,).
+
+    It is 1 for a sample that is alone, and 0 for one in no cluster, whose label is -1.
+    """
+    shares = np.full(codes.shape[1], 1 / codes.shape[1]) if weights is None else weights
+    together, seen, E = _pairs_with_clusters(codes, labels, shares)
+    shares = _mean_over_pairs((together * E).sum(axis=1), (seen * E).sum(axis=1))
+    return np.where(labels >= 0, np.where(np.isnan(shares), 1, shares), 0)
 
 
 def item_consensus(partitions: Any, labels: Any, *, weights: Any = None) -> np.ndarray:
@@ -69,8 +108,8 @@ def item_consensus(partitions: Any, labels: Any, *, weights: Any = None) -> np.n
            [0.25, 1.  ],
            [0.25, 1.  ]])
     """
-    together, seen, _ = pairs_with_clusters(*_read(partitions, labels, weights))
-    return mean_over_pairs(together, seen)
+    together, seen, _ = _pairs_with_clusters(*_read(partitions, labels, weights))
+    return _mean_over_pairs(together, seen)
 
 
 def cluster_consensus(partitions: Any, labels: Any, *, weights: Any = None) -> np.ndarray:
@@ -116,13 +155,13 @@ def cluster_consensus(partitions: Any, labels: Any, *, weights: Any = None) -> n
     >>> cluster_consensus([[0, 0, 1, 1], [0, 1, 1, 1]], labels=["a", "a", "b", "b"])
     array([0.5, 1. ])
     """
-    together, seen, E = pairs_with_clusters(*_read(partitions, labels, weights))
-    return mean_over_pairs((together * E).sum(axis=0), (seen * E).sum(axis=0))
+    together, seen, E = _pairs_with_clusters(*_read(partitions, labels, weights))
+    return _mean_over_pairs((together * E).sum(axis=0), (seen * E).sum(axis=0))
 
 
-def mean_over_pairs(together: np.ndarray, seen: np.ndarray) -> np.ndarray:
-    """Return the shares, in [0, 1]; NaN where nothing was seen."""
-    return np.clip(over_seen(together, seen, _NEVER), 0, 1)
+def _mean_over_pairs(together: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """Return the shares, in [0, 1]; NaN where nothing was seen, but for rounding of sums."""
+    return np.clip(over_seen(together, seen, 1e-9), 0, 1)
 
 
 def _read(partitions: Any, labels: Any, weights: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -139,7 +178,7 @@ def _read(partitions: Any, labels: Any, weights: Any) -> tuple[np.ndarray, np.nd
     return codes, clusters, normalised_weights(weights, codes.shape[1])
 
 
-def pairs_with_clusters(
+def _pairs_with_clusters(
     codes: np.ndarray, clusters: np.ndarray, shares: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return what every sample and the other members of every cluster share, and what was seen.
