@@ -42,7 +42,6 @@ __all__ = [
     "MOST",
     "N_JOBS",
     "RANDOM_STATE",
-    "VERBOSE",
     "CallbackSupport",
     "Documented",
     "HasMethods",
@@ -99,7 +98,6 @@ N_JOBS = [
     Interval(Integral, -_JOBS, -1, closed="both"),
     None,
 ]
-VERBOSE = [Interval(Integral, 0, None, closed="left"), "boolean"]
 
 
 class Documented:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -65,16 +65,6 @@ def last_within(scores: np.ndarray, below: float) -> Choice:
     """
     as_good = scores >= np.nanmax(scores) - below  # False for NaN
     return Choice(int(np.flatnonzero(as_good)[-1]), as_good)
-
-
-def sayer(caller: str, verbose: int) -> Callable[[str], None]:
-    """Return what prints a line about the stage that begins, if that is wanted."""
-
-    def _say(stage: str) -> None:
-        if verbose:
-            print(f"[{caller}] {stage}")
-
-    return _say
 
 
 def warn_of_largest(numbers: np.ndarray, chosen: int) -> None:

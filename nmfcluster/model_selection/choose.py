@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,17 +17,16 @@ from nmfcluster._arrays.tables import check_readable
 from nmfcluster._compat import (
     N_JOBS,
     RANDOM_STATE,
-    VERBOSE,
     StrOptions,
     validate_parameter_constraints,
 )
+from nmfcluster._engine.report import say
 from nmfcluster.meta import NMFMetaCluster
 from nmfcluster.model_selection.by_stability import agreement_of_parts, steadiest
 from nmfcluster.model_selection.candidates import (
     MOST_SAMPLES,
     name_of_number,
     read_candidates,
-    sayer,
     warn_of_largest,
 )
 from nmfcluster.model_selection.checks import (
@@ -43,6 +43,7 @@ from nmfcluster.model_selection.vote.poll import as_good_as, poll_of, some_of, t
 
 __all__ = ["choose_n_clusters"]
 
+_say = partial(say, speaker="choose_n_clusters")
 _DEFAULT = range(1, 16)
 _SWEPT = ("held-out", "recurrence")  # the methods of `sweep_n_clusters`
 _ALLOWED: dict[str, list[Any]] = {
@@ -50,7 +51,6 @@ _ALLOWED: dict[str, list[Any]] = {
     "fit_params": [dict, None],
     "n_jobs": N_JOBS,
     "random_state": RANDOM_STATE,
-    "verbose": VERBOSE,
 }
 
 
@@ -63,7 +63,6 @@ def choose_n_clusters(
     fit_params: dict[str, Any] | None = None,
     n_jobs: int | None = None,
     random_state: int | np.random.RandomState | None = None,
-    verbose: int = 0,
 ) -> NumberOfClusters | ClusterSweep:
     r"""Say how many clusters the data have, and fit an estimator with that number.
 
@@ -93,8 +92,6 @@ def choose_n_clusters(
         Number of fits at a time; the result does not depend on it.
     random_state : int, RandomState instance or None, default=None
         Determines samples, halves, and the seeds of estimators that have none.
-    verbose : int, default=0
-        1: what is done is printed, before each stage.
 
     Returns
     -------
@@ -145,19 +142,17 @@ def choose_n_clusters(
         "fit_params": fit_params,
         "n_jobs": n_jobs,
         "random_state": random_state,
-        "verbose": verbose,
     }
     validate_parameter_constraints(_ALLOWED, options, caller_name="choose_n_clusters")
     name = name_of_number(estimator)
     rng = generator_of(random_state)
     n_samples = n_entries(X)
     candidates = _up_to(candidates, n_samples)
-    say = sayer("choose_n_clusters", verbose)
 
     # runs of NMF
     if method in _SWEPT or (method == "auto" and isinstance(estimator, NMFMetaCluster)):
-        say("fitting runs with every number of clusters")
-        return _swept(estimator, X, candidates, method, fit_params, n_jobs, rng, verbose)
+        _say("fitting runs with every number of clusters")
+        return _swept(estimator, X, candidates, method, fit_params, n_jobs, rng)
 
     _require_an_entry_for_every_sample(X)
     numbers = read_candidates(candidates, n_samples)
@@ -166,7 +161,7 @@ def choose_n_clusters(
     features = _are_features(X, estimator, pairwise)
 
     def fitted(k: int) -> Any:
-        say(f"fitting {name}={k} to all samples")
+        _say(f"fitting {name}={k} to all samples")
         model = clone(estimator).set_params(**{name: k})
         return seeded(model, np.random.default_rng(seed)).fit(X, **fit_params)
 
@@ -178,7 +173,7 @@ def choose_n_clusters(
                 "method='vote' asks features, and the estimator takes similarities, or labels: "
                 "give method='stability'."
             )
-        say("asking six criteria")
+        _say("asking six criteria")
         chosen = _by_vote(estimator, X, numbers, seed)
         chosen = replace(chosen, best_estimator_=fitted(chosen.n_clusters_))
 
@@ -191,7 +186,7 @@ def choose_n_clusters(
         numbers = numbers[numbers > 1]
         if not len(numbers):
             raise ValueError("candidates must be at least 2 to choose by stability: 1 is stable.")
-        say(f"fitting {len(numbers)} numbers of clusters to parts of {size} samples")
+        _say(f"fitting {len(numbers)} numbers of clusters to parts of {size} samples")
         agreement = agreement_of_parts(estimator, name, numbers, samples, size, seed, n_jobs)
         chosen = steadiest(agreement, numbers, fitted)
 
@@ -228,7 +223,6 @@ def _swept(
     fit_params: dict[str, Any] | None,
     n_jobs: int | None,
     rng: np.random.RandomState,
-    verbose: int,
 ) -> ClusterSweep:
     if fit_params:
         raise ValueError(
@@ -246,7 +240,6 @@ def _swept(
         n_estimators="auto",
         n_jobs=n_jobs,
         random_state=rng,
-        verbose=verbose,
     )
 
 

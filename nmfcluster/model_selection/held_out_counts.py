@@ -23,7 +23,6 @@ SHORT = {
     "base_n_clusters": None,
     "resample": None,
     "meta": "kmeans",
-    "verbose": 0,
 }
 
 

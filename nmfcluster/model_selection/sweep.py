@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -20,11 +21,11 @@ from nmfcluster._arrays.threads import one_blas_thread
 from nmfcluster._compat import (
     N_JOBS,
     RANDOM_STATE,
-    VERBOSE,
     Interval,
     StrOptions,
     validate_parameter_constraints,
 )
+from nmfcluster._engine.report import say
 from nmfcluster._engine.starts import draw_seeds
 from nmfcluster.meta import NMFMetaCluster
 from nmfcluster.meta.objectives import read_fixed
@@ -34,7 +35,6 @@ from nmfcluster.model_selection.candidates import (
     Choice,
     last_within,
     read_candidates,
-    sayer,
     tell_failures,
     warn_of_largest,
 )
@@ -48,6 +48,7 @@ from nmfcluster.model_selection.results import ClusterSweep
 
 __all__ = ["sweep_n_clusters"]
 
+_say = partial(say, speaker="sweep_n_clusters")
 _AS_SURE = 0.15  # of the smallest recurrence, by which a number may lie below the largest one
 _LARGEST = 2**62  # of a count: numpy draws counts of 64 bits
 _ALLOWED: dict[str, list[Any]] = {
@@ -57,7 +58,6 @@ _ALLOWED: dict[str, list[Any]] = {
     "n_estimators": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left"), None],
     "n_jobs": N_JOBS,
     "random_state": RANDOM_STATE,
-    "verbose": VERBOSE,
 }
 
 
@@ -72,7 +72,6 @@ def sweep_n_clusters(
     n_estimators: str | int | None = None,
     n_jobs: int | None = None,
     random_state: int | np.random.RandomState | None = None,
-    verbose: int = 0,
 ) -> ClusterSweep:
     r"""Fit several numbers of clusters, and choose the one that the data speak for.
 
@@ -113,8 +112,6 @@ def sweep_n_clusters(
     random_state : int, RandomState instance or None, default=None
         Determines the parts and the seeds of their fits; that of the fits to `X`, too, where the
         estimator has none.
-    verbose : int, default=0
-        1: what is done is printed, before each stage.
 
     Returns
     -------
@@ -169,13 +166,11 @@ def sweep_n_clusters(
         "n_estimators": n_estimators,
         "n_jobs": n_jobs,
         "random_state": random_state,
-        "verbose": verbose,
     }
     validate_parameter_constraints(_ALLOWED, options, caller_name="sweep_n_clusters")
     if not isinstance(estimator, NMFMetaCluster):
         raise TypeError(f"estimator must be an NMFMetaCluster, got {shown(estimator)}.")
     rng = generator_of(random_state)
-    say = sayer("sweep_n_clusters", verbose)
 
     # what is compared, and by what
     model, table = _read(estimator, X)
@@ -187,14 +182,14 @@ def sweep_n_clusters(
     # every number is fitted to all of X
     samples = X if hasattr(X, "columns") else table
     short = clone(model).set_params(n_estimators=_n_runs(n_estimators, model, by_counts))
-    fits = _fits(short, samples, numbers, n_jobs, say)
+    fits = _fits(short, samples, numbers, n_jobs)
     seeds = draw_seeds(rng, n_folds + 2)
 
     # and of counts, to all parts but one, which says how well the others foretell it
     losses, phi = None, None
     if by_counts:
         phi = _dispersion(dispersion, table, fits, seeds[0])
-        losses = _losses(model, table, phi, numbers, fits, seeds[1:], n_jobs, say)
+        losses = _losses(model, table, phi, numbers, fits, seeds[1:], n_jobs)
 
     # one is chosen, and has all runs
     smallest = _of_fits(fits, lambda fit: fit.recurrence_.min())
@@ -203,7 +198,7 @@ def sweep_n_clusters(
     warn_of_largest(numbers, k)
     estimators = list(fits)
     if short.n_estimators < model.n_estimators:
-        say(f"fitting n_clusters={k}, {counted(model.n_estimators, 'run')}")
+        _say(f"fitting n_clusters={k}, {counted(model.n_estimators, 'run')}")
         estimators[choice.best] = clone(model).set_params(n_clusters=k).fit(samples)
     return ClusterSweep(
         candidates=numbers,
@@ -276,10 +271,11 @@ def _fits(
     X: Any,
     numbers: np.ndarray,
     n_jobs: int | None,
-    say: Callable[[str], None],
 ) -> list[Any]:
     """Return the fits of all numbers of clusters, None where one failed."""
-    say(f"fitting {len(numbers)} numbers of clusters, {counted(model.n_estimators, 'run')} of each")
+    _say(
+        f"fitting {len(numbers)} numbers of clusters, {counted(model.n_estimators, 'run')} of each"
+    )
     calls = [(int(k),) for k in numbers]
     with one_blas_thread():
         found = shared_out(_fit, (model, X), lambda: calls, n_jobs)
@@ -313,7 +309,6 @@ def _losses(
     fits: list[Any],
     seeds: list[int],
     n_jobs: int | None,
-    say: Callable[[str], None],
 ) -> np.ndarray:
     """Return held-out losses, (n_candidates, n_folds); NaN of what could not be fitted before.
 
@@ -323,7 +318,7 @@ def _losses(
     parts = thinned(table, len(seeds), rng, dispersion)
     fitted = np.array([fit is not None for fit in fits])
     tried = numbers[fitted]
-    say(f"fitting {len(tried)} numbers of clusters to {len(parts)} parts of the counts")
+    _say(f"fitting {len(tried)} numbers of clusters to {len(parts)} parts of the counts")
     losses = np.full((len(numbers), len(parts)), np.nan)
     losses[fitted], errors = held_out_losses(model, table, parts, tried, seeds, n_jobs)
     tell_failures(tried, errors, "sweep_n_clusters")

@@ -299,12 +299,12 @@ def test_missing_entries_are_refused():
             swept(X=table)
 
 
-def test_stages_are_told_before_they_start(capsys):
-    swept(n_estimators=1, n_folds=3, verbose=1)
-    assert capsys.readouterr().out.splitlines() == [
-        "[sweep_n_clusters] fitting 3 numbers of clusters, 1 run of each",
-        "[sweep_n_clusters] fitting 3 numbers of clusters to 3 parts of the counts",
-        "[sweep_n_clusters] fitting n_clusters=4, 4 runs",
+def test_stages_are_told_before_they_start(caplog):
+    caplog.set_level("INFO", "nmfcluster")
+    swept(n_estimators=1, n_folds=3)
+    own = "sweep_n_clusters: "
+    assert [line.removeprefix(own) for line in caplog.messages if line.startswith(own)] == [
+        "fitting 3 numbers of clusters, 1 run of each",
+        "fitting 3 numbers of clusters to 3 parts of the counts",
+        "fitting n_clusters=4, 4 runs",
     ]
-    swept(n_estimators=1, n_folds=2, candidates=[3])
-    assert not capsys.readouterr().out
