@@ -24,8 +24,7 @@ from benchmarks.questions import (
     _meta_tumours,
     meta_scale,
 )
-from nmfcluster._engine.loop import iterate
-from nmfcluster._engine.loop import StopRule
+from nmfcluster._engine.loop import StopRule, iterate
 from nmfcluster.datasets import make_biclusters
 from nmfcluster.meta.solvers import hals
 from nmfcluster.meta.squares import MatrixObjective

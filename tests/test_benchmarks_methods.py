@@ -22,8 +22,7 @@ from benchmarks.methods.ss_ncut import edited
 from benchmarks.methods.symhals import symmetric_hals
 from benchmarks.questions import fusion as fusion_question
 from nmfcluster import PairwiseConstraints, SimilarityStack
-from nmfcluster._engine.loop import iterate
-from nmfcluster._engine.loop import StopRule
+from nmfcluster._engine.loop import StopRule, iterate
 from nmfcluster._engine.symmetric import SymmetricObjective
 from nmfcluster.affinity import make_affinity
 from nmfcluster.fusion.model import em_step

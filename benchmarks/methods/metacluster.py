@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from nmfcluster._engine.run import Plan
+from nmfcluster._engine.stopping import StopRule
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.methods import FEATURES, Method, timed
 from nmfcluster import NMFMetaCluster
-from nmfcluster._engine.run import Plan
-from nmfcluster._engine.stopping import StopRule
 from nmfcluster.meta.divergence import Divergence
 from nmfcluster.meta.objectives import Objective
 from nmfcluster.meta.runs import Runs, run_many

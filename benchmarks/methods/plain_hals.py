@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from nmfcluster._engine.run import Steps, kept
 
 from nmfcluster._arrays.least_squares import descend
-from nmfcluster._engine.run import Steps, kept
 from nmfcluster.meta.squares import MatrixObjective
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-
 from nmfcluster._engine.run import Steps, kept, per_start
+
 from nmfcluster._engine.symmetric import SymmetricObjective
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from nmfcluster._engine.run import Plan
 from sklearn.cluster import KMeans
 
 from benchmarks import report
@@ -14,7 +15,6 @@ from benchmarks.methods import fcm
 from benchmarks.methods import metacluster as ours
 from benchmarks.runner import Progress
 from nmfcluster._arrays.labels import one_hot
-from nmfcluster._engine.run import Plan
 from nmfcluster.datasets import make_biclusters
 from nmfcluster.meta.metaclusters import METACLUSTERINGS, Metaclusters, refine
 from nmfcluster.meta.runs import Runs, run_many

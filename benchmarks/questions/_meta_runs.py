@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from nmfcluster._engine.stopping import Solution
 from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
@@ -20,7 +21,6 @@ from benchmarks.datasets import expression
 from benchmarks.methods import metacluster
 from benchmarks.methods.plain_hals import plain_hals
 from benchmarks.runner import Progress, interleaved
-from nmfcluster._engine.stopping import Solution
 from nmfcluster.datasets import make_biclusters
 from nmfcluster.meta.solvers import hals, multiplicative
 from nmfcluster.meta.squares import MatrixObjective

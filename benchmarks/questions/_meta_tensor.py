@@ -9,13 +9,13 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from nmfcluster._engine.run import iterate
+from nmfcluster._engine.stopping import Solution, StopRule
 from threadpoolctl import threadpool_limits
 
 from benchmarks import report
 from benchmarks.methods import metacluster, peer_tensorly
 from benchmarks.runner import Progress, interleaved
-from nmfcluster._engine.run import iterate
-from nmfcluster._engine.stopping import Solution, StopRule
 from nmfcluster.datasets import make_biclusters
 from nmfcluster.meta.metaclusters import Metaclusters, lifted_start, refine
 from nmfcluster.meta.runs import Runs, run_many

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from nmfcluster._engine.run import iterate
+from nmfcluster._engine.stopping import StopRule
 from threadpoolctl import threadpool_limits
 
 from benchmarks import datasets, fresh, methods, report, trials
@@ -22,9 +24,7 @@ from benchmarks.datasets import text
 from benchmarks.datasets.gaussians import gaussians
 from benchmarks.datasets.topics import topics
 from benchmarks.runner import Progress, interleaved
-from nmfcluster._engine.run import iterate
 from nmfcluster._engine.starts import random_start
-from nmfcluster._engine.stopping import StopRule
 from nmfcluster._engine.symmetric import SymmetricObjective, bregman_nmf
 from nmfcluster.affinity import make_affinity
 from nmfcluster.constraints import PairwiseConstraints

@@ -13,6 +13,8 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from nmfcluster._engine.run import iterate
+from nmfcluster._engine.stopping import Solution, StopRule
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import kneighbors_graph
 from threadpoolctl import threadpool_limits
@@ -23,9 +25,7 @@ from benchmarks.methods.nndsvd import nndsvd_start
 from benchmarks.methods.symhals import symmetric_hals
 from benchmarks.runner import Progress, interleaved
 from nmfcluster._engine.multiplicative import multiplicative_nmf
-from nmfcluster._engine.run import iterate
 from nmfcluster._engine.starts import random_start, spectral_start
-from nmfcluster._engine.stopping import Solution, StopRule
 from nmfcluster._engine.symmetric import SymmetricObjective, bregman_nmf
 from nmfcluster.partitions import base_partitions
 from nmfcluster.partitions.ensemble import Ensemble

@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from engine.cases import (
     KINDS,
+    coassociation,
     dense_pieces,
     full_gsg,
     incomplete_table,
@@ -30,7 +31,7 @@ from nmfcluster._engine.multiplicative import (
 from nmfcluster._engine.symmetric import bregman_nmf
 from nmfcluster.partitions.ensemble import Ensemble
 from nmfcluster.partitions.problem import EnsembleProblem, SeenPairsObjective
-from nmfcluster.similarity import Explicit, coassociation
+from nmfcluster.similarity import Explicit
 
 printed_gsg = partial(multiplicative_gsg, printed=True)
 SOLVERS = [

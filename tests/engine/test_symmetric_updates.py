@@ -4,12 +4,12 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from engine.cases import KINDS, dense_pieces, kinds, of, solved
+from engine.cases import KINDS, coassociation, dense_pieces, kinds, of, solved
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nmfcluster._engine.multiplicative import multiplicative_nmf, multiplicative_trinmf
 from nmfcluster._engine.symmetric import bregman_nmf
-from nmfcluster.similarity import Explicit, coassociation
+from nmfcluster.similarity import Explicit
 
 
 def bregman_step(objective, H, inverse):

@@ -6,8 +6,7 @@ import numpy as np
 from scipy.special import kl_div
 
 from nmfcluster._engine.executor import Plan
-from nmfcluster._engine.loop import iterate
-from nmfcluster._engine.loop import Solution, StopRule
+from nmfcluster._engine.loop import Solution, StopRule, iterate
 from nmfcluster.meta.runs import Runs
 from nmfcluster.meta.solvers import hals
 

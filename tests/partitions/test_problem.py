@@ -18,9 +18,9 @@ from partitions.cases import (
     table,
 )
 
+from nmfcluster._engine.loop import Solution
 from nmfcluster._engine.multiplicative import TriFactorization, multiplicative_trinmf
 from nmfcluster._engine.starts import spectral_start
-from nmfcluster._engine.loop import Solution
 from nmfcluster.partitions.ensemble import Ensemble
 from nmfcluster.partitions.problem import EnsembleProblem, label_start
 
