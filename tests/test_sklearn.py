@@ -80,11 +80,11 @@ def test_checks_that_scikit_learn_keeps_for_itself(default_clusterer):
             getattr(estimator_checks, name)(type(estimator).__name__, estimator)
 
 
-def test_is_a_clusterer_with_a_documented_page(public_estimator):
-    assert isinstance(public_estimator, ClusterMixin)
-    assert get_tags(public_estimator).estimator_type == "clusterer"
-    for name in public_estimator.get_params():
-        assert f"{name} : " in type(public_estimator).__doc__
+def test_is_a_clusterer_with_a_documented_page(default_clusterer):
+    assert isinstance(default_clusterer, ClusterMixin)
+    assert get_tags(default_clusterer).estimator_type == "clusterer"
+    for name in default_clusterer.get_params():
+        assert f"{name} : " in type(default_clusterer).__doc__
 
 
 def test_stored_estimators_predict_as_before(public_estimator, make_input, tmp_path):
@@ -299,13 +299,13 @@ def test_parameters_of_the_base_clusterer_can_be_searched(blobs_and_table):
     assert set(search.fit(X, y).best_params_) == {"estimator__max_iter"}
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_cross_validation_in_parallel(blobs_and_table, n_jobs):
-    X, y, _ = blobs_and_table
-    model = NMFConsensus(3, n_estimators=5, random_state=0)
-    cv = KFold(3, shuffle=True, random_state=0)
-    scores = cross_val_score(model, X, y, cv=cv, scoring="adjusted_rand_score", n_jobs=n_jobs)
-    np.testing.assert_array_equal(scores, [1, 1, 1])
+def test_cross_validation_in_parallel(blobs_and_table):
+    for n_jobs in [1, 2]:
+        X, y, _ = blobs_and_table
+        model = NMFConsensus(3, n_estimators=5, random_state=0)
+        cv = KFold(3, shuffle=True, random_state=0)
+        scores = cross_val_score(model, X, y, cv=cv, scoring="adjusted_rand_score", n_jobs=n_jobs)
+        np.testing.assert_array_equal(scores, [1, 1, 1])
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
@@ -317,8 +317,8 @@ def test_columns_of_the_output_are_named_after_the_class(blobs_and_table, librar
     assert isinstance(model.predict(X), np.ndarray)
 
 
-def test_has_no_score(public_estimator):
+def test_has_no_score(default_clusterer):
     """Losses of different parameters are no measure of quality: a scorer has to be named."""
-    assert not hasattr(public_estimator, "score")
+    assert not hasattr(default_clusterer, "score")
     with pytest.raises(TypeError, match="scor"):
-        GridSearchCV(public_estimator, {"n_clusters": [2, 3]}).fit(np.eye(6))
+        GridSearchCV(default_clusterer, {"n_clusters": [2, 3]}).fit(np.eye(6))
