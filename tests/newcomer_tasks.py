@@ -114,16 +114,12 @@ def watch_progress():
     from nmfcluster import NMFMetaCluster
 
     X, written = load_iris().data, io.StringIO()
-    log, handler = logging.getLogger("nmfcluster"), logging.StreamHandler(written)
-    log.setLevel(logging.INFO)  # logging.basicConfig(level=logging.INFO) shows all on the screen
-    log.addHandler(handler)
+    logging.basicConfig(level=logging.INFO, stream=written, force=True)
     model = NMFMetaCluster(3, n_estimators=10, random_state=0)
     labels = model.fit(X).labels_
-    log.removeHandler(handler)
-    log.setLevel(logging.NOTSET)
+    logging.basicConfig(level=logging.WARNING, force=True)
     assert written.getvalue().count("NMFMetaCluster: ") >= 3
-    model.set_callbacks(ProgressBar()).fit(X)
-    assert (model.labels_ == labels).all()
+    assert (model.set_callbacks(ProgressBar()).fit(X).labels_ == labels).all()
 
 
 def predict_new_samples():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from consensus.cases import factor_of, hard_loss, of_partitions, together_and_seen
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from partitions.cases import in_both_forms
@@ -21,6 +21,7 @@ tables = st.tuples(st.integers(1, 12), st.integers(1, 5)).flatmap(
 )
 
 
+@settings(max_examples=25)
 @given(
     tables,
     st.integers(1, 4),

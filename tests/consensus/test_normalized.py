@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 from comparing import same_partition
 from consensus.cases import of_partitions
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
@@ -307,6 +307,7 @@ label_tables = st.tuples(st.integers(1, 12), st.integers(1, 5)).flatmap(
 )
 
 
+@settings(max_examples=25)
 @given(label_tables, st.integers(1, 4), st.integers(0, 9))
 @pytest.mark.filterwarnings("ignore:X holds .* partitions of")
 def test_every_table_that_is_accepted_has_a_finite_loss_and_memberships(table, n_clusters, seed):
