@@ -1,15 +1,12 @@
 """Answer one question: `python -m benchmarks QUESTION`, for example `python -m benchmarks papers`.
 
-papers, protocols, peers, literature, regimes, scale and solvers are about consensus clustering,
-and scale about many samples under constraints, too; documents, constraints, constraint_scale,
-affinities, choosing_by_pairs, pairs_everywhere, wrong_pairs, asked_pairs and large about
-clustering by similarities, with
-constraints or without; fusion, fusion_noise, eta_by_stability, fusion_objects and fusion_scale
-about clustering by several similarities; distributed about tables that no machine holds; meta,
-meta_scale, recurrence and count_tables about the clusters that recur in many runs of NMF, programs
-and counts_scale about those of counts, how_many_programs and number_of_programs about their number;
-how_many_clusters about that of clusters of anything; limits about loops that all share. ``all``
-asks every question in turn, in hours, and leaves out those whose results are of this commit.
+papers, regimes and scale are about consensus clustering, scale about many samples under
+constraints, too; documents, pairs_everywhere, wrong_pairs and asked_pairs about clustering under
+constraints; fusion and fusion_noise about several similarities; meta, recurrence, programs,
+counts_scale and how_many_programs about the clusters that recur in many runs of NMF;
+how_many_clusters about the number of clusters of anything; distributed about tables that no machine
+holds. ``all`` asks every question in turn, in hours, and leaves out those whose results are of this
+commit.
 """
 
 from __future__ import annotations
@@ -35,6 +32,11 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("question", choices=(*questions.NAMES, ALL))
     parser.add_argument("--quick", action="store_true", help="toy sizes, in seconds")
+    parser.add_argument(
+        "--all-seeds",
+        action="store_true",
+        help="as many seeds, draws, repeats and tables as the kept results have, in many hours",
+    )
     parser.add_argument(
         "--out",
         type=Path,
@@ -79,10 +81,12 @@ def _commit_of(result: Path) -> str | None:
 def _ask(name: str, chosen: argparse.Namespace, out: Path) -> bool:
     """Answer a question, of all in a process of its own; return whether it was answered."""
     if chosen.question != ALL:
-        importlib.import_module(f"benchmarks.questions.{name}").run(chosen.quick, out)
+        asked = importlib.import_module(f"benchmarks.questions.{name}")
+        asked.run(chosen.quick, out, chosen.all_seeds)
         return True
     command = [sys.executable, "-m", "benchmarks", name, "--out", str(out)]
-    return subprocess.run([*command, *["--quick"] * chosen.quick]).returncode == 0
+    options = ["--quick"] * chosen.quick + ["--all-seeds"] * chosen.all_seeds
+    return subprocess.run([*command, *options]).returncode == 0
 
 
 if __name__ == "__main__":

@@ -18,11 +18,13 @@ import sklearn
 from threadpoolctl import threadpool_info
 
 import nmfcluster
-from nmfcluster.display.style import COLOURS
 
 Row = dict[str, Any]
 
 ROW_DEPTH = 3  # levels of nesting above a row: the file, "tables" or "details", and one table
+# Okabe and Ito's, which colour-blind readers can tell apart, and four for many methods
+COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"]
+COLOURS += ["0.5", "0.15", "#7A4B2A", "#882255"]
 ROOT = Path(__file__).parent.parent  # of the checkout
 
 
@@ -240,7 +242,7 @@ def _style() -> dict[str, Any]:
     from cycler import cycler
 
     return {
-        "axes.prop_cycle": cycler(color=[*COLOURS[:6], "0.5", "0.15", "#7A4B2A", "#882255"]),
+        "axes.prop_cycle": cycler(color=COLOURS),
         "font.size": 13.0,
         "legend.framealpha": 0.6,
         "lines.linewidth": 2.0,

@@ -42,17 +42,14 @@ __all__ = [
     "MOST",
     "N_JOBS",
     "RANDOM_STATE",
-    "VERBOSE",
     "CallbackSupport",
     "Documented",
     "HasMethods",
     "Interval",
-    "RaisedLater",
     "RealNotInt",
     "StrOptions",
     "blas_threads",
     "fit_context",
-    "hides_errors",
     "num_samples",
     "one_openmp_thread",
     "set_blas_threads",
@@ -101,7 +98,6 @@ N_JOBS = [
     Interval(Integral, -_JOBS, -1, closed="both"),
     None,
 ]
-VERBOSE = [Interval(Integral, 0, None, closed="left"), "boolean"]
 
 
 class Documented:
@@ -115,28 +111,6 @@ class Documented:
         name = type(self).__name__
         public = hasattr(sys.modules[package], name)
         return {"name": f"{package}.{name}" if public else f"{package}.{folder}.{name}"}
-
-
-def hides_errors(depth: int) -> bool:
-    """Return whether a scorer, `depth` calls above this one, is called by a search.
-
-    A search of scikit-learn, unless error_score="raise", makes NaN of what a scorer raises.
-    """
-    frame = sys._getframe(depth + 1)
-    ours = frame.f_globals.get("__name__") == "sklearn.model_selection._validation"
-    return ours and frame.f_locals.get("error_score", "raise") != "raise"
-
-
-class RaisedLater:
-    """In place of a score: raises an error when a search takes the number out of it."""
-
-    def __init__(self, error: Exception) -> None:
-        self._error = error
-
-    def item(self) -> float:
-        """Raise the error, as one that searches let through."""
-        kind = TypeError if isinstance(self._error, TypeError) else RuntimeError
-        raise kind(str(self._error)) from self._error
 
 
 def with_settings_of_caller(function: Callable[..., Any]) -> Callable[..., Any]:

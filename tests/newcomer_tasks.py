@@ -714,9 +714,10 @@ def draw_fits():
     constrained = nc.SSNMFClusterer(3, random_state=0).fit(X, must_link=[(0, 1)])
     fusion = nc.SimilarityFusionNMF(3).fit({"sepal": X[:, :2], "petal": X[:, 2:]})
     programs = nc.NMFMetaCluster(3, n_estimators=5, random_state=0).fit(X)
-    for kind in ("ConsensusMatrix", "ClusterTracking", "LossCurve"):
+    for kind in ("ConsensusMatrix", "LossCurve", "Membership"):
         picture = getattr(display, f"{kind}Display").from_estimator(consensus)
         assert picture.ax_.get_figure() is picture.figure_
+    assert display.ClusterTrackingDisplay.from_estimators([consensus]).ax_.has_data()
     assert display.ConstraintDisplay.from_estimator(constrained).ax_.has_data()
     assert display.SourceWeightsDisplay.from_estimator(fusion).ax_.has_data()
     assert display.BiclusterDisplay.from_estimator(programs, X).ax_.has_data()
@@ -728,15 +729,18 @@ def draw_choices():
     from sklearn.datasets import make_blobs
     from sklearn.model_selection import GridSearchCV
 
-    from nmfcluster import display
+    from nmfcluster import NMFMetaCluster, display
     from nmfcluster import model_selection as ms
 
     X, _ = make_blobs(200, centers=3, center_box=(5, 20), random_state=0)
     clusterer, grid = KMeans(n_init=3, random_state=0), {"n_clusters": [2, 3, 4]}
     search = GridSearchCV(clusterer, grid, scoring=ms.StabilityScorer(5), cv=ms.FullSampleSplit())
     chosen = ms.choose_n_clusters(clusterer, X, [1, 2, 3, 4], random_state=0)
+    runs = NMFMetaCluster(2, n_estimators=4, random_state=0)
+    sweep = ms.sweep_n_clusters(runs, X, [2, 3], method="recurrence", random_state=0)
     assert display.StabilityDisplay.from_estimator(search.fit(X)).values == [2, 3, 4]
     assert display.NumberDisplay.from_estimator(chosen).ax_.has_data()
+    assert list(display.NumberDisplay.from_estimator(sweep).table["n_clusters"]) == [2, 3]
 
 
 TASKS = {

@@ -22,10 +22,13 @@ from benchmarks.__main__ import RESULTS, main
 from benchmarks.methods import peer
 from benchmarks.questions import (
     _how_many_shares,
-    eta_by_stability,
+    _meta_planted,
+    _programs_data,
+    asked_pairs,
     how_many_clusters,
     how_many_programs,
     papers,
+    wrong_pairs,
 )
 from nmfcluster import PairwiseConstraints
 
@@ -119,8 +122,8 @@ def test_quick_run_writes_to_a_new_folder(asked, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     for _ in range(2):
         main(["papers", "--quick"])
-    folders = [out for _, out in asked]
-    assert [quick for quick, _ in asked] == [True, True]
+    folders = [out for _, out, _ in asked]
+    assert [quick for quick, *_ in asked] == [True, True]
     assert folders[0] != folders[1]
     assert sorted(folders) == sorted(tmp_path.iterdir())
     assert capsys.readouterr().out.splitlines() == [f"Results are in {out}" for out in folders]
@@ -128,8 +131,8 @@ def test_quick_run_writes_to_a_new_folder(asked, monkeypatch, tmp_path, capsys):
 
 def test_whole_run_writes_the_kept_results(asked, tmp_path):
     main(["papers"])
-    main(["papers", "--out", str(tmp_path)])
-    assert asked == [(False, RESULTS), (False, tmp_path)]
+    main(["papers", "--all-seeds", "--out", str(tmp_path)])
+    assert asked == [(False, RESULTS, False), (False, tmp_path, True)]
 
 
 @pytest.mark.parametrize("out", [str(RESULTS), "results", "questions/../results/"])
@@ -153,12 +156,14 @@ def in_this_process(function, *arguments):
 
 # What takes most of the time of a quick run, and shows nothing more by being larger.
 SMALLER = {
-    (eta_by_stability, "ETAS"): (1.0, np.inf),
-    (eta_by_stability, "SUBSAMPLES"): 2,
+    (_meta_planted, "N_UPDATES"): 20,
+    (_programs_data, "NEAR"): 1,
+    (asked_pairs, "MOST_ASKED"): 25,
     (how_many_clusters, "TOY"): 1,
     (how_many_programs, "AROUND"): 1,
     (how_many_programs, "N_FOLDS"): 2,
     (_how_many_shares, "AROUND"): 1,
+    (wrong_pairs, "COUNTS"): (50,),
 }
 
 

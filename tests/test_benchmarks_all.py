@@ -19,7 +19,7 @@ from benchmarks import questions, report
 
 @pytest.mark.parametrize(
     ("now", "left"),
-    [("0abc123", ["peers", "scale"]), ("0abc123+", ["papers", "peers", "scale"])],
+    [("0abc123", ["meta", "scale"]), ("0abc123+", ["papers", "meta", "scale"])],
 )
 def test_questions_are_asked_that_this_commit_has_not_answered(
     now, left, tmp_path, monkeypatch, capsys
@@ -30,14 +30,15 @@ def test_questions_are_asked_that_this_commit_has_not_answered(
         asked.append(arguments[3:])
         return subprocess.CompletedProcess(arguments, arguments[3] == "scale")
 
-    monkeypatch.setattr(questions, "NAMES", ("papers", "peers", "scale"))
+    monkeypatch.setattr(questions, "NAMES", ("papers", "meta", "scale"))
     monkeypatch.setattr(command.subprocess, "run", ask)
     monkeypatch.setattr(report, "commit", lambda: now)
     (tmp_path / "papers.json").write_text(json.dumps({"environment": {"commit": now}}))
-    (tmp_path / "peers.json").write_text(json.dumps({"environment": {}}))
+    (tmp_path / "meta.json").write_text(json.dumps({"environment": {}}))
     with pytest.raises(SystemExit):
-        command.main(["all", "--quick", "--out", str(tmp_path)])
-    assert asked == [[name, "--out", str(tmp_path), "--quick"] for name in left]
+        command.main(["all", "--quick", "--all-seeds", "--out", str(tmp_path)])
+    options = ["--out", str(tmp_path), "--quick", "--all-seeds"]
+    assert asked == [[name, *options] for name in left]
     assert "These failed: scale." in capsys.readouterr().err
 
 

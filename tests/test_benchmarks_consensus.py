@@ -18,7 +18,6 @@ datasets = pytest.importorskip("benchmarks.datasets", reason="benchmarks are not
 
 from benchmarks import methods  # noqa: E402
 from benchmarks.datasets import every  # noqa: E402
-from benchmarks.datasets import large as large_sets  # noqa: E402
 from benchmarks.methods import (  # noqa: E402
     base_clusters,
     kc,
@@ -27,7 +26,7 @@ from benchmarks.methods import (  # noqa: E402
     nmfc,
     transfer_cut,
 )
-from benchmarks.questions import literature, papers, protocols, regimes  # noqa: E402
+from benchmarks.questions import papers, regimes  # noqa: E402
 from nmfcluster.datasets import make_partitions  # noqa: E402
 
 pytestmark = pytest.mark.slow  # together
@@ -94,56 +93,14 @@ def test_printed_forms_are_not_normalised(monkeypatch, table):
 
     class Model(nmfc.NMFConsensus):
         def fit(self, X):
-            asked.append((self.normalize, self.refine, self.factorization))
+            asked.append((self.normalize, self.factorization))
             return super().fit(X)
 
     monkeypatch.setattr(nmfc, "NMFConsensus", Model)
     for name in ("NMFC", *nmfc.PRINTED):
         methods.load(name).run(None, table, 3, 0)
-    forms = [(True, None, "bi"), (False, None, "bi"), (False, "moves", "bi"), (False, None, "tri")]
-    assert asked == forms
-    assert set(protocols.TAKERS) | {"NMFC"} <= {*papers.COLUMNS, *papers.EXTRA}
-
-
-def _literature_runs(ours, **others):
-    """Return runs of NMI and seconds by method."""
-    told = {literature.OURS: ours, **{name.replace("_", " "): o for name, o in others.items()}}
-    return {
-        name: [{"NMI": nmi, "accuracy": nmi, "s": seconds}] * 2
-        for name, (nmi, seconds) in told.items()
-    }
-
-
-def test_targets_of_the_literature():
-    case = ("usenc_letters", literature.LANDMARKS)
-    assert set(literature.TARGETS) == set(literature.PRINTED)
-    assert {name for name, _ in literature.TARGETS} == set(large_sets.NAMES)
-    good = _literature_runs((0.462, 3.0), transfer_cut=(0.465, 2.0), HBGF=(0.5, 4.0))
-    told = literature._verdicts({case: good})
-    assert "(target: 0.459): met; the best of the others is HBGF with 0.500" in told[0]
-    assert "1.50 times as long as transfer cut" in told[1]
-    assert told[1].endswith("met.")
-    rows = {row["method"]: row for row in literature._rows(case, good)}
-    assert rows["transfer cut"]["printed"] == "0.459"
-    assert rows["HBGF"]["time / ours"] == pytest.approx(4 / 3)
-    for bad in ((0.455, 3.0), (0.462, 9.0)):
-        runs = _literature_runs(bad, transfer_cut=(0.465, 2.0), HBGF=(0.5, 4.0))
-        assert literature._verdicts({case: runs})[1].endswith("missed.")
-
-
-def test_methods_that_hold_all_pairs_run_on_less():
-    setting = literature.Setting()
-    for name in literature.PAIRWISE:
-        assert [setting.takes(name, 10**4, seed) for seed in range(5)] == [True] * 3 + [False] * 2
-    assert setting.takes("spectral", 3_000, 9)
-    assert not setting.takes("spectral", 3_001, 0)
-    assert setting.takes(literature.OURS, 10**4, 19)
-
-
-def test_literature_without_its_sets(monkeypatch, tmp_path):
-    monkeypatch.setenv(datasets.FOLDER, str(tmp_path))
-    with pytest.raises(datasets.UnavailableError, match="usenc_usps"):
-        literature.run(False, tmp_path)
+    assert asked == [(True, "bi"), (False, "bi"), (False, "tri")]
+    assert {*nmfc.PRINTED} == {*papers.EXTRA}
 
 
 def test_numbers_of_clusters_of_base_partitions():

@@ -17,7 +17,6 @@ from benchmarks.datasets import views  # noqa: E402
 from benchmarks.methods import simple_mkkm  # noqa: E402
 from benchmarks.methods.peer import NoClusteringError  # noqa: E402
 from benchmarks.questions import fusion_noise as question  # noqa: E402
-from benchmarks.questions import fusion_objects as objects  # noqa: E402
 from nmfcluster import SimilarityStack  # noqa: E402
 from nmfcluster.affinity import make_affinity  # noqa: E402
 from nmfcluster.metrics import clustering_accuracy  # noqa: E402
@@ -195,19 +194,3 @@ def test_new_methods_are_known():
     takers, skipped = question._takers()
     assert set(takers) | set(skipped) == set(question.METHODS)
     assert methods.load(question.MKKM).wants == methods.SIMILARITIES
-
-
-def test_rows_are_removed_and_imputed():
-    rng = np.random.default_rng(0)
-    tables = [rng.normal(size=(200, 3)), sp.csr_array(rng.normal(size=(200, 2)))]
-    holes = objects.without_rows(tables, 0.4, 0)
-    gone = np.column_stack([np.isnan(table).all(axis=1) for table in holes])
-    assert [int(np.isnan(table).any(axis=1).sum()) for table in holes] == gone.sum(axis=0).tolist()
-    assert ((gone.mean(axis=0) > 0.2) & (gone.mean(axis=0) < 0.45)).all()
-    assert not gone.all(axis=1).any()
-    np.testing.assert_array_equal(holes[0][~gone[:, 0]], tables[0][~gone[:, 0]])
-    filled = objects.imputed(holes)
-    mean = tables[0][~gone[:, 0]].mean(axis=0)
-    np.testing.assert_allclose(filled[0][gone[:, 0]], np.tile(mean, (gone[:, 0].sum(), 1)))
-    whole = objects.without_rows(tables, 0.0, 0)
-    assert not any(np.isnan(table).any() for table in whole)

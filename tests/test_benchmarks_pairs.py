@@ -115,14 +115,6 @@ def test_means_are_over_the_sets_that_all_methods_have():
     assert _pairs_runs.shared_means({"ours": np.array([nan])}) == (0, {})
 
 
-def test_widths_are_chosen_on_the_other_sets():
-    values = np.array([[0.5, 0.5, 0.5], [0.9, 0.4, 0.4]])
-    told, chosen = _pairs_runs.left_out(values)
-    # of the others the second choice has .8, 1.3 and 1.3, the first 1
-    assert chosen.tolist() == [0, 1, 1]
-    assert told.tolist() == [0.5, 0.4, 0.4]
-
-
 def test_sets_that_pairs_harm_are_named(toy):
     runs = {}
     for count, ari in ((0, 0.8), (20, 0.7), (50, 0.79)):

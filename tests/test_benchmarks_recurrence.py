@@ -1,4 +1,4 @@
-"""How the questions of recurrence and of tables of counts score and judge."""
+"""How the question of recurrence scores and judges."""
 
 from __future__ import annotations
 
@@ -14,13 +14,10 @@ datasets = pytest.importorskip("benchmarks.datasets", reason="benchmarks are not
 
 from benchmarks import scores  # noqa: E402
 from benchmarks.datasets import counted  # noqa: E402
-from benchmarks.methods import metacluster  # noqa: E402
 from benchmarks.questions import _recurrence_halves as halves  # noqa: E402
 from benchmarks.questions import _recurrence_planted as planted  # noqa: E402
-from benchmarks.questions import count_tables as tables  # noqa: E402
 from benchmarks.questions import recurrence as question  # noqa: E402
 from nmfcluster.datasets import make_programs  # noqa: E402
-from nmfcluster.metrics import clustering_accuracy  # noqa: E402
 
 pytestmark = pytest.mark.slow  # together
 
@@ -28,10 +25,9 @@ pytestmark = pytest.mark.slow  # together
 @pytest.fixture
 def stored(monkeypatch, tmp_path):
     """Store a table of genes and one of words."""
-    names = {"target_names": ["a", "b"], "sample_names": ["i", "ii", "iii"]}
     y = np.array([0, 0, 1])
     X = np.array([[0, 3], [1, 7], [7, 0]])
-    np.savez(tmp_path / "expr_golub-1999-v2.npz", X=X, y=y, **names)
+    np.savez(tmp_path / "expr_golub-1999-v2.npz", X=X, y=y)
     words = sp.csr_array(X)
     parts = {part: getattr(words, part) for part in ("data", "indices", "indptr", "shape")}
     np.savez(tmp_path / "tr12.npz", y=y, **parts)
@@ -46,9 +42,6 @@ def test_counts_and_their_logarithms(name, stored):
     X, logs = (data.X.toarray() if name == "tr12" else data.X for data in (raw, log))
     np.testing.assert_array_equal(X, stored)
     np.testing.assert_allclose(np.exp2(logs / np.log(2)), stored + 1)
-    assert halves.takes("multinomial", raw)
-    assert not halves.takes("multinomial", log)
-    assert halves.takes("poisson", log)
 
 
 def test_matched_cosines():
@@ -95,16 +88,6 @@ def test_clusters_that_return():
     assert first.max() == second.max() > 0.9  # the same pair, from either side
 
 
-@pytest.mark.parametrize("loss", metacluster.LOSSES)
-def test_runs_are_those_of_a_fit(loss):
-    X = make_programs(30, 40, 3, random_state=0)[0].astype(float)
-    for way in (None, 0.8):
-        _, runs = metacluster.runs_of(X, 3, 0, loss, way)
-        model = metacluster.fit(X, 3, 0, loss=loss, resample=way)
-        np.testing.assert_allclose(runs.losses, model.run_losses_, rtol=1e-6)
-        np.testing.assert_array_equal(runs.partitions(), model.partitions_)
-
-
 def _means(**ways):
     """Return figures of three tables by AUC, correlation, share found, and seconds of each way."""
     figures = (question.AUC, question.SPEARMAN, question.AT_K, question.SECONDS)
@@ -121,41 +104,6 @@ def test_rule_for_the_default():
     assert question.chosen(means, "KL", without="a") == "poisson"
     near = _means(none=(0.9, 0.49, 0.9, 1), poisson=(0.9, 0.5, 0.9, 2))
     assert question.chosen(near, "KL") is None  # as good, and faster
-    part = means | {(question.SPEARMAN, "KL", "poisson"): {"a": 1.0}}
-    assert question.chosen(part, "KL") is None  # poisson does not take every table
     rows = question.left_out(means)
     assert [row["chosen"] for row in rows] == ["poisson 3"] * 3
     assert [row["of the chosen"] for row in rows] == ["0.900", "0.900", "0.500"]
-
-
-def test_figures_of_seeds():
-    y = np.array([0, 0, 1, 1])
-    H = np.eye(2, 3)
-    found = [tables.Found(y, H, 1.0), tables.Found(1 - y, H[::-1], 3.0)]
-    actual = tables.figures_of(y, found)
-    expected = {tables.ARI: 1, tables.LABELS: 1, tables.SECONDS: 2, tables.COSINE: 1}
-    assert actual == pytest.approx(expected)
-    without = tables.figures_of(y, [tables.Found(y, None, 1.0)] * 2)
-    assert tables.COSINE not in without
-
-
-@pytest.mark.parametrize("loss", metacluster.LOSSES)
-def test_what_is_made_of_the_runs(loss):
-    rng = np.random.default_rng(0)
-    X = rng.poisson(20 * np.kron(np.eye(3), np.ones((10, 8))) + 1).astype(float)
-    y = np.repeat([0, 1, 2], 10)
-    found = tables._of_the_runs(X, 3, loss, 0)
-    assert set(found) == {tables.BEST, tables.BRUNET, tables.CNMF}
-    assert all(clustering_accuracy(y, one.labels) == 1 for one in found.values())
-    best, recurring = (found[name].components for name in (tables.BEST, tables.CNMF))
-    assert scores.matched_cosines(best, recurring).min() > 0.99
-
-
-def test_verdict_against_the_best_run():
-    both = {tables.ARI: 0.5, tables.COSINE: 0.9}
-    figures = {("KL", "a", name): both for name in tables.METHODS}
-    figures["KL", "a", tables.META] = {tables.ARI: 0.6, tables.COSINE: 0.8}
-    lines = tables.verdicts(figures)
-    assert "better on 1, the same within 0.01 on 0 and worse on 0 of 1" in lines[0]
-    assert "worse on 1 of 1 tables and losses; -0.100" in lines[1]
-    assert "the same within 0.01 on 1" in lines[2]

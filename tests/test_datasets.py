@@ -36,7 +36,7 @@ def test_noise_is_the_share_of_labels_drawn_at_random():
         assert_allclose(np.sort(table.ravel())[:6] / 2000, 0.6 / 3, atol=0.05)
 
 
-@pytest.mark.parametrize("missing", [0.3, 0.9, 1.0])
+@pytest.mark.parametrize("missing", [0.3, 1.0])
 def test_missing_labels_leave_every_sample_one(missing):
     partitions, _ = make_partitions(500, n_partitions=10, missing=missing, random_state=0)
     seen = partitions >= 0
@@ -53,21 +53,18 @@ def test_the_seed_determines_the_result():
     assert_array_equal(make_partitions(40, random_state=np.random.RandomState(1))[0], one)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"noise": 1.1}, r"noise must be in \[0, 1\], got 1.1"),
-        ({"missing": -0.1}, r"missing must be in \[0, 1\], got -0.1"),
+def test_what_cannot_be_made_is_refused():
+    for options, message in (
+        ({"noise": 1.1}, r"noise must be a float in the range \[0.0, 1.0\], got 1.1"),
+        ({"missing": -0.1}, r"missing must be a float .* got -0.1"),
         ({"n_partitions": 0}, "n_partitions must be at least 1, got 0"),
         ({"n_clusters": 0}, "n_clusters must be at least 1, got 0"),
         ({"n_samples": (3, 0)}, "n_samples must give every cluster a sample"),
         ({"n_samples": ()}, "n_samples must give every cluster a sample"),
         ({"n_samples": 2, "n_clusters": 3}, "n_samples must give every cluster a sample"),
-    ],
-)
-def test_what_cannot_be_made_is_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        make_partitions(**options)
+    ):
+        with pytest.raises(ValueError, match=message):
+            make_partitions(**options)
 
 
 # --- rings ---------------------------------------------------------------------------------------
@@ -105,34 +102,28 @@ def test_the_seed_determines_the_rings():
     assert_array_equal(make_nested_rings(random_state=np.random.RandomState(1))[0], one)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_rings_that_cannot_be_made_are_refused():
+    for options, message in (
         ({"radii": ()}, r"radii must be above 0.*got \(\)"),
         ({"radii": (1.0, 0.0)}, r"radii must be above 0.*got \(1.0, 0.0\)"),
         ({"radii": (1.0, -2.0)}, r"radii must be above 0.*got \(1.0, -2.0\)"),
-        ({"noise": -0.1}, "noise must be at least 0, got -0.1"),
+        ({"noise": -0.1}, r"noise must be a float in the range \[0.0, inf\), got -0.1"),
         ({"n_samples": 1}, "n_samples must give every cluster a sample, got 1"),
-    ],
-)
-def test_rings_that_cannot_be_made_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        make_nested_rings(**options)
+    ):
+        with pytest.raises(ValueError, match=message):
+            make_nested_rings(**options)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_rings_of_no_size_are_refused():
+    for options, message in (
         ({"radii": (1.0, np.nan)}, "radii must be above 0"),
         ({"radii": (1.0, np.inf)}, "radii must be finite"),
-        ({"noise": np.nan}, "noise must be at least 0, got nan"),
-        ({"noise": np.inf}, "noise must be at least 0, got inf, and finite"),
+        ({"noise": np.nan}, "noise must be a float .* got nan"),
+        ({"noise": np.inf}, "noise must be a float .* got inf"),
         ({"n_samples": (3, 4, 5)}, "n_samples must be one number"),
-    ],
-)
-def test_rings_of_no_size_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        make_nested_rings(**options)
+    ):
+        with pytest.raises(ValueError, match=message):
+            make_nested_rings(**options)
 
 
 def test_radii_can_be_an_array():
@@ -140,9 +131,8 @@ def test_radii_can_be_an_array():
     np.testing.assert_allclose(np.linalg.norm(X, axis=1), np.where(y, 4.0, 1.0))
 
 
-@pytest.mark.parametrize(
-    ("make", "options", "error", "message"),
-    [
+def test_arguments_of_the_wrong_type_are_named():
+    for make, options, error, message in (
         (make_nested_rings, {"radii": "ab"}, TypeError, "radii must be numbers, got 'ab'"),
         (make_nested_rings, {"radii": [1, [2]]}, TypeError, r"radii must be numbers, got \[1, \["),
         (make_nested_rings, {"noise": None}, TypeError, "noise must be a number, got None"),
@@ -156,11 +146,9 @@ def test_radii_can_be_an_array():
         (make_partitions, {"noise": "much"}, TypeError, "noise must be a number, got 'much'"),
         (make_partitions, {"missing": True}, TypeError, "missing must be a number, got True"),
         (make_partitions, {"random_state": -1}, ValueError, "random_state must be .* got -1"),
-    ],
-)
-def test_arguments_of_the_wrong_type_are_named(make, options, error, message):
-    with pytest.raises(error, match=message):
-        make(**options)
+    ):
+        with pytest.raises(error, match=message):
+            make(**options)
 
 
 # --- biclusters ----------------------------------------------------------------------------------
@@ -179,7 +167,7 @@ each_size = pytest.mark.parametrize("options", SIZES, ids=str)
 
 
 @each_size
-def test_without_noise_the_data_are_the_product_of_the_factors(options):
+def test_data_are_the_product_of_factors_with_samples_and_features_of_their_own(options):
     X, W, H = make_biclusters(**options, random_state=0)
     n_clusters = options.get("n_clusters", 4)
     assert X.shape == options.get("shape", (21, 35))
@@ -189,11 +177,6 @@ def test_without_noise_the_data_are_the_product_of_the_factors(options):
     assert H.min() >= 0
     assert_allclose(X, W @ H, atol=1e-12)
     assert np.linalg.matrix_rank(X) == n_clusters
-
-
-@each_size
-def test_biclusters_have_samples_and_features_of_their_own(options):
-    _, W, H = make_biclusters(**options, random_state=1)
     for members in (W.T > 0, H > 0):
         for c in range(len(members)):
             assert (members[c] & ~np.delete(members, c, axis=0).any(axis=0)).any()
@@ -212,7 +195,7 @@ def test_factors_have_the_distributions_that_are_documented():
     assert_allclose(coefficients.mean(), 0.75, atol=0.01)
 
 
-@pytest.mark.parametrize("overlap", [0, 0.1, 0.25, 0.4])
+@pytest.mark.parametrize("overlap", [0, 0.25, 0.4])
 def test_overlap_is_the_share_that_neighbours_have_in_common(overlap):
     _, W, H = make_biclusters((1000, 3000), 5, twins=False, overlap=overlap, random_state=0)
     for members in (W.T > 0, H > 0):
@@ -293,9 +276,8 @@ def test_runs_of_nmf_that_fit_find_the_biclusters_and_others_miss_a_twin():
     assert 0.15 <= n_missed / 48 <= 0.6
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
+def test_biclusters_that_cannot_be_made_are_refused():
+    for options, error, message in (
         ({"shape": 21}, TypeError, r"shape must be \(n_samples, n_features\), got 21"),
         ({"shape": (21,)}, TypeError, "shape must be"),
         ({"shape": "ab"}, TypeError, "shape must be"),
@@ -310,33 +292,32 @@ def test_runs_of_nmf_that_fit_find_the_biclusters_and_others_miss_a_twin():
         ({"n_clusters": 3.0}, TypeError, "n_clusters must be an int, got 3.0"),
         ({"n_clusters": True}, TypeError, "n_clusters must be an int, got True"),
         ({"n_clusters": 30}, ValueError, "shape must .*n_clusters=30.*too few samples"),
-        ({"overlap": 0.5}, ValueError, r"overlap must be in \[0, 0.5\), got 0.5"),
-        ({"overlap": -0.1}, ValueError, r"overlap must be in \[0, 0.5\), got -0.1"),
-        ({"overlap": np.nan}, ValueError, r"overlap must be in \[0, 0.5\), got nan"),
+        (
+            {"overlap": 0.5},
+            ValueError,
+            r"overlap must be a float in the range \[0.0, 0.5\), got 0.5",
+        ),
+        ({"overlap": -0.1}, ValueError, "overlap must be a float .* got -0.1"),
+        ({"overlap": np.nan}, ValueError, "overlap must be a float .* got nan"),
         ({"overlap": "0.1"}, TypeError, "overlap must be a number, got '0.1'"),
         ({"overlap": 0.49}, ValueError, "shape must .*overlap=0.49.*too few"),
         ({"twins": 1}, TypeError, "twins must be True or False, got 1"),
         ({"twins": None}, TypeError, "twins must be True or False, got None"),
-        ({"noise": -0.1}, ValueError, "noise must be at least 0, got -0.1"),
-        ({"noise": np.inf}, ValueError, "noise must be at least 0, got inf, and finite"),
+        ({"noise": -0.1}, ValueError, r"noise must be a float in the range \[0.0, inf\), got -0.1"),
+        ({"noise": np.inf}, ValueError, "noise must be a float .* got inf"),
         ({"noise": (0.1, 0.2)}, TypeError, "noise must be a number, got"),
         ({"random_state": "seed"}, ValueError, "random_state must be .* got 'seed'"),
-    ],
-)
-def test_biclusters_that_cannot_be_made_are_refused(options, error, message):
-    with pytest.raises(error, match=message):
-        make_biclusters(**options)
+    ):
+        with pytest.raises(error, match=message):
+            make_biclusters(**options)
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
+def test_sizes_without_an_end_are_refused():
+    for make in (
         lambda: make_partitions((10**30, 3)),
         lambda: make_partitions(10**31, n_clusters=10**30),
         lambda: make_partitions((2**31, 3)),
         lambda: make_biclusters((10**30, 3)),
-    ],
-)
-def test_sizes_without_an_end_are_refused(make):
-    with pytest.raises(ValueError, match="must be at most 2147483647"):
-        make()
+    ):
+        with pytest.raises(ValueError, match="must be at most 2147483647"):
+            make()

@@ -1,7 +1,7 @@
 """Every figure in the README and the guide was measured, or the package or a paper has it.
 
 A figure is a number with a point, or a percentage, in prose or in a table. Where it stands in a
-paragraph or a table after a comment such as ``<!-- measured: scale, peers -->``, the results of
+paragraph or a table after a comment such as ``<!-- measured: scale, regimes -->``, the results of
 these benchmarks have it, perhaps with more digits. After ``<!-- printed: KEY -->`` it is that of a
 work in the list of references. Everywhere else it is a constant of the package, or stands in code
 on the same page, which other tests run and compare.

@@ -87,7 +87,6 @@ def _loaders() -> dict[str, Any]:
         every,
         expression,
         handwritten,
-        large,
         news,
         pictures,
         proteins,
@@ -95,6 +94,6 @@ def _loaders() -> dict[str, Any]:
         uci,
     )
 
-    features = (bundled, uci, text, documents, expression, counted, large, every)
+    features = (bundled, uci, text, documents, expression, counted, every)
     modules = (*features, handwritten, news, pictures, proteins)
     return {name: module.load for module in modules for name in sorted(module.NAMES)}

@@ -7,7 +7,6 @@ are as in the compendium of de Souto et al. (2008).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from sklearn.preprocessing import normalize
@@ -24,23 +23,13 @@ NOTES = {
 }
 
 
-@dataclass(frozen=True)
-class Expression(Dataset):
-    """A table of samples by genes, with the names of the samples and the classes."""
-
-    samples: tuple[str, ...] = ()
-    classes: tuple[str, ...] = ()
-
-
-def load(name: str) -> Expression:
+def load(name: str) -> Dataset:
     source = name.split(",")[0]
     data = read(source)
-    y, classes = data["y"].astype(int), tuple(map(str, data["target_names"]))
+    y = data["y"].astype(int)
     if name != source:  # ALL-B and ALL-T become one class
-        y, classes = np.maximum(y - 1, 0), ("ALL", "AML")
-    samples = tuple(map(str, data["sample_names"]))
-    X = data["X"].astype(float)
-    return Expression(name, X, y, note=NOTES[source], samples=samples, classes=classes)
+        y = np.maximum(y - 1, 0)
+    return Dataset(name, data["X"].astype(float), y, note=NOTES[source])
 
 
 def as_given(X: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Gaussian clusters, and k-means ensembles on them that are cheap for many samples."""
+"""Gaussian clusters, ensembles on them that are cheap for many samples, and random labels."""
 
 from __future__ import annotations
 
@@ -35,3 +35,9 @@ def ensemble(
         k = int(rng.integers(n_clusters[0], n_clusters[1] + 1))
         table[:, t] = KMeans(k, n_init=1, random_state=t).fit(X[rows]).predict(X)
     return table
+
+
+def random_labels(n: int, n_clusters: int, n_partitions: int, seed: int = 0) -> np.ndarray:
+    """Return random labels, in which there are no clusters and hardly two equal rows."""
+    rng = np.random.default_rng(seed)
+    return rng.integers(n_clusters, size=(n, n_partitions), dtype=np.int32)

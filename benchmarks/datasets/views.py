@@ -13,7 +13,8 @@ import scipy.sparse as sp
 from sklearn.preprocessing import scale
 
 from benchmarks.datasets import Dataset, read
-from nmfcluster import KernelStack, SimilarityStack
+from nmfcluster import SimilarityStack
+from nmfcluster.affinity import make_affinity
 
 GRAPH = "neighbours"  # the similarity that all methods get where there are features
 
@@ -66,5 +67,5 @@ def kernels_of(
     X: Any, parts: Sequence[tuple[str, slice]], kernel: str, normalize: bool = False
 ) -> SimilarityStack:
     """Return the stack of one kernel of every view."""
-    sources = [(name, kernel, columns) for name, columns in parts]
-    return KernelStack(sources, normalize=normalize).fit_transform(X)
+    made = [make_affinity(X[:, own], kernel, normalize=normalize).block() for _, own in parts]
+    return SimilarityStack(made, names=[name for name, _ in parts])

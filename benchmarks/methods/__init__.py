@@ -15,7 +15,7 @@ FEATURES, PARTITIONS, CONSTRAINTS = "features", "partitions", "constraints"
 SIMILARITIES, VIEWS, LABELS = "similarities", "views", "labels"
 
 
-def _no_reason() -> str:
+def no_reason() -> str:
     return ""
 
 
@@ -32,7 +32,7 @@ class Method:
 
     name: str
     run: Run
-    reason: Callable[[], str] = _no_reason
+    reason: Callable[[], str] = no_reason
     wants: str = PARTITIONS
 
 
@@ -51,7 +51,6 @@ def load_all() -> dict[str, Method]:
     from benchmarks.methods import (
         cnmf,
         constraint_propagation,
-        fcm,
         fusion,
         hbgf,
         kc,
@@ -60,7 +59,6 @@ def load_all() -> dict[str, Method]:
         label_spreading,
         linkage,
         locally_weighted,
-        many_samples,
         mcla,
         mean_similarity,
         metacluster,
@@ -69,9 +67,7 @@ def load_all() -> dict[str, Method]:
         nmf_runs,
         nmfc,
         peer_activesemi,
-        peer_ensembleclustering,
         peer_fast_hdbscan,
-        peer_genieclust,
         peer_snf,
         peer_views,
         simple_mkkm,
@@ -82,13 +78,13 @@ def load_all() -> dict[str, Method]:
         transfer_cut,
     )
 
-    consensus = (nmfc, kc, linkage, spectral, peer_ensembleclustering)
+    consensus = (nmfc, kc, linkage, spectral)
     ensembles = (locally_weighted, transfer_cut, hbgf, mcla)
-    unsupervised = (kmeans, kernel_kmeans, ncut, nmf, many_samples, peer_genieclust)
+    unsupervised = (kmeans, kernel_kmeans, ncut, nmf)
     constrained = (ssnmf, ss_kernel_kmeans, ss_ncut, constraint_propagation, peer_activesemi)
     labelled = (label_spreading, peer_fast_hdbscan)
     fused = (fusion, mean_similarity, simple_mkkm, peer_snf, peer_views)
-    many_runs = (metacluster, nmf_runs, cnmf, fcm)
+    many_runs = (metacluster, nmf_runs, cnmf)
     modules = (*consensus, *ensembles, *unsupervised, *constrained, *labelled, *fused, *many_runs)
     return {method.name: method for module in modules for method in module.METHODS}
 

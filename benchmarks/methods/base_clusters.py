@@ -6,17 +6,17 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
 
-from nmfcluster._arrays.labels import cluster_counts
-from nmfcluster._arrays.labels import indicator as indicator_of_codes
-
 N_INIT = 3  # starts of the k-means that ends a spectral method
 
 
 def indicator(table: np.ndarray) -> sp.csr_array:
     """Return Z, (n, number of base clusters): 1 where a sample is in a cluster; none is empty."""
-    Z = indicator_of_codes(table, cluster_counts(table))
-    kept = np.flatnonzero(Z.sum(axis=0))
-    return Z if len(kept) == Z.shape[1] else sp.csr_array(Z[:, kept])
+    codes = [np.unique(labels, return_inverse=True)[1] for labels in table.T]
+    firsts = np.cumsum([0, *(own.max() + 1 for own in codes)])
+    columns = np.stack(codes, axis=1) + firsts[:-1]
+    starts = np.arange(len(table) + 1) * table.shape[1]
+    shape = (len(table), int(firsts[-1]))
+    return sp.csr_array((np.ones(columns.size), columns.ravel(), starts), shape=shape)
 
 
 def leading_eigenvectors(M: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
+from sklearn.preprocessing import normalize
 
 from benchmarks.methods import FEATURES, Method, nmf_runs, timed
-from nmfcluster.meta.squares import fitted_rows
 
 NEIGHBOURS = 0.3  # of a part that are looked at, as a share of the number of runs
 FARTHEST = 0.5  # mean distance to its neighbours beyond which a part is left out
@@ -27,21 +27,19 @@ def consensus(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return weights W (n, k) and parts H (k, p) of length 1."""
     H = recurring(np.concatenate([run.H for run in runs]), len(runs), k, seed)
-    return fitted_rows(X, H), H
+    return nmf_runs.fitted_rows(X, H), H
 
 
 def recurring(parts: np.ndarray, n_runs: int, k: int, seed: int) -> np.ndarray:
     """Return the parts (k, p) of length 1 that recur in those of all runs."""
-    spectra = parts / np.maximum(np.linalg.norm(parts, axis=1, keepdims=True), 1e-12)
+    spectra = normalize(parts)
     n_neighbors = min(max(1, int(NEIGHBOURS * n_runs)), len(spectra) - 1)
     near = NearestNeighbors(n_neighbors=n_neighbors).fit(spectra).kneighbors()[0].mean(axis=1)
     kept = spectra[near < FARTHEST]
     if len(kept) < k:  # too few parts recur: all are clustered
         kept = spectra
     labels = KMeans(k, n_init=10, random_state=seed).fit_predict(kept)
-    H = np.stack([np.median(kept[labels == c], axis=0) for c in range(k)])
-    H /= np.maximum(np.linalg.norm(H, axis=1, keepdims=True), 1e-12)
-    return H
+    return normalize(np.stack([np.median(kept[labels == c], axis=0) for c in range(k)]))
 
 
 def cluster(X: Any, extra: Any, k: int, seed: int) -> np.ndarray:

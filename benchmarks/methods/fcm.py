@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-
-from benchmarks.methods import FEATURES, Method, timed
 
 
 def fuzzy_c_means(
@@ -44,10 +40,3 @@ def best_of(
     """Return memberships and centres of the best of several starts."""
     U, centres, _ = min((fuzzy_c_means(X, k, rng) for _ in range(n_init)), key=lambda run: run[2])
     return U, centres
-
-
-def cluster(X: Any, extra: Any, k: int, seed: int) -> np.ndarray:
-    return best_of(X, k, np.random.RandomState(seed), 5)[0].argmax(axis=1)
-
-
-METHODS = [Method("fuzzy c-means", timed(cluster), wants=FEATURES)]

@@ -14,7 +14,6 @@ from sklearn.cluster import SpectralClustering
 
 from benchmarks.methods import Method, timed
 from benchmarks.methods.base_clusters import indicator
-from nmfcluster._arrays.labels import one_hot
 
 
 def cluster(X: Any, table: np.ndarray, k: int, seed: int) -> np.ndarray:
@@ -24,7 +23,7 @@ def cluster(X: Any, table: np.ndarray, k: int, seed: int) -> np.ndarray:
     model = SpectralClustering(k, affinity="precomputed", random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the graph may have separate blocks
-        groups = one_hot(model.fit_predict(jaccard), k)
+        groups = np.eye(k)[model.fit_predict(jaccard)]
     return ((Z @ groups) / groups.sum(axis=0)).argmax(axis=1)
 
 

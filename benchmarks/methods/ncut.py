@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,25 +20,14 @@ def similarity(X: Any, affinity: str) -> np.ndarray:
 
 
 def cut(W: np.ndarray, k: int, seed: int) -> np.ndarray:
-    return _quietly(SpectralClustering(k, affinity="precomputed", random_state=seed), W)
-
-
-def _quietly(model: SpectralClustering, X: Any) -> np.ndarray:
+    model = SpectralClustering(k, affinity="precomputed", random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a graph may fall apart
-        return model.fit_predict(X)
+        return model.fit_predict(W)
 
 
-def cluster(X: Any, extra: Any, k: int, seed: int, affinity: str = "linear") -> np.ndarray:
-    return cut(similarity(X, affinity), k, seed)
+def cluster(X: Any, extra: Any, k: int, seed: int) -> np.ndarray:
+    return cut(similarity(X, "linear"), k, seed)
 
 
-def neighbours(X: Any, extra: Any, k: int, seed: int) -> np.ndarray:
-    return _quietly(SpectralClustering(k, affinity="nearest_neighbors", random_state=seed), X)
-
-
-METHODS = [
-    Method(f"NCut{suffix}", timed(partial(cluster, affinity=affinity)), wants=FEATURES)
-    for suffix, affinity in AFFINITIES.items()
-]
-METHODS.append(Method("SpectralClustering, neighbours", timed(neighbours), wants=FEATURES))
+METHODS = [Method("NCut", timed(cluster), wants=FEATURES)]

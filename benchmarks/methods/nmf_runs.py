@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy.optimize import nnls
 from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
 
@@ -51,6 +52,20 @@ def run_many(
     tasks = (delayed(run)(X, k, int(own), **options) for own in seeds)
     runs = Parallel(n_jobs=n_jobs, prefer="threads")(tasks)
     return sorted(runs, key=lambda one: one.error)
+
+
+def from_start(X: np.ndarray, W: np.ndarray, H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return W and H of a run from these."""
+    model = NMF(len(H), init="custom", **PATIENT)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        W = model.fit_transform(X, W=W.astype(X.dtype), H=H.astype(X.dtype))
+    return W, model.components_
+
+
+def fitted_rows(X: np.ndarray, H: np.ndarray) -> np.ndarray:
+    """Return the nonnegative least squares fit W to X with H fixed."""
+    return np.stack([nnls(H.T, row)[0] for row in X])
 
 
 def cluster(X: Any, extra: Any, k: int, seed: int) -> np.ndarray:

@@ -1,6 +1,6 @@
 """NMFConsensus of partitions, with its defaults and in other forms, and of features.
 
-The printed form, of Li, Ding and Jordan (2007), counts pairs of samples. It is what moves lower.
+The printed form, of Li, Ding and Jordan (2007), counts pairs of samples.
 'degrees' divides the dense co-association by the roots of its row sums, as a normalised cut does.
 """
 
@@ -36,7 +36,6 @@ def of_features(X: Any, extra: Any, k: int, seed: int) -> np.ndarray:
 
 PRINTED: dict[str, dict[str, Any]] = {
     "NMFC, printed": {},
-    "NMFC, moves": {"refine": "moves"},
     "NMFC, tri": {"factorization": "tri"},
 }
 METHODS = [

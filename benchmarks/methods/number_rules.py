@@ -9,15 +9,12 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import calinski_harabasz_score, davies_bouldin_score, silhouette_score
 from sklearn.mixture import GaussianMixture
 
-from nmfcluster.model_selection import StadionScorer, TransferScorer, choose_n_clusters
-from nmfcluster.model_selection.voters.strength import most_predicted
+from nmfcluster.model_selection import choose_n_clusters
 
 VOTE, STABILITY = "choose_n_clusters, vote", "choose_n_clusters, stability"
 STARTS = 5  # of k-means, and two for fits to parts
-_PER_CLUSTER = 4  # samples, at least, of rules that cut samples
 REFERENCES = 10  # uniform tables of the gap statistic
 
-Answer = Callable[[np.ndarray, Sequence[int], int], int]
 Clusters = dict[int, KMeans]
 
 
@@ -64,41 +61,11 @@ def gap(X: np.ndarray, fits: Clusters, seed: int) -> int:
 
 def bic(X: np.ndarray, ks: Sequence[int], seed: int) -> int:
     """Choose the number of components, full covariances, with the smallest BIC."""
-    few = [k for k in ks if k <= len(X) // _PER_CLUSTER]
+    few = [k for k in ks if 4 * k <= len(X)]  # else a component has too few samples
     return min(few, key=lambda k: GaussianMixture(k, random_state=seed).fit(X).bic(X))
-
-
-def predicted(X: np.ndarray, ks: Sequence[int], seed: int) -> int:
-    """Choose the largest number with a prediction strength of .8 (Tibshirani, Walther 2005)."""
-    return most_predicted(X, ks, np.random.default_rng(seed))
-
-
-def stadion(X: np.ndarray, ks: Sequence[int], seed: int) -> int:
-    """Choose the number that withstands noise, and whose clusters do not (Mourer et al. 2023)."""
-    return _by_scorer(StadionScorer(5, n_perturbations=3, omega=(2, 3), random_state=seed), X, ks)
-
-
-def transferred(X: np.ndarray, ks: Sequence[int], seed: int) -> int:
-    """Choose the number whose clusters the other half tells best (Lange et al. 2004)."""
-    return _by_scorer(TransferScorer(random_state=seed), X, ks)
-
-
-def _by_scorer(scorer: Callable[..., float], X: np.ndarray, ks: Sequence[int]) -> int:
-    """Return the number with the largest score of k-means from one start; at least two."""
-    fits = {k: KMeans(k, n_init=1, random_state=scorer.random_state) for k in ks if 1 < k}
-    scores = {k: scorer(fit.fit(X), X) for k, fit in fits.items() if k * _PER_CLUSTER <= len(X)}
-    return max(scores, key=scores.__getitem__)
 
 
 def by_stability(X: np.ndarray, ks: Sequence[int], seed: int) -> int:
     """Return our choice by fits of k-means to halves of the samples."""
     model = KMeans(n_init=2)
     return choose_n_clusters(model, X, ks, method="stability", random_state=seed).n_clusters_
-
-
-OTHERS = {
-    "prediction strength": predicted,
-    "Lange et al. 2004": transferred,
-    "BIC of mixtures": bic,
-}
-SLOW = {"Stadion": stadion}

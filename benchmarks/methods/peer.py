@@ -20,28 +20,22 @@ from joblib import Memory
 
 PYTHON = "NMFCLUSTER_PEER_PYTHON"
 VIEWS_PYTHON = "NMFCLUSTER_VIEWS_PYTHON"
-META_PYTHON = "NMFCLUSTER_META_PYTHON"
-LARGE_PYTHON = "NMFCLUSTER_LARGE_PYTHON"
 HDBSCAN_PYTHON = "NMFCLUSTER_HDBSCAN_PYTHON"
 DASK_PYTHON = "NMFCLUSTER_DASK_PYTHON"
 CNMF_PYTHON = "NMFCLUSTER_CNMF_PYTHON"
 SIGPROFILER_PYTHON = "NMFCLUSTER_SIGPROFILER_PYTHON"
-SIGNATUREANALYZER_PYTHON = "NMFCLUSTER_SIGNATUREANALYZER_PYTHON"
 KEPT = "NMFCLUSTER_KEPT"  # folder in which factorizations are kept, so that hours can be resumed
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 LONGEST = 600  # seconds until a peer is stopped
 RECIPES = {
     PYTHON: (
         "`python3.11 -m venv peers`, `peers/bin/pip install numpy==1.26.4 scipy==1.10.1 "
-        "scikit-learn==1.3.2 kahypar pymetis active-semi-supervised-clustering snfpy` and "
-        "`peers/bin/pip install --no-deps ensembleclustering`"
+        "scikit-learn==1.3.2 active-semi-supervised-clustering snfpy`"
     ),
     VIEWS_PYTHON: (
         "`python3.11 -m venv views`, `views/bin/pip install imml polyview matplotlib seaborn` and "
         "`views/bin/pip install --no-deps mvlearn`"
     ),
-    META_PYTHON: "`python3.11 -m venv meta` and `meta/bin/pip install tensorly`",
-    LARGE_PYTHON: "`python3.11 -m venv large` and `large/bin/pip install genieclust==1.3.0`",
     HDBSCAN_PYTHON: (
         "`python3.11 -m venv hdbscan` and `hdbscan/bin/pip install fast-hdbscan==0.3.4`"
     ),
@@ -53,10 +47,6 @@ RECIPES = {
     SIGPROFILER_PYTHON: (
         "`python3.11 -m venv sigprofiler` and `sigprofiler/bin/pip install "
         "SigProfilerExtractor==1.4.1`"
-    ),
-    SIGNATUREANALYZER_PYTHON: (
-        "`python3.11 -m venv signatures` and `signatures/bin/pip install "
-        "signatureanalyzer==0.0.9 numpy==1.23.5 'pyarrow<19' 'setuptools<81'`"
     ),
 }
 

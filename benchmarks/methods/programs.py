@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from benchmarks.methods import metacluster, nmf_runs
+from benchmarks.methods import metacluster, nmf_runs, no_reason
 from nmfcluster import NMFMetaCluster
 from nmfcluster.model_selection import sweep_n_clusters
 
@@ -27,24 +27,20 @@ RUNS = nmf_runs.N_RUNS
 PATIENT_KL = {"solver": "mu", "beta_loss": KL, "max_iter": 500}
 
 
-def _no_reason() -> str:
-    return ""
-
-
 @dataclass(frozen=True)
 class Finder:
     """A method that writes counts as W H, the rows of H being programs.
 
     ``at_k(X, [k], seed)`` and ``by_choice(X, ks, seed)`` return W, H and the seconds that they
-    took; None where a method does not take a number of programs, or makes no choice of it.
-    `rows_at_k` and `rows_by_choice` are the most rows that a call still ends with in minutes.
-    `slow` ones take minutes whatever the size. ``reason()`` is empty where the method can run.
+    took; the latter is None where a method makes no choice of the number. `rows_at_k` and
+    `rows_by_choice` are the most rows that a call still ends with in minutes. `slow` ones take
+    minutes whatever the size. ``reason()`` is empty where the method can run.
     """
 
     name: str
-    at_k: Find | None
+    at_k: Find
     by_choice: Find | None = None
-    reason: Callable[[], str] = _no_reason
+    reason: Callable[[], str] = no_reason
     kinds: tuple[str, ...] = (PROGRAMS, SIGNATURES)
     rows_at_k: float = np.inf
     rows_by_choice: float = np.inf

@@ -1,4 +1,4 @@
-"""SSNMFClusterer with its defaults, soft must-links or an affinity, or as in Chen et al."""
+"""SSNMFClusterer with its defaults, on text, or as in Chen et al."""
 
 from __future__ import annotations
 
@@ -16,12 +16,7 @@ from nmfcluster.constraints import PairwiseConstraints
 VARIANTS: dict[str, dict[str, Any]] = {
     "SSNMF": {},
     "SSNMF, not spread": {"propagation": None, "beta": 1.0},  # the defaults of old
-    "SSNMF, soft": {"hard_must_link": False},
-    "SSNMF, neighbours": {"affinity": "nearest_neighbors"},
-    "SSNMF, landmarks": {"affinity": "landmarks"},
-    "SSNMF, linear": {"affinity": "linear", "normalize": True},
     "SSNMF, cosine": {"affinity": "cosine", "normalize": True},
-    "SSNMF, cosine, one start": {"affinity": "cosine", "normalize": True, "n_init": 1},
     "SSNMF, replace": {
         "affinity": "linear",
         "hard_must_link": False,

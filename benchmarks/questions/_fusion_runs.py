@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
+from benchmarks.datasets import handwritten
+from benchmarks.datasets.views import Views
 from nmfcluster.metrics import clustering_accuracy
 
 SETS = (
@@ -35,3 +38,8 @@ def scores(y: np.ndarray, labels: np.ndarray) -> Run:
 def mean(runs: list[Run], figure: str) -> float:
     """Return the mean of a figure over runs, NaN without any."""
     return float(np.mean([run[figure] for run in runs])) if runs else float("nan")
+
+
+def toy() -> Views:
+    pictures, y = load_digits(n_class=3, return_X_y=True)
+    return handwritten.halves("toy", pictures[:45], y[:45])

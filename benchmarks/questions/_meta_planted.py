@@ -7,24 +7,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from nmfcluster._engine.run import Plan
 from sklearn.cluster import KMeans
+from sklearn.preprocessing import normalize
 
 from benchmarks import report
-from benchmarks.methods import fcm
-from benchmarks.methods import metacluster as ours
+from benchmarks.methods import fcm, metacluster, nmf_runs
+from benchmarks.methods.nmf_runs import fitted_rows
 from benchmarks.runner import Progress
-from nmfcluster._arrays.labels import one_hot
 from nmfcluster.datasets import make_biclusters
-from nmfcluster.meta.metaclusters import METACLUSTERINGS, Metaclusters, refine
-from nmfcluster.meta.runs import Runs, run_many
-from nmfcluster.meta.solvers import hals, multiplicative, sparse_hals
-from nmfcluster.meta.squares import MatrixObjective, fitted_rows, unit_rows
 from nmfcluster.metrics import overlap_match
 
 KMEANS, FCM, NMF, MU, PTF = "k-means", "fuzzy c-means", "NMF", "NMF by mu", "PTF"
 METAS, BEST, SINGLE = (KMEANS, FCM, NMF, PTF), "best single run", "a single run"
-SOLVERS = {NMF: hals, MU: multiplicative}
+N_STARTS = 5  # of a metaclustering
+TINY = 1e-12
+N_UPDATES = 500  # of the tensor factorization, by the multiplicative rules of the paper
 THRESHOLD = 0.2  # of `overlap_match`, as in the estimator
 FIGURES = {
     "match": "Match of the clusters of columns with the planted ones",
@@ -76,6 +73,7 @@ PAPER_ORIGINAL = (0.1403, 0.1375, 0.1364, 0.1419, 0.1544, 0.1719, 0.2323, 0.2604
 PENALTIES, NOISE = ("l2", "l1_columns", "l1_rows"), 0.75
 
 Results = dict[tuple[str, str], list[dict[str, float]]]  # by row and column of the table
+Factors = tuple[np.ndarray, np.ndarray]  # W (n, k) and H (k, p)
 
 
 @dataclass(frozen=True)
@@ -117,11 +115,12 @@ def compare(case: Case, n_data: int, n_runs: int, progress: Progress) -> Results
         made = make_biclusters(case.shape, case.k, noise=case.noise, random_state=seed)
         data = Planted(*made)
         for objects in case.objects:
-            rng = np.random.RandomState(seed)
-            runs = object_runs(objects, data.X, case.k, n_runs, rng)
-            ends = _ends(data.X, case.k, runs, rng)
+            runs = object_runs(objects, data.X, case.k, n_runs, seed)
+            ends = _ends(data.X, case.k, runs, seed)
+            if objects == NMF:
+                ends |= _of_estimator(data.X, case.k, n_runs, seed)
             scores = {row: data.scores(*factors) for row, factors in ends.items()}
-            singles = [data.scores(*run) for run in _single(runs)]
+            singles = [data.scores(*run) for run in runs]
             scores[BEST] = singles[0]
             scores[SINGLE] = {f: float(np.mean([one[f] for one in singles])) for f in FIGURES}
             for row, one in scores.items():
@@ -130,63 +129,81 @@ def compare(case: Case, n_data: int, n_runs: int, progress: Progress) -> Results
     return results
 
 
-def _single(runs: Runs) -> list[tuple[np.ndarray, np.ndarray]]:
-    return [(runs.W[own].T, runs.H[own]) for own in runs.slices()]
+def object_runs(name: str, X: np.ndarray, k: int, n_runs: int, seed: int) -> list[Factors]:
+    """Return several clusterings of the columns of X, that with the smallest error first.
 
-
-def object_runs(name: str, X: np.ndarray, k: int, n_runs: int, rng: np.random.RandomState) -> Runs:
-    """Cluster the columns of X several times.
-
-    For k-means and fuzzy c-means, H holds the memberships of the columns, scaled to length 1 as the
-    H of NMF is, and W is the nonnegative least squares fit to X.
+    For k-means and fuzzy c-means, H holds the memberships of the columns, scaled to length 1, and W
+    is the nonnegative least squares fit to X.
     """
-    objective = MatrixObjective(X)
-    if name in SOLVERS:
-        plan = ours.plan(k, SOLVERS[name])
-        return run_many(objective, plan, np.full(n_runs, k), rng)
-    results = []
-    for _ in range(n_runs):
+    if name == MU:
+        singles = nmf_runs.run_many(X, k, n_runs, seed, solver="mu", **nmf_runs.PATIENT)
+        return [(one.W, one.H) for one in singles]
+    rng = np.random.RandomState(seed)
+    runs: list[Factors] = []
+    for own in rng.randint(2**31, size=n_runs):
+        if name == NMF:
+            model = metacluster.fit(X, k, int(own), n_estimators=1, resample=None)
+            runs.append((model.factor_, model.components_))
+            continue
         if name == FCM:
             memberships = fcm.fuzzy_c_means(X.T, k, rng)[0]
         else:
-            kmeans = KMeans(k, init="random", n_init=1, random_state=rng).fit(X.T)
-            memberships = one_hot(kmeans.labels_, k)
-        H, _ = unit_rows(memberships.T)
-        W = fitted_rows(X, H)
-        results.append((objective.error(W, H) ** 2 / 2, W.T, H))
-    results.sort(key=lambda run: run[0])
-    losses, rows, columns = zip(*results, strict=True)
-    return Runs(
-        np.concatenate(rows),
-        np.concatenate(columns),
-        np.full(n_runs, k),
-        np.array(losses),
-        np.ones(n_runs, dtype=bool),
-    )
+            kmeans = KMeans(k, init="random", n_init=1, random_state=own).fit(X.T)
+            memberships = np.eye(k)[kmeans.labels_]
+        H = normalize(memberships.T)
+        runs.append((fitted_rows(X, H), H))
+    return sorted(runs, key=lambda run: float(np.linalg.norm(X - run[0] @ run[1])))
 
 
-def _ends(
-    X: np.ndarray, k: int, runs: Runs, rng: np.random.RandomState
-) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return W and H of every metaclustering, with and without the final NMF."""
-    objective, plan = MatrixObjective(X), ours.plan(k)
+def _ends(X: np.ndarray, k: int, runs: list[Factors], seed: int) -> dict[str, Factors]:
+    """Return W and H of every metaclustering, with and without a final NMF."""
     results = {}
     for meta in METAS:
-        candidates = metaclusters(meta, runs, plan, rng)
-        for final in (False, True):
-            W, H = refine(objective, plan, candidates, final)[1].best.factors
-            results[meta + " + NMF" * final] = W, H
+        H = normalize(metaclusters(meta, runs, k, seed))
+        start = fitted_rows(X, H), H
+        results |= {meta: start, f"{meta} + NMF": nmf_runs.from_start(X, *start)}
     return results
 
 
-def metaclusters(
-    meta: str, runs: Runs, plan: Plan, rng: np.random.RandomState
-) -> list[Metaclusters]:
-    """Return the metaclusters of runs, once for every optimum."""
-    if meta != FCM:
-        return METACLUSTERINGS[{KMEANS: "kmeans", NMF: "nmf", PTF: "ptf"}[meta]](runs, plan, rng)
-    memberships, centres = fcm.best_of(runs.H, plan.n_clusters, rng, plan.n_init)
-    return [Metaclusters(memberships, unit_rows(centres)[0])]
+def _of_estimator(X: np.ndarray, k: int, n_runs: int, seed: int) -> dict[str, Factors]:
+    """Return what the estimator makes of its runs, the final NMF included."""
+    fits = {
+        meta: metacluster.fit(X, k, seed, n_estimators=n_runs, resample=None, meta=meta.lower())
+        for meta in (NMF, PTF)
+    }
+    return {f"{meta} + NMF": (model.factor_, model.components_) for meta, model in fits.items()}
+
+
+def metaclusters(meta: str, runs: list[Factors], k: int, seed: int) -> np.ndarray:
+    """Return the columns (k, p) of the clusters of all clusters of the runs."""
+    H = np.concatenate([normalize(own) for _, own in runs])
+    if meta == KMEANS:
+        return KMeans(k, n_init=N_STARTS, random_state=seed).fit(H).cluster_centers_
+    if meta == FCM:
+        return fcm.best_of(H, k, np.random.RandomState(seed), N_STARTS)[1]
+    if meta == NMF:
+        return nmf_runs.run_many(H, k, N_STARTS, seed, **nmf_runs.PATIENT)[0].H
+    # a bicluster is w h', with h of length 1
+    W = np.concatenate([(own * np.linalg.norm(H, axis=1)).T for own, H in runs])
+    ends = [by_tensor(W, H, start * k, k) for start in range(min(N_STARTS, len(runs)))]
+    return min(ends, key=lambda end: end[0])[1]
+
+
+def by_tensor(W: np.ndarray, H: np.ndarray, first: int, k: int) -> tuple[float, np.ndarray]:
+    """Return the loss and the columns (k, p) of eq. 14, w_j h_j = sum_k a_jk b_k c_k, by eq. 15.
+
+    The start is the run whose clusters are the rows of W and H from `first` on.
+    """
+    b, c = (F[first : first + k].T + 1e-3 * F.mean() for F in (W, H))  # no zeros, which would stay
+    a = (W @ b) * (H @ c) / ((b**2).sum(axis=0) * (c**2).sum(axis=0))
+    for _ in range(N_UPDATES):
+        a *= (W @ b) * (H @ c) / np.maximum(a @ ((b.T @ b) * (c.T @ c)), TINY)
+        b *= (W.T @ (a * (H @ c))) / np.maximum(b @ ((a.T @ a) * (c.T @ c)), TINY)
+        c *= (H.T @ (a * (W @ b))) / np.maximum(c @ ((a.T @ a) * (b.T @ b)), TINY)
+    norms = ((W**2).sum(axis=1) * (H**2).sum(axis=1)).sum()
+    mixed = (a * (W @ b) * (H @ c)).sum()
+    loss = norms - 2 * mixed + ((a.T @ a) * (b.T @ b) * (c.T @ c)).sum()
+    return float(loss) / 2, c.T
 
 
 def comparison(results: Results, figure: str) -> list[report.Row]:
@@ -240,10 +257,7 @@ def verdict(results: Results) -> str:
 def sparser(
     n_data: int, n_starts: int, lambdas: Iterable[float], progress: Progress
 ) -> list[report.Row]:
-    """Return the errors of `sparse_hals` to noisy and original data, by penalty and lambda.
-
-    Of several starts, the one with the smallest objective is scored.
-    """
+    """Return the errors of penalised fits to noisy and original data, by penalty and lambda."""
     lambdas, rows = tuple(lambdas), []
     data = []
     for seed in range(n_data):
@@ -266,12 +280,9 @@ def sparser(
 def _errors(
     noisy: np.ndarray, original: np.ndarray, penalty: str, weight: float, n_starts: int, seed: int
 ) -> dict[str, float]:
-    k, rng = THE_PAPERS.k, np.random.RandomState(seed)
-    plan, objective = (
-        ours.plan(k, sparse_hals),
-        MatrixObjective(noisy, sparsity=weight, penalty=penalty),
-    )
-    W, H = _single(run_many(objective, plan, np.full(n_starts, k), rng))[0]
+    options = {"n_estimators": n_starts, "sparsity": weight, "penalty": penalty}
+    model = metacluster.fit(noisy, THE_PAPERS.k, seed, resample=None, **options)
+    W, H = model.factor_, model.components_
     return {
         "eps_noisy": float(np.linalg.norm(noisy - W @ H) / np.linalg.norm(noisy)),
         "eps_orig": float(np.linalg.norm(original - W @ H) / np.linalg.norm(original)),

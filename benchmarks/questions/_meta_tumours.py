@@ -1,8 +1,7 @@
-"""Tumours by gene expression: how well methods find their classes, which samples they misplace."""
+"""Tumours by gene expression: how well methods find their classes."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,32 +9,29 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
 
-from benchmarks import datasets, methods, report, scores
-from benchmarks.datasets import expression
-from benchmarks.datasets.expression import PREPARATIONS, Expression
+from benchmarks import datasets, methods, report
+from benchmarks.datasets import Dataset, expression
+from benchmarks.datasets.expression import PREPARATIONS
 from benchmarks.methods import metacluster, nmf_runs
 from benchmarks.runner import Progress
 from nmfcluster.metrics import clustering_accuracy, cophenetic_correlation
 
 TAKERS = (*metacluster.VARIANTS, "cNMF-style", "KMeans(n_init=10)", "NMFC, of features")
 BEST, SINGLE = f"NMF, best of {nmf_runs.N_RUNS}", "NMF, a single run"
-SHOWN = 12  # samples named in a cell; more are counted by class
 
 Run = dict[str, Any]
 Results = dict[tuple[str, str], dict[str, list[Run]]]  # by data and preparation, then by method
 
 
-def sets(quick: bool) -> tuple[dict[str, Expression], dict[str, str]]:
+def sets(quick: bool) -> tuple[dict[str, Dataset], dict[str, str]]:
     if not quick:
         return datasets.available(expression.PAPERS)
     X, y = load_digits(n_class=3, return_X_y=True)
-    X, y = 1 + X[:30, ::2], y[:30]
-    samples = tuple(map(str, range(len(y))))
-    return {"toy": Expression("toy", X, y, samples=samples, classes=tuple("012"))}, {}
+    return {"toy": Dataset("toy", 1 + X[:30, ::2], y[:30])}, {}
 
 
 def compare(
-    sets_by_name: dict[str, Expression],
+    sets_by_name: dict[str, Dataset],
     preparations: Iterable[str],
     seeds: Iterable[int],
     progress: Progress,
@@ -64,7 +60,6 @@ def _told(y: np.ndarray, labels: np.ndarray, seconds: float = float("nan")) -> R
     return {
         "accuracy": clustering_accuracy(y, labels),
         "ari": float(adjusted_rand_score(y, labels)),
-        "misplaced": np.flatnonzero(~scores.matched(y, labels)).tolist(),
         "seconds": seconds,
     }
 
@@ -81,38 +76,17 @@ def table(results: Results, figure: str) -> list[report.Row]:
     return rows
 
 
-def misplaced(results: Results, sets_by_name: dict[str, Expression]) -> list[report.Row]:
-    """Return the samples that most runs of a method put in the cluster of another class."""
-    rows = []
-    for (name, how), own in results.items():
-        data = sets_by_name[name]
-        for method in (*TAKERS, BEST):
-            often = _often(own[method])
-            classes = Counter(data.classes[data.y[i]] for i in often)
-            by_class = ", ".join(f"{c} {n}" for c, n in classes.items())
-            who = ", ".join(data.samples[i] for i in often)
-            row = {"data": f"{name}, {how}", "method": method, "samples": len(often)}
-            rows.append(row | {"which": who if len(often) <= SHOWN else f"of {by_class}"})
-    return rows
-
-
-def _often(runs: list[Run]) -> list[int]:
-    times = Counter(i for run in runs for i in run["misplaced"])
-    return sorted(i for i, n in times.items() if 2 * n > len(runs))
-
-
-def details(results: Results, sets_by_name: dict[str, Expression]) -> list[report.Row]:
+def details(results: Results) -> list[report.Row]:
     return [
         {"data": name, "preparation": how, "method": method}
         | {figure: [run[figure] for run in runs] for figure in ("accuracy", "ari", "seconds")}
-        | {"misplaced": [[sets_by_name[name].samples[i] for i in r["misplaced"]] for r in runs]}
         for (name, how), own in results.items()
         for method, runs in own.items()
     ]
 
 
 def by_k(
-    sets_by_name: dict[str, Expression],
+    sets_by_name: dict[str, Dataset],
     preparations: Iterable[str],
     ks: Iterable[int],
     seeds: Iterable[int],

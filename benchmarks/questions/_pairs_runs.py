@@ -3,36 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
-from benchmarks import report
 from benchmarks.datasets import Dataset
-from benchmarks.methods import CONSTRAINTS, LABELS, Method, ssnmf, timed
+from benchmarks.methods import CONSTRAINTS, LABELS, Method
 from benchmarks.methods.peer import NoClusteringError, TooLongError
 from nmfcluster.constraints import PairwiseConstraints
 
 FEWEST = 20  # samples in no pair, for a score of them
 SHARE = 0.75  # of the sets, that a method must have for a mean
-WIDTHS: tuple[float | None, ...] = (None, 0.5, 0.6, 0.7, 0.8)
-BETA = 3.0
 FIGURES = {"ARI": "all samples", "free": "samples in no pair"}
 
 Run = dict[str, float]
 Runs = dict[tuple[str, int, str], list[Run]]  # by data, pairs, method
 Failed = Counter[tuple[str, str, str]]  # by method, data, why
-
-
-def widths() -> dict[str, Method]:
-    """Return SSNMFClusterer with every width of `WIDTHS`."""
-    takers = {}
-    for width in WIDTHS:
-        cluster = partial(ssnmf.cluster, propagation=width, beta=BETA)
-        takers[str(width)] = Method(str(width), timed(cluster), wants=CONSTRAINTS)
-    return takers
 
 
 def measure(
@@ -116,31 +103,3 @@ def shared_means(values: dict[str, np.ndarray]) -> tuple[int, dict[str, float]]:
     if not there.any():
         return 0, {}
     return int(there.sum()), {m: float(own[there].mean()) for m, own in kept.items()}
-
-
-def width_rows(runs: Runs, names: list[str], count: int) -> list[report.Row]:
-    """Return the mean of every width, and of the width that the other sets choose."""
-    keys = tuple(str(width) for width in WIDTHS)
-    rows: list[report.Row] = [{"width": key} for key in keys]
-    last: report.Row = {"width": "chosen on the other sets"}
-    best: report.Row = {"width": "best of the fixed ones"}
-    for figure, title in FIGURES.items():
-        values = np.array(list(table(runs, names, count, keys, figure).values()))
-        values = values[:, ~np.isnan(values).any(axis=0)]
-        if values.shape[1] < 2:  # no other sets
-            continue
-        told, chosen = left_out(values)
-        for i, row in enumerate(rows):
-            row[title] = f"{values[i].mean():.3f}"
-            row[f"chosen, {title}"] = int((chosen == i).sum())
-        last[title], best[title] = f"{told.mean():.3f}", f"{values.mean(axis=1).max():.3f}"
-    return [*rows, last, best]
-
-
-def left_out(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the score of every set with the choice that is best on the others, and the choices.
-
-    `values` has a row for each choice and a column for each set.
-    """
-    chosen = (values.sum(axis=1, keepdims=True) - values).argmax(axis=0)
-    return values[chosen, np.arange(values.shape[1])], chosen

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from benchmarks.methods import (
     peer_cnmf,
     peer_cvanmf,
-    peer_signatureanalyzer,
     peer_sigprofiler,
     programs,
 )
@@ -17,7 +16,7 @@ from benchmarks.methods.programs import Find, Finder
 from benchmarks.questions._programs_data import Planted, Setting, scores
 from benchmarks.runner import Progress
 
-PARTS = (programs, peer_cnmf, peer_cvanmf, peer_sigprofiler, peer_signatureanalyzer)
+PARTS = (programs, peer_cnmf, peer_cvanmf, peer_sigprofiler)
 FINDERS = {finder.name: finder for part in PARTS for finder in part.FINDERS}
 AT_K, BY_CHOICE = "at the true number", "at its own choice"
 MODES = (AT_K, BY_CHOICE)
@@ -55,7 +54,7 @@ def tasks(finder: Finder, setting: Setting) -> dict[str, tuple[Find, Sequence[in
     """Return what a method is asked for on a table, by mode."""
     asked: dict[str, tuple[Find, Sequence[int]]] = {}
     if setting.kind in finder.kinds:
-        if finder.at_k and setting.n_samples <= finder.rows_at_k:
+        if setting.n_samples <= finder.rows_at_k:
             asked[AT_K] = finder.at_k, [setting.k]
         if finder.by_choice and setting.n_samples <= finder.rows_by_choice:
             asked[BY_CHOICE] = finder.by_choice, setting.candidates

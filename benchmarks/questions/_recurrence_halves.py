@@ -13,7 +13,6 @@ from benchmarks.datasets import Dataset, counted
 from benchmarks.methods import metacluster
 from benchmarks.questions._recurrence_planted import LOSSES, MORE, Way
 from benchmarks.runner import Progress
-from nmfcluster._arrays.draws import holds_whole_numbers
 
 Returns = dict[tuple[str, str, Way], np.ndarray]  # recurrence and return, by loss, table and way
 
@@ -35,19 +34,13 @@ def compare(
     found: dict[tuple[str, str, Way], list[np.ndarray]] = {}
     ways = tuple(ways)
     for name, data in tables.items():
-        able = [way for way in ways if takes(way, data)]
         for split in splits:
             for short, loss in LOSSES.items():
-                for way in able:
+                for way in ways:
                     told = returns(data, loss, way, split)
                     found.setdefault((short, name, way), []).append(told)
             progress.step(name)
     return {case: np.concatenate(own, axis=1) for case, own in found.items()}
-
-
-def takes(way: Way, data: Dataset) -> bool:
-    """Return whether runs can see a table in this way: spread counts must be whole numbers."""
-    return way != "multinomial" or holds_whole_numbers(data.X)
 
 
 def returns(data: Dataset, loss: str, way: Way, split: int) -> np.ndarray:

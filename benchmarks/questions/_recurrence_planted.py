@@ -18,7 +18,7 @@ from nmfcluster.datasets import make_programs, make_signatures
 
 LOSSES = {"KL": "kullback-leibler", "Frobenius": "frobenius"}
 Way = str | float | None
-WAYS: tuple[Way, ...] = (None, "poisson", "multinomial", "bootstrap", 0.8, 0.5)
+WAYS: tuple[Way, ...] = (None, "poisson", "bootstrap", 0.8, 0.5)
 FOUND = 0.9  # cosine from which a planted program is found
 MORE = 2  # clusters than there are programs: some must be spurious
 FIGURES = ("AUC", "found at k", "found at k + 2", "seconds")

@@ -26,8 +26,8 @@ MOST = 600  # rows: a set is fitted 20 times for every draw and way
 Runs = dict[tuple[str, str, int], list[float]]  # by data, way, answers
 
 
-def run(quick: bool, out: Path) -> list[Path]:
-    names, n_draws = (QUICK, 1) if quick else (every.ALL, N_DRAWS)
+def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
+    names, n_draws = QUICK if quick else every.ALL, N_DRAWS if all_seeds else 1
     sets, missing = datasets.available(names)
     progress = Progress("asked_pairs", len(sets) * n_draws)
     runs: Runs = {}
@@ -51,16 +51,8 @@ def run(quick: bool, out: Path) -> list[Path]:
             for (data, way, count), own in runs.items()
         ]
     }
-    return report.write(
-        out,
-        "asked_pairs",
-        caption,
-        tables,
-        partial(_draw, rows_),
-        [_worth(rows_)],
-        missing | every.left_out(),
-        details,
-    )
+    notes, draw_it, skipped = [_worth(rows_)], partial(_draw, rows_), missing | every.left_out()
+    return report.write(out, "asked_pairs", caption, tables, draw_it, notes, skipped, details)
 
 
 def _scores(X: Any, y: np.ndarray, draw: int) -> dict[tuple[str, int], float]:

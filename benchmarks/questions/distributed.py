@@ -35,12 +35,11 @@ SAME = (  # kind of table, normalize, and distinct rows that are held
     ("missing", True, 200_000),
     ("missing", False, 200_000),
 )
-CORES = 64  # of a cluster that is reckoned with
 DASK_ML = "dask-ml"
 WORKER = Path(peer.__file__).with_name("peer_dask_ml_worker.py")
 
 
-def run(quick: bool, out: Path) -> list[Path]:
+def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
     small = 4_000 if quick else 1_000_000
     kept = 1_000 if quick else None  # distinct rows, instead of those in SAME
     sizes = (
@@ -56,7 +55,7 @@ def run(quick: bool, out: Path) -> list[Path]:
         ]
     )
     cases = SAME[:1] if quick else SAME
-    repeats, memory = (1, "1GB") if quick else (3, MEMORY)
+    repeats, memory = 3 if all_seeds else 1, "1GB" if quick else MEMORY
     progress = Progress("distributed", len(cases) + 2 * len(sizes) + 2 + 2 * repeats)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -90,7 +89,7 @@ def run(quick: bool, out: Path) -> list[Path]:
         "From features to labels": features,
         "joblib's backends: two workers beside two threads": backends,
     }
-    notes = [*_verdicts(same, fits, backends), *_reckoned(fits)]
+    notes = _verdicts(same, fits, backends)
     return report.write(out, "distributed", caption, tables, partial(_draw, fits), notes, skipped)
 
 
@@ -239,22 +238,6 @@ def _verdicts(
     checks[f"workers take {slowest:.2f} times as long as threads (target: 1.3)"] = slowest <= 1.3
     checks["the same bits on workers and on threads"] = all(row["same bits"] for row in backends)
     return [f"{claim}: {'met' if met else 'missed'}." for claim, met in checks.items()]
-
-
-def _reckoned(fits: list[report.Row]) -> list[str]:
-    """Return what a billion rows would take, by what the largest table of each kind took."""
-    notes = []
-    for kind in dict.fromkeys(row["labels"] for row in fits):
-        own = [row for row in fits if row["labels"] == kind and row["partitions"] == 50]
-        if own:
-            a_million = sum(own[-1][f"CPU s a million rows, {part}"] for part in ("fit", "labels"))
-            notes.append(
-                f"On paper: 10^9 x 50 labels, {kind}, take {1000 * a_million:,.0f} CPU s, "
-                f"{1000 * a_million / CORES:,.0f} s on {CORES} cores that are kept busy, and two "
-                "reads of 47 GiB with few distinct rows, five with many; the scheduler sees "
-                f"{10**9 // runs.ROWS:,} blocks a pass, at a millisecond or less for each."
-            )
-    return notes
 
 
 def _draw(fits: list[report.Row], figure: Any) -> None:

@@ -50,8 +50,8 @@ SCHEMES = {"counts": "word counts", "unit": "rows of unit length", "tfidf": "tf-
 Results = dict[tuple[str, str, int, str], list[trials.Run]]  # by scheme, data, share, method
 
 
-def run(quick: bool, out: Path) -> list[Path]:
-    n_trials, toy = 1 if quick else 20, topics(40, 120, 2)
+def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
+    n_trials, toy = 20 if all_seeds else 1 if quick else 5, topics(40, 120, 2)
     sets, skipped = ({toy.name: toy}, {}) if quick else datasets.available(TABLE_3)
     if not sets:
         raise datasets.UnavailableError("; ".join(skipped.values()))

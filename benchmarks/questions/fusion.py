@@ -14,15 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.datasets import load_digits
 
 from benchmarks import datasets, methods, report
-from benchmarks.datasets import handwritten
 from benchmarks.datasets.views import Views
 from benchmarks.methods import fusion, mean_similarity, peer_snf, peer_views, simple_mkkm
 from benchmarks.methods.peer import NoClusteringError
 from benchmarks.questions import _fusion_runs
-from benchmarks.questions._fusion_runs import LONG, Run, scores
+from benchmarks.questions._fusion_runs import LONG, Run, scores, toy
 from benchmarks.questions._fusion_runs import mean as mean_of
 from benchmarks.runner import Progress
 from nmfcluster import SimilarityStack
@@ -54,9 +52,9 @@ class Results:
         return next(iter(self.data.kernels))
 
 
-def run(quick: bool, out: Path) -> list[Path]:
-    sets, missing = ({"toy": _toy()}, {}) if quick else datasets.available(SETS)
-    seeds = range(1 if quick else 5)
+def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
+    sets, missing = ({"toy": toy()}, {}) if quick else datasets.available(SETS)
+    seeds = range(5 if all_seeds else 1)
     takers, skipped = methods.available((*VARIANTS, *OTHERS))
     if quick:
         del takers[STABLE]
@@ -64,11 +62,6 @@ def run(quick: bool, out: Path) -> list[Path]:
     results = {data.name: _measure(data, takers, seeds, progress) for data in sets.values()}
     failed = {f"{m} on {n}": why for n, own in results.items() for m, why in own.failed.items()}
     return _report(out, results, len(seeds), skipped | missing | failed)
-
-
-def _toy() -> Views:
-    pictures, y = load_digits(n_class=3, return_X_y=True)
-    return handwritten.halves("toy", pictures[:45], y[:45])
 
 
 def _takes(data: Views, method: methods.Method) -> bool:

@@ -14,16 +14,14 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
-from sklearn.datasets import load_digits
 
 from benchmarks import datasets, methods, report
-from benchmarks.datasets import handwritten
 from benchmarks.datasets.proteins import neighbours
 from benchmarks.datasets.views import GRAPH, Views
 from benchmarks.methods import fusion, simple_mkkm
 from benchmarks.methods.mean_similarity import mean, spectral
 from benchmarks.methods.peer import NoClusteringError
-from benchmarks.questions._fusion_runs import LONG, SETS, Run, scores
+from benchmarks.questions._fusion_runs import LONG, SETS, Run, scores, toy
 from benchmarks.questions._fusion_runs import mean as mean_of
 from benchmarks.runner import Progress
 from nmfcluster import SimilarityStack
@@ -61,9 +59,9 @@ Taker = Callable[[SimilarityStack, int, int], tuple[np.ndarray, np.ndarray | Non
 CASES = [(kind, regime) for kind in KINDS for regime in REGIMES]
 
 
-def run(quick: bool, out: Path) -> list[Path]:
+def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
     sets, missing = ({"toy": toy()}, {}) if quick else datasets.available(SETS)
-    seeds = range(1 if quick else SEEDS)
+    seeds = range(SEEDS if all_seeds else 1)
     takers, skipped = _takers()
     progress = Progress("fusion_noise", len(sets) * (len(CASES) + len(KINDS)))
     runs: Runs = {}
@@ -80,11 +78,6 @@ def run(quick: bool, out: Path) -> list[Path]:
                 runs[data.name, case, ORACLE] = alone
                 progress.step(f"{data.name}, {kind}, {regime}")
     return _report(out, sets, runs, len(seeds), skipped | missing | failed)
-
-
-def toy() -> Views:
-    pictures, y = load_digits(n_class=3, return_X_y=True)
-    return handwritten.halves("toy", pictures[:45], y[:45])
 
 
 def sources(data: Views, kind: str) -> SimilarityStack:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import combinations
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -23,24 +22,23 @@ from benchmarks.datasets import UnavailableError, load
 from benchmarks.datasets.known_numbers import APART, NONE, Points, collection, two, unimodal
 from benchmarks.methods import number_rules as rules
 from benchmarks.methods.number_rules import VOTE
-from benchmarks.questions import _how_many_times as times
 from benchmarks.runner import Progress, on_all_cores
-from nmfcluster.model_selection import choose_n_clusters
-from nmfcluster.model_selection.voters.voting import Poll, poll_of, some_of, tally
+from nmfcluster.model_selection import NumberOfClusters, choose_n_clusters
 
 REAL = ("iris", "wine", "digits", "all_aml", "mfeat", "bbcsport", "cstr")
 SCALED = ("wine",)  # features of which have units of their own
 EXACT, NEAR, FALSE, FOUND = 26, 30, 0.05, 0.9  # targets: sets; shares of samples without, with
 AHEAD, STEADY = 5, 22  # sets, targets: ahead of the best other rule; by stability alone
-FEWEST = 3  # criteria of a vote
 MOST = 20  # candidates for sets of points
 TOY = 2  # sets of a quick run
 
 Row = report.Row
+Votes = dict[str, int]  # what each criterion answers
 
 
-def run(quick: bool, out: Path) -> list[Path]:
-    largest, n_seeds, n_none, n_two = (4, 1, 5, 3) if quick else (MOST, 3, 200, 60)
+def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
+    largest, n_none, n_two = (4, 2, 2) if quick else (MOST, 200, 60)
+    n_seeds = 3 if all_seeds else 1
     skipped: dict[str, str] = {}
     sets: list[Points] = []
     try:
@@ -52,17 +50,18 @@ def run(quick: bool, out: Path) -> list[Path]:
     real = REAL[:1] if quick else REAL
     progress = Progress("how_many_clusters", len(sets) * n_seeds + n_none + n_two + len(real))
     candidates = range(1, largest + 1)
-    answers, polls = _of_sets(sets, candidates, seeds, progress)
+    answers, votes = _of_sets(sets, candidates, seeds, progress)
     none = on_all_cores(_of_drawn, [(unimodal, i) for i in range(n_none)], progress)
     both = on_all_cores(_of_drawn, [(two, i) for i in range(n_two)], progress)
     tables: dict[str, Any] = {}
     notes = []
     if sets:
         tables["Sets of points: right, and within one, of all sets"] = summary(answers, sets)
-        tables["How many criteria agreed, and how often that was right"] = by_votes(polls, sets)
-        tables["Answers, of the first seed"] = _by_set(answers, polls, sets)
+        tables["How many criteria agreed, and how often that was right"] = by_votes(
+            votes, answers[VOTE], sets
+        )
+        tables["Answers, of the first seed"] = _by_set(answers, votes, sets)
         notes += _verdicts(answers, sets)
-        notes.append(_of_family(polls, sets, candidates))
     tables["Samples without clusters: how often any are seen"] = shares(none, NONE, wrong=True)
     names = [f"two, {apart:g} standard deviations apart" for apart in APART]
     tables["Two clusters: how often they are found"] = shares(both, names, wrong=False)
@@ -70,8 +69,6 @@ def run(quick: bool, out: Path) -> list[Path]:
         row for name in real for row in _of_data(name, skipped, progress)
     ]
     notes += _verdicts_of_drawn(none, both)
-    tables["Time of a choice"], verdict = times.measure(quick)
-    notes.append(verdict)
     draw = partial(_draw, answers, sets)
     caption = _caption(len(sets), n_seeds)
     return report.write(out, "how_many_clusters", caption, tables, draw, notes, skipped)
@@ -84,60 +81,48 @@ def _caption(n_sets: int, n_seeds: int) -> str:
         f"score choose its best number on k-means, the best of {rules.STARTS} starts: "
         "silhouette, Davies-Bouldin, Calinski-Harabasz, the gap statistic with "
         f"{rules.REFERENCES} uniform tables; 'prediction strength' takes the largest number with "
-        "one of .8, 'BIC of mixtures' Gaussian components of full covariances; 'Stadion' is the "
-        "largest `StadionScorer` (5 levels of noise, 3 draws, 2 and 3 parts of a cluster) of "
-        "k-means from one start, asked with the first seed alone, as it takes long; 'Lange et al. "
-        "2004' is the largest `TransferScorer`. A method that "
+        "one of .8, 'BIC of mixtures' Gaussian components of full covariances. A method that "
         "cannot say 1 starts at 2. Samples without clusters: 100 to 2,000 in 2 to 50 dimensions; "
         "two clusters: Gaussian, in as many, the smaller one with 35 to 50 % of the samples; "
         "candidates 1 to 15. Data with classes: features as they are, but for wine, whose features "
-        "are scaled to unit variance; 'as good' are the numbers that the result names as such. "
-        f"{times.CAPTION}"
+        "are scaled to unit variance; 'as good' are the numbers that the result names as such."
     )
 
 
 def _of_sets(
     sets: Sequence[Points], ks: Sequence[int], seeds: Sequence[int], progress: Progress
-) -> tuple[dict[str, np.ndarray], list[list[Poll]]]:
+) -> tuple[dict[str, np.ndarray], list[list[Votes]]]:
     """Return answers by rule, (n_sets, n_seeds), and what criteria said, by set and seed."""
     cases = [(points, ks, seed) for points in sets for seed in seeds]
-    told = iter(on_all_cores(_of_set, cases, progress))
-    rows, polls = [], []
-    for _ in sets:
-        own = [next(told) for _ in seeds]
-        slow = {name: own[0][0][name] for name in rules.SLOW}
-        rows.append([answers | slow for answers, _ in own])
-        polls.append([poll for _, poll in own])
-    names = list(rows[0][0]) if rows else []
-    return {name: np.array([[one[name] for one in row] for row in rows]) for name in names}, polls
+    told = on_all_cores(_of_set, cases, progress)
+    rows = [told[first : first + len(seeds)] for first in range(0, len(told), len(seeds))]
+    names = list(told[0][0]) if told else []
+    answers = {name: np.array([[one[name] for one, _ in row] for row in rows]) for name in names}
+    return answers, [[votes for _, votes in row] for row in rows]
 
 
-def _of_set(points: Points, ks: Sequence[int], seed: int) -> tuple[dict[str, int], Poll]:
-    rng = np.random.default_rng(seed)
-    poll = poll_of(some_of(points.X, rng), ks[-1], rng)
-    told = {VOTE: tally(poll, ks).n_clusters} | _answers(points.X, ks, seed)
-    return (told | _slow_answers(points.X, ks, seed) if seed == 0 else told), poll
+def _of_set(points: Points, ks: Sequence[int], seed: int) -> tuple[dict[str, int], Votes]:
+    vote = _vote(KMeans(n_init=1), points.X, ks, seed)
+    assert vote.votes is not None
+    fits = rules.clusters(points.X, ks, seed)
+    told = {VOTE: vote.n_clusters_, rules.STABILITY: rules.by_stability(points.X, ks, seed)}
+    told |= {name: choose(points.X, fits) for name, choose in rules.INDICES.items()}
+    told["gap"] = rules.gap(points.X, fits, seed)
+    told["prediction strength"] = vote.votes["prediction strength"]
+    told["BIC of mixtures"] = rules.bic(points.X, ks, seed)
+    return told, vote.votes
 
 
-def _answers(X: np.ndarray, ks: Sequence[int], seed: int) -> dict[str, int]:
+def _vote(model: KMeans, X: Any, ks: Sequence[int] | None, seed: int) -> NumberOfClusters:
+    options = {} if ks is None else {"candidates": ks}
     with warnings.catch_warnings():  # of the largest candidate: it is counted
         warnings.simplefilter("ignore", UserWarning)
-        told = {rules.STABILITY: rules.by_stability(X, ks, seed)}
-    fits = rules.clusters(X, ks, seed)
-    told |= {name: choose(X, fits) for name, choose in rules.INDICES.items()}
-    told["gap"] = rules.gap(X, fits, seed)
-    return told | {name: choose(X, ks, seed) for name, choose in rules.OTHERS.items()}
-
-
-def _slow_answers(X: np.ndarray, ks: Sequence[int], seed: int) -> dict[str, int]:
-    return {name: choose(X, ks, seed) for name, choose in rules.SLOW.items()}
+        return choose_n_clusters(model, X, random_state=seed, **options)
 
 
 def _of_drawn(draw: Callable[[int], Points], seed: int) -> Row:
     points = draw(seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        vote = choose_n_clusters(KMeans(n_init=1), points.X, range(1, 16), random_state=seed)
+    vote = _vote(KMeans(n_init=1), points.X, range(1, 16), seed)
     assert vote.votes is not None
     return {"kind": points.name, "k": points.k, "vote": vote.n_clusters_} | vote.votes
 
@@ -156,14 +141,14 @@ def summary(answers: dict[str, np.ndarray], sets: Sequence[Points]) -> list[Row]
     ]
 
 
-def by_votes(polls: Sequence[Sequence[Poll]], sets: Sequence[Points]) -> list[Row]:
+def by_votes(
+    votes: Sequence[Sequence[Votes]], answers: np.ndarray, sets: Sequence[Points]
+) -> list[Row]:
     """Return how often a number that so many criteria answered is right, over all seeds."""
     counted: dict[int, list[bool]] = {}
-    for points, own in zip(sets, polls, strict=True):
-        for poll in own:
-            k = tally(poll, range(1, MOST + 1)).n_clusters
-            for_it = list(poll.answers.values()).count(k)
-            counted.setdefault(for_it, []).append(k == points.k)
+    for points, own, chosen in zip(sets, votes, answers, strict=True):
+        for said, k in zip(own, chosen, strict=True):
+            counted.setdefault(list(said.values()).count(k), []).append(k == points.k)
     return [
         {"criteria for it": count, "answers": len(right), "right": sum(right)}
         for count, right in sorted(counted.items(), reverse=True)
@@ -171,40 +156,14 @@ def by_votes(polls: Sequence[Sequence[Poll]], sets: Sequence[Points]) -> list[Ro
 
 
 def _by_set(
-    answers: dict[str, np.ndarray], polls: Sequence[Sequence[Poll]], sets: Sequence[Points]
+    answers: dict[str, np.ndarray], votes: Sequence[Sequence[Votes]], sets: Sequence[Points]
 ) -> list[Row]:
     return [
         {"set": points.name, "n": len(points.X), "true": points.k}
         | {name: int(found[i, 0]) for name, found in answers.items()}
-        | {f"vote: {name}": k for name, k in polls[i][0].answers.items()}
+        | {f"vote: {name}": k for name, k in votes[i][0].items()}
         for i, points in enumerate(sets)
     ]
-
-
-def _of_family(polls: Sequence[Sequence[Poll]], sets: Sequence[Points], ks: Sequence[int]) -> str:
-    """Say how right votes of other criteria are, and the best of them on a set that is left out."""
-    names = list(polls[0][0].answers)
-    voters = [own for size in range(FEWEST, len(names) + 1) for own in combinations(names, size)]
-    right = np.array(
-        [
-            [np.mean([_voted(poll, own, ks) == points.k for poll in told]) for own in voters]
-            for points, told in zip(sets, polls, strict=True)
-        ]
-    )
-    total = right.sum(axis=0)
-    chosen = [int((total - row).argmax()) for row in right]
-    left_out = sum(row[i] for row, i in zip(right, chosen, strict=True))
-    return (
-        f"Votes of {FEWEST} and more of the six criteria, {len(voters)} rules, are right on "
-        f"{total.min():.1f} to {total.max():.1f} sets, all six on {total[-1]:.1f}. A rule chosen "
-        f"on all sets but one is right on {left_out:.1f} of those left out."
-    )
-
-
-def _voted(poll: Poll, own: Sequence[str], ks: Sequence[int]) -> int:
-    """Return the answer of some criteria: the others answer 0, which is no candidate."""
-    some = {name: k if name in own else 0 for name, k in poll.answers.items()}
-    return tally(poll._replace(answers=some), ks).n_clusters
 
 
 def shares(rows: Sequence[Row], kinds: Sequence[str], wrong: bool) -> list[Row]:
@@ -214,14 +173,13 @@ def shares(rows: Sequence[Row], kinds: Sequence[str], wrong: bool) -> list[Row]:
     groups["all"] = list(rows)
     return [
         {"samples": kind, "sets": len(own)}
-        | {name: _share([row[name] == row["k"] for row in own], wrong) for name in names}
+        | {
+            name: float(np.mean([(row[name] == row["k"]) != wrong for row in own]))
+            for name in names
+        }
         for kind, own in groups.items()
         if own
     ]
-
-
-def _share(right: Sequence[bool], wrong: bool) -> float:
-    return float(np.mean(right)) if not wrong else 1 - float(np.mean(right))
 
 
 def _of_data(name: str, skipped: dict[str, str], progress: Progress) -> list[Row]:
@@ -233,9 +191,7 @@ def _of_data(name: str, skipped: dict[str, str], progress: Progress) -> list[Row
     X, y = data.draw(0)
     X = StandardScaler().fit_transform(X) if name in SCALED else X
     began = perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        found = choose_n_clusters(KMeans(n_init=5), X, random_state=0)
+    found = _vote(KMeans(n_init=5), X, None, 0)
     seconds = perf_counter() - began
     progress.step(name)
     assert found.votes is not None

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
+from sklearn.base import clone
 from sklearn.metrics.pairwise import cosine_similarity
 
 from benchmarks import report
@@ -21,13 +22,11 @@ from benchmarks.methods.programs import N_JOBS
 from benchmarks.questions import _how_many_shares as without_counts
 from benchmarks.runner import Progress
 from nmfcluster import NMFMetaCluster
-from nmfcluster._arrays.draws import thinned
 from nmfcluster.datasets import make_programs, make_signatures
 from nmfcluster.model_selection import ClusterSweep, sweep_n_clusters
-from nmfcluster.model_selection.rules import Choice, last_recurring, least_held_out
-from nmfcluster.model_selection.thinning import held_out_losses
 
 N_OTHERS = 10  # tables of each kind that hold no counts
+FEW = 5  # tables of each kind, unless all are asked for
 N_TABLES, N_RUNS, N_FOLDS, AROUND = 15, 10, 5, 3  # tables of each kind; candidates from the truth
 SEED = 17  # of the settings, and of the tables: others than those that the rule was chosen on
 SIMILAR = 0.9  # cosine from which a planted program counts as found
@@ -76,10 +75,10 @@ class Planted:
         return made[0], made[2]
 
 
-def run(quick: bool, out: Path) -> list[Path]:
-    tables = _toys() if quick else planted(N_TABLES)
+def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
+    tables = _toys() if quick else planted(N_TABLES if all_seeds else FEW)
     n_runs = 3 if quick else N_RUNS
-    n_others = 1 if quick else N_OTHERS
+    n_others = 1 if quick else N_OTHERS if all_seeds else FEW
     n_steps = len(tables) + n_others * len(without_counts.KINDS)
     progress = Progress("how_many_programs", n_steps)
     answers, rows = [], []
@@ -149,12 +148,14 @@ def _answer(table: Planted, n_runs: int) -> tuple[dict[str, int], report.Row]:
     options: dict[str, Any] = {"n_folds": N_FOLDS, "random_state": table.seed, "n_jobs": N_JOBS}
     sweep = sweep_n_clusters(model, X, candidates, **options)
     seconds = perf_counter() - began
+    single = clone(model).set_params(n_estimators=1)
+    poisson = sweep_n_clusters(single, X, candidates, dispersion=0, **options)
     model.set_params(resample="poisson")
     resampled = sweep_n_clusters(model, X, candidates, method="recurrence", n_jobs=N_JOBS)
     squares = NMFMetaCluster(table.k, n_estimators=1, random_state=table.seed)
     answers = {
         OURS: sweep.n_clusters_,
-        **_by_losses(sweep, X, table.seed),
+        **_by_losses(sweep, poisson),
         "held-out squares, within one error (loss='frobenius')": sweep_n_clusters(
             squares, X, candidates, **options
         ).n_clusters_,
@@ -175,21 +176,19 @@ def found(components: np.ndarray, H: np.ndarray) -> int:
     return int((cosine[linear_sum_assignment(-cosine)] >= SIMILAR).sum())
 
 
-def _by_losses(sweep: ClusterSweep, X: np.ndarray, seed: int) -> dict[str, int]:
+def _by_losses(sweep: ClusterSweep, poisson: ClusterSweep) -> dict[str, int]:
     """Return what other rules choose by held-out losses."""
-    losses = sweep.held_out_losses
-    assert losses is not None
-    parts = thinned(X, N_FOLDS, np.random.default_rng(seed))
-    seeds = [seed + fold for fold in range(N_FOLDS)]
-    model = sweep.estimators[0]
-    poisson = held_out_losses(model, X, parts, sweep.candidates, seeds, N_JOBS)[0]
+    assert sweep.held_out_losses is not None
+    assert poisson.held_out_losses is not None
     positions = {
-        "held-out loss, least": losses.mean(axis=1).argmin(),
-        "held-out loss of one part, least": losses[:, 0].argmin(),
-        "held-out loss as Poisson numbers, within one error": least_held_out(poisson).best,
-        "held-out loss as Poisson numbers of one part, least": poisson[:, 0].argmin(),
+        "held-out loss, least": sweep.held_out_losses.mean(axis=1).argmin(),
+        "held-out loss of one part, least": sweep.held_out_losses[:, 0].argmin(),
+        "held-out loss as Poisson numbers of one part, least": (
+            poisson.held_out_losses[:, 0].argmin()
+        ),
     }
-    return {rule: int(sweep.candidates[place]) for rule, place in positions.items()}
+    told = {rule: int(sweep.candidates[place]) for rule, place in positions.items()}
+    return told | {"held-out loss as Poisson numbers, within one error": poisson.n_clusters_}
 
 
 def _by_runs(sweep: ClusterSweep, of: str) -> dict[str, int]:
@@ -197,7 +196,9 @@ def _by_runs(sweep: ClusterSweep, of: str) -> dict[str, int]:
     mean, least = sweep.recurrence, sweep.smallest_recurrence
     falls = np.flatnonzero(np.diff(sweep.cophenetic) < 0)
     rules: dict[str, Callable[[], int]] = {
-        "smallest recurrence, largest number within .15 of the best": partial(_best, least),
+        "smallest recurrence, largest number within .15 of the best": lambda: _last(
+            least >= least.max() - 0.15
+        ),
         "smallest recurrence, largest number from .6": lambda: _last(least >= 0.6),
         "smallest recurrence, best": lambda: int(least.argmax()),
         "mean recurrence, best": lambda: int(mean.argmax()),
@@ -208,11 +209,6 @@ def _by_runs(sweep: ClusterSweep, of: str) -> dict[str, int]:
         ),
     }
     return {f"{rule}{of}": int(sweep.candidates[choose()]) for rule, choose in rules.items()}
-
-
-def _best(least: np.ndarray) -> int:
-    choice: Choice = last_recurring(least)
-    return choice.best
 
 
 def _last(passed: np.ndarray) -> int:

@@ -20,7 +20,6 @@ from benchmarks.questions._pairs_runs import FIGURES, Failed, Runs
 from benchmarks.runner import Progress
 
 COUNTS: tuple[int, ...] = (0, 20, 50, 200, 600)
-CHOSEN = 200  # pairs with which widths are compared
 QUICK = ("wine, standardised", "cstr, tf-idf")
 OURS, CEILING = "SSNMF", "LabelSpreading"
 WITHIN = (OURS, "SSNMF, not spread", "SS-SNC, graph", "E2CP", "E2CP, scaled", CEILING)
@@ -32,20 +31,18 @@ WORSE = 0.02  # ARI below that without pairs
 KINDS = {"dense": every.STANDARDISED, "text": every.TFIDF}  # the end of their names
 
 
-def run(quick: bool, out: Path) -> list[Path]:
-    names, counts, n_draws = (every.ALL, COUNTS, 3) if not quick else (QUICK, (0, 20, CHOSEN), 1)
+def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
+    names, counts = (QUICK, (0, 20)) if quick else (every.ALL, COUNTS)
+    n_draws = 3 if all_seeds else 1
     takers, skipped = methods.available((*WITHIN, *PEERS))
     sets, missing = datasets.available(names)
     progress = Progress("pairs_everywhere", len(sets) * len(counts))
     runs: Runs = {}
-    widths: Runs = {}
     failed: Failed = Failed()
     for name, data in sets.items():
         for count in counts:
             for draw in range(n_draws):
                 _pairs_runs.measure(runs, failed, data, count, draw, _asked(takers, draw))
-                if count == CHOSEN:
-                    _pairs_runs.measure(widths, failed, data, count, draw, _pairs_runs.widths())
             progress.step(f"{name}, {count} pairs")
     means = {
         figure: [
@@ -58,14 +55,9 @@ def run(quick: bool, out: Path) -> list[Path]:
     }
     rows = [_row(data, runs, counts) for data in sets.values()]
     tables = {f"Mean ARI on {title}": means[figure] for figure, title in FIGURES.items()}
-    tables |= {
-        f"ARI of {OURS} on every set, by number of pairs": rows,
-        f"Widths, {CHOSEN} pairs and beta={_pairs_runs.BETA:g}": _pairs_runs.width_rows(
-            widths, list(sets), CHOSEN
-        ),
-    }
+    tables[f"ARI of {OURS} on every set, by number of pairs"] = rows
     notes = [*_worse(rows, counts), *_compared(means["ARI"]), *_failures(runs, failed, counts)]
-    details = {"draws": _details(runs), "widths": _details(widths)}
+    details = {"draws": _details(runs)}
     draw_it = partial(_draw, means)
     return report.write(
         out,

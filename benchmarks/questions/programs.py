@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks import report
-from benchmarks.methods import peer_cnmf, peer_cvanmf, peer_signatureanalyzer, peer_sigprofiler
+from benchmarks.methods import peer_cnmf, peer_cvanmf, peer_sigprofiler
 from benchmarks.methods.programs import N_JOBS, OURS, OWN
-from benchmarks.questions import _programs_diversity as diversity
 from benchmarks.questions._programs_data import FIGURES, FOUND, NEAR, SETTINGS, TOY, Setting, about
 from benchmarks.questions._programs_runs import (
     AT_K,
@@ -28,30 +27,26 @@ from benchmarks.questions._programs_runs import (
     measure,
     restricted,
 )
-from benchmarks.runner import Progress
 
+FEW = 4  # one table in so many is taken, unless all are asked for: other packages take minutes
 SHARE, FASTER = 0.8, 5.0  # targets: of the tables, and times as fast as cNMF
 ROUNDING = 1e-9  # figures that differ by less are equal
 DIGITS = {"found": 0, "own found": 0, "k": 0}  # the other figures have three
 COMPARED = {"F1": "F1", "own F1": "by own part", "usage": "usages"}
 CHOSEN = {"k": "Number of programs"} | {f: FIGURES[f] for f in ("F1", "own F1", "seconds")}
 SHOWN = {AT_K: FIGURES, BY_CHOICE: CHOSEN}  # figures that have a table
-DIVERSE = (SETTINGS[4], SETTINGS[12])  # tables whose single runs are compared
 CNMF = peer_cnmf.NAME
 
 
-def run(quick: bool, out: Path) -> list[Path]:
-    settings, diverse, n_runs = (TOY, TOY, 3) if quick else (SETTINGS, DIVERSE, 20)
+def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
+    settings = TOY if quick else SETTINGS if all_seeds else SETTINGS[::FEW]
     finders, skipped = available(quick)
     results, first = measure(finders, settings, range(1))
-    progress = Progress("programs, runs", 2 * len(diverse))
-    runs = [row for s in diverse for row in diversity.compare(s, n_runs, progress)]
     tables: dict[str, Any] = {"The tables": [about(s, first[s.name]) for s in settings]}
     for mode, figures in SHOWN.items():
         made = {"Ours beside others": beside(results, mode, settings)}
         made |= {title: by_table(results, mode, settings, f) for f, title in figures.items()}
         tables |= {f"{title}, {mode}": rows for title, rows in made.items() if rows}
-    tables["Runs from warm starts beside runs from random ones"] = runs
     notes = [line for mode in MODES for line in verdicts(results, mode, settings)]
     notes += restricted(finders)
     details = {"runs": _details(results)}
@@ -74,16 +69,12 @@ def _caption() -> str:
         "scikit-learn's are NMF(init='random'), with up to 1,000 updates of 'cd' or 500 of 'mu'. "
         f"cNMF has its defaults, {peer_cnmf.RUNS} runs, and all genes; cvanmf is the best of "
         f"{peer_cvanmf.RUNS} runs; SigProfilerExtractor has {peer_sigprofiler.RUNS} replicates "
-        "instead of its default of 100 and no match with known signatures at the end; "
-        f"signatureanalyzer makes {peer_signatureanalyzer.RUNS} runs. Two cores: ours and "
-        "scikit-learn's run in two threads, cNMF and SigProfilerExtractor in two processes, the "
-        "others in one, all with one BLAS thread each; seconds leave imports out; cvanmf's "
-        "were taken beside other work, and are upper bounds. Own choices are "
-        f"among numbers within {NEAR} of the true one: cNMF's most stable one, cvanmf's elbow in "
-        "bi-cross-validation with ten shuffles, SigProfilerExtractor's suggested solution; "
-        "signatureanalyzer knows no candidates. Runs: 'joint cosine' is that of the rows times "
-        "that of the columns, of components of two runs matched one to one; scikit-learn's start "
-        "from random factors, ours from those after 15 updates of least squares."
+        "instead of its default of 100 and no match with known signatures at the end. Two cores: "
+        "ours and scikit-learn's run in two threads, cNMF and SigProfilerExtractor in two "
+        "processes, cvanmf in one, all with one BLAS thread each; seconds leave imports out. Own "
+        f"choices are among numbers within {NEAR} of the true one: cNMF's most stable one, "
+        "cvanmf's elbow in bi-cross-validation with ten shuffles, SigProfilerExtractor's suggested "
+        "solution."
     )
 
 

@@ -53,8 +53,8 @@ class Effort:
         return tuple(round(share * self.made_samples) for share in (0.9, 0.06, 0.04))
 
 
-def run(quick: bool, out: Path) -> list[Path]:
-    effort = Effort(6, 1, 100) if quick else Effort()
+def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
+    effort = Effort(6, 1, 100) if quick else Effort(seeds=5 if all_seeds else 1)
     sets, missing = datasets.available(every.BUNDLED if quick else every.ALL)
     takers = {name: methods.load(name) for name in METHODS}
     made = _made(effort)

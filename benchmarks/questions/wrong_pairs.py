@@ -31,8 +31,8 @@ WORSE = 0.02  # ARI below that without pairs
 Runs = dict[tuple[str, float, int, str], list[float]]  # by data, share, pairs, variant
 
 
-def run(quick: bool, out: Path) -> list[Path]:
-    names, n_draws = (QUICK, 1) if quick else (every.ALL, N_DRAWS)
+def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
+    names, n_draws = QUICK if quick else every.ALL, N_DRAWS if all_seeds else 1
     sets, missing = datasets.available(names)
     progress = Progress("wrong_pairs", len(sets) * n_draws)
     runs: Runs = {}
@@ -58,16 +58,8 @@ def run(quick: bool, out: Path) -> list[Path]:
             for (data, share, count, variant), own in runs.items()
         ]
     }
-    return report.write(
-        out,
-        "wrong_pairs",
-        caption,
-        tables,
-        partial(_draw, rows),
-        [],
-        missing | every.left_out(),
-        details,
-    )
+    draw_it, skipped = partial(_draw, rows), missing | every.left_out()
+    return report.write(out, "wrong_pairs", caption, tables, draw_it, [], skipped, details)
 
 
 def _scores(X: Any, y: np.ndarray, seed: int) -> dict[tuple[float, int, str], float]:

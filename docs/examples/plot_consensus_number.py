@@ -3,8 +3,8 @@ How many clusters? Follow the samples
 =====================================
 
 The number of clusters is not known, so several are tried: for each, k-means clusters the data fifty
-times, every time another 80 % of the samples, and a consensus is made. Three pictures compare the
-numbers by how well the partitions agree. None of them needs a matrix of all pairs of samples.
+times, every time another 80 % of the samples, and a consensus is made. Pictures compare the numbers
+by where samples go. None of them needs a matrix of all pairs of samples.
 """
 
 import matplotlib.pyplot as plt
@@ -13,7 +13,7 @@ from sklearn.datasets import load_wine
 from sklearn.preprocessing import StandardScaler
 
 from nmfcluster import NMFConsensus
-from nmfcluster.display import ClusterTrackingDisplay, ConsensusCDFDisplay
+from nmfcluster.display import ClusterTrackingDisplay
 from nmfcluster.metrics import cluster_consensus, item_consensus
 
 data = load_wine()
@@ -22,20 +22,10 @@ options = {"max_samples": 0.8, "random_state": 0}
 models = [NMFConsensus(k, base_n_clusters=k, **options).fit(X) for k in range(2, 8)]
 
 # %%
-# How often are two samples together?
-# -----------------------------------
-# Where partitions agree, always or never: the curve is flat in the middle. The legend has the share
-# of pairs in between, PAC. It is smallest for three clusters, and there are three sorts of wine.
-
-fig, ax = plt.subplots(figsize=(7.5, 4.2), layout="constrained")
-distribution = ConsensusCDFDisplay.from_estimators(models, ax=ax)
-assert min(distribution.pac_, key=distribution.pac_.get) == "3 clusters"
-
-# %%
 # Where do samples go when there is one cluster more?
 # ---------------------------------------------------
-# Up to three clusters, one is split and no more. From there on the pieces have no right order:
-# samples go back and forth between them.
+# Up to three clusters, one is split and no more, and there are three sorts of wine. From there on
+# the pieces have no right order: samples go back and forth between them.
 
 fig, ax = plt.subplots(figsize=(7.5, 3.4), layout="constrained")
 tracking = ClusterTrackingDisplay.from_estimators(models, ax=ax)

@@ -65,24 +65,24 @@ print(*(warning.message for warning in caught), sep="\n")
 # %%
 # With how many clusters does k-means find the same ones again?
 # -------------------------------------------------------------
-# That is another question, and stability answers it. Clusters of points without any can be found
-# again, too: k-means cuts a square into quarters. So both are held beside points whose coordinates
-# were permuted, each on its own. The blobs have more stable clusters than these; for the square,
-# one cluster is chosen.
+# That is another question, and stability answers it. The blobs have four stable clusters. But
+# clusters of points without any can be found again, too: k-means cuts a square into quarters. So
+# ask first whether there are clusters, as above.
 
 from sklearn.model_selection import GridSearchCV
 
 from nmfcluster.display import StabilityDisplay
-from nmfcluster.model_selection import FullSampleSplit, NullScorer, StabilityScorer
+from nmfcluster.model_selection import FullSampleSplit, StabilityScorer
 
 fig, axes = plt.subplots(2, 1, figsize=(6.4, 7.6), layout="constrained")
 for X, ax, name in zip((blobs, nothing), axes, ("blobs", "square"), strict=True):
     search = GridSearchCV(
         KMeans(n_init=1, random_state=0),
         {"n_clusters": range(2, 8)},
-        scoring=NullScorer(StabilityScorer(10), null="permuted", details=True),
+        scoring=StabilityScorer(10, details=True),
         cv=FullSampleSplit(),
-        refit="excess",
+        refit="stability",
     ).fit(X)
-    StabilityDisplay.from_estimator(search, metric="excess", ax=ax)
+    StabilityDisplay.from_estimator(search, ax=ax)
     ax.set_title(name)
+    print(name, search.best_params_)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import reprlib
 import sys
 import warnings
@@ -15,7 +16,7 @@ import sklearn
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 
-from nmfcluster._compat import MOST
+from nmfcluster._compat import MOST, Interval
 
 # Folders whose frames are no user's: the package, and what calls its methods for the user.
 _NOT_THE_USER = tuple(
@@ -58,10 +59,15 @@ def check_count(value: Any, name: str, least: int | None = None) -> None:
         raise ValueError(f"{name} must be at least {least}, got {value}.")
 
 
-def check_number(value: Any, name: str) -> None:
-    """Raise unless a value is a number."""
+def check_number(
+    value: Any, name: str, low: float, high: float = math.inf, closed: str = "left"
+) -> None:
+    """Raise unless a value is a number of a range, which is closed at the left, or as told."""
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"{name} must be a number, got {shown(value)}.")
+    allowed = Interval(Real, low, high, closed=closed)
+    if value not in allowed:
+        raise ValueError(f"{name} must be {allowed}, got {value}.")
 
 
 def generator_of(random_state: Any) -> np.random.RandomState:

@@ -144,27 +144,3 @@ def holds_whole_numbers(X: Any) -> bool:
     """Return whether all entries of a table are whole numbers."""
     values = X.data if is_sparse(X) else X
     return bool((values == np.rint(values)).all())
-
-
-def permuted_columns(X: Any, rng: np.random.Generator) -> Any:
-    """Return a table whose columns are those of X, each permuted on its own.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n, p)
-    rng : Generator
-
-    Returns
-    -------
-    ndarray or csr_array of shape (n, p) and the dtype of X
-        A sparse one stores as many entries.
-    """
-    if not is_sparse(X):
-        return rng.permuted(X, axis=0)
-    columns = X.tocsc()  # a copy, whose rows can be changed
-    ends = columns.indptr
-    for start, end in pairwise(ends):
-        rows = rng.choice(X.shape[0], end - start, replace=False, shuffle=True)
-        columns.indices[start:end] = rows
-    columns.has_sorted_indices = False
-    return columns.tocsr()

@@ -20,7 +20,7 @@ _GATHERED = 2**30  # bytes of a Dask collection that are gathered with a warning
 _NUMBERS = "biuf"  # kinds of numpy's types
 _NO_NUMBERS = (str, bytes, datetime.date, datetime.timedelta)  # unless they say one
 _SEVERAL = (
-    "several tables of the same samples are put side by side with numpy.hstack, or are views of "
+    "Several tables of the same samples are put side by side with numpy.hstack, or are views of "
     "SimilarityFusionNMF"
 )
 
@@ -47,7 +47,7 @@ def check_readable(X: Any, name: str = "X") -> None:
     check_opened(X, name, "one table of numbers")
     if isinstance(X, list | tuple) and X and all(_is_matrix(part) for part in X):
         raise TypeError(
-            f"{name} must be one table of numbers, got {_called(X)} tables: {_SEVERAL}."
+            f"{name} must be one table of numbers, got {_called(X)} tables. {_SEVERAL}."
         )
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         _check_columns(X, name)
@@ -113,18 +113,11 @@ def check_opened(X: Any, name: str, wanted: str) -> None:
     """
     if hasattr(X, "__dask_graph__"):
         _check_gathered(X, name)
-    library = type(X).__module__.partition(".")[0]
-    cure = ""
-    if hasattr(X, "obs") and hasattr(X, "X") and hasattr(X, "to_df"):
-        cure = "give its matrix, adata.X, or the data frame adata.to_df()"
-    elif type(X).__name__ == "LazyFrame":
-        cure = "collect it first, X.collect()"
-    elif library == "pyarrow":
-        cure = "give X.to_pandas(), or an array of its columns"
-    elif isinstance(X, dict) and not sp.issparse(X):
-        cure = f"give what it holds; {_SEVERAL}"
-    if cure:
-        raise TypeError(f"{name} must be {wanted}, got {_called(X)}: {cure}.")
+    annotated = hasattr(X, "obs") and hasattr(X, "to_df")
+    closed = (isinstance(X, dict) and not sp.issparse(X)) or type(X).__name__ == "LazyFrame"
+    if annotated or closed or type(X).__module__.startswith("pyarrow"):
+        cure = "its matrix, adata.X, or adata.to_df()" if annotated else "an array or a data frame"
+        raise TypeError(f"{name} must be {wanted}, got {_called(X)}: give {cure}. {_SEVERAL}.")
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise ValueError(
             f"{name} is a masked array with {counted(np.ma.count_masked(X), 'masked entry')}, and "

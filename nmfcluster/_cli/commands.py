@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from nmfcluster._arrays.delimited import layout_of
-from nmfcluster._arrays.files import FileTable, read_columns, read_table
 from nmfcluster._cli import demo
+from nmfcluster._cli.files import FileTable, imported, read_table
 from nmfcluster._cli.output import Columns, Place, Result, of_clusters, of_rows, stem
 from nmfcluster.consensus import NMFConsensus
 from nmfcluster.constraints import PairwiseConstraints
@@ -96,13 +95,10 @@ def _pairs(options: argparse.Namespace, table: FileTable) -> PairwiseConstraints
     ids = table.rows or [str(i) for i in range(table.X.shape[0])]
     path = Path(options.constraints)
     try:
-        found = layout_of(path, ",", None)
-        if not {"a", "b", "kind"} <= set(found.titles):
-            raise ValueError(f"the columns must be a, b and kind, got {', '.join(found.titles)}.")
-        places = {title: place for place, title in enumerate(found.titles, found.first)}
-        named = {places[title]: title for title in ("a", "b", "kind", "weight") if title in places}
-        how = {"dtype": {places["a"]: str, places["b"]: str}, "keep_default_na": False}
-        frame = read_columns(path, ",", found, list(named), **how).rename(columns=named)
+        how = {"dtype": {"a": str, "b": str}, "keep_default_na": False, "encoding": "utf-8-sig"}
+        frame = imported("pandas").read_csv(path, **how)
+        if not {"a", "b", "kind"} <= set(frame.columns):
+            raise ValueError(f"the columns must be a, b and kind, got {', '.join(frame.columns)}.")
         if not (known := frame["kind"].isin(["must", "cannot"])).all():
             raise ValueError(f"kind must be must or cannot, got {frame['kind'][~known].iloc[0]!r}.")
         pairs = frame[["a", "b", *frame.columns.intersection(["weight"])]]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nmfcluster._arrays.arguments import counted
-from nmfcluster._arrays.files import FileTable
+from nmfcluster._cli.files import FileTable
 
 Columns = Iterable[tuple[Any, Any]]  # titles, two of which may be the same, and values
 _DPI = 150  # of pictures: sharp on a page

@@ -1,6 +1,6 @@
 """Made-up data whose right answer is known."""
 
-from nmfcluster.datasets.biclusters import make_biclusters as make_biclusters
+from nmfcluster.datasets.clusters import make_biclusters as make_biclusters
 from nmfcluster.datasets.clusters import make_nested_rings as make_nested_rings
 from nmfcluster.datasets.clusters import make_partitions as make_partitions
 from nmfcluster.datasets.counts import make_programs as make_programs

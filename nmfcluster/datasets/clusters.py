@@ -1,4 +1,4 @@
-"""Points on rings, and copies of a partition."""
+"""Points on rings, copies of a partition, and overlapping biclusters."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nmfcluster._arrays.arguments import check_count, generator_of, shown
-from nmfcluster.datasets.checks import check_noise, check_share
+from nmfcluster._arrays.arguments import check_count, check_number, generator_of, shown
 
 
 def make_nested_rings(
@@ -67,7 +66,7 @@ def make_nested_rings(
         raise ValueError(f"radii must be above 0, at least one of them; got {radii!r}.")
     if not np.isfinite(distances).all():
         raise ValueError(f"radii must be finite, got {radii!r}.")
-    check_noise(noise)
+    check_number(noise, "noise", 0)
     if _several(n_samples):
         raise ValueError(f"n_samples must be one number, got {n_samples!r}.")
     sizes = _sizes(n_samples, len(distances))
@@ -124,8 +123,8 @@ def make_partitions(
     ((100, 5), 12)
     """
     rng = generator_of(random_state)
-    check_share(noise, "noise")
-    check_share(missing, "missing")
+    check_number(noise, "noise", 0, 1, closed="both")
+    check_number(missing, "missing", 0, 1, closed="both")
     sizes = _sizes(n_samples, n_clusters)
     check_count(n_partitions, "n_partitions", 1)
     y = np.repeat(np.arange(len(sizes)), sizes)
@@ -137,6 +136,113 @@ def make_partitions(
     lost[np.arange(len(y)), rng.randint(n_partitions, size=len(y))] = False
     partitions[lost] = -1
     return partitions, y
+
+
+def make_biclusters(
+    shape: tuple[int, int] = (21, 35),
+    n_clusters: int = 4,
+    *,
+    overlap: float = 0.25,
+    twins: bool = True,
+    noise: float = 0.0,
+    random_state: int | np.random.RandomState | None = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    r"""Make nonnegative data of overlapping biclusters, after section 6 of Badea [1]_.
+
+    A bicluster is a set of samples and a set of features. Where biclusters meet, they add up:
+
+    .. math:: X = W H + E, \quad W, H \ge 0 ,
+
+    with a column of W and a row of H for each of them, 0 outside of it.
+
+    Parameters
+    ----------
+    shape : tuple of int, default=(21, 35)
+        Number of samples and of features; by default those of Figure 2 in the paper.
+    n_clusters : int, default=4
+        Number of biclusters.
+    overlap : float, default=0.25
+        Share of the samples, and of the features, of a bicluster that the next one has, too,
+        rounded to whole ones; in [0, 0.5).
+    twins : bool, default=True
+        Whether the first two biclusters have almost the same features: they share nine tenths
+        of these, or all but one, with the same coefficients. Their samples differ, and the second
+        one is half as intense. A method that looks at features alone confuses them.
+    noise : float, default=0.0
+        Standard deviation of the normal noise of a feature, as a multiple of the standard
+        deviation of the feature without noise. Entries below 0 are then set to 0.
+    random_state : int, RandomState instance or None, default=None
+        Determines the result. The same one gives the same W and H for every `noise`.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+        The data, at least 0.
+    W : ndarray of shape (n_samples, n_clusters)
+        How strong a bicluster is in a sample: the absolute value of a normal number in the
+        samples of the bicluster, 0 in others.
+    H : ndarray of shape (n_clusters, n_features)
+        How strong a feature is in a bicluster: uniform in [0.5, 1] in the features of the
+        bicluster, 0 in others.
+
+    Raises
+    ------
+    TypeError
+        If an argument is of the wrong type.
+    ValueError
+        If `shape` is too small for all biclusters to have samples and features of their own,
+        `n_clusters` is below 1, or 2 with `twins`, `overlap` is not in [0, 0.5), or `noise` is
+        negative or not finite.
+
+    See Also
+    --------
+    nmfcluster.metrics.overlap_match : Compares biclusters that were found with these.
+    sklearn.datasets.make_biclusters : Blocks of constants that do not overlap, in any order.
+
+    Notes
+    -----
+    Every bicluster has a sample and a feature that no other one has. Hence without noise
+    W H is the only factorization of X with `n_clusters` nonnegative factors, up to their scale and
+    order: these samples and features form a diagonal block, and a factor can hold only one entry
+    of it. But a single run of NMF often misses it, most of all with `twins`.
+
+    Samples and features are in the order of the biclusters, so that a picture of X shows them,
+    but the second twin has the last samples. The paper does not print sizes, overlaps and
+    coefficients; those here are our choice.
+
+    References
+    ----------
+    .. [1] L. Badea. Clustering and metaclustering with nonnegative matrix decompositions.
+       ECML 2005.
+
+    Examples
+    --------
+    >>> from nmfcluster.datasets import make_biclusters
+    >>> X, W, H = make_biclusters(random_state=0)
+    >>> X.shape, W.shape, H.shape
+    ((21, 35), (21, 4), (4, 35))
+    >>> (H > 0).sum(axis=1), (H[0] * H[1] > 0).sum()
+    (array([13, 13, 14, 14]), np.int64(12))
+    """
+    rng = generator_of(random_state)
+    check_count(n_clusters, "n_clusters", 1)
+    if not isinstance(twins, bool | np.bool_):
+        raise TypeError(f"twins must be True or False, got {shown(twins)}.")
+    if twins and n_clusters < 2:
+        raise ValueError(f"n_clusters must be at least 2 with twins=True, got {n_clusters}.")
+    check_number(overlap, "overlap", 0, 0.5)
+    check_number(noise, "noise", 0)
+    rows, columns = _blocks_of(shape, int(n_clusters), float(overlap), bool(twins))
+    W = np.abs(rng.normal(size=rows.shape)).T * rows.T
+    coefficients = rng.uniform(0.5, 1, size=columns.shape)
+    if twins:
+        coefficients[1] = coefficients[0]
+        W[:, 1] *= 0.5  # the paper does not print how much less intense it is
+    H = coefficients * columns
+    X = W @ H
+    if noise:
+        X = np.maximum(X + noise * X.std(axis=0) * rng.normal(size=X.shape), 0)
+    return X, W, H
 
 
 def _sizes(n_samples: Any, n_clusters: int) -> np.ndarray:
@@ -163,3 +269,51 @@ def _several(n_samples: Any) -> bool:
         return np.ndim(n_samples) > 0
     except ValueError as error:  # lists of different lengths
         raise TypeError(f"n_samples must be whole numbers, got {shown(n_samples)}.") from error
+
+
+def _blocks_of(
+    shape: Any, n_clusters: int, overlap: float, twins: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return which samples and which features biclusters have, (n_clusters, n) each."""
+    if not isinstance(shape, tuple | list) or len(shape) != 2:
+        raise TypeError(f"shape must be (n_samples, n_features), got {shown(shape)}.")
+    for size, name in zip(shape, ("shape[0]", "shape[1]"), strict=True):
+        check_count(size, name, 1)
+    n_samples, n_features = map(int, shape)
+    if twins:
+        # twins share no sample; the first and the last interval are neighbours if they are alone
+        rows = _intervals(n_samples, n_clusters, 0.0 if n_clusters == 2 else overlap)
+        rows = rows[[0, n_clusters - 1, *range(1, n_clusters - 1)]]
+        columns = _with_twin(_intervals(n_features, n_clusters - 1, overlap))
+    else:
+        rows = _intervals(n_samples, n_clusters, overlap)
+        columns = _intervals(n_features, n_clusters, overlap)
+    common = not twins or (columns[0] & columns[1]).any()
+    for members, enough, things in ((rows, True, "samples"), (columns, common, "features")):
+        own = members & (members.sum(axis=0) == 1)
+        if not (enough and own.any(axis=1).all()):
+            raise ValueError(
+                f"shape must give each of n_clusters={n_clusters} biclusters {things} of its own "
+                f"with overlap={overlap} and twins={twins}, got {(n_samples, n_features)}: "
+                f"too few {things}."
+            )
+    return rows, columns
+
+
+def _intervals(n: int, n_intervals: int, overlap: float) -> np.ndarray:
+    """Cover 0 to n - 1 by intervals of one length that overlap by a share of it, as rows."""
+    length = n / (n_intervals - (n_intervals - 1) * overlap)
+    starts = length * (1 - overlap) * np.arange(n_intervals)
+    position = np.arange(n)
+    first, end = np.rint(starts)[:, None], np.rint(starts + length)[:, None]
+    return (first <= position) & (position < end)
+
+
+def _with_twin(columns: np.ndarray) -> np.ndarray:
+    """Replace the first block by twins, each without some features that no other block has."""
+    alone = np.flatnonzero(columns[0] & ~columns[1:].any(axis=0))
+    apart = max(1, round(0.1 * int(columns[0].sum())))  # which the paper does not print
+    twins = np.stack([columns[0], columns[0]])
+    twins[0, alone[-apart:]] = False
+    twins[1, alone[:apart]] = False
+    return np.concatenate([twins, columns[1:]])

@@ -4,21 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from nmfcluster._arrays.arguments import check_count, generator_of
-from nmfcluster.datasets.checks import check_above, check_noise, check_share
+from nmfcluster._arrays.arguments import check_count, check_number, generator_of
 
-# of genes, as Zappia et al. (2017) draw them
-_EXPRESSION = 0.6  # shape of the gamma distribution of their means
-_FOLD, _FOLD_SPREAD = 1.0, 0.6  # log of what a program multiplies its genes by, and its spread
-_OWN = 0.1  # share of the genes that a program raises
-_DEPTH_SPREAD = 0.3  # of the log of the depth of cells
-_USAGE = 0.3  # concentration of usages: most cells use two or three programs
-_BACKGROUND = 0.05  # of its usual level, what a program has of a gene that is not its own
-# of signatures: from as peaked as those of a single cause to as flat as those of ageing
-_PEAKED, _FLAT = 0.03, 2.0  # concentrations over channels
-_COMMON = 0.3  # share that flat signatures have of one profile: they are like each other
+_RAISED = 0.1  # share of the genes that a program raises, and of those that all have
+_FLAT = 2.0  # concentration over channels of signatures as flat as those of ageing
 _ACTIVE = 4.0  # mean number of signatures of a sample
-_BURDEN_SPREAD = 0.8  # of the log of the number of mutations of a signature in a sample
 
 
 def make_programs(
@@ -100,25 +90,25 @@ def make_programs(
     for value, name in ((n_samples, "n_samples"), (n_features, "n_features")):
         check_count(value, name, 1)
     check_count(n_programs, "n_programs", 1)
-    check_above(depth, "depth")
-    check_share(housekeeping, "housekeeping")
-    check_noise(dispersion, "dispersion")
-    check_share(doublets, "doublets")
-    if housekeeping == 1:
-        raise ValueError("housekeeping must be below 1: programs would be equal.")
-    base = rng.gamma(_EXPRESSION, size=n_features)
-    common = rng.uniform(size=n_features) < _OWN
+    check_number(depth, "depth", 0, closed="neither")
+    check_number(housekeeping, "housekeeping", 0, 1)  # with 1 all programs would be equal
+    check_number(dispersion, "dispersion", 0)
+    check_number(doublets, "doublets", 0, 1, closed="both")
+    # means of genes, of the shape that Zappia et al. (2017) found; common ones, and raised ones
+    base = rng.gamma(0.6, size=n_features)
+    common = rng.uniform(size=n_features) < _RAISED
     common[rng.randint(n_features)] = True
-    own = rng.uniform(size=(n_programs, n_features)) < _OWN
-    own[np.arange(n_programs), rng.randint(n_features, size=n_programs)] = True
-    fold = np.exp(rng.normal(_FOLD, _FOLD_SPREAD, size=own.shape))
-    H = _shares(base * np.where(own, fold, _BACKGROUND))
+    raised = rng.uniform(size=(n_programs, n_features)) < _RAISED
+    raised[np.arange(n_programs), rng.randint(n_features, size=n_programs)] = True
+    fold = np.exp(rng.normal(1.0, 0.6, size=raised.shape))
+    H = _shares(base * np.where(raised, fold, 0.05))  # a program has little of the rest
     H = (1 - housekeeping) * H + housekeeping * _shares((base * common)[None])
-    W = rng.dirichlet(np.full(n_programs, _USAGE), size=n_samples)
+    # usages: with this concentration most cells use two or three programs
+    W = rng.dirichlet(np.full(n_programs, 0.3), size=n_samples)
     other = rng.permutation(n_samples)
     double = rng.uniform(size=n_samples) < doublets
     W = np.where(double[:, None], W + W[other], W)
-    W *= depth * np.exp(rng.normal(0, _DEPTH_SPREAD, size=(n_samples, 1)))
+    W *= depth * np.exp(rng.normal(0, 0.3, size=(n_samples, 1)))
     return _counts(W, H, dispersion, rng), W, H
 
 
@@ -145,8 +135,8 @@ def make_signatures(
     n_channels : int, default=96
         Number of kinds of mutations: substitutions with the bases on both sides.
     burden : float, default=2000.0
-        Median number of mutations of a sample by all signatures that it has; the log of that of one
-        varies by .8.
+        Four times the median number of mutations of a signature in a sample that has it, as samples
+        have between four and five of them; the log of that number varies by .8.
     noise : float, default=0.0
         Standard deviation of a normal number added to every count, as a share of it; counts are
         rounded and at least 0.
@@ -189,15 +179,18 @@ def make_signatures(
     for value, name in ((n_samples, "n_samples"), (n_channels, "n_channels")):
         check_count(value, name, 1)
     check_count(n_signatures, "n_signatures", 1)
-    check_above(burden, "burden")
-    check_noise(noise)
-    concentrations = np.geomspace(_PEAKED, _FLAT, n_signatures)
+    check_number(burden, "burden", 0, closed="neither")
+    check_number(noise, "noise", 0)
+    # signatures from as peaked as those of a single cause to flat ones; flat ones are like each
+    # other: they have .3 of one profile
+    concentrations = np.geomspace(0.03, _FLAT, n_signatures)
     H = np.array([_dirichlet(c, n_channels, rng) for c in concentrations])
     common = _dirichlet(_FLAT, n_channels, rng)
-    H += _COMMON * (concentrations / _FLAT)[:, None] * (common - H)
+    H += 0.3 * (concentrations / _FLAT)[:, None] * (common - H)
+    # a few signatures a sample, in amounts whose log varies
     active = rng.uniform(size=(n_samples, n_signatures)) < min(1, _ACTIVE / n_signatures)
     active[np.arange(n_samples), rng.randint(n_signatures, size=n_samples)] = True
-    amounts = np.exp(rng.normal(np.log(burden / _ACTIVE), _BURDEN_SPREAD, size=active.shape))
+    amounts = np.exp(rng.normal(np.log(burden / _ACTIVE), 0.8, size=active.shape))
     W = np.where(active, amounts, 0)
     X = _counts(W, H, 0, rng)
     if noise:

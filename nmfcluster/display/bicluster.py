@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,12 @@ from sklearn.utils import check_array
 
 import nmfcluster.display.style as look
 from nmfcluster._arrays.arguments import shown
-from nmfcluster.display.bicluster_marks import Cluster, draw_outlines, draw_strips
-from nmfcluster.display.bicluster_order import arrange
+from nmfcluster.display.cells import arrange_table
 
-_WANTED = look.Wanted(
-    "columns_",
-    "an estimator with rows_ and columns_, such as an NMFMetaCluster",
-    "from_biclusters takes the rows and columns of clusters that others found",
-    any_will_do=True,
-)
-_HIGH = 0.99  # share of the entries that are not above the darkest colour: outliers do not count
+# points: from a strip to the next at most, of all strips at most, and of the names' font
+_PITCH, _ALL_STRIPS, _SMALL = 9.0, 81.0, 8.0
+
+_Cluster = tuple[str, np.ndarray, np.ndarray]  # its colour, and shares of cells that are in it
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -31,7 +28,8 @@ class BiclusterDisplay:
     can: clusters that share the most are neighbours, and what two neighbours share lies
     between them. A narrow strip for each cluster, at the left and at the bottom, shows its rows
     and its columns; a row that belongs to several clusters has a mark in several strips. Frames
-    in the same colours show the blocks. Rows and columns in no cluster come last.
+    in the same colours show the blocks, the four largest ones of a cluster that no order keeps
+    together. Rows and columns in no cluster come last.
 
     Of a large table a cell shows the mean over a group of rows and of columns, and a strip is as
     strong as the share of the group that is in its cluster; the axes count rows and columns.
@@ -62,9 +60,6 @@ class BiclusterDisplay:
 
     Attributes
     ----------
-    matrix, row_sizes, column_sizes, row_shares, column_shares, clusters, row_order, column_order, \
-names
-        As given.
     ax_ : matplotlib Axes
         Where it was drawn.
     figure_ : matplotlib Figure
@@ -73,8 +68,8 @@ names
         The cells.
     colorbar_ : matplotlib Colorbar or None
         The scale of colours.
-    strips_ : list of (PolyCollection, PolyCollection)
-        The marks of rows and of columns, one pair a cluster; empty if there are none.
+    strips_ : list of (QuadMesh, QuadMesh)
+        The marks of rows and of columns, one pair a cluster.
     outlines_ : list of matplotlib Rectangle
         The frames.
 
@@ -127,25 +122,20 @@ names
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
         **style : dict
-            Keywords of `plot`: `cmap`, `colorbar`, `strip`, `outline`.
+            Keywords of `plot`: `cmap`, `colorbar`.
 
         Returns
         -------
         BiclusterDisplay
             The picture, drawn.
-
-        Raises
-        ------
-        TypeError
-            If `estimator` has no biclusters, or `max_cells` is not an int.
-        NotFittedError
-            If `estimator` is not fitted.
-        ValueError
-            If `X` does not have the rows and columns of the fit, or `max_cells` is below 1.
-        ImportError
-            If matplotlib is not installed.
         """
-        _WANTED.check(estimator)
+        look.check_fitted(
+            estimator,
+            "columns_",
+            "an estimator with rows_ and columns_, such as an NMFMetaCluster",
+            "from_biclusters takes the rows and columns of clusters that others found",
+            any_will_do=True,
+        )
         if not look.is_ours(estimator):
             found = estimator.rows_, estimator.columns_
             return cls.from_biclusters(X, *found, max_cells=max_cells, ax=ax, **style)
@@ -153,7 +143,7 @@ names
         table = _check_table(X, (len(W), H.shape[1]))
         rows = estimator.rows_, W.T * np.linalg.norm(H, axis=1)[:, None]
         columns = estimator.columns_, H * np.linalg.norm(W, axis=0)[:, None]
-        return cls(**arrange(table, rows, columns, max_cells)).plot(ax, **style)
+        return cls(**arrange_table(table, rows, columns, max_cells)).plot(ax, **style)
 
     @classmethod
     def from_biclusters(
@@ -186,22 +176,12 @@ names
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
         **style : dict
-            Keywords of `plot`: `cmap`, `colorbar`, `strip`, `outline`.
+            Keywords of `plot`: `cmap`, `colorbar`.
 
         Returns
         -------
         BiclusterDisplay
             The picture, drawn.
-
-        Raises
-        ------
-        TypeError
-            If `X` does not hold numbers, `rows` or `columns` hold anything but booleans, or
-            `max_cells` is not an int.
-        ValueError
-            If shapes do not fit, or a parameter is not as described.
-        ImportError
-            If matplotlib is not installed.
 
         Examples
         --------
@@ -222,18 +202,10 @@ names
             )
         look.check_names(names, len(rows))
         table = _check_table(X, (rows.shape[1], columns.shape[1]))
-        contents = arrange(table, (rows, rows), (columns, columns), max_cells)
+        contents = arrange_table(table, (rows, rows), (columns, columns), max_cells)
         return cls(**contents, names=names).plot(ax, **style)
 
-    def plot(
-        self,
-        ax: Any = None,
-        *,
-        cmap: Any = None,
-        colorbar: bool = True,
-        strip: bool = True,
-        outline: bool = True,
-    ) -> BiclusterDisplay:
+    def plot(self, ax: Any = None, *, cmap: Any = None, colorbar: bool = True) -> BiclusterDisplay:
         """Draw the picture.
 
         Parameters
@@ -245,20 +217,11 @@ names
             violet if there are negative entries.
         colorbar : bool, default=True
             Whether to show the scale.
-        strip : bool, default=True
-            Whether to mark the clusters at the sides.
-        outline : bool, default=True
-            Whether to frame the blocks.
 
         Returns
         -------
         BiclusterDisplay
             Itself.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
         """
         self.figure_, self.ax_ = look.axes_for(ax, figsize=(6.8, 5.2))
         x, y = (np.append(0, np.cumsum(sizes)) for sizes in (self.column_sizes, self.row_sizes))
@@ -269,45 +232,90 @@ names
         self.ax_.set(xlabel="columns", ylabel="rows")
         for axis in (self.ax_.xaxis, self.ax_.yaxis):
             look.count_along(axis, steps=(1, 2, 5, 10))
-        clusters = self._shown_clusters()
-        self.outlines_ = draw_outlines(self.ax_, x, y, clusters) if outline else []
-        self.strips_ = draw_strips(self.ax_, x, y, clusters) if strip else []
+        order = range(len(self.row_shares)) if self.clusters is None else self.clusters
+        clusters = [
+            (look.colour_of(i), self.row_shares[c], self.column_shares[c])
+            for i, c in enumerate(order)
+        ]
+        names = [str(c if self.names is None else self.names[c]) for c in order]
+        few = len(clusters) <= 24  # more frames would hide the table
+        self.outlines_ = _draw_outlines(self.ax_, x, y, clusters) if few else []
+        self.strips_ = _draw_strips(self.ax_, x, y, clusters, names)
         averaged = max(self.row_sizes.max(), self.column_sizes.max()) > 1
         label = "mean of the table" if averaged else "table"
-        self.colorbar_ = look.add_colorbar(self.mesh_, overflow, label) if colorbar else None
+        self.colorbar_ = look.add_colorbar(self.mesh_, label, overflow) if colorbar else None
         return self
 
     def _colours(self) -> tuple[dict[str, Any], str]:
         """Return the colours of the table, and at which ends some cells lie beyond their scale."""
         values = self.matrix[np.isfinite(self.matrix)]
         sizes = np.abs(values[values != 0])
-        high = float(np.quantile(sizes, _HIGH, method="higher")) if sizes.size else 1.0
+        # the darkest colour is that of the largest entries but a hundredth: outliers do not count
+        high = float(np.quantile(sizes, 0.99, method="higher")) if sizes.size else 1.0
         signed = bool((values < 0).any())
         low = -high if signed else 0.0
-        above, below = (values > high).any(), (values < low).any()
-        overflow = ("both" if below else "max") if above else ("min" if below else "neither")
+        beyond = int((values > high).any()) + 2 * int((values < low).any())
+        overflow = ("neither", "max", "min", "both")[beyond]
         return {"cmap": "PuOr" if signed else "Greys", "vmin": low, "vmax": high}, overflow
 
-    def _shown_clusters(self) -> list[Cluster]:
-        """Return the clusters in the order of the picture."""
-        order = range(len(self.row_shares)) if self.clusters is None else self.clusters
-        names = range(len(self.row_shares)) if self.names is None else self.names
-        return [
-            Cluster(str(names[c]), look.colour_of(i), self.row_shares[c], self.column_shares[c])
-            for i, c in enumerate(order)
+
+def _draw_outlines(ax: Any, x: np.ndarray, y: np.ndarray, clusters: list[_Cluster]) -> list[Any]:
+    """Frame the blocks of every cluster, the largest ones; x and y are edges of cells."""
+    from matplotlib.patches import Rectangle
+    from matplotlib.patheffects import withStroke
+
+    outlines: list[Any] = []
+    around = withStroke(linewidth=3.2, foreground="white")
+    for colour, rows, columns in clusters:
+        sizes = [
+            (right - left, bottom - top, (left, top))
+            for (top, bottom), (left, right) in product(_runs(y, rows), _runs(x, columns))
         ]
+        sizes.sort(key=lambda size: -size[0] * size[1])
+        for width, height, corner in sizes[:4]:  # more pieces tell less than the strips
+            frame = Rectangle(corner, width, height, fill=False, linewidth=1.6, zorder=2.6)
+            frame.set(edgecolor=colour, path_effects=[around])
+            outlines.append(ax.add_patch(frame))
+            frame.set_clip_on(False)  # at the edge of the table half of the line would be cut
+    return outlines
+
+
+def _runs(edges: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Return the edges, (n, 2), of the runs of cells of which most are in a cluster."""
+    steps = np.flatnonzero(np.diff(np.concatenate([[0], shares >= 0.5, [0]])))
+    return edges[steps].reshape(-1, 2)
+
+
+def _draw_strips(
+    ax: Any, x: np.ndarray, y: np.ndarray, clusters: list[_Cluster], names: list[str]
+) -> list[tuple[Any, Any]]:
+    """Mark rows and columns of every cluster, and name it where its two strips meet."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    gap, pitch = 3.0, min(_PITCH, _ALL_STRIPS / len(clusters))  # points
+    every = int(np.ceil(1.1 * _SMALL / pitch))  # names that would overlap are left out
+    beside, below = look.points_outside(ax)
+    strips = []
+    for i, (colour, rows, columns) in enumerate(clusters):
+        near = -gap - i * pitch
+        across = [near - 0.75 * pitch, near]  # the rest is margin
+        cmap = LinearSegmentedColormap.from_list("strip", ["0.93", colour])
+        style = {"cmap": cmap, "vmin": 0, "vmax": 1, "clip_on": False}
+        of_rows = ax.pcolormesh(across, y, rows[:, None], transform=beside, **style)
+        of_columns = ax.pcolormesh(x, across, columns[None], transform=below, **style)
+        strips.append((of_rows, of_columns))
+        if i % every == 0:
+            place = {"xycoords": "axes fraction", "textcoords": "offset points"}
+            text = ax.annotate(names[i], (0, 0), (near, sum(across) / 2), **place)
+            text.set(ha="right", va="center_baseline", fontsize=_SMALL, color=look.LINE)
+    ax.tick_params(length=0, pad=gap + pitch * len(clusters) + 1)
+    return strips
 
 
 def _check_table(X: Any, shape: tuple[int, int]) -> Any:
     """Return X in floats, dense or CSR; raise unless it has the shape of the biclusters."""
-    try:
-        kinds = [np.float64, np.float32]
-        X = check_array(
-            X, accept_sparse="csr", dtype=kinds, ensure_all_finite="allow-nan", input_name="X"
-        )
-    except (TypeError, ValueError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"X must be a table of finite numbers, or NaN: {error}") from error
+    options: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+    X = check_array(X, ensure_all_finite="allow-nan", input_name="X", **options)
     if X.shape != shape:
         raise ValueError(
             f"X must have the {shape[0]} rows and {shape[1]} columns of the biclusters, got shape "
@@ -318,15 +326,7 @@ def _check_table(X: Any, shape: tuple[int, int]) -> Any:
 
 def _check_members(value: Any, name: str) -> np.ndarray:
     """Return booleans of shape (n_clusters, n)."""
-    try:
-        members = np.asarray(value)
-    except ValueError as error:  # lists of different lengths
-        raise ValueError(f"{name} must have one row a cluster, of equal length.") from error
-    if members.ndim != 2 or not members.size:
-        raise ValueError(
-            f"{name} must have shape (n_clusters, n_{name}), none of them 0, got {members.shape}."
-        )
-    whole = members.dtype.kind in "biu" and ((members == 0) | (members == 1)).all()
-    if not whole:
+    members = check_array(value, dtype=None, input_name=name)
+    if members.dtype.kind not in "biu" or not np.isin(members, (0, 1)).all():
         raise TypeError(f"{name} must hold booleans, got {shown(value)}.")
     return members.astype(bool)

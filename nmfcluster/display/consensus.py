@@ -7,24 +7,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.isotonic import isotonic_regression
 from sklearn.utils import check_consistent_length, column_or_1d
 
 import nmfcluster.display.style as look
 from nmfcluster._arrays.arguments import normalised_weights
 from nmfcluster._arrays.labels import encode
-from nmfcluster.display.consensus_cells import SHARE, Pairs, cells_of, in_own_order, of_estimator
-from nmfcluster.partitions.matrix import confidence, consensus_matrix
+from nmfcluster.display.cells import Pairs, divide_into_cells, means_of_rows
+from nmfcluster.metrics.co_occurrence import confidence, consensus_matrix
 
-_WANTED = look.Wanted(
-    "labels_",
-    "an estimator of nmfcluster",
-    "from_partitions takes several clusterings of others, from_matrix their similarity",
-)
-_ROUNDING = 1e-6  # by which a share may exceed 1
-_STRIP = (-11.0, -3.0)  # points from the axes: edges of the strip of colours
-_NAMES = -24.0  # points from the axes: names of clusters, far enough for lines that lead to them
+_SHARE = "co-association"  # whose colours run from 0 to 1
+# points from the axes: edges of the strip of colours, and names of clusters, far enough for lines
+# that lead to them
+_STRIP, _NAMES = (-11.0, -3.0), -24.0
 _ABOVE = {"loc": "lower right", "bbox_to_anchor": (1, 1), "borderaxespad": 0.3, "borderpad": 0}
-_MOST_OUTLINES = 100  # clusters; with more of them the outlines would hide what they frame
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -56,8 +52,6 @@ class ConsensusMatrixDisplay:
 
     Attributes
     ----------
-    matrix, cell_sizes, cell_labels, order, names, value_name
-        As given.
     ax_ : matplotlib Axes
         Where it was drawn.
     figure_ : matplotlib Figure
@@ -90,7 +84,7 @@ class ConsensusMatrixDisplay:
     cell_labels: np.ndarray
     order: np.ndarray | None = None
     names: Sequence[str] | None = None
-    value_name: str = SHARE
+    value_name: str = _SHARE
 
     @classmethod
     def from_estimator(
@@ -115,26 +109,38 @@ class ConsensusMatrixDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
         **style : dict
-            Keywords of `plot`: `cmap`, `colorbar`, `strip`.
+            Keywords of `plot`: `cmap`, `colorbar`.
 
         Returns
         -------
         ConsensusMatrixDisplay
             The picture, drawn.
-
-        Raises
-        ------
-        TypeError
-            If `estimator` is none of this package, or `max_cells` is not an int.
-        ValueError
-            If `max_cells` is below 1.
-        NotFittedError
-            If `estimator` is not fitted.
-        ImportError
-            If matplotlib is not installed.
         """
-        _WANTED.check(estimator)
-        return cls(**of_estimator(estimator, max_cells)).plot(ax, **style)
+        look.check_fitted(
+            estimator,
+            "labels_",
+            "an estimator of nmfcluster",
+            "from_partitions takes several clusterings of others, from_matrix their similarity",
+        )
+        labels, names = estimator.labels_, None
+        if labels.min() < 0:  # a last cluster of the samples that are in none
+            last = int(labels.max()) + 1
+            labels, names = np.where(labels < 0, last, labels), [*map(str, range(last)), "none"]
+        certain = getattr(estimator, "confidence_", None)
+        certain = estimator.membership_.max(axis=1) if certain is None else certain
+        order, cells, kept = _cells_of(labels, certain, max_cells)
+        if not hasattr(estimator, "partitions_"):
+            means = means_of_rows(estimator.membership_[order], cells[order])
+            matrix, value_name = means @ means.T, "co-membership"
+        elif estimator.partitions_ is None:
+            collapsed = estimator._source_.similarity.collapse(cells).toarray()
+            sizes = kept["cell_sizes"]
+            matrix, value_name = collapsed / np.sqrt(np.outer(sizes, sizes)), "similarity"
+        else:
+            weights = getattr(estimator, "weights_", None)  # an NMFMetaCluster has none
+            weights = normalised_weights(weights, estimator.partitions_.shape[1])
+            matrix, value_name = consensus_matrix(estimator.partitions_, weights, cells), _SHARE
+        return cls(matrix=matrix, names=names, value_name=value_name, **kept).plot(ax, **style)
 
     @classmethod
     def from_matrix(
@@ -142,7 +148,7 @@ class ConsensusMatrixDisplay:
         matrix: Any,
         labels: Any,
         *,
-        value_name: str = SHARE,
+        value_name: str = _SHARE,
         max_cells: int = 400,
         ax: Any = None,
         **style: Any,
@@ -163,22 +169,12 @@ class ConsensusMatrixDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
         **style : dict
-            Keywords of `plot`: `cmap`, `colorbar`, `strip`.
+            Keywords of `plot`: `cmap`, `colorbar`.
 
         Returns
         -------
         ConsensusMatrixDisplay
             The picture, drawn.
-
-        Raises
-        ------
-        ValueError
-            If `matrix` is not as described, lengths differ, a co-association is above 1, or
-            `max_cells` is below 1.
-        TypeError
-            If `max_cells` is not an int.
-        ImportError
-            If matplotlib is not installed.
 
         Examples
         --------
@@ -193,18 +189,18 @@ class ConsensusMatrixDisplay:
         (30, 30)
         """
         pairs, labels = Pairs(matrix), column_or_1d(labels)
-        if value_name == SHARE and pairs.largest > 1 + _ROUNDING:
+        if value_name == _SHARE and pairs.largest > 1 + 1e-6:  # which rounding may reach
             raise ValueError(
                 f"matrix must have entries in [0, 1], got {pairs.largest:.3g}: where it is no "
-                f"{SHARE}, give value_name='similarity', or what it is."
+                f"{_SHARE}, give value_name='similarity', or what it is."
             )
         if len(labels) != len(pairs):
             raise ValueError(f"labels must be {len(pairs)}, one a sample, got {len(labels)}.")
         names, clusters = np.unique(labels, return_inverse=True)
-        order, groups, cells = cells_of(clusters, pairs.confidence(clusters), max_cells)
-        means = pairs.of_cells(in_own_order(order, groups))
+        _, cells, kept = _cells_of(clusters, pairs.confidence(clusters), max_cells)
         named = [str(name) for name in names]
-        return cls(matrix=means, names=named, value_name=value_name, **cells).plot(ax, **style)
+        display = cls(matrix=pairs.of_cells(cells), names=named, value_name=value_name, **kept)
+        return display.plot(ax, **style)
 
     @classmethod
     def from_partitions(
@@ -232,22 +228,12 @@ class ConsensusMatrixDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
         **style : dict
-            Keywords of `plot`: `cmap`, `colorbar`, `strip`.
+            Keywords of `plot`: `cmap`, `colorbar`.
 
         Returns
         -------
         ConsensusMatrixDisplay
             The picture, drawn.
-
-        Raises
-        ------
-        ValueError
-            If lengths differ, or a parameter is not as described.
-        TypeError
-            If the labels of a partition are neither integers nor strings, or `max_cells` is not an
-            int.
-        ImportError
-            If matplotlib is not installed.
 
         Examples
         --------
@@ -263,12 +249,12 @@ class ConsensusMatrixDisplay:
         check_consistent_length(codes, labels)
         weights = normalised_weights(weights, codes.shape[1])
         names, labels = np.unique(labels, return_inverse=True)
-        order, groups, cells = cells_of(labels, confidence(codes, labels, weights), max_cells)
-        matrix = consensus_matrix(codes[order], weights, groups)
-        return cls(matrix=matrix, names=[str(name) for name in names], **cells).plot(ax, **style)
+        _, cells, kept = _cells_of(labels, confidence(codes, labels, weights), max_cells)
+        matrix = consensus_matrix(codes, weights, cells)
+        return cls(matrix=matrix, names=[str(name) for name in names], **kept).plot(ax, **style)
 
     def plot(
-        self, ax: Any = None, *, cmap: Any = "Blues", colorbar: bool = True, strip: bool = True
+        self, ax: Any = None, *, cmap: Any = "Blues", colorbar: bool = True
     ) -> ConsensusMatrixDisplay:
         """Draw the picture.
 
@@ -280,18 +266,11 @@ class ConsensusMatrixDisplay:
             Colours from 0 up.
         colorbar : bool, default=True
             Whether to show the scale.
-        strip : bool, default=True
-            Whether to mark the clusters at the side.
 
         Returns
         -------
         ConsensusMatrixDisplay
             Itself.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
         """
         self.figure_, self.ax_ = look.axes_for(ax, figsize=(6.4, 5.4))
         edges = np.concatenate([[0], np.cumsum(self.cell_sizes)])
@@ -299,64 +278,48 @@ class ConsensusMatrixDisplay:
         values = np.ma.masked_invalid(self.matrix)
         colours = {"cmap": cmap, "vmin": 0, "vmax": largest}
         self.mesh_ = look.draw_cells(self.ax_, edges, edges, values, **colours)
-        self.ax_.set(aspect="equal", xlabel="samples", ylabel="cluster" if strip else "samples")
+        self.ax_.set(aspect="equal", xlabel="samples", ylabel="cluster")
         self.ax_.patch.set(**look.UNKNOWN, linewidth=0)
         look.count_along(self.ax_.xaxis)
-        self._outline_clusters(edges)
-        if strip:
-            self._draw_strip(edges)
-        else:
-            look.count_along(self.ax_.yaxis)
+        clusters, first = np.unique(self.cell_labels, return_index=True)
+        begin = edges[first]
+        end = np.append(begin[1:], edges[-1])
+        names = [str(c) if self.names is None else self.names[c] for c in clusters]
+        self._mark_clusters(names, begin, end)
         label = ("mean " if self.cell_sizes.max() > 1 else "") + self.value_name
-        self.colorbar_ = look.add_colorbar(self.mesh_, overflow, label) if colorbar else None
+        self.colorbar_ = look.add_colorbar(self.mesh_, label, overflow) if colorbar else None
         if np.isnan(self.matrix).any():
-            self._explain_unknown()
+            unknown = self.ax_.fill_between([], [], **look.UNKNOWN, linewidth=0)
+            self.ax_.legend([unknown], ["never seen together"], **_ABOVE, **look.LEGEND)
         return self
 
     def _largest_colour(self) -> tuple[float, str]:
         """Return the value of the darkest colour, and at which end some cell lies beyond it."""
-        if self.value_name == SHARE:
+        if self.value_name == _SHARE:
             return 1.0, "neither"
-        others = self.matrix[~np.eye(len(self.matrix), dtype=bool)]
-        largest = float(np.nanmax(others)) if np.isfinite(others).any() else 0.0
-        highest = float(np.nanmax(self.matrix))
-        if largest <= 0:  # there is nothing but the diagonal
-            return highest, "neither"
+        known = np.nan_to_num(self.matrix)
+        highest = float(known.max())
+        largest = float((known * ~np.eye(len(known), dtype=bool)).max()) or highest
         return largest, "max" if highest > largest * (1 + 1e-9) else "neither"
 
-    def _clusters(self, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the clusters that have cells, and where each begins and ends."""
-        clusters, first = np.unique(self.cell_labels, return_index=True)
-        begin = edges[first]
-        return clusters, begin, np.append(begin[1:], edges[-1])
-
-    def _outline_clusters(self, edges: np.ndarray) -> None:
-        from matplotlib.patches import Rectangle
-
-        clusters, begin, end = self._clusters(edges)
-        if len(clusters) > _MOST_OUTLINES:
-            return
-        for a, b in zip(begin, end, strict=True):
-            frame = Rectangle((a, a), b - a, b - a, fill=False, edgecolor=look.LINE, linewidth=0.7)
-            self.ax_.add_patch(frame)
-
-    def _draw_strip(self, edges: np.ndarray) -> None:
-        """Mark the clusters beside the matrix and name them, moving names that would overlap."""
+    def _mark_clusters(self, names: list[str], begin: np.ndarray, end: np.ndarray) -> None:
+        """Frame clusters, and mark and name them at the side, moving names that would overlap."""
         from matplotlib.lines import Line2D
         from matplotlib.patches import Rectangle
 
-        clusters, begin, end = self._clusters(edges)
         beside, _ = look.points_outside(self.ax_)
         for i, (a, b) in enumerate(zip(begin, end, strict=True)):
             box = Rectangle((_STRIP[0], a), _STRIP[1] - _STRIP[0], b - a, transform=beside)
             box.set(facecolor=look.colour_of(i), linewidth=0, clip_on=False)
             self.ax_.add_patch(box)
-        line = 1.25 * look.FONT * edges[-1] / look.height_in_points(self.ax_)  # in samples
-        named = look.to_name(end - begin, line, edges[-1])
+            frame = Rectangle((a, a), b - a, b - a, fill=False, edgecolor=look.LINE, linewidth=0.7)
+            if len(begin) <= 100:  # more frames would hide what they frame
+                self.ax_.add_patch(frame)
+        line = 1.25 * look.FONT * end[-1] / look.height_in_points(self.ax_)  # in samples
+        named = _to_name(end - begin, line, end[-1])
         begin, end = begin[named], end[named]
-        places = look.spread((begin + end) / 2, end - begin, line, edges[-1])
-        names = [str(c) if self.names is None else self.names[c] for c in clusters[named]]
-        self.ax_.set_yticks(places, names)
+        places = _spread((begin + end) / 2, end - begin, line, self.cell_sizes.sum())
+        self.ax_.set_yticks(places, [names[i] for i in named])
         self.ax_.tick_params(axis="y", length=0, pad=-_NAMES, labelsize=look.FONT)
         for place, anchor in zip(places, np.clip(places, begin, end), strict=True):
             x = (_STRIP[0], _NAMES + 2, _NAMES)
@@ -364,8 +327,33 @@ class ConsensusMatrixDisplay:
             leader.set(transform=beside, clip_on=False)
             self.ax_.add_line(leader)
 
-    def _explain_unknown(self) -> None:
-        from matplotlib.patches import Patch
 
-        unknown = Patch(**look.UNKNOWN, linewidth=0, label="never seen together")
-        self.ax_.legend(handles=[unknown], **_ABOVE, **look.LEGEND)
+def _cells_of(
+    labels: np.ndarray, confidences: np.ndarray, max_cells: int
+) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+    """Return the order of samples, the cell of each, and what a display keeps of them."""
+    order, cells, clusters = divide_into_cells(labels, confidences, max_cells)
+    kept = {"cell_sizes": np.bincount(cells), "cell_labels": clusters, "order": order}
+    return order, cells, kept
+
+
+def _to_name(sizes: np.ndarray, line: float, length: int) -> np.ndarray:
+    """Return the clusters to name: all if there is room, or else the large ones."""
+    if len(sizes) * line <= length:
+        return np.arange(len(sizes))
+    large = np.flatnonzero(sizes >= line)
+    room = max(int(length / line), 1)
+    return large if len(large) else np.sort(np.argsort(-sizes, kind="stable")[:room])
+
+
+def _spread(centres: np.ndarray, sizes: np.ndarray, line: float, length: float) -> np.ndarray:
+    """Return the places nearest to the centres, in their order, that are a line apart.
+
+    Large clusters give way to small ones: a name may stand anywhere beside a large one.
+    """
+    steps = line * np.arange(len(centres))
+    low, high = line / 2, length - line / 2 - steps[-1]
+    fitted = isotonic_regression(
+        centres - steps, sample_weight=1 / sizes, y_min=low, y_max=max(low, high)
+    )
+    return fitted + steps

@@ -11,14 +11,9 @@ import numpy as np
 import nmfcluster.display.style as look
 from nmfcluster._arrays.labels import encode
 from nmfcluster.constraints import PairwiseConstraints
+from nmfcluster.metrics.agreement import shared_counts
 
-_WANTED = look.Wanted(
-    "constraints_", "an SSNMFClusterer", "from_predictions takes labels of any clusterer"
-)
-_SMALLEST_FONT = 5.0  # points: smaller numbers cannot be read
-_LETTER = 0.62  # heights of the font: width of a digit
-_CELL = 0.28  # inches: side of a cell, for numbers of three letters
-_GAP = 0.4  # cells: between the two triangles, so that their edges are told apart
+_GOOD, _BAD = ("#D3E3F1", "#2A6FA8"), ("#F9C79F", "#C04E00")  # of few pairs and of many
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -50,15 +45,12 @@ class ConstraintDisplay:
 
     Attributes
     ----------
-    must_link, cannot_link, names, unassigned
-        As given.
     ax_ : matplotlib Axes
         Where it was drawn.
     figure_ : matplotlib Figure
         The figure of `ax_`.
     must_link_cells_, cannot_link_cells_ : matplotlib PolyCollection
-        The cells of the two triangles, row by row; their values are the numbers of pairs, with a
-        minus where these are violated.
+        The cells of the two triangles, row by row.
     texts_ : list of matplotlib Text
         Numbers in the cells, must-links first; empty where there is no room.
 
@@ -89,7 +81,7 @@ class ConstraintDisplay:
     unassigned: bool = False
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None, **style: Any) -> ConstraintDisplay:
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> ConstraintDisplay:
         """Show which of its constraints a fitted estimator satisfies.
 
         Parameters
@@ -98,29 +90,19 @@ class ConstraintDisplay:
             A fitted one.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
-        **style : dict
-            Keywords of `plot`: `include_values`.
 
         Returns
         -------
         ConstraintDisplay
             The picture, drawn.
-
-        Raises
-        ------
-        TypeError
-            If `estimator` is not an SSNMFClusterer.
-        NotFittedError
-            If `estimator` is not fitted.
-        ImportError
-            If matplotlib is not installed.
         """
-        _WANTED.check(estimator)
-        return cls.from_predictions(estimator.labels_, estimator.constraints_, ax=ax, **style)
+        cure = "from_predictions takes labels of any clusterer"
+        look.check_fitted(estimator, "constraints_", "an SSNMFClusterer", cure)
+        return cls.from_predictions(estimator.labels_, estimator.constraints_, ax=ax)
 
     @classmethod
     def from_predictions(
-        cls, labels: Any, constraints: PairwiseConstraints, *, ax: Any = None, **style: Any
+        cls, labels: Any, constraints: PairwiseConstraints, *, ax: Any = None
     ) -> ConstraintDisplay:
         """Show which constraints any clustering satisfies, whoever made it.
 
@@ -133,22 +115,11 @@ class ConstraintDisplay:
             Constraints of these samples, such as those held out.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
-        **style : dict
-            Keywords of `plot`: `include_values`.
 
         Returns
         -------
         ConstraintDisplay
             The picture, drawn.
-
-        Raises
-        ------
-        TypeError
-            If `constraints` is not a PairwiseConstraints, or the labels are of several kinds.
-        ValueError
-            If the number of labels is not that of the samples.
-        ImportError
-            If matplotlib is not installed.
 
         Examples
         --------
@@ -181,49 +152,38 @@ class ConstraintDisplay:
             names=names,
             unassigned=unassigned,
         )
-        return display.plot(ax, **style)
+        return display.plot(ax)
 
-    def plot(self, ax: Any = None, *, include_values: bool = True) -> ConstraintDisplay:
+    def plot(self, ax: Any = None) -> ConstraintDisplay:
         """Draw the picture.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
-        include_values : bool, default=True
-            Whether to write the numbers into the cells, if there is room.
 
         Returns
         -------
         ConstraintDisplay
             Itself.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
         """
         n = len(self.must_link)
-        side = float(np.clip(_CELL * n, 4.2, 8.4))
+        side = float(np.clip(0.28 * n, 4.2, 8.4))  # inches: a cell has room for three letters
         self.figure_, self.ax_ = look.axes_for(ax, figsize=(side + 2.2, side + 1.2))
-        shift = 1 + max(_GAP, n / 40)  # cells, of the upper triangle to the right
+        # cells, of the upper triangle to the right, so that the two edges are told apart
+        shift = 1 + max(0.4, n / 40)
         must, cannot = self._signed()
         most, worst = max(must.max(), cannot.max()), -min(must.min(), cannot.min())
-        edges = {"edgecolor": "white", "linewidth": min(1.5, 20 / n)}
-        style = edges | look.colours_of_counts(most, worst)
-        self.must_link_cells_ = self._draw(must, 0.0, style)
-        self.cannot_link_cells_ = self._draw(cannot, shift, style)
         self.ax_.set(xlim=(0, n + shift), ylim=(n, 0), aspect="equal", ylabel="cluster")
         self.ax_.grid(False)
         self.ax_.spines[:].set_visible(False)
         cell = look.height_in_points(self.ax_) / (n + shift)
-        self._name_clusters(must, cannot, shift, cell)
+        font = min(look.FONT + 2, 0.36 * cell)  # the four letters of a number fit into a cell
         self.texts_: list[Any] = []
-        font = _font_for(must, cannot, cell)
-        if include_values and font >= _SMALLEST_FONT:
-            self._write(must, 0.0, font)
-            self._write(cannot, shift, font)
-        self._explain(must, cannot)
+        self.must_link_cells_ = self._draw(must, 0.0, (most, worst), font)
+        self.cannot_link_cells_ = self._draw(cannot, shift, (most, worst), font)
+        self._name_clusters(must, cannot, shift, cell)
+        self._explain(most, worst)
         return self
 
     def _signed(self) -> tuple[np.ma.MaskedArray, np.ma.MaskedArray]:
@@ -238,14 +198,25 @@ class ConstraintDisplay:
         below = np.tri(n, dtype=bool)
         return np.ma.array(must, mask=~below), np.ma.array(cannot, mask=~below.T)
 
-    def _draw(self, values: np.ma.MaskedArray, shift: float, style: dict[str, Any]) -> Any:
-        """Draw the cells of a triangle, and return them."""
+    def _draw(
+        self, values: np.ma.MaskedArray, shift: float, tops: tuple[int, int], font: float
+    ) -> Any:
+        """Draw the cells of a triangle, numbers in those that count pairs, and return them."""
         from matplotlib.collections import PolyCollection
 
         rows, columns = np.nonzero(~values.mask)
+        numbers, colours = values.compressed(), _colours_of(values.compressed(), *tops)
         corners = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
         squares = np.column_stack([columns + shift, rows])[:, None] + corners
-        cells = PolyCollection(squares, array=values.compressed(), **style)
+        places = squares.mean(axis=1)
+        dark = colours[:, :3] @ [0.299, 0.587, 0.114] < 0.55  # the luminance of television
+        for i in np.flatnonzero(numbers) if font >= 5 else ():  # points: smaller ones are not read
+            text = self.ax_.text(*places[i], _shorten(abs(int(numbers[i]))), fontsize=font)
+            text.set(ha="center", va="center_baseline", color="white" if dark[i] else "black")
+            text.set_fontweight("bold" if numbers[i] < 0 else "normal")
+            self.texts_.append(text)
+        cells = PolyCollection(squares, facecolors=colours, edgecolor="white")
+        cells.set_linewidth(min(1.5, 20 / len(values)))
         return self.ax_.add_collection(cells)
 
     def _name_clusters(
@@ -254,10 +225,9 @@ class ConstraintDisplay:
         """Name the clusters at three sides, and say how many pairs each triangle counts."""
         n = len(self.must_link)
         names = [str(c) for c in range(n)] if self.names is None else list(self.names)
-        height, width = 1.3 * look.FONT, _LETTER * look.FONT * (max(map(len, names)) + 1)
-        turned: dict[str, Any] = {"rotation": 90} if width > max(cell, 3 * look.FONT) else {}
-        every = max(1, int(np.ceil((height if turned else max(height, width)) / cell)))
-        named = np.arange(0, n, every)  # names that would overlap are left out
+        turned: dict[str, Any] = {"rotation": 90} if max(map(len, names)) > 3 else {}
+        # names that would overlap are left out: one needs a line, or the width of three letters
+        named = np.arange(0, n, int(np.ceil((1.3 if turned else 2.2) * look.FONT / cell)))
         labels = [names[c] for c in named]
         self.ax_.set_yticks(named + 0.5, labels)
         self.ax_.set_xticks(named + 0.5, labels, **turned)
@@ -269,29 +239,13 @@ class ConstraintDisplay:
         for axis in (self.ax_, top):
             axis.tick_params(length=0, labelsize=look.FONT)
 
-    def _write(self, values: np.ma.MaskedArray, shift: float, font: float) -> None:
-        """Write numbers into the cells of a triangle; those of violated pairs are bold."""
-        cells = self.must_link_cells_
-        for row, column in np.argwhere(values.filled(0) != 0).tolist():
-            value = int(values[row, column])
-            red, green, blue, _ = cells.cmap(cells.norm(value))
-            dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.55
-            place, number = (column + 0.5 + shift, row + 0.5), look.shorten(abs(value))
-            text = self.ax_.text(*place, number, ha="center", va="center_baseline", fontsize=font)
-            text.set_color("white" if dark else "black")
-            text.set_fontweight("bold" if value < 0 else "normal")
-            self.texts_.append(text)
-
-    def _explain(self, must: np.ma.MaskedArray, cannot: np.ma.MaskedArray) -> None:
+    def _explain(self, most: int, worst: int) -> None:
         """Name the colours; where no cell shows its number, say how large the numbers are."""
         from matplotlib.patches import Patch
 
-        cells = self.must_link_cells_
         handles = []
-        for sign, name in ((1, "satisfied"), (-1, "violated")):
-            most = max((sign * must).max(), (sign * cannot).max(), 0)
-            amount = f", up to {most:,} a cell" if most and not self.texts_ else ""
-            colour = cells.cmap(cells.norm(sign * max(most, 1)))
+        for name, colour, number in (("satisfied", _GOOD[1], most), ("violated", _BAD[1], worst)):
+            amount = f", up to {number:,} a cell" if number > 0 and not self.texts_ else ""
             handles.append(Patch(facecolor=colour, label=name + amount))
         self.ax_.legend(handles=handles, **look.LEGEND, **look.BESIDE)
 
@@ -299,8 +253,7 @@ class ConstraintDisplay:
 def _pairs_between(groups: np.ndarray, pairs: np.ndarray, n_groups: int) -> np.ndarray:
     """Return the number of pairs with a sample in each of two groups, symmetric."""
     one, other = groups[pairs].T
-    counts = np.bincount(one * n_groups + other, minlength=n_groups**2)
-    counts = counts.reshape(n_groups, n_groups)
+    counts = shared_counts(one, other, (n_groups, n_groups))
     return counts + np.tril(counts, -1).T + np.triu(counts, 1).T
 
 
@@ -310,8 +263,28 @@ def _share(values: np.ma.MaskedArray) -> str:
     return f"{satisfied:,} of {total:,} satisfied" if total else "none"
 
 
-def _font_for(must: np.ma.MaskedArray, cannot: np.ma.MaskedArray, cell: float) -> float:
-    """Return the largest font in which all numbers fit into cells of a size in points."""
-    numbers = np.unique(np.ma.concatenate([must, cannot]).compressed())
-    widest = max(len(look.shorten(abs(number))) for number in numbers.tolist())
-    return min(look.FONT + 2, 0.9 * cell / (_LETTER * widest), 0.8 * cell)
+def _colours_of(numbers: np.ndarray, most: int, worst: int) -> np.ndarray:
+    """Return the colours of numbers of pairs, negative for the bad ones, (n, 4).
+
+    Good and bad pairs have a scale each, so that a few bad ones are seen beside many good ones.
+    The scales are of square roots, so that few pairs are seen beside many of their own kind.
+    """
+    from matplotlib.colors import LinearSegmentedColormap
+
+    bad = numbers < 0
+    heights = np.sqrt(abs(numbers) / np.where(bad, max(worst, 1), max(most, 1)))
+    scales = [LinearSegmentedColormap.from_list("pairs", ends) for ends in (_BAD, _GOOD)]
+    colours = np.where(bad[:, None], *(scale(heights) for scale in scales))
+    colours[numbers == 0] = 0.955, 0.955, 0.955, 1  # grey
+    return colours
+
+
+def _shorten(number: int) -> str:
+    """Return a number in four characters at most: 999, 1.2k, 12k, 123k, 1.2M ..."""
+    if number < 1000:
+        return str(number)
+    power = 3 * min((len(str(number)) - 1) // 3, 3)
+    if number >= 999.5 * 10**power and power < 9:  # rounds to 1.0 of the next letter
+        power += 3
+    scaled = number / 10**power
+    return (f"{scaled:.1f}" if scaled < 9.95 else f"{scaled:.0f}") + " kMG"[power // 3]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.isotonic import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
-from nmfcluster._arrays.arguments import check_count, counted
 from nmfcluster._base import NMFClusterer
 
 # Colours of clusters, by Okabe and Ito: colour-blind readers can tell them apart. Neighbouring
@@ -18,70 +16,41 @@ from nmfcluster._base import NMFClusterer
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 EMPHASIS, CONTEXT = COLOURS[0], "0.6"  # of what the picture is about, and of what is beside it
 LINE = "0.25"  # of frames and of lines that lead to a name
-_GOOD, _BAD = ("#D3E3F1", "#2A6FA8"), ("#F9C79F", "#C04E00")  # of few pairs and of many
-_SHADES = ((0.0, 0.0), (0.5, 0.0), (0.55, 1.0))  # after seven clusters darker, then paler
-_NO_PAIR = 0.955  # grey of a cell that counts none
 UNKNOWN: dict[str, Any] = {"facecolor": "0.78", "edgecolor": "0.55", "hatch": "//////"}
-DASHED: dict[str, Any] = {"color": CONTEXT, "linewidth": 1.0, "linestyle": (0, (4, 3))}
+DASHED: dict[str, Any] = {"color": CONTEXT, "linewidth": 1.0, "linestyle": (0, (4, 3)), "zorder": 1}
 FONT = 9.0  # points
+LONGEST = 30  # letters of the name of a source, or of a value
 LEGEND: dict[str, Any] = {"frameon": False, "fontsize": FONT}
 BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0}
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What a picture is made of.
+def check_fitted(
+    estimator: Any, attribute: str, who: str, cure: str, *, any_will_do: bool = False
+) -> None:
+    """Raise unless a picture can be made of an object: a fitted estimator with an attribute.
 
-    Attributes
+    Parameters
     ----------
+    estimator : object
     attribute : str
-        What a fitted estimator must have.
+        What a fitted one must have.
     who : str
         Who has it, for an error message.
     cure : str
         What to do with others.
-    any_will_do : bool
+    any_will_do : bool, default=False
         Whether an estimator may come from another package.
     """
-
-    attribute: str
-    who: str
-    cure: str
-    any_will_do: bool = False
-
-    def check(self, estimator: Any) -> None:
-        """Raise unless an object is such an estimator, and fitted."""
-        theirs = self.any_will_do and hasattr(type(estimator), "fit")
-        known = theirs or is_ours(estimator)
-        if known and not hasattr(estimator, self.attribute):
-            check_is_fitted(estimator)
-        if not known or not hasattr(estimator, self.attribute):
-            name = type(estimator).__name__
-            raise TypeError(f"estimator must be {self.who}, got {name}: {self.cure}.")
+    known = is_ours(estimator) or (any_will_do and hasattr(type(estimator), "fit"))
+    if known and not hasattr(estimator, attribute):
+        check_is_fitted(estimator)
+    if not known or not hasattr(estimator, attribute):
+        raise TypeError(f"estimator must be {who}, got {type(estimator).__name__}: {cure}.")
 
 
 def is_ours(estimator: Any) -> bool:
     """Return whether an object is an estimator of this package."""
     return isinstance(estimator, NMFClusterer)
-
-
-def by_n_clusters(estimators: Iterable[Any], wanted: Wanted) -> dict[str, Any]:
-    """Return fitted estimators by the name of their number of clusters; raise as above."""
-    found: dict[str, Any] = {}
-    for estimator in estimators:
-        wanted.check(estimator)
-        k = getattr(estimator, "n_clusters", None)
-        if k is None:  # of others, which find it
-            k = len(np.unique(estimator.labels_[estimator.labels_ >= 0]))
-        name = counted(k, "cluster")
-        if name in found:
-            raise ValueError(
-                f"estimators must differ in n_clusters, got two of {name}: leave one out."
-            )
-        found[name] = estimator
-    if not found:
-        raise ValueError("estimators must hold at least one, got none.")
-    return found
 
 
 def check_names(names: Sequence[str] | None, n_clusters: int) -> None:
@@ -91,75 +60,6 @@ def check_names(names: Sequence[str] | None, n_clusters: int) -> None:
             f"names must be as many as clusters, {n_clusters}, got {len(names)} of them: give one "
             "for each, or None for numbers."
         )
-
-
-def divide_into_cells(
-    labels: np.ndarray, confidence: np.ndarray, max_cells: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Divide samples into cells that hold one cluster each.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_samples,), int
-    confidence : ndarray of shape (n_samples,)
-        Samples of a cluster are ordered by it, the largest first.
-    max_cells : int
-        Largest number of cells, unless there are more clusters: each has a cell at least.
-
-    Returns
-    -------
-    order : ndarray of shape (n_samples,), int
-        Samples in the order of the picture.
-    groups : ndarray of shape (n_samples,), int
-        Cell of ``order[i]``: 0, 1, ... without gaps, increasing.
-    cell_labels : ndarray of shape (n_cells,), int
-        Cluster of every cell.
-    """
-    check_count(max_cells, "max_cells", 1)
-    order = np.lexsort((-np.round(confidence, 9), labels))  # rounding errors break no ties
-    clusters, sizes = np.unique(labels, return_counts=True)
-    n_cells = _share_out(sizes, int(max_cells))
-    within = np.concatenate([np.arange(size) for size in sizes])
-    # in integers: cell j of a cluster begins where j * size / n_cells is first reached
-    cell = within * np.repeat(n_cells, sizes) // np.repeat(sizes, sizes)
-    offsets = np.concatenate([[0], np.cumsum(n_cells)[:-1]])
-    return order, cell + np.repeat(offsets, sizes), np.repeat(clusters, n_cells)
-
-
-def _share_out(sizes: np.ndarray, total: int) -> np.ndarray:
-    """Return numbers of cells in proportion to sizes: from 1 to the size, `total` if they can."""
-    if sizes.sum() <= total:
-        return sizes
-    cells = np.clip((sizes * total) // sizes.sum(), 1, sizes)
-    while cells.sum() > max(total, len(sizes)):
-        density = np.where(cells > 1, cells / sizes, -np.inf)
-        cells[np.argmax(density)] -= 1
-    while cells.sum() < total:
-        spare = np.where(cells < sizes, sizes / cells, -np.inf)
-        cells[np.argmax(spare)] += 1
-    return cells
-
-
-def to_name(sizes: np.ndarray, line: float, length: int) -> np.ndarray:
-    """Return the clusters to name: all if there is room, or else the large ones."""
-    if len(sizes) * line <= length:
-        return np.arange(len(sizes))
-    large = np.flatnonzero(sizes >= line)
-    room = max(int(length / line), 1)
-    return large if len(large) else np.sort(np.argsort(-sizes, kind="stable")[:room])
-
-
-def spread(centres: np.ndarray, sizes: np.ndarray, line: float, length: float) -> np.ndarray:
-    """Return the places nearest to the centres, in their order, that are a line apart.
-
-    Large clusters give way to small ones: a name may stand anywhere beside a large one.
-    """
-    steps = line * np.arange(len(centres))
-    low, high = line / 2, length - line / 2 - steps[-1]
-    fitted = isotonic_regression(
-        centres - steps, sample_weight=1 / sizes, y_min=low, y_max=max(low, high)
-    )
-    return fitted + steps
 
 
 def axes_for(ax: Any, figsize: tuple[float, float]) -> tuple[Any, Any]:
@@ -175,6 +75,114 @@ def axes_for(ax: Any, figsize: tuple[float, float]) -> tuple[Any, Any]:
     return ax.figure, ax
 
 
+def panel_below(ax: Any) -> Any:
+    """Return new axes in the lower part of the room of others, which keep the upper part."""
+    figure, room, gap = ax.figure, ax.get_subplotspec(), 0.06  # of the height
+    if room is not None:
+        upper, lower = room.subgridspec(2, 1, hspace=gap)
+        ax.set_subplotspec(upper)
+        return figure.add_subplot(lower, sharex=ax)
+    box = ax.get_position()
+    height = box.height * (1 - gap) / 2
+    ax.set_position([box.x0, box.y1 - height, box.width, height])
+    return figure.add_axes((box.x0, box.y0, box.width, height), sharex=ax)
+
+
+def draw_curve(
+    ax: Any,
+    x: Any,
+    heights: Any,
+    errors: Any = None,
+    *,
+    as_good: np.ndarray | None = None,
+    joined: bool = True,
+    colour: str = EMPHASIS,
+    **style: Any,
+) -> Any:
+    """Draw dots that a line joins, and a band of standard errors around it; return the dots.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    x, heights : array-like of shape (n,)
+        Where the dots are; there is none where a height is NaN.
+    errors : array-like of shape (n,), default=None
+        Standard errors.
+    as_good : ndarray of shape (n,), bool, default=None
+        Values that are as good as the best: their dots are filled, those of others are hollow.
+    joined : bool, default=True
+        Whether neighbours are values of one scale. Others have bars instead of line and band.
+    colour : str
+    **style : dict
+        Of the line and the dots.
+    """
+    x, heights = np.asarray(x), np.asarray(heights, dtype=float)
+    options = {"color": colour, "marker": "o", "linewidth": 2.0, "markersize": 5.5} | style
+    if not joined:
+        options["linestyle"] = "none"
+    if errors is not None:
+        name = "\N{PLUS-MINUS SIGN} 1 standard error"
+        bounds = heights - errors, heights + errors
+        if joined:
+            ax.fill_between(x, *bounds, color=colour, alpha=0.2, linewidth=0, label=name)
+        else:
+            ax.vlines(x, *bounds, color=colour, linewidth=1.4, label=name)
+    if as_good is not None:
+        options |= {"markerfacecolor": "white", "markeredgewidth": 1.5}
+        filled = {"linestyle": "none", "markerfacecolor": colour, "label": "as good as the best"}
+        ax.plot(x[as_good], heights[as_good], zorder=3, **options | filled)
+    ax.spines[["top", "right"]].set_visible(False)
+    (line,) = ax.plot(x, heights, **options)
+    return line
+
+
+def mark_chosen(ax: Any, place: float) -> None:
+    """Draw a line through the value that was chosen."""
+    ax.axvline(place, **DASHED | {"color": LINE})
+
+
+def place_values(ax: Any, name: str, values: Sequence[Any]) -> tuple[np.ndarray, bool]:
+    """Scale the axis of a parameter; return where its values stand, and whether lines join them."""
+    names = [_name_of(value) for value in values]
+    numbers = all(map(is_number, values))
+    places = np.array(values, dtype=float) if numbers else np.arange(float(len(values)))
+    least = np.min(places[places > 0], initial=np.inf)
+    wide = numbers and places.min() >= 0 and places.max() >= 30 * least
+    if not numbers or not np.isfinite(places).all() or (wide and places.min() == 0):
+        # side by side: what is no number, infinity, and 0 beside numbers of all sizes
+        turned = {"rotation": 30, "ha": "right"} if len(" ".join(names)) > 52 else {}
+        places = np.arange(float(len(values)))
+        ax.set_xticks(places, names, **turned)
+        ax.set(xlabel=name, xlim=(-0.5, len(values) - 0.5))
+        return places, numbers
+    if wide:
+        ax.set_xscale("log")
+    along = np.log10(places) if wide else places
+    if len(along) <= 12 and (np.diff(along) > 0.045 * np.ptp(along)).all():  # there is room
+        ax.set_xticks(places, names)
+        ax.xaxis.set_minor_locator(ticker().NullLocator())
+    ax.set_xlabel(name)
+    return places, True
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value of a parameter is a number; NaN and booleans are not."""
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_) and value == value
+
+
+def _name_of(value: Any) -> str:
+    if is_number(value):
+        return "\N{INFINITY}" if value == np.inf else f"{value:.6g}"
+    return cut(" ".join(str(value).split()), LONGEST)
+
+
+def mark_value(ax: Any, places: np.ndarray, values: Sequence[Any], chosen: Any) -> None:
+    """Draw a line through a value, and name it; None: through none."""
+    if chosen is not None:
+        mark_chosen(ax, places[list(map(str, values)).index(str(chosen))])
+        ax.set_title(f"chosen: {ax.get_xlabel()} = {_name_of(chosen)}", fontsize="medium")
+
+
 def draw_cells(ax: Any, x: np.ndarray, y: np.ndarray, values: np.ndarray, **colours: Any) -> Any:
     """Draw a matrix, its first row on top, and return the mesh; x and y are edges of the cells."""
     mesh = ax.pcolormesh(x, y, values, **colours)
@@ -184,7 +192,7 @@ def draw_cells(ax: Any, x: np.ndarray, y: np.ndarray, values: np.ndarray, **colo
     return mesh
 
 
-def add_colorbar(mesh: Any, extend: str, label: str) -> Any:
+def add_colorbar(mesh: Any, label: str, extend: str = "neither") -> Any:
     """Draw the scale of colours beside a mesh, pointed where `extend` says, and return it."""
     colorbar = mesh.axes.figure.colorbar(mesh, ax=mesh.axes, extend=extend, shrink=0.8)
     colorbar.set_label(label)
@@ -226,55 +234,11 @@ def height_in_points(ax: Any) -> float:
 
 def colour_of(i: int) -> str:
     """Return the colour of the i-th cluster, line or source; after 21 they begin again."""
-    share, tone = _SHADES[i // len(COLOURS) % len(_SHADES)]
+    # after seven colours the same darker, then paler: mixed with black, then with white
+    share, tone = ((0.0, 0), (0.5, 0), (0.55, 255))[i // len(COLOURS) % 3]
     colour = COLOURS[i % len(COLOURS)]
     parts = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
-    return "#" + "".join(f"{round((1 - share) * part + 255 * share * tone):02X}" for part in parts)
-
-
-def colours_of_clusters(numbers: np.ndarray) -> dict[str, Any]:
-    """Return the colour map and the norm of cluster numbers; -1, in no cluster, is grey."""
-    from matplotlib.colors import BoundaryNorm, ListedColormap
-
-    many = max(int(numbers.max()) + 1, 1)
-    cmap = ListedColormap([UNKNOWN["facecolor"], *(colour_of(i) for i in range(many))])
-    return {"cmap": cmap, "norm": BoundaryNorm(np.arange(-1.5, many), many + 1)}
-
-
-def colours_of_counts(most_good: int, most_bad: int) -> dict[str, Any]:
-    """Return the colour map and the norm of numbers of pairs, negative for the bad ones.
-
-    Good and bad pairs have a scale each, so that a few bad ones are seen beside many good ones.
-    The scales are of square roots, so that few pairs are seen beside many of their own kind.
-    """
-    from matplotlib.colors import FuncNorm, LinearSegmentedColormap, ListedColormap
-
-    tops = max(most_good, 1), max(most_bad, 1)
-
-    def forward(value: Any) -> Any:
-        value = np.asarray(value, dtype=float)
-        return np.sign(value) * np.sqrt(abs(value) / np.where(value < 0, tops[1], tops[0]))
-
-    def inverse(height: Any) -> Any:
-        height = np.asarray(height, dtype=float)
-        return height * abs(height) * np.where(height < 0, tops[1], tops[0])
-
-    steps = np.linspace(0, 1, 128)
-    good = LinearSegmentedColormap.from_list("good", _GOOD)(steps)
-    bad = LinearSegmentedColormap.from_list("bad", _BAD)(steps)
-    cmap = ListedColormap(np.vstack([bad[::-1], [[*[_NO_PAIR] * 3, 1.0]], good]))
-    return {"cmap": cmap, "norm": FuncNorm((forward, inverse), vmin=-tops[1], vmax=tops[0])}
-
-
-def shorten(number: int) -> str:
-    """Return a number in four characters at most: 999, 1.2k, 12k, 123k, 1.2M ..."""
-    if number < 1000:
-        return str(number)
-    power = 3 * min((len(str(number)) - 1) // 3, 3)
-    if number >= 999.5 * 10**power and power < 9:  # rounds to 1.0 of the next letter
-        power += 3
-    scaled = number / 10**power
-    return (f"{scaled:.1f}" if scaled < 9.95 else f"{scaled:.0f}") + " kMG"[power // 3]
+    return "#" + "".join(f"{round((1 - share) * part + share * tone):02X}" for part in parts)
 
 
 def cut(name: str, length: int) -> str:

@@ -31,8 +31,8 @@ from nmfcluster.meta.programs import Programs
 from nmfcluster.meta.recurrence import recurrence
 from nmfcluster.meta.resampling import WAYS, check_counts
 from nmfcluster.meta.squares import unit_rows
-from nmfcluster.metrics.overlap import members
-from nmfcluster.partitions.matrix import confidence
+from nmfcluster.metrics.co_occurrence import confidence
+from nmfcluster.metrics.matching import members
 
 
 class NMFMetaCluster(Programs, NMFClusterer):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -30,14 +31,15 @@ def differing_share(a: np.ndarray, b: np.ndarray) -> float:
         Labels from 0; a sample with -1 in either of them is placed differently.
     """
     both = (a >= 0) & (b >= 0)
-    return (len(a) - matched(_shared(a[both], b[both]))) / len(a)
+    return (len(a) - matched(shared_counts(a[both], b[both]))) / len(a)
 
 
-def _shared(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return how many samples clusters share, from labels from 0."""
-    height, width = int(a.max(initial=0)) + 1, int(b.max(initial=0)) + 1
-    cells = a.astype(np.int64) * width + b
-    return np.bincount(cells, minlength=height * width).reshape(height, width)
+def shared_counts(a: np.ndarray, b: np.ndarray, shape: tuple[int, int] | None = None) -> np.ndarray:
+    """Return how many samples clusters share, from labels from 0; `shape` leaves room for more."""
+    if shape is None:
+        shape = int(a.max(initial=0)) + 1, int(b.max(initial=0)) + 1
+    cells = a.astype(np.int64) * shape[1] + b
+    return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
 
 
 def disagreements(codes: np.ndarray) -> np.ndarray:
@@ -56,32 +58,45 @@ def disagreements(codes: np.ndarray) -> np.ndarray:
 
 
 def rand_indices(codes: np.ndarray) -> np.ndarray:
-    r"""Return the adjusted Rand index of each two labellings, (B, B); 0 of one with itself.
-
-    With T the pairs of samples that both hold together, of :math:`T_a` and :math:`T_b` that one
-    does, :math:`E = 2 T_a T_b / (n (n - 1))` of these are in common by chance, and the index is
-    :math:`(T - E) / ((T_a + T_b) / 2 - E)` [1]_; 1 of two labellings that hold all samples
-    together, or none.
+    """Return the adjusted Rand index of each two labellings, (B, B); 0 of one with itself.
 
     Parameters
     ----------
     codes : ndarray of shape (B, n_samples), int
         Labels from -1; samples with -1 count as one cluster.
+    """
+    B, n = codes.shape
+    pairs = [_together(np.bincount(labels + 1)) for labels in codes]
+    indices = np.zeros((B, B))
+    for i, j in combinations(range(B), 2):
+        both = _together(shared_counts(codes[i] + 1, codes[j] + 1))
+        index = adjusted_rand(both, pairs[i], pairs[j], max(n * (n - 1) // 2, 1))
+        indices[i, j] = indices[j, i] = index
+    return indices
+
+
+def adjusted_rand(both: Any, one: Any, other: Any, everything: Any) -> np.ndarray:
+    r"""Return the adjusted Rand index of two labellings, or of many.
+
+    With T the pairs of samples that both hold together, of :math:`T_a` and :math:`T_b` that one
+    does, and N pairs, :math:`E = T_a T_b / N` of these are in common by chance, and the index is
+    :math:`(T - E) / ((T_a + T_b) / 2 - E)` [1]_; 1 of two labellings that hold all samples
+    together, or none.
+
+    Parameters
+    ----------
+    both, one, other : int, or ndarray of shape (n,)
+        Pairs that both labellings hold together, and each of them.
+    everything : int, or ndarray of shape (n,)
+        Number of pairs, 1 at least.
 
     References
     ----------
     .. [1] L. Hubert, P. Arabie. Comparing partitions. Journal of Classification 2, 1985.
     """
-    B, n = codes.shape
-    own = [_together(np.bincount(labels + 1)) for labels in codes]
-    found = np.zeros((B, B))
-    for i, j in combinations(range(B), 2):
-        chance = own[i] * own[j] / max(_together(np.array(n)), 1)
-        most = (own[i] + own[j]) / 2
-        both = _together(_shared(codes[i] + 1, codes[j] + 1))
-        same = both == own[i] == own[j]  # also where there is nothing that could differ
-        found[i, j] = found[j, i] = 1 if same else (both - chance) / (most - chance)
-    return found
+    chance = one * other / everything
+    most = (one + other) / 2 - chance
+    return np.where(most == 0, 1.0, (both - chance) / np.where(most == 0, 1, most))
 
 
 def _together(sizes: np.ndarray) -> int:

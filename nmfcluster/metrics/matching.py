@@ -1,16 +1,24 @@
-"""Which component of one factorization is which of another."""
+"""Which clusters of one set are which of another: components, and clusters that may overlap."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from functools import partial
+from numbers import Real
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.utils import check_array
 
+from nmfcluster._arrays.arguments import shown
+from nmfcluster._arrays.storage import row_blocks
 from nmfcluster._arrays.tables import check_readable, columns_in_order_of, row_names
 
-__all__ = ["match_components"]
+__all__ = ["match_components", "overlap_match"]
+
+_CELLS = 2**20  # memberships of cells that are held at a time: 8 MiB in float64
+_ROUNDING = 1e-12  # relative: sums of float64 that differ by less are equal
 
 
 def match_components(components_a: Any, components_b: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -52,7 +60,10 @@ def match_components(components_a: Any, components_b: Any) -> tuple[np.ndarray, 
     """
     own = row_names(getattr(components_a, "columns", None))
     components_b = columns_in_order_of(own, components_b, "components_b", "components_a")
-    a, b = _read(components_a, "components_a"), _read(components_b, "components_b")
+    a, b = (
+        _read_components(components_a, "components_a"),
+        _read_components(components_b, "components_b"),
+    )
     if a.shape[1] != b.shape[1]:
         raise ValueError(
             f"components_a and components_b must have the same features, got {a.shape[1]} and "
@@ -60,14 +71,14 @@ def match_components(components_a: Any, components_b: Any) -> tuple[np.ndarray, 
         )
     cosines = np.minimum(a @ b.T, 1)  # it may be more by rounding
     rows, columns = linear_sum_assignment(cosines, maximize=True)
-    counterparts, found = np.full(len(a), -1), np.zeros(len(a))
+    counterparts, of_pairs = np.full(len(a), -1), np.zeros(len(a))
     similar = cosines[rows, columns] > 0
     counterparts[rows[similar]] = columns[similar]
-    found[rows] = cosines[rows, columns]
-    return counterparts, found
+    of_pairs[rows] = cosines[rows, columns]
+    return counterparts, of_pairs
 
 
-def _read(components: Any, name: str) -> np.ndarray:
+def _read_components(components: Any, name: str) -> np.ndarray:
     """Return components with rows of length 1; a row of zeros stays as it is."""
     check_readable(components, name)
     rows = check_array(components, dtype=np.float64, input_name=name)
@@ -76,3 +87,195 @@ def _read(components: Any, name: str) -> np.ndarray:
     rows = rows / np.maximum(rows.max(axis=1, keepdims=True), np.finfo(float).tiny)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(lengths > 0, lengths, 1))
+
+
+def overlap_match(clusters_a: Any, clusters_b: Any, *, threshold: float | None = 0.2) -> float:
+    r"""Return how well two sets of clusters that may overlap match, after Badea [1]_.
+
+    A cluster c of one set is best included in the cluster b(c) of the other that has most of it,
+    with the largest :math:`|c \cap d| / |c|`. The match of a cluster d is
+
+    .. math:: \frac{|d \cap U_d|}{|d \cup U_d|} , \qquad U_d = \bigcup_{c: b(c) = d} c ,
+
+    and the mean of the matches of all clusters of both sets is returned.
+
+    Parameters
+    ----------
+    clusters_a, clusters_b : array-like of shape (n_clusters, n_objects), or pair of them
+        Memberships, at least 0, of every object in every cluster: `components_` of an NMF, or the
+        transpose of its `membership_`; or booleans. A pair (rows, columns) of shapes
+        (n_clusters, n_rows) and (n_clusters, n_columns), as `biclusters_` of scikit-learn, is a
+        set of biclusters, whose objects are the cells. The numbers of clusters may differ.
+    threshold : float or None, default=0.2
+        An object is in a cluster if its membership is at least this share, in (0, 1], of the
+        largest one in the cluster; a cell, if its row and its column are. None compares
+        fuzzy sets: memberships are divided by the largest one in the cluster, that of a cell is
+        the product of its row's and its column's, :math:`|\cdot|` is a sum, an intersection the
+        minimum and a union the maximum of memberships.
+
+    Returns
+    -------
+    float
+        In [0, 1]: 1 for the same clusters in any order, if no cluster occurs twice.
+
+    Raises
+    ------
+    TypeError
+        If memberships or `threshold` are not numbers.
+    ValueError
+        If a membership is negative, NaN or infinite, a shape is not as above, the numbers of
+        objects differ, or `threshold` is not in (0, 1].
+
+    See Also
+    --------
+    nmfcluster.datasets.make_biclusters : Data with clusters to find again.
+    sklearn.metrics.consensus_score : Matches biclusters one to one.
+
+    Notes
+    -----
+    The paper does not say which objects are in a soft cluster, and how ties are broken. Here, of
+    clusters that have the same share of c, the smallest includes it best, so that a cluster is
+    matched with its equal and not with a larger one around it; of those of one size, the first. A
+    cluster that shares no object with the other set is included in none of its clusters. Its match
+    is 0, and so is that of a cluster whose memberships are all 0.
+
+    The result does not depend on which set comes first. The time is
+    O(n_clusters_a n_clusters_b n_objects); cells are formed some rows at a time.
+
+    References
+    ----------
+    .. [1] L. Badea. Clustering and metaclustering with nonnegative matrix decompositions.
+       ECML 2005, section 6.
+
+    Examples
+    --------
+    >>> from nmfcluster.metrics import overlap_match
+    >>> planted = [[1, 1, 1, 0, 0], [0, 0, 1, 1, 1]]
+    >>> overlap_match(planted, [[0, 0, 0.7, 0.5, 0.9], [0.3, 0.4, 0.5, 0, 0.01]])
+    1.0
+    >>> overlap_match(planted, [[1, 1, 1, 1, 1], [0, 0, 0, 0, 0]])
+    0.4
+    """
+    if threshold is not None:
+        if not isinstance(threshold, Real) or isinstance(threshold, bool):
+            raise TypeError(f"threshold must be a number or None, got {shown(threshold)}.")
+        if not 0 < threshold <= 1:
+            raise ValueError(f"threshold must be in (0, 1] or None, got {threshold}.")
+    a, b = _read_clusters(clusters_a, "clusters_a"), _read_clusters(clusters_b, "clusters_b")
+    _check_same_objects(a, b)
+    shares = _shares if threshold is None else partial(_indicator, threshold=threshold)
+    a, b = (_Clusters(*map(shares, one)) for one in (a, b))
+    common = _in_common(a, b)
+    of_b = _matches(a, b, _best_including(common, b))
+    of_a = _matches(b, a, _best_including(common.T, a))
+    return float(np.mean(np.concatenate([of_a, of_b])))
+
+
+class _Clusters(NamedTuple):
+    """Memberships of rows and of columns; objects that are not cells are columns of one row."""
+
+    rows: np.ndarray  # (n_clusters, n_rows)
+    columns: np.ndarray  # (n_clusters, n_columns)
+
+
+def _read_clusters(value: Any, name: str) -> _Clusters:
+    """Return a matrix of memberships, or a pair of them, as clusters of cells."""
+    if isinstance(value, tuple | list) and len(value) == 2 and min(map(_n_axes, value)) == 2:
+        rows, columns = (_read_memberships(part, f"{name}[{i}]") for i, part in enumerate(value))
+        if len(rows) != len(columns):
+            raise ValueError(
+                f"{name} must have rows and columns of the same number of clusters, got "
+                f"{len(rows)} and {len(columns)}."
+            )
+        return _Clusters(rows, columns)
+    columns = _read_memberships(value, name)
+    return _Clusters(np.ones((len(columns), 1)), columns)
+
+
+def _n_axes(value: Any) -> int:
+    """Return the number of axes; -1 for lists of different lengths."""
+    try:
+        return np.ndim(value)
+    except ValueError:
+        return -1
+
+
+def _read_memberships(value: Any, name: str) -> np.ndarray:
+    check_readable(value, name)
+    any_shape = {"ensure_2d": False, "allow_nd": True, "ensure_min_samples": 0}
+    try:
+        array = check_array(
+            value, dtype=np.float64, input_name=name, ensure_min_features=0, **any_shape
+        )
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{name} must hold the memberships of objects: {error}") from error
+    if array.ndim != 2 or not array.size:
+        raise ValueError(
+            f"{name} must have shape (n_clusters, n_objects), none of them 0, or be a pair (rows, "
+            f"columns) of such arrays, got shape {array.shape}."
+        )
+    if array.min() < 0:
+        raise ValueError(f"{name} must have no membership below 0, got {array.min():.3g}.")
+    return array
+
+
+def _check_same_objects(a: _Clusters, b: _Clusters) -> None:
+    one, other = ((part.rows.shape[1], part.columns.shape[1]) for part in (a, b))
+    if one != other:
+        raise ValueError(
+            "clusters_a and clusters_b must be of the same objects, got (n_rows, n_columns) "
+            f"{one} and {other}; objects that are not cells count as columns of one row."
+        )
+
+
+def _shares(memberships: np.ndarray) -> np.ndarray:
+    """Return memberships as shares of the largest one in the cluster; of an empty one 0."""
+    largest = memberships.max(axis=1, keepdims=True)
+    return np.divide(memberships, largest, out=np.zeros_like(memberships), where=largest > 0)
+
+
+def members(memberships: np.ndarray, threshold: float) -> np.ndarray:
+    """Return which memberships are at least a share of the largest one in the cluster, above 0."""
+    shares = _shares(memberships.astype(np.float64, copy=False))
+    return (shares >= threshold * (1 - _ROUNDING)) & (shares > 0)
+
+
+def _indicator(memberships: np.ndarray, threshold: float) -> np.ndarray:
+    return members(memberships, threshold).astype(np.float64)
+
+
+def _cells(a: _Clusters, b: _Clusters) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the memberships of the cells of some rows, (n_clusters, n_cells), in both."""
+    width = (len(a.rows) + len(b.rows)) * a.columns.shape[1]
+    for block in row_blocks(a.rows.shape[1], max(1, _CELLS // width)):
+        X, Y = (part.rows[:, block, None] * part.columns[:, None] for part in (a, b))
+        yield X.reshape(len(X), -1), Y.reshape(len(Y), -1)
+
+
+def _in_common(a: _Clusters, b: _Clusters) -> np.ndarray:
+    """Return what clusters have in common, (n_clusters_a, n_clusters_b)."""
+    common = np.zeros((len(a.rows), len(b.rows)))
+    for X, Y in _cells(a, b):
+        common += [[np.minimum(x, y).sum() for y in Y] for x in X]
+    return common
+
+
+def _best_including(common: np.ndarray, b: _Clusters) -> np.ndarray:
+    """Return the cluster of b that includes each cluster of a best, -1 for none."""
+    largest = common.max(axis=1, keepdims=True)
+    equals = common >= largest * (1 - _ROUNDING)
+    sizes = np.where(equals, b.rows.sum(axis=1) * b.columns.sum(axis=1), np.inf)
+    smallest = sizes <= sizes.min(axis=1, keepdims=True) * (1 + _ROUNDING)
+    return np.where(largest[:, 0] > 0, smallest.argmax(axis=1), -1)
+
+
+def _matches(a: _Clusters, b: _Clusters, best: np.ndarray) -> np.ndarray:
+    """Return how well every cluster of b matches the union of those of a that it includes best."""
+    common, joint = np.zeros((2, len(b.rows)))
+    for X, Y in _cells(a, b):
+        for d, cluster in enumerate(Y):
+            union = X[best == d].max(axis=0, initial=0)
+            common[d] += np.minimum(union, cluster).sum()
+            joint[d] += np.maximum(union, cluster).sum()
+    return np.divide(common, joint, out=np.zeros_like(common), where=joint > 0)

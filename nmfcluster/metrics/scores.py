@@ -14,11 +14,7 @@ from nmfcluster._arrays.labels import encode, is_missing
 from nmfcluster._arrays.tables import check_readable
 from nmfcluster.metrics.agreement import differing_share, matched
 
-__all__ = ["clustering_accuracy", "cophenetic_correlation", "disagreement", "dispersion"]
-
-# Absolute, as distances and entries of a consensus are at most 1:
-_EQUAL = 1e-12  # distances that differ by less are equal, and have no correlation with anything
-_OUTSIDE = 1e-9  # what rounding in a mean of float64 may leave outside of [0, 1]
+__all__ = ["clustering_accuracy", "cophenetic_correlation", "disagreement"]
 
 
 def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
@@ -175,46 +171,10 @@ def cophenetic_correlation(consensus: Any) -> float:
     if len(consensus) < 3:
         raise ValueError(f"consensus must have at least 3 samples, got {len(consensus)}.")
     distances = squareform(1 - consensus.clip(max=1), checks=False)  # it may be 1 + rounding
-    if np.ptp(distances) < _EQUAL:
+    if np.ptp(distances) < 1e-12:  # equal but for rounding: there is nothing to correlate
         return 1.0
     heights = cophenet(average(distances))
     return float(np.corrcoef(distances, heights)[0, 1])
-
-
-def dispersion(consensus: Any) -> float:
-    """Return how close the entries of a consensus matrix are to 0 and 1.
-
-    The mean of ``4 (consensus - 1/2)^2`` [1]_: 1 if all are 0 or 1, 0 if all are 1/2.
-
-    Parameters
-    ----------
-    consensus : array-like of shape (n_samples, n_samples)
-        Symmetric, entries in [0, 1], ones on the diagonal.
-
-    Returns
-    -------
-    float
-        In [0, 1].
-
-    Raises
-    ------
-    ValueError
-        If `consensus` is not such a matrix.
-
-    References
-    ----------
-    .. [1] H. Kim, H. Park. Sparse non-negative matrix factorizations via alternating
-       non-negativity-constrained least squares for microarray data analysis.
-       Bioinformatics 23, 2007.
-
-    Examples
-    --------
-    >>> from nmfcluster.metrics import dispersion
-    >>> dispersion([[1, 0.5], [0.5, 1]])
-    0.5
-    """
-    consensus = _check_consensus(consensus)
-    return float(np.mean(4 * (consensus - 0.5) ** 2))
 
 
 def _check_consensus(consensus: Any) -> np.ndarray:
@@ -223,7 +183,8 @@ def _check_consensus(consensus: Any) -> np.ndarray:
     consensus = check_array(consensus, dtype=np.float64, input_name="consensus")
     if consensus.shape[0] != consensus.shape[1]:
         raise ValueError(f"consensus must be square, got shape {consensus.shape}.")
-    if consensus.min() < -_OUTSIDE or consensus.max() > 1 + _OUTSIDE:
+    rounding = 1e-9  # what it may leave outside of [0, 1] in a mean
+    if consensus.min() < -rounding or consensus.max() > 1 + rounding:
         raise ValueError(
             f"consensus must have entries in [0, 1], got {consensus.min():.3g} to "
             f"{consensus.max():.3g}."

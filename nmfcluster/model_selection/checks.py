@@ -1,4 +1,4 @@
-"""What a search hands to a scorer, checked: the estimator, all samples, their number."""
+"""What is handed to a scorer, checked: the estimator, all samples, and what goes with them."""
 
 from __future__ import annotations
 
@@ -6,27 +6,13 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_array, get_tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn import get_config
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
-from nmfcluster._arrays.arguments import counted, last_step, shown
+from nmfcluster._arrays.arguments import counted, last_step, warn
 from nmfcluster._arrays.storage import require_symmetric
-from nmfcluster._arrays.tables import check_readable
-from nmfcluster._compat import RaisedLater, hides_errors
-
-_NAMES = ("n_clusters", "n_components")  # of the parameter that is the number of clusters
-_ADVICE = "{} needs all samples: give the search cv=FullSampleSplit()"
-
-
-def raised(error: Exception) -> Any:
-    """Raise what is wrong with the way a scorer is used, so that it reaches the user.
-
-    Returns what a scorer has to return where a search would make NaN of its errors: with NaN for
-    every candidate the search would take the first.
-    """
-    if hides_errors(depth=2):
-        return RaisedLater(error)
-    raise error
+from nmfcluster.constraints import PairwiseConstraints
 
 
 def n_entries(value: Any) -> int:
@@ -74,11 +60,11 @@ def is_pairwise(estimator: Any, must_predict: bool = True) -> bool:
     return pairwise
 
 
-def require_all_samples(
-    estimator: Any, X: Any, pairwise: bool, scorer: str = "StabilityScorer"
-) -> None:
-    """Raise where X is seen to be a part of the samples that the estimator was fitted on."""
-    advice = _ADVICE.format(scorer)
+def require_all_samples(estimator: Any, X: Any, pairwise: bool, advice: str) -> None:
+    """Raise where X is seen to be a part of the samples that the estimator was fitted on.
+
+    `advice` says how all of them are given.
+    """
     if pairwise:
         _require_all_pairs(X, advice)
     labels = getattr(last_step(estimator)[1], "labels_", None)
@@ -116,51 +102,56 @@ def _layers(X: Any) -> Any:
     return [X] if hasattr(X, "tocsr") else []
 
 
-def name_of_number(estimator: Any) -> str:
-    """Return the name of the parameter that is the number of clusters; raise if there is none."""
-    prefix, step = last_step(estimator)
-    known = step.get_params(deep=False) if hasattr(step, "get_params") else {}
-    for name in _NAMES:
-        if name in known and hasattr(step, "fit"):
-            return prefix + name
-    raise TypeError(
-        "estimator must have a parameter n_clusters, or n_components as mixtures have, got "
-        f"{shown(estimator)}."
-    )
-
-
-def require_clusters(estimator: Any) -> None:
-    """Raise unless an estimator is fitted, and says to which clusters its samples belong."""
-    check_is_fitted(estimator)
-    if not hasattr(last_step(estimator)[1], "labels_") and not hasattr(estimator, "predict"):
-        raise TypeError(
-            f"estimator must have labels_ or predict, for its clusters to be scored; "
-            f"{type(estimator).__name__} has neither."
-        )
-
-
-def read_features(X: Any, pairwise: bool, scorer: str, sparse: str = "") -> Any:
-    """Return features as an array, or as CSR.
+def arguments_of_fit(
+    estimator: Any, handed: dict[str, Any], fit_params: dict[str, Any], n_samples: int, caller: str
+) -> dict[str, Any]:
+    """Return what `fit` takes besides X and y, with entries for all samples.
 
     Parameters
     ----------
-    X : object
-    pairwise : bool
-        Whether they are no features.
-    scorer : str
-        Its name.
-    sparse : str, default=""
-        What to do instead of giving it a sparse matrix; "": nothing, it takes them.
+    estimator : estimator
+        With metadata routing enabled, its request decides what `fit` is given.
+    handed : dict
+        What a search handed to the scorer; None: not handed over.
+    fit_params : dict
+        What the user gave for `fit`, by name.
+    n_samples : int
+    caller : str
+        What the user called, or the scorer.
     """
-    if pairwise:
-        raise ValueError(
-            f"X must hold features for {scorer}, but that of a pairwise estimator holds "
-            "similarities."
+    handed = {name: value for name, value in handed.items() if value is not None}
+    if get_config()["enable_metadata_routing"]:
+        router = MetadataRouter(owner=caller).add(
+            estimator=estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit")
         )
-    check_readable(X)
-    table = check_array(X, accept_sparse="csr", dtype="numeric", input_name="X")
-    if sparse and hasattr(table, "toarray"):
-        if not hasattr(X, "toarray"):  # a data frame of sparse columns
-            sparse = sparse.replace("X.toarray()", "X.sparse.to_dense()")
-        raise ValueError(f"X must be dense for {scorer}, got {type(X).__name__}: {sparse}.")
-    return table
+        handed = router.route_params(caller="fit", params=handed)["estimator"]["fit"]
+    twice = sorted(handed.keys() & fit_params)
+    if twice:
+        raise TypeError(f"{twice[0]!r} is given both in fit_params and to the scorer.")
+    arguments = {**handed, **fit_params}
+    for name, value in arguments.items():
+        prefix, _, last = name.rpartition("__")
+        if last in ("must_link", "cannot_link") and value is not None:
+            place = f"{prefix}__constraints" if prefix else "constraints"
+            raise ValueError(
+                f"{name} in fit_params names samples by their positions, and is not cut like "
+                f"them: give fit_params={{{place!r}: PairwiseConstraints({n_samples}, must_link, "
+                "cannot_link)}."
+            )
+        if not is_scalar(value):
+            pairs = "Pairs are a PairwiseConstraints(n_samples, must_link, cannot_link)."
+            cure = f" {pairs}" if last == "constraints" else ""
+            require_entries(value, n_samples, f"{name} in fit_params", cure)
+    return arguments
+
+
+def warn_of_lost_constraints(estimator: Any, arguments: dict[str, Any], scorer: str) -> None:
+    """Warn where the estimator was fitted under constraints that its copies are not given."""
+    pairs = getattr(last_step(estimator)[1], "constraints_", None)
+    if "constraints" in arguments or not isinstance(pairs, PairwiseConstraints):
+        return
+    if len(pairs.must_link) or len(pairs.cannot_link):
+        warn(
+            f"{scorer} scores copies without the constraints that the estimator was fitted under: "
+            "give them as fit_params={'constraints': pairs}, or enable metadata routing."
+        )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,41 +17,40 @@ from nmfcluster._arrays.tables import check_readable
 from nmfcluster._compat import (
     N_JOBS,
     RANDOM_STATE,
-    VERBOSE,
     StrOptions,
     validate_parameter_constraints,
 )
+from nmfcluster._engine.report import say
 from nmfcluster.meta import NMFMetaCluster
-from nmfcluster.model_selection.agreeing import Agreement, agreement_of_parts
+from nmfcluster.model_selection.by_stability import agreement_of_parts, steadiest
+from nmfcluster.model_selection.candidates import (
+    MOST_SAMPLES,
+    name_of_number,
+    read_candidates,
+    warn_of_largest,
+)
 from nmfcluster.model_selection.checks import (
+    arguments_of_fit,
     is_pairwise,
     n_entries,
-    name_of_number,
     require_all_samples,
 )
-from nmfcluster.model_selection.chosen import NumberOfClusters
 from nmfcluster.model_selection.copies import SEEDS, Samples, seeded
-from nmfcluster.model_selection.routing import arguments_of_fit
-from nmfcluster.model_selection.rules import last_agreeing
-from nmfcluster.model_selection.sweep import read_candidates, sayer, sweep_n_clusters, tell_failures
-from nmfcluster.model_selection.swept import ClusterSweep
-from nmfcluster.model_selection.voters.voting import as_good_as, poll_of, some_of, tally
+from nmfcluster.model_selection.results import ClusterSweep, NumberOfClusters
+from nmfcluster.model_selection.sweep import sweep_n_clusters
+from nmfcluster.model_selection.vote.clusters import PER_CLUSTER
+from nmfcluster.model_selection.vote.poll import as_good_as, poll_of, some_of, tally
 
 __all__ = ["choose_n_clusters"]
 
-_MOST = 15  # clusters by default
-_DEFAULT = range(1, _MOST + 1)
-VOTE, STABILITY = "vote", "stability"
-_SWEPT = ("held-out", "recurrence")
-_FEWEST = 8  # samples of a vote: two clusters of four
-_PART = 500  # samples of a fit to similarities: its time grows with their square
-_WEIGHTS = {"sample_weight"}  # what fit may take, and a vote can leave out
+_say = partial(say, speaker="choose_n_clusters")
+_DEFAULT = range(1, 16)
+_SWEPT = ("held-out", "recurrence")  # the methods of `sweep_n_clusters`
 _ALLOWED: dict[str, list[Any]] = {
-    "method": [StrOptions({"auto", VOTE, STABILITY, *_SWEPT})],
+    "method": [StrOptions({"auto", "vote", "stability", *_SWEPT})],
     "fit_params": [dict, None],
     "n_jobs": N_JOBS,
     "random_state": RANDOM_STATE,
-    "verbose": VERBOSE,
 }
 
 
@@ -63,7 +63,6 @@ def choose_n_clusters(
     fit_params: dict[str, Any] | None = None,
     n_jobs: int | None = None,
     random_state: int | np.random.RandomState | None = None,
-    verbose: int = 0,
 ) -> NumberOfClusters | ClusterSweep:
     r"""Say how many clusters the data have, and fit an estimator with that number.
 
@@ -93,8 +92,6 @@ def choose_n_clusters(
         Number of fits at a time; the result does not depend on it.
     random_state : int, RandomState instance or None, default=None
         Determines samples, halves, and the seeds of estimators that have none.
-    verbose : int, default=0
-        1: what is done is printed, before each stage.
 
     Returns
     -------
@@ -140,67 +137,82 @@ def choose_n_clusters(
     >>> chosen.n_clusters_, chosen.best_estimator_.labels_.shape
     (4, (300,))
     """
-    given = {name: value for name, value in locals().items() if name in _ALLOWED}
-    validate_parameter_constraints(_ALLOWED, given, caller_name="choose_n_clusters")
+    options = {
+        "method": method,
+        "fit_params": fit_params,
+        "n_jobs": n_jobs,
+        "random_state": random_state,
+    }
+    validate_parameter_constraints(_ALLOWED, options, caller_name="choose_n_clusters")
     name = name_of_number(estimator)
     rng = generator_of(random_state)
-    candidates = _up_to(candidates, n_entries(X))
-    _say = sayer("choose_n_clusters", verbose)
+    n_samples = n_entries(X)
+    candidates = _up_to(candidates, n_samples)
 
+    # runs of NMF
     if method in _SWEPT or (method == "auto" and isinstance(estimator, NMFMetaCluster)):
         _say("fitting runs with every number of clusters")
-        return _swept(estimator, X, candidates, method, fit_params, n_jobs, rng, verbose)
-    if n_entries(X) < 0:
-        raise ValueError(
-            f"X must have an entry for every sample, got {shown(X)}. Views are a ViewStack, and "
-            "similarities a SimilarityStack."
-        )
-    numbers = read_candidates(candidates, n_entries(X))
+        return _swept(estimator, X, candidates, method, fit_params, n_jobs, rng)
+
+    _require_an_entry_for_every_sample(X)
+    numbers = read_candidates(candidates, n_samples)
     fit_params, seed = fit_params or {}, int(rng.randint(SEEDS))
+    pairwise = is_pairwise(estimator, must_predict=False)
+    features = _are_features(X, estimator, pairwise)
 
     def fitted(k: int) -> Any:
         _say(f"fitting {name}={k} to all samples")
         model = clone(estimator).set_params(**{name: k})
         return seeded(model, np.random.default_rng(seed)).fit(X, **fit_params)
 
-    pairwise = is_pairwise(estimator, must_predict=False)
-    table = isinstance(X, list) or getattr(X, "ndim", 0) == 2
-    features = table and not pairwise and not _takes_labels(estimator)
-    if method == VOTE or (method == "auto" and features and fit_params.keys() <= _WEIGHTS):
+    # features: a vote, unless `fit` takes what criteria cannot see
+    seen = fit_params.keys() <= {"sample_weight"}
+    if method == "vote" or (method == "auto" and features and seen):
         if not features:
             raise ValueError(
                 "method='vote' asks features, and the estimator takes similarities, or labels: "
                 "give method='stability'."
             )
         _say("asking six criteria")
-        found = _by_vote(estimator, X, numbers, seed)
-        found = replace(found, best_estimator_=fitted(found.n_clusters_))
+        chosen = _by_vote(estimator, X, numbers, seed)
+        chosen = replace(chosen, best_estimator_=fitted(chosen.n_clusters_))
+
+    # everything else: fits to parts of the samples, by which they agree
     else:
-        require_all_samples(estimator, X, pairwise)
-        arguments = arguments_of_fit(estimator, {}, fit_params, n_entries(X))
+        require_all_samples(estimator, X, pairwise, "choose_n_clusters needs all samples")
+        arguments = arguments_of_fit(estimator, {}, fit_params, n_samples, "choose_n_clusters")
         samples = Samples(X, None, arguments, pairwise)
-        size = n_entries(X) // 2 if features else min(n_entries(X) // 2, _PART)
+        size = n_samples // 2 if features else min(n_samples // 2, MOST_SAMPLES)
         numbers = numbers[numbers > 1]
         if not len(numbers):
             raise ValueError("candidates must be at least 2 to choose by stability: 1 is stable.")
         _say(f"fitting {len(numbers)} numbers of clusters to parts of {size} samples")
-        means = agreement_of_parts(estimator, name, numbers, samples, size, seed, n_jobs)
-        found = _steadiest(means, numbers, fitted)
-    k = found.n_clusters_
-    if k == numbers[-1] and len(numbers) > 1:
-        warn(f"The largest of the candidates was chosen, {k}: give larger ones, too.")
-    return found
+        agreement = agreement_of_parts(estimator, name, numbers, samples, size, seed, n_jobs)
+        chosen = steadiest(agreement, numbers, fitted)
+
+    warn_of_largest(numbers, chosen.n_clusters_)
+    return chosen
 
 
 def _up_to(candidates: Iterable[int], n_samples: int) -> Iterable[int]:
     """Return candidates; those by default only as far as there are samples."""
-    cut = isinstance(candidates, range) and candidates == _DEFAULT and 0 < n_samples < _MOST
-    return range(1, n_samples + 1) if cut else candidates
+    cut = isinstance(candidates, range) and candidates == _DEFAULT and 0 < n_samples
+    return range(1, min(_DEFAULT[-1], n_samples) + 1) if cut else candidates
 
 
-def _takes_labels(estimator: Any) -> bool:
-    """Return whether columns are partitions, whose labels are no numbers to compute with."""
-    return bool(get_tags(last_step(estimator)[1]).input_tags.categorical)
+def _require_an_entry_for_every_sample(X: Any) -> None:
+    if n_entries(X) < 0:
+        raise ValueError(
+            f"X must have an entry for every sample, got {shown(X)}. Views are a ViewStack, and "
+            "similarities a SimilarityStack."
+        )
+
+
+def _are_features(X: Any, estimator: Any, pairwise: bool) -> bool:
+    """Return whether X is one table of numbers: no similarities, nor labels of partitions."""
+    table = isinstance(X, list) or getattr(X, "ndim", 0) == 2
+    labels = get_tags(last_step(estimator)[1]).input_tags.categorical
+    return table and not pairwise and not labels
 
 
 def _swept(
@@ -211,7 +223,6 @@ def _swept(
     fit_params: dict[str, Any] | None,
     n_jobs: int | None,
     rng: np.random.RandomState,
-    verbose: int,
 ) -> ClusterSweep:
     if fit_params:
         raise ValueError(
@@ -229,63 +240,37 @@ def _swept(
         n_estimators="auto",
         n_jobs=n_jobs,
         random_state=rng,
-        verbose=verbose,
     )
 
 
 def _by_vote(estimator: Any, X: Any, numbers: np.ndarray, seed: int) -> NumberOfClusters:
+    """Return the number that most criteria see in what the last step of a pipeline sees."""
     check_readable(X)
     if isinstance(estimator, Pipeline):
         X = clone(estimator[:-1]).fit_transform(X)
     rng = np.random.default_rng(seed)
     X = some_of(X, rng)
     X = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X", estimator=estimator)
-    if X.shape[0] < _FEWEST:
+    fewest = 2 * PER_CLUSTER
+    if X.shape[0] < fewest:
         raise ValueError(
-            f"X must have at least {_FEWEST} samples for method='vote', got {X.shape[0]}."
+            f"X must have at least {fewest} samples for method='vote', got {X.shape[0]}."
         )
+
     poll = poll_of(X, int(numbers[-1]), rng)
-    votes, candidates = poll.answers, numbers.tolist()
+    candidates = numbers.tolist()
     result = tally(poll, candidates)
     if not result.agreed:
-        told = ", ".join(f"{name} {k}" for name, k in votes.items())
+        answers = ", ".join(f"{name} {k}" for name, k in poll.answers.items())
         warn(
-            f"No two criteria agree on a number of clusters ({told}): {result.n_clusters}, near "
+            f"No two criteria agree on a number of clusters ({answers}): {result.n_clusters}, near "
             "the median of their answers, is often not right."
         )
     return NumberOfClusters(
         candidates=numbers,
         n_clusters_=result.n_clusters,
         as_good=as_good_as(result, poll, candidates),
-        method=VOTE,
+        method="vote",
         agreed=result.agreed,
-        votes=votes,
-    )
-
-
-def _steadiest(
-    found: Agreement, numbers: np.ndarray, fitted: Callable[[int], Any]
-) -> NumberOfClusters:
-    """Return the largest number whose fits agree about as well as any, and a fit to all samples.
-
-    Constraints of parts may allow a number of clusters that all constraints do not: then the next
-    best is taken.
-    """
-    means, failures, best = found.means.copy(), list(found.failures), None
-    while best is None and not np.isnan(means).all():
-        choice = last_agreeing(means)
-        try:
-            best = fitted(int(numbers[choice.best]))
-        except Exception as error:
-            means[choice.best], failures[choice.best] = np.nan, error
-    tell_failures(numbers, failures, "choose_n_clusters")
-    return NumberOfClusters(
-        candidates=numbers,
-        n_clusters_=int(numbers[choice.best]),
-        as_good=choice.as_good,
-        method=STABILITY,
-        stability=means,
-        stability_se=np.where(np.isnan(means), np.nan, found.errors),
-        n_fits=found.n_fits,
-        best_estimator_=best,
+        votes=poll.answers,
     )

@@ -66,7 +66,7 @@ def labels_by_copy(
     ndarray or Exception
     """
     n_samples = n_entries(samples.X)
-    rows = subsample(n_samples, size, rng)
+    rows = np.sort(rng.choice(n_samples, size, replace=False, shuffle=False))
     training = samples.training(rows)
     try:
         with one_thread():
@@ -93,31 +93,12 @@ def labels_by_halves(
     try:
         with one_thread():
             teacher = fitted_copy(estimator, samples.training(first), rng)
-            given = predicted_labels(teacher, samples, first, second)
+            told = predicted_labels(teacher, samples, first, second)
             model = fitted_copy(estimator, samples.training(second), rng)
             own = labels_of_fit(model, samples.compared_with(second, second))
-        return numbered(own, half), numbered(given, half)
+        return numbered(own, half), numbered(told, half)
     except Exception as error:
         return error
-
-
-def labels_of_subsample(
-    estimator: Any, samples: Samples, size: int, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray] | Exception:
-    """Return samples that were drawn, and their clusters by a copy fitted on them."""
-    rows = subsample(n_entries(samples.X), size, rng)
-    try:
-        with one_thread():
-            model = fitted_copy(estimator, samples.training(rows), rng)
-            labels = labels_of_fit(model, samples.compared_with(rows, rows))
-        return rows, numbered(labels, size)
-    except Exception as error:
-        return error
-
-
-def subsample(n_samples: int, size: int, rng: np.random.Generator) -> np.ndarray:
-    """Return so many of the samples, in increasing order."""
-    return np.sort(rng.choice(n_samples, size, replace=False, shuffle=False))
 
 
 def fitted_copy(
@@ -151,8 +132,8 @@ def predicted_labels(
     unseen = samples.compared_with(rows, asked)
     if hasattr(model, "predict"):
         return model.predict(unseen)
-    own = take_samples(samples.X, rows)
-    return KNeighborsClassifier(1).fit(own, last_step(model)[1].labels_).predict(unseen)
+    seen = take_samples(samples.X, rows)
+    return KNeighborsClassifier(1).fit(seen, last_step(model)[1].labels_).predict(unseen)
 
 
 def seeded(estimator: Any, rng: np.random.Generator) -> Any:

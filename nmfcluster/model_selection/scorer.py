@@ -1,9 +1,9 @@
-"""What all scorers of clusterers share: how they are called by a search, and how they fail."""
+"""What the scorers that fit copies share: how a search calls them, and how a copy fails."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -14,26 +14,21 @@ from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import MetadataRequest
 
 import nmfcluster.model_selection.checks as checks
-import nmfcluster.model_selection.routing as routing
 from nmfcluster._arrays.arguments import warn
-from nmfcluster._compat import N_JOBS, Documented, Interval, RealNotInt, StrOptions
+from nmfcluster._arrays.jobs import shared_out
+from nmfcluster._compat import N_JOBS, Documented, StrOptions
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.model_selection.copies import Samples
 
 Score = TypeVar("Score")  # float, or with `details` a dict of floats
 
-#: the parameters of every scorer, and of those that fit copies
-DETAILS: dict[str, list[Any]] = {"details": ["boolean"]}
+#: the parameters that all of them have, besides `random_state`
 OF_COPIES: dict[str, list[Any]] = {
-    **DETAILS,
+    "details": ["boolean"],
     "fit_params": [dict, None],
     "error_score": [StrOptions({"raise"}), Real],
     "n_jobs": N_JOBS,
 }
-SUBSAMPLE_SIZE: list[Any] = [
-    Interval(RealNotInt, 0, 1, closed="neither"),
-    Interval(Integral, 2, None, closed="left"),
-]
 
 
 class CopyFailedError(Exception):
@@ -44,31 +39,21 @@ class CopyFailedError(Exception):
         self.error, self.where = error, where
 
 
-class MisusedError(Exception):
-    """The scorer cannot score any candidate: `error` says why, and has to reach the user."""
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__(str(error))
-        self.error = error
-
-
 class ClusterScorer(Documented, BaseEstimator, Generic[Score]):
-    """A scorer of clusterers for ``scoring=`` of scikit-learn's searches.
+    """A scorer for ``scoring=`` of scikit-learn's searches that fits copies of a clusterer.
 
     A class names what it returns in `_names`, the score first, and computes that in `_scored`.
     """
 
     _names: ClassVar[tuple[str, ...]]
-    _drawn: ClassVar[str] = "samples"  # what `random_state` determines
-    _must_predict: ClassVar[bool] = True
-    _asks_pairs: ClassVar[bool] = False  # refuses to score without constraints, given anywhere
+    _drawn: ClassVar[str]  # what `random_state` determines
+    _asks_pairs: ClassVar[bool] = False  # refuses to score without constraints
 
-    # what a scorer has that has no such parameter
-    details: bool = False
-    fit_params: dict[str, Any] | None = None
-    error_score: str | float = np.nan
-    n_jobs: int | None = None
-    random_state: int = 0
+    details: bool
+    fit_params: dict[str, Any] | None
+    error_score: str | float
+    n_jobs: int | None
+    random_state: int
 
     def __call__(
         self,
@@ -85,8 +70,7 @@ class ClusterScorer(Documented, BaseEstimator, Generic[Score]):
         Parameters
         ----------
         estimator : estimator
-            Fitted to all samples, as a search hands it over. A scorer that fits copies alone takes
-            one that is not fitted, too.
+            Fitted to all samples, as a search hands it over, or not fitted.
         X : array-like of shape (n_samples, n_features) or (n_samples, n_samples, ...)
             All samples; of a pairwise estimator, one with ``affinity="precomputed"`` say, all
             similarities.
@@ -115,64 +99,37 @@ class ClusterScorer(Documented, BaseEstimator, Generic[Score]):
             if `fit_params` are not aligned with the samples.
         """
         self._validate_params()
-        self._check_parameters()
         self._check_random_state()
+        name = type(self).__name__
         (X,) = indexable(X)
         n_samples = checks.n_entries(X)
-        self._check_number(n_samples)
-        try:
-            pairwise = checks.is_pairwise(estimator, self._must_predict)
-            table = self._read(estimator, X, pairwise)
-            checks.require_all_samples(estimator, X, pairwise, type(self).__name__)
-        except (TypeError, ValueError) as error:
-            misuse: Any = checks.raised(error)
-            return misuse
+        pairwise = checks.is_pairwise(estimator, self._must_predict())
+        advice = f"{name} needs all samples: give the search cv=FullSampleSplit()"
+        checks.require_all_samples(estimator, X, pairwise, advice)
         if y is not None:
             checks.require_entries(y, n_samples, "y")
+
         handed = {"sample_weight": sample_weight, "constraints": constraints, **metadata}
-        arguments = self._arguments(estimator, handed, n_samples)
+        arguments = checks.arguments_of_fit(
+            estimator, handed, self.fit_params or {}, n_samples, name
+        )
+        if not self._asks_pairs:
+            checks.warn_of_lost_constraints(estimator, arguments, name)
+
         try:
-            details = self._scored(estimator, Samples(X, y, arguments, pairwise), table)
-        except MisusedError as misused:
-            misuse = checks.raised(misused.error)
-            return misuse
+            details = self._scored(estimator, Samples(X, y, arguments, pairwise))
         except CopyFailedError as failure:
             details = self._failed(failure.error, failure.where)
-        found: Any = details if self.details else details[self._score_name()]
-        return found
+        score: Any = details if self.details else details[self._names[0]]
+        return score
 
-    def _scored(self, estimator: Any, samples: Samples, table: Any) -> dict[str, float]:
-        """Return the score and what it is made of; raise the errors above where there is none.
-
-        Parameters
-        ----------
-        estimator : estimator
-        samples : Samples
-        table : object
-            What `_read` returned.
-        """
+    def _scored(self, estimator: Any, samples: Samples) -> dict[str, float]:
+        """Return the score and what it is made of."""
         raise NotImplementedError
 
-    def _score_name(self) -> str:
-        return self._names[0]
-
-    def _check_parameters(self) -> None:
-        """Raise if a parameter is not as described, where its kind alone does not tell."""
-
-    def _check_number(self, n_samples: int) -> None:
-        """Raise if there are too few samples for the parameters."""
-
-    def _read(self, estimator: Any, X: Any, pairwise: bool) -> Any:
-        """Return the samples as the score needs them; raise where it cannot be computed of them."""
-        return X
-
-    def _arguments(self, estimator: Any, handed: dict[str, Any], n_samples: int) -> dict[str, Any]:
-        """Return what `fit` of copies takes besides X and y."""
-        own, name = self.fit_params or {}, type(self).__name__
-        arguments = routing.arguments_of_fit(estimator, handed, own, n_samples, name)
-        if not self._asks_pairs:
-            routing.warn_of_lost_constraints(estimator, arguments, name)
-        return arguments
+    def _must_predict(self) -> bool:
+        """Return whether the estimator has to predict, even of features."""
+        return False
 
     def _check_random_state(self) -> None:
         seed = self.random_state
@@ -182,11 +139,35 @@ class ClusterScorer(Documented, BaseEstimator, Generic[Score]):
                 f"candidates of a search are scored on the same {self._drawn}; got {seed!r}."
             )
 
-    def _require_success(self, results: Sequence[Any], what: str, rest: str = "") -> None:
-        """Raise `CopyFailedError` for the first result that is an error, of so many tasks."""
-        for b, result in enumerate(results):
+    def _generator(self, *key: int) -> np.random.Generator:
+        """Return a random generator: that of a copy by its number, another one without."""
+        seed = int(self.random_state)
+        return np.random.default_rng((seed, *key) if key else seed)
+
+    def _of_copies(
+        self,
+        task: Callable[..., Any],
+        common: tuple[Any, ...],
+        calls: Iterable[tuple[Any, ...]],
+        what: str,
+        rest: str = "",
+    ) -> list[Any]:
+        """Return what a task returns for every call, each with a generator of its own.
+
+        A task returns an error where a copy fails. The first one is raised as `CopyFailedError`:
+        `what` and `rest` stand before and behind the number of the call that failed.
+        """
+        tasks = list(calls)
+        found = shared_out(
+            task,
+            common,
+            lambda: ((*call, self._generator(b)) for b, call in enumerate(tasks)),
+            self.n_jobs,
+        )
+        for b, result in enumerate(found):
             if isinstance(result, Exception):
-                raise CopyFailedError(result, f"{what} {b} of {len(results)}{rest}")
+                raise CopyFailedError(result, f"{what} {b} of {len(found)}{rest}")
+        return found
 
     def _failed(self, error: Exception, where: str) -> dict[str, float]:
         """Return the scores for an estimator that fails somewhere, or raise its error."""
@@ -210,8 +191,8 @@ class ClusterScorer(Documented, BaseEstimator, Generic[Score]):
             By default constraints and sample weights; whether a copy is given them is decided by
             what the estimator requests for `fit`.
         """
-        return copy.deepcopy(getattr(self, "_metadata_request", None)) or routing.score_request(
-            type(self).__name__, {"constraints": True, "sample_weight": True}
+        return copy.deepcopy(getattr(self, "_metadata_request", None)) or score_request(
+            self, {"constraints": True, "sample_weight": True}
         )
 
     def set_score_request(self, **requests: bool | str | None) -> Self:
@@ -233,19 +214,16 @@ class ClusterScorer(Documented, BaseEstimator, Generic[Score]):
         """
         before = self.get_metadata_routing().score.requests
         # clone copies an attribute of this name
-        self._metadata_request = routing.score_request(type(self).__name__, {**before, **requests})
+        self._metadata_request = score_request(self, {**before, **requests})
         return self
 
     def _accept_sample_weight(self) -> bool:
         return True  # searches of scikit-learn >= 1.7 call this
 
 
-def count_of(size: float | int, n_samples: int) -> int:
-    """Return the number of samples in a subsample; raise unless it is one."""
-    count = int(size) if isinstance(size, Integral) else round(size * n_samples)
-    if not 2 <= count < n_samples:
-        raise ValueError(
-            f"subsample_size={size} takes {count} of {n_samples} samples; it must take at "
-            "least 2, and fewer than all."
-        )
-    return count
+def score_request(scorer: Any, aliases: Mapping[str, bool | str | None]) -> MetadataRequest:
+    """Return what a scorer asks of scikit-learn's metadata routing."""
+    request = MetadataRequest(owner=type(scorer).__name__)
+    for name, alias in aliases.items():
+        request.score.add_request(param=name, alias=alias)
+    return request

@@ -12,7 +12,7 @@ from sklearn.utils import indexable
 from nmfcluster._arrays.arguments import shown
 from nmfcluster.model_selection.checks import n_entries
 
-__all__ = ["FullSampleSplit", "first_gap", "one_standard_error"]
+__all__ = ["FullSampleSplit", "one_standard_error"]
 
 
 class FullSampleSplit(BaseCrossValidator):
@@ -105,7 +105,6 @@ def one_standard_error(cv_results: Mapping[str, Any]) -> int:
     See Also
     --------
     StabilityScorer : Computes stabilities and their standard errors.
-    first_gap : The rule for gaps.
 
     Notes
     -----
@@ -122,78 +121,17 @@ def one_standard_error(cv_results: Mapping[str, Any]) -> int:
     ... })
     1
     """
-    means, errors = _columns(cv_results, "stability", "StabilityScorer")
-    best = int(np.nanargmax(means))
-    return int(np.flatnonzero(means >= means[best] - errors[best])[0])
-
-
-def first_gap(cv_results: Mapping[str, Any]) -> int:
-    r"""Return the first candidate whose gap the next one does not exceed by a standard error.
-
-    For ``refit=`` of scikit-learn's searches with ``scoring=GapScorer(details=True)``, and numbers
-    of clusters in increasing order: the smallest k with
-
-    .. math:: \mathrm{Gap}(k) \geq \mathrm{Gap}(k') - s_{k'} ,
-
-    where k' is the next candidate [1]_. If there is none, the last is taken.
-
-    Parameters
-    ----------
-    cv_results : dict
-        `cv_results_` of a search.
-
-    Returns
-    -------
-    int
-        The candidate, `best_index_` of the search.
-
-    Raises
-    ------
-    TypeError
-        If they are no dict.
-    ValueError
-        If the search was not scored so, or all of its scores are NaN.
-
-    See Also
-    --------
-    GapScorer : Computes gaps and their standard errors.
-    one_standard_error : The same for stabilities, compared with the best.
-
-    Notes
-    -----
-    Candidates with a score of NaN are left out. As `one_standard_error`, the search has no
-    `best_score_` then.
-
-    References
-    ----------
-    .. [1] R. Tibshirani, G. Walther, T. Hastie. Estimating the number of clusters in a data set via
-       the gap statistic. Journal of the Royal Statistical Society B 63, 2001.
-
-    Examples
-    --------
-    >>> from nmfcluster.model_selection import first_gap
-    >>> first_gap({"mean_test_gap": [0.2, 0.7, 0.71], "mean_test_gap_se": [0.02, 0.02, 0.02]})
-    1
-    """
-    means, errors = _columns(cv_results, "gap", "GapScorer")
-    known = np.flatnonzero(~np.isnan(means))
-    means, errors = means[known], errors[known]
-    enough = np.append(means[:-1] >= means[1:] - errors[1:], True)
-    return int(known[np.argmax(enough)])
-
-
-def _columns(cv_results: Mapping[str, Any], name: str, scorer: str) -> tuple[Any, Any]:
-    """Return the means of a score, and its standard errors; raise where there are none."""
     if not isinstance(cv_results, Mapping):
         raise TypeError(f"cv_results must be a dict, that of a search, got {shown(cv_results)}.")
-    names = (f"mean_test_{name}", f"mean_test_{name}_se")
+    names = ("mean_test_stability", "mean_test_stability_se")
     missing = [name for name in names if name not in cv_results]
     if missing:
         raise ValueError(
             f"cv_results must hold {missing[0]!r}: it is that of a search with "
-            f"scoring={scorer}(details=True)."
+            "scoring=StabilityScorer(details=True)."
         )
     means, errors = (np.asarray(cv_results[name], dtype=float) for name in names)
     if np.isnan(means).all():
-        raise ValueError(f"cv_results must hold a {name}; all are NaN.")
-    return means, errors
+        raise ValueError("cv_results must hold a stability; all are NaN.")
+    best = int(np.nanargmax(means))
+    return int(np.flatnonzero(means >= means[best] - errors[best])[0])

@@ -2,50 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
 
 import nmfcluster.model_selection.checks as checks
-from nmfcluster._arrays.jobs import shared_out
 from nmfcluster._arrays.labels import encode
-from nmfcluster._compat import Interval, StrOptions
+from nmfcluster._compat import Interval, RealNotInt, StrOptions
 from nmfcluster.metrics.agreement import (
+    differing_share,
     disagreements,
     jackknife,
     mean_of_pairs,
     rand_indices,
     shuffled,
 )
-from nmfcluster.model_selection.copies import Samples, labels_by_copy
-from nmfcluster.model_selection.scorer import (
-    OF_COPIES,
-    SUBSAMPLE_SIZE,
-    ClusterScorer,
-    Score,
-    count_of,
-)
+from nmfcluster.model_selection.copies import Samples, labels_by_copy, labels_by_halves
+from nmfcluster.model_selection.scorer import OF_COPIES, ClusterScorer, Score
 
 __all__ = ["StabilityScorer"]
-
-
-def _ratio(D: np.ndarray, C: np.ndarray) -> float:
-    chance = mean_of_pairs(C)
-    return 1 - mean_of_pairs(D) / chance if chance > 0 else 0.0
-
-
-# The score, of the disagreements of all pairs of copies, and of those by chance.
-_ADJUSTED: dict[str | None, Callable[..., float]] = {
-    "difference": lambda D, C: mean_of_pairs(C) - mean_of_pairs(D),
-    "ratio": _ratio,
-    None: lambda D, C: 1 - mean_of_pairs(D),
-}
-
-_RAND = "rand"
-_SHARES = ("largest_share", "smallest_share", "n_clusters")
-_DETAILS = ("stability", "stability_se", "disagreement", "disagreement_se", "chance", *_SHARES)
 
 
 class StabilityScorer(ClusterScorer[Score]):
@@ -62,10 +39,23 @@ class StabilityScorer(ClusterScorer[Score]):
     shuffled. So `n_clusters`, or any other parameter of anything that predicts, is chosen without
     labels.
 
+    With ``measure="transfer"``, the samples are split into random halves, and one copy is fitted
+    to each [3]_. The first also says where the samples of the second half belong, and
+
+    .. math:: 1 - \bar d \,/\, \bar c
+
+    compares that with the clusters of the second copy: d is the share of the samples of the second
+    half that the two place differently, as a mean over the splits, and c that of two labellings
+    drawn uniformly from as many labels.
+
     Parameters
     ----------
     n_subsamples : int, default=20
-        Number of subsamples, 3 at least.
+        Number of subsamples, 3 at least; by transfer, of splits into halves.
+    measure : {"subsamples", "transfer"}, default="subsamples"
+        What is compared: copies that are fitted to subsamples, on all samples, or copies that are
+        fitted to halves, on one half. For "transfer", the three parameters that follow do not
+        count.
     subsample_size : float or int, default=0.2
         Samples in a subsample: a share of all between 0 and 1, or a number. A share is rounded.
     adjust : {"difference", "ratio", "rand"} or None, default="difference"
@@ -106,10 +96,16 @@ class StabilityScorer(ClusterScorer[Score]):
     - "stability", the score, and "stability_se", its standard error over subsamples;
     - "disagreement", the mean d, and "disagreement_se"; "chance", the mean c;
     - "largest_share" and "smallest_share" of samples in a cluster, and "n_clusters", those that
-      are not empty: means over the copies.
+      are not empty: means over the copies, by transfer over those of the second halves.
 
     A candidate costs B fits of a subsample, B predictions of all samples, the fit of the search
-    itself on all samples, and B (B - 1) matchings in O(n + k^3).
+    itself on all samples, and B (B - 1) matchings in O(n + k^3); by transfer B pairs of fits to a
+    half, and 2 B matchings.
+
+    By transfer the score is at most 1, near 0 for clusters that another half of the samples does
+    not tell, and 0 for one cluster, which is never placed differently, nor is it by chance. An
+    estimator without `predict` then places a sample in the cluster of the nearest one of the first
+    half. The number of labels that chance has is the larger one of the two labellings.
 
     Why c - d is the default: on Gaussian blobs, a number of clusters that joins neighbours is often
     as stable as the right one, d near 0 for both. A ratio is then 1 for both; a difference is
@@ -121,14 +117,16 @@ class StabilityScorer(ClusterScorer[Score]):
     a seed of its own; an integer is kept. A fit uses one thread, so that the score does not depend
     on `n_jobs`.
 
-    A search turns the errors of a scorer into a score of NaN and a warning, unless its own
-    `error_score` is "raise". Among equal scores it takes the first.
+    A search makes a score of NaN and a warning of any error, also of one that says how the scorer
+    is to be used: give it ``error_score="raise"``. Among equal scores it takes the first.
 
     References
     ----------
     .. [1] T. Lange, J. M. Buhmann. Fusion of similarity data in clustering. NIPS 18, 2005.
     .. [2] T. Lange, M. L. Braun, V. Roth, J. M. Buhmann. Stability-based model selection.
        NIPS 15, 2003.
+    .. [3] T. Lange, V. Roth, M. L. Braun, J. M. Buhmann. Stability-based validation of clustering
+       solutions. Neural Computation 16, 2004.
 
     Examples
     --------
@@ -146,16 +144,26 @@ class StabilityScorer(ClusterScorer[Score]):
     ... )
     >>> search.fit(X).best_params_
     {'n_clusters': 4}
+    >>> transfer = StabilityScorer(measure="transfer")
+    >>> round(transfer(KMeans(4, n_init=3, random_state=0), X), 2)
+    0.98
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_subsamples": [Interval(Integral, 3, None, closed="left")],
-        "subsample_size": SUBSAMPLE_SIZE,
-        "adjust": [StrOptions({"difference", "ratio", _RAND}), None],
+        "measure": [StrOptions({"subsamples", "transfer"})],
+        "subsample_size": [
+            Interval(RealNotInt, 0, 1, closed="neither"),
+            Interval(Integral, 2, None, closed="left"),
+        ],
+        "adjust": [StrOptions({"difference", "ratio", "rand"}), None],
         "max_share": [Interval(Real, 0, 1, closed="right")],
         **OF_COPIES,
     }
-    _names = _DETAILS
+    _names = (
+        *("stability", "stability_se", "disagreement", "disagreement_se", "chance"),
+        *("largest_share", "smallest_share", "n_clusters"),
+    )
     _drawn = "subsamples"
 
     @overload
@@ -163,6 +171,7 @@ class StabilityScorer(ClusterScorer[Score]):
         self: StabilityScorer[float],
         n_subsamples: int = ...,
         *,
+        measure: str = ...,
         subsample_size: float | int = ...,
         adjust: str | None = ...,
         max_share: float = ...,
@@ -177,6 +186,7 @@ class StabilityScorer(ClusterScorer[Score]):
         self: StabilityScorer[dict[str, float]],
         n_subsamples: int = ...,
         *,
+        measure: str = ...,
         subsample_size: float | int = ...,
         adjust: str | None = ...,
         max_share: float = ...,
@@ -190,6 +200,7 @@ class StabilityScorer(ClusterScorer[Score]):
         self,
         n_subsamples: int = 20,
         *,
+        measure: str = "subsamples",
         subsample_size: float | int = 0.2,
         adjust: str | None = "difference",
         max_share: float = 0.95,
@@ -200,6 +211,7 @@ class StabilityScorer(ClusterScorer[Score]):
         random_state: int = 0,
     ) -> None:
         self.n_subsamples = n_subsamples
+        self.measure = measure
         self.subsample_size = subsample_size
         self.adjust = adjust
         self.max_share = max_share
@@ -209,36 +221,86 @@ class StabilityScorer(ClusterScorer[Score]):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _check_number(self, n_samples: int) -> None:
-        count_of(self.subsample_size, n_samples)
+    def _must_predict(self) -> bool:
+        return self.measure == "subsamples"
 
-    def _scored(self, estimator: Any, samples: Samples, table: Any) -> dict[str, float]:
+    def _scored(self, estimator: Any, samples: Samples) -> dict[str, float]:
         n_samples = checks.n_entries(samples.X)
-        size, seed = count_of(self.subsample_size, n_samples), int(self.random_state)
-        labellings = shared_out(
-            labels_by_copy,
-            (estimator, samples, size),
-            lambda: ((np.random.default_rng((seed, b)),) for b in range(self.n_subsamples)),
-            self.n_jobs,
-        )
+        calls = [()] * self.n_subsamples
+        if self.measure == "transfer":
+            if n_samples < 4:
+                raise ValueError(
+                    f"X must have at least 4 samples to be cut into halves, got {n_samples}."
+                )
+            halves = self._of_copies(
+                labels_by_halves, (estimator, samples), calls, "split", " (n_subsamples)"
+            )
+            return self._of_halves(halves)
+        size = _count_of(self.subsample_size, n_samples)
         rest = f", with {size} of {n_samples} samples (subsample_size)"
-        self._require_success(labellings, "subsample", rest)
-        return self._details(np.ascontiguousarray(encode(labellings, "predictions")[0].T))
+        labellings = self._of_copies(
+            labels_by_copy, (estimator, samples, size), calls, "subsample", rest
+        )
+        return self._of_subsamples(np.ascontiguousarray(encode(labellings, "predictions")[0].T))
 
-    def _details(self, codes: np.ndarray) -> dict[str, float]:
-        """Return the score and what it is made of, from labellings (n_subsamples, n_samples)."""
-        rng = np.random.default_rng(int(self.random_state))
-        D, C = disagreements(codes), disagreements(shuffled(codes, rng))
-        if self.adjust == _RAND:
+    def _of_subsamples(self, codes: np.ndarray) -> dict[str, float]:
+        """Return the score and its details, from labellings (n_subsamples, n_samples)."""
+        D, C = disagreements(codes), disagreements(shuffled(codes, self._generator()))
+        if self.adjust == "rand":
             stability, error = jackknife(mean_of_pairs, rand_indices(codes))
         else:
-            stability, error = jackknife(_ADJUSTED[self.adjust], D, C)
-        sizes = [np.bincount(labels[labels >= 0]) for labels in codes]
-        shares = [counts / codes.shape[1] for counts in sizes]
-        largest = float(np.mean([share.max(initial=0) for share in shares]))
-        if largest > self.max_share:
+            stability, error = jackknife(self._adjusted, D, C)
+        shares = _shares(codes)
+        if shares[0] > self.max_share:
             stability, error = min(stability, 0.0), 0.0
-        smallest = float(np.mean([share.min(initial=1) if len(share) else 0 for share in shares]))
-        n_clusters = float(np.mean([len(share) for share in shares]))
-        values = (stability, error, *jackknife(mean_of_pairs, D), mean_of_pairs(C))
-        return dict(zip(_DETAILS, (*values, largest, smallest, n_clusters), strict=True))
+        values = (stability, error, *jackknife(mean_of_pairs, D), mean_of_pairs(C), *shares)
+        return dict(zip(self._names, values, strict=True))
+
+    def _adjusted(self, D: np.ndarray, C: np.ndarray) -> float:
+        """Return the score, of the disagreements of all pairs of copies, and those by chance."""
+        disagreement, chance = mean_of_pairs(D), mean_of_pairs(C)
+        if self.adjust == "difference":
+            return chance - disagreement
+        if self.adjust is None:
+            return 1 - disagreement
+        return 1 - disagreement / chance if chance > 0 else 0.0
+
+    def _of_halves(self, halves: list[tuple[np.ndarray, np.ndarray]]) -> dict[str, float]:
+        """Return the score and its details, from two labellings of every second half.
+
+        The first is by the fit to this half, the other one by the fit to the other half.
+        """
+        rng = self._generator()
+        differing, by_chance = [], []
+        for own, told in halves:
+            n_labels = max(int(own.max()), int(told.max()), 0) + 1
+            differing.append(differing_share(own, told))
+            by_chance.append(differing_share(*rng.integers(n_labels, size=(2, len(own)))))
+        chance, mean = float(np.mean(by_chance)), float(np.mean(differing))
+        error = float(np.std(differing, ddof=1) / np.sqrt(len(differing)))
+        if chance:
+            score = (1 - mean / chance, error / chance)
+        else:  # one cluster is as good as chance
+            score = (0.0, 0.0)
+        values = (*score, mean, error, chance, *_shares([own for own, _ in halves]))
+        return dict(zip(self._names, values, strict=True))
+
+
+def _count_of(size: float | int, n_samples: int) -> int:
+    """Return the number of samples in a subsample; raise unless it is one."""
+    count = int(size) if isinstance(size, Integral) else round(size * n_samples)
+    if not 2 <= count < n_samples:
+        raise ValueError(
+            f"subsample_size={size} takes {count} of {n_samples} samples; it must take at "
+            "least 2, and fewer than all."
+        )
+    return count
+
+
+def _shares(labellings: Iterable[np.ndarray]) -> tuple[float, float, float]:
+    """Return the shares of the largest and the smallest cluster, and their number: means."""
+    shares = [np.bincount(labels[labels >= 0]) / len(labels) for labels in labellings]
+    largest = [share.max(initial=0) for share in shares]
+    smallest = [share.min(initial=1) if len(share) else 0 for share in shares]
+    n_clusters = [len(share) for share in shares]
+    return float(np.mean(largest)), float(np.mean(smallest)), float(np.mean(n_clusters))

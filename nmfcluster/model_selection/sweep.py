@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import FitFailedWarning
 
 from nmfcluster import _base
-from nmfcluster._arrays.arguments import check_count, counted, generator_of, shown, warn
+from nmfcluster._arrays.arguments import counted, generator_of, shown
 from nmfcluster._arrays.dispersion import overdispersion
 from nmfcluster._arrays.draws import holds_whole_numbers, some_positions, thinned
 from nmfcluster._arrays.jobs import shared_out
@@ -21,25 +21,36 @@ from nmfcluster._arrays.threads import one_blas_thread
 from nmfcluster._compat import (
     N_JOBS,
     RANDOM_STATE,
-    VERBOSE,
     Interval,
     StrOptions,
     validate_parameter_constraints,
 )
+from nmfcluster._engine.report import say
 from nmfcluster._engine.starts import draw_seeds
 from nmfcluster.meta import NMFMetaCluster
 from nmfcluster.meta.objectives import read_fixed
 from nmfcluster.metrics import cophenetic_correlation
+from nmfcluster.model_selection.candidates import (
+    MOST_SAMPLES,
+    Choice,
+    last_within,
+    read_candidates,
+    tell_failures,
+    warn_of_largest,
+)
 from nmfcluster.model_selection.copies import SEEDS
-from nmfcluster.model_selection.rules import last_recurring, least_held_out, standard_errors
-from nmfcluster.model_selection.swept import ClusterSweep
-from nmfcluster.model_selection.thinning import held_out_losses
+from nmfcluster.model_selection.held_out_counts import (
+    held_out_losses,
+    least_held_out,
+    standard_errors,
+)
+from nmfcluster.model_selection.results import ClusterSweep
 
 __all__ = ["sweep_n_clusters"]
 
-_SAMPLES = 500  # whose consensus is looked at: the time of its tree grows with their square
+_say = partial(say, speaker="sweep_n_clusters")
+_AS_SURE = 0.15  # of the smallest recurrence, by which a number may lie below the largest one
 _LARGEST = 2**62  # of a count: numpy draws counts of 64 bits
-_RUNS = {False: 10, True: 5}  # of a candidate: more where they are what decides
 _ALLOWED: dict[str, list[Any]] = {
     "method": [StrOptions({"auto", "held-out", "recurrence"})],
     "n_folds": [Interval(Integral, 2, 1000, closed="both")],
@@ -47,7 +58,6 @@ _ALLOWED: dict[str, list[Any]] = {
     "n_estimators": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left"), None],
     "n_jobs": N_JOBS,
     "random_state": RANDOM_STATE,
-    "verbose": VERBOSE,
 }
 
 
@@ -62,7 +72,6 @@ def sweep_n_clusters(
     n_estimators: str | int | None = None,
     n_jobs: int | None = None,
     random_state: int | np.random.RandomState | None = None,
-    verbose: int = 0,
 ) -> ClusterSweep:
     r"""Fit several numbers of clusters, and choose the one that the data speak for.
 
@@ -103,8 +112,6 @@ def sweep_n_clusters(
     random_state : int, RandomState instance or None, default=None
         Determines the parts and the seeds of their fits; that of the fits to `X`, too, where the
         estimator has none.
-    verbose : int, default=0
-        1: what is done is printed, before each stage.
 
     Returns
     -------
@@ -152,39 +159,47 @@ def sweep_n_clusters(
     >>> sweep_n_clusters(model, X, range(3, 6), n_folds=3, random_state=0)
     ClusterSweep(4 of 3 to 5, by held-out)
     """
-    given = {name: value for name, value in locals().items() if name in _ALLOWED}
-    validate_parameter_constraints(_ALLOWED, given, caller_name="sweep_n_clusters")
+    options = {
+        "method": method,
+        "n_folds": n_folds,
+        "dispersion": dispersion,
+        "n_estimators": n_estimators,
+        "n_jobs": n_jobs,
+        "random_state": random_state,
+    }
+    validate_parameter_constraints(_ALLOWED, options, caller_name="sweep_n_clusters")
     if not isinstance(estimator, NMFMetaCluster):
         raise TypeError(f"estimator must be an NMFMetaCluster, got {shown(estimator)}.")
     rng = generator_of(random_state)
+
+    # what is compared, and by what
     model, table = _read(estimator, X)
-    numbers = read_candidates(candidates, table.shape[0])
     by_counts = _holds_counts(table, method)
-    if method == "auto" and not by_counts and len(numbers) > 1:
-        numbers = numbers[numbers > 1]
-    if not by_counts and numbers[0] == 1:
-        raise ValueError("candidates must be at least 2 to choose by recurrence: one recurs.")
+    numbers = _numbers(candidates, table.shape[0], by_counts, leave_out_one=method == "auto")
     if model.random_state is None:
         model.set_params(random_state=int(rng.randint(SEEDS)))
+
+    # every number is fitted to all of X
     samples = X if hasattr(X, "columns") else table
     short = clone(model).set_params(n_estimators=_n_runs(n_estimators, model, by_counts))
-    say = sayer("sweep_n_clusters", verbose)
-    fits = _fits(short, samples, numbers, n_jobs, say)
+    fits = _fits(short, samples, numbers, n_jobs)
     seeds = draw_seeds(rng, n_folds + 2)
+
+    # and of counts, to all parts but one, which says how well the others foretell it
     losses, phi = None, None
     if by_counts:
         phi = _dispersion(dispersion, table, fits, seeds[0])
-        parts = thinned(table, n_folds, np.random.default_rng(seeds[1]), phi)
-        losses = _losses(model, table, parts, numbers, fits, seeds[2:], n_jobs, say)
+        losses = _losses(model, table, phi, numbers, fits, seeds[1:], n_jobs)
+
+    # one is chosen, and has all runs
     smallest = _of_fits(fits, lambda fit: fit.recurrence_.min())
     choice = last_recurring(smallest) if losses is None else least_held_out(losses)
-    if 0 < choice.best == len(numbers) - 1:
-        warn(f"The largest of the candidates was chosen, {numbers[-1]}: give larger ones, too.")
     k = int(numbers[choice.best])
+    warn_of_largest(numbers, k)
     estimators = list(fits)
     if short.n_estimators < model.n_estimators:
-        estimators[choice.best] = _with_all_runs(model, samples, k, say)
-    drawn = some_positions(table.shape[0], _SAMPLES, np.random.default_rng(seeds[0]))
+        _say(f"fitting n_clusters={k}, {counted(model.n_estimators, 'run')}")
+        estimators[choice.best] = clone(model).set_params(n_clusters=k).fit(samples)
     return ClusterSweep(
         candidates=numbers,
         n_clusters_=k,
@@ -193,22 +208,10 @@ def sweep_n_clusters(
         held_out_losses=losses,
         held_out_se=None if losses is None else standard_errors(losses),
         dispersion=phi,
-        recurrence=_of_fits(fits, lambda fit: fit.recurrence_.mean()),
         smallest_recurrence=smallest,
-        reconstruction_err=_of_fits(fits, lambda fit: fit.reconstruction_err_),
-        cophenetic=_of_fits(fits, lambda fit: _cophenetic(fit, drawn)),
         estimators=tuple(estimators),
+        **_figures(fits, table.shape[0], seeds[0]),
     )
-
-
-def sayer(caller: str, verbose: int) -> Callable[[str], None]:
-    """Return what prints a line about the stage that begins, if that is wanted."""
-
-    def _say(stage: str) -> None:
-        if verbose:
-            print(f"[{caller}] {stage}")
-
-    return _say
 
 
 def _read(estimator: NMFMetaCluster, X: Any) -> tuple[Any, Any]:
@@ -228,20 +231,18 @@ def _read(estimator: NMFMetaCluster, X: Any) -> tuple[Any, Any]:
     return model, table
 
 
-def read_candidates(candidates: Iterable[int], n_samples: int) -> np.ndarray:
-    """Return numbers of clusters in increasing order."""
-    if isinstance(candidates, str | Integral) or not hasattr(candidates, "__iter__"):
-        raise TypeError(f"candidates must be several ints, got {shown(candidates)}.")
-    numbers = list(candidates)
-    if not numbers:
-        raise ValueError("candidates must hold a number of clusters, got none.")
-    for number in numbers:
-        check_count(number, "candidates", 1)
-    if len(set(numbers)) < len(numbers):
-        raise ValueError(f"candidates must differ, got {shown(numbers)}.")
-    if max(numbers) > n_samples:
-        raise ValueError(f"candidates must be at most n_samples={n_samples}, got {max(numbers)}.")
-    return np.sort(np.array(numbers, dtype=np.int64))
+def _numbers(
+    candidates: Iterable[int], n_samples: int, by_counts: bool, leave_out_one: bool
+) -> np.ndarray:
+    """Return the candidates in order; recurrence cannot say 1, which is left out, or refused."""
+    numbers = read_candidates(candidates, n_samples)
+    if by_counts:
+        return numbers
+    if leave_out_one and len(numbers) > 1:
+        numbers = numbers[numbers > 1]
+    if numbers[0] == 1:
+        raise ValueError("candidates must be at least 2 to choose by recurrence: one recurs.")
+    return numbers
 
 
 def _holds_counts(table: Any, method: str) -> bool:
@@ -255,13 +256,14 @@ def _holds_counts(table: Any, method: str) -> bool:
     return whole and method != "recurrence"
 
 
-def _n_runs(given: str | int | None, model: NMFMetaCluster, by_counts: bool) -> int:
-    """Return how many runs candidates have."""
+def _n_runs(n_estimators: str | int | None, model: NMFMetaCluster, by_counts: bool) -> int:
+    """Return how many runs candidates have: more by default where runs are what decides."""
     model._validate_params()
-    if given is None:
+    if n_estimators is None:
         return int(model.n_estimators)
-    most = _RUNS[by_counts] if isinstance(given, str) else given
-    return int(min(most, model.n_estimators))
+    if isinstance(n_estimators, str):
+        n_estimators = 5 if by_counts else 10
+    return int(min(n_estimators, model.n_estimators))
 
 
 def _fits(
@@ -269,24 +271,17 @@ def _fits(
     X: Any,
     numbers: np.ndarray,
     n_jobs: int | None,
-    say: Callable[[str], None],
 ) -> list[Any]:
     """Return the fits of all numbers of clusters, None where one failed."""
-    say(f"fitting {len(numbers)} numbers of clusters, {counted(model.n_estimators, 'run')} of each")
+    _say(
+        f"fitting {len(numbers)} numbers of clusters, {counted(model.n_estimators, 'run')} of each"
+    )
     calls = [(int(k),) for k in numbers]
     with one_blas_thread():
         found = shared_out(_fit, (model, X), lambda: calls, n_jobs)
     errors = [fit if isinstance(fit, Exception) else None for fit in found]
     tell_failures(numbers, errors, "sweep_n_clusters")
     return [None if isinstance(fit, Exception) else fit for fit in found]
-
-
-def _with_all_runs(
-    model: NMFMetaCluster, X: Any, n_clusters: int, say: Callable[[str], None]
-) -> NMFMetaCluster:
-    """Return the fit of the number that was chosen, with as many runs as the estimator has."""
-    say(f"fitting n_clusters={n_clusters}, {counted(model.n_estimators, 'run')}")
-    return clone(model).set_params(n_clusters=n_clusters).fit(X)
 
 
 def _fit(model: NMFMetaCluster, X: Any, n_clusters: int) -> NMFMetaCluster | Exception:
@@ -296,10 +291,10 @@ def _fit(model: NMFMetaCluster, X: Any, n_clusters: int) -> NMFMetaCluster | Exc
         return error
 
 
-def _dispersion(given: str | float, table: Any, fits: list[Any], seed: int) -> float:
-    """Return the dispersion of counts: as given, or by the fit with the most clusters."""
-    if not isinstance(given, str):
-        return float(given)
+def _dispersion(dispersion: str | float, table: Any, fits: list[Any], seed: int) -> float:
+    """Return the dispersion of counts: a number as it is, "auto" by the fit of most clusters."""
+    if not isinstance(dispersion, str):
+        return float(dispersion)
     last = [fit for fit in fits if fit is not None][-1]
     with one_blas_thread():
         rng = np.random.default_rng(seed)
@@ -309,34 +304,35 @@ def _dispersion(given: str | float, table: Any, fits: list[Any], seed: int) -> f
 def _losses(
     model: NMFMetaCluster,
     table: Any,
-    parts: list[Any],
+    dispersion: float,
     numbers: np.ndarray,
     fits: list[Any],
     seeds: list[int],
     n_jobs: int | None,
-    say: Callable[[str], None],
 ) -> np.ndarray:
-    """Return held-out losses, (n_candidates, n_folds); NaN of what could not be fitted before."""
+    """Return held-out losses, (n_candidates, n_folds); NaN of what could not be fitted before.
+
+    The first seed is that of the parts, the others are those of the fits to them.
+    """
+    rng, seeds = np.random.default_rng(seeds[0]), seeds[1:]
+    parts = thinned(table, len(seeds), rng, dispersion)
     fitted = np.array([fit is not None for fit in fits])
     tried = numbers[fitted]
-    say(f"fitting {len(tried)} numbers of clusters to {len(parts)} parts of the counts")
+    _say(f"fitting {len(tried)} numbers of clusters to {len(parts)} parts of the counts")
     losses = np.full((len(numbers), len(parts)), np.nan)
     losses[fitted], errors = held_out_losses(model, table, parts, tried, seeds, n_jobs)
     tell_failures(tried, errors, "sweep_n_clusters")
     return losses
 
 
-def tell_failures(numbers: np.ndarray, errors: list[Exception | None], caller: str) -> None:
-    """Warn of candidates that failed; raise what the first one raised if all did."""
-    failed = [(k, error) for k, error in zip(numbers, errors, strict=True) if error is not None]
-    if len(failed) == len(numbers):
-        failed[0][1].add_note(f"{caller}: all {len(numbers)} candidates failed.")
-        raise failed[0][1]
-    for k, error in failed:
-        warn(
-            f"n_clusters={k} failed, and is not chosen. {type(error).__name__}: {error}",
-            FitFailedWarning,
-        )
+def _figures(fits: list[Any], n_samples: int, seed: int) -> dict[str, np.ndarray]:
+    """Return what is told of every fit and decides nothing."""
+    drawn = some_positions(n_samples, MOST_SAMPLES, np.random.default_rng(seed))
+    return {
+        "recurrence": _of_fits(fits, lambda fit: fit.recurrence_.mean()),
+        "reconstruction_err": _of_fits(fits, lambda fit: fit.reconstruction_err_),
+        "cophenetic": _of_fits(fits, lambda fit: _cophenetic(fit, drawn)),
+    }
 
 
 def _of_fits(fits: list[Any], figure: Callable[[Any], float]) -> np.ndarray:
@@ -349,3 +345,18 @@ def _cophenetic(fit: NMFMetaCluster, drawn: np.ndarray) -> float:
     rows = drawn[fit.labels_[drawn] >= 0]
     with one_blas_thread():
         return cophenetic_correlation(fit.consensus_matrix(rows)) if len(rows) > 2 else np.nan
+
+
+def last_recurring(smallest: np.ndarray) -> Choice:
+    """Choose the largest number of which all clusters recur about as surely as they ever do.
+
+    Parameters
+    ----------
+    smallest : ndarray of shape (n_candidates,)
+        Recurrence of the cluster that recurs least; NaN where there is none.
+
+    Returns
+    -------
+    Choice
+    """
+    return last_within(smallest, _AS_SURE)

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from nmfcluster._arrays.labels import cluster_counts, distinct_rows, one_hot, tuple_indicator
+from nmfcluster.metrics.agreement import adjusted_rand
 from nmfcluster.similarity import Factored
 
 _ALONE = 1e-12  # weight of the partitions that saw others: less is rounding
@@ -267,9 +268,7 @@ class Ensemble:
         ours = np.add.reduceat(pairs(contingency.sum(axis=1)), self.offsets)
         theirs = pairs(self.seen_sizes(contingency)).sum(axis=1)
         everything = pairs(self.seen_sizes(contingency).sum(axis=1))
-        expected = ours * theirs / np.maximum(everything, 1)
-        spread = (ours + theirs) / 2 - expected
-        return np.where(spread == 0, 1.0, (both - expected) / np.where(spread == 0, 1, spread))
+        return adjusted_rand(both, ours, theirs, np.maximum(everything, 1))
 
     def item_consensus(self, contingency: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Return how often a sample shares a cluster with the others of its consensus cluster.

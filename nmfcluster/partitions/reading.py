@@ -23,6 +23,7 @@ from nmfcluster._arrays.tables import (
 from nmfcluster._base import read_features
 from nmfcluster._compat import Interval
 from nmfcluster._engine.report import say, stage
+from nmfcluster.metrics.co_occurrence import consensus_matrix
 from nmfcluster.partitions.blocks import BlockedTable
 from nmfcluster.partitions.ensemble import Ensemble
 from nmfcluster.partitions.making import (
@@ -34,7 +35,6 @@ from nmfcluster.partitions.making import (
     range_of_clusters,
     run_plans,
 )
-from nmfcluster.partitions.matrix import consensus_matrix
 from nmfcluster.partitions.precomputed import PrecomputedSimilarity
 from nmfcluster.partitions.problem import EnsembleProblem
 

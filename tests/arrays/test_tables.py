@@ -62,19 +62,18 @@ REFUSED = {
     "two tables": ([X, X[:, :1]], TypeError, "list of 2 tables.*hstack.*SimilarityFusionNMF"),
     "tables by name": ({"a": X}, TypeError, "dict of 1"),
     "AnnData": (AnnData(), TypeError, r"adata\.X.*to_df\(\)"),
-    "a lazy frame": (LazyFrame(), TypeError, r"X\.collect\(\)"),
+    "a lazy frame": (LazyFrame(), TypeError, "give an array or a data frame"),
 }
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-@pytest.mark.parametrize("form", REFUSED)
-def test_what_is_no_table_of_numbers_is_refused_with_the_cure(name, form):
-    table, kind, says = REFUSED[form]
-    if isinstance(table, dict) and name == "SimilarityFusionNMF":
-        assert ESTIMATORS[name].fit(table).source_names_ == ("a",)  # views
-        return
-    with pytest.raises(kind, match=says):
-        ESTIMATORS[name].fit(table)
+def test_what_is_no_table_of_numbers_is_refused_with_the_cure(name):
+    for table, kind, says in REFUSED.values():
+        if isinstance(table, dict) and name == "SimilarityFusionNMF":
+            assert ESTIMATORS[name].fit(table).source_names_ == ("a",)  # views
+            continue
+        with pytest.raises(kind, match=says):
+            ESTIMATORS[name].fit(table)
 
 
 @pytest.mark.parametrize("form", ["masked", "tables by name", "AnnData", "a lazy frame"])

@@ -19,8 +19,8 @@ from nmfcluster import (
     SimilarityFusionNMF,
     SSNMFClusterer,
 )
-from nmfcluster._arrays.files import FileTable
 from nmfcluster._cli.commands import _pairs, main
+from nmfcluster._cli.files import FileTable
 from nmfcluster.model_selection import choose_n_clusters
 
 pd = pytest.importorskip("pandas")
@@ -109,9 +109,8 @@ def test_constraints_count_where_the_number_is_chosen(here, capsys):
     assert back("points-cluster-labels.csv")["label"].nunique() == 3
 
 
-@pytest.mark.parametrize("text", ["a,b,kind\n00,01,must,\n", "a,b,kind\n1,00,01,must\n"])
-def test_pairs_are_read_from_lines_that_commas_end_or_names_begin(text, here):
-    Path("pairs.csv").write_text(text)
+def test_pairs_are_read_from_lines_that_names_begin(here):
+    Path("pairs.csv").write_text("a,b,kind\n1,00,01,must\n")
     options = SimpleNamespace(constraints="pairs.csv")
     pairs = _pairs(options, FileTable(frame(POINTS), NAMES))
     assert_array_equal(pairs.must_link, [[0, 1]])

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
-from sklearn.model_selection import ParameterGrid
 
 from nmfcluster import NMFConsensus, NMFMetaCluster, PairwiseConstraints, SSNMFClusterer
 from nmfcluster.datasets import make_biclusters, make_partitions, make_signatures
@@ -57,9 +56,9 @@ def biclusters(table):
 @pytest.fixture(scope="session")
 def sweep():
     """Return a sweep over counts with four clusters."""
-    X, _, _ = make_signatures(40, 4, 30, random_state=0)
-    model = NMFMetaCluster(4, loss="kullback-leibler", n_estimators=3, random_state=0)
-    return sweep_n_clusters(model, X, range(2, 7), n_folds=3, random_state=0)
+    X, _, _ = make_signatures(30, 4, 20, random_state=0)
+    model = NMFMetaCluster(4, loss="kullback-leibler", n_estimators=2, random_state=0)
+    return sweep_n_clusters(model, X, range(3, 6), n_folds=2, random_state=0)
 
 
 @pytest.fixture(scope="session")
@@ -74,46 +73,3 @@ def planted():
         return X[rows][:, columns], W.T[chain][:, rows] > 0, H[chain][:, columns] > 0, chain
 
     return make
-
-
-@pytest.fixture(scope="session")
-def marks_of():
-    """Return a function that gives the colour and the range of the marks of a strip."""
-
-    def read(strip, axis):
-        marks = []
-        paths, colours = strip.get_paths(), strip.get_facecolors()
-        for path, colour in list(zip(paths, colours, strict=True))[1:]:  # after the background
-            places = path.vertices[:, axis]
-            if colour[3] > 0:
-                marks.append((colour, places.min(), places.max()))
-        return marks
-
-    return read
-
-
-@pytest.fixture(scope="session")
-def results_of():
-    """Return a function that makes the table of a search over a grid, scored at random."""
-
-    def make(grid, details=True):
-        params = list(ParameterGrid(grid))
-        stability = np.random.default_rng(0).uniform(0.2, 0.6, size=len(params))
-        results = {"params": params, "mean_test_stability": stability}
-        if details:
-            results["mean_test_stability_se"] = stability / 10
-            results["mean_test_disagreement"] = 1 - stability
-        return results
-
-    return make
-
-
-@pytest.fixture(scope="session")
-def ticks_of():
-    """Return a function that gives the names and places of the ticks of a display."""
-
-    def read(display):
-        labels, places = display.ax_.get_xticklabels(), display.ax_.get_xticks()
-        return {tick.get_text(): place for tick, place in zip(labels, places, strict=True)}
-
-    return read

@@ -1,88 +1,9 @@
-"""What the pictures share: cells, and places and lengths of names."""
+"""What the pictures share: colours, and lengths of names."""
 
 import numpy as np
 import pytest
 
-from nmfcluster.display.style import (
-    COLOURS,
-    colour_of,
-    cut,
-    divide_into_cells,
-    shorten,
-    spread,
-    to_name,
-)
-
-
-@pytest.mark.parametrize("max_cells", [1, 3, 5, 17, 50, 400, 2000])
-@pytest.mark.parametrize("sizes", [(1000,), (900, 60, 40), (500, 499, 1), (1,) * 40, (3, 1, 2)])
-def test_cells_respect_clusters(sizes, max_cells):
-    rng = np.random.RandomState(0)
-    labels = rng.permutation(np.repeat(np.arange(len(sizes)) * 2, sizes))  # numbers with gaps
-    confidence = rng.uniform(size=len(labels))
-    order, groups, cell_labels = divide_into_cells(labels, confidence, max_cells)
-    n_cells = len(cell_labels)
-    assert sorted(order) == list(range(len(labels)))
-    assert n_cells == min(max(max_cells, len(sizes)), len(labels))
-    assert np.array_equal(np.unique(groups), np.arange(n_cells))
-    assert (np.diff(groups) >= 0).all()
-    np.testing.assert_array_equal(labels[order], cell_labels[groups])  # none straddles two
-    assert set(cell_labels) == set(labels)  # every cluster has one
-    for cluster in np.unique(labels):
-        own = confidence[order][labels[order] == cluster]
-        assert (np.diff(own) <= 0).all()
-        of_cluster = np.bincount(groups)[cell_labels == cluster]
-        assert np.ptp(of_cluster) <= 1  # cells of one cluster are of one size
-
-
-@pytest.mark.parametrize(
-    ("max_cells", "error"), [(0, ValueError), (2.5, TypeError), (True, TypeError)]
-)
-def test_max_cells_is_a_positive_int(max_cells, error):
-    with pytest.raises(error, match=rf"max_cells must be .*, got {max_cells}"):
-        divide_into_cells(np.zeros(3, dtype=int), np.zeros(3), max_cells)
-
-
-def test_cells_are_shared_out_by_size():
-    labels = np.repeat([0, 1, 2], [6000, 3000, 1000])
-    _, _, cell_labels = divide_into_cells(labels, np.zeros(10_000), 100)
-    assert np.abs(np.bincount(cell_labels) - [60, 30, 10]).max() <= 1
-
-
-def test_names_keep_their_order_and_distance():
-    sizes = np.array([60_000, 25_000, 8_000, 4_000, 1_800, 700, 300, 120, 50, 30])
-    centres = np.cumsum(sizes) - sizes / 2
-    places = spread(centres, sizes, 3_000.0, 100_000)
-    assert np.diff(places).min() >= 3_000 - 1e-6
-    assert places[0] == pytest.approx(centres[0])
-    assert 1_499 < places[-1] <= 98_500 + 1e-6
-
-
-def test_names_without_room_are_left_out():
-    sizes = np.array([100, 100, 1, 1, 1, 1, 100])
-    assert to_name(sizes, 10.0, 304).tolist() == list(range(7))
-    assert to_name(sizes, 50.0, 304).tolist() == [0, 1, 6]
-    assert len(to_name(np.ones(1000, dtype=int), 50.0, 1000)) == 20
-
-
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [
-        (0, "0"),
-        (999, "999"),
-        (1000, "1.0k"),
-        (1234, "1.2k"),
-        (9949, "9.9k"),
-        (9951, "10k"),
-        (99_900, "100k"),
-        (999_499, "999k"),
-        (999_500, "1.0M"),
-        (123_456_789, "123M"),
-        (2_000_000_000, "2.0G"),
-    ],
-)
-def test_numbers_are_shortened(number, text):
-    assert shorten(number) == text
+from nmfcluster.display.style import COLOURS, colour_of, cut
 
 
 def test_long_names_are_cut():

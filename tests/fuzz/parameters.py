@@ -21,10 +21,8 @@ from nmfcluster.affinity import path_kernel
 
 #: what takes longer the larger it is
 COSTLY = {"n_estimators": 3, "n_init": 2, "max_iter": 5, "n_subsamples": 5, "n_splits": 5}
-COSTLY |= {"n_levels": 3, "n_perturbations": 2, "n_references": 4}
 #: a run for each is what was asked for: large numbers take no end of time and memory
-ENDLESS = {"n_subsamples", "n_estimators", "base_n_clusters", "n_splits", "n_levels"}
-ENDLESS |= {"n_perturbations", "n_references"}
+ENDLESS = {"n_subsamples", "n_estimators", "base_n_clusters", "n_splits"}
 #: where numbers of threads or processes are started at once
 JOBS = "n_jobs"
 

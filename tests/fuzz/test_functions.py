@@ -1,11 +1,10 @@
-"""Public functions: base partitions, affinities, scores, made data; and the scorer of stability."""
+"""Public functions: base partitions, affinities, scores, made data."""
 
 import numpy as np
 from fuzz import tables
-from fuzz.parameters import CALLABLES, bad_values, parameters, values_of
+from fuzz.parameters import CALLABLES, bad_values, values_of
 from fuzz.strategies import (
     FEATURES,
-    FORMS,
     LABEL_TABLES,
     SEEDS,
     SIMILARITIES,
@@ -14,11 +13,9 @@ from fuzz.strategies import (
     stored,
     usually,
 )
-from fuzz.verdict import REFUSED, fuzz, judged, names_of
+from fuzz.verdict import REFUSED, fuzz, judged
 from hypothesis import strategies as st
-from sklearn.cluster import KMeans
 
-from nmfcluster import NMFMetaCluster, SSNMFClusterer
 from nmfcluster.affinity import MAKING, make_affinity, path_kernel
 from nmfcluster.datasets import make_biclusters, make_nested_rings, make_partitions
 from nmfcluster.metrics import (
@@ -27,7 +24,6 @@ from nmfcluster.metrics import (
     disagreement,
     overlap_match,
 )
-from nmfcluster.model_selection import StabilityScorer
 from nmfcluster.partitions import base_partitions
 from nmfcluster.partitions.reading import MAKING as PARTITIONS
 
@@ -186,29 +182,3 @@ def test_made_data(make, data):
     if made is not REFUSED:
         assert all(np.isfinite(part).all() for part in made)
         assert len(made[0]) == len(made[1])
-
-
-SCORED = [
-    KMeans(2, n_init=1, random_state=0),
-    SSNMFClusterer(2, n_init=1, max_iter=3, affinity="linear"),
-    SSNMFClusterer(2, n_init=1, max_iter=3, affinity="precomputed"),
-    NMFMetaCluster(2, n_estimators=2, n_init=1, max_iter=3),
-]
-
-
-@fuzz(
-    st.sampled_from(SCORED),
-    usually(FEATURES, SIMILARITIES),
-    parameters(StabilityScorer, {"n_subsamples": 3, "subsample_size": 0.5}),
-    ODD_SEEDS,
-    FORMS,
-)
-def test_stability_scorer(estimator, table, given, seed, form):
-    table = table.but(form="C") if form in tables.SPARSE else table
-    scorer = StabilityScorer(**given | {"random_state": seed})
-    names = [*names_of(StabilityScorer), *names_of(type(estimator))]
-    score = judged(scorer.__call__, estimator, table.build(), also=names, foreign=True)
-    if score is REFUSED:
-        return
-    score = score["stability"] if isinstance(score, dict) else score
-    assert np.isnan(score) or np.isfinite(score)

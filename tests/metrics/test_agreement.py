@@ -7,12 +7,17 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster.metrics import disagreement
-from nmfcluster.metrics.agreement import disagreements, jackknife, mean_of_pairs, rand_indices
+from nmfcluster.metrics.agreement import (
+    disagreements,
+    jackknife,
+    mean_of_pairs,
+    rand_indices,
+    shared_counts,
+)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_standard_errors_are_those_of_leaving_out_a_labelling(seed):
-    rng = np.random.default_rng(seed)
+def test_standard_errors_are_those_of_leaving_out_a_labelling():
+    rng = np.random.default_rng(0)
     B = 6
     codes = np.stack([rng.permutation(np.arange(40) % 3) for _ in range(B)])
     left_out = []
@@ -24,15 +29,14 @@ def test_standard_errors_are_those_of_leaving_out_a_labelling(seed):
     assert error == pytest.approx(np.sqrt((B - 1) * np.var(left_out)))
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_rand_indices_count_pairs_of_samples(seed):
-    rng = np.random.default_rng(seed)
-    codes = np.stack([rng.integers(-1, 3, size=12) for _ in range(3)])
+def test_rand_indices_count_pairs_of_samples():
+    rng = np.random.default_rng(0)
+    codes = np.stack([rng.integers(-1, 3, size=12) for _ in range(9)])
     codes = np.concatenate([codes, codes[:1, ::-1], np.zeros((1, 12), int), [np.arange(12)]])
     found = rand_indices(codes)
     pairs = list(combinations(range(12), 2))
     for i, j in combinations(range(len(codes)), 2):
-        a, b = (np.array([own[s] == own[t] for s, t in pairs]) for own in codes[[i, j]])
+        a, b = (np.array([labels[s] == labels[t] for s, t in pairs]) for labels in codes[[i, j]])
         chance = a.mean() * b.sum()
         expected = ((a & b).sum() - chance) / ((a.sum() + b.sum()) / 2 - chance)
         assert found[i, j] == found[j, i] == pytest.approx(expected)
@@ -40,6 +44,14 @@ def test_rand_indices_count_pairs_of_samples(seed):
     assert (np.diagonal(found) == 0).all()
 
 
-@pytest.mark.parametrize("labels", [np.zeros(5, int), np.arange(5), np.zeros(1, int)])
-def test_labellings_that_are_the_same_agree(labels):
-    assert rand_indices(np.stack([labels, labels]))[0, 1] == 1
+def test_labellings_that_are_the_same_agree():
+    for labels in (np.zeros(5, int), np.arange(5), np.zeros(1, int)):
+        assert rand_indices(np.stack([labels, labels]))[0, 1] == 1
+
+
+def test_shared_counts_are_those_of_every_two_clusters():
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(3, size=40), rng.integers(4, size=40)
+    expected = [[np.sum((a == i) & (b == j)) for j in range(5)] for i in range(3)]
+    assert shared_counts(a, b, (3, 5)).tolist() == expected
+    assert shared_counts(a, b).tolist() == [row[:4] for row in expected]

@@ -18,9 +18,13 @@ from nmfcluster import (
     SimilarityStack,
     SSNMFClusterer,
 )
-from nmfcluster.model_selection.agreeing import _undecided, agreement_of_parts
+from nmfcluster.model_selection.by_stability import (
+    Agreement,
+    _undecided,
+    agreement_of_parts,
+    steadiest,
+)
 from nmfcluster.model_selection.copies import Samples
-from nmfcluster.model_selection.rules import last_agreeing
 from nmfcluster.stack import ViewStack
 
 pytestmark = pytest.mark.filterwarnings("error::UserWarning")
@@ -108,16 +112,21 @@ def test_more_fits_are_made_of_those_that_are_not_decided(means, errors, n_fits,
 
 
 def test_the_largest_of_those_that_agree_nearly_as_well_is_chosen():
-    choice = last_agreeing(np.array([1.0, 0.99, 0.976, 0.97, np.nan, 0.2]))
-    assert choice.best == 2
-    assert_array_equal(choice.as_good, [True, True, True, False, False, False])
+    means = np.array([1.0, 0.99, 0.976, 0.97, np.nan, 0.2])
+    agreement = Agreement(means, np.full(6, 0.01), np.full(6, 10), [None] * 6)
+    agreement.failures[4] = ValueError("too many")
+    with pytest.warns(FitFailedWarning, match="n_clusters=6 failed"):
+        found = steadiest(agreement, np.arange(2, 8), fitted=lambda k: f"fit of {k}")
+    assert (found.n_clusters_, found.best_estimator_) == (4, "fit of 4")
+    assert_array_equal(found.as_good, [True, True, True, False, False, False])
+    assert_array_equal(found.stability_se, [0.01] * 4 + [np.nan, 0.01])
 
 
 def test_similarities_are_decided_by_stability():
     model = SpectralClustering(affinity="precomputed")
     with pytest.raises(TypeError, match="SpectralClustering has none"):
         chosen(model, W)
-    found = chosen(NMFConsensus(2, affinity="precomputed"), W)
+    found = chosen(NMFConsensus(2, affinity="precomputed"), W, range(2, 5))
     assert (found.method, found.n_clusters_) == ("stability", 3)
     stack = SimilarityStack([STACK[..., 0], STACK[..., 1]])
     fusion = SimilarityFusionNMF(2, n_init=1)

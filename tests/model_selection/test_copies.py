@@ -24,19 +24,20 @@ ALL = FullSampleSplit()
 pytestmark = pytest.mark.filterwarnings("error::sklearn.exceptions.FitFailedWarning")
 
 
-@pytest.mark.parametrize("whole", [lambda A: A, Stack, lambda A: np.asfortranarray(A)])
-def test_containers_are_cut_on_both_axes(whole):
+def test_containers_are_cut_on_both_axes():
     scorer = StabilityScorer(4, subsample_size=0.3)
     expected = scorer(StackClusterer(4), STACK)
-    assert scorer(StackClusterer(4), whole(STACK)) == expected
+    for whole in (Stack(STACK), np.asfortranarray(STACK)):
+        assert scorer(StackClusterer(4), whole) == expected
 
 
-@pytest.mark.parametrize("form", [sp.csr_matrix, sp.coo_matrix, sp.csr_array, sp.csc_array])
-def test_sparse_similarities_are_cut_on_both_axes(form):
+def test_sparse_similarities_are_cut_on_both_axes():
     sparse = np.where(W > 0.01, W, 0)
     estimator = SSNMFClusterer(4, affinity="precomputed", n_init=1, random_state=0)
     scorer = StabilityScorer(3, subsample_size=0.5)
-    assert scorer(estimator, form(sparse)) == pytest.approx(scorer(estimator, sparse), abs=0.02)
+    expected = scorer(estimator, sparse)
+    for form in (sp.csr_matrix, sp.coo_matrix, sp.csc_array):
+        assert scorer(estimator, form(sparse)) == pytest.approx(expected, abs=0.02)
 
 
 def test_texts_and_data_frames_are_cut_by_rows():
@@ -54,8 +55,7 @@ def test_texts_and_data_frames_are_cut_by_rows():
     assert details["chance"] > 0.4
 
 
-@pytest.mark.parametrize("search_jobs", [1, 2])
-@pytest.mark.parametrize("scorer_jobs", [1, 2])
+@pytest.mark.parametrize(("search_jobs", "scorer_jobs"), [(1, 2), (2, 1)])
 def test_n_jobs_do_not_matter(search_jobs, scorer_jobs):
     estimator = KMeans(n_init=1, init="random")  # its random_state is None
     search = GridSearchCV(

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from model_selection.clusterers import NAMED, STACK, StackClusterer, Told, W, X, Y, kmeans
 from sklearn.base import clone
-from sklearn.cluster import MiniBatchKMeans
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
@@ -65,17 +64,10 @@ def block_of(X, rows):
 
 ESTIMATORS = {
     "k-means": (kmeans(4), X, rows_of),
-    "minibatch": (MiniBatchKMeans(4, n_init=1, random_state=0), X, rows_of),
     "mixture": (GaussianMixture(2, random_state=0), X, rows_of),
-    "pipeline": (make_pipeline(StandardScaler(), kmeans(4)), X, rows_of),
     "consensus": (NMFConsensus(5, n_estimators=3, n_init=1, random_state=0), X, rows_of),
     "precomputed": (
         SSNMFClusterer(4, affinity="precomputed", n_init=1, random_state=0),
-        W,
-        block_of,
-    ),
-    "consensus of a matrix": (
-        NMFConsensus(4, affinity="precomputed", n_init=1, random_state=0),
         W,
         block_of,
     ),
@@ -137,14 +129,14 @@ def test_it_is_an_estimator_in_its_manners():
 
 
 @pytest.mark.parametrize("adjust", ["difference", "ratio", "rand", None])
-@pytest.mark.parametrize("apart", [0, 1, 5])
-def test_one_cluster_is_no_better_than_chance(adjust, apart):
-    labels = np.zeros(120, dtype=int)
-    labels[:apart] = 1  # always the same samples: no disagreement
+def test_one_cluster_is_no_better_than_chance(adjust):
     scorer = StabilityScorer(5, adjust=adjust, details=True)
-    details = scorer(Told(labels[:, None]), NAMED)
-    assert details["disagreement"] == 0
-    assert details["stability"] == 0
+    for apart in (0, 1, 5):
+        labels = np.zeros(120, dtype=int)
+        labels[:apart] = 1  # always the same samples: no disagreement
+        details = scorer(Told(labels[:, None]), NAMED)
+        assert details["disagreement"] == 0
+        assert details["stability"] == 0
     good = scorer(kmeans(3), X)
     assert good["stability"] > 0.4
 
@@ -204,7 +196,7 @@ def test_collapse_loses_a_search():
 # --- what is chosen --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("n_blobs", "seed"), [(2, 0), (3, 1), (4, 0), (6, 1)])
+@pytest.mark.parametrize(("n_blobs", "seed"), [(2, 0), (6, 1)])
 def test_the_number_of_blobs_is_found(n_blobs, seed):
     centers = 8 * np.eye(n_blobs)
     blobs, y = make_blobs(40 * n_blobs, centers=centers, cluster_std=1.5, random_state=seed)
@@ -246,25 +238,13 @@ def test_a_weight_of_sources_is_found():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"n_subsamples": 2}, r"n_subsamples.* \[3, 2147483647\].* Got 2"),
         ({"n_subsamples": 4.5}, "n_subsamples.* Got 4.5"),
         ({"subsample_size": 1.0}, r"subsample_size.*\(0\.0, 1\.0\).* Got 1\.0"),
-        ({"subsample_size": 0}, "subsample_size.* Got 0"),
-        ({"subsample_size": 120}, "subsample_size=120 takes 120 of 120 samples.*fewer than all"),
-        ({"subsample_size": 500}, "subsample_size=500 takes 500 of 120"),
         ({"subsample_size": 0.01}, "subsample_size=0.01 takes 1 of 120.*at least 2"),
         ({"subsample_size": "half"}, "subsample_size.* Got 'half'"),
-        ({"adjust": "divide"}, "adjust.*'difference'.* Got 'divide'"),
-        ({"max_share": 0}, "max_share.* Got 0"),
         ({"max_share": 1.5}, "max_share.* Got 1.5"),
-        ({"details": "yes"}, "details.* Got 'yes'"),
-        ({"fit_params": [KNOWN]}, "fit_params.* must be an instance of 'dict'"),
-        ({"error_score": "ignore"}, "error_score.* Got 'ignore'"),
-        ({"n_jobs": 1.5}, "n_jobs.* Got 1.5"),
-        ({"random_state": None}, "random_state.*int.*same subsamples; got None"),
         ({"random_state": -1}, "random_state.*0 or larger.*got -1"),
         ({"random_state": np.random.RandomState(0)}, r"random_state.*got RandomState\(MT19937\)"),
-        ({"random_state": np.random.default_rng(0)}, "random_state.*got Generator"),
         ({"random_state": True}, "random_state.*got True"),
         ({"random_state": np.timedelta64(1, "s")}, "random_state.*got np.timedelta64"),
     ],

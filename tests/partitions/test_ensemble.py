@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
+from nmfcluster.metrics.co_occurrence import consensus_matrix
 from nmfcluster.partitions import ensemble as module
 from nmfcluster.partitions.ensemble import Ensemble
-from nmfcluster.partitions.matrix import consensus_matrix
 
 exactly = {"rtol": 1e-10, "atol": 1e-10}
 

@@ -1,0 +1,201 @@
+"""Samples, rows and columns put in order and divided into cells, and the means over these."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.cluster.hierarchy import average, leaves_list, optimal_leaf_ordering
+from scipy.spatial.distance import pdist
+from sklearn.utils import check_array
+
+from nmfcluster._arrays.arguments import check_count
+from nmfcluster._arrays.labels import over_seen
+from nmfcluster._arrays.places import split_missing
+from nmfcluster._arrays.storage import as_dense, group_indicator, require_symmetric, split_unknown
+from nmfcluster._arrays.tables import check_readable
+
+Side = tuple[np.ndarray, np.ndarray]  # of a table: members of the clusters, and their strength
+
+
+def divide_into_cells(
+    labels: np.ndarray, confidence: np.ndarray, max_cells: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Divide samples into cells that hold one cluster each.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_samples,), int
+    confidence : ndarray of shape (n_samples,)
+        Samples of a cluster are ordered by it, the largest first.
+    max_cells : int
+        Largest number of cells, unless there are more clusters: each has a cell at least.
+
+    Returns
+    -------
+    order : ndarray of shape (n_samples,), int
+        Samples in the order of the picture.
+    cells : ndarray of shape (n_samples,), int
+        Cell of every sample: 0, 1, ... without gaps, in the order of the picture.
+    cell_labels : ndarray of shape (n_cells,), int
+        Cluster of every cell.
+    """
+    check_count(max_cells, "max_cells", 1)
+    order = np.lexsort((-np.round(confidence, 9), labels))  # rounding errors break no ties
+    clusters, sizes = np.unique(labels, return_counts=True)
+    n_cells = _share_out(sizes, int(max_cells))
+    within = np.concatenate([np.arange(size) for size in sizes])
+    # in integers: cell j of a cluster begins where j * size / n_cells is first reached
+    cell = within * np.repeat(n_cells, sizes) // np.repeat(sizes, sizes)
+    offsets = np.concatenate([[0], np.cumsum(n_cells)[:-1]])
+    cells = np.empty(len(order), dtype=np.intp)
+    cells[order] = cell + np.repeat(offsets, sizes)
+    return order, cells, np.repeat(clusters, n_cells)
+
+
+def _share_out(sizes: np.ndarray, total: int) -> np.ndarray:
+    """Return numbers of cells in proportion to sizes: from 1 to the size, `total` if they can."""
+    if sizes.sum() <= total:
+        return sizes
+    cells = np.clip((sizes * total) // sizes.sum(), 1, sizes)
+    while cells.sum() > max(total, len(sizes)):
+        density = np.where(cells > 1, cells / sizes, -np.inf)
+        cells[np.argmax(density)] -= 1
+    while cells.sum() < total:
+        spare = np.where(cells < sizes, sizes / cells, -np.inf)
+        cells[np.argmax(spare)] += 1
+    return cells
+
+
+def means_of_rows(rows: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    """Return the mean of the rows in every cell, (n_cells, n_columns)."""
+    return group_indicator(cells).T @ rows / np.sqrt(np.bincount(cells))[:, None]
+
+
+class Pairs:
+    """Values of pairs of samples that were handed in, some of them unknown.
+
+    Parameters
+    ----------
+    matrix : {array-like, sparse matrix} of shape (n, n)
+        Symmetric, nonnegative; NaN in an array: not known.
+    """
+
+    def __init__(self, matrix: Any) -> None:
+        check_readable(matrix, "matrix")
+        options: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+        A = check_array(matrix, ensure_all_finite="allow-nan", input_name="matrix", **options)
+        if A.shape[0] != A.shape[1]:
+            raise ValueError(f"matrix must be square, got shape {A.shape}.")
+        self._A, self._known = split_unknown(A, "matrix")
+        if self._A.min() < 0:
+            raise ValueError(f"matrix must hold no negative value, got {self._A.min():.3g}.")
+        require_symmetric(self._A, "matrix")
+        self.largest = float(self._A.max())
+
+    def __len__(self) -> int:
+        return int(self._A.shape[0])
+
+    def of_cells(self, cells: np.ndarray) -> np.ndarray:
+        """Return the mean over all pairs of samples of two cells; NaN where none is known."""
+        E = group_indicator(cells)  # scaled, as are sums and counts then
+        roots = np.sqrt(np.bincount(cells))
+        counts = np.outer(roots, roots) if self._known is None else E.T @ (self._known @ E)
+        return over_seen(as_dense(E.T @ (self._A @ E)), np.asarray(counts))
+
+    def confidence(self, clusters: np.ndarray) -> np.ndarray:
+        """Return a sample's mean over its pairs with the others of its cluster; 0 if unknown."""
+        E, sizes = group_indicator(clusters), np.bincount(clusters)
+        of_its_own, root = (np.arange(len(clusters)), clusters), np.sqrt(sizes)[clusters]
+        together = as_dense(self._A @ E)[of_its_own] * root - self._A.diagonal()
+        if self._known is None:
+            counts = sizes[clusters] - 1.0
+        else:
+            known = np.rint(as_dense(self._known @ E)[of_its_own] * root)
+            counts = known - self._known.diagonal()
+        return np.nan_to_num(over_seen(together, counts))
+
+
+def arrange_table(X: Any, rows: Side, columns: Side, max_cells: int) -> dict[str, Any]:
+    """Put a table into cells, in an order that makes its biclusters blocks.
+
+    Parameters
+    ----------
+    X : {ndarray, CSR} of shape (n_rows, n_columns), float
+        NaN where nothing was observed, which means leave out.
+    rows, columns : tuple of two ndarrays of shape (n_clusters, n)
+        Whether each row or column is in each cluster, and how strongly it belongs there, at
+        least 0.
+    max_cells : int
+        Largest number of cells in a row and in a column, unless there are more clusters.
+
+    Returns
+    -------
+    dict
+        Contents of a `BiclusterDisplay` under the names of its parameters; all but `names`.
+    """
+    clusters = _order_of_clusters(rows[0], columns[0])
+    row_cells, of_rows = _arrange_side(*rows, clusters, max_cells)
+    column_cells, of_columns = _arrange_side(*columns, clusters, max_cells)
+    # means over cells, of what was observed
+    down, across = (group_indicator(cells, X.dtype) for cells in (row_cells, column_cells))
+    X, missing = split_missing(X)
+    sizes = np.sqrt(np.outer(of_rows["sizes"], of_columns["sizes"]))
+    matrix = as_dense(down.T @ X @ across) / sizes
+    if missing is not None:
+        seen = sizes**2 - np.rint(as_dense(down.T @ missing @ across) * sizes)  # entries
+        matrix = over_seen(matrix * sizes**2, seen)
+    kept = {f"row_{name}": value for name, value in of_rows.items()}
+    kept |= {f"column_{name}": value for name, value in of_columns.items()}
+    return {"matrix": matrix, "clusters": clusters, **kept}
+
+
+def _order_of_clusters(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Return clusters such that neighbours share many rows and columns: the leaves of a tree."""
+    n = len(rows)
+    if n < 3:
+        return np.arange(n)
+    apart = pdist(rows, "jaccard") + pdist(columns, "jaccard")
+    order = leaves_list(optimal_leaf_ordering(average(apart), apart))
+    return order if order[0] < order[-1] else order[::-1]
+
+
+def _arrange_side(
+    members: np.ndarray, strength: np.ndarray, clusters: np.ndarray, max_cells: int
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Put the rows of a table, or its columns, into order, and divide them into cells.
+
+    Parameters
+    ----------
+    members : ndarray of shape (k, n), bool
+    strength : ndarray of shape (k, n)
+        A row belongs to the block of its strongest cluster.
+    clusters : ndarray of shape (k,), int
+        The order of the blocks.
+    max_cells : int
+
+    Returns
+    -------
+    cells : ndarray of shape (n,), int
+        Cell of every row, the rows in their order in the table.
+    kept : dict
+        What a display keeps: the order of the rows, the sizes of cells, and the shares of a cell
+        that are in a cluster, (k, n_cells).
+    """
+    belongs, strength = members[clusters], strength[clusters]
+    loose = ~belongs.any(axis=0)  # in no cluster: the last block
+    strongest = np.where(belongs, strength, -1).argmax(axis=0)
+    strongest = np.where(loose, strength.argmax(axis=0), strongest)
+    block = np.where(loose, len(clusters), strongest)
+    # Within a block a row lies towards the blocks of its other clusters: their mean place says
+    # where. Ties are broken by the number of clusters, then by the strength.
+    number = belongs.sum(axis=0)
+    place = np.arange(len(clusters)) @ belongs / np.maximum(number, 1)
+    place = np.where(loose, strongest, place)
+    height = strength[strongest, np.arange(len(block))].astype(np.float64)
+    rank = np.empty(len(block))
+    rank[np.lexsort((-height, -number, place, block))] = np.arange(len(block))
+    order, cells, _ = divide_into_cells(block, -rank, max_cells)
+    sizes = np.bincount(cells)
+    shares = np.stack([np.bincount(cells, one) for one in members]) / sizes
+    return cells, {"order": order, "sizes": sizes, "shares": shares}

@@ -1,0 +1,400 @@
+"""Pictures of choices: of the number of clusters, and of the value of any parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+import nmfcluster.display.style as look
+from nmfcluster._arrays.arguments import counted
+
+_ERROR = look.COLOURS[5]  # of reconstruction errors and their scale
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class NumberDisplay:
+    """Picture of a choice of the number of clusters.
+
+    Of a vote there is a dot for the answer of every criterion; filled ones are for the number that
+    was chosen, and an arrow is an answer beyond the candidates. Of stability there is the mean
+    agreement of fits to halves of the samples. Of a sweep there is, above, how surely clusters come
+    back in the runs, all of them on average and the one that does so least, against the left scale,
+    and the reconstruction error against the right one; below, the held-out loss over the least of
+    it. A band is one standard error, a filled dot is a number that is as good by the rule, and the
+    dashed line is the number that was chosen.
+
+    `from_estimator` reads a choice and draws it; the constructor takes its table.
+
+    Parameters
+    ----------
+    table : mapping of str to ndarray of shape (n_candidates,)
+        The columns "n_clusters", "as_good" and "chosen"; with them "stability" and
+        "stability_se"; or "recurrence", "smallest_recurrence", "reconstruction_err", and perhaps
+        "held_out_loss" with "held_out_se". NaN where there is nothing.
+    votes : dict of str to int, default=None
+        The answer of every criterion, in the place of curves.
+    agreed : bool, default=True
+        False if no two criteria agree.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    error_ax_, loss_ax_ : matplotlib Axes
+        Of a sweep: the scale of errors, at the right, and held-out losses, below, or None.
+    figure_ : matplotlib Figure
+        The figure of `ax_`.
+    lines_ : dict of matplotlib Line2D
+        The curves, by the names of the columns; of a vote the dots, by the criteria.
+
+    See Also
+    --------
+    nmfcluster.model_selection.choose_n_clusters : Computes what is shown, as sweep_n_clusters.
+    StabilityDisplay : Shows the values of any parameter.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.datasets import make_blobs
+    >>> from nmfcluster.display import NumberDisplay
+    >>> from nmfcluster.model_selection import choose_n_clusters
+    >>> X, _ = make_blobs(300, centers=4, random_state=8)
+    >>> chosen = choose_n_clusters(KMeans(n_init=3), X, range(1, 7), random_state=0)
+    >>> display = NumberDisplay.from_estimator(chosen)  # or chosen.plot()
+    >>> display.ax_.get_title()
+    'chosen: 4 clusters'
+    """
+
+    table: Mapping[str, Any]
+    votes: Mapping[str, int] | None = None
+    agreed: bool = True
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> NumberDisplay:
+        """Show a choice.
+
+        Parameters
+        ----------
+        estimator : NumberOfClusters or ClusterSweep
+            What `choose_n_clusters` or `sweep_n_clusters` returned.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default. A sweep divides it.
+
+        Returns
+        -------
+        NumberDisplay
+            The picture, drawn.
+        """
+        if not (hasattr(estimator, "table") and hasattr(estimator, "as_good")):
+            raise TypeError(
+                "estimator must be what choose_n_clusters or sweep_n_clusters returned, got "
+                f"{type(estimator).__name__}: ask choose_n_clusters(estimator, X)."
+            )
+        votes, agreed = (getattr(estimator, name, None) for name in ("votes", "agreed"))
+        return cls(table=estimator.table, votes=votes, agreed=agreed is not False).plot(ax)
+
+    def plot(self, ax: Any = None) -> NumberDisplay:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default. A sweep divides it.
+
+        Returns
+        -------
+        NumberDisplay
+            Itself.
+        """
+        table = {name: np.asarray(column) for name, column in self.table.items()}
+        candidates, held_out = table["n_clusters"], "held_out_loss" in table
+        n_clusters = int(candidates[table["chosen"]].item())
+        height = 1.2 + 0.35 * len(self.votes) if self.votes else 5.2 if held_out else 3.6
+        self.figure_, self.ax_ = look.axes_for(ax, figsize=(6.0, height))
+        self.loss_ax_ = look.panel_below(self.ax_) if held_out else None
+        self.lines_: dict[str, Any] = {}
+        if self.votes:
+            self._draw_votes(self.votes, candidates, n_clusters)
+        elif "stability" in table:
+            self._draw_criterion(self.ax_, table, "stability", "stability_se")
+            self.ax_.set_ylabel("agreement of halves")
+        else:
+            self._draw_recurrence(table)
+        if self.loss_ax_ is not None:
+            self.ax_.tick_params(axis="x", labelbottom=False)
+            self._draw_losses(self.loss_ax_, table)
+        lowest = self.loss_ax_ or self.ax_
+        lowest.set(xlabel="number of clusters", xlim=(candidates[0] - 0.6, candidates[-1] + 0.6))
+        lowest.xaxis.set_major_locator(look.ticker().MaxNLocator(12, integer=True))
+        for panel in {self.ax_, lowest}:
+            look.mark_chosen(panel, n_clusters)
+        title = f"chosen: {counted(n_clusters, 'cluster')}"
+        self.ax_.set_title(title + ("" if self.agreed else ", no agreement"), fontsize="medium")
+        return self
+
+    def _draw_votes(self, votes: Mapping[str, int], candidates: Any, n_clusters: int) -> None:
+        """Draw a row for every criterion, the first at the top, with a dot at its answer."""
+        low, high = candidates[0], candidates[-1]
+        for row, (name, answer) in enumerate(votes.items()):
+            self.lines_[name] = look.draw_curve(
+                self.ax_,
+                np.clip([answer], low - 0.5, high + 0.5),
+                [row],
+                marker=">" if answer > high else "<" if answer < low else "o",
+                as_good=np.array([answer == n_clusters]),
+                clip_on=False,
+            )
+        ends = len(votes) - 0.5, -0.5
+        self.ax_.set(yticks=range(len(votes)), yticklabels=list(votes), ylim=ends)
+        self.ax_.grid(axis="y", color="0.9", linewidth=0.8)
+
+    def _draw_criterion(
+        self, ax: Any, table: dict[str, np.ndarray], name: str, error: str, **style: Any
+    ) -> None:
+        """Draw what the choice was made by."""
+        places, heights, good = table["n_clusters"], table[name], table["as_good"]
+        self.lines_[name] = look.draw_curve(
+            ax, places, heights, table[error], as_good=good, **style
+        )
+        ax.legend(loc="best", **look.LEGEND)
+
+    def _draw_recurrence(self, table: dict[str, np.ndarray]) -> None:
+        """Draw recurrence and error, each scale in the colour of its curves."""
+        self.error_ax_ = self.ax_.twinx()
+        error = {"ax": self.error_ax_, "colour": _ERROR, "marker": "s"}
+        mean = {"ax": self.ax_, "label": "mean of all clusters"}
+        least = {
+            "ax": self.ax_,
+            "label": "least recurrent cluster",
+            "marker": "^",
+            "linestyle": "--",
+        }
+        names = "reconstruction_err", "recurrence", "smallest_recurrence"
+        for name, style in zip(names, (error, mean, least), strict=True):
+            self.lines_[name] = look.draw_curve(x=table["n_clusters"], heights=table[name], **style)
+        self.ax_.set(ylim=(0, 1.05), ylabel="recurrence")
+        self.error_ax_.set_ylabel("reconstruction error")
+        self.error_ax_.spines["right"].set_visible(True)
+        for axes, colour in ((self.ax_, look.EMPHASIS), (self.error_ax_, _ERROR)):
+            axes.yaxis.label.set_color(colour)
+            axes.tick_params(axis="y", colors=colour)
+        self.error_ax_.margins(y=0.15)
+        self.ax_.set_zorder(self.error_ax_.get_zorder() + 1)
+        self.ax_.patch.set_visible(False)  # it would hide the error, which is below
+        self.ax_.legend(loc="lower left", **look.LEGEND)
+
+    def _draw_losses(self, ax: Any, table: dict[str, np.ndarray]) -> None:
+        """Draw the held-out losses over the least one: linear near it, and a logarithm above."""
+        excess = table["held_out_loss"] - np.nanmin(table["held_out_loss"])
+        style = {"colour": look.COLOURS[2], "clip_on": False}
+        self._draw_criterion(
+            ax, table | {"held_out_loss": excess}, "held_out_loss", "held_out_se", **style
+        )
+        scale = float(np.nanmax(table["held_out_se"]))
+        if scale > 0:  # few losses are near the least, and these are what is looked at
+            linear = 10 ** np.ceil(np.log10(scale))
+            ax.set_yscale("symlog", linthresh=linear)
+            ax.set_ylim(bottom=-0.15 * linear)
+        ax.yaxis.set_major_formatter(look.ticker().StrMethodFormatter("{x:,g}"))
+        ax.set_ylabel("held-out loss\nabove the least")
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class StabilityDisplay:
+    """Picture of a search: the scores of the values of a parameter.
+
+    A band is a standard error, where there is one: that of ``StabilityScorer(details=True)``, or of
+    the mean over several splits. A filled dot is as good as the best: at most one standard error of
+    that one worse. The dashed line is the value that was chosen. The axis is logarithmic where the
+    values span decades; values that have no place on a scale stand side by side.
+
+    `from_estimator` reads the scores and draws them; the constructor takes scores.
+
+    Parameters
+    ----------
+    param_name : str
+    values : sequence of length n_values
+        Values of the parameter; numbers in increasing order.
+    scores : ndarray of shape (n_values,)
+        Scores; NaN where there is none.
+    errors : ndarray of shape (n_values,), default=None
+        Standard errors.
+    chosen : object, default=None
+        The value to mark.
+    metric : str, default="score"
+        Name of the scores. A small "disagreement" is a good one, as is a large score of any other
+        name.
+
+    Attributes
+    ----------
+    as_good_ : ndarray of shape (n_values,), bool
+        Values that are as good as the best.
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        The figure of `ax_`.
+    line_ : matplotlib Line2D
+        The dots.
+
+    See Also
+    --------
+    nmfcluster.model_selection.StabilityScorer : Computes what is shown.
+    NumberDisplay : Shows what speaks for a number of clusters.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from nmfcluster.display import StabilityDisplay
+    >>> from nmfcluster.model_selection import FullSampleSplit, StabilityScorer
+    >>> X, _ = make_blobs(200, centers=4, random_state=1)
+    >>> search = GridSearchCV(
+    ...     KMeans(n_init=3, random_state=0),
+    ...     {"n_clusters": [2, 3, 4, 5, 6]},
+    ...     scoring=StabilityScorer(details=True),
+    ...     cv=FullSampleSplit(),
+    ...     refit="stability",
+    ... ).fit(X)
+    >>> display = StabilityDisplay.from_estimator(search)
+    >>> display.values, display.chosen
+    ([2, 3, 4, 5, 6], 4)
+    >>> display.figure_.savefig("stability.png")  # doctest: +SKIP
+    """
+
+    param_name: str
+    values: Sequence[Any]
+    scores: np.ndarray
+    errors: np.ndarray | None = None
+    chosen: Any = None
+    metric: str = "score"
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        param: str | None = None,
+        metric: str | None = None,
+        ax: Any = None,
+    ) -> StabilityDisplay:
+        """Show the scores of a fitted search.
+
+        Where other parameters varied, too, the score of a value is the best that it has with any
+        values of these.
+
+        Parameters
+        ----------
+        estimator : GridSearchCV, RandomizedSearchCV or another search of scikit-learn
+            A fitted one, with any scorer.
+        param : str, default=None
+            The parameter along the axis; by default the one with the most values.
+        metric : str, default=None
+            Which score, where there are several: "stability" or "disagreement", say, of
+            ``StabilityScorer(details=True)``; by default the one that the search went by.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        StabilityDisplay
+            The picture, drawn.
+        """
+        if not hasattr(estimator, "scoring") or not hasattr(estimator, "refit"):
+            raise TypeError(
+                "estimator must be a search, such as GridSearchCV, got "
+                f"{type(estimator).__name__}: the constructor takes scores of others."
+            )
+        check_is_fitted(estimator, "cv_results_")
+        results = estimator.cv_results_
+        if metric is None:
+            default = estimator.refit if isinstance(estimator.refit, str) else "stability"
+            metric = "score" if "mean_test_score" in results else default
+        scores, errors = _scores(results, metric)
+        param, candidates = _along(results["params"], param)
+        better = min if metric == "disagreement" else max
+        values, best = [], []  # of every value, and its best candidate
+        for value, numbers in candidates:
+            finite = [i for i in numbers if np.isfinite(scores[i])]
+            values.append(value)
+            best.append(better(finite or numbers, key=scores.__getitem__))
+        chosen = getattr(estimator, "best_index_", None)
+        return cls(
+            param_name=param,
+            values=values,
+            scores=scores[best],
+            errors=None if errors is None else errors[best],
+            chosen=None if chosen is None else results["params"][chosen].get(param),
+            metric=metric,
+        ).plot(ax)
+
+    def plot(self, ax: Any = None) -> StabilityDisplay:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        StabilityDisplay
+            Itself.
+        """
+        self.figure_, self.ax_ = look.axes_for(ax, figsize=(6.4, 4.2))
+        scores = np.asarray(self.scores, dtype=float)
+        goodness = -scores if self.metric == "disagreement" else scores
+        best = int(np.nanargmax(goodness))
+        error = 0.0 if self.errors is None else np.nan_to_num(self.errors[best])
+        self.as_good_ = goodness >= goodness[best] - error
+        places, joined = look.place_values(self.ax_, self.param_name, self.values)
+        self.line_ = look.draw_curve(
+            self.ax_, places, scores, self.errors, as_good=self.as_good_, joined=joined
+        )
+        self.ax_.set_ylabel(self.metric)
+        self.ax_.margins(y=0.12)
+        look.mark_value(self.ax_, places, self.values, self.chosen)
+        self.ax_.legend(loc="best", **look.LEGEND)
+        return self
+
+
+def _scores(results: Mapping[str, Any], metric: str) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the scores of all candidates, and their standard errors where these are known."""
+    column = f"mean_test_{metric}"
+    if column not in results:
+        known = [name.removeprefix("mean_test_") for name in results if "mean_test_" in name]
+        raise ValueError(f"metric must be a score of the search, {known}, got {metric!r}.")
+    scores = np.asarray(results[column], dtype=float)
+    if not np.isfinite(scores).any():
+        raise ValueError(f"{metric} must have a finite value to show, got NaN for all candidates.")
+    if f"{column}_se" in results:
+        return scores, np.asarray(results[f"{column}_se"], dtype=float)
+    n_splits = sum(name.startswith("split") and name.endswith(f"test_{metric}") for name in results)
+    if n_splits < 2:
+        return scores, None
+    return scores, np.asarray(results[f"std_test_{metric}"]) / np.sqrt(n_splits - 1)
+
+
+def _along(
+    candidates: Sequence[dict[str, Any]], param: str | None
+) -> tuple[str, list[tuple[Any, list[int]]]]:
+    """Return the parameter along the axis, its values, and which candidates have each of them."""
+    searched: dict[str, dict[str, tuple[Any, list[int]]]] = {}
+    for i, candidate in enumerate(candidates):
+        for name, value in candidate.items():
+            values = searched.setdefault(name, {})
+            values.setdefault(str(value), (value, []))[1].append(i)
+    if not searched or (param is not None and param not in searched):
+        raise ValueError(
+            f"param must be a parameter that was searched, {list(searched)}, got {param!r}."
+        )
+    if param is None:
+        param = max(searched, key=lambda name: len(searched[name]))
+    found = list(searched[param].values())
+    if all(look.is_number(value) for value, _ in found):
+        found.sort(key=lambda pair: pair[0])
+    return param, found

@@ -1,0 +1,377 @@
+"""Pictures of samples in a row: how much of each is in every cluster, and where it moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
+
+import nmfcluster.display.style as look
+from nmfcluster._arrays.arguments import counted
+from nmfcluster._arrays.labels import distinct_rows, encode
+from nmfcluster.display.cells import divide_into_cells, means_of_rows
+from nmfcluster.metrics.agreement import shared_counts
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class MembershipDisplay:
+    """Picture of memberships: a row for every cluster, a column for every sample.
+
+    Samples are ordered by the cluster that they are most in, and there by how much. A sure
+    clustering shows dark steps and little beside them; where two clusters share samples, the end of
+    the one's step is dark in the other's row, too. Of many samples a cell shows the mean of some
+    that follow each other.
+
+    `from_estimator` and `from_matrix` compute the cells and draw them; the constructor takes cells.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (n_clusters, n_cells)
+        Mean membership of the samples of every cell.
+    cell_sizes : ndarray of shape (n_cells,), int
+        Number of samples of every cell.
+    order : ndarray of shape (n_samples,), int, default=None
+        Samples in the order of the picture.
+    names : sequence of str, default=None
+        Names of the clusters; their numbers by default.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        The figure of `ax_`.
+    mesh_ : matplotlib QuadMesh
+        The cells.
+    colorbar_ : matplotlib Colorbar or None
+        The scale of colours.
+
+    See Also
+    --------
+    ConsensusMatrixDisplay : Shows pairs of samples.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from nmfcluster import NMFConsensus
+    >>> from nmfcluster.display import MembershipDisplay
+    >>> model = NMFConsensus(n_clusters=3, random_state=0).fit(load_iris().data)
+    >>> display = MembershipDisplay.from_estimator(model, max_cells=30)
+    >>> display.shares.shape
+    (3, 30)
+    >>> display.figure_.savefig("memberships.png")  # doctest: +SKIP
+    """
+
+    shares: np.ndarray
+    cell_sizes: np.ndarray
+    order: np.ndarray | None = None
+    names: Sequence[str] | None = None
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        *,
+        max_cells: int = 400,
+        ax: Any = None,
+        **style: Any,
+    ) -> MembershipDisplay:
+        """Show the memberships of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : estimator of this package, or one that has `predict_proba`
+            A fitted one: of others, a mixture or a classifier, say.
+        X : array-like of shape (n_samples, n_features), default=None
+            Samples to ask `predict_proba`, or `transform` of an estimator of this package, about;
+            those of the fit by default, which others do not keep.
+        max_cells : int, default=400
+            Largest number of cells in a row, unless there are more clusters than that.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+        **style : dict
+            Keywords of `plot`: `cmap`, `colorbar`.
+
+        Returns
+        -------
+        MembershipDisplay
+            The picture, drawn.
+        """
+        kept = getattr(estimator, "membership_", None)
+        ours = look.is_ours(estimator) or kept is not None
+        tell = estimator.transform if ours else getattr(estimator, "predict_proba", None)
+        if tell is None or isinstance(estimator, type):
+            raise TypeError(
+                "estimator must be one of nmfcluster, or have predict_proba, got "
+                f"{type(estimator).__name__}: from_matrix takes memberships of others, as "
+                "their transform may return."
+            )
+        check_is_fitted(estimator)
+        if X is None and kept is None:
+            raise ValueError(
+                f"X must be given: {type(estimator).__name__} keeps no memberships of its fit."
+            )
+        P = kept if X is None else tell(X)
+        return cls.from_matrix(P, max_cells=max_cells, ax=ax, **style)
+
+    @classmethod
+    def from_matrix(
+        cls,
+        memberships: Any,
+        *,
+        names: Sequence[str] | None = None,
+        max_cells: int = 400,
+        ax: Any = None,
+        **style: Any,
+    ) -> MembershipDisplay:
+        """Show memberships, whoever made them.
+
+        Parameters
+        ----------
+        memberships : array-like of shape (n_samples, n_clusters)
+            At least 0. Rows are scaled to sum to 1; a row of zeros is in no cluster, and comes
+            last.
+        names : sequence of str, default=None
+            Names of the clusters; their numbers by default.
+        max_cells : int, default=400
+            Largest number of cells in a row, unless there are more clusters than that.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+        **style : dict
+            Keywords of `plot`: `cmap`, `colorbar`.
+
+        Returns
+        -------
+        MembershipDisplay
+            The picture, drawn.
+
+        Examples
+        --------
+        >>> from nmfcluster.display import MembershipDisplay
+        >>> display = MembershipDisplay.from_matrix([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
+        >>> display.order
+        array([0, 2, 1])
+        """
+        P = check_array(memberships, dtype=np.float64, input_name="memberships")
+        if P.min() < 0:
+            raise ValueError(f"memberships must be at least 0, got {P.min():.3g}.")
+        look.check_names(names, P.shape[1])
+        sums = P.sum(axis=1, keepdims=True)
+        P = np.divide(P, sums, out=np.zeros_like(P), where=sums > 0)
+        labels = np.where(sums[:, 0] > 0, P.argmax(axis=1), P.shape[1])
+        order, cells, _ = divide_into_cells(labels, P.max(axis=1), max_cells)
+        shares, sizes = means_of_rows(P[order], cells[order]).T, np.bincount(cells)
+        return cls(shares=shares, cell_sizes=sizes, order=order, names=names).plot(ax, **style)
+
+    def plot(
+        self, ax: Any = None, *, cmap: Any = "Blues", colorbar: bool = True
+    ) -> MembershipDisplay:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+        cmap : str or matplotlib Colormap, default="Blues"
+            Colours from 0 to 1.
+        colorbar : bool, default=True
+            Whether to show the scale.
+
+        Returns
+        -------
+        MembershipDisplay
+            Itself.
+        """
+        n_clusters = len(self.shares)
+        height = min(0.24 * n_clusters + 1.1, 9.0)  # inches
+        self.figure_, self.ax_ = look.axes_for(ax, figsize=(6.4, height))
+        x, y = np.concatenate([[0], np.cumsum(self.cell_sizes)]), np.arange(n_clusters + 1)
+        colours = {"cmap": cmap, "vmin": 0, "vmax": 1}
+        self.mesh_ = look.draw_cells(self.ax_, x, y, self.shares, **colours)
+        look.count_along(self.ax_.xaxis)
+        self.ax_.set(xlabel="samples", ylabel="cluster")
+        line = 1.25 * look.FONT * n_clusters / look.height_in_points(self.ax_)  # in clusters
+        named = range(0, n_clusters, int(np.ceil(line)))  # names that would overlap are left out
+        names = [str(c) if self.names is None else str(self.names[c]) for c in named]
+        self.ax_.set_yticks([c + 0.5 for c in named], names, fontsize=look.FONT)
+        self.ax_.tick_params(axis="y", length=0)
+        label = ("mean " if self.cell_sizes.max() > 1 else "") + "membership"
+        self.colorbar_ = look.add_colorbar(self.mesh_, label) if colorbar else None
+        return self
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class ClusterTrackingDisplay:
+    """Picture of how samples move between clusters as the number of clusters grows.
+
+    A row is a clustering, a column a sample, a colour a cluster. A cluster keeps its colour from
+    one row to the next where it keeps most of its samples, and a new one has a new colour. Where
+    clusters are split and no more, colours nest; samples that change between old clusters from row
+    to row belong to none of them for sure, and `moved_` counts these.
+
+    `from_estimators` reads labels and draws them; the constructor takes labels.
+
+    Parameters
+    ----------
+    labels : mapping of name to array-like of shape (n_samples,)
+        Labels of the same samples, as `fit_predict` of any clusterer returns them, in the order of
+        the rows: integers or strings; a negative number, None or NaN: in no cluster.
+
+    Attributes
+    ----------
+    order_ : ndarray of shape (n_samples,), int
+        Samples in the order of the picture: by their cluster in the first row, then in the second,
+        and so on.
+    numbers_ : ndarray of shape (n_rows, n_samples), int
+        Clusters of the samples, numbered alike in all rows; -1: in none.
+    moved_ : dict of float
+        Share of the samples whose number is not that of the row before, and not a new one.
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        The figure of `ax_`.
+    mesh_ : matplotlib QuadMesh
+        The cells.
+
+    See Also
+    --------
+    nmfcluster.model_selection.choose_n_clusters : Chooses the number of clusters.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from nmfcluster import NMFConsensus
+    >>> from nmfcluster.display import ClusterTrackingDisplay
+    >>> X = load_iris().data
+    >>> models = [NMFConsensus(k, n_estimators=20, random_state=0).fit(X) for k in (2, 3, 4)]
+    >>> display = ClusterTrackingDisplay.from_estimators(models)
+    >>> list(display.moved_)
+    ['3 clusters', '4 clusters']
+    >>> rows = {"two": [0, 0, 1, 1, 1], "three": [1, 1, 2, 2, 0]}
+    >>> ClusterTrackingDisplay(labels=rows).plot().numbers_
+    array([[0, 0, 1, 1, 1],
+           [0, 0, 1, 1, 2]])
+    >>> display.figure_.savefig("tracking.png")  # doctest: +SKIP
+    """
+
+    labels: Mapping[Any, Any]
+
+    @classmethod
+    def from_estimators(
+        cls, estimators: Iterable[Any], *, ax: Any = None
+    ) -> ClusterTrackingDisplay:
+        """Show the clusters of estimators that were fitted to the same samples.
+
+        Parameters
+        ----------
+        estimators : iterable of clusterers with `labels_`
+            Fitted ones, of this package or another, with different numbers of clusters, in the
+            order of the rows.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        ClusterTrackingDisplay
+            The picture, drawn.
+        """
+        rows: dict[str, Any] = {}
+        for estimator in estimators:
+            who, cure = "a clusterer with labels_", "the constructor takes labels of others"
+            look.check_fitted(estimator, "labels_", who, cure, any_will_do=True)
+            k = getattr(estimator, "n_clusters", None)
+            if k is None:  # of others, which find it
+                k = len(np.unique(estimator.labels_[estimator.labels_ >= 0]))
+            name = counted(k, "cluster")
+            if name in rows:
+                raise ValueError(
+                    f"estimators must differ in n_clusters, got two of {name}: leave one out."
+                )
+            rows[name] = estimator.labels_
+        if not rows:
+            raise ValueError("estimators must hold at least one, got none.")
+        return cls(labels=rows).plot(ax)
+
+    def plot(self, ax: Any = None) -> ClusterTrackingDisplay:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        ClusterTrackingDisplay
+            Itself.
+        """
+        names = [str(name) for name in self.labels]
+        if not names:
+            raise ValueError("labels must hold at least one clustering, got none.")
+        codes, _ = encode(list(self.labels.values()), "labels")
+        self.numbers_, moved = _numbered_alike(codes.T)
+        self.moved_ = dict(zip(list(self.labels)[1:], moved, strict=True))
+        first, owner, counts = distinct_rows(self.numbers_.T)
+        kinds = self.numbers_[:, first]
+        along = np.lexsort(kinds[::-1])  # the first row is the first key
+        self.order_ = np.argsort(np.argsort(along)[owner], kind="stable")
+        self.figure_, self.ax_ = look.axes_for(ax, figsize=(6.4, 0.8 + 0.45 * len(names)))
+        edges = np.concatenate([[0], np.cumsum(counts[along])])
+        rows = np.arange(len(names) + 1)
+        cells = kinds[:, along]
+        self.mesh_ = look.draw_cells(self.ax_, edges, rows, cells, **_colours_of(cells))
+        self.ax_.set_yticks(rows[:-1] + 0.5, names)
+        self.ax_.tick_params(axis="y", length=0)
+        self.ax_.set_xlabel("samples")
+        for row in rows[1:-1]:
+            self.ax_.axhline(row, color="white", linewidth=2)
+        look.count_along(self.ax_.xaxis)
+        return self
+
+
+def _colours_of(numbers: np.ndarray) -> dict[str, Any]:
+    """Return the colour map and the norm of cluster numbers; -1, in no cluster, is grey."""
+    from matplotlib.colors import BoundaryNorm, ListedColormap
+
+    many = max(int(numbers.max()) + 1, 1)
+    cmap = ListedColormap([look.UNKNOWN["facecolor"], *map(look.colour_of, range(many))])
+    return {"cmap": cmap, "norm": BoundaryNorm(np.arange(-1.5, many), many + 1)}
+
+
+def _numbered_alike(rows: np.ndarray) -> tuple[np.ndarray, list[float]]:
+    """Return clusters numbered so that one keeps its number while it keeps most of its samples.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_samples), int
+        -1: in no cluster.
+
+    Returns
+    -------
+    numbers : ndarray of shape (n_rows, n_samples), int
+    moved : list of float
+        Share of the samples, for every row but the first, that came to a number that was there
+        before and is another.
+    """
+    numbers, moved = [rows[0]], []
+    used = int(rows[0].max()) + 1
+    for row in rows[1:]:
+        k, before = int(row.max()) + 1, numbers[-1]
+        both = (row >= 0) & (before >= 0)
+        shared = shared_counts(row[both], before[both], (k, used))
+        new, old = linear_sum_assignment(shared, maximize=True)
+        name = np.full(k + 1, -1)  # the last is that of samples in no cluster
+        kept = shared[new, old] > 0
+        name[new[kept]] = old[kept]
+        fresh = np.flatnonzero(name[:k] < 0)
+        name[fresh] = used + np.arange(len(fresh))
+        numbers.append(name[row])
+        moved.append(float(np.mean(both & (numbers[-1] != before) & (numbers[-1] < used))))
+        used += len(fresh)
+    return np.array(numbers), moved

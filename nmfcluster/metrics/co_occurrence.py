@@ -1,0 +1,196 @@
+"""How often partitions hold samples together: two of them, or one and those of a cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nmfcluster._arrays.arguments import normalised_weights
+from nmfcluster._arrays.labels import (
+    as_vector,
+    cluster_counts,
+    encode,
+    indicator,
+    one_hot,
+    over_seen,
+)
+
+__all__ = ["cluster_consensus", "item_consensus"]
+
+
+def consensus_matrix(
+    codes: np.ndarray, weights: np.ndarray, groups: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the co-association over the co-occurrence as a dense array.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n, T), int
+    weights : ndarray of shape (T,)
+    groups : ndarray of shape (n,), int, default=None
+        Group of every sample, 0 to g - 1: the result is then the mean over all pairs of two groups.
+        By default every sample is a group.
+
+    Returns
+    -------
+    ndarray of shape (n, n) or (g, g)
+        NaN where no partition saw a pair together.
+    """
+    n_clusters = cluster_counts(codes)
+    Z, seen = indicator(codes, n_clusters), (codes >= 0).astype(np.float64)
+    if groups is not None:
+        E = indicator(groups[:, None], cluster_counts(groups[:, None])).T.tocsr()
+        Z, seen = E @ Z, E @ seen
+    together = ((Z * np.repeat(weights, n_clusters)) @ Z.T).toarray()
+    both = (seen * weights) @ seen.T
+    return over_seen(together, both)
+
+
+def confidence(
+    codes: np.ndarray, labels: np.ndarray, weights: np.ndarray | None = None
+) -> np.ndarray:
+    """Return how often a sample is with the others of its cluster in partitions, (n,).
+
+    It is 1 for a sample that is alone, and 0 for one in no cluster, whose label is -1.
+    """
+    shares = np.full(codes.shape[1], 1 / codes.shape[1]) if weights is None else weights
+    together, seen, E = _pairs_with_clusters(codes, labels, shares)
+    shares = _mean_over_pairs((together * E).sum(axis=1), (seen * E).sum(axis=1))
+    return np.where(labels >= 0, np.where(np.isnan(shares), 1, shares), 0)
+
+
+def item_consensus(partitions: Any, labels: Any, *, weights: Any = None) -> np.ndarray:
+    """Return how often partitions hold a sample together with the members of every cluster.
+
+    It is the mean co-association of the sample and the other members of a cluster [1]_, over the
+    pairs that a partition saw. A sample that is as near to a second cluster as to its own lies
+    between the two. No matrix of all pairs is formed: time and memory are linear in the samples.
+
+    Parameters
+    ----------
+    partitions : array-like of shape (n_samples, n_partitions) or list of label vectors
+        As `NMFConsensus.fit` takes them; a negative number, NaN or None: not seen.
+    labels : array-like of shape (n_samples,)
+        Cluster of every sample: integers or strings; a negative number: in none.
+    weights : array-like of shape (n_partitions,), default=None
+        Nonnegative weights of the partitions; equal by default.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_clusters)
+        In [0, 1]; NaN where no pair was seen, as for a sample that is alone in its cluster. Columns
+        are in the order of the sorted labels.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, no sample is in a cluster, or a parameter is not as described.
+    TypeError
+        If labels are neither integers nor strings.
+
+    See Also
+    --------
+    cluster_consensus : The mean over the pairs of a cluster.
+
+    References
+    ----------
+    .. [1] S. Monti, P. Tamayo, J. Mesirov, T. Golub. Consensus clustering: a resampling-based
+       method for class discovery and visualization of gene expression microarray data. Machine
+       Learning 52, 2003.
+
+    Examples
+    --------
+    >>> from nmfcluster.metrics import item_consensus
+    >>> item_consensus([[0, 0, 1, 1], [0, 1, 1, 1]], labels=[0, 0, 1, 1])
+    array([[0.5 , 0.  ],
+           [0.5 , 0.5 ],
+           [0.25, 1.  ],
+           [0.25, 1.  ]])
+    """
+    together, seen, _ = _pairs_with_clusters(*_read(partitions, labels, weights))
+    return _mean_over_pairs(together, seen)
+
+
+def cluster_consensus(partitions: Any, labels: Any, *, weights: Any = None) -> np.ndarray:
+    """Return how often partitions hold two members of a cluster together, for every cluster.
+
+    It is the mean co-association of the pairs of different samples in a cluster [1]_, over the
+    pairs that a partition saw: low for a cluster that the partitions do not agree upon.
+
+    Parameters
+    ----------
+    partitions : array-like of shape (n_samples, n_partitions) or list of label vectors
+        As `NMFConsensus.fit` takes them; a negative number, NaN or None: not seen.
+    labels : array-like of shape (n_samples,)
+        Cluster of every sample: integers or strings; a negative number: in none.
+    weights : array-like of shape (n_partitions,), default=None
+        Nonnegative weights of the partitions; equal by default.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters,)
+        In [0, 1], in the order of the sorted labels; NaN for a cluster of one sample.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, no sample is in a cluster, or a parameter is not as described.
+    TypeError
+        If labels are neither integers nor strings.
+
+    See Also
+    --------
+    item_consensus : The same of every sample with every cluster.
+
+    References
+    ----------
+    .. [1] S. Monti, P. Tamayo, J. Mesirov, T. Golub. Consensus clustering: a resampling-based
+       method for class discovery and visualization of gene expression microarray data. Machine
+       Learning 52, 2003.
+
+    Examples
+    --------
+    >>> from nmfcluster.metrics import cluster_consensus
+    >>> cluster_consensus([[0, 0, 1, 1], [0, 1, 1, 1]], labels=["a", "a", "b", "b"])
+    array([0.5, 1. ])
+    """
+    together, seen, E = _pairs_with_clusters(*_read(partitions, labels, weights))
+    return _mean_over_pairs((together * E).sum(axis=0), (seen * E).sum(axis=0))
+
+
+def _mean_over_pairs(together: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """Return the shares, in [0, 1]; NaN where nothing was seen, but for rounding of sums."""
+    return np.clip(over_seen(together, seen, 1e-9), 0, 1)
+
+
+def _read(partitions: Any, labels: Any, weights: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return codes, the clusters of the samples from 0, -1 for none, and weights that sum to 1."""
+    codes, _ = encode(partitions, "partitions")
+    labels = as_vector(labels)
+    if labels.ndim != 1:
+        raise ValueError(f"labels must have shape (n_samples,), got shape {labels.shape}.")
+    clusters = encode([labels], "labels")[0][:, 0]
+    if len(clusters) != len(codes):
+        raise ValueError(f"labels must be {len(codes)}, one a sample, got {len(clusters)}.")
+    if clusters.max() < 0:
+        raise ValueError("labels must hold a cluster, got none.")
+    return codes, clusters, normalised_weights(weights, codes.shape[1])
+
+
+def _pairs_with_clusters(
+    codes: np.ndarray, clusters: np.ndarray, shares: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return what every sample and the other members of every cluster share, and what was seen.
+
+    Both are weights of partitions, summed over the pairs, (n_samples, n_clusters); the third is the
+    indicator of the clusters, whose rows are 0 for samples in none.
+    """
+    inside = clusters >= 0
+    E = one_hot(np.maximum(clusters, 0), max(int(clusters.max()), 0) + 1) * inside[:, None]
+    n_clusters = cluster_counts(codes)
+    Z, observed = indicator(codes, n_clusters), codes >= 0
+    together = Z @ (np.repeat(shares, n_clusters)[:, None] * (Z.T @ E))
+    seen = (observed * shares) @ (observed.T @ E)
+    itself = E * (observed @ shares)[:, None]
+    return together - itself, seen - itself, E

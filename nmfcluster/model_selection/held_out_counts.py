@@ -1,0 +1,132 @@
+"""The number of clusters by counts that were held out: a share of every count is not fitted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from nmfcluster._arrays.jobs import shared_out
+from nmfcluster._arrays.storage import as_float64, row_sums
+from nmfcluster._arrays.threads import one_blas_thread
+from nmfcluster.meta.objectives import objective_of
+from nmfcluster.model_selection.candidates import Choice
+
+_MIXED = 0.1  # share of the held-out means that knows no clusters
+_PRIOR = 0.5  # counts that every column has more than were seen: unseen ones are not impossible
+#: parameters of the fits to parts: a single run, as nothing is asked about runs; k-means sees at
+#: once that the k clusters of one run are the metaclusters
+SHORT = {
+    "n_estimators": 1,
+    "n_init": 1,
+    "base_n_clusters": None,
+    "resample": None,
+    "meta": "kmeans",
+}
+
+
+def held_out_losses(
+    estimator: Any,
+    X: Any,
+    parts: list[Any],
+    candidates: np.ndarray,
+    seeds: list[int],
+    n_jobs: int | None,
+) -> tuple[np.ndarray, list[Exception | None]]:
+    """Return the loss of every part by what the others lead to, for every number of clusters.
+
+    Parameters
+    ----------
+    estimator : NMFMetaCluster
+        Cloned, and set to a single run.
+    X : ndarray or csr_array of shape (n, p)
+        Counts.
+    parts : list of ndarray or csr_array of shape (n, p)
+        What X was shared out into, see `nmfcluster._arrays.draws.thinned`.
+    candidates : ndarray of shape (n_candidates,), int
+        Numbers of clusters.
+    seeds : list of int
+        Of the fits, one for each part: that of a larger number of clusters begins with the start
+        of a smaller one, so that numbers differ by less than by chance.
+    n_jobs : int or None
+
+    Returns
+    -------
+    losses : ndarray of shape (n_candidates, n_parts)
+        In the unit of the loss of the estimator; NaN where a fit failed.
+    errors : list of Exception or None
+        Why a number has no loss: the first error of its fits.
+    """
+    calls = [(int(k), fold, seed) for k in candidates for fold, seed in enumerate(seeds)]
+    with one_blas_thread():  # of all fits: looking the libraries up takes long beside a short one
+        found = shared_out(held_out_loss, (estimator, X, parts), lambda: calls, n_jobs)
+    losses = [np.nan if isinstance(result, Exception) else result for result in found]
+    errors: list[Exception | None] = [None] * len(candidates)
+    for number, result in reversed(list(enumerate(found))):
+        if isinstance(result, Exception):
+            errors[number // len(parts)] = result
+    return np.reshape(losses, (len(candidates), len(parts))), errors
+
+
+def held_out_loss(
+    estimator: Any, X: Any, parts: list[Any], n_clusters: int, fold: int, seed: int
+) -> float | Exception:
+    r"""Return the loss of one part by what the others lead to, or why there is none.
+
+    The expected counts are :math:`((1 - \delta) WH + \delta rc) / (m - 1)`, for m parts, W and H
+    being fitted to the sum of the other ones, r the sums of its rows, and c the shares of its
+    columns: a single count where WH is 0 would otherwise decide.
+
+    Parameters
+    ----------
+    estimator : NMFMetaCluster
+    X : ndarray or csr_array of shape (n, p)
+    parts : list of ndarray or csr_array of shape (n, p)
+    n_clusters, fold, seed : int
+
+    Returns
+    -------
+    float or Exception
+    """
+    model = clone(estimator).set_params(**SHORT, n_clusters=n_clusters, random_state=seed)
+    held, seen = parts[fold], X - parts[fold]
+    try:
+        with one_blas_thread():
+            return _score(model.fit(seen), as_float64(seen), as_float64(held), len(parts))
+    except Exception as error:
+        return error
+
+
+def _score(model: Any, seen: Any, held: Any, n_parts: int) -> float:
+    """Return the loss of what was held out by a fit to the other parts, see `held_out_loss`."""
+    shares = row_sums(seen.T) + _PRIOR
+    rows, columns = as_float64(model.factor_), as_float64(model.components_)
+    W = np.column_stack([(1 - _MIXED) * rows, _MIXED * row_sums(seen)]) / (n_parts - 1)
+    H = np.vstack([columns, shares / shares.sum()])
+    return float(objective_of(model, held).error(W, H) ** 2 / 2)
+
+
+def least_held_out(losses: np.ndarray) -> Choice:
+    """Choose the smallest number whose held-out loss is within one standard error of the least.
+
+    Losses of the same part are compared with each other: the error is that of their differences.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n_candidates, n_parts)
+        NaN where there is none: such a candidate is not chosen.
+
+    Returns
+    -------
+    Choice
+    """
+    means = losses.mean(axis=1)
+    as_good = means - np.nanmin(means) <= standard_errors(losses)  # False for NaN
+    return Choice(int(np.flatnonzero(as_good)[0]), as_good)
+
+
+def standard_errors(losses: np.ndarray) -> np.ndarray:
+    """Return those of the mean differences from the candidate of the least loss, 0 for itself."""
+    differences = losses - losses[np.nanargmin(losses.mean(axis=1))]
+    return differences.std(axis=1, ddof=1) / np.sqrt(losses.shape[1])

@@ -1,1 +1,0 @@
-"""Scores of clusterers beside their stability: a file a question."""

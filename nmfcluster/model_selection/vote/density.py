@@ -1,0 +1,287 @@
+"""Criteria that look at the density of samples: how many bumps or peaks it has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.cluster import HDBSCAN
+from sklearn.mixture import GaussianMixture
+from sklearn.neighbors import NearestNeighbors
+
+from nmfcluster._arrays.nearest import highest_edges
+
+_ONE_BUMP = 0.98  # of the lower of two peaks, which a density between them need not fall below
+_NEIGHBORS = (8, 12, 16, 24, 32, 48, 64, 96, 128)  # few see small clusters, many see overlaps
+
+# Of so many uniform numbers, the root of their number times the dip that 5 % of samples exceed,
+# simulated: 4,000 samples of each size, 2,000 from 1,000 numbers on. The test takes the uniform
+# distribution for the unimodal one of the largest dips, as its authors do.
+_SIZES = (4, 5, 6, 7, 8, 10, 12, 15, 20, 30, 50, 100, 200, 500, 1000, 2000)
+_EXCEEDED = (
+    0.4133, 0.4168, 0.4046, 0.4217, 0.4362, 0.4421, 0.4530, 0.4629,
+    0.4663, 0.4803, 0.4991, 0.5086, 0.5211, 0.5315, 0.5358, 0.5360,
+)  # fmt: skip
+
+
+def fitted_mixtures(
+    X: np.ndarray, candidates: Iterable[int], seed: int
+) -> dict[int, GaussianMixture]:
+    """Return mixtures of full covariances by their number of components, where there are any.
+
+    EM ends where an iteration gains too little to matter to BIC, which takes half the logarithm of
+    n for each of the (p + 1) (p + 2) / 2 parameters of a component: a hundredth of that, or the
+    default of scikit-learn, if that is more.
+    """
+    n, p = X.shape
+    cost = (p + 1) * (p + 2) / 2 * np.log(n) / 2
+    tol = max(1e-3, 0.01 * cost / n)
+    found = {}
+    for k in candidates:
+        with suppress(ValueError):  # a covariance that is singular in spite of what is added to it
+            # so many iterations that EM ends by its tolerance
+            mixture = GaussianMixture(k, tol=tol, max_iter=1000, random_state=seed)
+            found[k] = mixture.fit(X)
+    return found
+
+
+def n_bumps(mixture: GaussianMixture) -> int:
+    """Return the number of components, those counted as one that make one bump.
+
+    The density of two components has all its modes on the ridge line between their means [1]_.
+    They make one bump if the mixture falls nowhere on it below 98 % of the lower of two peaks.
+    What makes one bump with a third makes one with it, too.
+
+    Parameters
+    ----------
+    mixture : GaussianMixture
+        Fitted, with full covariances.
+
+    Returns
+    -------
+    int
+
+    References
+    ----------
+    .. [1] S. Ray, B. G. Lindsay. The topography of multivariate normal mixtures. Annals of
+       Statistics 33, 2005.
+    """
+    k = mixture.n_components
+    bump = np.arange(k)
+    for i, j in combinations(range(k), 2):
+        if bump[i] != bump[j] and lowest_between(mixture, i, j) > _ONE_BUMP:
+            bump[bump == bump[j]] = bump[i]
+    return len(np.unique(bump))
+
+
+def lowest_between(mixture: GaussianMixture, i: int, j: int) -> float:
+    """Return how low the density falls on the ridge line of two components, over the lower peak.
+
+    1 if it only rises, only falls, or rises and then falls.
+    """
+    share = np.linspace(0, 1, 41)[:, None, None]
+    A, B = (mixture.precisions_[c] for c in (i, j))
+    a, b = (mixture.precisions_[c] @ mixture.means_[c] for c in (i, j))
+    both = (1 - share) * A + share * B
+    line = np.linalg.solve(both, ((1 - share[..., 0]) * a + share[..., 0] * b)[..., None])[..., 0]
+    density = mixture.score_samples(line)  # its logarithm
+    before = np.maximum.accumulate(density)
+    after = np.maximum.accumulate(density[::-1])[::-1]
+    return float(np.exp((density - np.minimum(before, after)).min()))
+
+
+class Modes(NamedTuple):
+    """How many modes a density has.
+
+    Attributes
+    ----------
+    likely : int
+        Those that chance hardly makes.
+    certain : int
+        Those that it hardly makes even of samples on a curve or a surface.
+    """
+
+    likely: int
+    certain: int
+
+
+def modes_of(X: np.ndarray) -> Modes:
+    r"""Return how many modes the density of samples has, by most numbers of neighbours.
+
+    With the distance :math:`r_k` to the k-th neighbour, :math:`-p \log r_k` is the logarithm of
+    the density up to a constant, with an error of about :math:`1 / \sqrt k`. On the graph of these
+    neighbours, a peak that rises less than :math:`\sqrt{\log n / k}` above the highest saddle to a
+    higher peak is none [1]_. Of the counts for all k the most frequent is returned, and of several
+    such the largest.
+
+    Along a ring, say, there are many places for a peak and a saddle to be at, and p is more than
+    the dimension in which samples differ. So a certain mode rises twice as much, with the dimension
+    that distances have [2]_ instead of p.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+
+    Returns
+    -------
+    Modes
+        1 for fewer samples than tell.
+
+    References
+    ----------
+    .. [1] F. Chazal, L. J. Guibas, S. Y. Oudot, P. Skraba. Persistence-based clustering in
+       Riemannian manifolds. Journal of the ACM 60, 2013.
+    .. [2] E. Levina, P. J. Bickel. Maximum likelihood estimation of intrinsic dimension. NIPS 17,
+       2004.
+    """
+    n, p = X.shape
+    tried = [k for k in _NEIGHBORS if k < n / 4]
+    if not tried:
+        return Modes(1, 1)
+    distances, nearest = NearestNeighbors(n_neighbors=tried[-1]).fit(X).kneighbors()
+    likely, certain = [], []
+    for k in tried:
+        radius = distances[:, k - 1]
+        if not radius.any():
+            return Modes(1, 1)  # all samples are at few places
+        heights = -np.log(np.maximum(radius, radius[radius > 0].min()))
+        chance, rises = np.sqrt(np.log(n) / k), rises_of_peaks(heights, nearest[:, :k])
+        likely.append(int((p * rises > chance).sum()))
+        dimension = min(p, max(1.0, _dimension(distances[:, :k])))
+        certain.append(int((dimension * rises > 2 * chance).sum()))
+    return Modes(_most_frequent(likely), _most_frequent(certain))
+
+
+def _dimension(distances: np.ndarray) -> float:
+    """Return in how many dimensions samples differ, by the distances of their neighbours."""
+    k, least = distances.shape[1], np.finfo(float).tiny
+    logarithms = np.log(np.maximum(distances, least))
+    growth = (logarithms[:, -1:] - logarithms[:, :-1]).mean() * (k - 1) / (k - 2)
+    return float(1 / max(growth, least))
+
+
+def _most_frequent(counts: list[int]) -> int:
+    values, votes = np.unique(counts, return_counts=True)
+    return int(values[votes == votes.max()][-1])
+
+
+def rises_of_peaks(heights: np.ndarray, nearest: np.ndarray) -> np.ndarray:
+    """Return how far every peak of a graph rises above the highest saddle to a higher one.
+
+    Parameters
+    ----------
+    heights : ndarray of shape (n,)
+    nearest : ndarray of shape (n, k), int
+        Nodes that a node is joined with.
+
+    Returns
+    -------
+    ndarray of shape (n_peaks,)
+        Infinity for the highest peak of every connected part. Nodes that are no peaks rise by 0,
+        and can be among them.
+    """
+    peaks, parents = heights.tolist(), list(range(len(heights)))
+
+    def root(node: int) -> int:
+        while parents[node] != node:
+            parents[node] = node = parents[parents[node]]
+        return node
+
+    rises = []
+    for i, j, saddle in highest_edges(heights, nearest):
+        low, high = root(i), root(j)
+        if peaks[low] > peaks[high]:
+            low, high = high, low
+        parents[low] = high
+        rises.append(peaks[low] - saddle)
+    return np.array(rises + [np.inf] * (len(peaks) - len(rises)))
+
+
+def n_dense(X: np.ndarray) -> int:
+    """Return the number of clusters of HDBSCAN, which may be one.
+
+    A cluster has one of 50 samples, and five at least.
+    """
+    fewest = 5
+    size = max(fewest, len(X) // 50)
+    if len(X) <= size:
+        return 1
+    found = HDBSCAN(min_cluster_size=size, min_samples=fewest, allow_single_cluster=True, copy=True)
+    return max(int(found.fit(X).labels_.max()) + 1, 1)
+
+
+def dip(values: np.ndarray) -> float:
+    r"""Return the largest distance of a distribution function from the nearest unimodal one.
+
+    The nearest one is convex up to its mode and concave from there on. Between the ends of an
+    interval that holds the mode, the greatest convex function below and the least concave one
+    above are as far apart as twice the dip; the interval shrinks to where they touch last [1]_. At
+    the mode itself the distribution may jump.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        In any order, with n >= 1.
+
+    Returns
+    -------
+    float
+        From 1 / (2 n), for equally spaced numbers, to 1/4, for two values.
+
+    References
+    ----------
+    .. [1] J. A. Hartigan, P. M. Hartigan. The dip test of unimodality. Annals of Statistics 13,
+       1985.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nmfcluster.model_selection.vote.density import dip
+    >>> dip(np.arange(10)), dip(np.repeat([0, 1], 5))
+    (0.05, 0.25)
+    """
+    x, counts = np.unique(np.asarray(values, dtype=np.float64), return_counts=True)
+    above = np.cumsum(counts).astype(np.float64)
+    below = above - counts
+    first, last, largest = 0, len(x) - 1, 1.0  # in samples, as the steps of the function
+    while last > first:
+        part = slice(first, last + 1)
+        own, low, high = x[part], below[part], above[part]
+        convex, concave = _corners(own, low), _corners(own, -high)
+        under = np.interp(own, own[convex], low[convex])
+        over = np.interp(own, own[concave], high[concave])
+        at = np.union1d(convex, concave)
+        apart = (over - under)[at]
+        if apart.max() <= largest:
+            break
+        widest = at[apart.argmax()]
+        left, right = convex[convex <= widest].max(), concave[concave >= widest].min()
+        before, behind = (high - under)[:left], (over - low)[right + 1 :]
+        largest = max(largest, float(before.max(initial=0)), float(behind.max(initial=0)))
+        if left == 0 and right == len(own) - 1:
+            break
+        first, last = first + left, first + right
+    return largest / (2 * len(values))
+
+
+def _corners(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return which points are corners of the greatest convex function below all points."""
+    kept: list[tuple[int, float, float]] = []
+    for i, (a, b) in enumerate(zip(x.tolist(), y.tolist(), strict=True)):
+        while len(kept) > 1:
+            (_, xa, ya), (_, xb, yb) = kept[-2:]
+            if (yb - ya) * (a - xb) < (b - yb) * (xb - xa):
+                break
+            kept.pop()
+        kept.append((i, a, b))
+    return np.array([corner[0] for corner in kept])
+
+
+def has_two_modes(values: np.ndarray) -> bool:
+    """Return whether numbers have a larger dip than 95 % of uniform samples as large."""
+    n = len(values)
+    exceeded = np.interp(np.log(n), np.log(_SIZES), _EXCEEDED)
+    return n >= _SIZES[0] and dip(values) > exceeded / np.sqrt(n)

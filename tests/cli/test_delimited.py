@@ -1,0 +1,105 @@
+"""Tables as text, clean or not: they are read as they are meant, or refused by file and column."""
+
+import gzip
+import re
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from refusals import assert_in_our_words
+
+from nmfcluster._cli.files import read_table
+
+pytest.importorskip("pandas")
+
+XY, AB = ["x", "y"], ["a", "b"]
+READ = {
+    "separators at all ends": ("x,y,\n1,2,\n3,4,\n", None, XY),
+    "but for the titles": ("x,y\n1,2,\n3,4,\n", None, XY),
+    "after names": ("gene,x,y,\na,1,2,\nb,3,4,\n", AB, XY),
+    "after names, but for titles": ("gene,x,y\na,1,2,\nb,3,4,\n", AB, XY),
+    "after names without a title": (",x,y,\na,1,2,\nb,3,4,\n", AB, XY),
+    "at some ends": ("x,y\n1,2,\n3,4\n", None, XY),
+    "after numbers alone": ("1,2,\n3,4,\n", None, None),
+    "two of them": ("x,y\n1,2,,\n3,4,,\n", None, XY),
+    "as R writes": ("x,y\na,1,2\nb,3,4\n", AB, XY),
+    "as R writes, and separators": ("x,y,\na,1,2,\nb,3,4,\n", AB, XY),
+    "a mark of the byte order": ("\ufeffx,y\n1,2\n3,4\n", None, XY),
+    "a mark before names": ("\ufeffgene,x,y\na,1,2\nb,3,4\n", AB, XY),
+    "a mark before numbers": ("\ufeff1,2\n3,4\n", None, None),
+    "quotes": ('"gene","x","y"\n"a, ""b""","1","2"\nc,3,4\n', ['a, "b"', "c"], XY),
+    "a name of two lines": ('gene,x,y\n"a\nb",1,2\nc,3,4\n', ["a\nb", "c"], XY),
+    "blank lines": ("\nx,y\n\n1,2\n  \n3,4\n\n", None, XY),
+    "lines of Windows": ("x,y\r\n1,2\r\n3,4\r\n", None, XY),
+    "lines of old Macs": ("x,y\r1,2\r3,4\r", None, XY),
+    "titles that are years": (",2019,2020\na,1,2\nb,3,4\n", AB, ["2019", "2020"]),
+    "a title twice": ("x,x\n1,2\n3,4\n", None, ["x", "x.1"]),
+    "a title that is NA": ("NA,y\n1,2\n3,4\n", None, ["NA", "y"]),
+    "a title that is blank": (",,y\na,1,2\nb,3,4\n", AB, ["Unnamed: 1", "y"]),
+    "numbers with exponents": ("x,y\n1e0,.2E1\n+3,4.\n", None, XY),
+    "names with commas": ('gene,x,y\n"1,2-a",1,2\nb,3,4\n', ["1,2-a", "b"], XY),
+    "names with underscores": ("gene,x,y\n1_1,1,2\n1_2,3,4\n", ["1_1", "1_2"], XY),
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_tables_are_read_as_they_are_meant(name, tmp_path):
+    text, rows, columns = READ[name]
+    for ending, written in ((".csv", text), (".tsv.gz", re.sub(",(?! |2-)", "\t", text))):
+        path = tmp_path / f"t{ending}"
+        packed = ending.endswith("gz")
+        path.write_bytes(gzip.compress(written.encode()) if packed else written.encode())
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            table = read_table(path)
+        assert_array_equal(np.asarray(table.X, dtype=float), [[1, 2], [3, 4]])
+        assert (table.rows, table.columns) == (rows, columns)
+
+
+def test_entries_that_are_missing_are_so(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x,y,z\n1,NA,\n2,,\n3\n")
+    X = read_table(path).X
+    assert_array_equal(X, [[k, np.nan, np.nan] for k in (1, 2, 3)])
+
+
+SEMICOLONS = "separated by commas, not by semicolons; numbers have points"
+REFUSED = {
+    "semicolons": ("x;y\n1;2\n3;4\n", SEMICOLONS),
+    "semicolons and decimal commas": ("x;y\n1,5;2,5\n3,5;4,5\n", SEMICOLONS),
+    "semicolons without titles": ("1,5;2,5\n3,5;4,5\n", SEMICOLONS),
+    "what Excel says of them": ("sep=;\nx;y\n1;2\n", SEMICOLONS),
+    "tabs": ("x\ty\n1\t2\n", "by commas, not by tabs"),
+    "decimal commas": ('x,y\n"1,5",2\n"3,5",4\n', "its column 'x' has '1,5'; --names"),
+    "text among numbers": ("x,y\n1,2\n?,4\n", "its column 'x' has '?'; --names"),
+    "a line of units": ("x,y\n1,kg\n3,4\n", "its column 'y' has 'kg'"),
+    "text in the middle": ("id,kind,x\na,red,1\nb,blue,2\n", "its column 'kind' has 'red'"),
+    "a name twice": ("gene,x\na,1\na,2\n", "its column 'gene' has 'a'"),
+    "titles twice": ("x,y\n1,2\nx,y\n", "its column 'x' has 'x'"),
+    "a line that is long": ("x,y\n1,2\n3,4,5\n", "Expected 2 fields in line 3, saw 3"),
+    "two titles too few": (
+        "x,y\na,q,1,2\nb,q,3,4\n",
+        "first line, of titles, must",
+    ),
+    "a comment": ("# by me\nx,y\n1,2\n", "first line, of titles, must"),
+    "nothing": ("\n\n", "No columns to parse"),
+    "another encoding": ("\xe9,x\n1,2\n".encode("latin-1"), "it must be text in UTF-8"),
+    "yet another": ("x,y\n1,2\n".encode("utf-16"), "it must be text in UTF-8"),
+}
+
+
+def test_what_cannot_be_read_for_sure_is_refused(tmp_path):
+    path = tmp_path / "t.csv"
+    for text, says in REFUSED.values():
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        with pytest.raises(ValueError, match=f"t.csv .*{re.escape(says)}") as caught:
+            read_table(path)
+        assert_in_our_words(caught)
+
+
+def test_names_are_not_looked_for_where_the_first_column_has_them(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x,y\na,1,2\nb,3,4\n")
+    with pytest.raises(ValueError, match="--names cannot be given: the first column"):
+        read_table(path, "x")

@@ -1,0 +1,178 @@
+"""Pictures of fits: the losses of their starts, and the weights of sources."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.decomposition import NMF
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.neural_network import MLPClassifier
+
+from nmfcluster import NMFConsensus, SimilarityFusionNMF, SimilarityStack
+from nmfcluster.display import LossCurveDisplay, SourceWeightsDisplay
+
+NAMES = ("telling", "noise", "flat")
+
+
+def test_loss_curves_are_relative_to_the_lowest():
+    curves = [np.array([8.0, 5.0, 4.4]), np.array([9.0, 4.0]), np.array([6.0, 6.0])]
+    display = LossCurveDisplay(curves=curves).plot()
+    kept, lowest, flat = (line.get_ydata() for line in display.lines_)
+    assert_allclose(kept, [1.0, 0.25, 0.1])
+    assert_allclose(lowest, [1.25, np.nan])  # 0 has no logarithm
+    assert_allclose(flat, [0.5, 0.5])
+    assert display.ax_.get_yscale() == "log"
+    labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert labels == ["kept", "2 other starts"]
+
+
+def test_losses_of_a_perfect_fit_can_be_drawn():
+    for curves, scale in (
+        ([[5.0, 1e-9]], "log"),
+        ([[5.0, 0.0], [3.0, 2.0]], "log"),
+        ([[0.0, 0.0]], "linear"),
+        ([[2.0]], "linear"),
+    ):
+        display = LossCurveDisplay(curves=[np.array(curve) for curve in curves]).plot()
+        assert len(display.lines_) == len(curves)
+        assert display.ax_.get_yscale() == scale
+
+
+def test_a_loss_that_never_fell_is_shown_all_the_same():
+    display = LossCurveDisplay(curves=[np.array([3.0, 3.0, 3.0])]).plot()
+    assert_array_equal(display.lines_[0].get_ydata(), [3, 3, 3])
+    assert display.ax_.get_yscale() == "linear"
+    assert display.ax_.get_ylim()[0] == 0
+    assert display.ax_.get_ylabel() == "loss"
+
+
+def test_the_kept_start_is_on_top(consensus, biclusters):
+    display = LossCurveDisplay.from_estimator(consensus)
+    assert len(display.lines_) == len(consensus.loss_curves_) == 4
+    assert display.ax_.lines[-1] is display.lines_[0]
+    assert len(display.lines_[0].get_ydata()) == consensus.n_iter_ + 1
+    display = LossCurveDisplay.from_estimator(biclusters)  # of its last factorization
+    assert len(display.lines_) == len(biclusters.loss_curves_)
+    assert len(display.lines_[0].get_ydata()) == biclusters.n_iter_ + 1
+
+
+def test_others_with_a_loss_curve_have_one_start(table):
+    y = np.arange(len(table)) % 2
+    model = MLPClassifier((4,), max_iter=20, tol=0, random_state=0)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(table, y)
+    display = LossCurveDisplay.from_estimator(model)
+    assert display.curves == [model.loss_curve_]
+    assert len(display.lines_[0].get_ydata()) == 20
+    says = r"got NMF: LossCurveDisplay\(curves=\[losses\]\) takes"
+    with pytest.raises(TypeError, match=says):
+        LossCurveDisplay.from_estimator(NMF(2, init="random", max_iter=500).fit(table))
+    with pytest.raises(NotFittedError):
+        LossCurveDisplay.from_estimator(MLPClassifier())
+
+
+# --- weights of sources --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def stack():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], [14, 10])
+    noise = rng.uniform(size=(24, 24))
+    sources = [0.1 + (y[:, None] == y), noise + noise.T, np.ones((24, 24))]
+    return SimilarityStack(sources, names=NAMES)
+
+
+def fitted(stack, **options):
+    model = SimilarityFusionNMF(2, criterion="kl", n_init=1, random_state=0, **options)
+    return model.fit(stack)
+
+
+@pytest.fixture(scope="module")
+def models(stack):
+    models = [fitted(stack, eta=eta) for eta in (1.0, np.inf, 0.05)]
+    with pytest.warns(ConvergenceWarning, match="found 1 cluster"):
+        return [*models, fitted(stack, eta=0)]  # the flat source has all the weight
+
+
+def texts_of(display):
+    return [text.get_text() for text in display.ax_.texts]
+
+
+def test_the_bars_are_the_weights_and_the_losses_stand_beside(models):
+    display = SourceWeightsDisplay.from_estimator(models[2])
+    assert_array_equal([bar.get_width() for bar in display.bars_], models[2].weights_)
+    assert [tick.get_text() for tick in display.ax_.get_yticklabels()] == list(NAMES)
+    first, *_, last = (bar.get_y() for bar in display.bars_)
+    bottom, top = display.ax_.get_ylim()
+    assert abs(first - top) < abs(last - top)  # in the order of the sources, from the top
+    assert bottom > top
+    assert display.lines_ == []
+    assert display.values is None
+    *numbers, head = texts_of(display)
+    assert head == "loss"
+    assert_allclose([float(number) for number in numbers], models[2].source_losses_, rtol=5e-3)
+
+
+def test_weights_can_be_shown_without_losses():
+    display = SourceWeightsDisplay(names=["a", "b"], weights=np.array([0.25, 0.75])).plot()
+    assert texts_of(display) == []
+    (line,) = display.ax_.get_lines()
+    assert line.get_xdata()[0] == 0.5  # equal weights
+
+
+def test_the_lines_are_the_weights_in_the_order_of_the_values(models):
+    display = SourceWeightsDisplay.from_estimators(models, chosen=1.0)
+    assert display.values == [0, 0.05, 1, np.inf]
+    expected = [models[i].weights_ for i in (3, 2, 0, 1)]
+    assert_array_equal(display.weights, expected)
+    for line, weights in zip(display.lines_, display.weights.T, strict=True):
+        assert_array_equal(line.get_ydata(), weights)
+    assert [line.get_label() for line in display.lines_] == list(NAMES)
+    assert len({line.get_color() for line in display.lines_}) == 3
+    assert display.bars_ is None
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("eta", "weight")
+    for chosen, place in ((1.0, [2, 2]), (np.inf, [3, 3]), (None, None)):
+        drawn = SourceWeightsDisplay.from_estimators(models, chosen=chosen)
+        marked = [line for line in drawn.ax_.get_lines() if list(line.get_ydata()) == [0, 1]]
+        assert [list(line.get_xdata()) for line in marked] == ([place] if place else [])
+
+
+def test_another_parameter_can_be_shown(stack):
+    models = [fitted(stack, eta=eta).set_params(tol=eta / 1000) for eta in (3, 1.5, 2)]
+    display = SourceWeightsDisplay.from_estimators(models, param="tol")
+    assert display.values == [1.5e-3, 2e-3, 3e-3]
+    assert display.ax_.get_xlabel() == "tol"
+    assert_array_equal(display.weights, [models[i].weights_ for i in (1, 2, 0)])
+
+
+def test_many_sources_have_room_and_long_names_are_cut():
+    names = [f"source {i} with a name that is much too long to show" for i in range(30)]
+    display = SourceWeightsDisplay(names=names, weights=np.full(30, 1 / 30)).plot()
+    display.figure_.canvas.draw()
+    boxes = [tick.get_window_extent() for tick in display.ax_.get_yticklabels()]
+    edges = [(box.y0, box.y1) for box in boxes]
+    assert all(lower[1] <= upper[0] + 1 for upper, lower in pairwise(edges))
+    labels = [tick.get_text() for tick in display.ax_.get_yticklabels()]
+    assert max(map(len, labels)) == 30
+    assert labels[3].startswith("source 3 with")
+
+
+def test_bad_sources_are_named(models, stack):
+    draw = SourceWeightsDisplay.from_estimators
+    with pytest.raises(ValueError, match="at least one"):
+        draw([])
+    with pytest.raises(TypeError, match="SimilarityFusionNMF, got int"):
+        draw([models[0], 3])
+    with pytest.raises(NotFittedError):
+        draw([models[0], NMFConsensus(2)])
+    with pytest.raises(ValueError, match=r"param must be a number .* affinity is"):
+        draw(models, param="affinity")
+    with pytest.raises(ValueError, match="differ in n_init"):
+        draw(models, param="n_init")
+    with pytest.raises(ValueError, match=r"chosen must be a value of eta .*, got 7"):
+        draw(models, chosen=7)
+    renamed = SimilarityStack(stack, names=["a", "b", "c"])
+    with pytest.raises(ValueError, match="same sources: one has telling, noise, flat"):
+        draw([models[0], fitted(renamed, eta=3)])
