@@ -104,22 +104,22 @@ def repeat_with_a_seed():
 
 
 def watch_progress():
-    """See how far a fit is: lines by `verbose`, or a bar of scikit-learn."""
-    import contextlib
+    """See how far a fit is: lines of a log, or a bar of scikit-learn."""
     import io
+    import logging
 
     from sklearn.callback import ProgressBar
     from sklearn.datasets import load_iris
 
     from nmfcluster import NMFMetaCluster
 
-    X, printed = load_iris().data, io.StringIO()
+    X, written = load_iris().data, io.StringIO()
+    logging.basicConfig(level=logging.INFO, stream=written, force=True)
     model = NMFMetaCluster(3, n_estimators=10, random_state=0)
-    with contextlib.redirect_stdout(printed):
-        labels = model.set_params(verbose=1).fit(X).labels_
-    assert printed.getvalue().count("[NMFMetaCluster]") >= 3
-    model.set_params(verbose=0).set_callbacks(ProgressBar()).fit(X)
-    assert (model.labels_ == labels).all()
+    labels = model.fit(X).labels_
+    logging.basicConfig(level=logging.WARNING, force=True)
+    assert written.getvalue().count("NMFMetaCluster: ") >= 3
+    assert (model.set_callbacks(ProgressBar()).fit(X).labels_ == labels).all()
 
 
 def predict_new_samples():

@@ -6,6 +6,7 @@ Each estimator has its cases in a `test_bad_input.py`; what is asserted of all o
 import re
 import warnings
 from collections.abc import Mapping
+from contextlib import contextmanager
 from copy import copy
 from typing import Any, NamedTuple
 
@@ -74,3 +75,22 @@ def assert_refused(case, fitted):
         assert all(vars(estimator)[name] is value for name, value in before.items())
     with pytest.raises(NotFittedError):
         check_is_fitted(estimator)  # the clone
+
+
+@contextmanager
+def named(name):
+    """Let what fails in one round of a loop say in which."""
+    try:
+        yield
+    except BaseException as failure:
+        failure.add_note(f"in the case: {name}")
+        raise
+
+
+def assert_all_refused(cases, fitted):
+    """`fit` refuses every case, as in `assert_refused`; the one that fails is named."""
+    names = [case.name for case in cases]
+    assert len(set(names)) == len(names)
+    for case in cases:
+        with named(case.name):
+            assert_refused(case, fitted)

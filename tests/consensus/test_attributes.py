@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from consensus.cases import factor_of, hard_loss, of_partitions, together_and_seen
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from partitions.cases import in_both_forms
@@ -21,10 +21,11 @@ tables = st.tuples(st.integers(1, 12), st.integers(1, 5)).flatmap(
 )
 
 
+@settings(max_examples=25)
 @given(
     tables,
     st.integers(1, 4),
-    st.sampled_from([{}, {"normalize": False}, {"normalize": False, "refine": "moves"}]),
+    st.sampled_from([{}, {"normalize": False}]),
 )
 def test_every_table_that_is_accepted_gives_a_sound_result(table, n_clusters, form):
     seen = table >= 0
@@ -42,8 +43,7 @@ def test_every_table_that_is_accepted_gives_a_sound_result(table, n_clusters, fo
     assert np.isfinite(model.loss_)
     assert (model.membership_ >= 0).all()
     np.testing.assert_allclose(model.membership_.sum(axis=1), 1)
-    if "refine" not in form:
-        np.testing.assert_array_equal(model.labels_, model.membership_.argmax(axis=1))
+    np.testing.assert_array_equal(model.labels_, model.membership_.argmax(axis=1))
     assert ((model.confidence_ >= -1e-12) & (model.confidence_ <= 1 + 1e-12)).all()
     assert (model.agreement_ <= 1 + 1e-12).all()
     assert np.isin(model.predict(table), np.arange(n_clusters)).all()
@@ -85,11 +85,10 @@ def test_core_and_unit_columns_reproduce_the_factor(factorization, normalize, no
 
 
 @pytest.mark.parametrize("name", ["noisy", "holey"])
-@pytest.mark.parametrize("solver", ["bpg", "mu"])
 @in_both_forms
-def test_loss_never_rises(name, solver, normalize, request):
+def test_loss_never_rises(name, normalize, request):
     table = request.getfixturevalue(name)
-    model = of_partitions(3, table, solver=solver, normalize=normalize, n_init=5)
+    model = of_partitions(3, table, normalize=normalize, n_init=5)
     assert len(model.loss_curves_) == 5
     assert len(model.loss_curve_) == model.n_iter_ + 1
     assert model.loss_ == model.loss_curve_.min()
@@ -98,7 +97,7 @@ def test_loss_never_rises(name, solver, normalize, request):
 
 
 def test_more_starts_never_worsen_the_hard_loss():
-    for seed in range(3):
+    for seed in range(2):
         table, _ = make_partitions((30, 20, 10), n_partitions=6, noise=0.5, random_state=seed)
         options = {"normalize": False, "random_state": seed}
         losses = [
@@ -149,14 +148,15 @@ def test_agreement_is_the_rand_index_over_the_samples_that_were_seen(name, reque
 
 @pytest.mark.parametrize("name", ["noisy", "holey"])
 @pytest.mark.parametrize("weights", [None, np.arange(1, 13)], ids=["equal", "unequal"])
-@pytest.mark.parametrize("indices", [None, [3, 1, 99, 50, 50], np.arange(0, 100, 7)])
-def test_consensus_matrix_is_the_share_of_partitions(name, weights, indices, request):
+def test_consensus_matrix_is_the_share_of_partitions(name, weights, request):
     table = request.getfixturevalue(name)
     model = of_partitions(3, table, weights=weights)
     together, seen = (pairs.sum(axis=0) for pairs in together_and_seen(table, model.weights_))
-    chosen = slice(None) if indices is None else np.asarray(indices)
-    expected = (together / np.where(seen > 0, seen, np.nan))[chosen][:, chosen]
-    np.testing.assert_allclose(model.consensus_matrix(indices), expected, atol=1e-12)
+    whole = together / np.where(seen > 0, seen, np.nan)
+    np.testing.assert_allclose(model.consensus_matrix(), whole, atol=1e-12)
+    for chosen in ([3, 1, 99, 50, 50], np.arange(0, 100, 7)):
+        expected = whole[chosen][:, chosen]
+        np.testing.assert_allclose(model.consensus_matrix(chosen), expected, atol=1e-12)
 
 
 def test_consensus_matrix_is_nan_where_no_partition_saw_a_pair():

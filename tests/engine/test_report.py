@@ -30,7 +30,7 @@ each_estimator = pytest.mark.parametrize(
     "estimator",
     [
         NMFMetaCluster(2, n_estimators=10, random_state=0),
-        NMFConsensus(2, normalize=False, random_state=0),
+        NMFConsensus(2, n_estimators=9, normalize=False, random_state=0),
         SSNMFClusterer(2, propagation=0.5, random_state=0),
         SSNMFClusterer(2, contradictions="ignore", random_state=0),
         SimilarityFusionNMF(2, affinity=["rbf", "cosine"], max_samples=8, random_state=0),
@@ -64,12 +64,10 @@ class Recorder:
 @pytest.mark.parametrize(
     "estimator",
     [
-        NMFMetaCluster(2, n_estimators=10, random_state=0),
         NMFMetaCluster(2, n_estimators=10, loss="kullback-leibler", n_jobs=2, random_state=0),
-        NMFConsensus(2, random_state=0),
-        NMFConsensus(2, n_jobs=2, random_state=0),
+        NMFConsensus(2, n_estimators=9, random_state=0),
+        NMFConsensus(2, n_estimators=9, n_jobs=2, random_state=0),
         SSNMFClusterer(2, random_state=0),
-        SimilarityFusionNMF(2, affinity=["rbf", "cosine"], random_state=0),
         SimilarityFusionNMF(2, affinity=["rbf", "cosine"], max_samples=8, random_state=0),
     ],
     ids=lambda estimator: f"{type(estimator).__name__}-{estimator.n_jobs}",
@@ -87,9 +85,9 @@ def test_callbacks_are_told_of_every_stage_and_batch(estimator):
     if isinstance(estimator, NMFMetaCluster):
         assert ("begin", "runs of 2 clusters, 10 starts") in begun
     if isinstance(estimator, NMFConsensus):  # a batch a run, told when the run has ended
-        stage = "50 base partitions of 2 to 3 clusters"
+        stage = "9 base partitions of 2 to 3 clusters"
         first, last = told.index(("begin", stage)), told.index(("end", stage))
-        assert told[first + 1 : last] == [("begin", "batch"), ("end", "batch")] * 50
+        assert told[first + 1 : last] == [("begin", "batch"), ("end", "batch")] * 9
     if isinstance(estimator, SSNMFClusterer):
         assert ("begin", "similarities of 12 samples") in begun
     if isinstance(estimator, SimilarityFusionNMF):
@@ -107,12 +105,11 @@ def test_callbacks_are_torn_down_where_a_fit_fails():
 
 
 @has_callbacks
-@each_estimator
-def test_a_bar_shows_progress(estimator, capsys):
+def test_a_bar_shows_progress(capsys):
     pytest.importorskip("rich")
     bar = import_module("sklearn.callback").ProgressBar()
-    clone(estimator).set_callbacks(bar).fit(X)
-    assert type(estimator).__name__ in capsys.readouterr().out
+    NMFMetaCluster(2, n_estimators=10, random_state=0).set_callbacks(bar).fit(X)
+    assert "NMFMetaCluster" in capsys.readouterr().out
 
 
 @each_estimator

@@ -1,6 +1,7 @@
 """The loop and the restarts, on made-up loss sequences."""
 
 import warnings
+from itertools import product
 
 import numpy as np
 import pytest
@@ -41,19 +42,19 @@ def test_it_stops_when_ten_updates_gain_too_little(falls, tol, scale, min_iter, 
     assert_array_equal(found.history, losses[: n_iter + 1])
 
 
-@pytest.mark.parametrize("end", [0.0, 1e-6, 1.0])
-def test_the_decrease_can_be_of_the_loss_itself(end):
+def test_the_decrease_can_be_of_the_loss_itself():
     """It then stops late where the loss ends near 0, but not at a resolution that nobody needs."""
-    losses = end + 0.5 ** np.arange(101)
-    (found,) = run(Made(losses), tol=1e-3, of_loss=True)
-    expected = next(
-        i for i in range(10, 101) if losses[i - 10] - losses[i] <= max(1e-3 * losses[i], 1e-10)
-    )
-    assert (found.n_iter, found.converged) == (expected, True)
-    (sooner,) = run(Made(losses), tol=1e-3)
-    assert sooner.n_iter <= found.n_iter
-    (all_of_them,) = run(Made(losses), tol=-1, of_loss=True)
-    assert all_of_them.n_iter == 100
+    for end in [0.0, 1e-6, 1.0]:
+        losses = end + 0.5 ** np.arange(101)
+        (found,) = run(Made(losses), tol=1e-3, of_loss=True)
+        expected = next(
+            i for i in range(10, 101) if losses[i - 10] - losses[i] <= max(1e-3 * losses[i], 1e-10)
+        )
+        assert (found.n_iter, found.converged) == (expected, True)
+        (sooner,) = run(Made(losses), tol=1e-3)
+        assert sooner.n_iter <= found.n_iter
+        (all_of_them,) = run(Made(losses), tol=-1, of_loss=True)
+        assert all_of_them.n_iter == 100
 
 
 def test_a_plateau_at_the_start_is_passed():
@@ -73,14 +74,14 @@ def test_a_negative_tol_runs_all_updates():
     assert (found.n_iter, found.converged, len(found.history)) == (30, False, 31)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_tol_is_raised_to_the_resolution_of_the_factors(dtype):
-    resolution = float(np.finfo(dtype).eps)
-    for share, stops in [(0.09, True), (0.11, False)]:  # of the resolution, an update
-        losses = -np.arange(51) * share * resolution
-        (found,) = run(Made(losses, dtype=dtype), tol=0.0, max_iter=50, min_iter=10)
-        assert found.converged == stops
-        assert found.n_iter == (10 if stops else 50)
+def test_tol_is_raised_to_the_resolution_of_the_factors():
+    for dtype in [np.float32, np.float64]:
+        resolution = float(np.finfo(dtype).eps)
+        for share, stops in [(0.09, True), (0.11, False)]:  # of the resolution, an update
+            losses = -np.arange(51) * share * resolution
+            (found,) = run(Made(losses, dtype=dtype), tol=0.0, max_iter=50, min_iter=10)
+            assert found.converged == stops
+            assert found.n_iter == (10 if stops else 50)
 
 
 def test_the_best_factors_are_kept_where_the_loss_rises_again():
@@ -138,10 +139,10 @@ def test_a_start_of_a_real_solver_ends_the_same_alone_and_in_a_batch():
         assert_allclose(alone.factors[0], solution.factors[0], rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_a_loss_that_is_not_finite_is_an_error(bad):
-    with pytest.raises(FloatingPointError, match=f"the loss is {bad} after 7 updates"):
-        run(Made([*range(20, 0, -1)], [9, 8, 7, 6, 5, 4, 3, bad]), tol=1e-9)
+def test_a_loss_that_is_not_finite_is_an_error():
+    for bad in [np.nan, np.inf]:
+        with pytest.raises(FloatingPointError, match=f"the loss is {bad} after 7 updates"):
+            run(Made([*range(20, 0, -1)], [9, 8, 7, 6, 5, 4, 3, bad]), tol=1e-9)
 
 
 def test_the_loop_can_be_ended_after_any_update():
@@ -164,9 +165,8 @@ def solution(loss, n=1):
     return Solution((np.zeros((n, 1)),), loss, np.array([loss]), True)
 
 
-@pytest.mark.parametrize(
-    ("losses", "order"),
-    [
+def test_rounding_does_not_choose_among_solutions():
+    for losses, order in [
         ([3, 2, 1], [2, 1, 0]),
         ([1 + 2e-15, 1, 1 - 2e-15, 0.9999], [3, 2, 1, 0]),
         ([2, 1 + 4e-15, 1, 1 - 2e-15], [1, 3, 2, 0]),  # the earliest of those that are alike
@@ -174,12 +174,10 @@ def solution(loss, n=1):
         ([np.inf, np.inf], [0, 1]),
         ([0, 0], [0, 1]),
         ([], []),
-    ],
-)
-def test_rounding_does_not_choose_among_solutions(losses, order):
-    solutions = [solution(loss) for loss in losses]
-    found = best_first(solutions)
-    assert [next(i for i, s in enumerate(solutions) if s is one) for one in found] == order
+    ]:
+        solutions = [solution(loss) for loss in losses]
+        found = best_first(solutions)
+        assert [next(i for i, s in enumerate(solutions) if s is one) for one in found] == order
 
 
 class Recorder:
@@ -209,11 +207,10 @@ def test_solutions_come_best_first():
     assert [s.loss for s in found] == [3, 2, 1]
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("wide", [False, True])
-def test_the_earliest_of_equals_comes_first(n_jobs, wide):
-    _, found = restarted(range(12), rank=lambda s: s.loss % 3, n_jobs=n_jobs, wide=wide)
-    assert [s.loss for s in found] == [0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11]
+def test_the_earliest_of_equals_comes_first():
+    for n_jobs, wide in product([1, 2], [False, True]):
+        _, found = restarted(range(12), rank=lambda s: s.loss % 3, n_jobs=n_jobs, wide=wide)
+        assert [s.loss for s in found] == [0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11]
 
 
 def test_starts_run_one_by_one_where_a_wide_product_gains_nothing():

@@ -1,9 +1,12 @@
 """Starting factors."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from comparing import same_partition
+from engine.cases import coassociation
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -13,7 +16,7 @@ from nmfcluster import SSNMFClusterer
 from nmfcluster._engine import starts
 from nmfcluster._engine.starts import leading_eigenpairs, random_start, spectral_start
 from nmfcluster.datasets import make_nested_rings
-from nmfcluster.similarity import Explicit, Factored, coassociation
+from nmfcluster.similarity import Explicit, Factored
 
 
 def blocks(sizes, values=None):
@@ -36,15 +39,14 @@ def factored(labels, values=None):
 
 
 @pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("sizes", [(5, 3, 2), (4, 4, 4), (1, 1, 7, 1)])
-@pytest.mark.parametrize("equal", [True, False])
-def test_spectral_start_solves_a_block_diagonal_similarity(storage, sizes, equal):
-    A, labels = blocks(sizes, None if equal else 1.0 + np.arange(len(sizes)))
-    H = spectral_start(STORAGES[storage](A), len(sizes))
-    assert same_partition(H.argmax(axis=1), labels)
-    lift = H.min()
-    assert 0 < lift <= 1e-2 * H.mean()
-    assert_allclose((H - lift) @ (H - lift).T, A, atol=1e-7)
+def test_spectral_start_solves_a_block_diagonal_similarity(storage):
+    for sizes, equal in product([(5, 3, 2), (4, 4, 4), (1, 1, 7, 1)], [True, False]):
+        A, labels = blocks(sizes, None if equal else 1.0 + np.arange(len(sizes)))
+        H = spectral_start(STORAGES[storage](A), len(sizes))
+        assert same_partition(H.argmax(axis=1), labels)
+        lift = H.min()
+        assert 0 < lift <= 1e-2 * H.mean()
+        assert_allclose((H - lift) @ (H - lift).T, A, atol=1e-7)
 
 
 def test_spectral_start_with_one_cluster_is_the_leading_eigenvector():
@@ -113,17 +115,17 @@ def test_leading_eigenpairs_of_small_operators(seed, n, k):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("n", [3, 17, 18, 19, 20, 30, 64, 100])
-def test_leading_eigenpairs_where_all_but_one_eigenvalue_are_equal(n, dtype):
+def test_leading_eigenpairs_where_all_but_one_eigenvalue_are_equal(dtype):
     """As those of a similarity without structure, its diagonal left out."""
-    A = (np.ones((n, n)) - np.eye(n)).astype(dtype)
-    for scale in (1, 1 / (n - 1)):
-        for k in (1, 3, n - 1, n):
-            values, vectors = leading_eigenpairs(Explicit(A * dtype(scale)), k)
-            want = scale * np.where(np.arange(k), -1, n - 1)
-            assert_allclose(values, want, atol=1e-5 * scale * n)
-            assert vectors.shape == (n, k)
-            assert_allclose(vectors.T @ vectors, np.eye(k), atol=1e-4)
+    for n in [3, 17, 18, 19, 20, 30, 64, 100]:
+        A = (np.ones((n, n)) - np.eye(n)).astype(dtype)
+        for scale in (1, 1 / (n - 1)):
+            for k in (1, 3, n - 1, n):
+                values, vectors = leading_eigenpairs(Explicit(A * dtype(scale)), k)
+                want = scale * np.where(np.arange(k), -1, n - 1)
+                assert_allclose(values, want, atol=1e-5 * scale * n)
+                assert vectors.shape == (n, k)
+                assert_allclose(vectors.T @ vectors, np.eye(k), atol=1e-4)
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -172,28 +174,28 @@ def blocks_of_rings(n_parts, n, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("n_parts", [2, 5])
-def test_eigenvectors_of_equal_eigenvalues_are_all_found(n_parts, dtype):
+def test_eigenvectors_of_equal_eigenvalues_are_all_found(dtype):
     """One Krylov space holds one vector of each eigenspace: parts are solved one by one."""
-    n = 400
-    A = blocks_of_rings(n_parts, n, dtype)
-    order = np.random.default_rng(0).permutation(n_parts * n)
-    values, vectors = leading_eigenpairs(Explicit(A[order][:, order]), n_parts)
-    assert_allclose(values, 1, rtol=1e-5)
-    indicator = np.repeat(np.eye(n_parts), n, axis=0)[order] / np.sqrt(n)
-    found = np.linalg.svd(indicator.T @ vectors, compute_uv=False)
-    assert_allclose(found, 1, atol=1e-4)  # the same space
+    for n_parts in [2, 5]:
+        n = 400
+        A = blocks_of_rings(n_parts, n, dtype)
+        order = np.random.default_rng(0).permutation(n_parts * n)
+        values, vectors = leading_eigenpairs(Explicit(A[order][:, order]), n_parts)
+        assert_allclose(values, 1, rtol=1e-5)
+        indicator = np.repeat(np.eye(n_parts), n, axis=0)[order] / np.sqrt(n)
+        found = np.linalg.svd(indicator.T @ vectors, compute_uv=False)
+        assert_allclose(found, 1, atol=1e-4)  # the same space
 
 
-@pytest.mark.parametrize("n_components", [1, 2, 3, 6, 9])
-def test_leading_eigenpairs_of_parts_are_those_of_all(n_components):
-    rng = np.random.default_rng(0)
-    blocks = [rng.uniform(size=(size, size)) for size in (2, 5, 1, 4)]
-    A = sp.block_diag([block + block.T for block in blocks], format="csr")
-    values, vectors = leading_eigenpairs(Explicit(A), n_components)
-    dense = A.toarray()
-    assert_allclose(values, np.linalg.eigvalsh(dense)[::-1][:n_components], atol=1e-9)
-    assert_allclose(dense @ vectors, vectors * values, atol=1e-8)
+def test_leading_eigenpairs_of_parts_are_those_of_all():
+    for n_components in [1, 2, 3, 6, 9]:
+        rng = np.random.default_rng(0)
+        blocks = [rng.uniform(size=(size, size)) for size in (2, 5, 1, 4)]
+        A = sp.block_diag([block + block.T for block in blocks], format="csr")
+        values, vectors = leading_eigenpairs(Explicit(A), n_components)
+        dense = A.toarray()
+        assert_allclose(values, np.linalg.eigvalsh(dense)[::-1][:n_components], atol=1e-9)
+        assert_allclose(dense @ vectors, vectors * values, atol=1e-8)
 
 
 def test_of_parts_with_equal_eigenvalues_the_largest_come_first():

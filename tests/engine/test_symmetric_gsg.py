@@ -40,35 +40,34 @@ def gsg_step(P, N, G, S):
     return *normalized(G * ratio**0.25 if short else longer, S), short
 
 
-@pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("kind", GSG_KINDS)
-def test_gsg_updates_are_the_split_rules(kind, full):
+def test_gsg_updates_are_the_split_rules(kind):
     """S o G'PG / (G'NG + KSK), then G o (PGS / (NGS + GSKS))^1/2, then columns of length 1."""
-    rng = np.random.default_rng(5)
-    objective, start = kinds(rng, 9)[kind], rng.uniform(0.1, 1, size=(2, 9, 3))
-    A = objective.A.toarray()
-    positive, negative = objective.A.split()  # a factored A may be split with overlap
-    P, N = positive.toarray(), 0 * A if negative is None else negative.toarray()
-    path = list(islice(multiplicative_gsg(objective, start, full=full), 15))
-    for s in range(2):
-        G, S = path[0][0][0][s], path[0][0][1][s]
-        assert_allclose(G, start[s] / np.linalg.norm(start[s], axis=0))
-        for (found_G, found_S), loss in path:
-            assert_allclose(found_G[s], G, rtol=1e-7, atol=1e-12)
-            assert_allclose(found_S[s], S, rtol=1e-7, atol=1e-12)
-            assert_allclose(loss[s], gsg_loss(A, G, S), rtol=1e-9, atol=1e-9)
-            G, S, _ = gsg_step(P, N, G, S)
+    for full in [False, True]:
+        rng = np.random.default_rng(5)
+        objective, start = kinds(rng, 9)[kind], rng.uniform(0.1, 1, size=(2, 9, 3))
+        A = objective.A.toarray()
+        positive, negative = objective.A.split()  # a factored A may be split with overlap
+        P, N = positive.toarray(), 0 * A if negative is None else negative.toarray()
+        path = list(islice(multiplicative_gsg(objective, start, full=full), 15))
+        for s in range(2):
+            G, S = path[0][0][0][s], path[0][0][1][s]
+            assert_allclose(G, start[s] / np.linalg.norm(start[s], axis=0))
+            for (found_G, found_S), loss in path:
+                assert_allclose(found_G[s], G, rtol=1e-7, atol=1e-12)
+                assert_allclose(found_S[s], S, rtol=1e-7, atol=1e-12)
+                assert_allclose(loss[s], gsg_loss(A, G, S), rtol=1e-9, atol=1e-9)
+                G, S, _ = gsg_step(P, N, G, S)
 
 
-@pytest.mark.parametrize("full", [False, True])
-@pytest.mark.parametrize("kind", GSG_KINDS)
-def test_gsg_starts_with_every_cluster(kind, full):
+def test_gsg_starts_with_every_cluster():
     """An S that starts at 0 stays there: a cluster with it, or the link between two."""
-    rng = np.random.default_rng(7)
-    objective = kinds(rng, 9)[kind]
-    (_, S), _ = next(multiplicative_gsg(objective, rng.uniform(0.1, 1, (20, 9, 3)), full=full))
-    assert (np.diagonal(S, axis1=1, axis2=2) > 0).all()
-    assert (S > 0).all() or not full
+    for full, kind in product([False, True], GSG_KINDS):
+        rng = np.random.default_rng(7)
+        objective = kinds(rng, 9)[kind]
+        (_, S), _ = next(multiplicative_gsg(objective, rng.uniform(0.1, 1, (20, 9, 3)), full=full))
+        assert (np.diagonal(S, axis1=1, axis2=2) > 0).all()
+        assert (S > 0).all() or not full
 
 
 def test_gsg_from_random_starts_gets_as_far_as_hh_with_negative_similarities():

@@ -1,15 +1,15 @@
 """Every update of HH' and of the tri-factorization against its formula in dense arrays."""
 
-from itertools import islice
+from itertools import islice, product
 
 import numpy as np
 import pytest
-from engine.cases import KINDS, dense_pieces, kinds, of, solved
+from engine.cases import KINDS, coassociation, dense_pieces, kinds, of, solved
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nmfcluster._engine.multiplicative import multiplicative_nmf, multiplicative_trinmf
 from nmfcluster._engine.symmetric import bregman_nmf
-from nmfcluster.similarity import Explicit, coassociation
+from nmfcluster.similarity import Explicit
 
 
 def bregman_step(objective, H, inverse):
@@ -121,38 +121,39 @@ def literal_path(A, H, n):
     return path, inverses
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("shift", [0.0, -0.5])
-def test_bregman_follows_a_literal_transcription(shift, seed):
-    rng = np.random.default_rng(seed)
-    X, H = rng.normal(size=(12, 3)), rng.uniform(size=(12, 2))
-    H[0] *= 1 + 30 * (seed % 2)  # far off, so that the first steps are long
-    A = X @ X.T + shift * np.eye(12)
-    path, inverses = literal_path(A, H, 60)
-    assert min(inverses[:30]) < 1 / 6  # sixfold steps are taken, while rounding decides nothing yet
-    for factors, expected in zip(bregman_nmf(of(Explicit(A)), H[None]), path, strict=False):
-        assert_allclose(factors[0][0][0], expected, atol=1e-6)
+def test_bregman_follows_a_literal_transcription():
+    for seed, shift in product(range(3), [0.0, -0.5]):
+        rng = np.random.default_rng(seed)
+        X, H = rng.normal(size=(12, 3)), rng.uniform(size=(12, 2))
+        H[0] *= 1 + 30 * (seed % 2)  # far off, so that the first steps are long
+        A = X @ X.T + shift * np.eye(12)
+        path, inverses = literal_path(A, H, 60)
+        assert (
+            min(inverses[:30]) < 1 / 6
+        )  # sixfold steps are taken, while rounding decides nothing yet
+        for factors, expected in zip(bregman_nmf(of(Explicit(A)), H[None]), path, strict=False):
+            assert_allclose(factors[0][0][0], expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_multiplicative_update_is_equation_28_with_a_fallback(kind):
-    rng = np.random.default_rng(3)
-    objective = kinds(rng, 8)[kind]
-    plus, minus = np.maximum(objective.A.toarray(), 0), np.maximum(-objective.A.toarray(), 0)
-    P, N = objective.A.split()  # a factored A may be split with overlap: then by its own parts
-    plus, minus = P.toarray(), minus if N is None else N.toarray()
-    steps = multiplicative_nmf(objective, rng.uniform(0.1, 1, size=(1, 8, 3)))
-    (H,), loss = next(steps)
-    for _ in range(15):
-        f, g = dense_pieces(objective, H[0])
-        C = g + objective.A.toarray() @ H[0]
-        ratio = (plus @ H[0]) / np.maximum(minus @ H[0] + C, 1e-300)
-        expected = H[0] * ratio**0.5
-        if 4 * dense_pieces(objective, expected)[0] > 4 * f:
-            expected = H[0] * ratio**0.25
+def test_multiplicative_update_is_equation_28_with_a_fallback():
+    for kind in KINDS:
+        rng = np.random.default_rng(3)
+        objective = kinds(rng, 8)[kind]
+        plus, minus = np.maximum(objective.A.toarray(), 0), np.maximum(-objective.A.toarray(), 0)
+        P, N = objective.A.split()  # a factored A may be split with overlap: then by its own parts
+        plus, minus = P.toarray(), minus if N is None else N.toarray()
+        steps = multiplicative_nmf(objective, rng.uniform(0.1, 1, size=(1, 8, 3)))
         (H,), loss = next(steps)
-        assert_allclose(H[0], expected, rtol=1e-8, atol=1e-12)
-        assert_allclose(loss[0], 4 * dense_pieces(objective, expected)[0], rtol=1e-8)
+        for _ in range(15):
+            f, g = dense_pieces(objective, H[0])
+            C = g + objective.A.toarray() @ H[0]
+            ratio = (plus @ H[0]) / np.maximum(minus @ H[0] + C, 1e-300)
+            expected = H[0] * ratio**0.5
+            if 4 * dense_pieces(objective, expected)[0] > 4 * f:
+                expected = H[0] * ratio**0.25
+            (H,), loss = next(steps)
+            assert_allclose(H[0], expected, rtol=1e-8, atol=1e-12)
+            assert_allclose(loss[0], 4 * dense_pieces(objective, expected)[0], rtol=1e-8)
 
 
 def test_printed_square_root_can_raise_the_loss_and_then_is_not_taken():

@@ -18,7 +18,7 @@ from sklearn.cluster import KMeans
 
 from nmfcluster import NMFConsensus, NMFMetaCluster
 from nmfcluster._arrays import jobs
-from nmfcluster._engine import run as engine
+from nmfcluster._engine import executor
 from nmfcluster.model_selection import StabilityScorer
 from nmfcluster.partitions import base_partitions
 
@@ -136,7 +136,7 @@ def n_bytes(X):
 @pytest.mark.parametrize("data", [COUNTS, SPARSE], ids=["dense", "sparse"])
 def test_the_data_are_sent_once(work, data, on_dask, sent, traffic, monkeypatch):
     """From the client to the scheduler, and from there to a worker, which hands them on."""
-    monkeypatch.setattr(engine, "_BATCH", 2)
+    monkeypatch.setattr(executor, "_BATCH", 2)
     work(data)
     assert sent[0][1] >= 12  # calls that could each have taken them along
     assert len([size for size in traffic if size > n_bytes(data)]) == 2

@@ -189,11 +189,10 @@ def judge_fit(model, n, descends=True):
     if weights is not None:
         np.testing.assert_allclose(weights.sum(), 1, rtol=1e-6)
         assert (weights >= 0).all()
-    if getattr(model, "refine", None) is None:
-        own = np.flatnonzero(model.labels_ >= 0)
-        strongest = P[own, model.labels_[own]]
-        strong = strongest >= P[own].max(axis=1, initial=0) - 1e-4
-        assert strong.all(), "labels_ are not the clusters with the largest membership_"
+    own = np.flatnonzero(model.labels_ >= 0)
+    strongest = P[own, model.labels_[own]]
+    strong = strongest >= P[own].max(axis=1, initial=0) - 1e-4
+    assert strong.all(), "labels_ are not the clusters with the largest membership_"
 
 
 def judge_estimator(model, X, n, arguments=(), new=(), sums=True, descends=True, foreign=False):
