@@ -42,8 +42,8 @@ OTHER_MODES = {
     "KernelStack": [{"kernels": "rbf"}],
     "NMFConsensus": [{"affinity": "precomputed"}, {"affinity": "partitions"}],
     "NMFMetaCluster": [
-        {"meta": "nmf", "base_n_clusters": (2, 4), "solver": "mu"},
-        {"meta": "kmeans", "sparsity": 0.1, "penalty": "l1_rows", "tol": 1e-3},
+        {"meta": "nmf", "base_n_clusters": (2, 4)},
+        {"sparsity": 0.1, "penalty": "l1_rows", "tol": 1e-3},
         {"loss": "kullback-leibler", "resample": 0.7, "tol": 1e-3},
     ],
     "SSNMFClusterer": [

@@ -125,7 +125,7 @@ def test_storage_is_asked_for_where_matrices_are_defined_or_checked():
     askers = {"issparse", "is_sparse", "isspmatrix", "isspmatrix_csr"}
     matrices = {"_arrays", "similarity", "stack", "constraints"}
     products = {"fusion/dense", "fusion/sparse"}
-    products |= {f"meta/{name}" for name in ("tables", "squares", "divergence", "usages")}
+    products |= {f"meta/{name}" for name in ("squares", "divergence", "usages")}
     for module, tree in TREES.items():
         asked = askers & set(names_used(tree))
         assert not asked or top(module) in matrices or module in products, module

@@ -28,7 +28,7 @@ from nmfcluster._compat import (
 )
 from nmfcluster._engine.starts import draw_seeds
 from nmfcluster.meta import NMFMetaCluster
-from nmfcluster.meta.objectives import read_fixed
+from nmfcluster.meta.parameters import read_fixed
 from nmfcluster.metrics import cophenetic_correlation
 from nmfcluster.model_selection.copies import SEEDS
 from nmfcluster.model_selection.rules import last_recurring, least_held_out, standard_errors

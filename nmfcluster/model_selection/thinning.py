@@ -10,18 +10,18 @@ from sklearn.base import clone
 from nmfcluster._arrays.jobs import shared_out
 from nmfcluster._arrays.storage import as_float64, row_sums
 from nmfcluster._arrays.threads import one_blas_thread
-from nmfcluster.meta.objectives import objective_of
+from nmfcluster.meta.parameters import objective_of_table
 
 _MIXED = 0.1  # share of the held-out means that knows no clusters
 _PRIOR = 0.5  # counts that every column has more than were seen: unseen ones are not impossible
-#: of the fits to parts: a single run, as no statement about runs is wanted; k-means sees at once
-#: that its k clusters are the metaclusters
+#: of the fits to parts: a single run, as no statement about runs is wanted; the tensor of its k
+#: biclusters is soon found to be of k metaclusters, them
 SHORT = {
     "n_estimators": 1,
     "n_init": 1,
     "base_n_clusters": None,
     "resample": None,
-    "meta": "kmeans",
+    "meta": "ptf",
     "verbose": 0,
 }
 
@@ -104,4 +104,4 @@ def _score(model: Any, seen: Any, held: Any, n_parts: int) -> float:
     rows, columns = as_float64(model.factor_), as_float64(model.components_)
     W = np.column_stack([(1 - _MIXED) * rows, _MIXED * row_sums(seen)]) / (n_parts - 1)
     H = np.vstack([columns, shares / shares.sum()])
-    return float(objective_of(model, held).error(W, H) ** 2 / 2)
+    return float(objective_of_table(model, held).error(W, H) ** 2 / 2)

@@ -68,9 +68,8 @@ def test_others_with_a_loss_curve_have_one_start(table):
         LossCurveDisplay.from_estimator(MLPClassifier())
 
 
-@pytest.mark.parametrize("final", [True, False])
-def test_the_loss_of_the_last_factorization_is_shown(table, final):
-    model = NMFMetaCluster(4, n_estimators=3, final=final, random_state=0).fit(table)
+def test_the_loss_of_the_last_factorization_is_shown(table):
+    model = NMFMetaCluster(4, n_estimators=3, random_state=0).fit(table)
     display = LossCurveDisplay.from_estimator(model)
     assert len(display.lines_) == len(model.loss_curves_)
     assert len(display.lines_[0].get_ydata()) == model.n_iter_ + 1

@@ -30,7 +30,6 @@ each_estimator = pytest.mark.parametrize(
     "estimator",
     [
         NMFMetaCluster(2, n_estimators=10, random_state=0),
-        NMFMetaCluster(2, n_estimators=4, meta="kmeans", random_state=0),
         NMFConsensus(2, normalize=False, refine="moves", random_state=0),
         SSNMFClusterer(2, propagation=0.5, random_state=0),
         SSNMFClusterer(2, contradictions="ignore", random_state=0),

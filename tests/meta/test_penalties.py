@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
 
-from nmfcluster.meta.penalties import (
+from nmfcluster.meta.solvers import (
     PENALTIES,
     _least_sum,
     descend_on_sphere,

@@ -15,14 +15,8 @@ from nmfcluster._base import hard_labels
 from nmfcluster._engine.stopping import Solution
 from nmfcluster._engine.symmetric import Factorization
 from nmfcluster.datasets import make_biclusters
-from nmfcluster.meta.recurrence import recurrence
-from nmfcluster.meta.runs import (
-    Runs,
-    compare_with_runs,
-    draw_sizes,
-    n_distinct,
-    run_many,
-)
+from nmfcluster.meta.metaclusters import compare_with_runs, n_distinct
+from nmfcluster.meta.runs import Runs, draw_sizes, run_many
 from nmfcluster.meta.squares import MatrixObjective, fitted_rows
 from nmfcluster.partitions.matrix import confidence
 
@@ -151,20 +145,19 @@ def test_starts_have_the_mean_of_the_table(storage, dtype, k):
 
 
 @pytest.mark.parametrize(
-    ("loss", "n_updates", "sizes", "comparable", "is_told"),
+    ("loss", "sizes", "comparable", "is_told"),
     [
-        (1.1002, 1, [3, 3], True, True),
-        (1.10005, 1, [3, 3], True, False),
-        (9, 0, [3, 3], True, False),
-        (9, 1, [3, 4], True, False),
-        (9, 1, [3, 3], False, False),
+        (1.1002, [3, 3], True, True),
+        (1.10005, [3, 3], True, False),
+        (9, [3, 4], True, False),
+        (9, [3, 3], False, False),
     ],
 )
-def test_a_run_that_fits_much_better_is_told_of(loss, n_updates, sizes, comparable, is_told):
+def test_a_run_that_fits_much_better_is_told_of(loss, sizes, comparable, is_told):
     """By a tenth of its loss, and a millionth of that of zero factors, 100."""
     nothing = np.zeros((sum(sizes), 1))
     runs = Runs(nothing, nothing, np.array(sizes), np.array([1.0, 2.0]), np.array([True, True]))
-    end = Solution((), loss, np.full(n_updates + 1, loss), True)
+    end = Solution((), loss, np.full(2, loss), True)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         compare_with_runs(runs, Factorization(end, [], 1.0), plan_of(3), 100.0, comparable)
@@ -219,18 +212,18 @@ def test_recurrence_is_how_alike_the_nearest_clusters_of_all_runs_are(seed, size
     rng = np.random.default_rng(seed)
     runs = random_runs(rng, sizes, zeros=0.6)
     W, H = (rng.uniform(size=(k, m)) * (rng.uniform(size=(k, m)) < 0.5) for m in (7, 9))
-    assert_allclose(recurrence(runs, W, H), recurrence_by_loops(runs, W, H), atol=1e-12)
+    assert_allclose(runs.recurrence(W, H), recurrence_by_loops(runs, W, H), atol=1e-12)
 
 
 def test_recurrence_of_equal_runs_is_1_and_of_what_is_elsewhere_0():
     rng = np.random.default_rng(12)
     W, H = planted(rng, 3, 12, 15)
     runs, _ = equal_runs(rng, W, H, 4)
-    assert_allclose(recurrence(runs, 5 * W.T, H), 1)
+    assert_allclose(runs.recurrence(5 * W.T, H), 1)
     half = Runs.of([solution(W, H), solution(W[:, :2], H[:2])])
     nothing = np.zeros((1, 12)), np.zeros((1, 15))
     more_W, more_H = (np.concatenate([F, o]) for F, o in zip((W.T, H), nothing, strict=True))
-    assert_allclose(recurrence(half, more_W, more_H), [1, 1, 0.5, 0])
+    assert_allclose(half.recurrence(more_W, more_H), [1, 1, 0.5, 0])
 
 
 def test_rows_that_are_0_or_repeated_change_no_fit():

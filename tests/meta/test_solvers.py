@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 from meta.cases import begin, ends, runs_of, solved, table
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmfcluster.meta.penalties import PENALTIES
-from nmfcluster.meta.solvers import RunsObjective, hals, multiplicative, sparse_hals, tensor_hals
+from nmfcluster.meta.solvers import PENALTIES, RunsObjective, hals, sparse_hals, tensor_hals
 from nmfcluster.meta.squares import MatrixObjective
 
 seeds = st.integers(0, 10**6)
 sizes = st.tuples(st.integers(1, 9), st.integers(1, 9), st.integers(1, 4))
-KINDS = ["hals", "multiplicative", *PENALTIES, "tensor"]
+KINDS = ["hals", *PENALTIES, "tensor"]
 
 
 def steps_of(kind, X, F, sparsity=0.3):
@@ -25,7 +24,7 @@ def steps_of(kind, X, F, sparsity=0.3):
         return tensor_hals(RunsObjective(*runs_of(X)), F)
     if kind in PENALTIES:
         return sparse_hals(MatrixObjective(X, sparsity=sparsity, penalty=kind), F)
-    return {"hals": hals, "multiplicative": multiplicative}[kind](MatrixObjective(X), F)
+    return hals(MatrixObjective(X), F)
 
 
 def dense(factors):
@@ -205,7 +204,7 @@ def test_order_of_rows_columns_and_clusters_does_not_matter(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("scale", [2.0**30, 2.0**-30, 1000.0])
+@pytest.mark.parametrize("scale", [2.0**-30, 1000.0])
 def test_scale_goes_to_h_but_for_the_penalty_that_has_one(kind, scale):
     rng = np.random.default_rng(5)
     n, p, k = 10, 13, 3
@@ -263,7 +262,7 @@ def kkt_residual(kind, X, factors, sparsity):
     return max(abs(np.minimum(F / F.max(), slope / size)).max() for slope, F in slopes.values())
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "multiplicative"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_long_runs_end_at_stationary_points(kind):
     # an update of tensors: a third of the sweeps
     n_updates = {"tensor": 1500, "l1": 1500}.get(kind, 400)

@@ -7,8 +7,7 @@ import pytest
 from meta.cases import solved
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmfcluster.meta.penalties import PENALTIES
-from nmfcluster.meta.solvers import hals, sparse_hals
+from nmfcluster.meta.solvers import PENALTIES, hals, sparse_hals
 from nmfcluster.meta.squares import MatrixObjective
 
 

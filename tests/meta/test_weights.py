@@ -53,8 +53,10 @@ def test_weights_count_as_equal_rows_do(objective, solver, seed):
 
 
 @losses
-@pytest.mark.parametrize("resample", [None, "poisson", "bootstrap", 0.8])
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(
+    ("resample", "kind"),
+    [(None, sp.csr_array), ("poisson", np.asarray), ("bootstrap", sp.csr_array), (0.8, np.asarray)],
+)
 def test_a_sample_that_does_not_count_changes_nothing(programs, loss, resample, kind):
     X, _, H = programs
     weights = np.random.default_rng(0).integers(0, 3, len(X))
@@ -98,8 +100,7 @@ def test_fixed_rows_stay_and_the_loss_never_rises(objective, solver, seed):
 
 
 @losses
-@pytest.mark.parametrize("meta", ["ptf", "nmf", "kmeans"])
-@pytest.mark.parametrize("resample", [None, "bootstrap"])
+@pytest.mark.parametrize(("meta", "resample"), [("ptf", "bootstrap"), ("nmf", None)])
 def test_known_programs_are_kept_and_others_found(programs, loss, meta, resample):
     X, _, H = programs
     known = H[[2, 0]]
