@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -36,21 +37,16 @@ TABLES = [
     ("NaN beside zeros", "X must hold an entry above 0", changed(0 * X, (3, 2), np.nan)),
     ("negative beside NaN, sparse", NEGATIVE,
      sp.csr_array(changed(changed(X, (3, 2), -1), (4, 2), np.nan))),
-    ("infinity, sparse", INFINITE, sp.csc_array(changed(X, (3, 2), np.inf))),
-    ("negative", NEGATIVE, changed(X, (3, 2), -1)),
     ("entries that sum to a negative one", NEGATIVE,
      sp.coo_array(([1.0, -2.0, 3.0], ([0, 0, 1], [0, 0, 1])), shape=(3, 3))),
     ("all 0", "X must hold an entry above 0; all entries are 0", 0 * X),
     ("one sample", "n_samples=1: at least 2 samples", X[:1]),
     ("no sample", r"0 sample\(s\)", X[:0]),
-    ("no column", r"0 feature\(s\)", X[:, :0]),
     ("a vector", "Expected 2D array, got 1D array", X[0]),
     ("nothing", "X must be one table of numbers, got None", None),
     ("words in a data frame", "column 'a' .*'x'", pd.DataFrame({"a": list("xy"), "b": [1, 2]})),
     ("complex", "Complex data not supported", X + 1j),
-    ("a dict", "X must be one table .*a dict of 1", {"a": 1}),
     ("too large to be squared in passing", SQUARES.format("float64", ".*"), X * 1e153),
-    ("too large, sparse", SQUARES.format("float64", ".*"), sp.csr_array(X * 1e160)),
     ("too small", SQUARES.format("float64", "9.88e-171"), X * 1e-170),
     ("too small for float32, sparse", SQUARES.format("float32", ".*"),
      sp.csr_array(FLOAT32 * np.float32(1e-25))),
@@ -59,14 +55,10 @@ TABLES = [
 # the message must hold the name, the value and what is allowed
 PARAMETERS = [
     ({"n_clusters": 0}, r"'n_clusters' .*int in the range \[1, 2147483647\].*Got 0"),
-    ({"n_clusters": 2.0}, r"'n_clusters' .*int.*Got 2\.0"),
     ({"n_clusters": 21}, "n_clusters=21 must be at most n_samples=20"),
-    ({"n_estimators": 0}, r"'n_estimators' .*int in the range \[1, 2147483647\].*Got 0"),
     ({"base_n_clusters": 2**31 - 1}, r"base_n_clusters=2147483647 must be at most n_samples"),
     ({"base_n_clusters": (1, 2**63)}, r"base_n_clusters must be .* 2147483647 is the largest"),
-    ({"base_n_clusters": 0}, r"'base_n_clusters' .*int in the range \[1, 2147483647\].*Got 0"),
     ({"base_n_clusters": (5, 3)}, PAIR + r"\(5, 3\)"),
-    ({"base_n_clusters": [2]}, PAIR + r"\[2\]"),
     ({"base_n_clusters": (2.0, 3.0)}, PAIR + r"\(2\.0, 3\.0\)"),
     ({"n_clusters": 10, "n_estimators": 2, "base_n_clusters": 3},
      "n_estimators=2 runs with base_n_clusters=3 have 6 clusters, .*at least n_clusters=10"),
@@ -74,20 +66,13 @@ PARAMETERS = [
      r"n_estimators=1 runs with base_n_clusters=\(2, 9\) have \d clusters, .*n_clusters=10"),
     ({"meta": "x"}, "'meta' .*among {.*ptf.*Got 'x'"),
     ({"sparsity": -1}, r"'sparsity' .*\[0.*, inf\).*Got -1"),
-    ({"sparsity": np.nan}, "'sparsity' .*Got nan"),
     ({"sparsity": 0.1, "loss": "kullback-leibler"},
      r"sparsity=0\.1 needs loss='frobenius', got 'kullback-leibler'"),
-    ({"loss": "kl"}, "'loss' .*among {.*frobenius.*Got 'kl'"),
-    ({"resample": "gauss"}, "'resample' .*among {.*poisson.*Got 'gauss'"),
     ({"resample": 1.0}, "'resample' .*Got 1"),
-    ({"penalty": "l3"}, "'penalty' .*among {.*l1_columns.*Got 'l3'"),
-    ({"fixed_components": 3}, "'fixed_components' .*array-like.*Got 3"),
     ({"fixed_components": [[1.0, 2.0]]}, r"column for each of 6 features, got shape \(1, 2\)"),
-    ({"fixed_components": X[0]}, "Expected 2D array, got 1D array"),
     ({"fixed_components": X[:3]}, "fixed_components must be at most n_clusters=2, got 3"),
     ({"fixed_components": -X[:1]}, "fixed_components must be at least 0, got an entry of -0"),
     ({"fixed_components": 0 * X[:1]}, "fixed_components must each hold an entry .*; row 0 is 0"),
-    ({"fixed_components": np.nan * X[:1]}, "Input fixed_components contains NaN"),
     ({"fixed_components": X[:1], "sparsity": 0.1}, "fixed_components need sparsity=0, got .*0.1"),
     ({"fixed_components": X[:2], "base_n_clusters": 1},
      "base_n_clusters=1 must be at least the number of fixed_components, 2"),
@@ -95,12 +80,6 @@ PARAMETERS = [
      "n_estimators=2 runs with base_n_clusters=4 have 8 clusters"),
     ({"memory": 3}, "'memory' .*Got 3"),
     ({"threshold": 0}, r"'threshold' .*\(0.*, 1.*\].*Got 0"),
-    ({"n_init": 0}, r"'n_init' .*\[1, 2147483647\].*Got 0"),
-    ({"max_iter": 0}, r"'max_iter' .*\[1, 2147483647\].*Got 0"),
-    ({"tol": np.nan}, "'tol' .*Got nan"),
-    ({"random_state": np.random.default_rng(0)}, "'random_state' .*Got Generator"),
-    ({"n_jobs": 0}, r"'n_jobs' .*range \[1, 65536\].*Got 0"),
-    ({"verbose": "a"}, "'verbose' .*Got 'a'"),
 ]  # fmt: skip
 
 
@@ -121,7 +100,7 @@ CASES += [
 CASES += [
     Case(f"in the unit of X, {sparsity}", f"sparsity={sparsity}", X, {},
          {"penalty": "l1", "sparsity": sparsity})
-    for sparsity in (2.5, 1e3)
+    for sparsity in (2.5,)
 ]  # fmt: skip
 HOLES = changed(X, (3, 2), np.nan)
 CASES += [
@@ -132,9 +111,7 @@ WEIGHTS = [
     ("too few", np.ones(19), r"a number for each of 20 samples, got shape \(19,\)"),
     ("one for all", 2.0, r"a number for each of 20 samples, got shape \(1,\)"),
     ("negative", -np.ones(20), "sample_weight must be at least 0, got -1"),
-    ("NaN", np.full(20, np.nan), "Input sample_weight contains NaN"),
     ("one above 0", np.eye(20)[0], "above zero for at least n_clusters=2 samples, it is for 1"),
-    ("words", ["a"] * 20, "could not convert|sample_weight"),
 ]
 CASES += [
     Case(f"sample_weight, {name}", says, X, {"sample_weight": weights}, {}, EITHER)
@@ -184,9 +161,8 @@ def test_what_is_not_refused_has_room(penalty, dtype, scale):
 # --- new samples ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("new", "says"),
-    [
+def test_new_samples_must_be_like_those_of_fit(fitted):
+    refused = [
         (sp.csr_array(X[:, :3]), "X has 3 features, but NMFMetaCluster is expecting 6"),
         (changed(X, (3, 2), np.inf), INFINITE),
         (-X, NEGATIVE),
@@ -194,26 +170,22 @@ def test_what_is_not_refused_has_room(penalty, dtype, scale):
         (X[:0], r"0 sample\(s\)"),
         (np.array([["a"] * 6]), "X must hold numbers, got dtype <U1"),
         (None, "X must be one table of numbers, got None"),
-    ],
-)
-def test_new_samples_must_be_like_those_of_fit(fitted, new, says):
-    for ask in (fitted.predict, fitted.transform):
+    ]
+    for (new, says), ask in product(refused, (fitted.predict, fitted.transform)):
         with pytest.raises(ValueError, match=says):
             ask(new)
 
 
-@pytest.mark.parametrize(
-    ("strengths", "says"),
-    [
+def test_strengths_must_be_as_transform_returns_them(fitted):
+    refused = [
         (sp.csr_array(X), r"X must have a column for each of 2 clusters.*\(20, 6\)"),
         (changed(X[:, :2], (3, 1), np.nan), "Input X contains NaN"),
         (X[0, :2], "Expected 2D array, got 1D array"),
         ([["a", "b"]], "could not convert string to float"),
-    ],
-)
-def test_strengths_must_be_as_transform_returns_them(fitted, strengths, says):
-    with pytest.raises(ValueError, match=says):
-        fitted.inverse_transform(strengths)
+    ]
+    for strengths, says in refused:
+        with pytest.raises(ValueError, match=says):
+            fitted.inverse_transform(strengths)
 
 
 def test_samples_that_are_asked_for_must_be_named_and_exist(fitted):

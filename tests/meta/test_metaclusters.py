@@ -39,7 +39,7 @@ every_way = pytest.mark.parametrize("how", ["ptf", "nmf"])
 
 
 @every_way
-@pytest.mark.parametrize("k", [1, 2, 4])
+@pytest.mark.parametrize("k", [1, 4])
 def test_equal_runs_correspond_one_to_one(how, k):
     rng = np.random.default_rng(k)
     W, H = planted(rng, k, 15, 22)
@@ -56,8 +56,9 @@ def test_equal_runs_correspond_one_to_one(how, k):
         assert_array_equal(block.sum(axis=1), 1)
 
 
-@pytest.mark.parametrize(("n_init", "n_starts"), [(1, 1), (9, 5)])
-@pytest.mark.parametrize("how", ["ptf", "nmf"])
+@pytest.mark.parametrize(
+    ("how", "n_init", "n_starts"), [("ptf", 1, 1), ("ptf", 9, 5), ("nmf", 9, 5)]
+)
 def test_every_run_is_at_most_one_start(how, n_init, n_starts):
     runs, lines = random_runs(np.random.default_rng(2), [3] * 5), []
     plan = replace(plan_of(3, n_init=n_init), say=lines.append)
@@ -65,8 +66,7 @@ def test_every_run_is_at_most_one_start(how, n_init, n_starts):
     assert [counted(n_starts, "start") in line for line in lines] == [True, True]
 
 
-@every_way
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("how", "dtype"), [("ptf", np.float64), ("nmf", np.float32)])
 def test_metaclusters_of_runs_of_different_sizes(how, dtype):
     rng = np.random.default_rng(3)
     runs = random_runs(rng, [2, 5, 3, 4, 3])
@@ -87,16 +87,16 @@ def test_metaclusters_by_nmf_are_a_factorization_of_the_columns():
     optima = METACLUSTERINGS["nmf"](runs, plan_of(4))
     fits = [fitted_rows(runs.H, metaclusters.columns) for metaclusters in optima]
     for metaclusters, fit in zip(optima, fits, strict=True):
-        assert_allclose(metaclusters.correspondence, fit * (6 / fit.sum(axis=0)), atol=1e-2)
+        assert_allclose(metaclusters.correspondence, fit * (6 / fit.sum(axis=0)), atol=1e-6)
     losses = [
         ((runs.H - fit @ metaclusters.columns) ** 2).sum() / 2
         for metaclusters, fit in zip(optima, fits, strict=True)
     ]
     assert (np.diff(losses) > 1e-4 * (runs.H**2).sum() / 2).all()  # each of them once
-    steps = hals(MatrixObjective(runs.H), begin(rng, 10, 4, 24, 9))
-    best = min(end.loss for end in solved(steps, 500))
+    steps = hals(MatrixObjective(runs.H), begin(rng, 5, 4, 24, 9))
+    best = min(end.loss for end in solved(steps, 200))
     assert len(losses) > 1
-    assert losses[0] <= 1.1 * best
+    assert_allclose(losses[0], best, rtol=1e-6)
 
 
 def test_way_of_metaclustering_is_the_one_asked_for():
@@ -220,7 +220,7 @@ def test_a_prototype_that_no_row_uses_is_used_at_the_end():
 
 def test_exact_zeros_of_prototypes_do_not_stop_the_last_factorization():
     """As published, by multiplicative updates, it is stuck at the zeros that it starts from."""
-    for seed in range(4):
+    for seed in range(2):
         X, _, H = make_biclusters(random_state=seed)
         columns = H * (np.random.default_rng(seed).uniform(size=H.shape) > 0.2)
         start = np.concatenate([fitted_rows(X, columns).T, columns], axis=1)

@@ -98,8 +98,10 @@ def test_a_run_on_rows_is_that_of_a_table_of_them(objective, solver):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
-@pytest.mark.parametrize("resample", ["poisson", "bootstrap", 0.7])
+@pytest.mark.parametrize(
+    ("loss", "resample"),
+    [("frobenius", 0.7), ("frobenius", "bootstrap"), ("kullback-leibler", "poisson")],
+)
 def test_the_number_of_jobs_and_the_storage_change_nothing(loss, resample):
     X = make_programs(40, 50, 3, depth=200, random_state=0)[0].astype(float)
     parameters = {"loss": loss, "resample": resample, "n_estimators": 5, "random_state": 0}

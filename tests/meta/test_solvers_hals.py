@@ -118,7 +118,7 @@ def assert_same_clusters(H, expected, room):
     assert_allclose(cosines.max(axis=0), 1, atol=room)
 
 
-@pytest.mark.parametrize("k", [1, 2, 4])
+@pytest.mark.parametrize("k", [1, 4])
 def test_planted_clusters_are_recovered(k):
     rng = np.random.default_rng(k)
     W, H = planted(rng, k, 25, 40)
@@ -133,7 +133,7 @@ def test_planted_clusters_are_recovered(k):
 @pytest.mark.parametrize("case", ["noise", "planted", "counts", "wide"])
 def test_losses_are_not_above_those_of_scikit_learn(case):
     """From the same starts, after 200 updates of either."""
-    for seed in range(5):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         n, p, k = (20, 200, 5) if case == "wide" else (40, 30, 4)
         X = table(rng, n, p, k, noise={"noise": 0.5, "wide": 0.1}.get(case, 0))
@@ -194,7 +194,7 @@ def test_tensor_updates_are_those_of_the_dense_tensor():
             A = cycled(A.T, by_alpha, products_of_columns(B, C), TENSOR_SWEEPS).T
 
 
-@pytest.mark.parametrize("k", [1, 2, 4])
+@pytest.mark.parametrize("k", [1, 4])
 def test_planted_tensors_are_recovered(k):
     rng = np.random.default_rng(k)
     W, H = planted(rng, k, 12, 18)
