@@ -14,7 +14,6 @@ from nmfcluster._base import NMFClusterer, fitting, hard_labels, membership
 from nmfcluster._compat import HasMethods, Interval, StrOptions, fit_context
 from nmfcluster._engine.memory import memory_of
 from nmfcluster._engine.progress import during
-from nmfcluster._engine.symmetric import Factorization
 from nmfcluster.meta.metaclusters import (
     METACLUSTERINGS,
     by_their_size,
@@ -23,15 +22,9 @@ from nmfcluster.meta.metaclusters import (
     n_distinct,
     refine,
 )
-from nmfcluster.meta.parameters import (
-    LOSSES,
-    Objective,
-    objective_of_table,
-    read_fixed,
-    read_weights,
-)
+from nmfcluster.meta.parameters import LOSSES, objective_of_table, read_fixed, read_weights
 from nmfcluster.meta.programs import Programs
-from nmfcluster.meta.runs import Runs, draw_sizes, run_many
+from nmfcluster.meta.runs import draw_sizes, run_many
 from nmfcluster.meta.solvers import PENALTIES
 from nmfcluster.meta.squares import unit_rows
 from nmfcluster.metrics.overlap import members
@@ -279,6 +272,7 @@ class NMFMetaCluster(Programs, NMFClusterer):
             If `X` does not hold numbers.
         """
         with fitting(self) as rng:
+            # the table and its names, and the objective: of the samples alike, and by their weights
             rows, columns = row_names(X), row_names(getattr(X, "columns", None))
             X = self._read(X)
             self._row_names_, self._column_names_ = rows, columns
@@ -289,6 +283,7 @@ class NMFMetaCluster(Programs, NMFClusterer):
             whole.check_observed()
             objective = whole.weighted(weights)
             objective.check_range()
+            # many runs, the metaclusters of their clusters, and NMF from there
             k, m = self.n_clusters, whole.n_fixed
             sizes = draw_sizes(self.n_estimators, k, self.base_n_clusters, rng, m)
             plan = self._plan(objective.run_solver, of_loss=True)
@@ -297,8 +292,18 @@ class NMFMetaCluster(Programs, NMFClusterer):
             candidates = metaclustered(self.meta, runs, plan, whole.fixed)
             metaclusters, end = refine(objective, plan, candidates)
             with during(self, f"strengths of the clusters in {X.shape[0]} samples"):
-                ordered = by_their_size(whole, end.best, weights)
-            self._keep_biclusters(objective, runs, metaclusters.correspondence, end, *ordered)
+                W, H, order = by_their_size(whole, end.best, weights)
+            # what it found, clusters in their final order
+            weighted, labels = objective.weighted_rows(W), hard_labels(W)
+            self.components_, self.factor_ = H, W
+            self.rows_, self.columns_ = (members(F, self.threshold) for F in (W.T, H))
+            self.correspondence_ = metaclusters.correspondence[:, order]
+            self.base_runs_ = np.repeat(np.arange(len(runs)), runs.sizes)
+            self.recurrence_ = runs.recurrence(weighted.T, H)
+            self.run_losses_, self.partitions_ = runs.losses, runs.partitions()
+            self.confidence_ = confidence(self.partitions_, labels)
+            self.reconstruction_err_ = objective.error(weighted, H)
+            self._keep_clusters(end, membership(W), labels, n_distinct(W, unit_rows(H)[0]))
             compare_with_runs(runs, end, plan, objective.constant, self.resample is None)
         return self
 
@@ -307,28 +312,6 @@ class NMFMetaCluster(Programs, NMFClusterer):
         X = _base.read_features(self, X, reset, order="C", **nan)  # sums run in one order, then
         _base.require_nonnegative(self, X, "MinMaxScaler scales columns to [0, 1]")
         return X
-
-    def _keep_biclusters(
-        self,
-        objective: Objective,
-        runs: Runs,
-        alpha: np.ndarray,
-        end: Factorization,
-        W: np.ndarray,
-        H: np.ndarray,
-        order: np.ndarray,
-    ) -> None:
-        """Set the fitted attributes, clusters in their final order."""
-        weighted, labels = objective.weighted_rows(W), hard_labels(W)
-        self.components_, self.factor_ = H, W
-        self.rows_, self.columns_ = (members(F, self.threshold) for F in (W.T, H))
-        self.correspondence_ = alpha[:, order]
-        self.base_runs_ = np.repeat(np.arange(len(runs)), runs.sizes)
-        self.recurrence_ = runs.recurrence(weighted.T, H)
-        self.run_losses_, self.partitions_ = runs.losses, runs.partitions()
-        self.confidence_ = confidence(self.partitions_, labels)
-        self.reconstruction_err_ = objective.error(weighted, H)
-        self._keep_clusters(end, membership(W), labels, n_distinct(W, unit_rows(H)[0]))
 
     def _extend(self, X: Any) -> np.ndarray:
         return objective_of_table(self, self._read(X, reset=False)).rows(self.components_)

@@ -71,10 +71,8 @@ def by_ptf(runs: Runs, plan: Plan) -> list[Metaclusters]:
     The starts are the clusters of single runs, from which the best optimum is found more often
     than from random ones.
     """
-    starts = []
-    for run in range(min(plan.n_init, len(runs))):
-        chosen = runs.start(run, plan.n_clusters)
-        starts.append(lifted_start(runs.W[chosen], runs.H[chosen]))
+    chosen = runs.starts(plan.n_init, plan.n_clusters)
+    starts = [lifted_start(runs.W[own], runs.H[own]) for own in chosen]
     optima = _optima(RunsObjective(runs.W, runs.H), tensor_hals, plan, starts)
     return [Metaclusters.of(s.factors[0], s.factors[2], len(runs)) for s in optima]
 
@@ -84,10 +82,8 @@ def by_nmf(runs: Runs, plan: Plan) -> list[Metaclusters]:
 
     The starts are the clusters of single runs.
     """
-    starts = []
-    for run in range(min(plan.n_init, len(runs))):
-        prototypes = runs.H[runs.start(run, plan.n_clusters)]
-        starts.append(lifted_start(fitted_rows(runs.H, prototypes).T, prototypes))
+    prototypes = [runs.H[own] for own in runs.starts(plan.n_init, plan.n_clusters)]
+    starts = [lifted_start(fitted_rows(runs.H, H).T, H) for H in prototypes]
     optima = _optima(MatrixObjective(runs.H), hals, plan, starts)
     return [Metaclusters.of(s.factors[0], s.factors[1], len(runs)) for s in optima]
 

@@ -73,17 +73,18 @@ class Runs:
         """Return the largest cluster of every row in every run, (n, n_runs); -1: in none."""
         return np.stack([hard_labels(self.W[run].T) for run in self.slices()], axis=1)
 
-    def start(self, run: int, n_clusters: int) -> np.ndarray:
-        """Return the positions of the largest clusters of a run, then of the next where it has few.
+    def starts(self, n_starts: int, n_clusters: int) -> list[np.ndarray]:
+        """Return positions of clusters to start from, once for each of the first runs.
 
-        A cluster is as large as its row of W is long.
+        They are the largest of the run, then of the next where it has few; a cluster is as large as
+        its row of W is long.
         """
-        slices = self.slices()
         ranked = [
             part.start + np.argsort(-np.linalg.norm(self.W[part], axis=1), kind="stable")
-            for part in slices[run:] + slices[:run]
+            for part in self.slices()
         ]
-        return np.concatenate(ranked)[:n_clusters]
+        firsts = range(min(n_starts, len(self)))
+        return [np.concatenate(ranked[i:] + ranked[:i])[:n_clusters] for i in firsts]
 
     def recurrence(self, W: np.ndarray, H: np.ndarray) -> np.ndarray:
         """Return the mean over all runs of the cosine with the counterpart of a cluster, (k,).
@@ -265,7 +266,7 @@ def run_many(
     sizes : ndarray of shape (n_runs,), int
     rng : RandomState
     resample : str, float or None, default=None
-        How tables are drawn that runs see in the place of X, see `resampling.Resampled`.
+        How tables are drawn that runs see in the place of X, see `Resampled`.
     weights : ndarray of shape (n,), default=None
         How often every sample counts; one with 0 is in no cluster of a run.
 
@@ -288,6 +289,7 @@ def run_many(
         )
     if sizes.max() > X.shape[0]:
         raise ValueError(f"base_n_clusters={sizes.max()} must be at most n_samples={X.shape[0]}.")
+    # starts, with the seeds of their tables
     high = 2 * float(np.sqrt(X.mean(dtype=np.float64)))  # so that WH has the mean of X
     # one after the other, so that the first runs are the same however many there are
     drawn = draw_seeds(rng, len(sizes) * (1 if resample is None else 2))
@@ -296,6 +298,7 @@ def run_many(
         RandomStart(sum(X.shape), high, X.dtype, int(size), seed, table)
         for size, seed, table in zip(sizes, seeds, tables, strict=True)
     ]
+    # runs, each to its end on what it sees
     plan = plan.stopping(race_from=None)  # each is a member of the ensemble
     if X.size <= _SMALL:  # of a sparse one: entries that are stored
         plan = replace(plan, n_jobs=1)
@@ -313,6 +316,7 @@ def run_many(
             f"{_cause(objective)}, make losses that {X.dtype} cannot hold: the sparsity must "
             "be smaller, or X scaled, or its range be less wide."
         ) from error
+    # their clusters, of all rows
     solutions.sort(key=loss_of)
     if resample is not None:
         for i, solution in enumerate(solutions):

@@ -129,13 +129,6 @@ class _State(NamedTuple):
     def taken(self, rows: np.ndarray) -> _State:
         return _State(*(array[rows] for array in self))
 
-    def with_rows(self, rows: np.ndarray, other: _State) -> _State:
-        """Return the state with some rows from another one, which has no others."""
-        arrays = [array.copy() for array in self]
-        for array, new in zip(arrays, other, strict=True):
-            array[rows] = new
-        return _State(*arrays)
-
 
 def _minima(rows: _Rows) -> np.ndarray:
     """Return the minimum of every row; a row without counts is 0."""
@@ -157,12 +150,12 @@ def _minima(rows: _Rows) -> np.ndarray:
             break
         if len(going_on) < len(todo):
             todo, rows, state = todo[going_on], rows.taken(going_on), state.taken(going_on)
-        state = _stepped(rows, state)
+        _step(rows, state)
     return U
 
 
-def _stepped(rows: _Rows, state: _State) -> _State:
-    """Return where a step of Newton leads to, halved until it lowers a row.
+def _step(rows: _Rows, state: _State) -> None:
+    """Make a step of Newton, in place, halved until it lowers a row.
 
     The step is to the minimum of the quadratic function that is nearest, over all that is
     nonnegative: the function falls along it, as far as needed from where it is infinite.
@@ -181,11 +174,11 @@ def _stepped(rows: _Rows, state: _State) -> _State:
         # Armijo's rule: lower by 1e-4 of the slope, but for rounding
         allowed = before.value + 1e-14 * (np.abs(before.value) + before.totals[:, 0])
         lower = after.value <= allowed + 1e-4 * length * gain[left]
-        state = state.with_rows(left[lower], after.taken(np.flatnonzero(lower)))
+        for values, new in zip(state, after, strict=True):
+            values[left[lower]] = new[lower]
         left, length = left[~lower], length / 2
         if not len(left):
             break
-    return state
 
 
 def _quotients(x: np.ndarray, p: np.ndarray) -> np.ndarray:

@@ -43,7 +43,7 @@ def half_of_squares(X, Y):
     [(MatrixObjective, hals, half_of_squares), (Divergence, em, kullback_leibler)],
     ids=["squares", "divergence"],
 )
-@settings(max_examples=8)
+@settings(max_examples=6)
 @given(seed=seeds, blas=st.booleans())
 def test_the_loss_is_of_what_is_observed_and_never_rises(
     kind, objective, solver, formula, seed, blas

@@ -71,11 +71,14 @@ def test_a_start_takes_the_largest_clusters_of_a_run_and_then_of_the_next():
     H = np.tile([1.0, 0, 0], (7, 1))
     ones = np.ones(3)
     runs = Runs(W, H, np.array([3, 2, 2]), ones, ones > 0)
-    assert_array_equal(runs.start(0, 2), [1, 2])
-    assert_array_equal(runs.start(0, 4), [1, 2, 0, 3])
-    assert_array_equal(runs.start(1, 1), [3])
-    assert_array_equal(runs.start(2, 4), [5, 6, 1, 2])
-    assert_array_equal(runs.start(2, 7), [5, 6, 1, 2, 0, 3, 4])
+    for n_clusters, expected in (
+        (1, [[1], [3], [5]]),
+        (2, [[1, 2], [3, 4], [5, 6]]),
+        (4, [[1, 2, 0, 3], [3, 4, 5, 6], [5, 6, 1, 2]]),
+        (7, [[1, 2, 0, 3, 4, 5, 6], [3, 4, 5, 6, 1, 2, 0], [5, 6, 1, 2, 0, 3, 4]]),
+    ):
+        assert_array_equal(runs.starts(9, n_clusters), expected)
+    assert len(runs.starts(2, 4)) == 2
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
