@@ -179,10 +179,10 @@ class Divergence(Table):
         """Set ``HQ'``, add ``W'Q``, and return the sum of ``x log q``, of a dense table."""
         logs = 0.0
         for block in row_blocks(len(self.X), max(1, _ENTRIES // H.shape[1])):
-            own, x = W[:, block], self.X[block]
-            Q = _quotients(x, own.T @ H)
+            w, x = W[:, block], self.X[block]
+            Q = _quotients(x, w.T @ H)
             rows[:, block] = H @ Q.T
-            columns += own @ Q
+            columns += w @ Q
             logs += _logs(x, Q) if of_loss else 0
         return logs
 
@@ -191,12 +191,12 @@ class Divergence(Table):
     ) -> float:
         """Do the same for a sparse table, from its stored entries."""
         X, logs = self.X, 0.0
-        own, q = np.ascontiguousarray(W.T), np.empty_like(X.data)
-        for stored, means in products_at(X, own, H):
+        upright, q = np.ascontiguousarray(W.T), np.empty_like(X.data)
+        for stored, means in products_at(X, upright, H):
             q[stored] = _quotients(X.data[stored], means)
             logs += _logs(X.data[stored], q[stored]) if of_loss else 0
         Q = holding(X, q)
-        rows[:], columns[:] = (Q @ H.T).T, (Q.T @ own).T
+        rows[:], columns[:] = (Q @ H.T).T, (Q.T @ upright).T
         return logs
 
     def _add_of_missing(

@@ -72,7 +72,7 @@ def by_ptf(runs: Runs, plan: Plan) -> list[Metaclusters]:
     than from random ones.
     """
     chosen = runs.starts(plan.n_init, plan.n_clusters)
-    starts = [lifted_start(runs.W[own], runs.H[own]) for own in chosen]
+    starts = [lifted_start(runs.W[clusters], runs.H[clusters]) for clusters in chosen]
     optima = _optima(RunsObjective(runs.W, runs.H), tensor_hals, plan, starts)
     return [Metaclusters.of(s.factors[0], s.factors[2], len(runs)) for s in optima]
 
@@ -82,7 +82,8 @@ def by_nmf(runs: Runs, plan: Plan) -> list[Metaclusters]:
 
     The starts are the clusters of single runs.
     """
-    prototypes = [runs.H[own] for own in runs.starts(plan.n_init, plan.n_clusters)]
+    chosen = runs.starts(plan.n_init, plan.n_clusters)
+    prototypes = [runs.H[clusters] for clusters in chosen]
     starts = [lifted_start(fitted_rows(runs.H, H).T, H) for H in prototypes]
     optima = _optima(MatrixObjective(runs.H), hals, plan, starts)
     return [Metaclusters.of(s.factors[0], s.factors[1], len(runs)) for s in optima]
@@ -182,8 +183,8 @@ def by_their_size(
     order, m = np.arange(len(H)), objective.n_fixed
     for attempt in range(4):  # mostly the first order is right
         labels = hard_labels(W)
-        own = labels >= 0
-        sizes = by_size(labels[own], len(H), None if weights is None else weights[own])
+        placed = labels >= 0
+        sizes = by_size(labels[placed], len(H), None if weights is None else weights[placed])
         sizes = np.concatenate([np.arange(m), sizes[sizes >= m]])
         if attempt and (sizes == np.arange(len(H))).all():
             break

@@ -58,9 +58,9 @@ def read_weights(
         return None
     name = "sample_weight"
     check_readable(sample_weight, name)
-    given = [sample_weight] if isinstance(sample_weight, Number) else sample_weight
-    given = given if rows is None else in_order_of(rows, given, name)
-    weights = check_array(given, ensure_2d=False, dtype=np.float64, input_name=name)
+    values = [sample_weight] if isinstance(sample_weight, Number) else sample_weight
+    values = values if rows is None else in_order_of(rows, values, name)
+    weights = check_array(values, ensure_2d=False, dtype=np.float64, input_name=name)
     if weights.shape != (n_samples,):
         raise ValueError(
             f"sample_weight must hold a number for each of {n_samples} samples, got shape "
@@ -85,8 +85,8 @@ def read_fixed(model: Any, columns: Any, dtype: Any) -> np.ndarray | None:
         return None
     name, width = "fixed_components", model.n_features_in_
     check_readable(model.fixed_components, name)
-    given = columns_in_order_of(columns, model.fixed_components, name, "X")
-    fixed = check_array(given, dtype=dtype, order="C", input_name=name)
+    components = columns_in_order_of(columns, model.fixed_components, name, "X")
+    fixed = check_array(components, dtype=dtype, order="C", input_name=name)
     if fixed.shape[1] != width:
         raise ValueError(
             f"{name} must have a column for each of {width} features, got shape {fixed.shape}."

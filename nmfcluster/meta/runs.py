@@ -55,9 +55,9 @@ class Runs:
         one = solutions[0].factors[0]
         W, end = np.empty((len(H), len(one)), dtype=one.dtype), len(H)
         while solutions:
-            own = solutions.pop().factors[0].T
-            W[end - len(own) : end] = own
-            end -= len(own)
+            of_last = solutions.pop().factors[0].T
+            W[end - len(of_last) : end] = of_last
+            end -= len(of_last)
         W *= lengths
         return cls(W, H, sizes, losses, converged)
 
@@ -302,15 +302,15 @@ def run_many(
     plan = plan.stopping(race_from=None)  # each is a member of the ensemble
     if X.size <= _SMALL:  # of a sparse one: entries that are stored
         plan = replace(plan, n_jobs=1)
-    given: Any = weighted
+    table: Any = weighted
     if resample is not None:
-        given = Resampled(objective, resample, weights)
+        table = Resampled(objective, resample, weights)
         plan = replace(plan, solver=partial(on_seen, plan.solver))
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # the loss shows an overflow
             for size in np.unique(sizes):
                 starts = [maker for maker in makers if maker.size == size]
-                solutions += plan.run(given, starts, f"runs of {size} clusters")
+                solutions += plan.run(table, starts, f"runs of {size} clusters")
     except FloatingPointError as error:
         raise ValueError(
             f"{_cause(objective)}, make losses that {X.dtype} cannot hold: the sparsity must "

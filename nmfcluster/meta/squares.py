@@ -282,8 +282,8 @@ def fitted_rows(X: Any, H: np.ndarray, missing: Any = None) -> np.ndarray:
     if missing is not None:
         some = np.flatnonzero(np.diff(missing.indptr))
         for block in row_blocks(len(some), max(1, _ENTRIES // max(len(used) ** 2, X.shape[1]))):
-            own = pair_products(observed(missing, some[block]), wide[used].T)
-            W[np.ix_(some[block], used)] = exact_rows(B[some[block]], own)
+            systems = pair_products(observed(missing, some[block]), wide[used].T)
+            W[np.ix_(some[block], used)] = exact_rows(B[some[block]], systems)
     return W
 
 

@@ -14,8 +14,8 @@ from nmfcluster.meta.parameters import objective_of_table
 
 _MIXED = 0.1  # share of the held-out means that knows no clusters
 _PRIOR = 0.5  # counts that every column has more than were seen: unseen ones are not impossible
-#: of the fits to parts: a single run, as no statement about runs is wanted; the tensor of its k
-#: biclusters is soon found to be of k metaclusters, them
+#: of the fits to parts: a single run, as no statement about runs is wanted; the tensor
+#: factorization soon finds that its k biclusters are the metaclusters
 SHORT = {
     "n_estimators": 1,
     "n_init": 1,
