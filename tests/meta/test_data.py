@@ -84,7 +84,7 @@ def test_sparse_is_never_made_dense_and_gives_the_same(options, storages, monkey
 
 @pytest.mark.parametrize(
     ("number", "storage"),
-    [*((number, np.asarray) for number in range(len(COMBINATIONS))), (0, sp.csr_array)],
+    [*((number, np.asarray) for number in (0, 1, 3, 5)), (0, sp.csr_array)],
 )
 def test_float32_stays_float32(number, storage):
     fitted = model(**COMBINATIONS[number]).fit(storage(EASY.astype(np.float32)))
