@@ -28,7 +28,7 @@ from nmfcluster._compat import (
 from nmfcluster._engine.report import say
 from nmfcluster._engine.starts import draw_seeds
 from nmfcluster.meta import NMFMetaCluster
-from nmfcluster.meta.objectives import read_fixed
+from nmfcluster.meta.parameters import read_fixed
 from nmfcluster.metrics import cophenetic_correlation
 from nmfcluster.model_selection.candidates import (
     MOST_SAMPLES,
