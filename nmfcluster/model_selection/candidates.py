@@ -11,7 +11,7 @@ from sklearn.exceptions import FitFailedWarning
 
 from nmfcluster._arrays.arguments import check_count, last_step, shown, warn
 
-SOME = 500  # samples at most, where time grows with the square of their number
+MOST_SAMPLES = 500  # where time grows with the square of their number
 
 
 def name_of_number(estimator: Any) -> str:

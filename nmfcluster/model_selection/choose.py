@@ -23,7 +23,7 @@ from nmfcluster._compat import (
 from nmfcluster.meta import NMFMetaCluster
 from nmfcluster.model_selection.by_stability import agreement_of_parts, steadiest
 from nmfcluster.model_selection.candidates import (
-    SOME,
+    MOST_SAMPLES,
     name_of_number,
     read_candidates,
     sayer,
@@ -187,7 +187,7 @@ def choose_n_clusters(
         require_all_samples(estimator, X, pairwise, "choose_n_clusters needs all samples")
         arguments = arguments_of_fit(estimator, {}, fit_params, n_samples, "choose_n_clusters")
         samples = Samples(X, None, arguments, pairwise)
-        size = n_samples // 2 if features else min(n_samples // 2, SOME)
+        size = n_samples // 2 if features else min(n_samples // 2, MOST_SAMPLES)
         numbers = numbers[numbers > 1]
         if not len(numbers):
             raise ValueError("candidates must be at least 2 to choose by stability: 1 is stable.")

@@ -93,10 +93,10 @@ def labels_by_halves(
     try:
         with one_thread():
             teacher = fitted_copy(estimator, samples.training(first), rng)
-            given = predicted_labels(teacher, samples, first, second)
+            told = predicted_labels(teacher, samples, first, second)
             model = fitted_copy(estimator, samples.training(second), rng)
             own = labels_of_fit(model, samples.compared_with(second, second))
-        return numbered(own, half), numbered(given, half)
+        return numbered(own, half), numbered(told, half)
     except Exception as error:
         return error
 
@@ -132,8 +132,8 @@ def predicted_labels(
     unseen = samples.compared_with(rows, asked)
     if hasattr(model, "predict"):
         return model.predict(unseen)
-    own = take_samples(samples.X, rows)
-    return KNeighborsClassifier(1).fit(own, last_step(model)[1].labels_).predict(unseen)
+    seen = take_samples(samples.X, rows)
+    return KNeighborsClassifier(1).fit(seen, last_step(model)[1].labels_).predict(unseen)
 
 
 def seeded(estimator: Any, rng: np.random.Generator) -> Any:

@@ -292,7 +292,7 @@ class HeldOutPairsScorer(ClusterScorer[Score]):
 
 
 class Asked(NamedTuple):
-    """What copies made of the pairs of one kind that were held out from them."""
+    """How far copies satisfy the pairs of one kind that they were not told."""
 
     share: float  # of the weight that is satisfied; NaN without pairs
     variance: float  # of the share, as if pairs were drawn one by one

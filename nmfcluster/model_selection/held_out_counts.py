@@ -15,8 +15,8 @@ from nmfcluster.model_selection.candidates import Choice
 
 _MIXED = 0.1  # share of the held-out means that knows no clusters
 _PRIOR = 0.5  # counts that every column has more than were seen: unseen ones are not impossible
-#: of the fits to parts: a single run, as no statement about runs is wanted; k-means sees at once
-#: that its k clusters are the metaclusters
+#: parameters of the fits to parts: a single run, as nothing is asked about runs; k-means sees at
+#: once that the k clusters of one run are the metaclusters
 SHORT = {
     "n_estimators": 1,
     "n_init": 1,

@@ -47,7 +47,7 @@ class NumberOfClusters:
 
     See Also
     --------
-    choose_n_clusters : Makes it.
+    nmfcluster.model_selection.choose_n_clusters : Makes it.
     nmfcluster.display.NumberDisplay : Shows it.
 
     Examples
@@ -161,7 +161,7 @@ class ClusterSweep:
 
     See Also
     --------
-    sweep_n_clusters : Makes it.
+    nmfcluster.model_selection.sweep_n_clusters : Makes it.
     nmfcluster.display.NumberDisplay : Shows it.
 
     Examples

@@ -154,8 +154,8 @@ class ClusterScorer(Documented, BaseEstimator, Generic[Score]):
     ) -> list[Any]:
         """Return what a task returns for every call, each with a generator of its own.
 
-        A task returns an error where a copy fails. The first one is raised as `CopyFailedError`,
-        with `what` it is, its number, and the `rest` of what there is to say of it.
+        A task returns an error where a copy fails. The first one is raised as `CopyFailedError`:
+        `what` and `rest` stand before and behind the number of the call that failed.
         """
         tasks = list(calls)
         found = shared_out(

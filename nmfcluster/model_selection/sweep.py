@@ -30,7 +30,7 @@ from nmfcluster.meta import NMFMetaCluster
 from nmfcluster.meta.objectives import read_fixed
 from nmfcluster.metrics import cophenetic_correlation
 from nmfcluster.model_selection.candidates import (
-    SOME,
+    MOST_SAMPLES,
     Choice,
     last_within,
     read_candidates,
@@ -332,7 +332,7 @@ def _losses(
 
 def _figures(fits: list[Any], n_samples: int, seed: int) -> dict[str, np.ndarray]:
     """Return what is told of every fit and decides nothing."""
-    drawn = some_positions(n_samples, SOME, np.random.default_rng(seed))
+    drawn = some_positions(n_samples, MOST_SAMPLES, np.random.default_rng(seed))
     return {
         "recurrence": _of_fits(fits, lambda fit: fit.recurrence_.mean()),
         "reconstruction_err": _of_fits(fits, lambda fit: fit.reconstruction_err_),

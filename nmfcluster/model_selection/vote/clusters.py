@@ -9,11 +9,10 @@ from itertools import combinations
 import numpy as np
 from scipy.cluster.hierarchy import ward
 from sklearn.cluster import KMeans, kmeans_plusplus
-from sklearn.metrics import pairwise_distances
+from sklearn.metrics import pairwise_distances, silhouette_score
+from sklearn.metrics.cluster import contingency_matrix
 
-from nmfcluster._arrays.labels import one_hot
 from nmfcluster.constraints.graph import components
-from nmfcluster.metrics.agreement import shared_counts
 from nmfcluster.model_selection.copies import SEEDS
 from nmfcluster.model_selection.vote.density import has_two_modes
 
@@ -37,43 +36,13 @@ def largest_silhouette(Z: np.ndarray, labellings: Mapping[int, np.ndarray]) -> i
     int
         1 if there are none.
     """
-    codes = {k: np.unique(labels, return_inverse=True)[1] for k, labels in labellings.items()}
-    codes = {k: own for k, own in codes.items() if 0 < own.max() < len(Z) - 1}
-    if not codes:
-        return 1
-    memberships = [one_hot(own, own.max() + 1) for own in codes.values()]
-    widths = np.cumsum([E.shape[1] for E in memberships])
-    sums = pairwise_distances(Z) @ np.hstack(memberships)  # in one product, which is fast
-    parts = np.split(sums, widths[:-1], axis=1)
-    scores = [mean_silhouette(*both) for both in zip(parts, codes.values(), strict=True)]
-    return list(codes)[int(np.argmax(scores))]
-
-
-def mean_silhouette(sums: np.ndarray, labels: np.ndarray) -> float:
-    r"""Return the mean of :math:`(b - a) / \max(a, b)`, 0 of a sample that is alone [1]_.
-
-    a is the mean distance to the others of the own cluster, b to the nearest other cluster.
-
-    Parameters
-    ----------
-    sums : ndarray of shape (n, k)
-        Distances from a sample to those of a cluster, added up.
-    labels : ndarray of shape (n,), int
-        Clusters, none of which is empty, numbered from 0.
-
-    References
-    ----------
-    .. [1] P. J. Rousseeuw. Silhouettes: a graphical aid to the interpretation and validation of
-       cluster analysis. Journal of Computational and Applied Mathematics 20, 1987.
-    """
-    sizes, rows = np.bincount(labels), np.arange(len(labels))
-    a = sums[rows, labels] / np.maximum(sizes[labels] - 1, 1)
-    means = sums / sizes
-    means[rows, labels] = np.inf
-    b = means.min(axis=1)
-    larger = np.maximum(a, b)
-    values = np.divide(b - a, larger, out=np.zeros_like(a), where=larger > 0)
-    return float(np.where(sizes[labels] > 1, values, 0).mean())
+    distances = pairwise_distances(Z)
+    scores = {
+        k: float(silhouette_score(distances, labels, metric="precomputed"))
+        for k, labels in labellings.items()
+        if 1 < len(np.unique(labels)) < len(Z)
+    }
+    return max(scores, key=lambda k: scores[k], default=1)
 
 
 def most_apart(X: np.ndarray, candidates: Sequence[int]) -> int:
@@ -124,8 +93,8 @@ def are_apart(X: np.ndarray, labels: np.ndarray) -> bool:
     if sizes.min() < PER_CLUSTER:
         return False
     members = [X[labels == c] for c in range(len(sizes))]
-    means = np.array([own.mean(axis=0) for own in members])
-    within = [(own - mean).T @ (own - mean) for own, mean in zip(members, means, strict=True)]
+    means = np.array([part.mean(axis=0) for part in members])
+    within = [(part - mean).T @ (part - mean) for part, mean in zip(members, means, strict=True)]
     pairs = list(combinations(range(len(sizes)), 2))
     pairs.sort(key=lambda pair: float(np.linalg.norm(means[pair[0]] - means[pair[1]])))
     for i, j in pairs:  # the nearest first: they are the least apart
@@ -153,11 +122,11 @@ def prediction_strength(labels: np.ndarray, predicted: np.ndarray) -> float:
     float
         1 for clusters of one sample.
     """
-    shared = shared_counts(labels, predicted).astype(np.float64)
+    shared = contingency_matrix(labels, predicted)
     sizes = shared.sum(axis=1)
     together = (shared * (shared - 1)).sum(axis=1)
     pairs = sizes * (sizes - 1)
-    return float(np.min(np.divide(together, pairs, out=np.ones_like(pairs), where=pairs > 0)))
+    return float(np.min(np.divide(together, pairs, out=np.ones(len(pairs)), where=pairs > 0)))
 
 
 class Split:

@@ -174,10 +174,10 @@ class Tally(NamedTuple):
 def tally(poll: Poll, candidates: Sequence[int]) -> Tally:
     """Return what most criteria answer; answers that are not among the candidates do not count.
 
-    That a criterion sees one cluster can also mean that it sees too little. So 1 wins in two ways
-    alone: at least three criteria say so, and two more than any other number, or not fewer and
-    prediction strength among them; or the three that see least where there is nothing, certain
-    modes, prediction strength and density, all say so.
+    That a criterion sees one cluster can also mean that it sees too little. So 1 wins in two cases
+    alone. Either at least three criteria answer 1, and two more than any other number; where
+    prediction strength is among them, not fewer are enough. Or prediction strength, density and the
+    certain modes all say 1: these three see the fewest clusters where there are none.
 
     Separation says whether there are several, and not how many: clusters that touch have no gap
     between them. Of the other answers with as many votes the one of the criterion that comes first
@@ -216,7 +216,7 @@ def as_good_as(tally: Tally, poll: Poll, candidates: Sequence[int]) -> np.ndarra
     """Return which candidates the winner can hardly be told from, itself among them.
 
     These have at most one vote fewer. Where no two criteria agree, they are all numbers from the
-    smallest answer to the largest, those that see one cluster aside, and 1 if any sees one.
+    smallest answer above 1 to the largest, and 1 if any criterion answers 1.
 
     Parameters
     ----------
@@ -230,9 +230,9 @@ def as_good_as(tally: Tally, poll: Poll, candidates: Sequence[int]) -> np.ndarra
     """
     numbers, answers = np.asarray(candidates), list(poll.answers.values())
     counts = np.array([answers.count(k) for k in numbers])
-    own = numbers == tally.n_clusters
+    winner = numbers == tally.n_clusters
     if tally.agreed:
-        return own | (counts >= tally.n_votes - 1)
+        return winner | (counts >= tally.n_votes - 1)
     several = [k for k in answers if k > 1] or [tally.n_clusters]
     between = (numbers >= min(several)) & (numbers <= max(several))
-    return own | between | (counts > 0)
+    return winner | between | (counts > 0)
