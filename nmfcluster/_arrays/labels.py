@@ -127,7 +127,7 @@ def _encode_integers(table: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]] |
     offsets = np.arange(table.shape[1], dtype=number_type) * (width + 1) + 1
     present = np.zeros((width + 1) * table.shape[1], dtype=bool)
     codes = np.empty(table.shape, dtype=np.int32)
-    n_possible, n_present = int((table.max(axis=0) + 1).clip(0).sum()), 0
+    n_possible, n_present = int((table.max(axis=0).astype(np.int64) + 1).clip(0).sum()), 0
     for block in row_blocks(len(table), _BLOCK):
         codes[block] = table[block] if table.dtype.kind == "u" else np.maximum(table[block], -1)
         if n_present < n_possible:  # mostly the first block has seen them all

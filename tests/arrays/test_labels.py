@@ -78,6 +78,13 @@ def test_unsigned_integers(dtype):
     assert_encoded(encode(table, "P"), [[0, 0], [1, 1], [2, 0]], [[0, 2, 5], [3, 200]])
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+def test_the_largest_number_of_a_type_is_a_label(dtype):
+    most = np.iinfo(dtype).max
+    table = np.array([[most], [3], [most]], dtype=dtype)
+    assert_encoded(encode(table, "P"), [[1], [0], [1]], [[3, most]])
+
+
 COLUMNS = {
     "floats with nan": (np.array([2.0, np.nan, 7.0, 2.0, -1.0]), [2, 7]),
     "float32": (np.array([2, np.nan, 7, 2, -1], dtype=np.float32), [2, 7]),
