@@ -13,7 +13,7 @@ import nmfcluster.display.style as look
 from nmfcluster._arrays.arguments import normalised_weights
 from nmfcluster._arrays.labels import encode
 from nmfcluster.display.consensus_cells import SHARE, Pairs, cells_of, in_own_order, of_estimator
-from nmfcluster.partitions.matrix import confidence, consensus_matrix
+from nmfcluster.partitions.ensemble import confidence, consensus_matrix
 
 _WANTED = look.Wanted(
     "labels_",

@@ -12,7 +12,7 @@ from nmfcluster._arrays.arguments import normalised_weights
 from nmfcluster._arrays.labels import over_seen
 from nmfcluster._arrays.storage import as_dense, group_indicator, require_symmetric, split_unknown
 from nmfcluster._arrays.tables import check_readable
-from nmfcluster.partitions.matrix import consensus_matrix
+from nmfcluster.partitions.ensemble import consensus_matrix
 
 SHARE = "co-association"  # whose colours run from 0 to 1
 

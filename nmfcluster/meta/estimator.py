@@ -32,7 +32,7 @@ from nmfcluster.meta.recurrence import recurrence
 from nmfcluster.meta.resampling import WAYS, check_counts
 from nmfcluster.meta.squares import unit_rows
 from nmfcluster.metrics.overlap import members
-from nmfcluster.partitions.matrix import confidence
+from nmfcluster.partitions.ensemble import confidence
 
 
 class NMFMetaCluster(Programs, NMFClusterer):

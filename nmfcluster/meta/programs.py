@@ -15,7 +15,7 @@ from nmfcluster._arrays.arguments import check_count, positions
 from nmfcluster._arrays.least_squares import exact_rows
 from nmfcluster._arrays.storage import as_float64, row_dots
 from nmfcluster._base import membership
-from nmfcluster.partitions.matrix import consensus_matrix
+from nmfcluster.partitions.ensemble import consensus_matrix
 
 _FLAT = 1e-9  # of a column's mean: a deviation below is rounding
 

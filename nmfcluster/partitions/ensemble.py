@@ -9,10 +9,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from nmfcluster._arrays.labels import cluster_counts, distinct_rows, one_hot, tuple_indicator
+from nmfcluster._arrays.labels import (
+    NEVER,
+    cluster_counts,
+    distinct_rows,
+    indicator,
+    one_hot,
+    over_seen,
+    tuple_indicator,
+)
+from nmfcluster.metrics.members import mean_over_pairs, pairs_with_clusters
 from nmfcluster.similarity import Factored
 
-_ALONE = 1e-12  # weight of the partitions that saw others: less is rounding
 _CLUSTER_PAIRS = 10**7  # of base clusters that are all compared: a second or two, 240 MB
 _LOOKED_AT = 16  # partitions, where there are more: each costs as much as an update
 
@@ -116,11 +124,6 @@ class Ensemble:
         """Where a partition saw a row, (m, T), bool; None where all saw all."""
         return None if self.table.min() >= 0 or self.codes.min() >= 0 else self.codes >= 0
 
-    @property
-    def _all_seen(self) -> bool:
-        """Whether that can be used: not where a row must not depend on those beside it."""
-        return self.most is None and self.observed is None
-
     def over_seen(self, per_partition: np.ndarray) -> np.ndarray:
         """Return the sum, for every row, of what X says of the partitions that saw it, (m, k).
 
@@ -133,7 +136,7 @@ class Ensemble:
     @cached_property
     def coverage(self) -> np.ndarray:
         """Total weight of the partitions that saw each row, (m,)."""
-        if self._all_seen:
+        if self.most is None and self.observed is None:  # else a row depended on those beside it
             return np.full(len(self), self.weights.sum())
         return self.over_seen(self.weights[:, None])[:, 0]
 
@@ -161,10 +164,13 @@ class Ensemble:
         scale : ndarray of shape (m,), default=None
             By what every sample's row and column are multiplied; 1 by default.
         """
-        J, A = (factor.astype(dtype, copy=False) for factor in self._factors)
+        J, A = self._factors
+        votes = self.cluster_weights if votes is None else votes
         length = np.sqrt(self.counts)
         length = length if scale is None else length * scale
-        return Factored(J, Factored(A, self.cluster_weights if votes is None else votes), length)
+        return Factored(
+            J.astype(dtype, copy=False), Factored(A.astype(dtype, copy=False), votes), length
+        )
 
     def contingency(self, memberships: np.ndarray) -> np.ndarray:
         """Return Z' diag(counts) memberships: what every cluster of every partition holds.
@@ -199,12 +205,12 @@ class Ensemble:
         counts = self.counts[:, None].astype(np.float64)
         shared = (A.T @ ((J.T @ (J * counts)) @ A)).tocsr()  # in this order: T^2 becomes (T / g)^2
         if self.observed is None:
-            own = shared.diagonal() ** 2
+            held = shared.diagonal() ** 2
         else:  # only the part of a cluster that the other partition saw counts
             part = A.T @ ((J * counts).T @ self.observed)
-            own = part**2 @ self.weights
+            held = part**2 @ self.weights
         shared.data **= 2
-        per_cluster = own - 2 * (shared @ self.cluster_weights)
+        per_cluster = held - 2 * (shared @ self.cluster_weights)
         return self.constant + np.add.reduceat(per_cluster, self.offsets)
 
     def best_partitions(self) -> np.ndarray:
@@ -285,10 +291,53 @@ class Ensemble:
         ndarray of shape (m,)
             A mean over the pairs that were seen, in [0, 1]; 1 for a cluster of one sample.
         """
-        own = (np.arange(len(self)), labels)
-        together = self.spread(self.cluster_weights[:, None] * contingency)[own]
+        at = (np.arange(len(self)), labels)
+        together = self.spread(self.cluster_weights[:, None] * contingency)[at]
         sizes = self.weights[:, None] * self.seen_sizes(contingency)
-        seen = sizes.sum(axis=0)[labels] if self._all_seen else self.over_seen(sizes)[own]
+        complete = self.most is None and self.observed is None
+        seen = sizes.sum(axis=0)[labels] if complete else self.over_seen(sizes)[at]
         others = seen - self.coverage
-        alone = others <= _ALONE
+        alone = others <= NEVER
         return np.where(alone, 1.0, (together - self.coverage) / np.where(alone, 1, others))
+
+
+def consensus_matrix(
+    codes: np.ndarray, weights: np.ndarray, groups: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the co-association over the co-occurrence as a dense array.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n, T), int
+    weights : ndarray of shape (T,)
+    groups : ndarray of shape (n,), int, default=None
+        Group of every sample, 0 to g - 1: the result is then the mean over all pairs of two groups.
+        By default every sample is a group.
+
+    Returns
+    -------
+    ndarray of shape (n, n) or (g, g)
+        NaN where no partition saw a pair together.
+    """
+    n_clusters = cluster_counts(codes)
+    Z, seen = indicator(codes, n_clusters), (codes >= 0).astype(np.float64)
+    if groups is not None:
+        shape = (int(groups.max()) + 1, len(groups))
+        E = sp.csr_array((np.ones(len(groups)), (groups, np.arange(len(groups)))), shape=shape)
+        Z, seen = E @ Z, E @ seen
+    together = ((Z * np.repeat(weights, n_clusters)) @ Z.T).toarray()
+    both = (seen * weights) @ seen.T
+    return over_seen(together, both)
+
+
+def confidence(
+    codes: np.ndarray, labels: np.ndarray, weights: np.ndarray | None = None
+) -> np.ndarray:
+    """Return how often a sample is with the others of its cluster in partitions, (n,).
+
+    It is 1 for a sample that is alone, and 0 for one in no cluster, whose label is -1.
+    """
+    shares = np.full(codes.shape[1], 1 / codes.shape[1]) if weights is None else weights
+    together, seen, E = pairs_with_clusters(codes, labels, shares)
+    means = mean_over_pairs((together * E).sum(axis=1), (seen * E).sum(axis=1))
+    return np.where(labels >= 0, np.where(np.isnan(means), 1, means), 0)

@@ -24,7 +24,7 @@ from nmfcluster.meta.runs import (
     run_many,
 )
 from nmfcluster.meta.squares import MatrixObjective, fitted_rows
-from nmfcluster.partitions.matrix import confidence
+from nmfcluster.partitions.ensemble import confidence
 
 seeds = st.integers(0, 10**6)
 
