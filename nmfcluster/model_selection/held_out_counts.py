@@ -60,7 +60,7 @@ def held_out_losses(
     """
     calls = [(int(k), fold, seed) for k in candidates for fold, seed in enumerate(seeds)]
     with one_blas_thread():  # of all fits: looking the libraries up takes long beside a short one
-        found = shared_out(held_out_loss, (estimator, X, parts), lambda: calls, n_jobs)
+        found = shared_out(held_out_loss, (estimator, X, parts), calls, n_jobs)
     losses = [np.nan if isinstance(result, Exception) else result for result in found]
     errors: list[Exception | None] = [None] * len(candidates)
     for number, result in reversed(list(enumerate(found))):

@@ -3,12 +3,11 @@
 from itertools import product
 
 import numpy as np
-import pytest
 from engine.recorded import Recorder, plan
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from partitions.cases import factorize_ensemble, float64, hard_loss, in_both_forms, table
+from partitions.cases import factorize_ensemble, float64, hard_loss, in_three_ways, table
 from scipy.optimize import nnls
 
 from nmfcluster.partitions.ensemble import Ensemble
@@ -75,16 +74,15 @@ def test_an_extended_row_is_the_least_squares_fit_to_the_normalised_part(seed, k
     assert_allclose(found, expected, atol=1e-3)
 
 
-@in_both_forms
-def test_extending_to_all_keeps_the_dtype(normalize):
+def test_extending_to_all_keeps_the_dtype():
     codes, weights, _ = table()
     ensemble, _ = Ensemble.from_table(codes, weights)
     H = np.random.default_rng(0).uniform(size=(len(ensemble), 3)).astype(np.float32)
-    assert extended(ensemble, H, ensemble, normalize).dtype == np.float32
+    for normalize in (True, False):
+        assert extended(ensemble, H, ensemble, normalize).dtype == np.float32
 
 
-@in_both_forms
-@pytest.mark.parametrize("missing", [0.0, 0.3])
+@in_three_ways
 def test_coarse_to_fine_ends_near_the_full_fit(missing, normalize):
     codes, weights, _ = table(missing=missing, sizes=(300, 150, 60), n_partitions=8)
     ensemble, groups = Ensemble.from_table(codes, weights)
@@ -106,8 +104,7 @@ def test_coarse_to_fine_ends_near_the_full_fit(missing, normalize):
         assert 0.5 * full.best.loss < curve[-1] < 2 * full.best.loss
 
 
-@in_both_forms
-def test_the_part_is_drawn_only_from_a_larger_ensemble(normalize):
+def test_the_part_is_drawn_only_from_a_larger_ensemble():
     codes, weights, _ = table()
     ensemble, _ = Ensemble.from_table(codes, weights)
     size, sizes = len(ensemble), []
@@ -115,7 +112,7 @@ def test_the_part_is_drawn_only_from_a_larger_ensemble(normalize):
         recorder = Recorder()
         made = plan(solver=recorder)[0]
         rng = np.random.RandomState(0)
-        factorize_ensemble(ensemble, made, rng, normalize, coarse_size=coarse_size)
+        factorize_ensemble(ensemble, made, rng, True, coarse_size=coarse_size)
         sizes.append([len(H) for H in recorder.starts])
     assert sizes[:2] == [[size], [size]]
     assert [row[-1] for row in sizes[2:]] == [size, size]
@@ -141,11 +138,10 @@ def test_the_best_start_on_the_part_is_the_one_extended():
     assert_array_equal(recorder.starts[6], expected)
 
 
-@in_both_forms
-def test_a_negative_tol_runs_all_updates_also_after_coarse(normalize):
+def test_a_negative_tol_runs_all_updates_also_after_coarse():
     codes, weights, _ = table()
     ensemble, _ = Ensemble.from_table(codes, weights)
     made, _ = plan(max_iter=30, tol=-1.0)
     rng = np.random.RandomState(0)
-    found = factorize_ensemble(ensemble, made, rng, normalize, coarse_size=40)
+    found = factorize_ensemble(ensemble, made, rng, True, coarse_size=40)
     assert [len(curve) for curve in found.curves] == [31, 31]
