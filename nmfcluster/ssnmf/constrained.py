@@ -105,18 +105,12 @@ def check_constraints(pairs: PairwiseConstraints, n_clusters: int, contradiction
     if contradictions == "ignore":
         return
     try:
-        verdict = pairs.check(n_clusters)
+        pairs.check(n_clusters)
     except ValueError as error:
         if contradictions == "raise":
             cure = "Correct the pairs, or give contradictions='ignore', which looks for wrong ones."
             raise ValueError(f"{error} {cure}") from error
         warn(f"Not all constraints can be satisfied: {error}")
-        return
-    if verdict == "undecided":
-        warn(
-            f"No way was found to satisfy all cannot-links with {n_clusters} clusters, "
-            "nor a proof that there is none."
-        )
 
 
 def violated(

@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 
 from nmfcluster import SSNMFClusterer
-from nmfcluster.constraints import PairwiseConstraints, asking, next_pairs, walks
+from nmfcluster.constraints import PairwiseConstraints, asking, next_pairs
 
 X, y = load_iris(return_X_y=True)
 
@@ -103,10 +103,9 @@ def test_the_literal_rule(known):
     rng = np.random.default_rng(len(known))
     W = rbf_kernel(rng.normal(size=(25, 3)), gamma=0.5)
     weights = rng.uniform(0.05, 1, size=25)
-    open_ = ~np.isin(np.arange(25), known)
-    found = []
-    C = walks.given(walks.covariance(W), np.array(known, int))
-    walks.most_telling(C, weights, open_, 6, found.append)
+    fresh = ~np.isin(np.arange(25), known)
+    C = asking.covariance_given(asking.covariance(W), np.array(known, int))
+    found = asking.most_telling(C, weights, np.arange(25), fresh, 6)
     assert found == literal(W, weights, known, [[i] for i in range(25)], 6)
 
 
