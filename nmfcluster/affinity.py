@@ -24,6 +24,7 @@ from nmfcluster._compat import (
 from nmfcluster.similarity import Explicit, Factored, Similarity
 from nmfcluster.similarity.landmarks import Landmarks
 from nmfcluster.similarity.neighbors import NeighborGraph, few_enough
+from nmfcluster.similarity.operators import SAMPLED
 from nmfcluster.similarity.paths import path_kernel
 
 __all__ = ["Affinity", "make_affinity", "path_kernel"]
@@ -42,7 +43,6 @@ MAKING: dict[str, list[Any]] = {
 # the highest powers of features that are summed: squares, and for "linear" those of the products
 _POWERS = {"linear": 4, "cosine": 2, "rbf": 2, "nearest_neighbors": 2, "landmarks": 2}
 _ROWS = 512  # new samples compared with all others at a time
-_PAIRS = 100_000  # of samples, whose median distance sets the width of a Gaussian
 _ROUNDING = {4: 1e-4, 8: 1e-10}  # of a row sum, relative to a sum with random signs
 _SOME, _FEW = 10, 5  # neighbours of a graph, and landmarks of a sample, unless given
 
@@ -358,11 +358,11 @@ def _cosine_between(X_fit: Any, scale: np.ndarray, X: Any) -> np.ndarray:
 def _median_square(X: Any) -> float:
     """Return the median squared distance of two samples: of all pairs, or of many drawn ones."""
     n = X.shape[0]
-    if n * (n - 1) // 2 <= _PAIRS:
+    if n * (n - 1) // 2 <= SAMPLED:
         squares = euclidean_distances(X, squared=True)[np.triu_indices(n, 1)]
     else:
         rng = np.random.default_rng(0)
-        chosen = np.sort(rng.choice(n, size=int((2 * _PAIRS) ** 0.5), replace=False))
+        chosen = np.sort(rng.choice(n, size=int((2 * SAMPLED) ** 0.5), replace=False))
         squares = euclidean_distances(X[chosen], squared=True)[np.triu_indices(len(chosen), 1)]
     squares = squares[squares > 0]  # samples that coincide say nothing of the width
     return float(np.median(squares)) if len(squares) else 1.0

@@ -13,7 +13,7 @@ from nmfcluster._arrays.arguments import check_count, counted, generator_of, sho
 from nmfcluster._arrays.draws import some_with
 from nmfcluster._arrays.tables import row_names
 from nmfcluster._base import read_features, read_samples
-from nmfcluster.affinity import MAKING, make_affinity
+from nmfcluster.affinity import make_affinity
 from nmfcluster.constraints.container import PairwiseConstraints
 from nmfcluster.similarity.spreading import normalized
 
@@ -170,8 +170,14 @@ def _similarity(model: Any, X: Any, drawn: np.ndarray) -> np.ndarray:
     by_name = model.affinity_ if model.affinity_ != "callable" else model.affinity
     if by_name == "landmarks":  # those of so few samples are the samples
         by_name = "nearest_neighbors"
-    options = {name: getattr(model, name) for name in MAKING if name != "normalize"}
-    made = make_affinity(X, by_name, n_clusters=model.n_clusters, n_jobs=model.n_jobs, **options)
+    made = make_affinity(
+        X,
+        by_name,
+        gamma=model.gamma,
+        n_neighbors=model.n_neighbors,
+        n_clusters=model.n_clusters,
+        n_jobs=model.n_jobs,
+    )
     W = storage.as_dense(made.similarity.toarray())
     return np.maximum(W, 0).astype(np.float64)
 

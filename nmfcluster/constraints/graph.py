@@ -109,15 +109,16 @@ def check_pairs(
                 "the next."
             )
         return "feasible"
-    graph = _adjacency(len(first), apart)
-    neighbours = [set(ends.tolist()) for ends in np.split(graph.indices, graph.indptr[1:-1])]
-    if clique := _clique(neighbours, n_clusters + 1):
+    # a group with fewer than n_clusters others apart from it can be placed after all of them
+    apart = np.unique(np.sort(apart, axis=1), axis=0)
+    while not (kept := (np.bincount(apart.ravel()) >= n_clusters)[apart].all(axis=1)).all():
+        apart = apart[kept]
+    if clique := _clique(apart, n_clusters + 1):
         raise ValueError(
             f"n_clusters={n_clusters} is too small: samples {_enumerated(first[clique])} need a "
             "cluster each, as no two of them, or samples that must be with them, can be linked."
         )
-    # groups can be placed one by one where each has fewer than n_clusters others apart from it
-    return "feasible" if max(map(len, neighbours)) < n_clusters else "undecided"
+    return "undecided" if len(apart) else "feasible"
 
 
 def _path(n_samples: int, pairs: np.ndarray, start: int, end: int) -> list[int]:
@@ -159,17 +160,19 @@ def _searched(n_nodes: int, edges: np.ndarray, roots: np.ndarray) -> tuple[np.nd
     return depth, before
 
 
-def _clique(neighbours: list[set[int]], size: int) -> list[int]:
+def _clique(edges: np.ndarray, size: int) -> list[int]:
     """Return so many nodes that are all neighbours; none where a greedy search finds none.
 
     From every node a clique grows by those of its neighbours that fit, the ones with the most
     neighbours first.
     """
-    rank = sorted(range(len(neighbours)), key=lambda node: -len(neighbours[node]))
-    place = {node: number for number, node in enumerate(rank)}
-    for start in rank:
-        if len(neighbours[start]) < size - 1:
-            break  # and so have all that follow
+    neighbours: dict[int, set[int]] = {}
+    for one, other in edges.tolist():
+        neighbours.setdefault(one, set()).add(other)
+        neighbours.setdefault(other, set()).add(one)
+    falling = sorted(neighbours, key=lambda node: (-len(neighbours[node]), node))
+    place = {node: number for number, node in enumerate(falling)}
+    for start in falling:
         clique = [start]
         for other in sorted(neighbours[start], key=place.__getitem__):
             if neighbours[other].issuperset(clique):

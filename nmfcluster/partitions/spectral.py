@@ -17,7 +17,7 @@ from nmfcluster._arrays.threads import one_thread
 from nmfcluster._base import read_features
 from nmfcluster._compat import RANDOM_STATE, Interval, fit_context
 from nmfcluster._engine.starts import leading_eigenpairs
-from nmfcluster.similarity import Landmarks
+from nmfcluster.similarity.landmarks import Landmarks
 
 _ZERO = 1e-12  # an eigenvalue that is rounding: the largest is 1
 _SAMPLES = 4  # for a landmark, at least: where most samples are landmarks the graph falls apart

@@ -17,11 +17,9 @@ from nmfcluster._arrays import storage
 from nmfcluster._arrays.blocks import by_rows
 from nmfcluster._arrays.threads import one_thread
 from nmfcluster.similarity.factored import Factored
-from nmfcluster.similarity.links import nearest_outside
+from nmfcluster.similarity.neighbors import nearest_outside
 
-_PER_LANDMARK = 10  # samples that k-means sees for each landmark: more move them hardly
 _MEASURED = 2_000  # samples whose distances make the common width: a mean of 10,000 distances
-_STEPS = 5  # of k-means: landmarks need not have converged
 
 
 class Landmarks:
@@ -67,7 +65,7 @@ class Landmarks:
     Examples
     --------
     >>> import numpy as np
-    >>> from nmfcluster.similarity import Landmarks
+    >>> from nmfcluster.similarity.landmarks import Landmarks
     >>> landmarks = Landmarks(np.array([[0.0], [1.0], [5.0], [6.0]]), 100, 2)
     >>> landmarks.similarity.toarray().round(2)
     array([[0.61, 0.39, 0.  , 0.  ],
@@ -206,9 +204,9 @@ def _points(X: Any, n_landmarks: int, random_state: Any) -> tuple[Any, Any]:
     if X.shape[0] <= n_landmarks:
         return X, X
     order = check_random_state(random_state).permutation(X.shape[0])
-    drawn = X[np.sort(order[: _PER_LANDMARK * n_landmarks])]
+    drawn = X[np.sort(order[: 10 * n_landmarks])]  # more hardly move the landmarks
     points = X[np.sort(order[:n_landmarks])]
-    for _ in range(_STEPS):
+    for _ in range(5):  # steps of k-means, which need not have converged
         with one_thread():
             nearest = pairwise_distances_argmin(drawn, points)
         own = np.unique(nearest, return_inverse=True)[1]  # of points that coincide one is used

@@ -13,7 +13,7 @@ from nmfcluster._engine.progress import during
 from nmfcluster.affinity import Affinity
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.similarity.spreading import MOST, points_of, walks
-from nmfcluster.ssnmf.propagation import MADE
+from nmfcluster.ssnmf.constrained import MADE
 
 _WIDTH = 0.65  # of walks; .9 tells wrong pairs as well, .99 worse
 _NEAR = 0.01  # added to cosines before their logarithm

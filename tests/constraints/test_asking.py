@@ -40,7 +40,7 @@ def assert_none_is_implied(pairs, known):
 
 
 @pytest.mark.filterwarnings("ignore:SSNMFClusterer found")
-@pytest.mark.parametrize("n_known", [0, 5, 60, 500])
+@pytest.mark.parametrize("n_known", [5, 500])
 @pytest.mark.parametrize("kind", ["dense", "sparse", "precomputed", "linear", "landmarks"])
 def test_no_pair_is_implied(n_known, kind):
     known = PairwiseConstraints.from_labels(y, n_pairs=n_known, random_state=n_known)
@@ -141,7 +141,7 @@ def model_gamma(data):
     return 1 / np.median(squares)
 
 
-@pytest.mark.parametrize("n_known", [0, 6, 60])
+@pytest.mark.parametrize("n_known", [0, 60])
 def test_another_order_of_the_samples_asks_the_same(n_known):
     rng = np.random.default_rng(0)
     data = X + rng.normal(scale=0.01, size=X.shape)  # no two samples are alike

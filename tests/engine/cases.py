@@ -5,13 +5,14 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 from hypothesis import strategies as st
+from similarity.cases import coassociation
 
 from nmfcluster._engine.multiplicative import multiplicative_gsg
 from nmfcluster._engine.run import iterate
 from nmfcluster._engine.stopping import StopRule
 from nmfcluster._engine.symmetric import SymmetricObjective
 from nmfcluster.partitions.problem import SeenPairsObjective
-from nmfcluster.similarity import Explicit, Factored, coassociation, inner
+from nmfcluster.similarity import Explicit, Factored, inner
 
 full_gsg = partial(multiplicative_gsg, full=True)
 seeds = st.integers(0, 10**6)

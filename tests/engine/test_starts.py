@@ -7,13 +7,14 @@ from comparing import same_partition
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from similarity.cases import coassociation
 from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster import SSNMFClusterer
 from nmfcluster._engine import starts
 from nmfcluster._engine.starts import leading_eigenpairs, random_start, spectral_start
 from nmfcluster.datasets import make_nested_rings
-from nmfcluster.similarity import Explicit, Factored, coassociation
+from nmfcluster.similarity import Explicit, Factored
 
 
 def blocks(sizes, values=None):

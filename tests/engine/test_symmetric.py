@@ -21,6 +21,7 @@ from engine.cases import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from similarity.cases import coassociation
 
 from nmfcluster._engine.multiplicative import (
     multiplicative_gsg,
@@ -30,7 +31,7 @@ from nmfcluster._engine.multiplicative import (
 from nmfcluster._engine.symmetric import bregman_nmf
 from nmfcluster.partitions.ensemble import Ensemble
 from nmfcluster.partitions.problem import EnsembleProblem, SeenPairsObjective
-from nmfcluster.similarity import Explicit, coassociation
+from nmfcluster.similarity import Explicit
 
 printed_gsg = partial(multiplicative_gsg, printed=True)
 SOLVERS = [

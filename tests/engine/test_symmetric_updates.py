@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from engine.cases import KINDS, dense_pieces, kinds, of, solved
 from numpy.testing import assert_allclose, assert_array_equal
+from similarity.cases import coassociation
 
 from nmfcluster._engine.multiplicative import multiplicative_nmf, multiplicative_trinmf
 from nmfcluster._engine.symmetric import bregman_nmf
-from nmfcluster.similarity import Explicit, coassociation
+from nmfcluster.similarity import Explicit
 
 
 def bregman_step(objective, H, inverse):

@@ -15,8 +15,9 @@ from sklearn.metrics import adjusted_rand_score
 from nmfcluster import PairwiseConstraints, SSNMFClusterer
 from nmfcluster._engine.starts import leading_eigenpairs
 from nmfcluster.affinity import make_affinity
-from nmfcluster.similarity import Factored, Landmarks
+from nmfcluster.similarity import Factored
 from nmfcluster.similarity import landmarks as module
+from nmfcluster.similarity.landmarks import Landmarks
 
 
 def literal_rows(X, points, n_neighbors):
