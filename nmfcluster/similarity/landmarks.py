@@ -19,6 +19,7 @@ from nmfcluster._arrays.threads import one_thread
 from nmfcluster.similarity.factored import Factored
 from nmfcluster.similarity.neighbors import nearest_outside
 
+_STEPS = 5  # of k-means: landmarks need not have converged
 _MEASURED = 2_000  # samples whose distances make the common width: a mean of 10,000 distances
 
 
@@ -206,7 +207,7 @@ def _points(X: Any, n_landmarks: int, random_state: Any) -> tuple[Any, Any]:
     order = check_random_state(random_state).permutation(X.shape[0])
     drawn = X[np.sort(order[: 10 * n_landmarks])]  # more hardly move the landmarks
     points = X[np.sort(order[:n_landmarks])]
-    for _ in range(5):  # steps of k-means, which need not have converged
+    for _ in range(_STEPS):
         with one_thread():
             nearest = pairwise_distances_argmin(drawn, points)
         own = np.unique(nearest, return_inverse=True)[1]  # of points that coincide one is used

@@ -75,7 +75,7 @@ def test_jobs_change_no_bit_of_a_fit(affinity, monkeypatch):
     X, _ = make_nested_rings(200, random_state=0)
     monkeypatch.setattr(blocks, "ROWS", 37)
     fits = [
-        SSNMFClusterer(3, affinity=affinity, coarse_size=None, random_state=0, n_jobs=n_jobs).fit(
+        SSNMFClusterer(3, affinity=affinity, random_state=0, n_jobs=n_jobs).fit(
             X, must_link=[(0, 5), (1, 9)], cannot_link=[(0, 1)]
         )
         for n_jobs in (1, 2, 3)
