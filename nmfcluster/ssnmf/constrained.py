@@ -160,40 +160,17 @@ class ConstrainedProblem(SimilarityProblem):
     ----------
     A : Similarity of shape (n_groups, n_groups)
         What is to be factorized; groups are single samples unless must-links are hard.
-    friendly : Similarity of shape (n_groups, n_groups)
-        The same without the cannot-links, whose eigenvectors make the better start: the penalties
-        are spikes that would draw eigenvectors to single samples.
-    constant : float
-        Squared norm of the constrained similarity of all samples.
     groups : ndarray of shape (n_samples,), int
         Group of every sample.
-    constrained : ndarray of shape (n_groups,), bool
-        Whether a sample of the group is in a constraint.
     unit : float
         What `alpha` and `beta` were multiplied by.
-    sure_start : bool
-        Whether one start, from eigenvectors, will do for many groups.
+    **options
+        Of `SimilarityProblem`.
     """
 
-    def __init__(
-        self,
-        A: Similarity,
-        friendly: Similarity,
-        constant: float,
-        groups: np.ndarray,
-        constrained: np.ndarray,
-        unit: float,
-        sure_start: bool,
-    ) -> None:
+    def __init__(self, A: Similarity, groups: np.ndarray, unit: float, **options: Any) -> None:
         self.A, self.groups, self.unit = A, groups, unit
-        super().__init__(
-            A,
-            constant=constant,
-            mass=np.bincount(groups),
-            friendly=friendly,
-            wanted=constrained,
-            sure_start=sure_start,
-        )
+        super().__init__(A, mass=np.bincount(groups), **options)
 
     def expand(self, h: np.ndarray) -> np.ndarray:
         """Return the factor of all samples, (n_samples, k), from that of the groups."""
@@ -278,8 +255,15 @@ def constrain(
         friendly = friendly.collapse(groups)
         penalty = None if penalty is None else penalty.collapse(groups)
     linked = np.bincount(groups, weights=np.diff(must_link.indptr) + np.diff(cannot_link.indptr))
-    A = _sum(friendly, penalty)
-    return ConstrainedProblem(A, friendly, constant, groups, linked > 0, unit, sure_start)
+    return ConstrainedProblem(
+        _sum(friendly, penalty),
+        groups,
+        unit,
+        constant=constant,  # of all samples, as that of the groups is smaller
+        friendly=friendly,  # penalties are spikes that would draw eigenvectors to single samples
+        wanted=linked > 0,
+        sure_start=sure_start,
+    )
 
 
 def _sum(A: Similarity, change: Similarity | None) -> Similarity:
