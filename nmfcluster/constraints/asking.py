@@ -15,11 +15,9 @@ from nmfcluster._arrays.tables import row_names
 from nmfcluster._base import read_features, read_samples
 from nmfcluster.affinity import make_affinity
 from nmfcluster.constraints.container import PairwiseConstraints
-from nmfcluster.similarity.spreading import normalized
+from nmfcluster.similarity.spreading import MOST, normalized
 
-_MOST = 3_000  # samples that walks lead between: an array of as many rows is inverted
 _STEP = 0.95  # chance of a further step of a walk
-_LEAST = 1e-12  # of a variance, where rounding would leave none
 _FLOOR = 0.05  # weight of a sample that seems certain: its cluster may still be the wrong one
 _UNLIKELY = 1e-9  # of a chance or a mass: comes last, but before those that are 0
 _READ = "constraints_", "membership_", "labels_", "affinity_"
@@ -117,7 +115,7 @@ def next_pairs(model: Any, X: Any, n_pairs: int, *, random_state: Any = None) ->
     P, labels = model.membership_, model.labels_
     groups = _groups_of(known)
     # walks, of all samples or of some, and the groups that stand for clusters
-    drawn = np.sort(some_with(groups.known[groups.of], _MOST, rng))
+    drawn = np.sort(some_with(groups.known[groups.of], MOST, rng))
     C = covariance(_similarity(model, X, drawn))
     mass = _mass(C, labels, drawn, P)
     anchors = _anchors(groups, P, labels, mass)
@@ -288,10 +286,11 @@ def most_telling(
     chosen: list[int] = []
     open_ = fresh[group]
     while len(chosen) < count and open_.any():
-        falls = (C**2 @ weights) / np.maximum(C.diagonal(), _LEAST)
+        variances = np.maximum(C.diagonal(), 1e-12)  # rounding would leave none
+        falls = (C**2 @ weights) / variances
         x = int(np.where(open_, falls, -1).argmax())
         chosen.append(int(group[x]))
         open_[group == group[x]] = False
-        column = C[:, x] / np.sqrt(max(C[x, x], _LEAST))
+        column = C[:, x] / np.sqrt(variances[x])
         C -= column[:, None] * column
     return chosen

@@ -246,12 +246,9 @@ def _rows(value: Any, name: str) -> Iterable[Any]:
     if value is None:
         return []
     if hasattr(value, "columns"):
-        columns = (
-            [value.iloc[:, c] for c in range(value.shape[1])]
-            if hasattr(value, "iloc")
-            else [value[column] for column in value.columns]
-        )
-        return zip(*columns, strict=True)
+        # of pandas, or of polars
+        by_row = hasattr(value, "itertuples")
+        return value.itertuples(index=False, name=None) if by_row else value.iter_rows()
     listed = _listed(value, name)
     try:
         if sp.issparse(listed):

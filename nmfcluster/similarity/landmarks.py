@@ -168,9 +168,7 @@ class _Weights:
         widths = np.maximum(distances[:, -1:] if self.width is None else self.width, least)
         with np.errstate(over="ignore"):
             squares = (distances / widths) ** 2
-        weights = np.exp(
-            squares.min(axis=1, keepdims=True) - squares
-        )  # not all 0
+        weights = np.exp(squares.min(axis=1, keepdims=True) - squares)  # not all 0
         weights /= weights.sum(axis=1, keepdims=True)
         return storage.equal_rows(weights.astype(self.dtype), nearest, self.search.n_samples_fit_)
 

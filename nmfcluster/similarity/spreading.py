@@ -14,7 +14,7 @@ from nmfcluster._arrays.nearest import stacked
 from nmfcluster.similarity.factored import Factored
 from nmfcluster.similarity.operators import Explicit, Similarity
 
-MOST = 3_000  # samples or landmarks that are points each, at most: an array of them is solved for
+MOST = 3_000  # points, that samples or landmarks are each, at most: arrays of them are solved for
 _EACH = 1_500  # of a graph with few links: of more samples, fewer points lead farther, and sooner
 _POINTS = 1_000  # that links of more samples spread between
 _NEAREST = 5  # points of a sample, as many as its landmarks
