@@ -53,8 +53,9 @@ def fixed():
     return np.random.RandomState(0)
 
 
-@pytest.mark.parametrize("width", [0.3, 0.95])
-@pytest.mark.parametrize("affinity", AFFINITIES)
+@pytest.mark.parametrize(
+    ("affinity", "width"), list(zip(AFFINITIES, (0.3, 0.65, 0.95), strict=True))
+)
 def test_links_spread_as_the_formula_says(affinity, width):
     W = similarity(affinity).toarray()
     np.fill_diagonal(W, 0)
