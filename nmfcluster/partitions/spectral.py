@@ -17,7 +17,7 @@ from nmfcluster._arrays.threads import one_thread
 from nmfcluster._base import read_features
 from nmfcluster._compat import RANDOM_STATE, Interval, fit_context
 from nmfcluster._engine.starts import leading_eigenpairs
-from nmfcluster.similarity import Landmarks
+from nmfcluster.similarity.landmarks import Landmarks
 
 _COUNT = [Interval(Integral, 1, None, closed="left")]
 
@@ -26,7 +26,7 @@ class LandmarkSpectral(ClusterMixin, BaseEstimator):
     r"""Spectral clustering by way of landmarks: a base clusterer for `NMFConsensus`.
 
     Samples are similar as far as they are near the same landmarks, :math:`B \Lambda^{-1} B'`,
-    see `nmfcluster.similarity.Landmarks`. The leading eigenvectors of this matrix come from those
+    see `nmfcluster.affinity.make_affinity`. The leading eigenvectors of this matrix come from those
     of a matrix of landmarks, :math:`\Lambda^{-1/2} B'B \Lambda^{-1/2}`: time and memory grow
     linearly with the number of samples. Their rows, scaled to length 1, are clustered by k-means.
     This is U-SPEC [1]_ but for the choice of the landmarks; many runs of it, each with other

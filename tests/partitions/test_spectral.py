@@ -16,7 +16,7 @@ from sklearn.utils import estimator_checks, get_tags
 
 from nmfcluster import NMFConsensus
 from nmfcluster.partitions import LandmarkSpectral, base_partitions
-from nmfcluster.similarity import Landmarks
+from nmfcluster.similarity.landmarks import Landmarks
 
 BLOBS, OF_BLOBS = make_blobs(300, n_features=3, centers=5, random_state=1)
 
