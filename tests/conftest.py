@@ -53,7 +53,7 @@ OTHER_MODES = {
     ],
     "SimilarityFusionNMF": [
         {"affinity": "rbf"},
-        {"affinity": ["nearest_neighbors", "rbf"], "symmetric": False, "perplexity": 1.5},
+        {"affinity": ["nearest_neighbors", "rbf"], "symmetric": False, "eta": 0.3},
     ],
 }
 

@@ -124,7 +124,7 @@ def test_private_names_of_scikit_learn_are_imported_in_compat_alone():
 def test_storage_is_asked_for_where_matrices_are_defined_or_checked():
     askers = {"issparse", "is_sparse", "isspmatrix", "isspmatrix_csr"}
     matrices = {"_arrays", "similarity", "stack", "constraints"}
-    products = {"fusion/dense", "fusion/sparse"}
+    products = {"fusion/mixture"}
     products |= {f"meta/{name}" for name in ("tables", "squares", "divergence", "usages")}
     for module, tree in TREES.items():
         asked = askers & set(names_used(tree))
@@ -133,7 +133,7 @@ def test_storage_is_asked_for_where_matrices_are_defined_or_checked():
 
 def test_sparse_matrices_are_made_below_the_estimators():
     makers = {"_arrays", "similarity", "stack", "constraints", "partitions", "_engine"}
-    products = {"fusion/dense", "fusion/sparse"}
+    products = {"fusion/mixture"}
     for module, tree in TREES.items():
         makes = any(source.startswith("scipy.sparse") for source, _ in imported(tree))
         assert not makes or top(module) in makers or module in products, module

@@ -26,9 +26,9 @@ from nmfcluster._engine.run import iterate
 from nmfcluster._engine.stopping import StopRule
 from nmfcluster._engine.symmetric import SymmetricObjective
 from nmfcluster.affinity import make_affinity
+from nmfcluster.fusion.mixture import make_mixture
 from nmfcluster.fusion.model import em_step
 from nmfcluster.fusion.objective import objective_of
-from nmfcluster.fusion.sources import make_mixture
 from nmfcluster.metrics import clustering_accuracy
 from nmfcluster.similarity import Explicit, inner
 
@@ -159,7 +159,7 @@ def test_updates_of_fusion_are_the_same():
     ):
         np.testing.assert_allclose(actual[0], W, rtol=1e-12)
         np.testing.assert_allclose(actual[1], H, rtol=1e-12)
-    objective = objective_of(make_mixture(raw, np.ones((12, 2), dtype=bool)), "kl", 1.0, None)
+    objective = objective_of(make_mixture(raw, np.ones((12, 2), dtype=bool)), "kl", 1.0)
     [ours] = em_step(objective, objective.mixture.mixed(weights), weights, Z)
     np.testing.assert_allclose(ours, W, rtol=1e-12)
 

@@ -29,9 +29,9 @@ from benchmarks.methods import fusion
 from benchmarks.methods.literal_fusion import literal, per_source
 from benchmarks.runner import Progress, exponent, interleaved
 from nmfcluster import KernelStack, SimilarityStack
+from nmfcluster.fusion.mixture import make_mixture
 from nmfcluster.fusion.model import em_step
 from nmfcluster.fusion.objective import objective_of
-from nmfcluster.fusion.sources import make_mixture
 
 OURS, SNF, SPECTRAL = "fusion", "SNF", "spectral, mean"
 STEP, SINGLE = "ours", "ours, float32"
@@ -99,7 +99,7 @@ def _steps(stack: SimilarityStack, k: int) -> dict[str, Callable[[int], float]]:
     for name, dtype in ((STEP, np.float64), (SINGLE, np.float32)):
         seen = np.ones((len(mean), len(sources)), dtype=bool)
         mixture = make_mixture([source.astype(dtype) for source in stack.filled()], seen)
-        objective = objective_of(mixture, "kl", 1.0, None)
+        objective = objective_of(mixture, "kl", 1.0)
         P = mixture.mixed(weights)
         steps[name] = partial(em_step, objective, P, weights, Z.astype(dtype))
     steps[LITERAL] = partial(literal, sources, weights, W, H)

@@ -20,7 +20,7 @@ from benchmarks import report
 from benchmarks.runner import Progress
 from nmfcluster._engine.symmetric import SymmetricObjective, bregman_nmf
 from nmfcluster.affinity import make_affinity
-from nmfcluster.fusion.dense import make_mixture
+from nmfcluster.fusion.mixture import make_mixture
 from nmfcluster.meta.divergence import Divergence
 from nmfcluster.meta.solvers import hals
 from nmfcluster.meta.squares import MatrixObjective

@@ -135,7 +135,7 @@ def test_constrained_clustering_of_a_similarity(table, given, data):
 def test_fusion_of_features(table, given, data):
     X, n, new = built(table, data.draw)
     model = SimilarityFusionNMF(**{"affinity": data.draw(st.sampled_from(FEATURE_KINDS))} | given)
-    judge_estimator(model, X, n, {}, new, descends=model.perplexity is None, foreign=foreign(model))
+    judge_estimator(model, X, n, {}, new, foreign=foreign(model))
     judge_storage(model, table)
 
 
@@ -148,17 +148,16 @@ def test_fusion_of_features(table, given, data):
 def test_fusion_of_similarities(sources, n, given, form):
     sources = [table if i and n % 8 == 0 else table.but(n=n) for i, table in enumerate(sources)]
     model = SimilarityFusionNMF(**given)
-    descends = model.perplexity is None
     if form == "X":
         X, new = (sources[0].build() for _ in range(2))
-        judge_estimator(model, X, n, {}, [new], descends=descends)
+        judge_estimator(model, X, n, {}, [new])
         return
     if form == "array":
         arrays = [table.but(form="C").array() for table in sources]
         if len({array.shape for array in arrays}) > 1 or not all(map(numeric, arrays)):
             return
         X = np.stack(arrays, axis=-1)
-        judge_estimator(model, X, n, {}, [X], descends=descends)
+        judge_estimator(model, X, n, {}, [X])
         return
     try:
         stack = SimilarityStack(build(sources))
@@ -166,12 +165,12 @@ def test_fusion_of_similarities(sources, n, given, form):
         stack = None
     if form == "list" or stack is None:
         arguments, new = {"similarities": build(sources)}, [] if stack is None else [stack]
-        judge_estimator(model, None, n, arguments, new, descends=descends)
+        judge_estimator(model, None, n, arguments, new)
     elif form == "stack":
-        judge_estimator(model, stack, n, {}, [stack], descends=descends)
+        judge_estimator(model, stack, n, {}, [stack])
     else:
         X = None if form == "stack beside" else np.zeros((n, 1))
-        judge_estimator(model, X, n, {"similarities": stack}, [stack], descends=descends)
+        judge_estimator(model, X, n, {"similarities": stack}, [stack])
 
 
 @fuzz(
@@ -183,7 +182,7 @@ def test_fusion_of_similarities(sources, n, given, form):
 def test_fusion_of_views(tables, n, given, form):
     tables = [table if i and n % 8 == 0 else table.but(n=n) for i, table in enumerate(tables)]
     model, views = SimilarityFusionNMF(**given), {f"v{i}": V for i, V in enumerate(build(tables))}
-    options = {"descends": model.perplexity is None, "foreign": foreign(model)}
+    options = {"foreign": foreign(model)}
     if form == "beside":
         judge_estimator(model, None, n, {"views": views}, [views], **options)
         return
