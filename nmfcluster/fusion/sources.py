@@ -129,6 +129,7 @@ def of_landmarks(
     """
     n, p = objects.shape[0], len(chosen)
     reader.compare_with(objects, chosen)
+    # the largest similarities of some objects at a time
     kept: list[int | None] = []
     blocks: list[list[Any]] = []
     n_read = 0
@@ -143,11 +144,13 @@ def of_landmarks(
         kept = kept or [n_to_keep(S, n_clusters) if as_graphs else None for S in sources]
         blocks.append(list(map(near, sources, kept)))
         n_read += len(seen)
+    # a source each of all objects, put on one scale
     sources = [stacked(list(rows)) for rows in zip(*blocks, strict=True)]
     _check_sums(sources, reader.labels)
     dtype, graphs = sources[0].dtype, _as_given(sources)
     if as_graphs:
         sources, graphs = normalised(sources, kept, axis=0)
+    # the graphs of objects and landmarks, in which all pairs were seen
     mixture = make_mixture(list(map(both_ways, sources)), np.ones((n + p, len(sources)), bool))
     return FusionData(mixture, graphs, dtype, np.arange(n), by_landmarks=True)
 
