@@ -224,7 +224,7 @@ def test_extreme_sources_give_finite_factors_without_a_warning(name, dtype):
                 eta=eta,
                 symmetric=number % 4 < 2,
                 n_init=2,
-                max_iter=5,
+                max_iter=3,
                 tol=1e-5,
             )
         assert np.isfinite(fusion.best.factors[0]).all()

@@ -115,10 +115,10 @@ def test_object_that_no_source_saw_keeps_its_share():
 @each_kind
 def test_objective_never_rises_and_the_weights_are_gibbs(kind):
     rng = np.random.default_rng(4)
-    mixture, arrays, seen = problem(kind, rng, 12)
+    mixture, arrays, seen = problem(kind, rng, 10)
     for n_factors, eta in product((1, 2), (0, 0.03, 1, np.inf)):
         objective, last = objective_of(mixture, eta), np.inf
-        updates = run(objective, starts_of(rng, 1, n_factors, 12, 3), 10)
+        updates = run(objective, starts_of(rng, 1, n_factors, 10, 3), 8)
         for (Z, _), loss in updates:
             assert (loss <= last).all()
             last = loss

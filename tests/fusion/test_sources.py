@@ -38,7 +38,7 @@ def literal_graph(S, n_neighbors):
     return graph / np.outer(roots, roots), degrees
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(st.integers(0, 10**6), st.booleans())
 def test_graphs_are_those_of_loops_over_objects(seed, ties):
     rng = np.random.default_rng(seed)

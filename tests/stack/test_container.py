@@ -162,7 +162,7 @@ def test_copies_are_the_same_and_read_only(again):
     assert not other.filled()[0].flags.writeable
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(cuts())
 def test_slices_are_those_of_the_array(cut):
     n, m, rows, columns, seed = cut
