@@ -52,7 +52,7 @@ OTHER_MODES = {
     ],
     "SimilarityFusionNMF": [
         {"affinity": "rbf"},
-        {"affinity": ["nearest_neighbors", "rbf"], "symmetric": False},
+        {"affinity": ["nearest_neighbors", "rbf"], "symmetric": False, "eta": 0.3},
     ],
 }
 

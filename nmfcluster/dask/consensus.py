@@ -30,9 +30,16 @@ from nmfcluster.dask.models import predict, transform
 from nmfcluster.dask.passes import BlockedConsensus, BlockedProblem, all_added, improved
 from nmfcluster.dask.tables import by_blocks, of_blocks, read_rows, reduced, rows_at, shared
 
-_SHARED = (  # parameters that the estimator in memory has, too
-    *("n_clusters", "weights", "normalize", "n_init", "max_iter", "tol", "random_state"),
-    *("n_jobs"),
+#: parameters that the estimator in memory has, too
+_SHARED = (
+    "n_clusters",
+    "weights",
+    "normalize",
+    "n_init",
+    "max_iter",
+    "tol",
+    "random_state",
+    "n_jobs",
 )
 _OF_ROWS = ("labels", "membership", "confidence")  # attributes with an entry a sample
 
