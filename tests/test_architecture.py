@@ -2,6 +2,7 @@
 
 import ast
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,13 +14,23 @@ PYPROJECT = Path(__file__).parent.parent / "pyproject.toml"
 PATHS = {
     path.relative_to(PACKAGE).with_suffix("").as_posix(): path for path in PACKAGE.rglob("*.py")
 }
-TREES = {name: ast.parse(path.read_text("utf-8")) for name, path in sorted(PATHS.items())}
-NODES = {name: list(ast.walk(tree)) for name, tree in TREES.items()}
 PAPERS = {path.parent.name for path in PACKAGE.glob("*/estimator.py")}
 
 pytestmark = pytest.mark.skipif(
     not PYPROJECT.exists(), reason="the sources are not here: an installed package"
 )
+
+
+@cache  # not where the module is collected, which every process does
+def trees():
+    """Return the syntax tree of every module."""
+    return {name: ast.parse(path.read_text("utf-8")) for name, path in sorted(PATHS.items())}
+
+
+@cache
+def nodes():
+    """Return all nodes of the tree of every module."""
+    return {name: list(ast.walk(tree)) for name, tree in trees().items()}
 
 
 def contracts():
@@ -82,7 +93,7 @@ def test_every_floor_is_kept_from_the_papers():
 
 def test_imports_go_down_the_floors():
     height = floors()
-    for module, tree in TREES.items():
+    for module, tree in trees().items():
         if top(module) in {"__init__", "__main__"}:
             continue  # on top of everything
         for source, name in imported(tree):
@@ -95,10 +106,10 @@ def test_imports_go_down_the_floors():
 
 def test_imports_do_not_run_in_circles():
     below = {}
-    for module, tree in TREES.items():
+    for module, tree in trees().items():
         sources = [source.split(".") for source, _ in imported(tree)]
         paths = ["/".join(parts[1:]) for parts in sources if parts[0] == "nmfcluster"]
-        below[module] = {path if path in TREES else f"{path}/__init__" for path in paths if path}
+        below[module] = {path if path in trees() else f"{path}/__init__" for path in paths if path}
     while leaves := [module for module, needed in below.items() if not needed]:
         for leaf in leaves:
             del below[leaf]
@@ -108,14 +119,14 @@ def test_imports_do_not_run_in_circles():
 
 
 def test_imports_stand_at_the_top_but_for_matplotlib():
-    for module, tree in TREES.items():
+    for module, tree in trees().items():
         for function in functions(tree):
             for name, _ in imported(function):
                 assert name.split(".")[0] == "matplotlib", f"{module}: {function.name}"
 
 
 def test_private_names_of_scikit_learn_are_imported_in_compat_alone():
-    for module, tree in TREES.items():
+    for module, tree in trees().items():
         for source, name in imported(tree):
             private = any(part.startswith("_") for part in [*source.split("."), name or ""])
             assert not (source.split(".")[0] == "sklearn" and private) or module == "_compat"
@@ -125,7 +136,7 @@ def test_storage_is_asked_for_where_matrices_are_defined_or_checked():
     askers = {"issparse", "is_sparse", "isspmatrix", "isspmatrix_csr"}
     matrices = {"_arrays", "similarity", "stack", "constraints", "_cli"}  # that one reads files
     products = {"fusion", "meta"}  # of tables and cubes that are no similarities
-    for module, tree in TREES.items():
+    for module, tree in trees().items():
         asked = askers & set(names_used(tree))
         page = module.endswith("/estimator")
         assert not asked or (top(module) in matrices | products and not page), module
@@ -134,7 +145,7 @@ def test_storage_is_asked_for_where_matrices_are_defined_or_checked():
 def test_sparse_matrices_are_made_below_the_estimators():
     makers = {"_arrays", "similarity", "stack", "constraints", "partitions", "_engine", "fusion"}
     makers |= {"_cli"}  # which reads files
-    for module, tree in TREES.items():
+    for module, tree in trees().items():
         makes = any(source.startswith("scipy.sparse") for source, _ in imported(tree))
         assert not makes or (top(module) in makers and not module.endswith("/estimator")), module
 
@@ -142,7 +153,7 @@ def test_sparse_matrices_are_made_below_the_estimators():
 def test_solvers_have_not_heard_of_what_the_loop_does():
     loop = {"max_iter", "tol", "random_state", "rng", "random", "warnings", "warn", "say", "stage"}
     solvers = 0
-    for tree in TREES.values():
+    for tree in trees().values():
         for function in functions(tree):
             if ast.unparse(function.returns or ast.Constant(None)) == "Steps" and any(
                 isinstance(node, ast.Yield) for node in ast.walk(function)
@@ -153,7 +164,7 @@ def test_solvers_have_not_heard_of_what_the_loop_does():
 
 
 def test_there_is_one_of_each():
-    used = {module: set(names_used(tree)) for module, tree in TREES.items()}
+    used = {module: set(names_used(tree)) for module, tree in trees().items()}
 
     def owners(name):
         return {module for module in used if name in used[module]}
@@ -164,8 +175,8 @@ def test_there_is_one_of_each():
 
 
 def test_fits_print_nothing():
-    for module, nodes in NODES.items():
-        for node in nodes:
+    for module, inside in nodes().items():
+        for node in inside:
             printed = isinstance(node, ast.Name) and node.id == "print"
             # the command line, and what shows the versions
             prints = top(module) in {"_cli", "_compat"}
@@ -173,8 +184,8 @@ def test_fits_print_nothing():
 
 
 def test_nothing_uses_the_global_random_state():
-    for module, nodes in NODES.items():
-        for node in nodes:
+    for module, inside in nodes().items():
+        for node in inside:
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute):
                 if node.value.attr == "random":
                     assert node.attr in {"RandomState", "default_rng", "Generator"}, module
@@ -192,7 +203,7 @@ def lines_of_code(node, text):
 
 
 def test_files_functions_and_estimators_are_short():
-    for module, tree in TREES.items():
+    for module, tree in trees().items():
         text = PATHS[module].read_text("utf-8").splitlines()
         assert len(text) <= 400, module
         for function in functions(tree):
@@ -206,5 +217,7 @@ def test_files_functions_and_estimators_are_short():
 def test_papers_are_found_by_their_folders():
     exported = set(nmfcluster.__all__)
     for paper in PAPERS:
-        classes = [n.name for n in TREES[f"{paper}/estimator"].body if isinstance(n, ast.ClassDef)]
+        classes = [
+            n.name for n in trees()[f"{paper}/estimator"].body if isinstance(n, ast.ClassDef)
+        ]
         assert exported & set(classes), f"nmfcluster/__init__.py does not export {classes}"

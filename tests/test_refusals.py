@@ -6,7 +6,6 @@ test_bad_input.py, it is the table of all bad inputs.
 
 import importlib
 import re
-import tempfile
 import warnings
 from collections import defaultdict
 from pathlib import Path
@@ -39,35 +38,39 @@ LABELS = [0, 0, 0, 1, 1, 1, 2, 2]
 PAIRS = nmfcluster.PairwiseConstraints.from_labels(LABELS)
 NAMES = [f"s{i}" for i in range(8)]
 FRAME = pd.DataFrame(X, index=NAMES, columns=list("abc"))
-MODEL = nmfcluster.NMFConsensus(2, affinity="partitions").fit(np.array(LABELS)[:, None])
-KNOWN = {"np": np, "sp": sp, "X": X, "S": S, "LABELS": LABELS, "PAIRS": PAIRS, "NAMES": NAMES}
-KNOWN |= {"FRAME": FRAME, "model": MODEL, "DBSCAN": DBSCAN, "KMeans": KMeans}
-FUSED = nmfcluster.SimilarityFusionNMF(2).fit([S])
-VIEWED = nmfcluster.SimilarityFusionNMF(2).fit({"a": FRAME, "b": FRAME})
-CONSTRAINED = nmfcluster.SSNMFClusterer(2, affinity="linear", random_state=0).fit(X)
-KNOWN |= {
-    "SS": CONSTRAINED,
-    "AgglomerativeClustering": AgglomerativeClustering,
-    "fused": FUSED,
-    "viewed": VIEWED,
-}
-if nd is not None:
-    D = da.from_array(X, chunks=(3, 2))  # features
-    T = da.from_array(np.array([LABELS, LABELS[::-1]]).T, chunks=(3, 2))  # labels
-    NPY = Path(tempfile.mkdtemp()) / "flat.npy"
-    np.save(NPY, np.arange(3))
-    KNOWN |= {"da": da, "nd": nd, "D": D, "T": T, "NPY": NPY}
-for module in (nmfcluster, *(importlib.import_module(f"nmfcluster.{name}") for name in FOLDERS)):
-    KNOWN |= {name: getattr(module, name) for name in module.__all__}
-
 LINES = (HERE / "refusals.txt").read_text("utf-8").splitlines()[1:]
 CALLS = defaultdict(list)  # what is called, and what is said, by the entry point
 for line, message in zip(LINES[::2], LINES[1::2], strict=True):
     CALLS[re.match(r"[\w.]+", line)[0]].append((line, message.strip()))
 
 
+@pytest.fixture(scope="module")
+def known(tmp_path_factory):
+    """Return what the calls may name."""
+    consensus = nmfcluster.NMFConsensus(2, affinity="partitions")
+    names = {"np": np, "sp": sp, "X": X, "S": S, "LABELS": LABELS, "PAIRS": PAIRS, "NAMES": NAMES}
+    names |= {"FRAME": FRAME, "DBSCAN": DBSCAN, "KMeans": KMeans}
+    names |= {
+        "AgglomerativeClustering": AgglomerativeClustering,
+        "model": consensus.fit(np.array(LABELS)[:, None]),
+        "SS": nmfcluster.SSNMFClusterer(2, affinity="linear", random_state=0).fit(X),
+        "fused": nmfcluster.SimilarityFusionNMF(2).fit([S]),
+        "viewed": nmfcluster.SimilarityFusionNMF(2).fit({"a": FRAME, "b": FRAME}),
+    }
+    if nd is not None:
+        flat = tmp_path_factory.mktemp("npy") / "flat.npy"
+        np.save(flat, np.arange(3))
+        features = da.from_array(X, chunks=(3, 2))
+        labels = da.from_array(np.array([LABELS, LABELS[::-1]]).T, chunks=(3, 2))
+        names |= {"da": da, "nd": nd, "D": features, "T": labels, "NPY": flat}
+    folders = (importlib.import_module(f"nmfcluster.{name}") for name in FOLDERS)
+    for module in (nmfcluster, *folders):
+        names |= {name: getattr(module, name) for name in module.__all__}
+    return names
+
+
 @pytest.mark.parametrize("entry_point", CALLS)
-def test_bad_input_is_refused_by_name(entry_point):
+def test_bad_input_is_refused_by_name(entry_point, known):
     for call, says in CALLS[entry_point]:
         if nd is None and re.search(r"\b(nd|da)\.", call):
             pytest.skip("Dask is not installed")
@@ -75,6 +78,6 @@ def test_bad_input_is_refused_by_name(entry_point):
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
                 with pytest.raises((ValueError, TypeError)) as caught:
-                    eval(call, dict(KNOWN))
+                    eval(call, dict(known))
             assert str(caught.value).startswith(says)
             assert_in_our_words(caught)

@@ -175,26 +175,23 @@ def test_same_seed_same_result_with_other_threads(problem, expected):
         assert_same(result(problem, random_state=np.random.RandomState(7)), expected(problem))
 
 
-@pytest.mark.parametrize("problem", ["features", "parts of features"])
-def test_other_seed_other_partitions(problem, expected):
-    assert result(problem, random_state=8)["partitions_"] != expected(problem)["partitions_"]
+def test_other_seed_other_partitions(expected):
+    for problem in ["features", "parts of features"]:
+        assert result(problem, random_state=8)["partitions_"] != expected(problem)["partitions_"]
 
 
-@pytest.mark.parametrize(
-    ("cls", "problem", "changes"),
-    [
+def test_other_seed_other_starts():
+    for cls, problem, changes in [
         (SSNMFClusterer, "kernel, soft", {"n_init": 10}),  # the last ones are random
         (SimilarityFusionNMF, "sources", {"symmetric": False}),  # so is the second factor
-    ],
-)
-def test_other_seed_other_starts(cls, problem, changes):
-    X, options = PROBLEMS[problem]
-    model = cls(**options, **changes)
-    ends = {
-        tuple(curve[-1] for curve in model.set_params(random_state=seed).fit(X).loss_curves_)
-        for seed in (7, 8)
-    }
-    assert len(ends) == 2
+    ]:
+        X, options = PROBLEMS[problem]
+        model = cls(**options, **changes)
+        ends = {
+            tuple(curve[-1] for curve in model.set_params(random_state=seed).fit(X).loss_curves_)
+            for seed in (7, 8)
+        }
+        assert len(ends) == 2
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)

@@ -99,9 +99,9 @@ def test_unanimous_partitions_come_back_from_every_variant(parameters):
         pytest.param((900, 60, 40), 20, 0.88, 0.95, marks=pytest.mark.slow),
         pytest.param((900, 60, 40), 40, 0.88, 0.98, marks=pytest.mark.slow),
         ((80, 15, 5), 20, 0.75, 0.92),
-        ((80, 15, 5), 40, 0.90, 0.98),
+        pytest.param((80, 15, 5), 40, 0.90, 0.98, marks=pytest.mark.slow),
         ((60, 60, 60), 20, 0.95, 1),
-        ((60, 60, 60), 40, 0.95, 1),
+        pytest.param((60, 60, 60), 40, 0.95, 1, marks=pytest.mark.slow),
     ],
     ids=str,
 )
@@ -127,7 +127,7 @@ def test_one_partition_is_its_own_consensus():
 @in_both_forms
 @pytest.mark.parametrize("n_partitions", [20, 40])
 def test_60_percent_missing_labels_are_no_obstacle(n_partitions, normalize):
-    for seed in range(3):
+    for seed in range(2):
         table, y = make_partitions(
             (80, 60, 40), n_partitions=n_partitions, noise=0.1, missing=0.6, random_state=seed
         )

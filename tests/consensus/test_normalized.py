@@ -348,7 +348,7 @@ def test_a_large_cluster_in_pieces_is_put_together_and_small_ones_are_kept(clust
     ("noise", "missing", "least"),
     [
         # measured over 5 seeds, mean and least: .999, .994; .991, .987; .902, .873
-        (0.4, 0.0, 0.99),
+        pytest.param(0.4, 0.0, 0.99, marks=pytest.mark.slow),
         (0.5, 0.0, 0.97),
         (0.4, 0.6, 0.85),
     ],

@@ -40,7 +40,7 @@ def ends(solver, make, rows, monkeypatch):
     found = []
     for size, n_jobs in ((10**6, 1), (rows, 1), (rows, 2), (rows, 3)):
         monkeypatch.setattr(blocks, "ROWS", size)
-        plan = Plan(3, solver, len(starts), stop, n_jobs, lambda line: None)
+        plan = Plan(3, solver, len(starts), stop, n_jobs)
         with shared_blocks(n_jobs):  # a fresh matrix: its blocks are cut once
             found.append(plan.run(SymmetricObjective(make(), constant), starts, "toys"))
     return found
