@@ -116,7 +116,8 @@ def test_geometric_starts_that_would_win_do(parts, wide):
     """The figures are those of the text: the best of all runs is the best of the race."""
     curves = [falling(*part) for part in parts]
     best = min(run(Made(c), tol=1e-6, max_iter=100)[0].loss for c in curves)
-    assert raced(curves, wide=wide)[0].loss == best
+    # of starts that end alike, to a billionth, the earliest is kept
+    assert raced(curves, wide=wide)[0].loss == pytest.approx(best, rel=1e-9)
 
 
 @pytest.mark.slow
