@@ -23,7 +23,6 @@ from nmfcluster._arrays.blocks import shared_blocks
 from nmfcluster._arrays.places import any_negative
 from nmfcluster._arrays.storage import (
     FLOATS,
-    exponent_beyond,
     in_range,
     largest,
     looks_like_distances,
@@ -109,19 +108,7 @@ def read_similarity(estimator: Any, X: Any, signed: bool = False) -> Any:
     warn_of_distances(X, "X")
     if largest(X) == 0:
         raise ValueError("X must hold a similarity above 0; all entries are 0.")
-    held = in_range(X)
-    if held is not X:
-        require_unitless(estimator)
-    return held
-
-
-def require_unitless(estimator: Any) -> None:
-    """Raise where X has to be divided by a power of two, but weights are in its unit."""
-    if getattr(estimator, "weight_unit", None) == "raw":
-        raise ValueError(
-            "X holds values that sums of powers of them cannot be held of, and weight_unit='raw' "
-            "keeps them as they are: scale X and the weights, or take weight_unit='quantile'."
-        )
+    return in_range(X)
 
 
 def warn_of_distances(array: Any, name: str) -> None:
@@ -139,8 +126,6 @@ def read_samples(estimator: Any, X: Any, signed: bool = False) -> Any:
         return read_similarity(estimator, X, signed)
     X = read_features(estimator, X)
     estimator._check_not_alone(X.shape[0])
-    if estimator.affinity == "linear" and exponent_beyond(X, 4):
-        require_unitless(estimator)
     return X
 
 
@@ -371,11 +356,6 @@ class NMFClusterer(
     def _check_n_clusters(self, n_samples: int) -> None:
         if self.n_clusters > n_samples:
             raise ValueError(f"n_clusters={self.n_clusters} must be at most n_samples={n_samples}.")
-        coarse_size = getattr(self, "coarse_size", None)
-        if coarse_size is not None and coarse_size < self.n_clusters:
-            raise ValueError(
-                f"coarse_size={coarse_size} must be at least n_clusters={self.n_clusters}."
-            )
 
     def _check_not_alone(self, n_samples: int) -> None:
         if n_samples < 2:

@@ -24,9 +24,10 @@ from nmfcluster._compat import (
 from nmfcluster.similarity import Explicit, Factored, Similarity
 from nmfcluster.similarity.landmarks import Landmarks
 from nmfcluster.similarity.neighbors import NeighborGraph, few_enough
+from nmfcluster.similarity.operators import SAMPLED
 from nmfcluster.similarity.paths import path_kernel
 
-__all__ = ["Affinity", "make_affinity", "path_kernel"]
+__all__ = ["make_affinity", "path_kernel"]
 
 _COUNT = Interval(Integral, 1, None, closed="left")
 #: the affinities that are known by name
@@ -42,7 +43,6 @@ MAKING: dict[str, list[Any]] = {
 # the highest powers of features that are summed: squares, and for "linear" those of the products
 _POWERS = {"linear": 4, "cosine": 2, "rbf": 2, "nearest_neighbors": 2, "landmarks": 2}
 _ROWS = 512  # new samples compared with all others at a time
-_PAIRS = 100_000  # of samples, whose median distance sets the width of a Gaussian
 _ROUNDING = {4: 1e-4, 8: 1e-10}  # of a row sum, relative to a sum with random signs
 _SOME, _FEW = 10, 5  # neighbours of a graph, and landmarks of a sample, unless given
 
@@ -61,19 +61,6 @@ class Affinity:
         ``between(X_new)`` returns these similarities, dense or CSR.
     name : str, default="callable"
         What it is made by, which "auto" leaves open; "callable" where that has no name.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nmfcluster.affinity import make_affinity
-    >>> affinity = make_affinity(np.array([[1.0, 0.0], [0.0, 2.0]]), "linear")
-    >>> affinity.similarity.toarray()
-    array([[1., 0.],
-           [0., 4.]])
-    >>> affinity.cross(np.array([[3.0, 1.0]]), np.eye(2))
-    array([[3., 2.]])
-    >>> affinity.between(np.array([[3.0, 1.0]]))
-    array([[3., 2.]])
     """
 
     similarity: Similarity
@@ -82,17 +69,7 @@ class Affinity:
     name: str = "callable"
 
     def cross(self, X: Any, P: np.ndarray) -> np.ndarray:
-        """Return the similarities of new samples to those of the fit, times P.
-
-        Parameters
-        ----------
-        X : {ndarray, sparse matrix} of shape (n_new, n_features)
-        P : ndarray of shape (n_samples, r)
-
-        Returns
-        -------
-        ndarray of shape (n_new, r)
-        """
+        """Return the similarities of new samples to those of the fit, times P."""
         return self.onto(P)(X)
 
     def normalized(self) -> Affinity:
@@ -101,15 +78,6 @@ class Affinity:
         It turns the objective of kernel k-means into that of normalised cut: Li et al. (2007),
         section 2.3.2. The diagonal of W is put to 0 first, or a sample far from all others would
         be a cluster of its own.
-
-        Returns
-        -------
-        Affinity
-
-        Raises
-        ------
-        ValueError
-            If a row sums to less than 0, or all sum to 0.
         """
         W = self.similarity.without_diagonal()
         degrees = (W @ np.ones((W.shape[0], 1), dtype=W.dtype))[:, 0]
@@ -128,13 +96,7 @@ class Affinity:
         return replace(self, similarity=W.scaled(scale), onto=onto, between=between)
 
     def block(self) -> Any:
-        """Return the similarity of the samples to each other as an array.
-
-        Returns
-        -------
-        {ndarray, csr_array} of shape (n_samples, n_samples)
-            Sparse where it is stored as a sparse matrix.
-        """
+        """Return the similarity of the samples as an array; CSR where it is stored so."""
         if self.similarity.stored_off_diagonal() is None:
             return self.similarity.toarray()
         return self.similarity @ storage.identity(self.similarity.shape[0], self.similarity.dtype)
@@ -159,10 +121,12 @@ def make_affinity(
     X : {ndarray, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
         Features, or with ``affinity="precomputed"`` the similarity itself.
     affinity : str or callable, default="auto"
-        - "nearest_neighbors": a sparse graph of near samples, see
-          `nmfcluster.similarity.NeighborGraph`;
-        - "landmarks": by way of a few points near which samples are, never formed, and
-          O(n_samples) to make, see `nmfcluster.similarity.Landmarks`;
+        - "nearest_neighbors": a sparse graph, :math:`\exp(-\|x_i - x_j\|^2 / (s_i s_j))` where one
+          is among the K nearest of the other, with :math:`s_i` the distance to the farthest of
+          them [1]_;
+        - "landmarks": :math:`B \Lambda^{-1} B'`, :math:`b_{ij}` how near a sample is to each of its
+          K nearest landmarks and :math:`\Lambda` its column sums [2]_, never formed, and
+          O(n_samples) to make;
         - "auto": "nearest_neighbors" for up to 3,000 dense or 10,000 sparse samples, "landmarks"
           for more;
         - "linear": :math:`x_i'x_j`, never formed;
@@ -179,7 +143,8 @@ def make_affinity(
     n_landmarks : int, default=2_000
         For "landmarks"; up to as many samples are landmarks themselves.
     normalize : bool or "auto", default=False
-        Whether to apply `Affinity.normalized`; "auto": for "nearest_neighbors" only.
+        Whether to return :math:`D^{-1/2} W D^{-1/2}`, W with a diagonal of 0 and D its row sums;
+        "auto": for "nearest_neighbors" only.
     n_clusters : int, default=None
         Number of clusters that are wanted: where "nearest_neighbors" or "landmarks" fall into more
         parts that nothing connects, these are linked to what is nearest to them. None: never.
@@ -191,12 +156,24 @@ def make_affinity(
     Returns
     -------
     Affinity
+        `similarity` is that of the samples, a `nmfcluster.similarity.Similarity`, and ``block()``
+        the same as an array, CSR where it is stored so. ``cross(X_new, P)`` returns the
+        similarities of new samples to those of X, (n_new, n_samples), times P of shape
+        (n_samples, r); ``between(X_new)`` returns them themselves, dense or CSR; ``onto(P)`` is a
+        function of new samples that keeps no more of X than ``cross`` needs. ``normalized()``
+        returns another one, as with ``normalize=True``. `name` is what "auto" has chosen.
 
     Raises
     ------
     ValueError
         If `affinity` is not known, a callable returns something else than a similarity, or
         `normalize` meets a row that sums to less than 0.
+
+    References
+    ----------
+    .. [1] L. Zelnik-Manor, P. Perona. Self-tuning spectral clustering. NIPS 2004.
+    .. [2] W. Liu, J. He, S.-F. Chang. Large graph construction for scalable semi-supervised
+       learning. ICML 2010.
 
     Examples
     --------
@@ -358,11 +335,11 @@ def _cosine_between(X_fit: Any, scale: np.ndarray, X: Any) -> np.ndarray:
 def _median_square(X: Any) -> float:
     """Return the median squared distance of two samples: of all pairs, or of many drawn ones."""
     n = X.shape[0]
-    if n * (n - 1) // 2 <= _PAIRS:
+    if n * (n - 1) // 2 <= SAMPLED:
         squares = euclidean_distances(X, squared=True)[np.triu_indices(n, 1)]
     else:
         rng = np.random.default_rng(0)
-        chosen = np.sort(rng.choice(n, size=int((2 * _PAIRS) ** 0.5), replace=False))
+        chosen = np.sort(rng.choice(n, size=int((2 * SAMPLED) ** 0.5), replace=False))
         squares = euclidean_distances(X[chosen], squared=True)[np.triu_indices(len(chosen), 1)]
     squares = squares[squares > 0]  # samples that coincide say nothing of the width
     return float(np.median(squares)) if len(squares) else 1.0

@@ -20,20 +20,35 @@ from nmfcluster.similarity import Explicit, Factored
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("normalize", [False, True])
 @pytest.mark.parametrize("affinity", AFFINITIES)
-def test_similarity_and_cross_are_their_definitions(affinity, normalize, form):
+def test_similarities_products_and_blocks_are_their_definitions(affinity, form):
     handed, new, W, C = given(affinity, samples())
-    if normalize:
-        C = literal_normalized(W, C)
-        W = literal_normalized(W)
-    found = make_affinity(FORMS[form](handed), affinity, normalize=normalize)
-    assert_allclose(found.similarity.toarray(), W, rtol=1e-9, atol=1e-12)
     P = np.random.default_rng(1).normal(size=(25, 3))
-    for shape in FORMS.values():
-        product = found.cross(shape(new), P)
-        assert type(product) is np.ndarray
-        assert_allclose(product, C @ P, rtol=1e-9, atol=1e-12)
+    for normalize in (False, True):
+        if normalize:
+            C = literal_normalized(W, C)
+            W = literal_normalized(W)
+        found = make_affinity(FORMS[form](handed), affinity, normalize=normalize)
+        assert_allclose(found.similarity.toarray(), W, rtol=1e-9, atol=1e-12)
+        for shape in FORMS.values():
+            product = found.cross(shape(new), P)
+            assert type(product) is np.ndarray
+            assert_allclose(product, C @ P, rtol=1e-9, atol=1e-12)
+            block = found.between(shape(new))
+            if affinity == "precomputed":  # as it was given
+                assert sp.issparse(block) == sp.issparse(shape(new))
+            else:
+                graph = affinity == "nearest_neighbors"
+                assert isinstance(block, sp.csr_array if graph else np.ndarray)
+            block = block.toarray() if sp.issparse(block) else block
+            assert_allclose(block, C, rtol=1e-9, atol=1e-12)
+            product = found.cross(shape(new), np.eye(25))
+            assert_allclose(block, product, rtol=1e-12, atol=1e-15)
+        block, as_given = found.block(), affinity == "precomputed" and form != "dense"
+        stored_sparse = affinity == "nearest_neighbors" or as_given
+        assert isinstance(block, sp.csr_array if stored_sparse else np.ndarray)
+        block = block.toarray() if sp.issparse(block) else block
+        assert_allclose(block, W, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("affinity", ["linear", "cosine"])
@@ -65,8 +80,7 @@ def test_which_affinities_are_stored_and_how():
 # --- cosine ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize(("form", "normalize"), [("dense", False), ("sparse", True)])
 def test_a_row_of_zeros_is_like_nothing(form, normalize):
     X = samples(n=8)
     X[[2, 5]] = 0
@@ -82,7 +96,7 @@ def test_a_row_of_zeros_is_like_nothing(form, normalize):
     assert_allclose(product[1], whole[1], atol=1e-12)
 
 
-@pytest.mark.parametrize("scale", [1e-12, 1e-6, 1e6, 1e12])
+@pytest.mark.parametrize("scale", [1e-12, 1e12])
 def test_the_cosine_does_not_see_the_lengths(scale):
     X = samples()
     lengths = scale * np.random.default_rng(0).uniform(1, 100, size=(25, 1))
@@ -182,20 +196,29 @@ def test_normalized_is_a_method_too_and_changes_nothing():
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("normalize", [False, True])
 @pytest.mark.parametrize("affinity", NAMED)
-def test_float32_stays_float32(affinity, normalize, form):
+def test_float32_stays_float32(affinity, form):
     X, new = samples().astype(np.float32), samples(9, 6).astype(np.float32)
-    found = make_affinity(FORMS[form](X), affinity, normalize=normalize)
-    full = make_affinity(X.astype(np.float64), affinity, normalize=normalize)
-    assert found.similarity.dtype == np.float32
-    product = found.cross(FORMS[form](new), np.eye(25, dtype=np.float32))
-    assert product.dtype == np.float32
-    assert_allclose(product, full.cross(new.astype(np.float64), np.eye(25)), rtol=2e-3, atol=1e-4)
+    for normalize in (False, True):
+        found = make_affinity(FORMS[form](X), affinity, normalize=normalize)
+        full = make_affinity(X.astype(np.float64), affinity, normalize=normalize)
+        product = found.cross(FORMS[form](new), np.eye(25, dtype=np.float32))
+        expected = full.cross(new.astype(np.float64), np.eye(25))
+        assert_allclose(product, expected, rtol=2e-3, atol=1e-4)
+        for part in (found.similarity, product, found.block(), found.between(FORMS[form](new))):
+            assert part.dtype == np.float32
 
 
-@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("affinity", ["linear", "cosine", "nearest_neighbors", "precomputed"])
+@pytest.mark.parametrize(
+    ("affinity", "storage"),
+    [
+        ("linear", np.asarray),
+        ("cosine", sp.csr_array),
+        ("nearest_neighbors", np.asarray),
+        ("precomputed", np.asarray),
+        ("precomputed", sp.csr_array),
+    ],
+)
 def test_what_was_handed_in_is_not_written_to(affinity, storage):
     handed, new, _, _ = given(affinity, samples())
     copies = handed.copy(), new.copy()
@@ -209,10 +232,11 @@ def test_what_was_handed_in_is_not_written_to(affinity, storage):
     assert_array_equal(new, copies[1])
 
 
-@pytest.mark.parametrize("affinity", ["euclidean", "knn", None, 3, int])
-def test_unknown_affinities_are_refused(affinity):
-    with pytest.raises(ValueError, match=r"affinity must be one of .*nearest_neighbors.*callable"):
-        make_affinity(samples(), affinity)
+def test_unknown_affinities_are_refused():
+    says = r"affinity must be one of .*nearest_neighbors.*callable"
+    for affinity in ("euclidean", "knn", None, 3, int):
+        with pytest.raises(ValueError, match=says):
+            make_affinity(samples(), affinity)
 
 
 @pytest.mark.parametrize(
@@ -232,41 +256,6 @@ def test_a_callable_must_return_a_square(returned, shown):
 # --- similarities as blocks ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("normalize", [False, True])
-@pytest.mark.parametrize("affinity", AFFINITIES)
-def test_blocks_are_what_products_are_made_of(affinity, normalize, form):
-    handed, new, W, C = given(affinity, samples())
-    if normalize:
-        C = literal_normalized(W, C)
-        W = literal_normalized(W)
-    found = make_affinity(FORMS[form](handed), affinity, normalize=normalize)
-    stored_sparse = affinity == "nearest_neighbors"
-    for shape in FORMS.values():
-        block = found.between(shape(new))
-        if affinity == "precomputed":  # as it was given
-            assert sp.issparse(block) == sp.issparse(shape(new))
-        else:
-            assert isinstance(block, sp.csr_array if stored_sparse else np.ndarray)
-        block = block.toarray() if sp.issparse(block) else block
-        assert_allclose(block, C, rtol=1e-9, atol=1e-12)
-        product = found.cross(shape(new), np.eye(25))
-        assert_allclose(block, product, rtol=1e-12, atol=1e-15)
-    block = found.block()
-    stored_sparse |= affinity == "precomputed" and form != "dense"
-    assert isinstance(block, sp.csr_array if stored_sparse else np.ndarray)
-    block = block.toarray() if sp.issparse(block) else block
-    assert_allclose(block, W, rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("normalize", [False, True])
-@pytest.mark.parametrize("affinity", NAMED)
-def test_blocks_of_float32(affinity, normalize):
-    X, new = samples().astype(np.float32), samples(9, 6).astype(np.float32)
-    found = make_affinity(X, affinity, normalize=normalize)
-    assert found.block().dtype == found.between(new).dtype == np.float32
-
-
 def test_a_block_is_a_copy():
     S = literal("rbf", samples(), gamma=1.0)
     for storage in (np.asarray, sp.csr_array):
@@ -275,9 +264,9 @@ def test_a_block_is_a_copy():
     assert S.min() > 0
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_samples_of_the_fit_are_treated_like_copies_of_them(seed):
-    X = np.random.default_rng(seed).normal(size=(60, 3)) * 10
-    affinity, P = make_affinity(X, "rbf", gamma=0.01), np.eye(60)[:, :5]
-    assert_array_equal(affinity.between(X), affinity.between(X.copy()))
-    assert_array_equal(affinity.cross(X, P), affinity.cross(X.copy(), P))
+def test_samples_of_the_fit_are_treated_like_copies_of_them():
+    for seed in range(20):
+        X = np.random.default_rng(seed).normal(size=(60, 3)) * 10
+        affinity, P = make_affinity(X, "rbf", gamma=0.01), np.eye(60)[:, :5]
+        assert_array_equal(affinity.between(X), affinity.between(X.copy()))
+        assert_array_equal(affinity.cross(X, P), affinity.cross(X.copy(), P))

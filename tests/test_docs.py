@@ -23,7 +23,7 @@ import nmfcluster
 MODULES = [name for _, name, _ in pkgutil.iter_modules(nmfcluster.__path__) if name[0] != "_"]
 DOCS = Path(__file__).parent.parent / "docs"
 # An abstract class and classes of results: nobody makes one by hand.
-WITHOUT_EXAMPLE = {"Similarity", "BasePartitions", "BlockPartitions"}
+WITHOUT_EXAMPLE = {"Similarity"}
 
 pytestmark = pytest.mark.skipif(
     not (DOCS / "conf.py").exists(), reason="the documentation is not here: an installed package"

@@ -115,6 +115,11 @@ METACLUSTERED = {
             "max_iter": 5,
         },
     ),
+    # more clusters of runs than k-means handles at a time
+    "counts, k-means": (
+        COUNTS,
+        {"n_clusters": 5, "n_estimators": 60, "meta": "kmeans", "max_iter": 10},
+    ),
 }
 PROBLEMS |= CONSTRAINED | FUSED | METACLUSTERED
 ATTRIBUTES = ["labels_", "membership_", "loss_curve_"]
@@ -181,9 +186,12 @@ def test_other_seed_other_partitions(expected):
 
 
 def test_other_seed_other_starts():
-    for cls, problem in [(SSNMFClusterer, "kernel, soft"), (SimilarityFusionNMF, "sources")]:
+    for cls, problem, changes in (
+        (SSNMFClusterer, "kernel, soft", {"n_init": 10}),  # the last ones are random
+        (SimilarityFusionNMF, "sources", {"symmetric": False}),  # so is the second factor
+    ):
         X, options = PROBLEMS[problem]
-        model = cls(**options, n_init=10)  # the last ones are random
+        model = cls(**options, **changes)
         ends = {
             tuple(curve[-1] for curve in model.set_params(random_state=seed).fit(X).loss_curves_)
             for seed in (7, 8)

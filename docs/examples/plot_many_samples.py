@@ -2,8 +2,8 @@
 A million samples, and some pairs that are known
 ================================================
 
-A graph of neighbours of many samples takes long, and falls apart. Landmarks take its place: some
-hundred points, to each of which a sample is near to some degree. Similarities by way of them are
+A graph of neighbours of many samples takes long, and falls apart. Landmarks take its place: two
+thousand points, to each of which a sample is near to some degree. Similarities by way of them are
 never formed, so that time and memory are linear in the number of samples. Here the rings are found
 that k-means cuts in pieces, and pairs of samples say which of three rings belong together.
 """
@@ -37,12 +37,10 @@ def timed(name, labels_of, y):
 # -------------------------------------
 # Large clusters are found in a random part of the samples. All samples then have their labels from
 # their similarities to the landmarks, in blocks, without the samples of the fit.
-# ``affinity="auto"`` takes landmarks for so many dense samples. Every sample is compared with every
-# landmark, so that fewer of them than the default take less time. For rings in a plane they are
-# enough.
+# ``affinity="auto"`` takes landmarks for so many dense samples.
 
 part = np.random.default_rng(0).choice(len(X), 20_000, replace=False)
-model = SSNMFClusterer(3, n_landmarks=500, random_state=0)
+model = SSNMFClusterer(3, random_state=0)
 
 kmeans = timed("KMeans", lambda: KMeans(3, n_init=1, random_state=0).fit_predict(X), rings)
 found = timed("a part, then all", lambda: model.fit(X[part]).predict(X), rings)
@@ -56,7 +54,7 @@ print(f"{len(part):,} of {len(X):,} samples are fitted, affinity: {model.affinit
 
 classes = np.where(rings == 1, 1, 0)
 pairs = PairwiseConstraints.from_labels(classes, n_pairs=100, random_state=0)
-pairwise = SSNMFClusterer(2, n_landmarks=500, random_state=0)
+pairwise = SSNMFClusterer(2, random_state=0)
 told = timed("with pairs", lambda: pairwise.fit_predict(X, constraints=pairs), classes)
 print(pairs)
 print(f"{len(pairwise.labels_):,} samples are fitted, {pairwise.satisfaction_:.0%} of pairs hold")

@@ -10,10 +10,6 @@ from nmfcluster._arrays.draws import some_positions
 from nmfcluster._arrays.storage import as_dense, as_float64
 
 _SIDE = 1000  # rows, and columns, of a large table that are looked at: a million entries
-_STEPS = 20  # of the iteration for the weights: a tenth of them settle most tables
-_LONGEST = 0.9  # leverage: an entry that is fitted alone tells nothing of its variance
-_LEAST = 1e-9  # of the average mean: smaller ones, whose inverses count, are rounded up to it
-_SINGULAR = 1e-9  # of the largest eigenvalue: directions without curvature have no leverage
 
 
 def overdispersion(X: Any, W: np.ndarray, H: np.ndarray, rng: np.random.Generator) -> float:
@@ -42,19 +38,21 @@ def overdispersion(X: Any, W: np.ndarray, H: np.ndarray, rng: np.random.Generato
     part = as_float64(as_dense(X[rows][:, columns]))
     W_part, H_part = as_float64(W)[rows], as_float64(H)[:, columns]
     means = W_part @ H_part
-    means = np.maximum(means, max(_LEAST * means.mean(), np.finfo(float).tiny))
+    # their inverses count: those below 1e-9 of the average are rounded up to it
+    means = np.maximum(means, max(1e-9 * means.mean(), np.finfo(float).tiny))
     # information of a row is that of all columns, and the other way round
     leverage = _leverage(means, H_part.T, X.shape[1] / len(columns))
     leverage += _leverage(means.T, W_part, X.shape[0] / len(rows)).T
-    squares = (part - means) ** 2 / (1 - np.minimum(leverage, _LONGEST))
-    found = 0.0
-    for _ in range(_STEPS):
-        weights = (1 + found * means) ** -2
+    # an entry of leverage 1 is fitted alone, and tells nothing of its variance
+    squares = (part - means) ** 2 / (1 - np.minimum(leverage, 0.9))
+    phi = 0.0
+    for _ in range(20):  # weights and phi in turn: two rounds settle most tables
+        weights = (1 + phi * means) ** -2
         excess = float(np.vdot(weights, squares - means))
         if excess <= 0:
             return 0.0
-        found = excess / float(np.vdot(weights, means**2))
-    return found
+        phi = excess / float(np.vdot(weights, means**2))
+    return phi
 
 
 def _leverage(means: np.ndarray, factor: np.ndarray, scale: float) -> np.ndarray:
@@ -71,5 +69,6 @@ def _leverage(means: np.ndarray, factor: np.ndarray, scale: float) -> np.ndarray
     p, k = factor.shape
     pairs = (factor[:, :, None] * factor[:, None, :]).reshape(p, k * k)
     information = ((scale / means) @ pairs).reshape(-1, k, k)
-    inverse = np.linalg.pinv(information, rcond=_SINGULAR, hermitian=True)
+    # directions without curvature, next to the largest eigenvalue, have no leverage
+    inverse = np.linalg.pinv(information, rcond=1e-9, hermitian=True)
     return inverse.reshape(-1, k * k) @ pairs.T / means

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from nmfcluster._arrays.storage import as_float64, filled_with, is_sparse, row_blocks
+from nmfcluster._arrays.storage import filled_with, is_sparse, row_blocks
 
 _ENTRIES = 2**20  # of a table that are drawn at a time: 8 MiB of counts
 
@@ -37,16 +36,13 @@ def some_with(wanted: np.ndarray, most: int, rng: np.random.RandomState) -> np.n
     return np.concatenate([first, order[~np.isin(order, first)]])[:most]
 
 
-def drawn(X: Any, way: str, rng: np.random.Generator) -> Any:
-    """Return a table of counts whose expectation is X.
+def poisson_counts(X: Any, rng: np.random.Generator) -> Any:
+    """Return a table of counts, every entry from a Poisson distribution with that of X as its mean.
 
     Parameters
     ----------
     X : ndarray or csr_array of shape (n, p)
-        Nonnegative; whole numbers for "multinomial".
-    way : {"poisson", "multinomial"}
-        Every entry from a Poisson distribution; or as many counts a row as it has, spread over
-        its columns as X has them.
+        Nonnegative.
     rng : Generator
 
     Returns
@@ -55,27 +51,11 @@ def drawn(X: Any, way: str, rng: np.random.Generator) -> Any:
         A sparse one stores no zeros.
     """
     if is_sparse(X):
-        if way == "poisson":
-            return filled_with(X, rng.poisson(X.data).astype(X.dtype))
-        ends = X.indptr
-        rows = [X.data[start:stop] for start, stop in pairwise(ends)]
-        counts = [_spread(row, rng) for row in rows]
-        return filled_with(X, np.concatenate(counts).astype(X.dtype))
-    if way == "poisson":
-        made = np.empty_like(X)
-        size = max(1, _ENTRIES // X.shape[1])
-        for start in range(0, len(X), size):
-            made[start : start + size] = rng.poisson(X[start : start + size])
-        return made
-    return np.stack([_spread(row, rng) for row in X]).astype(X.dtype)
-
-
-def _spread(row: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return as many counts as a row has, drawn with its shares as probabilities."""
-    total = float(row.sum(dtype=np.float64))
-    if total == 0:
-        return np.zeros(len(row))
-    return rng.multinomial(round(total), as_float64(row) / total)
+        return filled_with(X, rng.poisson(X.data).astype(X.dtype))
+    counts = np.empty_like(X)
+    for block in row_blocks(len(X), max(1, _ENTRIES // X.shape[1])):
+        counts[block] = rng.poisson(X[block])
+    return counts
 
 
 def thinned(X: Any, n_parts: int, rng: np.random.Generator, dispersion: float = 0.0) -> list[Any]:
@@ -112,10 +92,9 @@ def thinned(X: Any, n_parts: int, rng: np.random.Generator, dispersion: float = 
     places = np.flatnonzero(values)  # a sparse table may store zeros
     for block in row_blocks(len(places), _ENTRIES):
         where = places[block]
-        for part, counts in zip(
-            shared, _shared_out(values[where], n_parts, rng, dispersion), strict=True
-        ):
-            part[where] = counts
+        counts = _shared_out(values[where], n_parts, rng, dispersion)
+        for part, share in zip(shared, counts, strict=True):
+            part[where] = share
     if is_sparse(X):
         return [filled_with(X, part) for part in shared]
     return [part.reshape(X.shape) for part in shared]

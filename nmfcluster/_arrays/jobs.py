@@ -17,8 +17,6 @@ from sklearn.utils.parallel import Parallel, delayed
 from nmfcluster._arrays.arguments import warn
 from nmfcluster._compat import with_settings_of_caller
 
-_OWN = "joblib._parallel_backends"  # where joblib defines those that need no cluster
-_ALIGNMENT = 16  # bytes, as numpy has it
 _CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 
 
@@ -28,14 +26,20 @@ def on_cluster() -> bool:
     Any backend counts that is not joblib's own and shares no memory: those of Dask and Ray.
     """
     backend, _ = get_active_backend()
-    own = type(backend).__module__ == _OWN or getattr(backend, "supports_sharedmem", False)
-    return not own and not _in_task_of_dask()
+    # joblib's own backends, and those that share memory, need no cluster
+    if type(backend).__module__ == "joblib._parallel_backends":
+        return False
+    if getattr(backend, "supports_sharedmem", False):
+        return False
+    # a task of Dask should not wait for others
+    utils = sys.modules.get("distributed.utils")
+    return not hasattr(getattr(utils, "thread_state", None), "execution_state")
 
 
 def shared_out(
     function: Callable[..., Any],
     common: Sequence[Any],
-    calls: Callable[[], Iterable[tuple[Any, ...]]],
+    calls: Sequence[tuple[Any, ...]],
     n_jobs: int | None,
     each: Callable[[], None] | None = None,
 ) -> list[Any]:
@@ -52,8 +56,8 @@ def shared_out(
         Of a module, so that it can be sent.
     common : sequence
         The first arguments of all calls, which do not change them.
-    calls : callable
-        Makes the other arguments: again, if a worker is lost with what it holds.
+    calls : sequence of tuple
+        The other arguments.
     n_jobs : int or None
     each : callable, default=None
         Called as often as there are calls: after each, where joblib says so, or else at the end.
@@ -79,22 +83,23 @@ def shared_out(
     .. [1] ``DaskDistributedBackend._collect`` of joblib 1.6 does not hand on errors of Dask.
     """
     backend, _ = get_active_backend()
-    if not on_cluster() or not _is_of_dask(backend) or backend.effective_n_jobs(n_jobs) == 1:
-        tasks = (delayed(function)(*common, *call) for call in calls())
+    of_dask = hasattr(getattr(backend, "client", None), "scatter")
+    if not on_cluster() or not of_dask or backend.effective_n_jobs(n_jobs) == 1:
+        tasks = (delayed(function)(*common, *call) for call in calls)
         told = each is not None and getattr(backend, "supports_return_generator", False)
         one_by_one = {"return_as": "generator"} if told else {}
         return _counted(Parallel(n_jobs=n_jobs, **one_by_one)(tasks), each)
     shared = Parcel((with_settings_of_caller(function), *common))
     try:
-        return _counted(_by_client(backend, shared, list(calls())), each)
+        return _counted(_by_client(backend, shared, calls), each)
     except BaseException as error:
         if not _is_loss(error):
             raise
-        if _is_final(error):
+        if type(error).__name__ == "KilledWorker":  # Dask has tried it on several workers
             raise _lost(error) from error
         warn(f"The cluster lost a worker with what it held, and is sent all again: {_said(error)}")
     try:
-        return _counted(_by_client(backend, shared, list(calls())), each)
+        return _counted(_by_client(backend, shared, calls), each)
     except BaseException as error:
         if not _is_loss(error) and not isinstance(error, TimeoutError):  # there is no worker left
             raise
@@ -103,12 +108,12 @@ def shared_out(
 
 def _counted(results: Iterable[Any], each: Callable[[], None] | None) -> list[Any]:
     """Return the results as a list, and call a function as each is there."""
-    found = []
+    collected = []
     for result in results:
-        found.append(result)
+        collected.append(result)
         if each is not None:
             each()
-    return found
+    return collected
 
 
 class Parcel:
@@ -161,11 +166,11 @@ def _pickling() -> Any:
 
 def _in_place(array: np.ndarray) -> np.ndarray:
     """Return bytes that another array can have for its own: a copy, where it cannot have these."""
-    usable = array.flags.writeable and array.ctypes.data % _ALIGNMENT == 0
+    usable = array.flags.writeable and array.ctypes.data % 16 == 0  # bytes, as numpy has it
     return array if usable else array.copy()
 
 
-def _by_client(backend: Any, shared: Parcel, calls: list[tuple[Any, ...]]) -> list[Any]:
+def _by_client(backend: Any, shared: Parcel, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
     """Make calls through the client of Dask that a backend of joblib has."""
     client, options = backend.client, backend.submit_kwargs
     function, n_calls = shared.values[0], len(calls)
@@ -189,24 +194,10 @@ def _called(shared: Parcel, call: Parcel) -> Parcel:
     return Parcel(function(*common, *call.values))
 
 
-def _is_of_dask(backend: Any) -> bool:
-    return hasattr(getattr(backend, "client", None), "scatter")
-
-
-def _in_task_of_dask() -> bool:
-    """Tell whether this thread works on a task of Dask, which should not wait for others."""
-    utils = sys.modules.get("distributed.utils")
-    return hasattr(getattr(utils, "thread_state", None), "execution_state")
-
-
 def _is_loss(error: BaseException) -> bool:
     """Tell whether an error is of the cluster, and not of a call."""
     of_dask = type(error).__module__.partition(".")[0] == "distributed"
     return of_dask or isinstance(error, _CANCELLED)
-
-
-def _is_final(error: BaseException) -> bool:
-    return type(error).__name__ == "KilledWorker"  # Dask has tried it on several workers
 
 
 def _lost(error: BaseException) -> RuntimeError:

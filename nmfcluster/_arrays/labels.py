@@ -12,8 +12,8 @@ from nmfcluster._arrays.arguments import counted
 from nmfcluster._arrays.storage import equal_rows, index_dtype, row_blocks
 from nmfcluster._arrays.tables import check_opened
 
-NEVER = 1e-12  # weight of the partitions that saw a pair: less is rounding
-_BLOCK = 16_384  # rows handled at a time, so that a block of a wide table stays in cache
+NEVER = 1e-12  # weight of the partitions that saw a pair, or others: less is rounding
+ROWS = 16_384  # handled at a time, so that a block of a wide table stays in cache
 
 
 def columns_of(table: Any, name: str) -> list[np.ndarray]:
@@ -64,9 +64,10 @@ def columns_of(table: Any, name: str) -> list[np.ndarray]:
 
 
 def as_vector(vector: Any) -> np.ndarray:
+    """Return labels as an array; strings beside numbers or NaN stay what they are."""
     array = np.asarray(vector)
     if array.dtype.kind in "US" and not hasattr(vector, "dtype"):
-        return np.array(vector, dtype=object)  # numpy would make strings of numbers and of NaN
+        return np.array(vector, dtype=object)  # numpy would make strings of all
     return array
 
 
@@ -104,7 +105,7 @@ def encode(
             f"{name} has {counted(len(columns), 'partition')}, in fit it had {len(categories)}."
         )
     codes = np.full((len(columns[0]), len(columns)), -1, dtype=np.int32)
-    found = []
+    all_known = []
     for t, column in enumerate(columns):
         values, seen = clean_labels(column, f"{name}[:, {t}]")
         if categories is None:
@@ -112,14 +113,12 @@ def encode(
         else:
             known = categories[t]
             codes[seen, t] = _look_up(values, known, f"{name}[:, {t}]")
-        found.append(known)
-    return codes, found
+        all_known.append(known)
+    return codes, all_known
 
 
 def _encode_integers(table: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]] | None:
     """Encode an integer table by counting instead of sorting; None where that does not pay."""
-    if table.dtype.kind not in "iu" or table.size == 0:
-        return None
     width = int(table.max(initial=0)) + 1
     if width * table.shape[1] > max(4 * table.size, 1_000_000):
         return None
@@ -127,8 +126,8 @@ def _encode_integers(table: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]] |
     offsets = np.arange(table.shape[1], dtype=number_type) * (width + 1) + 1
     present = np.zeros((width + 1) * table.shape[1], dtype=bool)
     codes = np.empty(table.shape, dtype=np.int32)
-    n_possible, n_present = int((table.max(axis=0) + 1).clip(0).sum()), 0
-    for block in row_blocks(len(table), _BLOCK):
+    n_possible, n_present = int((table.max(axis=0).astype(np.int64) + 1).clip(0).sum()), 0
+    for block in row_blocks(len(table), ROWS):
         codes[block] = table[block] if table.dtype.kind == "u" else np.maximum(table[block], -1)
         if n_present < n_possible:  # mostly the first block has seen them all
             present[codes[block] + offsets] = True
@@ -136,9 +135,9 @@ def _encode_integers(table: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]] |
     present = present.reshape(table.shape[1], width + 1)
     present[:, 0] = False
     known = [np.flatnonzero(row[1:]) for row in present]
-    if any(len(labels) and labels[-1] >= len(labels) for labels in known):  # numbers are left out
+    if n_present < n_possible:  # numbers are left out
         translate = np.where(present, np.cumsum(present, axis=1) - 1, -1).astype(np.int32).ravel()
-        for block in row_blocks(len(table), _BLOCK):
+        for block in row_blocks(len(table), ROWS):
             codes[block] = translate[codes[block] + offsets]
     return codes, known
 
@@ -193,12 +192,11 @@ def is_missing(value: Any) -> bool:
 
 
 def _look_up(values: np.ndarray, known: np.ndarray, name: str) -> np.ndarray:
-    if (values.dtype == object) != (known.dtype == object) and len(values) and len(known):
-        raise TypeError(f"{name} holds labels of another kind than those seen in fit.")
-    positions = np.searchsorted(known, values)
-    positions = np.minimum(positions, max(len(known) - 1, 0))
     if not len(known):
         return np.full(len(values), -1)
+    if (values.dtype == object) != (known.dtype == object) and len(values):
+        raise TypeError(f"{name} holds labels of another kind than those seen in fit.")
+    positions = np.minimum(np.searchsorted(known, values), len(known) - 1)
     return np.where(known[positions] == values, positions, -1)
 
 
@@ -268,6 +266,7 @@ def tuple_indicator(
     J : sparse matrix of shape (n_samples, n_tuples)
     A : sparse matrix of shape (n_tuples, sum(n_clusters))
     """
+    # cut the partitions into groups of no more tuples than allowed: labels are digits of numbers
     n_rows = len(codes) if rows is None else len(rows)
     symbols = np.asarray(n_clusters, dtype=np.int64) + 1
     most = int(np.clip(50 * n_rows, 500, 200_000)) if most is None else most
@@ -276,17 +275,19 @@ def tuple_indicator(
     for g, members in enumerate(groups):
         radix[members, g] = np.cumprod(np.r_[1, symbols[members][:-1]])
         bases[g + 1] = bases[g] + np.prod(symbols[members])
-    found = np.zeros(bases[-1], dtype=bool)
+    # number the tuples that occur
+    occurs = np.zeros(bases[-1], dtype=bool)
     number_type = index_dtype(int(bases[-1]))
     tuples = np.empty((n_rows, len(groups)), dtype=number_type)
-    for block in row_blocks(n_rows, _BLOCK):  # exact: the numbers are far below 2^53
+    for block in row_blocks(n_rows, ROWS):  # exact: the numbers are far below 2^53
         tuples[block] = (codes[block if rows is None else rows[block]] + 1.0) @ radix + bases[:-1]
-        found[tuples[block]] = True
-    number = np.cumsum(found, dtype=number_type) - 1
-    for block in row_blocks(n_rows, _BLOCK):
+        occurs[tuples[block]] = True
+    number = np.cumsum(occurs, dtype=number_type) - 1
+    for block in row_blocks(n_rows, ROWS):
         tuples[block] = number[tuples[block]]
-    J = equal_rows(np.ones(tuples.shape, dtype), tuples, int(found.sum()))
-    kept, offsets = np.flatnonzero(found), np.concatenate([[0], np.cumsum(n_clusters)])
+    J = equal_rows(np.ones(tuples.shape, dtype), tuples, int(occurs.sum()))
+    # say of each which clusters it stands for
+    kept, offsets = np.flatnonzero(occurs), np.concatenate([[0], np.cumsum(n_clusters)])
     members_of, columns = [], []
     for g, members in enumerate(groups):
         row = np.flatnonzero((kept >= bases[g]) & (kept < bases[g + 1]))
@@ -294,7 +295,8 @@ def tuple_indicator(
             code = (kept[row] - bases[g]) // int(radix[t, g]) % symbols[t] - 1
             members_of.append(row[code >= 0])
             columns.append(code[code >= 0] + offsets[t])
-    row, column = (np.concatenate(at).astype(number_type) for at in (members_of, columns))
+    row = np.concatenate(members_of).astype(number_type)
+    column = np.concatenate(columns).astype(number_type)
     ones = np.ones(len(row), dtype)
     return J, sp.csr_array((ones, (row, column)), shape=(J.shape[1], int(offsets[-1])))
 
@@ -339,7 +341,7 @@ def distinct_rows(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray
     keys = row_keys(codes)
     wanted: dict[str, Any] = {"return_index": True, "return_inverse": True, "return_counts": True}
     _, first, groups, counts = np.unique(keys, **wanted)
-    blocks = row_blocks(len(codes), _BLOCK)
+    blocks = row_blocks(len(codes), ROWS)
     if not all(np.array_equal(codes[rows], codes[first[groups[rows]]]) for rows in blocks):
         _, first, groups, counts = np.unique(codes, axis=0, **wanted)
     return first, groups.ravel(), counts
@@ -351,6 +353,6 @@ def row_keys(codes: np.ndarray, seed: int = 0) -> np.ndarray:
     factors = np.random.default_rng(seed).integers(2**63, size=codes.shape[1], dtype=np.uint64)
     factors = 2 * factors + np.uint64(1)
     keys = np.empty(len(codes), dtype=np.uint64)
-    for block in row_blocks(len(codes), _BLOCK):
+    for block in row_blocks(len(codes), ROWS):
         keys[block] = codes[block].astype(np.uint64) @ factors
     return keys

@@ -11,12 +11,9 @@ from scipy.optimize import nnls
 
 from nmfcluster._arrays.storage import row_blocks
 
-_ROWS = 8192  # rows that are swept at a time: so many columns of F and N stay in cache
 _ENTRIES = 2**20  # of small systems that are solved at a time: 8 MiB
-_RIDGE = 1e-14  # added to a diagonal of ones: a system of equal columns is not singular
 _SURE = 1e-12  # times the largest |b| of a row: a slope below may be rounding
 _PATIENCE = 3  # rounds in which entries change sides before fewer of them are on the wrong one
-_LONGEST = 100  # times k, steps of SciPy's solver, whose own limit of 3 k can be too few
 
 
 def descend(F: np.ndarray, N: np.ndarray, G: np.ndarray, sweeps: int, n_fixed: int = 0) -> None:
@@ -84,7 +81,7 @@ def nonnegative_rows(
     ndarray of shape (n, k)
     """
     H = np.empty_like(B)
-    for block in row_blocks(len(B), _ROWS):
+    for block in row_blocks(len(B), 8192):  # so many columns of F and N stay in cache
         of_block = G if G.ndim == 2 else np.moveaxis(G[block], 0, -1)
         H[block] = _nonnegative_columns(B[block].T, of_block, max_sweeps, resolution).T
     return H
@@ -127,11 +124,12 @@ def exact_rows(B: np.ndarray, G: np.ndarray) -> np.ndarray:
     """
     diagonal = np.einsum("...cc->...c", G).astype(np.float64)
     scale = np.sqrt(np.where(diagonal > np.finfo(G.dtype).tiny, diagonal, 1))
-    unit = G / scale[..., None] / scale[..., None, :] + _RIDGE * np.eye(B.shape[1])
+    # the diagonal becomes 1, and a little more: a system of equal columns is not singular
+    unit = G / scale[..., None] / scale[..., None, :] + 1e-14 * np.eye(B.shape[1])
     H = np.empty_like(B)
     for block in row_blocks(len(B), max(1, _ENTRIES // B.shape[1] ** 2)):
-        own, by = (unit, scale) if G.ndim == 2 else (unit[block], scale[block])
-        H[block] = _pivoted(B[block] / by, own) / by
+        system, by = (unit, scale) if G.ndim == 2 else (unit[block], scale[block])
+        H[block] = _pivoted(B[block] / by, system) / by
     return H
 
 
@@ -142,25 +140,29 @@ def _pivoted(B: np.ndarray, G: np.ndarray) -> np.ndarray:
     free = B > 0  # the entries that are solved for
     fewest, patience = np.full(n, k + 1), np.full(n, _PATIENCE)
     while len(todo):
-        own = _own(G, todo)
-        solved = _solved(B[todo], own, free[todo])
-        allowed = _SURE * np.abs(B[todo]).max(axis=1, keepdims=True)
-        back = solved @ G if G.ndim == 2 else np.einsum("nc,ncd->nd", solved, own)
-        wrong = np.where(free[todo], solved < 0, B[todo] - back > allowed)
+        # solve for the free entries of all rows that are not done
+        systems = _of_rows(G, todo)
+        solved = _solved(B[todo], systems, free[todo])
         H[todo] = np.maximum(solved, 0)
+        # find the entries on the wrong side: free ones below 0, others that would rise from it
+        allowed = _SURE * np.abs(B[todo]).max(axis=1, keepdims=True)
+        back = solved @ G if G.ndim == 2 else np.einsum("nc,ncd->nd", solved, systems)
+        wrong = np.where(free[todo], solved < 0, B[todo] - back > allowed)
+        # count the rounds in which they have not become fewer
         count = wrong.sum(axis=1)
         patience[todo] = np.where(count < fewest[todo], _PATIENCE, patience[todo] - 1)
         fewest[todo] = np.minimum(count, fewest[todo])
+        # let them change sides; rows go on that have some, unless too many rounds were in vain
         free[todo] ^= wrong
         circling.append(todo[(count > 0) & (patience[todo] < 0)])
         todo = todo[(count > 0) & (patience[todo] >= 0)]
     rest = np.concatenate(circling) if circling else todo
     if len(rest):
-        H[rest] = _one_by_one(B[rest], _own(G, rest))
+        H[rest] = _one_by_one(B[rest], _of_rows(G, rest))
     return H
 
 
-def _own(G: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def _of_rows(G: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Return the G of some rows: one for all, or one for each."""
     return G if G.ndim == 2 else G[rows]
 
@@ -171,11 +173,12 @@ def _one_by_one(B: np.ndarray, G: np.ndarray) -> np.ndarray:
     It is needed where columns are nearly equal: exchanges of many entries then go in circles.
     """
     if G.ndim == 3:
-        return np.concatenate([_one_by_one(b[None], own) for b, own in zip(B, G, strict=True)])
+        return np.concatenate([_one_by_one(b[None], g) for b, g in zip(B, G, strict=True)])
     values, vectors = np.linalg.eigh(G)
     roots = np.sqrt(np.maximum(values, np.finfo(float).eps * values[-1]))
     A, targets = roots[:, None] * vectors.T, (B @ vectors) / roots  # A'A = G, A'y = b
-    return np.array([nnls(A, y, maxiter=_LONGEST * len(G))[0] for y in targets])
+    most = 100 * len(G)  # steps: SciPy's own limit of 3 k can be too few
+    return np.array([nnls(A, y, maxiter=most)[0] for y in targets])
 
 
 def _solved(B: np.ndarray, G: np.ndarray, free: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Dense or sparse, float32 or float64: decided here and in `similarity`, and asked nowhere else."""
+"""What depends on how a matrix is stored, dense or sparse, float32 or float64, is done here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import scipy.sparse as sp
 
 FLOATS = (np.float64, np.float32)  # types that are kept; others become the first
 
-_ROWS = 256  # rows compared at a time
 _EXPONENTS = {np.float64: 200, np.float32: 30}  # of 2: fourth powers and their sums are held
 _NEARLY = 0.99  # of the distances: some samples may be at the same place
 _FEW = 0.1  # share of entries up to which products with a sparse matrix are faster
@@ -54,8 +53,8 @@ def dot(a: Any, b: Any) -> float:
     return float(np.vdot(a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)))
 
 
-def row_blocks(n: int, size: int) -> Iterator[slice]:
-    """Yield the rows 0 to n - 1, at most `size` at a time."""
+def row_blocks(n: int, size: int = 256) -> Iterator[slice]:
+    """Yield the rows 0 to n - 1, at most `size` at a time: so few, where each is long."""
     return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
 
@@ -355,7 +354,7 @@ def asymmetry(array: Any) -> float:
     """
     if sp.issparse(array):
         return float(abs(array - array.T).max())
-    blocks = row_blocks(len(array), _ROWS)
+    blocks = row_blocks(len(array))
     return max(float(abs(array[rows] - array[:, rows].T).max()) for rows in blocks)
 
 

@@ -224,7 +224,7 @@ class Executor:
         sent.done = _nothing  # nobody listens there
         numbers = [(number,) for number in range(len(batches))]
         # batches are sent with the objective, once: starts hold its similarity
-        runs = shared_out(_ended, (sent, batches, _handling()), lambda: numbers, self.plan.n_jobs)
+        runs = shared_out(_ended, (sent, batches, _handling()), numbers, self.plan.n_jobs)
         for _ in batches:
             self.done()
         return runs

@@ -74,6 +74,7 @@ def _of_parts(A: Similarity, parts: np.ndarray, n_components: int) -> tuple[np.n
 
     Of parts with as large an eigenvalue the largest come first.
     """
+    # the largest eigenvalue of every part, and the smallest of those that can be among the first
     sizes = np.bincount(parts)
     members = np.split(np.argsort(parts, kind="stable"), np.cumsum(sizes)[:-1])
     blocks = [A.take(own) for own in members]
@@ -81,13 +82,17 @@ def _of_parts(A: Similarity, parts: np.ndarray, n_components: int) -> tuple[np.n
     largest = np.array([values[0] for values, _ in found])
     enough = np.sort(np.pad(largest, (0, n_components), constant_values=-np.inf))[-n_components]
     least = _EQUAL * float(max(abs(largest).max(), np.finfo(float).tiny))
+    # parts whose largest is above it can have more of the first: all that may be
     for c in np.flatnonzero(largest > enough + least):
         found[c] = _of_one_part(blocks[c], min(n_components, int(sizes[c])))
+    # all eigenvalues, of which part each is, and its number there
     values = np.concatenate([own for own, _ in found])
     owner = np.repeat(np.arange(len(found)), [len(own) for own, _ in found])
     place = np.concatenate([np.arange(len(own)) for own, _ in found])
+    # the first ones: in steps of rounding, so that of equal ones the largest part's come first
     first = np.lexsort((-sizes[owner], -np.round(values / least)))[:n_components]
     first = first[np.argsort(-values[first], kind="stable")]
+    # their vectors, which are 0 outside of their part
     vectors = np.zeros((A.shape[0], n_components), dtype=found[0][1].dtype)
     for column, chosen in enumerate(first):
         own = owner[chosen]

@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.linalg
 
 from nmfcluster._arrays import storage
 from nmfcluster._arrays.arguments import check_count, counted, generator_of, shown
 from nmfcluster._arrays.draws import some_with
 from nmfcluster._arrays.tables import row_names
 from nmfcluster._base import read_features, read_samples
-from nmfcluster.affinity import MAKING, make_affinity
+from nmfcluster.affinity import make_affinity
 from nmfcluster.constraints.container import PairwiseConstraints
-from nmfcluster.constraints.walks import covariance, given, most_telling
+from nmfcluster.similarity.spreading import MOST, normalized
 
-_MOST = 3_000  # samples that walks lead between: an array of as many rows is inverted
+_STEP = 0.95  # chance of a further step of a walk
 _FLOOR = 0.05  # weight of a sample that seems certain: its cluster may still be the wrong one
+_UNLIKELY = 1e-9  # of a chance or a mass: comes last, but before those that are 0
 _READ = "constraints_", "membership_", "labels_", "affinity_"
+
+
+class _Groups(NamedTuple):
+    """The groups of samples that must-links join."""
+
+    of: np.ndarray  # number of the group of every sample
+    size: np.ndarray
+    apart: list[set[int]]  # the groups that cannot be linked to each
+    known: np.ndarray  # bool: some pair holds one of its samples
 
 
 def next_pairs(model: Any, X: Any, n_pairs: int, *, random_state: Any = None) -> np.ndarray:
@@ -101,17 +112,18 @@ def next_pairs(model: Any, X: Any, n_pairs: int, *, random_state: Any = None) ->
     check_count(n_pairs, "n_pairs", 1)
     rng = generator_of(random_state)
     known, X = _read(model, X)
-    group, P = known.components(), model.membership_
-    first, size = np.unique(group, return_index=True)[1], np.bincount(group)
-    apart = _apart(group[known.cannot_link], len(first))
-    touched = (size > 1) | np.array([len(others) > 0 for others in apart])
-    drawn = np.sort(some_with(touched[group], _MOST, rng))
+    P, labels = model.membership_, model.labels_
+    groups = _groups_of(known)
+    # walks, of all samples or of some, and the groups that stand for clusters
+    drawn = np.sort(some_with(groups.known[groups.of], MOST, rng))
     C = covariance(_similarity(model, X, drawn))
-    mass = _mass(C, model.labels_, drawn, P)
-    anchors = _anchors(P, model.labels_, group, apart, touched, mass)
-    p = _probabilities(P, group, apart, anchors)
-    C = given(C, np.flatnonzero(touched[group[drawn]]))
-    asked = _asked(p, anchors, group, touched, mass, drawn, C, int(n_pairs))
+    mass = _mass(C, labels, drawn, P)
+    anchors = _anchors(groups, P, labels, mass)
+    # what an answer would tell, beside what is known
+    p = _probabilities(groups, P, anchors)
+    C = covariance_given(C, np.flatnonzero(groups.known[groups.of[drawn]]))
+    asked = _asked(groups, p, anchors, mass, drawn, C, int(n_pairs))
+    first = np.unique(groups.of, return_index=True)[1]
     against = np.array(anchors)[p[asked].argmax(axis=1)]
     return np.column_stack([first[asked], first[against]])
 
@@ -139,13 +151,14 @@ def _read(model: Any, X: Any) -> tuple[PairwiseConstraints, Any]:
     return known, X
 
 
-def _apart(pairs: np.ndarray, n_groups: int) -> list[set[int]]:
-    """Return, for every group, those that cannot be linked to it."""
-    apart: list[set[int]] = [set() for _ in range(n_groups)]
-    for one, other in pairs.tolist():
+def _groups_of(pairs: PairwiseConstraints) -> _Groups:
+    group = pairs.components()
+    size = np.bincount(group)
+    apart: list[set[int]] = [set() for _ in size]
+    for one, other in group[pairs.cannot_link].tolist():
         apart[one].add(other)
         apart[other].add(one)
-    return apart
+    return _Groups(group, size, apart, (size > 1) | np.array([len(others) > 0 for others in apart]))
 
 
 def _similarity(model: Any, X: Any, drawn: np.ndarray) -> np.ndarray:
@@ -155,62 +168,77 @@ def _similarity(model: Any, X: Any, drawn: np.ndarray) -> np.ndarray:
     by_name = model.affinity_ if model.affinity_ != "callable" else model.affinity
     if by_name == "landmarks":  # those of so few samples are the samples
         by_name = "nearest_neighbors"
-    options = {name: getattr(model, name) for name in MAKING if name != "normalize"}
-    made = make_affinity(X, by_name, n_clusters=model.n_clusters, n_jobs=model.n_jobs, **options)
+    made = make_affinity(
+        X,
+        by_name,
+        gamma=model.gamma,
+        n_neighbors=model.n_neighbors,
+        n_clusters=model.n_clusters,
+        n_jobs=model.n_jobs,
+    )
     W = storage.as_dense(made.similarity.toarray())
     return np.maximum(W, 0).astype(np.float64)
+
+
+def covariance(W: np.ndarray) -> np.ndarray:
+    """Return ``(I - 0.95 D^-1/2 W D^-1/2)^-1``, W without its diagonal and D its row sums.
+
+    It says what is uncertain of each sample, and shared by two, where none is known.
+    """
+    S = W.copy()
+    np.fill_diagonal(S, 0)
+    S = normalized(S) * -_STEP
+    S[np.diag_indices(len(S))] = 1
+    return scipy.linalg.inv(S, overwrite_a=True)
+
+
+def covariance_given(C: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Return the covariance C of a Gaussian field, given its values at some samples: 0 there."""
+    left = C - C[:, known] @ scipy.linalg.solve(C[np.ix_(known, known)], C[known], assume_a="pos")
+    left[known] = left[:, known] = 0
+    return left
 
 
 def _mass(C: np.ndarray, labels: np.ndarray, drawn: np.ndarray, P: np.ndarray) -> np.ndarray:
     """Return how much each sample is in the middle of its cluster; others have their membership."""
     own = P[np.arange(len(P)), labels]
     inside = labels[drawn][:, None] == labels[drawn]
-    mass = own * 1e-9
+    mass = own * _UNLIKELY
     mass[drawn] = own[drawn] * (C * inside).sum(axis=1)
     return mass
 
 
-def _anchors(
-    P: np.ndarray,
-    labels: np.ndarray,
-    group: np.ndarray,
-    apart: list[set[int]],
-    touched: np.ndarray,
-    mass: np.ndarray,
-) -> list[int]:
+def _anchors(groups: _Groups, P: np.ndarray, labels: np.ndarray, mass: np.ndarray) -> list[int]:
     """Return groups to ask against: those that exclude each other, and middles of clusters."""
     anchors: list[int] = []
-    n_apart = np.array([len(others) for others in apart])
-    order = np.lexsort((-np.bincount(group, mass), -n_apart, -np.bincount(group)))
-    for one in order[touched[order]].tolist():
-        if apart[one].issuperset(anchors):
+    n_apart = np.array([len(others) for others in groups.apart])
+    order = np.lexsort((-np.bincount(groups.of, mass), -n_apart, -groups.size))
+    for one in order[groups.known[order]].tolist():
+        if groups.apart[one].issuperset(anchors):
             anchors.append(one)
-    met = {int(P[group == one].sum(axis=0).argmax()) for one in anchors}
+    met = {int(P[groups.of == one].sum(axis=0).argmax()) for one in anchors}
     for cluster in sorted(set(range(P.shape[1])) - met):
-        inside = np.flatnonzero((labels == cluster) & ~np.isin(group, anchors))
+        inside = np.flatnonzero((labels == cluster) & ~np.isin(groups.of, anchors))
         if len(inside):
-            anchors.append(int(group[inside[mass[inside].argmax()]]))
+            anchors.append(int(groups.of[inside[mass[inside].argmax()]]))
     return anchors
 
 
-def _probabilities(
-    P: np.ndarray, group: np.ndarray, apart: list[set[int]], anchors: list[int]
-) -> np.ndarray:
+def _probabilities(groups: _Groups, P: np.ndarray, anchors: list[int]) -> np.ndarray:
     """Return the chances that a group is one with an anchor, 0 where this is known."""
-    sums = np.stack([np.bincount(group, column) for column in P.T], axis=1)
-    Q = sums / np.bincount(group)[:, None]
-    p = Q @ Q[anchors].T + 1e-9  # so that an anchor of another cluster is asked about last
+    sums = np.stack([np.bincount(groups.of, column) for column in P.T], axis=1)
+    Q = sums / groups.size[:, None]
+    p = Q @ Q[anchors].T + _UNLIKELY  # so that an anchor of another cluster is asked about last
     for j, anchor in enumerate(anchors):
-        p[list(apart[anchor]), j] = 0
+        p[list(groups.apart[anchor]), j] = 0
         p[anchor, j:] = 0  # of two anchors the later is asked about
     return p * storage.inverse(p.sum(axis=1))[:, None]
 
 
 def _asked(
+    groups: _Groups,
     p: np.ndarray,
     anchors: list[int],
-    group: np.ndarray,
-    touched: np.ndarray,
     mass: np.ndarray,
     drawn: np.ndarray,
     C: np.ndarray,
@@ -219,22 +247,50 @@ def _asked(
     """Return groups to ask about: those that await a further answer, then telling ones."""
     best = p.max(axis=1, initial=0)
     entropy = -(p * np.log(np.where(p > 0, p, 1))).sum(axis=1) / np.log(max(len(anchors), 2))
-    weights = np.where(best > 0, _FLOOR + entropy, 0)[group]
-    waits = touched & (best > 0)
+    waits = groups.known & (best > 0)
     waits[anchors] = False
     # the last key settles ties, whatever the order of the samples
-    order = np.lexsort((-np.bincount(group, mass), -best, -np.bincount(group)))
+    order = np.lexsort((-np.bincount(groups.of, mass), -best, -groups.size))
     asked: list[int] = order[waits[order]].tolist()
     fresh = (best > 0) & ~waits
-    open_ = fresh[group[drawn]]
-
-    def take(x: int) -> None:
-        asked.append(int(group[drawn[x]]))
-        open_[group[drawn] == asked[-1]] = False
-
-    most_telling(C, weights[drawn], open_, n_pairs - len(asked), take)
+    weights = np.where(best > 0, _FLOOR + entropy, 0)[groups.of[drawn]]
+    asked += most_telling(C, weights, groups.of[drawn], fresh, n_pairs - len(asked))
     if len(asked) < n_pairs:  # of more than 3,000 samples, those that were not drawn
         fresh[asked] = False
         rest = np.flatnonzero(fresh)
         asked += rest[np.argsort(-entropy[rest], kind="stable")].tolist()
     return asked[:n_pairs]
+
+
+def most_telling(
+    C: np.ndarray, weights: np.ndarray, group: np.ndarray, fresh: np.ndarray, count: int
+) -> list[int]:
+    r"""Return the groups with the samples whose answers lower uncertainty most, one after another.
+
+    A sample x that becomes known lowers :math:`\sum_i w_i C_{ii}` by
+    :math:`\sum_i w_i C_{ix}^2 / C_{xx}`; then C is that of what is left.
+
+    Parameters
+    ----------
+    C : ndarray of shape (n, n)
+        The covariance; it is changed.
+    weights : ndarray of shape (n,)
+        w.
+    group : ndarray of shape (n,), int
+        Group of every sample; one sample of a group is taken.
+    fresh : ndarray of shape (n_groups,), bool
+        Groups that may be taken.
+    count : int
+        Largest number of groups.
+    """
+    chosen: list[int] = []
+    open_ = fresh[group]
+    while len(chosen) < count and open_.any():
+        variances = np.maximum(C.diagonal(), 1e-12)  # rounding would leave none
+        falls = (C**2 @ weights) / variances
+        x = int(np.where(open_, falls, -1).argmax())
+        chosen.append(int(group[x]))
+        open_[group == group[x]] = False
+        column = C[:, x] / np.sqrt(variances[x])
+        C -= column[:, None] * column
+    return chosen

@@ -218,7 +218,11 @@ class PairwiseConstraints(Makers):
         return self._of_links(self.n_samples, *links, self.index)
 
     def check(self, n_clusters: int | None = None) -> str:
-        """Raise if it turns out that no clustering can satisfy all pairs.
+        """Raise if no clustering can satisfy all pairs, as far as that is easily proved.
+
+        That must-links contradict a cannot-link is always found, and so is whether one or two
+        clusters are enough. More are too few if so many samples and one exclude each other, or
+        samples that must be with them: a greedy search looks for these.
 
         Parameters
         ----------
@@ -228,8 +232,9 @@ class PairwiseConstraints(Makers):
         Returns
         -------
         {"feasible", "undecided"}
-            "feasible" if a clustering satisfies all pairs; "undecided" if the search found neither
-            one nor a proof against it, which happens only if `n_clusters` is at least 3.
+            "feasible" if a clustering satisfies all pairs: shown for three clusters and more where
+            groups that exclude fewer others than there are clusters can be taken away, one after
+            another, until none is left. "undecided" if neither is shown.
 
         Raises
         ------

@@ -1,22 +1,18 @@
-"""Pairs of samples as a graph: its matrix, its components, contradictions, colourings."""
+"""Pairs of samples as a graph: its matrix, its groups, contradictions, folds that hold none."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable
-from heapq import heapify, heappop, heappush
-from itertools import count
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import breadth_first_order, connected_components
+from scipy.sparse.csgraph import connected_components, dijkstra, minimum_spanning_tree
 
-from nmfcluster._arrays.labels import indicator
-from nmfcluster.constraints.contradictions import joined_apart, too_few_clusters
+from nmfcluster._arrays.storage import index_dtype
+from nmfcluster.constraints.links import Links
 
-_BLOCK = 2048  # pairs searched at a time, so that the samples reached from them fit in memory
-_CLIQUE_BUDGET = 3_000_000  # elements of sets compared in search of a clique, about a second
+_N_SHOWN = 20  # samples that a message names before it leaves some out
 
 
 def weight_matrix(
@@ -75,61 +71,6 @@ def components(n_samples: int, pairs: np.ndarray) -> np.ndarray:
     return number[group]
 
 
-def shortest_chain(
-    n_samples: int, must_link: np.ndarray, cannot_link: np.ndarray
-) -> list[int] | None:
-    """Find must-link pairs that join two samples that cannot be linked.
-
-    Parameters
-    ----------
-    n_samples : int
-        Number of samples.
-    must_link : ndarray of shape (n_must_link, 2), int
-    cannot_link : ndarray of shape (n_cannot_link, 2), int
-
-    Returns
-    -------
-    list of int or None
-        The samples along the shortest path of must-link pairs between the ends of a cannot-link
-        pair, of the first pair if several are as near. None if must-links join no cannot-link pair.
-    """
-    group = components(n_samples, must_link)
-    joined = cannot_link[group[cannot_link[:, 0]] == group[cannot_link[:, 1]]]
-    if not len(joined):
-        return None
-    graph = _adjacency(n_samples, must_link)
-    start, end = joined[_nearest_pair(graph, joined)]
-    _, before = breadth_first_order(graph, start, directed=True)  # the graph is symmetric
-    chain = [int(end)]
-    while chain[-1] != start:
-        chain.append(int(before[chain[-1]]))
-    return chain[::-1]
-
-
-def _nearest_pair(graph: sp.csr_array, pairs: np.ndarray) -> int:
-    """Return the number of the pair whose ends are nearest; each must be joined by a path.
-
-    The two ends of every pair take turns to reach the samples one step further, until they meet:
-    this costs far less than a search of the whole graph from every end.
-    """
-    nearest, shortest, width = 0, np.inf, np.array([graph.shape[0]])
-    for start in range(0, len(pairs), _BLOCK):
-        block = pairs[start : start + _BLOCK]
-        fronts = [indicator(end[:, None], width, bool) for end in block.T]
-        behind = [sp.csr_array(fronts[0].shape, dtype=bool)] * 2
-        distance = 0
-        while distance < shortest:
-            met = np.flatnonzero(np.diff(fronts[0].multiply(fronts[1]).tocsr().indptr))
-            if len(met):
-                nearest, shortest = start + int(met[0]), distance
-                break
-            side = distance % 2
-            reached = (fronts[side] @ graph) > (fronts[side] + behind[side])
-            behind[side], fronts[side] = fronts[side], reached
-            distance += 1
-    return nearest
-
-
 def check_pairs(
     n_samples: int, must_link: np.ndarray, cannot_link: np.ndarray, n_clusters: int | None
 ) -> str:
@@ -146,184 +87,173 @@ def check_pairs(
     Returns
     -------
     {"feasible", "undecided"}
+        "feasible" if there is a clustering that satisfies all pairs.
     """
-    chain = shortest_chain(n_samples, must_link, cannot_link)
-    if chain is not None:
-        raise ValueError(joined_apart(chain))
-    if n_clusters is None:
-        return "feasible"
     group = components(n_samples, must_link)
     first = np.unique(group, return_index=True)[1]
-    verdict, witness = colouring(len(first), group[cannot_link], n_clusters)
-    if verdict == "infeasible":
-        raise ValueError(too_few_clusters(n_clusters, first[witness].tolist()))
-    return verdict
+    apart = group[cannot_link]
+    joined = cannot_link[apart[:, 0] == apart[:, 1]]
+    if len(joined):
+        chain = _path(n_samples, must_link, *joined[0].tolist())
+        raise ValueError(
+            f"samples {chain[0]} and {chain[-1]} cannot be linked, but must-link pairs join "
+            f"them: {_enumerated(chain, '-')}."
+        )
+    if n_clusters is None or n_clusters >= len(first):
+        return "feasible"
+    if n_clusters == 2:
+        if cycle := _odd_cycle(len(first), apart):
+            raise ValueError(
+                f"n_clusters=2 is too small: samples {_enumerated(first[cycle])} are a cycle of "
+                "odd length, in which each, or a sample that must be with it, cannot be linked to "
+                "the next."
+            )
+        return "feasible"
+    # a group with fewer than n_clusters others apart from it can be placed after all of them
+    apart = np.unique(np.sort(apart, axis=1), axis=0)
+    while not (kept := (np.bincount(apart.ravel()) >= n_clusters)[apart].all(axis=1)).all():
+        apart = apart[kept]
+    if clique := _clique(apart, n_clusters + 1):
+        raise ValueError(
+            f"n_clusters={n_clusters} is too small: samples {_enumerated(first[clique])} need a "
+            "cluster each, as no two of them, or samples that must be with them, can be linked."
+        )
+    return "undecided" if len(apart) else "feasible"
 
 
-def colouring(
-    n_nodes: int, edges: np.ndarray, n_colours: int
-) -> tuple[str, np.ndarray | list[int] | None]:
-    """Tell if the nodes of a graph can be coloured so that no edge joins two of one colour.
+def _path(n_samples: int, pairs: np.ndarray, start: int, end: int) -> list[int]:
+    """Return the samples along a shortest path of pairs, which there must be."""
+    _, before = _searched(n_samples, pairs, np.array([start]))
+    path = [end]
+    while path[-1] != start:
+        path.append(int(before[path[-1]]))
+    return path[::-1]
 
-    The answer is exact for one and for two colours. For more colours a clique proves that they do
-    not suffice, a colouring that they do, and the search may fail to find either.
+
+def _odd_cycle(n_nodes: int, edges: np.ndarray) -> list[int]:
+    """Return the nodes of a cycle of odd length, in its order; none where two colours are enough.
+
+    Every other step away from a root then has the other colour.
+    """
+    roots = np.unique(components(n_nodes, edges), return_index=True)[1]
+    depth, before = _searched(n_nodes, edges, roots)
+    level = edges[depth[edges[:, 0]] == depth[edges[:, 1]]]
+    if not len(level):
+        return []
+    # the paths from both ends of such an edge up to where they meet, and the edge
+    one, other = ([node] for node in level[0].tolist())
+    while one[-1] != other[-1]:
+        one.append(int(before[one[-1]]))
+        other.append(int(before[other[-1]]))
+    return one + other[-2::-1]
+
+
+def _searched(n_nodes: int, edges: np.ndarray, roots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Search a graph in breadth, from roots: the depth of every node, and the node before it."""
+    depth, before, _ = dijkstra(
+        _adjacency(n_nodes, edges),
+        indices=roots,
+        unweighted=True,
+        min_only=True,
+        return_predecessors=True,
+    )
+    return depth, before
+
+
+def _clique(edges: np.ndarray, size: int) -> list[int]:
+    """Return so many nodes that are all neighbours; none where a greedy search finds none.
+
+    From every node a clique grows by those of its neighbours that fit, the ones with the most
+    neighbours first.
+    """
+    neighbours: dict[int, set[int]] = {}
+    for one, other in edges.tolist():
+        neighbours.setdefault(one, set()).add(other)
+        neighbours.setdefault(other, set()).add(one)
+    falling = sorted(neighbours, key=lambda node: (-len(neighbours[node]), node))
+    place = {node: number for number, node in enumerate(falling)}
+    for start in falling:
+        clique = [start]
+        for other in sorted(neighbours[start], key=place.__getitem__):
+            if neighbours[other].issuperset(clique):
+                clique.append(other)
+            if len(clique) == size:
+                return sorted(clique)
+    return []
+
+
+def _enumerated(samples: Any, between: str = ", ") -> str:
+    names = [str(sample) for sample in samples]
+    if len(names) > _N_SHOWN:
+        half = _N_SHOWN // 2
+        names = [*names[:half], f"... ({len(names) - 2 * half} more) ...", *names[-half:]]
+    return between.join(names)
+
+
+class Fold(NamedTuple):
+    """A part of the pairs that is kept, and what is asked about."""
+
+    kept: Any  # PairwiseConstraints, which is built on this module
+    asked: tuple[np.ndarray, np.ndarray]  # bool, of all must-links and of all cannot-links
+
+
+def folds_of_pairs(pairs: Any, n_splits: int, rng: np.random.Generator) -> Iterator[Fold]:
+    """Yield the folds of pairs in which any are asked.
+
+    Must-links that join what others join too are held out with them: the links of a random
+    spanning forest are dealt out, and a fold cuts its own. Samples that are then still joined are
+    a piece; must-links between two pieces are asked. Cannot-links between the same two pieces are
+    kept or held out together. Without chains of pairs each pair is asked in one fold; of a group
+    of many must-links a fold keeps fewer than its share, as all links between pieces go.
 
     Parameters
     ----------
-    n_nodes : int
-        Number of nodes.
-    edges : ndarray of shape (n_edges, 2), int
-        The two ends of an edge differ; an edge may be given several times.
-    n_colours : int
-        Number of colours, 1 at least.
+    pairs : PairwiseConstraints
+    n_splits : int
+        Number of folds, 2 at least.
+    rng : Generator
 
-    Returns
-    -------
-    verdict : {"feasible", "infeasible", "undecided"}
-    witness : ndarray of shape (n_nodes,), list of int, or None
-        If feasible, a colouring; if infeasible, the nodes of an odd cycle in their order
-        (two colours) or of a clique (otherwise); if undecided, None.
+    Yields
+    ------
+    Fold
     """
-    if n_colours >= n_nodes:
-        return "feasible", np.arange(n_nodes)
-    neighbours = _neighbours(n_nodes, edges)
-    if n_colours == 2:
-        return _two_colouring(neighbours)
-    peeled, core = _peel(neighbours, n_colours)
-    clique = _clique(neighbours, core, n_colours + 1)
-    if clique is not None:
-        return "infeasible", clique
-    colours = _dsatur(neighbours, core, n_colours)
-    if colours is None:
-        return "undecided", None
-    for node in reversed(peeled):  # each has at most n_colours - 1 neighbours after it
-        colours[node] = _lowest({int(colours[other]) for other in neighbours[node]})
-    return "feasible", colours
+    n_samples, must, cannot = len(pairs), pairs.must_link, pairs.cannot_link
+    forest = _spanning_forest(n_samples, must, rng)
+    cut_in, asked_in = (_dealt(len(links), n_splits, rng) for links in (forest, cannot))
+    for fold in range(n_splits):
+        piece = components(n_samples, forest[cut_in != fold])
+        open_must = piece[must[:, 0]] != piece[must[:, 1]]
+        open_cannot = (asked_in == fold)[_first_alike(piece, cannot)]
+        kept = pairs._of_links(
+            n_samples,
+            Links(must[~open_must], pairs.must_link_weights[~open_must]),
+            Links(cannot[~open_cannot], pairs.cannot_link_weights[~open_cannot]),
+            pairs.index,  # or fit could not put them into the order of its samples
+        )
+        # a cannot-link within a piece is contradicted by pairs that are kept
+        open_cannot &= piece[cannot[:, 0]] != piece[cannot[:, 1]]
+        if open_must.any() or open_cannot.any():
+            yield Fold(kept, (open_must, open_cannot))
 
 
-def _neighbours(n_nodes: int, edges: np.ndarray) -> list[list[int]]:
-    graph = _adjacency(n_nodes, edges)
-    ends, starts = graph.indices.tolist(), graph.indptr.tolist()
-    return [ends[starts[node] : starts[node + 1]] for node in range(n_nodes)]
+def _spanning_forest(n_samples: int, links: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return some of the links that join what all of them join, with no cycle among them."""
+    if not len(links):
+        return links
+    order = rng.permutation(len(links)) + 1.0
+    ends = links.T.astype(index_dtype(n_samples))  # SciPy 1.13 makes trees of no others
+    forest = minimum_spanning_tree(sp.csr_array((order, tuple(ends)), shape=(n_samples, n_samples)))
+    return np.column_stack(sp.coo_array(forest).coords)
 
 
-def _lowest(taken: set[int]) -> int:
-    return next(colour for colour in count() if colour not in taken)
+def _dealt(n_links: int, n_splits: int, rng: np.random.Generator) -> np.ndarray:
+    """Return the fold of every link, of which each gets as many as any other, or one more."""
+    return rng.permutation(n_links) % n_splits
 
 
-def _two_colouring(neighbours: list[list[int]]) -> tuple[str, np.ndarray | list[int]]:
-    depth, before = [-1] * len(neighbours), [-1] * len(neighbours)
-    for root in range(len(neighbours)):
-        if depth[root] >= 0:
-            continue
-        depth[root], queue = 0, deque([root])
-        while queue:
-            node = queue.popleft()
-            for other in neighbours[node]:
-                if depth[other] < 0:
-                    depth[other], before[other] = depth[node] + 1, node
-                    queue.append(other)
-                elif depth[other] == depth[node]:  # an odd cycle has two such neighbours
-                    return "infeasible", _cycle(node, other, before)
-    return "feasible", np.array(depth) % 2
-
-
-def _cycle(one: int, other: int, before: list[int]) -> list[int]:
-    """Return the cycle that two nodes of the same depth of a search tree close."""
-    up, down = [one], [other]
-    while up[-1] != down[-1]:
-        up.append(before[up[-1]])
-        down.append(before[down[-1]])
-    return up + down[-2::-1]
-
-
-def _peel(neighbours: list[list[int]], n_colours: int) -> tuple[list[int], list[int]]:
-    """Take away, one after another, the nodes with fewer neighbours left than colours.
-
-    They can be coloured last, in reverse order, whatever the colours of the other nodes.
-
-    Returns
-    -------
-    peeled : list of int
-        The nodes taken away, in this order.
-    core : list of int
-        The nodes left.
-    """
-    degree = [len(others) for others in neighbours]
-    peeled = [node for node, others in enumerate(degree) if others < n_colours]
-    gone = [others < n_colours for others in degree]
-    for node in peeled:  # the list grows meanwhile
-        for other in neighbours[node]:
-            degree[other] -= 1
-            if degree[other] < n_colours and not gone[other]:
-                gone[other] = True
-                peeled.append(other)
-    return peeled, [node for node in range(len(neighbours)) if not gone[node]]
-
-
-def _clique(neighbours: list[list[int]], core: list[int], size: int) -> list[int] | None:
-    """Return `size` nodes that are all neighbours, or None if the search finds no such nodes."""
-    if size == 2:
-        return next(([node, neighbours[node][0]] for node in core), None)
-    sets = _within(neighbours, core)
-    budget = _CLIQUE_BUDGET
-    for node, later in _degeneracy_order(sets):
-        clique, candidates = [node], later
-        while len(clique) < size and len(clique) + len(candidates) >= size:
-            budget -= len(candidates) ** 2
-            if budget < 0:
-                return None
-            inside = {other: len(sets[other] & candidates) for other in candidates}
-            best = min(candidates, key=lambda other: (-inside[other], other))
-            clique.append(best)
-            candidates = candidates & sets[best]
-        if len(clique) == size:
-            return sorted(clique)
-    return None
-
-
-def _within(neighbours: list[list[int]], core: list[int]) -> dict[int, set[int]]:
-    members = set(core)
-    return {node: members.intersection(neighbours[node]) for node in core}
-
-
-def _degeneracy_order(sets: dict[int, set[int]]) -> Iterable[tuple[int, set[int]]]:
-    """Yield every node with its neighbours left, each time a node with the fewest left."""
-    degree = {node: len(others) for node, others in sets.items()}
-    heap = [(others, node) for node, others in degree.items()]
-    heapify(heap)
-    while heap:
-        others, node = heappop(heap)
-        if degree.get(node) != others:
-            continue  # an entry from before a neighbour was taken
-        del degree[node]
-        later = {other for other in sets[node] if other in degree}
-        for other in later:
-            degree[other] -= 1
-            heappush(heap, (degree[other], other))
-        yield node, later
-
-
-def _dsatur(neighbours: list[list[int]], core: list[int], n_colours: int) -> np.ndarray | None:
-    """Colour the nodes of `core`, the one with the most colours around it first.
-
-    Other nodes get the colour -1. None if this takes more than `n_colours`.
-    """
-    colours = np.full(len(neighbours), -1)
-    sets = _within(neighbours, core)
-    around: dict[int, set[int]] = {node: set() for node in core}
-    heap = [(0, -len(sets[node]), node) for node in core]
-    heapify(heap)
-    while heap:
-        node = heappop(heap)[-1]
-        if colours[node] >= 0:
-            continue  # an entry from before a neighbour was coloured; the later one came first
-        colour = _lowest(around[node])
-        if colour >= n_colours:
-            return None
-        colours[node] = colour
-        for other in sets[node]:
-            if colours[other] < 0 and colour not in around[other]:
-                around[other].add(colour)
-                heappush(heap, (-len(around[other]), -len(sets[other]), other))
-    return colours
+def _first_alike(piece: np.ndarray, links: np.ndarray) -> np.ndarray:
+    """Return for every link the first one that is between the same two pieces."""
+    low, high = np.sort(piece[links], axis=1).T
+    code = low * len(piece) + high  # one number for two pieces, which are sorted sooner than rows
+    _, first, number = np.unique(code, return_index=True, return_inverse=True)
+    return first[number]

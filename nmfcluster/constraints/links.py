@@ -1,4 +1,4 @@
-"""Pairs of samples with weights, in one form: their copies, their closure, those of labels."""
+"""Pairs of samples with weights, in one form: copied, closed, made of labels and of groups."""
 
 from __future__ import annotations
 
@@ -157,6 +157,29 @@ def links_of_labels(
     pairs, weights = known[pair_numbered(numbers)], np.ones(len(numbers))
     same = codes[pairs[:, 0]] == codes[pairs[:, 1]]
     return distinct_pairs(pairs[same], weights[same]), distinct_pairs(pairs[~same], weights[~same])
+
+
+def links_of_groups(codes: np.ndarray, apart: bool) -> tuple[Links, Links]:
+    """Return all pairs within groups, and where they are `apart` all pairs between them.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_samples,), int
+        Number of the group of every sample, from 0; -1: in none.
+    apart : bool
+
+    Returns
+    -------
+    must, cannot : Links
+        All pairs of weight 1.
+    """
+    members = np.flatnonzero(codes >= 0)
+    _, first, group = np.unique(codes[members], return_index=True, return_inverse=True)
+    n_apart = len(first) * (len(first) - 1) // 2 if apart else 0
+    between = distinct_pairs(first[pair_numbered(np.arange(n_apart))], np.ones(n_apart))
+    closed = closed_links(NO_LINKS, between, group)
+    must, cannot = (Links(members[links.pairs], np.ones(len(links.pairs))) for links in closed)
+    return must, cannot
 
 
 def _distinct_numbers(rng: np.random.RandomState, total: int, n_drawn: int) -> np.ndarray:

@@ -6,9 +6,8 @@ from abc import abstractmethod
 from typing import Any, Self
 
 from nmfcluster._arrays.tables import row_names
-from nmfcluster.constraints.groups import links_of_groups, read_groups
-from nmfcluster.constraints.links import Links, links_of_labels
-from nmfcluster.constraints.reading import read_ids, read_labels
+from nmfcluster.constraints.links import Links, links_of_groups, links_of_labels
+from nmfcluster.constraints.reading import read_groups, read_ids, read_labels
 
 
 class Makers:

@@ -1,17 +1,19 @@
-"""Pairs of samples, ids, labels and indices that a user hands in: read and checked."""
+"""Pairs of samples, ids, groups, labels and indices that a user hands in: read and checked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from nmfcluster._arrays.arguments import counted, positions, shown
+from nmfcluster._arrays.arguments import check_count, counted, positions, shown
 from nmfcluster._arrays.labels import as_vector, clean_labels
 from nmfcluster.constraints.links import Links, distinct_pairs
+
+_GROUPS = "groups must be a sequence of groups, each a sequence of samples"
 
 
 def read_pairs(value: Any, name: str, n_samples: int) -> Links:
@@ -244,12 +246,9 @@ def _rows(value: Any, name: str) -> Iterable[Any]:
     if value is None:
         return []
     if hasattr(value, "columns"):
-        columns = (
-            [value.iloc[:, c] for c in range(value.shape[1])]
-            if hasattr(value, "iloc")
-            else [value[column] for column in value.columns]
-        )
-        return zip(*columns, strict=True)
+        # of pandas, or of polars
+        by_row = hasattr(value, "itertuples")
+        return value.itertuples(index=False, name=None) if by_row else value.iter_rows()
     listed = _listed(value, name)
     try:
         if sp.issparse(listed):
@@ -259,6 +258,91 @@ def _rows(value: Any, name: str) -> Iterable[Any]:
         raise TypeError(
             f"{name} must hold pairs of ids (a, b), or (a, b, weight), got {shown(value)}."
         ) from None
+
+
+def read_groups(groups: Any, n_samples: int | None, ids: Any, apart: Any) -> np.ndarray:
+    """Return the number of the group of every sample, from 0; -1: in none.
+
+    Parameters
+    ----------
+    groups : sequence of sequences, or mapping to them
+    n_samples : int or None
+    ids : sequence of hashable, pandas Index, pandas DataFrame or None
+    apart : bool
+        Checked only.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), int
+    """
+    if (n_samples is None) == (ids is None):
+        given = "none" if ids is None else "both"
+        raise TypeError(f"either n_samples or ids must be given, got {given} of them.")
+    if not isinstance(apart, bool | np.bool_):
+        raise TypeError(f"apart must be a bool, got {shown(apart)}.")
+    if ids is None:
+        check_count(n_samples, "n_samples", 0)
+    position = None if ids is None else positions_of(ids)
+    names = range(int(n_samples or 0)) if position is None else list(position)
+    codes = np.full(len(names), -1, dtype=np.intp)
+    for number, members in enumerate(_members(groups)):
+        if position is None:
+            samples = _members_by_index(members, len(names))
+        else:
+            samples = _members_by_id(members, position)
+        taken = samples[codes[samples] >= 0]
+        if len(taken):
+            raise ValueError(
+                f"groups must not share samples, but {names[taken[0]]!r} is in groups "
+                f"{codes[taken[0]]} and {number}: make one group of them."
+            )
+        codes[samples] = number
+    return codes
+
+
+def _members(groups: Any) -> Iterator[Any]:
+    """Yield the groups; raise unless each is a sequence."""
+    if isinstance(groups, str | bytes) or not hasattr(groups, "__iter__"):
+        raise TypeError(f"{_GROUPS}; got {shown(groups)}.")
+    for members in groups.values() if isinstance(groups, Mapping) else groups:
+        single = isinstance(members, str | bytes | Mapping) or not hasattr(members, "__len__")
+        if single or getattr(members, "shape", None) == () or sp.issparse(members):
+            raise TypeError(f"{_GROUPS}; got the group {shown(members)}.")
+        yield list(members) if isinstance(members, Set) else members
+
+
+def _members_by_index(members: Any, n_samples: int) -> np.ndarray:
+    if not len(members):
+        return np.empty(0, dtype=np.intp)
+    try:
+        table = np.asarray(members)
+    except ValueError:  # lists of different lengths
+        table = np.empty((0, 0))
+    if table.ndim != 1 or table.dtype.kind not in "iu":
+        raise TypeError(
+            f"groups must hold indices of samples, integers, got the group {shown(members)}; "
+            "names are read with ids=X.index instead of n_samples."
+        )
+    bad = (table < 0) | (table >= n_samples)
+    if bad.any():
+        raise ValueError(
+            f"groups must hold indices from 0 to {n_samples - 1}, below n_samples, got "
+            f"{table[bad][0]}."
+        )
+    return table.astype(np.intp)
+
+
+def _members_by_id(members: Any, position: dict[Any, int]) -> np.ndarray:
+    try:
+        unknown = [name for name in members if name not in position]
+    except TypeError:
+        raise TypeError(f"groups must hold hashable ids, got {shown(members)}.") from None
+    if unknown:
+        raise ValueError(
+            f"groups must hold ids of samples, but {unknown[0]!r} is not among the "
+            f"{counted(len(position), 'id')}."
+        )
+    return np.array([position[name] for name in members], dtype=np.intp)
 
 
 def samples_at(key: Any, n_samples: int) -> np.ndarray:

@@ -9,13 +9,12 @@ except ImportError as error:
     ) from error
 
 from nmfcluster.dask.consensus import NMFConsensus
-from nmfcluster.dask.making import BlockPartitions, base_partitions
+from nmfcluster.dask.making import base_partitions
 from nmfcluster.dask.models import predict, transform
 from nmfcluster.dask.tables import read_npy
 
 del _array, _distributed
 __all__ = [
-    "BlockPartitions",
     "NMFConsensus",
     "base_partitions",
     "predict",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import dask.array as da
 import numpy as np
@@ -18,27 +18,37 @@ import nmfcluster.consensus as consensus
 from nmfcluster._arrays.arguments import counted, normalised_weights, warn
 from nmfcluster._base import fitting
 from nmfcluster._compat import Interval, fit_context
-from nmfcluster.dask.models import predict, transform
-from nmfcluster.dask.tables import (
-    by_blocks,
-    of_blocks,
-    read_rows,
-    reduced,
-    rows_at,
-    shared,
-)
-from nmfcluster.partitions.blocks import (
+from nmfcluster.dask.blocks import (
     BlockedTable,
+    CountedRows,
     Distinct,
     KnownRows,
     RowIndex,
     TableSummary,
 )
-from nmfcluster.partitions.passes import Consensus, improved
-from nmfcluster.partitions.reading import CountedRows
-from nmfcluster.partitions.sums import Footing, all_added
+from nmfcluster.dask.models import predict, transform
+from nmfcluster.dask.passes import BlockedConsensus, BlockedProblem, all_added, improved
+from nmfcluster.dask.tables import by_blocks, of_blocks, read_rows, reduced, rows_at, shared
 
-_OWN = ("max_distinct", "n_passes")  # parameters that the estimator in memory does not have
+#: parameters that the estimator in memory has, too
+_SHARED = (
+    "n_clusters",
+    "weights",
+    "normalize",
+    "n_init",
+    "max_iter",
+    "tol",
+    "random_state",
+    "n_jobs",
+)
+_OF_ROWS = ("labels", "membership", "confidence")  # attributes with an entry a sample
+
+
+class _Found(NamedTuple):
+    """What a fit has found."""
+
+    local: consensus.NMFConsensus  # that of the rows that were fitted at once
+    rows: KnownRows | BlockedConsensus  # what is told of the rows of any block
 
 
 class NMFConsensus(ClusterMixin, BaseEstimator):
@@ -70,12 +80,8 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         as many rows are drawn.
     n_passes : int, default=2
         Number of passes over all blocks that improve the fit of drawn rows.
-    solver : {"bpg", "mu"}, default="bpg"
-        See `nmfcluster.NMFConsensus`, as for the next five.
-    coarse_size : int or None, default=10_000
-        With more distinct label rows than this, starts are run on some of them.
     n_init : int, default=3
-        Number of starts.
+        Number of starts, see `nmfcluster.NMFConsensus`, as for the next three.
     max_iter : int, default=500
         Largest number of updates of a start.
     tol : float, default=1e-6
@@ -146,15 +152,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{
-            name: allowed
-            for name, allowed in consensus.NMFConsensus._parameter_constraints.items()
-            if name
-            in (
-                *("n_clusters", "weights", "normalize", "solver", "coarse_size", "n_init"),
-                *("max_iter", "tol", "random_state", "n_jobs"),
-            )
-        },
+        **{name: consensus.NMFConsensus._parameter_constraints[name] for name in _SHARED},
         "max_distinct": [Interval(Integral, 1, None, closed="left")],
         "n_passes": [Interval(Integral, 1, None, closed="left")],
     }
@@ -177,8 +175,6 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         normalize: bool = True,
         max_distinct: int = 200_000,
         n_passes: int = 2,
-        solver: str = "bpg",
-        coarse_size: int | None = 10_000,
         n_init: int = 3,
         max_iter: int = 500,
         tol: float = 1e-6,
@@ -190,8 +186,6 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         self.normalize = normalize
         self.max_distinct = max_distinct
         self.n_passes = n_passes
-        self.solver = solver
-        self.coarse_size = coarse_size
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -228,10 +222,8 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         X = read_rows(X, labels=True)
         with fitting(self) as rng:
             weights = normalised_weights(self.weights, X.shape[1])
-            parameters = self.get_params(deep=False)
-            rest = {name: value for name, value in parameters.items() if name not in _OWN}
-            local = consensus.NMFConsensus(affinity="partitions", **rest)
-            local._check_n_clusters(X.shape[0])
+            unfitted = self._in_memory(n_features_in_=X.shape[1])
+            unfitted._check_n_clusters(X.shape[0])
             if self.max_distinct < self.n_clusters:
                 raise ValueError(
                     f"max_distinct={self.max_distinct} must be at least "
@@ -239,65 +231,91 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
                 )
             summary = _summarised(X, weights, self.max_distinct)
             table = BlockedTable(summary.known, summary.sizes, weights, X.shape[0], summary.least)
-            self.is_exact_ = summary.distinct is not None
-            local.n_features_in_ = self.n_features_in_ = X.shape[1]
-            self._local_ = local
             if summary.distinct is not None:
-                self._fit_all(X, table, summary.distinct, rng)
+                found = self._fit_all(unfitted, table, summary.distinct, rng)
             else:
-                self._fit_drawn(X, table, rng)
-            self.n_samples_, self.n_distinct_ = X.shape[0], len(local.labels_)
-            self.weights_, self.agreement_ = weights, local.agreement_
-            self.core_, self.loss_ = local.core_, local.loss_
-            self.loss_curve_, self.n_iter_ = local.loss_curve_, local.n_iter_
+                found = self._fit_drawn(unfitted, X, table, rng)
+            self._keep(found, X)
+            self.is_exact_ = summary.distinct is not None
         return self
 
     def _fit_all(
-        self, X: da.Array, table: BlockedTable, distinct: Distinct, rng: np.random.RandomState
-    ) -> None:
+        self,
+        local: consensus.NMFConsensus,
+        table: BlockedTable,
+        distinct: Distinct,
+        rng: np.random.RandomState,
+    ) -> _Found:
         """Fit all distinct rows, as in memory."""
-        local = self._local_
         source = CountedRows(table.codes(distinct.rows), distinct.counts, table)
-        problem = source.problem(self.weights, self.normalize)
-        local._fit_problem(source, problem, rng)
-        index = RowIndex(source.codes)
-        for name, values in (
-            ("labels_", local.labels_),
-            ("membership_", local.membership_),
-            ("confidence_", local.confidence_),
-        ):
-            known = KnownRows(table, index, values)
-            setattr(self, name, _lazy(X, _looked_up, known, like=values))
+        local._fit_problem(source, source.problem(self.weights, self.normalize), rng)
+        values = {name: getattr(local, f"{name}_") for name in _OF_ROWS}
+        return _Found(local, KnownRows(table, RowIndex(source.codes), values))
 
-    def _fit_drawn(self, X: da.Array, table: BlockedTable, rng: np.random.RandomState) -> None:
+    def _fit_drawn(
+        self,
+        start: consensus.NMFConsensus,
+        X: da.Array,
+        table: BlockedTable,
+        rng: np.random.RandomState,
+    ) -> _Found:
         """Fit some rows, and improve the fit by passes over all."""
-        local = self._local_
-        drawn = _drawn(X, table, self.max_distinct, rng)
-        source = CountedRows(drawn, np.ones(len(drawn)), table)
+        # the factor of some rows, drawn without replacement whatever the blocks are
+        drawn = np.sort(sample_without_replacement(X.shape[0], self.max_distinct, random_state=rng))
+        source = CountedRows(table.codes(rows_at(X, drawn)), np.ones(len(drawn)), table)
         problem = source.problem(self.weights, self.normalize)
-        best = local._fit_problem(source, problem, rng)
-        footing = Footing(table, self.normalize)
-        node = shared(footing)
+        best = start._fit_problem(source, problem, rng)
+        # is improved by passes, which need one function that sums over all blocks
+        blocked = BlockedProblem(table, self.normalize)
+        node = shared(blocked)
 
         def everywhere(function: Any, *args: Any) -> Any:
             return reduced(of_blocks(X, function, node, *map(shared, args)), all_added)
 
-        found, losses = improved(everywhere, footing, problem.ensemble, best.H, self.n_passes)
-        local.loss_, local.n_iter_ = float(losses.min()), len(losses)
-        local.loss_curve_, local.loss_curves_ = losses, [losses]
-        local.agreement_ = problem.ensemble.agreement(found.contingency)
-        local._profile_ = found.profile
-        local.core_ = best.core[np.ix_(found.order, found.order)]
+        found, losses = improved(everywhere, blocked, problem.ensemble, best.H, self.n_passes)
         n_found = int((found.contingency.sum(axis=0) > 0).sum())
         if n_found < self.n_clusters:
             few = f"fewer than n_clusters={self.n_clusters}"
             warn(f"NMFConsensus found {counted(n_found, 'cluster')}, {few}.", ConvergenceWarning)
+        # what the clusters that are found say of the drawn rows is kept by an estimator in memory
         rows = table.ensemble(source.codes, source.counts)
-        for name in ("labels", "membership", "confidence"):
-            of_drawn = found.of_rows(rows, name)
-            setattr(local, f"{name}_", of_drawn)
-            task = partial(_told, name)
-            setattr(self, f"{name}_", _lazy(X, task, found, like=of_drawn))
+        local = self._in_memory(
+            **{f"{name}_": found.of_rows(rows, name) for name in _OF_ROWS},
+            n_features_in_=start.n_features_in_,
+            partitions_=source.codes,
+            weights_=problem.weights,
+            agreement_=problem.ensemble.agreement(found.contingency),
+            core_=best.core[np.ix_(found.order, found.order)],
+            loss_=float(losses.min()),
+            loss_curve_=losses,
+            loss_curves_=[losses],
+            n_iter_=len(losses),
+            _source_=source,
+            _profile_=found.profile,
+        )
+        return _Found(local, found)
+
+    def _in_memory(self, **fitted: Any) -> consensus.NMFConsensus:
+        """Return an estimator in memory with the parameters of this one, and fitted attributes."""
+        parameters = {name: getattr(self, name) for name in _SHARED}
+        local = consensus.NMFConsensus(affinity="partitions", **parameters)
+        for name, value in fitted.items():
+            setattr(local, name, value)
+        return local
+
+    def _keep(self, found: _Found, X: da.Array) -> None:
+        """Set the fitted attributes: those of all samples are computed when they are asked for."""
+        self._local_ = local = found.local
+        for name in _OF_ROWS:
+            like = getattr(local, f"{name}_")
+            told = by_blocks(X, partial(_told, name), found.rows, like.dtype, like.shape[1:])
+            setattr(self, f"{name}_", told)
+        self.n_samples_, self.n_features_in_ = X.shape
+        self.n_distinct_ = len(local.labels_)
+        assert local.weights_ is not None
+        self.weights_, self.agreement_ = local.weights_, local.agreement_
+        self.core_, self.loss_ = local.core_, local.loss_
+        self.loss_curve_, self.n_iter_ = local.loss_curve_, local.n_iter_
 
     def to_local(self) -> consensus.NMFConsensus:
         """Return the estimator in memory, for new samples, drawings, and files.
@@ -375,20 +393,5 @@ def _summary(block: Any, first: int, weights: np.ndarray, most: int) -> TableSum
     return TableSummary.of_block(block, first, weights, most)
 
 
-def _drawn(X: da.Array, table: BlockedTable, size: int, rng: np.random.RandomState) -> np.ndarray:
-    """Return the codes of some rows, drawn without replacement whatever the blocks are."""
-    rows = np.sort(sample_without_replacement(X.shape[0], size, random_state=rng))
-    return table.codes(rows_at(X, rows))
-
-
-def _looked_up(block: Any, known: KnownRows) -> np.ndarray:
-    return known.of_block(block)
-
-
-def _told(name: str, block: Any, found: Consensus) -> np.ndarray:
-    return found.of_block(block, name)
-
-
-def _lazy(X: da.Array, function: Any, held: Any, like: np.ndarray) -> da.Array:
-    """Return what a function makes of every block, with what it needs held by every worker once."""
-    return by_blocks(X, function, held, like.dtype, like.shape[1:])
+def _told(name: str, block: Any, rows: KnownRows | BlockedConsensus) -> np.ndarray:
+    return rows.of_block(block, name)

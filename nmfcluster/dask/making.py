@@ -14,21 +14,24 @@ from dask.delayed import delayed
 from sklearn.utils import check_array, check_random_state
 
 from nmfcluster._arrays.arguments import counted, shown
+from nmfcluster._arrays.blocks import ROWS
 from nmfcluster._arrays.storage import FLOATS, row_blocks
 from nmfcluster._compat import validate_parameter_constraints
 from nmfcluster.dask.tables import (
     by_blocks,
     create_npy,
-    in_this_process,
     read_npy,
     read_rows,
     row_ranges,
     rows_at,
 )
-from nmfcluster.partitions.making import ALLOWED, BasePartitions, draw_plans, run_plans
-
-_ROWS = 32_768  # of a block labelled at a time: labels are 8 bytes at first
-_SAMPLES = 10_000  # of a run: as many tell of clusters of a hundredth of all
+from nmfcluster.partitions.making import (
+    ALLOWED,
+    BasePartitions,
+    draw_plans,
+    range_of_clusters,
+    run_plans,
+)
 
 
 @dataclass(frozen=True)
@@ -59,10 +62,9 @@ class BlockPartitions:
         dask.array.Array of shape (n_new, n_estimators), int
         """
         X = read_rows(X)
-        if X.shape[1] != self._made.n_features:
-            raise ValueError(
-                f"X must have {counted(self._made.n_features, 'column')}, got {X.shape[1]}."
-            )
+        n_features = self._made.partitions.n_features
+        if X.shape[1] != n_features:
+            raise ValueError(f"X must have {counted(n_features, 'column')}, got {X.shape[1]}.")
         return self._made.labels(X)
 
 
@@ -72,7 +74,6 @@ class _Made:
 
     partitions: BasePartitions
     drawn: np.ndarray | None
-    n_features: int
     dtype: np.dtype  # of labels
 
     def labels(self, X: da.Array) -> da.Array:
@@ -82,7 +83,7 @@ class _Made:
 
 def _labels(block: Any, made: _Made) -> np.ndarray:
     out = np.empty((len(block), len(made.partitions.estimators)), dtype=made.dtype)
-    for rows in row_blocks(len(block), _ROWS):
+    for rows in row_blocks(len(block), ROWS):  # labels are 8 bytes at first
         X = check_array(block[rows], dtype=FLOATS, input_name="X")
         labels = made.partitions.predict(X, made.drawn)
         if labels.max() > np.iinfo(made.dtype).max:
@@ -99,7 +100,7 @@ def base_partitions(
     *,
     n_estimators: int = 50,
     n_clusters: int | tuple[int, int] = 8,
-    max_samples: int | float = _SAMPLES,
+    max_samples: int | float = 10_000,
     max_features: int | float = 1.0,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
@@ -123,21 +124,25 @@ def base_partitions(
     n_clusters : int or tuple (low, high), default=8
         Number of clusters of every run, or the range that it is drawn from.
     max_samples : int or float, default=10_000
-        Number, or share, of the samples drawn for a run; all where there are fewer.
+        Number, or share, of the samples drawn for a run; all where there are fewer. By default as
+        many as tell of clusters of a hundredth of all.
     max_features : int or float, default=1.0
         Number, or share, of the features drawn for a run.
     random_state : int, RandomState instance or None, default=None
         Determines what is drawn, and seeds the runs.
     n_jobs : int, default=None
         Number of runs at a time, here or where joblib's backend runs them.
-    out : str, Path or array, default=None
+    out : str or Path, default=None
         Where labels are written, a block at a time, before this returns: the name of a .npy file,
-        which every worker must be able to write, or an array that takes slices, such as one of
-        zarr. None: they are made anew whenever they are asked for.
+        which every worker must be able to write. None: they are made anew whenever they are asked
+        for, and can be written by Dask, as its ``to_zarr`` does.
 
     Returns
     -------
     BlockPartitions
+        Its `labels` are a Dask array of shape (n_samples, n_estimators), of the smallest type of
+        integers that holds them; `estimators` are the fitted clusterers; `predict` labels other
+        Dask arrays of features in the same way.
 
     Raises
     ------
@@ -163,70 +168,47 @@ def base_partitions(
     >>> labels = NMFConsensus(n_clusters=4, random_state=0).fit_predict(made.labels)
     """
     given = {name: value for name, value in locals().items() if name in ALLOWED}
-    allowed = {name: values for name, values in ALLOWED.items() if name in given}
-    validate_parameter_constraints(allowed, given, caller_name="base_partitions")
+    validate_parameter_constraints(ALLOWED, given, caller_name="base_partitions")
     rng = check_random_state(random_state)
     X = read_rows(X)
-    if out is not None:  # before the work: with as many partitions as are asked for
-        check_out(out, (X.shape[0], n_estimators), np.dtype(np.int8))
+    path = None if out is None else _path_of(out)
     if isinstance(max_samples, Integral):
         max_samples = min(int(max_samples), X.shape[0])
-    plans = draw_plans(rng, X.shape, n_estimators, n_clusters, max_samples, max_features)
+    # what is drawn of all samples is what would be drawn in memory
+    sizes = range_of_clusters(n_clusters, "n_clusters")
+    plans = draw_plans(rng, X.shape, sizes, n_estimators, max_samples, max_features)
     chosen = [np.arange(X.shape[0]) if plan.samples is None else plan.samples for plan in plans]
+    # only samples that some run is fitted to are held here: runs take their places among these
     drawn = np.unique(np.concatenate(chosen))
     rows = check_array(rows_at(X, drawn), dtype=FLOATS, input_name="X")
-    own = [
+    plans = [
         plan._replace(samples=np.searchsorted(drawn, samples))
         for plan, samples in zip(plans, chosen, strict=True)
     ]
-    found = run_plans(rows, estimator, own, False, n_jobs)
-    largest = max(int(found.labels.max()), *(plan.n_clusters - 1 for plan in plans))
+    runs = run_plans(rows, estimator, plans, False, n_jobs)
+    # labels of all samples follow from the clusterers, a block at a time
+    largest = max(int(runs.labels.max()), *(plan.n_clusters - 1 for plan in plans))
     dtype = np.result_type(np.int8, np.min_scalar_type(-largest - 1))
-    train, sent = rows, found
-    if not found.needs_training_data:  # clusterers that predict need no labels of what was drawn
-        train, sent = None, replace(found, labels=found.labels[:0], samples=[])
-    made = _Made(sent, train, X.shape[1], dtype)
-    labels = made.labels(X) if out is None else written(made.labels(X), out)
-    return BlockPartitions(labels, found.estimators, made)
+    train, sent = rows, runs
+    if not runs.needs_training_data:  # clusterers that predict need no labels of what was drawn
+        train, sent = None, replace(runs, labels=runs.labels[:0], samples=[])
+    made = _Made(sent, train, dtype)
+    labels = made.labels(X) if path is None else written(made.labels(X), path)
+    return BlockPartitions(labels, runs.estimators, made)
 
 
-def check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype) -> None:
-    """Raise an error unless labels of this shape and type can be written there."""
-    if isinstance(out, str | Path):
-        if Path(out).suffix != ".npy":
-            raise ValueError(f"out must be the name of a .npy file, got {str(out)!r}.")
-        if not Path(out).absolute().parent.is_dir():
-            raise ValueError(f"out must be in a folder that exists, got {str(out)!r}.")
-        return
-    if isinstance(out, np.ndarray) and not in_this_process():
-        raise ValueError(
-            "out must be the name of a .npy file, or an array that other processes can write to, "
-            f"such as one of zarr in a folder, got {type(out).__name__}: workers would write into "
-            "copies."
-        )
-    if not hasattr(out, "__setitem__") or getattr(out, "shape", None) != shape:
-        raise ValueError(
-            f"out must be the name of a .npy file, or an array of shape {shape} that takes slices, "
-            f"got {shown(out)}."
-        )
-    if not np.can_cast(dtype, out.dtype):
-        raise ValueError(f"out must be of a type that holds labels of {dtype}, got {out.dtype}.")
-
-
-def written(X: da.Array, out: Any) -> da.Array:
-    """Compute a Dask array, block by block, into a file or an array, and return it as read there.
-
-    Parameters
-    ----------
-    X : dask.array.Array of shape (n, m)
-    out : str, Path or array
-        See `base_partitions`.
-    """
-    check_out(out, X.shape, X.dtype)
-    if not isinstance(out, str | Path):
-        da.store(X, out, lock=True)  # a chunk of it may have rows of two blocks
-        return da.from_array(out, chunks=X.chunks)
+def _path_of(out: Any) -> Path:
+    """Return where labels are written, checked before any work."""
+    if not isinstance(out, str | Path) or Path(out).suffix != ".npy":
+        raise ValueError(f"out must be the name of a .npy file, got {shown(out)}.")
     path = Path(out).absolute()
+    if not path.parent.is_dir():
+        raise ValueError(f"out must be in a folder that exists, got {str(out)!r}.")
+    return path
+
+
+def written(X: da.Array, path: Path) -> da.Array:
+    """Compute a Dask array, block by block, into a .npy file, and return it as read there."""
     offset = create_npy(path, X.shape, X.dtype)
     width = X.shape[1] * X.dtype.itemsize
     call = delayed(_write, pure=False)

@@ -11,7 +11,6 @@ from typing import Any
 import dask.array as da
 import numpy as np
 from dask import config as dask_config
-from dask import local, threaded
 from dask.base import compute, get_scheduler
 from dask.delayed import delayed
 from psutil import Process
@@ -19,7 +18,6 @@ from psutil import Process
 from nmfcluster._arrays.arguments import check_count, shown
 from nmfcluster._arrays.threads import one_blas_thread
 
-_FAN = 8  # small results of blocks that are put together at a time
 _COPIES = 3  # of a block that a thread holds at a time: the block, its distinct rows, a result
 _PART = 2**19  # bytes a column of what is made of a part of a block: measured, 30 MB of 50 columns
 _MIB = 2**20
@@ -105,11 +103,6 @@ def check_fits(X: da.Array, name: str, part: int) -> None:
             )
 
 
-def in_this_process() -> bool:
-    """Return whether the scheduler that is set works in the memory of this process."""
-    return get_scheduler() in (None, threaded.get, local.get_sync)
-
-
 def _resident() -> tuple[float, int]:
     """Return the share of its limit at which this worker pauses, and the bytes that it holds."""
     share = dask_config.get("distributed.worker.memory.pause", 0.8) or 1.0
@@ -177,7 +170,7 @@ def by_blocks(
     return da.concatenate(parts)
 
 
-def reduced(parts: Sequence[Any], merge: Callable[[list[Any]], Any], fan: int = _FAN) -> Any:
+def reduced(parts: Sequence[Any], merge: Callable[[list[Any]], Any], fan: int = 8) -> Any:
     """Compute what delayed parts come to, `fan` at a time, on whatever scheduler is set."""
     call = delayed(on_block, pure=False)
     while len(parts) > 1:
@@ -190,10 +183,10 @@ def rows_at(X: da.Array, rows: np.ndarray) -> np.ndarray:
     """Return some rows of a Dask array, whose numbers increase, as an array in memory."""
     ends = np.searchsorted(rows, np.cumsum(X.chunks[0]))
     firsts = (first for first, _ in row_ranges(X))
-    parts = [own - first for own, first in zip(np.split(rows, ends[:-1]), firsts, strict=True)]
+    parts = [some - first for some, first in zip(np.split(rows, ends[:-1]), firsts, strict=True)]
     call = delayed(_taken, pure=False)
     blocks = zip(X.to_delayed().ravel(), parts, strict=True)
-    return np.concatenate(compute(*(call(b, shared(own)) for b, own in blocks if len(own))))
+    return np.concatenate(compute(*(call(b, shared(part)) for b, part in blocks if len(part))))
 
 
 def _taken(block: Any, rows: np.ndarray) -> np.ndarray:
@@ -270,5 +263,5 @@ def _read_rows(
     path: Path, dtype: np.dtype, n_columns: int, offset: int, first: int, last: int
 ) -> np.ndarray:
     width = n_columns * dtype.itemsize
-    found = np.fromfile(path, dtype, (last - first) * n_columns, offset=offset + first * width)
-    return found.reshape(last - first, n_columns)
+    numbers = np.fromfile(path, dtype, (last - first) * n_columns, offset=offset + first * width)
+    return numbers.reshape(last - first, n_columns)

@@ -13,13 +13,13 @@ from nmfcluster._base import NMFClusterer, fitting, hard_labels, membership, num
 from nmfcluster._compat import Interval, RealNotInt, StrOptions, fit_context
 from nmfcluster._engine.report import stage
 from nmfcluster.affinity import MAKING, NAMES
-from nmfcluster.fusion.advice import warn_of_weights
-from nmfcluster.fusion.landmarks import read_sources
-from nmfcluster.fusion.model import fuse, fusion_nmf
-from nmfcluster.fusion.objective import objective_of
+from nmfcluster.fusion.model import fuse, fusion_nmf, number_of_starts
+from nmfcluster.fusion.objective import SHARP, objective_of
 from nmfcluster.fusion.reports import FusionReports
-from nmfcluster.fusion.starts import number_of_starts
-from nmfcluster.stack.features import stack_reader, with_tags_of
+from nmfcluster.fusion.sources import read_sources
+from nmfcluster.stack.reading import read_objects, takes_similarities
+
+_ALONE = 0.95  # weight of a source beside which the others hardly count
 
 
 class SimilarityFusionNMF(FusionReports):
@@ -60,22 +60,16 @@ class SimilarityFusionNMF(FusionReports):
         the factor e. Relative losses are between 0 and 1, and telling values of `eta` from 0.1 to
         3; those of the other criteria are in nats. 0: the best source only; ``numpy.inf``: equal
         weights. To choose it see `nmfcluster.model_selection.StabilityScorer`.
-    perplexity : float, default=None
-        The effective number of sources, exp of the entropy of the weights, from 1 to the number of
-        sources; instead of `eta`, which is then found for it.
     criterion : {"relative", "kl", "cross_entropy"}, default="relative"
         The loss of a source: as above; "kl": its Kullback-Leibler divergence from the model,
         :math:`c_l`, which is small for a source in which there is little to explain; or the
         cross-entropy of [1]_, larger by the entropy of the source. That favours sources with few
-        large similarities, whatever the model.
-    n_nearest : int, "auto" or None, default="auto"
-        How many of the largest similarities of every object are kept, and the others set to 0.
-        What is kept becomes a graph, of pairs that one of the two objects has kept, without its
-        diagonal; S is replaced by :math:`D^{-1/2} S D^{-1/2}`, D its row sums, so that all objects
-        count next to alike. "auto", with ``criterion="relative"``: the root of the number of
-        objects, or three quarters of a mean cluster if these are fewer; but all similarities of a
-        source that has no more than twice the root on average. None, and "auto" with the other
-        criteria: the sources as they are.
+        large similarities, whatever the model. The last two take the sources as they are. With
+        "relative" a source first becomes a graph, of pairs that are near, without its diagonal:
+        each object keeps its largest similarities, the root of the number of objects, or three
+        quarters of a mean cluster if these are fewer; but all of a source that has no more than
+        twice the root on average. S is replaced by :math:`D^{-1/2} S D^{-1/2}`, D its row sums, so
+        that all objects count next to alike.
     symmetric : bool, default=True
         Whether the model is symmetric, as above. False fits :math:`P_l \approx W H'` with two
         factors, as [1]_ does; similarities can then be those of n objects to p others, the same
@@ -87,13 +81,8 @@ class SimilarityFusionNMF(FusionReports):
         (name, kernel, columns), a kernel being a name that `nmfcluster.affinity.make_affinity`
         knows or a function of two sets of samples. For views: a kernel, or a list of one a view.
         All but "nearest_neighbors" are dense, n × n, with a warning above 20,000 objects: see
-        `max_samples`.
-    gamma : float, default=None
-        Of "rbf" kernels; 1 over the median squared distance of two samples by default.
-    n_neighbors : int, default=None
-        Of "nearest_neighbors" and "landmarks" kernels, 10 and 5 by default.
-    n_landmarks : int, default=2_000
-        Of "landmarks"; up to as many samples are landmarks themselves.
+        `max_samples`. Parameters of kernels are those of a `KernelStack` in a pipeline, or of a
+        function.
     normalize : bool or "auto", default="auto"
         Whether kernels of features are replaced by :math:`D^{-1/2} W D^{-1/2}`, D their row sums.
         "auto": those by "nearest_neighbors" only.
@@ -102,12 +91,12 @@ class SimilarityFusionNMF(FusionReports):
         others are predicted. With ``symmetric=False`` they are landmarks: all objects are fitted
         to their similarities to these, in time linear in their number. None: all.
     n_init : int or "auto", default="auto"
-        Number of starts; the solution with the smallest loss is kept. The first is computed from
-        leading eigenvectors of the mean source, the second from those of the sources by the
-        weights that the first one found, the next from single sources, in their order: "auto" has
-        all of these, and nothing in it is random. Others are from random walks. All but the first
-        are given up after 3 updates, 20 with another `criterion`, unless they are below the best
-        so far, by what `tol` counts as progress, and walks by 0.01 in its place.
+        Largest number of starts; the solution with the smallest loss is kept. The first is
+        computed from leading eigenvectors of the mean source, the second from those of the sources
+        by the weights that the first one found, the others from single sources, in their order.
+        "auto" has all of these, and there are no more. All but the first are given up after 3
+        updates, 20 with another `criterion`, unless they are below it by what `tol` counts as
+        progress.
     max_iter : int, default=500
         Largest number of updates of a start. An update finds the weights, and takes three EM steps
         on the mixture that they make, one of them extrapolated.
@@ -116,8 +105,8 @@ class SimilarityFusionNMF(FusionReports):
         by less than `tol` times the mean divergence of the sources from independent objects. A
         negative value runs all updates of all starts.
     random_state : int, RandomState instance or None, default=None
-        Determines the starts and the objects of `max_samples`. The result depends on it alone, not
-        on `n_jobs` nor on the number of threads.
+        Determines the objects of `max_samples`, and where the second factor starts. The result
+        depends on it alone, not on `n_jobs` nor on the number of threads.
     n_jobs : int, default=None
         Number of starts that run at a time, and of jobs that look for neighbours.
 
@@ -134,17 +123,14 @@ class SimilarityFusionNMF(FusionReports):
         another `criterion`.
     source_names_ : tuple of str
         Names of the sources.
-    eta_ : float
-        `eta`, or what was found for `perplexity`.
     core_ : ndarray of shape (n_clusters, n_clusters)
         :math:`\mathrm{diag}(q)`: the probability of every cluster.
     n_nearest_ : tuple of (int or None)
         How many similarities of an object are kept, for each source; None: all.
     loss_ : float
         Objective of the kept model, with :math:`\eta \log L` added, so that it lies between the
-        smallest and the mean of the losses :math:`x_l`. With a `perplexity`,
-        :math:`\sum_l \alpha_l x_l`. Above 1 with ``criterion="relative"`` if no source is
-        explained; losses then count as they are, and `eta` is at most 0.3.
+        smallest and the mean of the losses :math:`x_l`. Above 1 with ``criterion="relative"`` if
+        no source is explained; losses then count as they are, and `eta` is at most 0.3.
     loss_curve_ : ndarray of shape (n_iter_ + 1,)
         Objective before the first and after every update of the kept run.
     loss_curves_ : list of ndarray
@@ -214,12 +200,10 @@ class SimilarityFusionNMF(FusionReports):
         **NMFClusterer._parameter_constraints,
         "eta": [Interval(Real, 0, None, closed="both")],
         "n_init": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "perplexity": [Interval(Real, 1, None, closed="left"), None],
         "criterion": [StrOptions({"relative", "kl", "cross_entropy"})],
-        "n_nearest": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
         "symmetric": ["boolean"],
         "affinity": [StrOptions(set(NAMES) - {"auto"}), callable, list],
-        **MAKING,
+        "normalize": MAKING["normalize"],
         "max_samples": [
             Interval(Integral, 2, None, closed="left"),
             Interval(RealNotInt, 0, 1, closed="right"),
@@ -229,7 +213,6 @@ class SimilarityFusionNMF(FusionReports):
 
     weights_: np.ndarray
     n_nearest_: tuple[int | None, ...]
-    eta_: float
     source_names_: tuple[str, ...]
     source_losses_: np.ndarray
     sample_indices_: np.ndarray
@@ -239,14 +222,9 @@ class SimilarityFusionNMF(FusionReports):
         n_clusters: int,
         *,
         eta: float = 1.0,
-        perplexity: float | None = None,
         criterion: str = "relative",
-        n_nearest: int | str | None = "auto",
         symmetric: bool = True,
         affinity: str | Callable[[Any, Any], Any] | list[Any] = "precomputed",
-        gamma: float | None = None,
-        n_neighbors: int | None = None,
-        n_landmarks: int = 2_000,
         normalize: bool | str = "auto",
         max_samples: float | None = None,
         n_init: int | str = "auto",
@@ -257,14 +235,9 @@ class SimilarityFusionNMF(FusionReports):
     ) -> None:
         self.n_clusters = n_clusters
         self.eta = eta
-        self.perplexity = perplexity
         self.criterion = criterion
-        self.n_nearest = n_nearest
         self.symmetric = symmetric
         self.affinity = affinity
-        self.gamma = gamma
-        self.n_neighbors = n_neighbors
-        self.n_landmarks = n_landmarks
         self.normalize = normalize
         self.max_samples = max_samples
         self.n_init = n_init
@@ -311,35 +284,35 @@ class SimilarityFusionNMF(FusionReports):
             If the similarities or the views are of another type.
         """
         with fitting(self) as rng:
-            reader = self._reader_ = stack_reader(self, X, similarities, views)
-            objects = reader.read(self, X, similarities if views is None else views)
+            # what the model is fitted to
+            reader, objects = read_objects(self, X, similarities, views)
             n_samples = objects.shape[0]
             self._check_not_alone(n_samples)
             self._check_n_clusters(n_samples)
             with stage(f"similarities of {counted(n_samples, 'object')}"):
-                given = read_sources(reader, objects, self, rng)
-            n_sources, self._shift_, self._footing_ = len(reader.names), given.shift, given.footing
-            self._check_perplexity(n_sources)
-            objective = objective_of(
-                given.mixture, self.criterion, float(self.eta), self.perplexity, given.shift
-            )
-            plan = self._plan(fusion_nmf, n_init=number_of_starts(self.n_init, n_sources))
-            one_factor = self.symmetric or given.by_landmarks
-            fusion = self._fusion_ = fuse(objective, plan, rng, one_factor)
-            self.n_nearest_, self.source_names_ = given.footing.n_neighbors, reader.names
+                data = read_sources(reader, objects, self, rng)
+            # the factors and the weights
+            objective = objective_of(data.mixture, self.criterion, float(self.eta), data.shift)
+            n_init = number_of_starts(self.n_init, len(reader.names))
+            plan = self._plan(fusion_nmf, n_init=n_init)
+            fusion = fuse(objective, plan, rng, self.symmetric or data.by_landmarks)
+            self._reader_, self._data_, self._fusion_ = reader, data, fusion
+            self.n_nearest_, self.source_names_ = data.graphs.n_nearest, reader.names
             self.source_losses_ = fusion.source_losses
-            self.weights_, _, self.eta_ = objective.weigh(self.source_losses_)
-            warn_of_weights(self, reader.parameter)
-            self._scales_ = objective.shares(self.weights_) / given.mixture.totals
-            posterior, core = fusion.posterior(given.dtype), fusion.core.astype(given.dtype)
-            profile = posterior[given.compared] / np.diagonal(core)
+            self.weights_, _ = objective.weigh(self.source_losses_)
+            _warn_of_weights(self, reader.labels)
+            # the memberships of the fitted objects, and by these of the others
+            self._scales_ = objective.shares(self.weights_) / data.mixture.totals
+            posterior, core = fusion.posterior(data.dtype), fusion.core.astype(data.dtype)
+            profile = posterior[data.compared] / np.diagonal(core)
             rows = np.empty((n_samples, self.n_clusters), dtype=posterior.dtype)
-            self.sample_indices_ = given.fitted
-            rows[given.fitted] = posterior[: len(given.fitted)]
-            others = np.setdiff1d(np.arange(n_samples), given.fitted)
+            self.sample_indices_ = data.fitted
+            rows[data.fitted] = posterior[: len(data.fitted)]
+            others = np.setdiff1d(np.arange(n_samples), data.fitted)
             if len(others):
                 with stage(f"memberships of {counted(len(others), 'other object')}"):
                     rows[others] = self._extended(objects, others, profile)
+            # the clusters by their size
             P, labels, order = numbered(membership(rows), hard_labels(rows))
             if labels.min() < 0:
                 warn(
@@ -370,9 +343,10 @@ class SimilarityFusionNMF(FusionReports):
         ndarray of shape (n_samples, n_clusters)
             Rows sum to 1. `membership_` holds those of the model itself.
         """
-        fitted, beside = self.fit(X, y, similarities=similarities, views=views), similarities
-        beside = views if beside is None else beside
-        return fitted.transform(X if beside is None else self._reader_.read(self, X, beside))
+        self.fit(X, y, similarities=similarities, views=views)
+        if similarities is not None or views is not None:
+            _, X = read_objects(self, X, similarities, views)
+        return self.transform(X)
 
     def _extend(self, X: Any) -> np.ndarray:
         objects = self._reader_.read_new(self, X)
@@ -380,14 +354,35 @@ class SimilarityFusionNMF(FusionReports):
 
     def _extended(self, objects: Any, numbers: np.ndarray, profile: np.ndarray) -> np.ndarray:
         """Return the similarity of objects to the clusters that a profile describes."""
-        return self._reader_.extended(objects, numbers, self._scales_, profile, self._footing_.rows)
-
-    def _check_perplexity(self, n_sources: int) -> None:
-        if self.perplexity is not None and self.perplexity > n_sources:
-            raise ValueError(
-                f"perplexity={self.perplexity} must be at most the number of sources, {n_sources}."
-            )
+        joined = self._data_.graphs.joined
+        return self._reader_.extended(objects, numbers, self._scales_, profile, joined)
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags, which depend on `affinity`."""
-        return with_tags_of(self.affinity, super().__sklearn_tags__())
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = takes_similarities(self.affinity)
+        tags.input_tags.positive_only = tags.input_tags.pairwise
+        return tags
+
+
+def _warn_of_weights(model: SimilarityFusionNMF, labels: list[str]) -> None:
+    """Warn if no source is explained, or one has all of the weight without being asked to.
+
+    `labels` are what error messages call the sources.
+    """
+    relative, least = model.criterion == "relative", model.source_losses_.min()
+    if relative and model.n_clusters > 1 and least >= 1:
+        warn(
+            f"{model.n_clusters} clusters explain no source better than independent objects do: "
+            f"the smallest of source_losses_ is {least:.3g}; in a source with clusters it is below "
+            "1. The labels are those of the least bad model."
+        )
+    largest = int(model.weights_.argmax())
+    asked_for = model.eta <= (SHARP if relative else 0) or len(labels) == 1
+    if model.weights_[largest] > _ALONE and not asked_for:
+        warn(
+            f"{labels[largest]} has the weight {model.weights_[largest]:.3f}, so that the others "
+            "hardly count. See source_losses_ for how well each is explained; a larger eta makes "
+            "the weights of those that are more even."
+        )

@@ -8,25 +8,21 @@ from functools import partial
 
 import numpy as np
 
+from nmfcluster._arrays import storage
 from nmfcluster._arrays.arguments import counted
 from nmfcluster._base import membership
-from nmfcluster._engine.executor import Plan
+from nmfcluster._engine.executor import Plan, Start
 from nmfcluster._engine.loop import Solution, Steps, best_first, is_below, kept
-from nmfcluster._engine.starts import draw_seeds
+from nmfcluster._engine.starts import draw_seeds, spectral_start
 from nmfcluster._engine.symmetric import Factorization
 from nmfcluster.fusion.mixture import Mixture
 from nmfcluster.fusion.objective import SMALLEST, FusionObjective, factors_of
-from nmfcluster.fusion.starts import Starts
 
 _MIN_ITER = 10  # updates, of two or three EM steps each: the first ones can gain little
 _RACE_FROM = 3  # updates: a start that can win is below the end of the others by then
 _RACE_FROM_NATS = 20  # the same of losses in nats, which flat kernels hardly change
-_MARGIN = 0.01  # of the divergence from independent objects, by which a walk must be below
 _WARM_UP = 5  # EM steps on equal weights: losses of a raw start say nothing of the sources
-_LEFT = 0.5  # share of an entry that an extrapolation leaves: from next to 0 few come back
-_SAME = 1e-12  # difference of weights that changes no mixture
 _TOLD = 1 / 3  # of what can be explained of a source: of noise it was at most 0.28, mostly 0
-_LEAST_SHARE = 1e-12  # of an object's mean share of the sources: less does not move its start
 
 
 def _positive(Z: np.ndarray) -> np.ndarray:
@@ -112,7 +108,8 @@ def _extrapolated_and_plain(
     pace = float(np.linalg.norm(first)) / size if size else 1.0
     if pace <= 1:
         return [twice]
-    ahead = np.maximum(Z + 2 * pace * first + pace**2 * change, _LEFT * twice)
+    ahead = Z + 2 * pace * first + pace**2 * change
+    ahead = np.maximum(ahead, 0.5 * twice)  # from an entry next to 0 few come back
     return [step(_positive(ahead)), twice]
 
 
@@ -143,18 +140,20 @@ def fusion_nmf(objective: FusionObjective, Z: np.ndarray) -> Steps:
     mixed = [(mixture.mixed(mixture.equal), mixture.equal) for _ in Z]
     Z = np.stack([_warmed_up(objective, *mixed[0], start) for start in Z])
     weighed = [objective.weigh(objective.source_losses(start)) for start in Z]
-    weights = np.stack([best for best, _, _ in weighed])
-    loss = np.array([smallest for _, smallest, _ in weighed])
+    weights = np.stack([best for best, _ in weighed])
+    loss = np.array([smallest for _, smallest in weighed])
     while True:
         keep = yield (Z, weights), loss
         if keep is not None:
             mixed = [pair for pair, stays in zip(mixed, keep, strict=True) if stays]
         Z, weights, loss = (array.copy() for array in kept(keep, Z, weights, loss))
         for s in range(len(Z)):
+            # EM steps on the mixture with the weights so far
             mixed[s] = _remixed(mixture, objective.shares(weights[s]), *mixed[s])
             step = partial(em_step, objective, *mixed[s])
+            # where they lead, with the weights that are best there, if that does not raise F
             for candidate in _extrapolated_and_plain(step, Z[s]):
-                best, smallest, _ = objective.weigh(objective.source_losses(candidate))
+                best, smallest = objective.weigh(objective.source_losses(candidate))
                 if smallest <= loss[s]:
                     Z[s], weights[s], loss[s] = candidate, best, smallest
                     break
@@ -173,7 +172,7 @@ def _remixed(
     mixture: Mixture, weights: np.ndarray, P: object, before: np.ndarray
 ) -> tuple[object, np.ndarray]:
     """Return the mixture with new weights, in the place of that with the weights before."""
-    if abs(weights - before).max() <= _SAME:
+    if abs(weights - before).max() <= 1e-12:  # too little to change a mixture
         return P, before
     return mixture.mixed(weights, out=P), weights.copy()  # the caller's are changed in place
 
@@ -212,8 +211,17 @@ class Fusion(Factorization):
         """
         mixture, weights = self.objective.mixture, self.best.factors[1]
         margin = mixture.margin(mixture.mixed(self.objective.shares(weights)))
-        known = margin > _LEAST_SHARE * margin.mean()
+        known = margin > 1e-12 * margin.mean()  # of less an object's start is not moved
         return membership(self.joint.astype(dtype)) * known[:, None]
+
+
+def number_of_starts(n_init: int | str, n_sources: int) -> int:
+    """Return the number of starts: "auto" is all that there are, a number the first of them.
+
+    They are those on the mean source, on the sources by what they are worth, and on each alone.
+    """
+    most = 2 + n_sources if n_sources > 1 else 1
+    return most if isinstance(n_init, str) else min(int(n_init), most)
 
 
 def fuse(
@@ -222,31 +230,67 @@ def fuse(
     """Fit the factors, one or two, and the weights; the run with the smallest loss is kept.
 
     The first start is spectral, on the mean source. It tells what the sources are worth: the
-    second is spectral on the mixture with its weights, others on single sources, and the rest
-    are random walks on that mixture. All but the first must soon be below the best before them by
-    `tol`, and walks by a margin: among solutions that explain next to equally much, those from
-    eigenvectors have less noise in them.
+    second is spectral on the mixture with its weights, and others are on single sources. All but
+    the first must soon be below it by `tol`.
     """
     mixture = objective.mixture
-    starts = Starts(mixture, plan.n_clusters, symmetric)
-    seeds = draw_seeds(rng, plan.n_init)
     task = f"{mixture.shape[0]} objects, {counted(len(mixture.totals), 'source')}"
     race_from = _RACE_FROM_NATS if objective.scales is None else _RACE_FROM
     plan = plan.stopping(min_iter=_MIN_ITER, race_from=race_from)
-    solutions = plan.run(objective, [starts.spectral(mixture.equal, seeds[0])], task)
+    seeds = draw_seeds(rng, plan.n_init)
+
+    def start(weights: np.ndarray, seed: int) -> Start:
+        return partial(spectral_factors, mixture, plan.n_clusters, symmetric, weights, seed)
+
+    # the first start, which says what the sources are worth
+    solutions = plan.run(objective, [start(mixture.equal, seeds[0])], task)
+    # the others, by the weights that it found, and by one source each
     shares = objective.shares(solutions[0].factors[1])
-    several = [shares, *np.eye(len(shares))] if len(shares) > 1 else []
-    sure = list(map(starts.spectral, several, seeds[1:]))
-    walks = starts.walks(shares, seeds[1 + len(sure) :])
-    for more, margin in ((sure, max(plan.stop.tol, 0)), (walks, _MARGIN)):
-        if more:
-            least = min(solution.loss for solution in solutions if not solution.given_up)
-            lead = least - margin * objective.constant
-            solutions += plan.run(objective, more, task, lead=lead)
+    weights = [shares, *np.eye(len(shares))]
+    others = [start(one, seed) for one, seed in zip(weights, seeds[1:], strict=False)]
+    if others:
+        lead = solutions[0].loss - max(plan.stop.tol, 0) * objective.constant
+        solutions += plan.run(objective, others, task, lead=lead)
     best = _best_of(objective, solutions)
     solutions.sort(key=lambda one: (one is not best, one.given_up, one.loss))
     curves = [solution.history for solution in solutions]
     return Fusion(best, curves, objective.constant, objective)
+
+
+def spectral_factors(
+    mixture: Mixture, n_clusters: int, symmetric: bool, weights: np.ndarray, seed: int
+) -> np.ndarray:
+    """Return the factors where a run starts: from leading eigenvectors of a mixture.
+
+    Parameters
+    ----------
+    mixture : Mixture
+    n_clusters : int
+    symmetric : bool
+        Whether the two factors are one.
+    weights : ndarray of shape (L,)
+        Of the sources in the mixture.
+    seed : int
+        Of the other factor.
+
+    Returns
+    -------
+    ndarray of shape (1 or 2, n, k)
+        W, or W and V; their scale is of no importance.
+    """
+    A = mixture.similarity(weights).without_diagonal()
+    degrees = (A @ np.ones((A.shape[0], 1), dtype=A.dtype))[:, 0]
+    if degrees.any():
+        roots = np.sqrt(degrees)
+        H = spectral_start(A.scaled(storage.inverse(roots)), n_clusters) * roots[:, None]
+        H += 1e-3 * H.mean()  # an entry that begins at 0 stays there
+        W = H * H.sum(axis=0)
+    else:  # a similarity of 0 has no eigenvectors: all clusters are alike
+        W = np.ones((A.shape[0], n_clusters), dtype=A.dtype)
+    if symmetric:
+        return W[None]
+    noise = np.random.RandomState(seed).uniform(0.5, 1.5, size=W.shape).astype(W.dtype)
+    return np.stack([W, W * noise])
 
 
 def _best_of(objective: FusionObjective, solutions: list[Solution]) -> Solution:

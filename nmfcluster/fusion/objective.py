@@ -11,11 +11,9 @@ from nmfcluster.fusion.mixture import Mixture, entropy_of
 
 # entry of factors that sum to 1, by bytes a number: 0 would be final; products of two are above 0
 SMALLEST = {4: 1e-18, 8: 1e-20}
-_SAME = 1e-12  # relative difference of eta that changes no weight
-_HALVINGS = 100  # of the interval of eta: it ends at 1e-30 of the losses' range, next to 0
 _LEAST = 1e-6  # nats a source must hold about pairs: less is rounding of float32
 _NOTHING = 1e6  # loss of a source that holds nothing: far above all others, and finite
-_LARGEST_ETA = 0.3  # where no source is explained: the best of a bad lot must be told apart
+SHARP = 0.3  # eta, of relative losses, that asks for nearly all weight on the best source
 
 
 def factors_of(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -69,46 +67,6 @@ def smallest_objective(losses: np.ndarray, eta: float) -> float:
     return best - eta * float(np.log1p(rest))
 
 
-def entropy(weights: np.ndarray) -> float:
-    """Return ``-sum_l a_l log a_l``, in nats."""
-    positive = weights[weights > 0]
-    return -float(positive @ np.log(positive))
-
-
-def eta_of_perplexity(losses: np.ndarray, perplexity: float) -> float:
-    """Return the eta whose weights have the perplexity ``exp(H(a))``, by bisection.
-
-    The entropy never falls as eta grows: its derivative is the variance of the losses over eta^3.
-
-    Parameters
-    ----------
-    losses : ndarray of shape (L,)
-    perplexity : float
-        From 1 to L.
-
-    Returns
-    -------
-    float
-        Next to 0 if more than `perplexity` sources have the smallest loss, since they share the
-        weight. Infinity if all losses are equal: the weights are equal then, whatever eta is.
-    """
-    spread = float(np.ptp(losses))
-    if perplexity >= len(losses) or not spread:
-        return np.inf
-    low, high = 0.0, spread
-    while high < np.inf and np.exp(entropy(gibbs_weights(losses, high))) < perplexity:
-        low, high = high, 2 * high
-    for _ in range(_HALVINGS):
-        if high - low <= _SAME * high:
-            break
-        middle = (low + high) / 2
-        if np.exp(entropy(gibbs_weights(losses, middle))) < perplexity:
-            low = middle
-        else:
-            high = middle
-    return high
-
-
 @dataclass(frozen=True)
 class FusionObjective:
     r"""The objective of fusion, after its minimisation over the weights of the sources.
@@ -129,9 +87,6 @@ class FusionObjective:
     concave in the losses and does not fall as one grows, so that EM steps on the mixture with
     weights proportional to :math:`a_l / d_l` never raise it.
 
-    With a `perplexity` instead of eta, F is the smallest :math:`\sum_l a_l x_l` of weights whose
-    entropy is at least its logarithm.
-
     Where a source did not see all objects, it says how those it saw occur together: the model
     is conditioned on them, :math:`c_l = b_l - \sum p^l_{ij} \log ((W H')_{ij} / M_l)` with
     :math:`M_l` the mass of the model on the pairs that were seen.
@@ -142,7 +97,6 @@ class FusionObjective:
     offsets : ndarray of shape (L,)
         The b_l, which do not depend on the model.
     eta : float
-    perplexity : float, default=None
     scales : ndarray of shape (L,), default=None
         The d_l; None: losses count as they are.
     """
@@ -150,23 +104,19 @@ class FusionObjective:
     mixture: Mixture
     offsets: np.ndarray
     eta: float
-    perplexity: float | None = None
     scales: np.ndarray | None = None
 
     wide = False  # starts side by side are not faster: a quotient is as large as the similarity
-
-    @cached_property
-    def margin(self) -> np.ndarray:
-        """Share of every object in the mean source, (n,)."""
-        return self.mixture.margin(self.mixture.mixed(self.mixture.equal))
 
     @cached_property
     def constant(self) -> float:
         """Scale of a change of F: how far the mean source is from independent objects."""
         if self.scales is not None:
             return 1.0
-        r = np.maximum(self.margin, SMALLEST[self.mixture.dtype.itemsize])[:, None]
-        apart = self.mixture.cross_entropies(r, r, symmetric=True) - self.mixture.entropies()
+        mixture = self.mixture
+        margin = mixture.margin(mixture.mixed(mixture.equal))  # shares of objects in that source
+        r = np.maximum(margin, SMALLEST[mixture.dtype.itemsize])[:, None]
+        apart = mixture.cross_entropies(r, r, symmetric=True) - mixture.entropies()
         return max(float(apart.mean()), 0.0)  # below 0 by rounding alone
 
     def source_losses(self, Z: np.ndarray) -> np.ndarray:
@@ -189,26 +139,20 @@ class FusionObjective:
         seen = self.mixture.seen.T.astype(np.float64)
         return np.where(self.mixture.complete, 1.0, ((seen @ W) * (seen @ H)).sum(axis=1))
 
-    def weigh(self, losses: np.ndarray) -> tuple[np.ndarray, float, float]:
-        """Return the best weights for losses of the sources, the objective F, and their eta.
+    def weigh(self, losses: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the best weights for losses of the sources, and the objective F.
 
         Where no source is explained better than by independence, losses relative to it count as
-        they are, and `eta` is small: F is then above 1.
+        they are, and `eta` is small, to tell apart the best of a bad lot: F is then above 1.
         """
         if self.scales is None:
-            return self._weigh(losses, self.eta)
+            return gibbs_weights(losses, self.eta), smallest_objective(losses, self.eta)
         if losses.min() >= 1:
-            return self._weigh(np.minimum(losses, _NOTHING), min(self.eta, _LARGEST_ETA))
-        weights, smallest, eta = self._weigh(np.minimum(losses, 1), self.eta)
-        weights = np.where(losses < 1, weights, 0)
-        return weights / weights.sum(), smallest, eta
-
-    def _weigh(self, losses: np.ndarray, eta: float) -> tuple[np.ndarray, float, float]:
-        if self.perplexity is not None:
-            eta = eta_of_perplexity(losses, self.perplexity)
-            weights = gibbs_weights(losses, eta)
-            return weights, float(weights @ losses), eta
-        return gibbs_weights(losses, eta), smallest_objective(losses, eta), eta
+            losses, eta = np.minimum(losses, _NOTHING), min(self.eta, SHARP)
+            return gibbs_weights(losses, eta), smallest_objective(losses, eta)
+        at_most_1 = np.minimum(losses, 1)
+        weights = np.where(losses < 1, gibbs_weights(at_most_1, self.eta), 0)
+        return weights / weights.sum(), smallest_objective(at_most_1, self.eta)
 
     def shares(self, weights: np.ndarray) -> np.ndarray:
         """Return the weights of the sources in the mixture that the model is fitted to, (L,)."""
@@ -219,7 +163,7 @@ class FusionObjective:
 
 
 def objective_of(
-    mixture: Mixture, criterion: str, eta: float, perplexity: float | None, shift: float = 0.0
+    mixture: Mixture, criterion: str, eta: float, shift: float = 0.0
 ) -> FusionObjective:
     """Return the objective of a criterion.
 
@@ -231,10 +175,10 @@ def objective_of(
     """
     if criterion == "cross_entropy":
         offsets = -2 * np.log(mixture.seen.mean(axis=0)) - shift
-        return FusionObjective(mixture, offsets, eta, perplexity)
+        return FusionObjective(mixture, offsets, eta)
     entropies = mixture.entropies()
     scales = mutual_information(mixture, entropies) - shift if criterion == "relative" else None
-    return FusionObjective(mixture, -entropies - shift, eta, perplexity, scales)
+    return FusionObjective(mixture, -entropies - shift, eta, scales)
 
 
 def mutual_information(mixture: Mixture, entropies: np.ndarray) -> np.ndarray:

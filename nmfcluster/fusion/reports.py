@@ -11,10 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 from nmfcluster._arrays.arguments import positions
 from nmfcluster._arrays.threads import one_blas_thread
 from nmfcluster._base import NMFClusterer, hard_labels
-from nmfcluster.fusion.dense import make_mixture
+from nmfcluster.fusion.mixture import make_mixture
 from nmfcluster.fusion.model import Fusion, fuse, fusion_nmf
 from nmfcluster.fusion.objective import factors_of, objective_of
-from nmfcluster.stack.seen import cut
+from nmfcluster.fusion.sources import FusionData
+from nmfcluster.stack.sources import cut
 
 
 class RankedSource(NamedTuple):
@@ -47,7 +48,7 @@ class FusionReports(NMFClusterer):
 
     _fusion_: Fusion
     _order_: np.ndarray  # what the clusters were called in the factors
-    _shift_: float  # above 0 if the mixture is one of objects and landmarks
+    _data_: FusionData
     symmetric: bool
     criterion: str
 
@@ -68,7 +69,7 @@ class FusionReports(NMFClusterer):
         -------
         {ndarray, csr_array} of shape (n_rows, n_columns)
             Sparse if all sources are, as the model sees them: with ``criterion="relative"`` they
-            are graphs, unless ``n_nearest=None``.
+            are graphs.
 
         Raises
         ------
@@ -92,7 +93,7 @@ class FusionReports(NMFClusterer):
         check_is_fitted(self)
         n = len(self.sample_indices_)
         matrix = self._fusion_.objective.mixture.matrix(n * self._shares())
-        if self._shift_:
+        if self._data_.by_landmarks:
             matrix = 2 * matrix[:n, n:]
         if rows is None and columns is None:
             return matrix
@@ -138,7 +139,7 @@ class FusionReports(NMFClusterer):
         check_is_fitted(self)
         W, H = factors_of(self._fusion_.best.factors[0])
         with one_blas_thread():
-            told = self._fusion_.objective.mixture.told(W, H, self._shift_)
+            told = self._fusion_.objective.mixture.told(W, H, self._data_.shift)
         told = np.maximum((told * self._shares()[:, None]).T[self._order_], 0)
         sums = told.sum(axis=1, keepdims=True)
         return np.where(sums > 0, told / np.where(sums > 0, sums, 1), self.weights_)
@@ -192,9 +193,9 @@ class FusionReports(NMFClusterer):
         source = mixture.matrix(np.eye(len(mixture.totals))[number])
         with one_blas_thread(), np.errstate(under="ignore"):
             single = make_mixture([source], mixture.seen[:, [number]])
-            objective = objective_of(single, self.criterion, 1.0, None, self._shift_)
+            objective = objective_of(single, self.criterion, 1.0, self._data_.shift)
             plan = self._plan(fusion_nmf, n_init=1)
-            one_factor = self.symmetric or bool(self._shift_)
+            one_factor = self.symmetric or self._data_.by_landmarks
             fusion = fuse(objective, plan, np.random.RandomState(0), one_factor)
             return hard_labels(fusion.posterior(single.dtype))
 

@@ -1,4 +1,13 @@
-"""Sources as the model sees them: as they were given, or on one footing."""
+"""What a model is fitted to: sources of similarities of objects to each other, or to landmarks.
+
+Sources stay as they are given, or are made graphs of near objects, so that all of them count next
+to alike.
+
+A source S of n objects and p landmarks is read as the graph of both, ``[[0, S], [S', 0]]``. One
+factor of it holds W of the objects above H of the landmarks: an EM step is that of ``P = W H'``,
+and gives either half the same probability. What a source is explained by, and what there is to
+explain, are both larger by log 2 than for ``P``: it says which end of a pair is an object.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from nmfcluster._arrays.nearest import graph_of, mean_degree, near
+from nmfcluster._arrays.nearest import both_ways, graph_of, mean_degree, near, stacked
 from nmfcluster._arrays.storage import filled_with, stored_entries, total
-from nmfcluster.fusion.dense import make_mixture
-from nmfcluster.fusion.mixture import Mixture
-from nmfcluster.stack import SimilarityStack, square_sources
-from nmfcluster.stack.container import called
+from nmfcluster.fusion.mixture import Mixture, make_mixture
+from nmfcluster.stack.reading import StackReader
 
 _ROOM = 1e3  # times the sum of a source, or over it, must not overflow: sums grow in the products
 _MANY = 2  # times the root of n, on average: a source with more neighbours is no graph yet
@@ -22,84 +29,157 @@ _OF_A_CLUSTER = 0.75  # of its mean size: those of an object in a small cluster 
 
 
 @dataclass(frozen=True)
-class AsGiven:
-    """Sources that stay as they are.
+class Graphs:
+    """How sources were made graphs of near objects, and how new objects are joined to them.
+
+    An edge joins two objects one of which is among the most similar to the other, and none an
+    object to itself. Its weight is ``s_ij / (d_i d_j)^1/2`` with the degrees d.
 
     Attributes
     ----------
-    n_neighbors : tuple of None
-        One a source: all similarities are kept.
+    n_nearest : tuple of (int or None)
+        How many similarities of every object a source keeps; None: all.
+    degrees : tuple of ndarray of shape (n,), or None
+        One a source; None: the sources stayed as they were.
     """
 
-    n_neighbors: tuple[None, ...]
+    n_nearest: tuple[int | None, ...]
+    degrees: tuple[np.ndarray, ...] | None
 
-    def rows(self, sources: list[Any]) -> list[Any]:
-        """Return the similarities of new objects, as they are."""
-        return sources
+    def joined(self, sources: list[Any]) -> list[Any]:
+        """Return the similarities of new objects to those of the fit, made edges likewise."""
+        if self.degrees is None:
+            return sources
+        kept = map(near, sources, self.n_nearest)
+        return [over_roots(S, degrees) for S, degrees in zip(kept, self.degrees, strict=True)]
 
 
 @dataclass(frozen=True)
-class Footing:
-    """How sources were put on one footing, and how new objects are.
-
-    Every source becomes a graph without loops: an edge joins two objects one of which is among
-    the most similar to the other. Its weights are ``s_ij / (d_i d_j)^1/2`` with the degrees d.
+class FusionData:
+    """What a model is fitted to.
 
     Attributes
     ----------
-    n_neighbors : tuple of (int or None)
-        How many neighbours of every object a source keeps; None: all.
-    degrees : tuple of ndarray of shape (n,)
+    mixture : Mixture
+        Of the fitted objects, and of landmarks behind them if there are some.
+    graphs : Graphs
+    dtype : dtype
+        Of the similarities.
+    fitted : ndarray of int
+        The objects.
+    by_landmarks : bool
     """
 
-    n_neighbors: tuple[int | None, ...]
-    degrees: tuple[np.ndarray, ...]
+    mixture: Mixture
+    graphs: Graphs
+    dtype: np.dtype
+    fitted: np.ndarray
+    by_landmarks: bool
 
-    @classmethod
-    def of(
-        cls, sources: list[Any], n_nearest: int | str, n_clusters: int
-    ) -> tuple[list[Any], Footing]:
-        """Return the graphs of sources, and what is needed to join others to them."""
-        graphs, kept, degrees = [], [], []
-        for source in sources:
-            n_neighbors = _n_neighbors(source, n_nearest, n_clusters)
-            graph = graph_of(source, n_neighbors)
-            sums = _degrees(graph)
-            graphs.append(over_roots(graph, sums))
-            kept.append(n_neighbors)
-            degrees.append(sums)
-        return graphs, cls(tuple(kept), tuple(degrees))
+    @property
+    def shift(self) -> float:
+        """What a mixture of objects and landmarks adds to losses, in nats."""
+        return float(np.log(2)) if self.by_landmarks else 0.0
 
-    def rows(self, sources: list[Any]) -> list[Any]:
-        """Return the similarities of new objects to those of the graphs, likewise."""
-        joined = []
-        for source, n_neighbors, degrees in zip(
-            sources, self.n_neighbors, self.degrees, strict=True
-        ):
-            joined.append(over_roots(near(source, n_neighbors), degrees))
-        return joined
+    @property
+    def compared(self) -> slice:
+        """The rows of the mixture that new objects are compared with."""
+        return slice(len(self.fitted) if self.by_landmarks else 0, None)
 
 
-def _n_neighbors(source: Any, n_nearest: int | str, n_clusters: int) -> int | None:
-    if isinstance(n_nearest, str) and is_graph(source):
+def read_sources(
+    reader: StackReader, objects: Any, estimator: Any, rng: np.random.RandomState
+) -> FusionData:
+    """Return what an estimator fits its model to, of the objects that were read.
+
+    Without ``symmetric``, all objects are fitted to their similarities to those that are drawn.
+    """
+    k, as_graphs = int(estimator.n_clusters), estimator.criterion == "relative"
+    n_objects, n_columns = objects.shape[:2]
+    chosen = draw_samples(n_columns, estimator.max_samples, k, rng)
+    if estimator.symmetric or len(chosen) == n_objects:
+        return of_each_other(reader, objects, chosen, k, as_graphs)
+    if len(chosen) < k:
+        raise ValueError(
+            f"n_clusters={k} must be at most the number of objects that all are compared "
+            f"with, the columns of similarities: {len(chosen)}."
+        )
+    return of_landmarks(reader, objects, chosen, k, as_graphs)
+
+
+def of_each_other(
+    reader: StackReader, objects: Any, chosen: np.ndarray, n_clusters: int, as_graphs: bool
+) -> FusionData:
+    """Return the mixture of the similarities of the chosen objects to each other."""
+    sources, seen = reader.fitted(objects, chosen)
+    _check_sums(sources, reader.labels)
+    dtype, graphs = sources[0].dtype, _as_given(sources)
+    if as_graphs:
+        kept = [n_to_keep(source, n_clusters) for source in sources]
+        sources, graphs = normalised(list(map(graph_of, sources, kept)), kept, axis=1)
+    return FusionData(make_mixture(sources, seen), graphs, dtype, chosen, by_landmarks=False)
+
+
+def of_landmarks(
+    reader: StackReader, objects: Any, chosen: np.ndarray, n_clusters: int, as_graphs: bool
+) -> FusionData:
+    """Return the mixture of graphs of all objects and the landmarks that were chosen.
+
+    Every object keeps the landmarks that are nearest to it. What some objects have tells how many.
+    """
+    n, p = objects.shape[0], len(chosen)
+    reader.compare_with(objects, chosen)
+    # the largest similarities of some objects at a time
+    kept: list[int | None] = []
+    blocks: list[list[Any]] = []
+    n_read = 0
+    for sources, seen in reader.blocks(objects, np.arange(n)):
+        if not seen.all():
+            lost, source = np.argwhere(~seen)[0]
+            raise ValueError(
+                f"sample {n_read + lost} is missing from source {source} of {reader.parameter}: "
+                "with max_samples, or fewer columns than rows, only symmetric=True can leave "
+                "objects out."
+            )
+        kept = kept or [n_to_keep(S, n_clusters) if as_graphs else None for S in sources]
+        blocks.append(list(map(near, sources, kept)))
+        n_read += len(seen)
+    # a source each of all objects, put on one scale
+    sources = [stacked(list(rows)) for rows in zip(*blocks, strict=True)]
+    _check_sums(sources, reader.labels)
+    dtype, graphs = sources[0].dtype, _as_given(sources)
+    if as_graphs:
+        sources, graphs = normalised(sources, kept, axis=0)
+    # the graphs of objects and landmarks, in which all pairs were seen
+    mixture = make_mixture(list(map(both_ways, sources)), np.ones((n + p, len(sources)), bool))
+    return FusionData(mixture, graphs, dtype, np.arange(n), by_landmarks=True)
+
+
+def n_to_keep(source: Any, n_clusters: int) -> int | None:
+    """Return how many similarities an object keeps; None: all of a source that is a graph.
+
+    That is one with few enough entries in a row.
+    """
+    n = source.shape[1]
+    if mean_degree(source) <= _MANY * isqrt(n):
         return None
-    return neighbors_to_keep(source.shape[0], n_nearest, n_clusters)
-
-
-def is_graph(source: Any) -> bool:
-    """Return whether a source has few enough entries in a row to be left with all of them."""
-    return mean_degree(source) <= _MANY * isqrt(source.shape[1])
-
-
-def neighbors_to_keep(n: int, n_nearest: Any, n_clusters: int) -> int | None:
-    """Return how many of n similarities an object keeps of a source that is no graph."""
-    if not isinstance(n_nearest, str):
-        return None if n_nearest is None else int(n_nearest)
     return min(isqrt(n), max(2, ceil(_OF_A_CLUSTER * n / n_clusters)))
 
 
-def _degrees(graph: Any) -> np.ndarray:
-    return np.asarray(graph.sum(axis=1, dtype=np.float64)).ravel()
+def _as_given(sources: list[Any]) -> Graphs:
+    return Graphs((None,) * len(sources), None)
+
+
+def normalised(
+    graphs: list[Any], n_nearest: list[int | None], axis: int
+) -> tuple[list[Any], Graphs]:
+    """Return graphs over the roots of degrees; those of columns are the sums along an axis."""
+    degrees = [_degrees(graph, axis) for graph in graphs]
+    return list(map(over_roots, graphs, degrees)), Graphs(tuple(n_nearest), tuple(degrees))
+
+
+def _degrees(graph: Any, axis: int) -> np.ndarray:
+    return np.asarray(graph.sum(axis=axis, dtype=np.float64)).ravel()
 
 
 def over_roots(graph: Any, columns: np.ndarray) -> Any:
@@ -108,49 +188,15 @@ def over_roots(graph: Any, columns: np.ndarray) -> Any:
     Those of rows are their sums, those of columns are given. A degree counts as at least the entry
     itself: a new object would have been a neighbour, too.
     """
-    rows = _degrees(graph)
+    rows = _degrees(graph, axis=1)
     i, j, values = stored_entries(graph.astype(np.float64))
     shares = values / np.sqrt(rows[i]) / np.sqrt(np.maximum(columns[j], values))
     return filled_with(graph, shares.astype(np.float32))
 
 
-def mixture_of(
-    stack: SimilarityStack, name: str, n_nearest: int | str | None, n_clusters: int
-) -> tuple[Mixture, Footing | AsGiven]:
-    """Return the mixture of a stack, which is checked first, and the footing of its sources.
-
-    Parameters
-    ----------
-    stack : SimilarityStack of shape (n, n, L)
-    name : str
-        What to call it in an error message.
-    n_nearest : int, "auto" or None
-        How many neighbours of every object to keep; None: the sources stay as they are.
-    n_clusters : int
-        Upon which "auto" depends.
-
-    Returns
-    -------
-    mixture : Mixture
-    footing : Footing or AsGiven
-
-    Raises
-    ------
-    ValueError
-        If a source is no similarity of objects to each other, see `square_sources`; or if it, or
-        its logarithms, cannot be summed, or it cannot be divided by its sum.
-    """
-    sources, seen = square_sources(stack, name)
-    labels = [called(i, source, name) for i, source in enumerate(stack.names)]
-    check_sums(sources, labels, stack.dtype)
-    if n_nearest is None:
-        return make_mixture(sources, seen), AsGiven((None,) * len(sources))
-    graphs, footing = Footing.of(sources, n_nearest, n_clusters)
-    return make_mixture(graphs, seen), footing
-
-
-def check_sums(sources: list[Any], labels: list[str], dtype: np.dtype) -> None:
+def _check_sums(sources: list[Any], labels: list[str]) -> None:
     """Raise unless every source has a sum that its dtype can hold, and can be divided by."""
+    dtype = sources[0].dtype
     most = float(np.finfo(dtype).max) / _ROOM
     for source, label in zip(sources, labels, strict=True):
         with np.errstate(over="ignore"):  # a sum that is too large is refused

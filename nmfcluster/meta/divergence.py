@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
@@ -18,20 +17,15 @@ from nmfcluster._arrays.storage import (
     row_blocks,
     row_sums,
     rows_of,
-    stored_entries,
     total,
 )
 from nmfcluster._engine.loop import Steps, kept, per_start
 from nmfcluster.meta.solvers import hals
-from nmfcluster.meta.squares import MatrixObjective
-from nmfcluster.meta.tables import Table
+from nmfcluster.meta.squares import MatrixObjective, Table
 from nmfcluster.meta.usages import poisson_rows
 
 _ENTRIES = 2**16  # of WH that are formed at a time: they stay in a cache of 1 MiB
 _COMPARED = 2**20  # of X that are compared with a product of rank 1 at a time: some 40 MiB
-_WARM = 15  # updates of least squares before the first of EM: after fewer, runs end higher
-_LIFT = 0.01  # of a factor's mean, added to a start: EM does not leave a 0
-_KEPT = 0.1  # of an entry, the least that an extrapolated step leaves of it, for the same reason
 _WIDER = 4.0  # by which the longest step grows where it was right, and shrinks where it was not
 _RANGE = 1e15  # sums of X beyond, or below its inverse, leave float32 no room for squares
 
@@ -59,7 +53,9 @@ class Divergence(Table):
         size = rows.sum()
         loss = 0.0
         for block in row_blocks(len(rows), max(1, _COMPARED // len(columns))):
-            at, across, values = _above(as_float64(rows_of(self.X, block)))
+            x = as_float64(rows_of(self.X, block))
+            at, across = x.nonzero()
+            values = x.data[x.data > 0] if is_sparse(x) else x[at, across]
             expected = np.log(rows[block][at]) + np.log(columns[across]) - np.log(size)
             loss += values @ (np.log(values) - expected)
         if self.missing is not None:
@@ -132,7 +128,7 @@ class Divergence(Table):
     def positive(self, F: np.ndarray) -> np.ndarray:
         """Return factors to start from (..., k, n), without a 0: EM would leave it one."""
         mean = F.mean(axis=(-2, -1), keepdims=True, dtype=np.float64)
-        return F + np.where(mean > 0, _LIFT * mean, 1 / F.shape[-1]).astype(F.dtype)
+        return F + np.where(mean > 0, 0.01 * mean, 1 / F.shape[-1]).astype(F.dtype)
 
     def scaled_columns(self, H: np.ndarray) -> np.ndarray:
         """Return H with rows that sum to 1, fixed ones as they are."""
@@ -183,10 +179,10 @@ class Divergence(Table):
         """Set ``HQ'``, add ``W'Q``, and return the sum of ``x log q``, of a dense table."""
         logs = 0.0
         for block in row_blocks(len(self.X), max(1, _ENTRIES // H.shape[1])):
-            own, x = W[:, block], self.X[block]
-            Q = _quotients(x, own.T @ H)
+            w, x = W[:, block], self.X[block]
+            Q = _quotients(x, w.T @ H)
             rows[:, block] = H @ Q.T
-            columns += own @ Q
+            columns += w @ Q
             logs += _logs(x, Q) if of_loss else 0
         return logs
 
@@ -195,12 +191,12 @@ class Divergence(Table):
     ) -> float:
         """Do the same for a sparse table, from its stored entries."""
         X, logs = self.X, 0.0
-        own, q = np.ascontiguousarray(W.T), np.empty_like(X.data)
-        for stored, means in products_at(X, own, H):
+        upright, q = np.ascontiguousarray(W.T), np.empty_like(X.data)
+        for stored, means in products_at(X, upright, H):
             q[stored] = _quotients(X.data[stored], means)
             logs += _logs(X.data[stored], q[stored]) if of_loss else 0
         Q = holding(X, q)
-        rows[:], columns[:] = (Q @ H.T).T, (Q.T @ own).T
+        rows[:], columns[:] = (Q @ H.T).T, (Q.T @ upright).T
         return logs
 
     def _add_of_missing(
@@ -213,15 +209,6 @@ class Divergence(Table):
         rows += lacking
         columns += (self.missing.T @ W.T).T
         return float(np.einsum("kn,kn->", W, lacking, dtype=np.float64))
-
-
-def _above(X: Any) -> tuple[np.ndarray, ...]:
-    """Return the rows, columns and values of the entries above 0, not all that are stored."""
-    if is_sparse(X):
-        entries = stored_entries(X)
-        return tuple(part[X.data > 0] for part in entries)
-    rows, columns = np.nonzero(X)
-    return rows, columns, X[rows, columns]
 
 
 def _quotients(x: np.ndarray, means: np.ndarray) -> np.ndarray:
@@ -253,7 +240,8 @@ def em(objective: Divergence, F: np.ndarray) -> Steps:
         W and H.
     loss : ndarray of shape (n_starts,)
     """
-    (W, H), _ = next(islice(hals(objective.standardised, F), _WARM, None))
+    # 15 updates of least squares: after fewer, runs end higher
+    (W, H), _ = next(islice(hals(objective.standardised, F), 15, None))
     rows, columns = (scale.astype(F.dtype) for scale in objective.scales)
     start = [objective.positive(W.mT * rows), objective.positive(H * columns)]
     yield from joint_em(objective, np.concatenate(start, axis=2))
@@ -350,4 +338,4 @@ def _ahead(length: np.ndarray, F: np.ndarray, F1: np.ndarray, F2: np.ndarray) ->
     step *= 2 * by
     further += step
     further += F
-    return np.maximum(further, F.dtype.type(_KEPT) * F2, out=further)
+    return np.maximum(further, F.dtype.type(0.1) * F2, out=further)  # EM does not leave a 0

@@ -8,28 +8,24 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-import nmfcluster.meta.runs as runs
 from nmfcluster import _base
 from nmfcluster._arrays.tables import row_names
 from nmfcluster._base import NMFClusterer, fitting, hard_labels, membership
 from nmfcluster._compat import HasMethods, Interval, StrOptions, fit_context
 from nmfcluster._engine.memory import memory_of
 from nmfcluster._engine.report import stage
-from nmfcluster._engine.symmetric import Factorization
-from nmfcluster.meta.metaclusters import METACLUSTERINGS, by_their_size, metaclustered, refine
-from nmfcluster.meta.objectives import (
-    LOSSES,
-    Objective,
-    objective_of,
-    read_fixed,
-    read_weights,
-    solver_of,
-    takes_missing,
+from nmfcluster.meta.metaclusters import (
+    METACLUSTERINGS,
+    by_their_size,
+    compare_with_runs,
+    metaclustered,
+    n_distinct,
+    refine,
 )
-from nmfcluster.meta.penalties import PENALTIES
+from nmfcluster.meta.parameters import LOSSES, objective_of_table, read_fixed, read_weights
 from nmfcluster.meta.programs import Programs
-from nmfcluster.meta.recurrence import recurrence
-from nmfcluster.meta.resampling import WAYS, check_counts
+from nmfcluster.meta.runs import draw_sizes, run_many
+from nmfcluster.meta.solvers import PENALTIES
 from nmfcluster.meta.squares import unit_rows
 from nmfcluster.metrics.co_occurrence import confidence
 from nmfcluster.metrics.matching import members
@@ -64,22 +60,16 @@ class NMFMetaCluster(Programs, NMFClusterer):
     base_n_clusters : int or tuple (low, high), default=None
         Number of clusters of a run, or the range that it is drawn from, ends included;
         `n_clusters` by default. With fewer, not all clusters can recur in a run.
-    resample : {"poisson", "multinomial", "bootstrap"}, float or None, default=0.8
-        What each run sees in the place of X: counts drawn with X as their means; as many counts a
-        row, spread as X has them; as many rows, drawn with replacement; a share of the rows, but as
-        many as it has clusters. What recurs is then said by the data, and not by the optimiser
-        alone. None: X itself, as in [1]_.
+    resample : {"poisson", "bootstrap"}, float or None, default=0.8
+        What each run sees in the place of X: counts drawn with X as their means; as many rows,
+        drawn with replacement; a share of the rows, but as many as it has clusters. What recurs is
+        then said by the data, and not by the optimiser alone. None: X itself, as in [1]_.
     fixed_components : array-like of shape (n_fixed, n_features), default=None
         Rows of H that are known, the first of `components_`: all runs have them, and look for
         others beside them. If there are `n_clusters`, W alone is fitted.
-    min_recurrence : float, default=0.0
-        Clusters of runs that come back less surely in the other runs, see `recurrence_`, are left
-        out of the metaclustering; never so many that fewer than `n_clusters` remain.
     meta : {"ptf", "nmf", "kmeans"}, default="ptf"
         How the runs' clusters are clustered: as biclusters, by their columns, or by their columns
         and hard, the baseline of [1]_. Only "ptf" tells biclusters with the same columns apart.
-    final : bool, default=True
-        Whether NMF runs from the metaclusters at the end.
     sparsity : float, default=0.0
         Weight :math:`\lambda` of a penalty on H, in all runs and at the end; 0: none.
     penalty : {"l1_columns", "l1_rows", "l1", "l2"}, default="l1_columns"
@@ -87,10 +77,6 @@ class NMFMetaCluster(Programs, NMFClusterer):
         :math:`\sum_g (\sum_c H_{cg})^2`; "l1_rows", few columns a cluster: :math:`\sum_c (\sum_g
         H_{cg})^2 / p`; "l1", eq. 11 of [1]_: :math:`\sum_{cg} H_{cg}`, whose weight has the unit of
         X; "l2", eq. 12 of [1]_: :math:`\|H\|^2`, which shrinks H but makes it no sparser.
-    solver : {"auto", "mu"}, default="auto"
-        How the runs are made: by the fastest solver of the loss, extrapolated coordinate descent
-        or expectation maximisation; or by the multiplicative rules of [1]_, which are slower and
-        take neither another loss nor `sparsity`.
     threshold : float, default=0.2
         Share of its largest entry that members of a bicluster reach; see `rows_`, `columns_`.
     n_init : int, default=5
@@ -127,8 +113,7 @@ class NMFMetaCluster(Programs, NMFClusterer):
         Columns of every bicluster: ``H[c, g] >= threshold * H[c].max()``.
     correspondence_ : ndarray of shape (n_base_clusters, n_clusters), float
         :math:`\alpha`: how much of every metacluster is in every cluster of the runs. Columns sum
-        to `n_estimators`; that of an empty metacluster is 0, and so is the row of a cluster that
-        was left out.
+        to `n_estimators`; that of an empty metacluster is 0.
     base_runs_ : ndarray of shape (n_base_clusters,), int
         The run of every row of `correspondence_`.
     recurrence_ : ndarray of shape (n_clusters,), float
@@ -197,14 +182,15 @@ class NMFMetaCluster(Programs, NMFClusterer):
         "loss": [StrOptions(set(LOSSES))],
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "base_n_clusters": [Interval(Integral, 1, None, closed="left"), tuple, list, None],
-        "resample": [StrOptions(set(WAYS)), Interval(Real, 0, 1, closed="neither"), None],
+        "resample": [
+            StrOptions({"poisson", "bootstrap"}),
+            Interval(Real, 0, 1, closed="neither"),
+            None,
+        ],
         "fixed_components": ["array-like", None],
-        "min_recurrence": [Interval(Real, 0, 1, closed="both")],
         "meta": [StrOptions(set(METACLUSTERINGS))],
-        "final": ["boolean"],
         "sparsity": [Interval(Real, 0, None, closed="left")],
         "penalty": [StrOptions(set(PENALTIES))],
-        "solver": [StrOptions({"auto", "mu"})],
         "threshold": [Interval(Real, 0, 1, closed="right")],
         "memory": [str, HasMethods("cache"), None],
     }
@@ -225,12 +211,9 @@ class NMFMetaCluster(Programs, NMFClusterer):
         base_n_clusters: int | tuple[int, int] | None = None,
         resample: str | float | None = 0.8,
         fixed_components: Any = None,
-        min_recurrence: float = 0.0,
         meta: str = "ptf",
-        final: bool = True,
         sparsity: float = 0.0,
         penalty: str = "l1_columns",
-        solver: str = "auto",
         threshold: float = 0.2,
         n_init: int = 5,
         max_iter: int = 1000,
@@ -245,12 +228,9 @@ class NMFMetaCluster(Programs, NMFClusterer):
         self.base_n_clusters = base_n_clusters
         self.resample = resample
         self.fixed_components = fixed_components
-        self.min_recurrence = min_recurrence
         self.meta = meta
-        self.final = final
         self.sparsity = sparsity
         self.penalty = penalty
-        self.solver = solver
         self.threshold = threshold
         self.n_init = n_init
         self.max_iter = max_iter
@@ -287,28 +267,39 @@ class NMFMetaCluster(Programs, NMFClusterer):
             If `X` does not hold numbers.
         """
         with fitting(self) as rng:
+            # the table and its names, and the objective: of the samples alike, and by their weights
             rows, columns = row_names(X), row_names(getattr(X, "columns", None))
             X = self._read(X)
             self._row_names_, self._column_names_ = rows, columns
             self._check_not_alone(X.shape[0])
             self._check_n_clusters(X.shape[0])
             weights = read_weights(sample_weight, rows, X.shape[0], self.n_clusters)
-            whole = objective_of(self, X, read_fixed(self, columns, X.dtype))
+            whole = objective_of_table(self, X, read_fixed(self, columns, X.dtype))
             whole.check_observed()
             objective = whole.weighted(weights)
             objective.check_range()
-            check_counts(self.resample, whole.X)
+            # many runs, the metaclusters of their clusters, and NMF from there
             k, m = self.n_clusters, whole.n_fixed
-            sizes = runs.draw_sizes(self.n_estimators, k, self.base_n_clusters, rng, m)
-            plan = self._plan(solver_of(self, objective), of_loss=True)
+            sizes = draw_sizes(self.n_estimators, k, self.base_n_clusters, rng, m)
+            plan = self._plan(objective.run_solver, of_loss=True)
             remembering = replace(plan, memory=memory_of(self.memory))
-            found = runs.run_many(whole.for_runs(), remembering, sizes, rng, self.resample, weights)
-            optima = metaclustered(self.meta, found, plan, rng, whole.fixed, self.min_recurrence)
-            metaclusters, end = refine(objective, plan, optima, self.final)
+            runs = run_many(whole.for_runs(), remembering, sizes, rng, self.resample, weights)
+            candidates = metaclustered(self.meta, runs, plan, rng, whole.fixed)
+            metaclusters, end = refine(objective, plan, candidates)
             with stage(f"strengths of the clusters in {X.shape[0]} samples"):
-                ordered = by_their_size(whole, end.best, weights)
-            self._keep_biclusters(objective, found, metaclusters.correspondence, end, *ordered)
-            runs.compare_with_runs(found, end, plan, objective.constant, self.resample is None)
+                W, H, order = by_their_size(whole, end.best, weights)
+            # what it found, clusters in their final order
+            weighted, labels = objective.weighted_rows(W), hard_labels(W)
+            self.components_, self.factor_ = H, W
+            self.rows_, self.columns_ = (members(F, self.threshold) for F in (W.T, H))
+            self.correspondence_ = metaclusters.correspondence[:, order]
+            self.base_runs_ = np.repeat(np.arange(len(runs)), runs.sizes)
+            self.recurrence_ = runs.recurrence(weighted.T, H)
+            self.run_losses_, self.partitions_ = runs.losses, runs.partitions()
+            self.confidence_ = confidence(self.partitions_, labels)
+            self.reconstruction_err_ = objective.error(weighted, H)
+            self._keep_clusters(end, membership(W), labels, n_distinct(W, unit_rows(H)[0]))
+            compare_with_runs(runs, end, plan, objective.constant, self.resample is None)
         return self
 
     def _read(self, X: Any, reset: bool = True) -> Any:
@@ -317,32 +308,8 @@ class NMFMetaCluster(Programs, NMFClusterer):
         _base.require_nonnegative(self, X, "MinMaxScaler scales columns to [0, 1]")
         return X
 
-    def _keep_biclusters(
-        self,
-        objective: Objective,
-        found: runs.Runs,
-        alpha: np.ndarray,
-        end: Factorization,
-        W: np.ndarray,
-        H: np.ndarray,
-        order: np.ndarray,
-    ) -> None:
-        """Set the fitted attributes, clusters in their final order."""
-        own = objective.weighted_rows(W)
-        labels = hard_labels(W)
-        self.components_, self.factor_ = H, W
-        self.rows_, self.columns_ = (members(F, self.threshold) for F in (W.T, H))
-        self.correspondence_ = alpha[:, order]
-        self.base_runs_ = np.repeat(np.arange(len(found)), found.sizes)
-        self.recurrence_ = recurrence(found, own.T, H)
-        self.run_losses_, self.partitions_ = found.losses, found.partitions()
-        self.confidence_ = confidence(self.partitions_, labels)
-        self.reconstruction_err_ = objective.error(own, H)
-        n_distinct = runs.n_distinct(W, unit_rows(H)[0])
-        self._keep_clusters(end, membership(W), labels, n_distinct)
-
     def _extend(self, X: Any) -> np.ndarray:
-        return objective_of(self, self._read(X, reset=False)).rows(self.components_)
+        return objective_of_table(self, self._read(X, reset=False)).rows(self.components_)
 
     def transform(self, X: Any) -> np.ndarray:
         r"""Return how strong the clusters are in samples: W with the components fixed.
@@ -370,6 +337,6 @@ class NMFMetaCluster(Programs, NMFClusterer):
         """Return scikit-learn's tags."""
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = takes_missing(self)
+        tags.input_tags.allow_nan = not self.sparsity
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 
+from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.labels import one_hot
 from nmfcluster._arrays.threads import one_thread
 from nmfcluster._base import by_size, hard_labels
@@ -17,15 +19,12 @@ from nmfcluster._engine.executor import Plan, Start
 from nmfcluster._engine.loop import Solution
 from nmfcluster._engine.starts import draw_seeds
 from nmfcluster._engine.symmetric import Factorization
-from nmfcluster.meta.objectives import Objective
-from nmfcluster.meta.recurrence import recurrence
+from nmfcluster.meta.parameters import Objective
 from nmfcluster.meta.runs import Runs
 from nmfcluster.meta.solvers import RunsObjective, hals, tensor_hals
 from nmfcluster.meta.squares import MatrixObjective, fitted_rows, unit_rows
 
-_MIN_ITER = 10  # updates of a metaclustering: its starts are close to where it ends
 _SAME = 1e-4  # of the loss of zero factors: optima that differ by less count as one
-_ORDERS = 4  # of clusters that are tried: mostly the first is right
 _LIFT = 0.05  # of a factor's mean, added to a start: an entry of 0 could stay there
 
 
@@ -56,7 +55,8 @@ def _optima(
     objective: Any, solver: Callable[..., Any], plan: Plan, starts: list[np.ndarray]
 ) -> list[Solution]:
     """Run a solver on the runs' clusters and return the optima, each of them once."""
-    plan = replace(plan, solver=solver).stopping(min_iter=_MIN_ITER, race_from=None)
+    # starts are close to where they end: ten updates can be enough
+    plan = replace(plan, solver=solver).stopping(min_iter=10, race_from=None)
     makers: list[Start] = [partial(np.asarray, start) for start in starts]
     solutions = plan.run(objective, makers, f"{solver.__name__} of the runs' clusters")
     apart = np.diff([s.loss for s in solutions], prepend=-np.inf) > _SAME * objective.constant
@@ -73,12 +73,10 @@ def by_ptf(runs: Runs, plan: Plan, rng: np.random.RandomState) -> list[Metaclust
     r"""Metacluster the biclusters of the runs by positive tensor factorization (eq. 14).
 
     The starts are the clusters of single runs, from which the best optimum is found more often
-    than from random ones; `rng` is not needed.
+    than from random ones.
     """
-    starts = []
-    for run in range(min(plan.n_init, len(runs))):
-        chosen = runs.start(run, plan.n_clusters)
-        starts.append(lifted_start(runs.W[chosen], runs.H[chosen]))
+    chosen = runs.starts(plan.n_init, plan.n_clusters)
+    starts = [lifted_start(runs.W[clusters], runs.H[clusters]) for clusters in chosen]
     optima = _optima(RunsObjective(runs.W, runs.H), tensor_hals, plan, starts)
     return [Metaclusters.of(s.factors[0], s.factors[2], len(runs)) for s in optima]
 
@@ -86,18 +84,17 @@ def by_ptf(runs: Runs, plan: Plan, rng: np.random.RandomState) -> list[Metaclust
 def by_nmf(runs: Runs, plan: Plan, rng: np.random.RandomState) -> list[Metaclusters]:
     r"""Metacluster the columns of the runs' clusters by NMF, ``H ~ alpha gamma`` (eq. 8).
 
-    The starts are the clusters of single runs; `rng` is not needed.
+    The starts are the clusters of single runs.
     """
-    starts = []
-    for run in range(min(plan.n_init, len(runs))):
-        prototypes = runs.H[runs.start(run, plan.n_clusters)]
-        starts.append(lifted_start(fitted_rows(runs.H, prototypes).T, prototypes))
+    chosen = runs.starts(plan.n_init, plan.n_clusters)
+    prototypes = [runs.H[clusters] for clusters in chosen]
+    starts = [lifted_start(fitted_rows(runs.H, H).T, H) for H in prototypes]
     optima = _optima(MatrixObjective(runs.H), hals, plan, starts)
     return [Metaclusters.of(s.factors[0], s.factors[1], len(runs)) for s in optima]
 
 
 def by_kmeans(runs: Runs, plan: Plan, rng: np.random.RandomState) -> list[Metaclusters]:
-    """Metacluster the columns of the runs' clusters by k-means, a baseline of the paper."""
+    """Metacluster the columns of the runs' clusters by k-means, the baseline of the paper."""
     k, [seed] = plan.n_clusters, draw_seeds(rng, 1)
     kmeans = KMeans(k, n_init=plan.n_init, max_iter=plan.stop.max_iter, random_state=seed)
     with one_thread():  # the order of sums would depend on the number of threads
@@ -117,7 +114,6 @@ def metaclustered(
     plan: Plan,
     rng: np.random.RandomState,
     fixed: np.ndarray | None = None,
-    min_recurrence: float = 0.0,
 ) -> list[Metaclusters]:
     """Metacluster runs, and return the optima that were found.
 
@@ -130,66 +126,36 @@ def metaclustered(
     rng : RandomState
     fixed : ndarray of shape (n_fixed, p), default=None
         Components that the runs have in common, their first ones: the first metaclusters.
-    min_recurrence : float, default=0.0
-        Clusters that come back less surely in the other runs are left out, see `that_recur`.
     """
-    m = 0 if fixed is None else len(fixed)
-    k, dtype = plan.n_clusters, runs.H.dtype
-    own = np.concatenate([np.arange(size) for size in runs.sizes])  # number in its run
-    chosen = np.flatnonzero(own >= m)
-    chosen = chosen[that_recur(runs.taken(chosen), k - m, min_recurrence)]
-    if m == k:
-        others = [Metaclusters(np.zeros((len(chosen), 0)), np.zeros((0, runs.H.shape[1])))]
-    else:
-        found, of_rest = runs.taken(chosen), replace(plan, n_clusters=k - m)
-        others = METACLUSTERINGS[way](found, of_rest, rng)
-    known = np.zeros((0, runs.H.shape[1]), dtype) if fixed is None else unit_rows(fixed)[0]
+    if fixed is None:
+        return METACLUSTERINGS[way](runs, plan, rng)
+    k, m, dtype = plan.n_clusters, len(fixed), runs.H.dtype
+    number = np.concatenate([np.arange(size) for size in runs.sizes])  # of a cluster in its run
+    free = np.flatnonzero(number >= m)
+    of_free = [Metaclusters(np.zeros((len(free), 0)), np.zeros((0, runs.H.shape[1])))]
+    if m < k:
+        rest = replace(runs, W=runs.W[free], H=runs.H[free], sizes=runs.sizes - m)
+        of_free = METACLUSTERINGS[way](rest, replace(plan, n_clusters=k - m), rng)
     candidates = []
-    for other in others:
-        alpha = np.zeros((len(own), k), dtype)
-        alpha[:, :m] = own[:, None] == np.arange(m)
-        alpha[chosen, m:] = other.correspondence
-        candidates.append(Metaclusters(alpha, np.concatenate([known, other.columns]).astype(dtype)))
+    for others in of_free:
+        alpha = np.zeros((len(number), k), dtype)
+        alpha[:, :m] = number[:, None] == np.arange(m)
+        alpha[free, m:] = others.correspondence
+        columns = np.concatenate([unit_rows(fixed)[0], others.columns]).astype(dtype)
+        candidates.append(Metaclusters(alpha, columns))
     return candidates
 
 
-def that_recur(runs: Runs, n_clusters: int, least: float) -> np.ndarray:
-    """Return the positions of clusters that come back in the other runs, in order.
-
-    At least `n_clusters` are returned, those that come back most surely, and all where there is one
-    run.
-
-    Parameters
-    ----------
-    runs : Runs
-    n_clusters : int
-    least : float
-        Mean over the other runs of the cosine with the counterpart, see `recurrence`.
-    """
-    n_runs, everyone = len(runs), np.arange(len(runs.W))
-    if not least or n_runs == 1:
-        return everyone
-    shares = np.concatenate(
-        [recurrence(runs, runs.W[part], runs.H[part]) for part in runs.slices()]
-    )
-    of_others = (n_runs * shares - 1) / (n_runs - 1)  # each is its own counterpart
-    surest = np.argsort(-of_others, kind="stable")[:n_clusters]
-    return np.union1d(everyone[of_others >= least], surest)
-
-
 def refine(
-    objective: Objective, plan: Plan, candidates: list[Metaclusters], final: bool
+    objective: Objective, plan: Plan, candidates: list[Metaclusters]
 ) -> tuple[Metaclusters, Factorization]:
     """Factorize X from metaclusters, and keep those with the smallest loss.
-
-    Their rows are those of the smallest loss; if `final`, NMF goes on from there.
 
     Parameters
     ----------
     objective : MatrixObjective or Divergence
     plan : Plan
     candidates : list of Metaclusters
-    final : bool
 
     Returns
     -------
@@ -198,25 +164,17 @@ def refine(
     Factorization
         What they led to, with the curves of all.
     """
-    ends = [_refined(objective, plan, metaclusters.columns, final) for metaclusters in candidates]
-    order = np.argsort([end.loss for end in ends], kind="stable")
-    best = ends[order[0]]
-    curves = [ends[i].history for i in order]
-    return candidates[order[0]], Factorization(best, curves, best.loss)
-
-
-def _refined(objective: Objective, plan: Plan, columns: np.ndarray, final: bool) -> Solution:
-    columns = objective.with_fixed(objective.positive(columns.astype(objective.X.dtype)))
-    find = objective.near_rows if final else objective.rows  # where it goes on, near is enough
-    W = find(columns).T
-    if final:
-        W = objective.positive(W)
+    plan, ends = replace(plan, solver=objective.solver), []
+    for metaclusters in candidates:
+        columns = objective.positive(metaclusters.columns.astype(objective.X.dtype))
+        columns = objective.with_fixed(columns)
+        W = objective.positive(objective.near_rows(columns).T)
         W[~W.any(axis=1)] = _LIFT * W.mean()  # a cluster of zeros would stay one
-    plan = replace(plan, solver=objective.solver)
-    plan = plan.stopping(max_iter=plan.stop.max_iter if final else 0)
-    start: Start = partial(np.concatenate, [W, columns], axis=1)
-    [end] = plan.run(objective, [start], "last factorization")
-    return replace(end, converged=end.converged or not final)
+        start: Start = partial(np.concatenate, [W, columns], axis=1)
+        ends += plan.run(objective, [start], "last factorization")
+    order = np.argsort([end.loss for end in ends], kind="stable")
+    best, curves = ends[order[0]], [ends[i].history for i in order]
+    return candidates[order[0]], Factorization(best, curves, best.loss)
 
 
 def by_their_size(
@@ -243,13 +201,47 @@ def by_their_size(
     """
     W, H = best.factors[0], objective.scaled_columns(best.factors[1])
     order, m = np.arange(len(H)), objective.n_fixed
-    for attempt in range(_ORDERS):
+    for attempt in range(4):  # mostly the first order is right
         labels = hard_labels(W)
-        own = labels >= 0
-        sizes = by_size(labels[own], len(H), None if weights is None else weights[own])
+        placed = labels >= 0
+        sizes = by_size(labels[placed], len(H), None if weights is None else weights[placed])
         sizes = np.concatenate([np.arange(m), sizes[sizes >= m]])
         if attempt and (sizes == np.arange(len(H))).all():
             break
         order, H = order[sizes], H[sizes]
         W = objective.rows(H)
     return W, H, order
+
+
+def compare_with_runs(
+    runs: Runs, end: Factorization, plan: Plan, constant: float, comparable: bool
+) -> None:
+    """Warn where runs had no time to converge, or where one of them fits much better.
+
+    Losses compare if runs have as many clusters, and saw X itself.
+    """
+    lost = np.count_nonzero(~runs.converged)
+    if lost:
+        warn(
+            f"{lost} of the {len(runs)} runs did not converge within max_iter={plan.stop.max_iter} "
+            "updates. Increase max_iter or tol.",
+            ConvergenceWarning,
+        )
+    best, loss = runs.losses[0], end.best.loss
+    comparable = comparable and bool((runs.sizes == plan.n_clusters).all())
+    # much: by a tenth; losses next to 0, a millionth of that of zero factors, do not compare
+    if comparable and loss > 1.1 * best + 1e-6 * constant:
+        warn(
+            f"What recurs in the runs fits X less well than the best of them: loss {loss:.4g} "
+            f"against {best:.4g}. More runs or n_init can help; n_estimators=1 is a single run."
+        )
+
+
+def n_distinct(W: np.ndarray, H: np.ndarray) -> int:
+    """Return the number of clusters that are neither 0 nor equal to another one.
+
+    A cluster also counts if it overlaps with others and is the strongest of no sample. Clusters are
+    equal if the cosine of their columns is within 1e-6 of 1.
+    """
+    alike = np.triu(H @ H.T, 1) > 1 - 1e-6
+    return int((W.any(axis=0) & ~alike.any(axis=0)).sum())

@@ -17,8 +17,6 @@ from nmfcluster._arrays.storage import as_float64, row_dots
 from nmfcluster._base import membership
 from nmfcluster.metrics.co_occurrence import consensus_matrix
 
-_FLAT = 1e-9  # of a column's mean: a deviation below is rounding
-
 
 class Programs(BiclusterMixin):
     """What can be asked of a fit; not an estimator itself.
@@ -226,7 +224,8 @@ class Programs(BiclusterMixin):
         Z /= np.where(spread > 0, spread, 1)
         means = np.asarray(X.mean(axis=0)).ravel()
         deviations = np.sqrt(np.maximum(row_dots(X.T, X.T) / n - means**2, 0))
-        usable = deviations > _FLAT * np.maximum(means, np.finfo(float).tiny)
+        # deviations below 1e-9 of the mean are rounding
+        usable = deviations > 1e-9 * np.maximum(means, np.finfo(float).tiny)
         slopes = np.linalg.pinv(Z.T @ Z / n, hermitian=True) @ np.asarray((X.T @ Z).T) / n
         return np.divide(slopes, deviations, out=np.zeros_like(slopes), where=usable)
 

@@ -1,31 +1,26 @@
-"""Many NMF runs, and their clusters side by side."""
+"""Many NMF runs, each on a table of its own, and their clusters side by side."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
-from nmfcluster._arrays.arguments import warn
+from nmfcluster._arrays.draws import poisson_counts
 from nmfcluster._arrays.storage import largest
 from nmfcluster._base import hard_labels
-from nmfcluster._engine.executor import Plan
-from nmfcluster._engine.loop import Solution, loss_of
+from nmfcluster._engine.executor import PerStart, Plan, Start
+from nmfcluster._engine.loop import Solution, Steps, loss_of
 from nmfcluster._engine.starts import draw_seeds
-from nmfcluster._engine.symmetric import Factorization
-from nmfcluster.meta.divergence import Divergence
-from nmfcluster.meta.objectives import Objective
-from nmfcluster.meta.resampling import RandomStart, Resampled, on_seen
+from nmfcluster.meta.parameters import Objective
 from nmfcluster.meta.squares import MatrixObjective, unit_rows
 from nmfcluster.partitions.making import range_of_clusters
 
-_MUCH = 1.1  # times the loss of the best run: a larger loss at the end is warned of
-_NOTHING = 1e-6  # of the loss of zero factors, added to it: losses next to 0 do not compare
 _SMALL = 2**16  # entries of X up to which threads wait for each other, and one is faster
-_ALIKE = 1e-6  # clusters whose columns have a cosine nearer to 1 count as one
+_LARGEST = 1e18  # mean of a count that numpy draws, in 64 bits
 
 
 @dataclass(frozen=True)
@@ -60,9 +55,9 @@ class Runs:
         one = solutions[0].factors[0]
         W, end = np.empty((len(H), len(one)), dtype=one.dtype), len(H)
         while solutions:
-            own = solutions.pop().factors[0].T
-            W[end - len(own) : end] = own
-            end -= len(own)
+            of_last = solutions.pop().factors[0].T
+            W[end - len(of_last) : end] = of_last
+            end -= len(of_last)
         W *= lengths
         return cls(W, H, sizes, losses, converged)
 
@@ -78,23 +73,45 @@ class Runs:
         """Return the largest cluster of every row in every run, (n, n_runs); -1: in none."""
         return np.stack([hard_labels(self.W[run].T) for run in self.slices()], axis=1)
 
-    def taken(self, clusters: np.ndarray) -> Runs:
-        """Return the runs with some of their clusters, given in order; some may have none."""
-        own = np.repeat(np.arange(len(self)), self.sizes)[clusters]
-        sizes = np.bincount(own, minlength=len(self))
-        return replace(self, W=self.W[clusters], H=self.H[clusters], sizes=sizes)
+    def starts(self, n_starts: int, n_clusters: int) -> list[np.ndarray]:
+        """Return positions of clusters to start from, once for each of the first runs.
 
-    def start(self, run: int, n_clusters: int) -> np.ndarray:
-        """Return the positions of the largest clusters of a run, then of the next where it has few.
-
-        A cluster is as large as its row of W is long.
+        They are the largest of the run, then of the next where it has few; a cluster is as large as
+        its row of W is long.
         """
-        slices = self.slices()
         ranked = [
             part.start + np.argsort(-np.linalg.norm(self.W[part], axis=1), kind="stable")
-            for part in slices[run:] + slices[:run]
+            for part in self.slices()
         ]
-        return np.concatenate(ranked)[:n_clusters]
+        firsts = range(min(n_starts, len(self)))
+        return [np.concatenate(ranked[i:] + ranked[:i])[:n_clusters] for i in firsts]
+
+    def recurrence(self, W: np.ndarray, H: np.ndarray) -> np.ndarray:
+        """Return the mean over all runs of the cosine with the counterpart of a cluster, (k,).
+
+        Counterparts are each other's most similar, by the cosine of the biclusters; in a run
+        without one it counts as 0.
+
+        Parameters
+        ----------
+        W : ndarray of shape (k, n)
+        H : ndarray of shape (k, p)
+        """
+        cosine = _cosine(self.W, W) * _cosine(self.H, H)
+        similarity = np.zeros(len(W))
+        for part in self.slices():
+            near = cosine[part]
+            best = near.argmax(axis=0)  # of the run, for every cluster
+            mutual = near.argmax(axis=1)[best] == np.arange(len(W))
+            similarity += np.where(mutual, near.max(axis=0), 0)
+        return similarity / len(self)
+
+
+def _cosine(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    a, b = (np.linalg.norm(F, axis=1) for F in (A, B))
+    scale = a[:, None] * b
+    cosine = np.divide(A @ B.T, scale, out=np.zeros_like(scale), where=scale > 0)
+    return np.minimum(cosine, 1)  # it may be more by rounding
 
 
 def draw_sizes(
@@ -125,6 +142,112 @@ def draw_sizes(
     return sizes
 
 
+@dataclass(frozen=True)
+class RandomStart:
+    """A start of a run, and the seed of the table that it sees.
+
+    Attributes
+    ----------
+    width : int
+        Rows and columns of X together.
+    high : float
+        Entries are drawn uniformly up to it, over the root of `size`.
+    dtype : dtype
+    size : int
+        Number of clusters.
+    seed, table : int
+        That of the start, and that of its table.
+    """
+
+    width: int
+    high: float
+    dtype: Any
+    size: int
+    seed: int
+    table: int
+
+    def __call__(self) -> np.ndarray:
+        """Return both factors side by side, (size, width)."""
+        F = np.random.RandomState(self.seed).uniform(size=(self.size, self.width))
+        return (F * (self.high / np.sqrt(self.size))).astype(self.dtype)
+
+
+class Seen(NamedTuple):
+    """The objective of the table that a start sees, and the rows of X that it has; None for all."""
+
+    objective: Objective
+    rows: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class Resampled(PerStart):
+    """An objective of which every start sees a table of its own.
+
+    Attributes
+    ----------
+    objective : MatrixObjective or Divergence
+        Of X.
+    way : {"poisson", "bootstrap"} or float
+        How a table is drawn; or a share of the rows, of which a run sees at least as many as it has
+        clusters.
+    weights : ndarray of shape (n,), default=None
+        How often rows count, of whatever is drawn.
+    """
+
+    objective: Objective
+    way: str | float
+    weights: np.ndarray | None = None
+
+    @property
+    def constant(self) -> float:
+        """Loss by which a decrease is measured."""
+        return float(self.objective.constant)
+
+    def seen_by(self, starts: Sequence[Start]) -> Seen:
+        """Return what one start sees."""
+        [start] = starts
+        assert isinstance(start, RandomStart)
+        rng, X = np.random.default_rng(start.table), self.objective.X
+        if self.way == "poisson":
+            table = replace(self.objective, X=poisson_counts(X, rng))
+            return Seen(table.weighted(self.weights), None)
+        n = X.shape[0]
+        if self.way == "bootstrap":
+            rows = np.sort(rng.integers(n, size=n))
+        else:
+            rows = np.sort(rng.permutation(n)[: max(round(float(self.way) * n), start.size)])
+        weights = None if self.weights is None else self.weights[rows]
+        return Seen(self.objective.taken(rows).weighted(weights), rows)
+
+
+def on_seen(solver: Callable[..., Steps], seen: Seen, F: np.ndarray) -> Steps:
+    """Run a solver on the table that a start sees; rows that it does not have are 0.
+
+    Parameters
+    ----------
+    solver : callable
+        Of the objective.
+    seen : Seen
+    F : ndarray of shape (1, k, n + p)
+
+    Yields
+    ------
+    factors : tuple of ndarrays of shapes (1, n, k) and (1, k, p)
+        W, of all rows of X, and H.
+    loss : ndarray of shape (1,)
+        Of the table.
+    """
+    if seen.rows is None:
+        yield from solver(seen.objective, F)
+        return
+    n = F.shape[2] - seen.objective.X.shape[1]
+    steps = solver(seen.objective, np.concatenate([F[..., seen.rows], F[..., n:]], axis=2))
+    for (W, H), loss in steps:  # one start: it goes on, or is not resumed
+        of_all = np.zeros((1, n, W.shape[2]), dtype=W.dtype)
+        of_all[:, seen.rows] = W
+        yield (of_all, H), loss
+
+
 def run_many(
     objective: Objective,
     plan: Plan,
@@ -143,7 +266,7 @@ def run_many(
     sizes : ndarray of shape (n_runs,), int
     rng : RandomState
     resample : str, float or None, default=None
-        How tables are drawn that runs see in the place of X, see `resampling.Resampled`.
+        How tables are drawn that runs see in the place of X, see `Resampled`.
     weights : ndarray of shape (n,), default=None
         How often every sample counts; one with 0 is in no cluster of a run.
 
@@ -159,8 +282,14 @@ def run_many(
     """
     weighted = objective.weighted(weights)
     X, solutions = weighted.X, []
+    if resample == "poisson" and largest(objective.X) > _LARGEST:
+        raise ValueError(
+            f"resample='poisson' draws counts, whose means must be at most {_LARGEST:.0e}, got "
+            f"entries up to {largest(objective.X):.3g} in X: scale it, or take a share of the rows."
+        )
     if sizes.max() > X.shape[0]:
         raise ValueError(f"base_n_clusters={sizes.max()} must be at most n_samples={X.shape[0]}.")
+    # starts, with the seeds of their tables
     high = 2 * float(np.sqrt(X.mean(dtype=np.float64)))  # so that WH has the mean of X
     # one after the other, so that the first runs are the same however many there are
     drawn = draw_seeds(rng, len(sizes) * (1 if resample is None else 2))
@@ -169,23 +298,25 @@ def run_many(
         RandomStart(sum(X.shape), high, X.dtype, int(size), seed, table)
         for size, seed, table in zip(sizes, seeds, tables, strict=True)
     ]
+    # runs, each to its end on what it sees
     plan = plan.stopping(race_from=None)  # each is a member of the ensemble
     if X.size <= _SMALL:  # of a sparse one: entries that are stored
         plan = replace(plan, n_jobs=1)
-    given: Any = weighted
+    table: Any = weighted
     if resample is not None:
-        given = Resampled(objective, resample, weights)
+        table = Resampled(objective, resample, weights)
         plan = replace(plan, solver=partial(on_seen, plan.solver))
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # the loss shows an overflow
             for size in np.unique(sizes):
                 starts = [maker for maker in makers if maker.size == size]
-                solutions += plan.run(given, starts, f"runs of {size} clusters")
+                solutions += plan.run(table, starts, f"runs of {size} clusters")
     except FloatingPointError as error:
         raise ValueError(
             f"{_cause(objective)}, make losses that {X.dtype} cannot hold: the sparsity must "
             "be smaller, or X scaled, or its range be less wide."
         ) from error
+    # their clusters, of all rows
     solutions.sort(key=loss_of)
     if resample is not None:
         for i, solution in enumerate(solutions):
@@ -217,42 +348,9 @@ def _why_nothing(objective: Objective, resample: str | float | None) -> str:
 
 
 def _cause(objective: Objective) -> str:
-    if isinstance(objective, Divergence) or not objective.sparsity:
-        return f"entries of X, up to {largest(objective.X):.3g}"
-    return (
-        f"sparsity={objective.sparsity} with penalty={objective.penalty!r}, and X with entries up "
-        f"to {largest(objective.X):.3g}"
-    )
-
-
-def compare_with_runs(
-    runs: Runs, end: Factorization, plan: Plan, constant: float, comparable: bool
-) -> None:
-    """Warn where runs had no time to converge, or where one of them fits much better.
-
-    Losses compare if the last factorization made an update, and if runs have as many clusters and
-    saw X itself.
-    """
-    lost = np.count_nonzero(~runs.converged)
-    if lost:
-        warn(
-            f"{lost} of the {len(runs)} runs did not converge within max_iter={plan.stop.max_iter} "
-            "updates. Increase max_iter or tol.",
-            ConvergenceWarning,
+    if isinstance(objective, MatrixObjective) and objective.sparsity:
+        return (
+            f"sparsity={objective.sparsity} with penalty={objective.penalty!r}, and X with entries "
+            f"up to {largest(objective.X):.3g}"
         )
-    best, loss = runs.losses[0], end.best.loss
-    comparable = comparable and end.best.n_iter > 0 and bool((runs.sizes == plan.n_clusters).all())
-    if comparable and loss > _MUCH * best + _NOTHING * constant:
-        warn(
-            f"What recurs in the runs fits X less well than the best of them: loss {loss:.4g} "
-            f"against {best:.4g}. More runs or n_init can help; n_estimators=1 is a single run."
-        )
-
-
-def n_distinct(W: np.ndarray, H: np.ndarray) -> int:
-    """Return the number of clusters that are neither 0 nor equal to another one.
-
-    A cluster also counts if it overlaps with others and is the strongest of no sample.
-    """
-    alike = np.triu(H @ H.T, 1) > 1 - _ALIKE
-    return int((W.any(axis=0) & ~alike.any(axis=0)).sum())
+    return f"entries of X, up to {largest(objective.X):.3g}"

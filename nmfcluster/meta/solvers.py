@@ -15,16 +15,11 @@ import numpy as np
 from nmfcluster._arrays.blocks import dots
 from nmfcluster._arrays.least_squares import descend
 from nmfcluster._engine.loop import Steps, kept, per_start
-from nmfcluster.meta.penalties import descend_on_sphere, descend_penalised, penalty_of
+
+PENALTIES = ("l1_columns", "l1_rows", "l1", "l2")
 
 _SWEEPS = 3  # over a factor in an update: the fewest seconds to a given loss
 _TENSOR_SWEEPS = 1  # the same for tensors, whose products cost no more than a sweep
-_FIRST_SWEEPS = 20  # over alpha before the first update: it starts at 0
-# of the extrapolation, without unit, as Ang and Gillis set them
-_BETA = 0.5  # first share of a step by which a factor is pushed further
-_GAMMA = 1.05  # growth of the share after a step that was taken
-_GAMMA_BAR = 1.01  # growth of the largest share allowed, after a step that was taken
-_ETA = 1.5  # the share is divided by it after a step that would have raised the loss
 
 
 def half_squares(
@@ -83,37 +78,42 @@ def hals(objective: Any, F: np.ndarray) -> Steps:
         keep = yield (W.mT, H), loss
         W, H, W_ahead, H_behind, loss, rose = kept(keep, W, H, W_ahead, H_behind, loss, rose)
         push = _Push(*kept(keep, *push))
+        # H is improved for the W ahead, then pushed; not where the step before was taken back
         N = objective.of_rows(W_ahead, objective.filling(W_ahead, H))
         H_swept = _improved(H, N, W_ahead @ W_ahead.mT, n_fixed=objective.n_fixed)
         H_new = _pushed(H_swept, H_behind, np.where(rose, 0, push.share))
+        # W is improved for the pushed H, which gives the loss, and pushed for the next update
         S = objective.filling(W_ahead, H_new)
         N, G = objective.of_columns(H_new, S), H_new @ H_new.mT
         W_new = _improved(W_ahead, N, G)
         loss_new = objective.loss(N, W_new, G, S, objective.filling(W_new, H_new))
         W_ahead, H_behind = _pushed(W_new, W, push.share), H_swept
+        # where the loss would rise, the step is taken back: these starts stay where they are
         rose = ~(loss_new <= loss)
-        if rose.any():  # these starts stay where they are
+        if rose.any():
             W_new[rose] = W_ahead[rose] = W[rose]
             H_new[rose] = H[rose]
         W, H, loss, push = W_new, H_new, np.where(rose, loss, loss_new), push.adapted(rose)
 
 
 class _Push(NamedTuple):
-    """By which share of its last step every start is pushed further."""
+    """By which share of its last step every start is pushed further, as Ang and Gillis set it."""
 
-    share: np.ndarray  # beta of Ang and Gillis, (n_starts,)
-    before: np.ndarray  # beta of the last step that was taken
-    limit: np.ndarray  # beta bar: the largest share that is allowed
+    share: np.ndarray  # their beta, (n_starts,)
+    before: np.ndarray  # that of the last step that was taken
+    limit: np.ndarray  # the largest that is allowed
 
     @classmethod
     def first(cls, n_starts: int) -> _Push:
-        share = np.full(n_starts, _BETA)
+        share = np.full(n_starts, 0.5)
         return cls(share, share, np.ones(n_starts))
 
     def adapted(self, rose: np.ndarray) -> _Push:
         """Return the next shares: smaller ones where the loss would have risen."""
-        limit = np.where(rose, self.before, np.minimum(1, _GAMMA_BAR * self.limit))
-        share = np.where(rose, self.share / _ETA, np.minimum(limit, _GAMMA * self.share))
+        # after a step that was taken it grows by gamma, 1.05, up to the limit, which grows by 1.01;
+        # after another it is divided by eta, 1.5, and may not grow above the last one taken
+        limit = np.where(rose, self.before, np.minimum(1, 1.01 * self.limit))
+        share = np.where(rose, self.share / 1.5, np.minimum(limit, 1.05 * self.share))
         return _Push(share, np.where(rose, self.before, self.share), limit)
 
 
@@ -126,40 +126,6 @@ def _pushed(F: np.ndarray, before: np.ndarray, share: np.ndarray) -> np.ndarray:
     vanished = ~further.any(axis=2)
     further[vanished] = F[vanished]
     return further
-
-
-def multiplicative(objective: Any, F: np.ndarray) -> Steps:
-    r"""Minimise :math:`\frac12 \|X - WH\|^2` by the rules of Lee and Seung, as Badea (2005) does.
-
-    .. math:: H \leftarrow H \circ W'X \oslash W'WH , \qquad W \leftarrow W \circ XH' \oslash WHH'
-
-    with denominators kept from 0. An entry that is 0 stays 0.
-
-    Parameters
-    ----------
-    objective : MatrixObjective
-        Without a penalty.
-    F : ndarray of shape (n_starts, k, n + p)
-        Positive: W transposed, and H.
-
-    Yields
-    ------
-    factors : tuple of ndarrays of shapes (n_starts, n, k) and (n_starts, k, p)
-        W and H.
-    loss : ndarray of shape (n_starts,)
-    """
-    W, H = objective.split(F)
-    tiny = np.finfo(F.dtype).tiny
-    N, G = objective.of_rows(W), W @ W.mT
-    loss = objective.loss(N, H, G)
-    while True:
-        keep = yield (W.mT, H), loss
-        W, H, N, G = kept(keep, W, H, N, G)
-        H = H * N / np.maximum(G @ H, tiny)
-        M, K = objective.of_columns(H), H @ H.mT
-        W = W * M / np.maximum(K @ W, tiny)
-        loss = objective.loss(M, W, K)
-        N, G = objective.of_rows(W), W @ W.mT
 
 
 def sparse_hals(objective: Any, F: np.ndarray) -> Steps:
@@ -208,6 +174,89 @@ def sparse_hals(objective: Any, F: np.ndarray) -> Steps:
         for row, N, G in zip(W, M, K, strict=True):
             descend_on_sphere(row, N, G, _SWEEPS)
         loss = objective.loss(M, W, K)
+
+
+def penalty_of(H: np.ndarray, penalty: str) -> np.ndarray:
+    """Return R(H) of every start, (n_starts,), accumulated in float64."""
+    if penalty == "l2":
+        return dots(H, H)
+    if penalty == "l1":
+        return H.sum(axis=(1, 2), dtype=np.float64)
+    if penalty == "l1_columns":
+        return (H.sum(axis=1, dtype=np.float64) ** 2).sum(axis=1)
+    return (H.sum(axis=2, dtype=np.float64) ** 2).sum(axis=1) / H.shape[2]
+
+
+def descend_penalised(
+    H: np.ndarray, N: np.ndarray, G: np.ndarray, sparsity: float, penalty: str, sweeps: int
+) -> None:
+    """Improve the H of one start by sweeps of coordinate descent over its rows, in place.
+
+    Parameters
+    ----------
+    H : ndarray of shape (k, p)
+        Nonnegative.
+    N : ndarray of shape (k, p)
+        ``W'X``.
+    G : ndarray of shape (k, k)
+        ``W'W``.
+    sparsity : float
+    penalty : str
+        One of `PENALTIES`. All but "l1_rows" are least squares problems of other N and G.
+    sweeps : int
+    """
+    weight = G.dtype.type(2 * sparsity)
+    if penalty == "l1_rows":
+        share = float(weight) / H.shape[1]
+        for _ in range(sweeps):
+            for c in range(len(H)):
+                H[c] = _least_sum(N[c] - G[c] @ H + G[c, c] * H[c], float(G[c, c]), share)
+    elif penalty == "l1":
+        descend(H, N - weight / 2, G, sweeps)
+    elif penalty == "l1_columns":
+        descend(H, N, G + weight, sweeps)
+    else:
+        descend(H, N, G + weight * np.eye(len(G), dtype=G.dtype), sweeps)
+
+
+def _least_sum(b: np.ndarray, curvature: float, weight: float) -> np.ndarray:
+    """Return the s >= 0 with the smallest ``curvature |s|^2 / 2 + weight (1's)^2 / 2 - b's``.
+
+    It is ``[b - weight t]_+ / curvature`` with t its own sum, found among the sorted entries.
+    """
+    largest = -np.sort(-b)
+    sums = np.cumsum(largest, dtype=np.float64)
+    totals = sums / (curvature + weight * np.arange(1, len(b) + 1))  # t if m entries are above 0
+    above = np.flatnonzero(largest > weight * totals)
+    t = totals[above[-1]] if len(above) else 0.0
+    return np.maximum(b - weight * t, 0).astype(b.dtype) / b.dtype.type(curvature)
+
+
+def descend_on_sphere(W: np.ndarray, N: np.ndarray, G: np.ndarray, sweeps: int) -> None:
+    """Improve the W of one start, in place: each row is the best of length 1.
+
+    Parameters
+    ----------
+    W : ndarray of shape (k, n)
+        Nonnegative, W transposed.
+    N : ndarray of shape (k, n)
+        ``HX'``.
+    G : ndarray of shape (k, k)
+        ``HH'``.
+    sweeps : int
+    """
+    for _ in range(sweeps):
+        for c in range(len(W)):
+            if G[c, c] == 0:
+                continue  # the cluster has no columns: all rows fit equally well
+            towards = N[c] - G[c] @ W + G[c, c] * W[c]
+            new = np.maximum(towards, 0)
+            high = new.max()
+            if high > 0:
+                new /= high  # its square could be too large, or too small, for a float
+                W[c] = new / np.linalg.norm(new)
+            else:
+                W[c], W[c, np.argmax(towards)] = 0, 1
 
 
 @dataclass(frozen=True)
@@ -259,7 +308,7 @@ def tensor_hals(objective: RunsObjective, F: np.ndarray) -> Steps:
     B, C = (np.ascontiguousarray(part) for part in np.split(F, [W.shape[1]], axis=2))
     along, across = B @ W.T, C @ H.T  # how much of every bicluster the prototypes hold
     N, G = along * across, (B @ B.mT) * (C @ C.mT)
-    A = _improved(np.zeros_like(N), N, G, _FIRST_SWEEPS)
+    A = _improved(np.zeros_like(N), N, G, 20)  # more sweeps than in an update: it starts at 0
     while True:
         keep = yield (A.mT, B.mT, C), half_squares(objective.constant, N, A, G)
         A, B, C, along, across = kept(keep, A, B, C, along, across)

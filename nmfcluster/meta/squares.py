@@ -1,34 +1,131 @@
-"""The loss of least squares: its products, and the best rows for fixed columns."""
+"""A table that is factorized, and the loss of least squares."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from nmfcluster._arrays.least_squares import exact_rows
-from nmfcluster._arrays.places import product_at
+from nmfcluster._arrays.places import product_at, split_missing
 from nmfcluster._arrays.storage import (
     as_dense,
     as_float64,
     is_sparse,
     largest,
     row_blocks,
+    row_sums,
     rows_of,
+    scaled_rows,
     stored_entries,
     sum_of_squares,
 )
 from nmfcluster._engine.loop import Steps
 from nmfcluster.meta.solvers import half_squares, hals, sparse_hals
-from nmfcluster.meta.tables import Table
 
 _ROOM = 1e3  # by which a sum of squares of X must stay within the range of its dtype
-_ROWS = 1024  # rows of X - WH that are formed at a time: memory grows with them, speed does not
 _ENTRIES = 2**22  # of X that are multiplied at a time: 32 MiB where they are widened to float64
-_EQUAL = 1e-14  # below 1, a cosine that rounding tells from that of equal rows
+
+
+@dataclass(frozen=True)
+class Table:
+    """What all objectives of a table have.
+
+    Attributes
+    ----------
+    X : ndarray or csr_array of shape (n, p)
+        Nonnegative; 0 where an entry is missing.
+    missing : csr_array of shape (n, p), default=None
+        A 1 for every entry that is not observed; None where all are.
+    fixed : ndarray of shape (n_fixed, p), default=None
+        The first rows of H, which stay as they are; None for none.
+    row_scale : ndarray of shape (n,), default=None
+        What rows have been multiplied by, so that they count by their weights; None for 1.
+    """
+
+    X: Any
+    missing: Any = None
+    fixed: np.ndarray | None = None
+    row_scale: np.ndarray | None = None
+
+    degree: ClassVar[int] = 1
+    """By which power of t the loss grows where X and WH grow t times."""
+
+    @classmethod
+    def of(cls, X: Any, **more: Any) -> Self:
+        """Make an objective of a table in which NaN stands for what is not observed."""
+        X, missing = split_missing(X)
+        return cls(X, missing, **more)
+
+    @property
+    def wide(self) -> bool:
+        """Whether several starts in one product are faster than one after the other."""
+        return not is_sparse(self.X)
+
+    @property
+    def n_fixed(self) -> int:
+        """Number of rows of H that are fixed."""
+        return 0 if self.fixed is None else len(self.fixed)
+
+    def taken(self, rows: np.ndarray) -> Self:
+        """Return the objective of some rows."""
+        missing = None if self.missing is None else self.missing[rows]
+        return replace(self, X=self.X[rows], missing=missing)
+
+    def in_type(self, dtype: Any) -> Self:
+        """Return the objective in another floating-point type."""
+        parts = (self.X, self.missing, self.fixed)
+        X, missing, fixed = (F if F is None else F.astype(dtype, copy=False) for F in parts)
+        return replace(self, X=X, missing=missing, fixed=fixed)
+
+    def weighted(self, weights: np.ndarray | None) -> Self:
+        """Return the objective with rows that count as often as their weights say."""
+        if weights is None:
+            return self
+        scale = weights ** (1 / self.degree)
+        X = scaled_rows(self.X, scale)
+        if is_sparse(X):
+            X.eliminate_zeros()  # of rows that do not count
+        return replace(self, X=X, row_scale=scale)
+
+    def weighted_rows(self, W: np.ndarray) -> np.ndarray:
+        """Return W (n, k) of the table without weights as this one has it."""
+        return W if self.row_scale is None else scaled_rows(W, self.row_scale)
+
+    def holding(self, fixed: np.ndarray) -> Self:
+        """Return the objective with rows of H that stay as they are, scaled as its own."""
+        return replace(self, fixed=self.scaled_columns(fixed))
+
+    def scaled_columns(self, H: np.ndarray) -> np.ndarray:
+        """Return H with rows as they are returned to the user, fixed ones as they are."""
+        raise NotImplementedError
+
+    def check_observed(self) -> None:
+        """Raise a ValueError if nothing is observed of a row, or of a column."""
+        if self.missing is None:
+            return
+        pairs = ((self.missing, "row"), (self.missing.T, "column"))
+        for (places, kind), size in zip(pairs, self.X.shape[::-1], strict=True):
+            if (empty := np.flatnonzero(row_sums(places) == size)).size:
+                raise ValueError(
+                    f"X must hold an entry that is observed in every {kind}; {kind} {empty[0]} is "
+                    f"NaN throughout: leave it out."
+                )
+
+    def split(self, F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return a start (n_starts, k, n + p) as its two factors, fixed rows of H as they are."""
+        n = self.X.shape[0]
+        W, H = np.ascontiguousarray(F[..., :n]), np.array(F[..., n:], order="C")
+        return W, self.with_fixed(H)
+
+    def with_fixed(self, H: np.ndarray) -> np.ndarray:
+        """Return H (..., k, p) with the fixed rows as they are; it is written to."""
+        if self.fixed is not None:
+            H[..., : self.n_fixed, :] = self.fixed
+        return H
 
 
 @dataclass(frozen=True)
@@ -69,11 +166,17 @@ class MatrixObjective(Table):
 
     def of_rows(self, W: np.ndarray, filling: list[Any] | None = None) -> np.ndarray:
         """Return ``W'X`` of every start, (n_starts, k, p)."""
-        return _with_filling(_flat_product(W, self.X), W, filling, lambda S: S)
+        N = _flat_product(W, self.X)
+        for s, S in enumerate(filling or ()):
+            N[s] += W[s] @ S
+        return N
 
     def of_columns(self, H: np.ndarray, filling: list[Any] | None = None) -> np.ndarray:
         """Return ``HX'`` of every start, (n_starts, k, n)."""
-        return _with_filling(_flat_product(H, self.X.T), H, filling, lambda S: S.T)
+        N = _flat_product(H, self.X.T)
+        for s, S in enumerate(filling or ()):
+            N[s] += H[s] @ S.T
+        return N
 
     def loss(
         self,
@@ -126,15 +229,14 @@ class MatrixObjective(Table):
             N = wide.of_columns(H[None], filling)
             loss = wide.loss(N, rows, (H @ H.T)[None], filling, filling)[0]
             return float(np.sqrt(2 * loss))
-        blocks = row_blocks(len(W), _ROWS)
-        return float(np.sqrt(sum(sum_of_squares(self._residual(b, W, H)) for b in blocks)))
-
-    def _residual(self, block: slice, W: np.ndarray, H: np.ndarray) -> np.ndarray:
-        residual = self.X[block] - W[block] @ H
-        if self.missing is not None:
-            rows, columns, _ = stored_entries(rows_of(self.missing, block))
-            residual[rows, columns] = 0
-        return np.asarray(residual)
+        squares = []
+        for block in row_blocks(len(W), 1024):  # more rows take memory, and are no faster
+            residual = self.X[block] - W[block] @ H
+            if self.missing is not None:
+                rows, columns, _ = stored_entries(rows_of(self.missing, block))
+                residual[rows, columns] = 0
+            squares.append(sum_of_squares(residual))
+        return float(np.sqrt(sum(squares)))
 
     def check_range(self) -> None:
         """Raise a ValueError if X is 0, or if its dtype cannot hold sums of its squares."""
@@ -154,15 +256,6 @@ def _flat_product(F: np.ndarray, X: Any) -> np.ndarray:
     return np.ascontiguousarray(flat).reshape(*F.shape[:-1], X.shape[1])
 
 
-def _with_filling(
-    N: np.ndarray, F: np.ndarray, filling: list[Any] | None, turned: Callable[[Any], Any]
-) -> np.ndarray:
-    """Add the products of a factor with what entries are filled with, in place."""
-    for s, S in enumerate(filling or ()):
-        N[s] += F[s] @ turned(S)
-    return N
-
-
 def unit_rows(H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return H with rows of length 1, rows of zeros as they are, and the lengths, (k, 1)."""
     lengths = np.linalg.norm(H, axis=1, keepdims=True)
@@ -178,7 +271,8 @@ def fitted_rows(X: Any, H: np.ndarray, missing: Any = None) -> np.ndarray:
     wide = H.astype(np.float64)  # products in float32 lose what tells clusters that are alike
     G = wide @ wide.T
     lengths = np.sqrt(np.diagonal(G))
-    equal = (G >= (1 - _EQUAL) * np.outer(lengths, lengths)) & (lengths > 0)
+    # a cosine within 1e-14 of 1 may be that of equal rows, but for rounding
+    equal = (G >= (1 - 1e-14) * np.outer(lengths, lengths)) & (lengths > 0)
     used = np.flatnonzero(equal.argmax(axis=1) == np.arange(len(H)))
     W = np.zeros((X.shape[0], len(H)), dtype=np.result_type(X.dtype, H.dtype))
     blocks = row_blocks(X.shape[0], max(1, _ENTRIES // X.shape[1]))
@@ -188,8 +282,8 @@ def fitted_rows(X: Any, H: np.ndarray, missing: Any = None) -> np.ndarray:
     if missing is not None:
         some = np.flatnonzero(np.diff(missing.indptr))
         for block in row_blocks(len(some), max(1, _ENTRIES // max(len(used) ** 2, X.shape[1]))):
-            own = pair_products(observed(missing, some[block]), wide[used].T)
-            W[np.ix_(some[block], used)] = exact_rows(B[some[block]], own)
+            systems = pair_products(observed(missing, some[block]), wide[used].T)
+            W[np.ix_(some[block], used)] = exact_rows(B[some[block]], systems)
     return W
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,7 +85,7 @@ def agreement_of_parts(
         calls = [(i, len(found[i]) + b) for i in which for b in range(_MORE)]
         tasks = [(int(numbers[i]), b) for i, b in calls]
         with one_thread():  # of all fits: it takes longer to set than some of them
-            labellings = shared_out(_labels, common, partial(list, tasks), n_jobs)
+            labellings = shared_out(_labels, common, tasks, n_jobs)
         for (i, _), labels in zip(calls, labellings, strict=True):
             found[i].append(labels)
         for i in which:

@@ -16,7 +16,7 @@ from nmfcluster._arrays.tables import in_order_of, row_names
 from nmfcluster._arrays.threads import one_thread
 from nmfcluster._compat import Documented, Interval
 from nmfcluster.constraints import PairwiseConstraints
-from nmfcluster.constraints.folds import folds_of_pairs
+from nmfcluster.constraints.graph import folds_of_pairs
 from nmfcluster.model_selection.checks import n_entries
 from nmfcluster.model_selection.copies import Samples, fitted_copy, labels_of_fit, numbered
 from nmfcluster.model_selection.scorer import OF_COPIES, ClusterScorer, Score, score_request

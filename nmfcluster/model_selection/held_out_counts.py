@@ -10,7 +10,7 @@ from sklearn.base import clone
 from nmfcluster._arrays.jobs import shared_out
 from nmfcluster._arrays.storage import as_float64, row_sums
 from nmfcluster._arrays.threads import one_blas_thread
-from nmfcluster.meta.objectives import objective_of
+from nmfcluster.meta.parameters import objective_of_table
 from nmfcluster.model_selection.candidates import Choice
 
 _MIXED = 0.1  # share of the held-out means that knows no clusters
@@ -60,7 +60,7 @@ def held_out_losses(
     """
     calls = [(int(k), fold, seed) for k in candidates for fold, seed in enumerate(seeds)]
     with one_blas_thread():  # of all fits: looking the libraries up takes long beside a short one
-        found = shared_out(held_out_loss, (estimator, X, parts), lambda: calls, n_jobs)
+        found = shared_out(held_out_loss, (estimator, X, parts), calls, n_jobs)
     losses = [np.nan if isinstance(result, Exception) else result for result in found]
     errors: list[Exception | None] = [None] * len(candidates)
     for number, result in reversed(list(enumerate(found))):
@@ -104,7 +104,7 @@ def _score(model: Any, seen: Any, held: Any, n_parts: int) -> float:
     rows, columns = as_float64(model.factor_), as_float64(model.components_)
     W = np.column_stack([(1 - _MIXED) * rows, _MIXED * row_sums(seen)]) / (n_parts - 1)
     H = np.vstack([columns, shares / shares.sum()])
-    return float(objective_of(model, held).error(W, H) ** 2 / 2)
+    return float(objective_of_table(model, held).error(W, H) ** 2 / 2)
 
 
 def least_held_out(losses: np.ndarray) -> Choice:

@@ -157,13 +157,8 @@ class ClusterScorer(Documented, BaseEstimator, Generic[Score]):
         A task returns an error where a copy fails. The first one is raised as `CopyFailedError`:
         `what` and `rest` stand before and behind the number of the call that failed.
         """
-        tasks = list(calls)
-        found = shared_out(
-            task,
-            common,
-            lambda: ((*call, self._generator(b)) for b, call in enumerate(tasks)),
-            self.n_jobs,
-        )
+        tasks = [(*call, self._generator(b)) for b, call in enumerate(calls)]
+        found = shared_out(task, common, tasks, self.n_jobs)
         for b, result in enumerate(found):
             if isinstance(result, Exception):
                 raise CopyFailedError(result, f"{what} {b} of {len(found)}{rest}")

@@ -28,7 +28,7 @@ from nmfcluster._compat import (
 from nmfcluster._engine.report import say
 from nmfcluster._engine.starts import draw_seeds
 from nmfcluster.meta import NMFMetaCluster
-from nmfcluster.meta.objectives import read_fixed
+from nmfcluster.meta.parameters import read_fixed
 from nmfcluster.metrics import cophenetic_correlation
 from nmfcluster.model_selection.candidates import (
     MOST_SAMPLES,
@@ -278,7 +278,7 @@ def _fits(
     )
     calls = [(int(k),) for k in numbers]
     with one_blas_thread():
-        found = shared_out(_fit, (model, X), lambda: calls, n_jobs)
+        found = shared_out(_fit, (model, X), calls, n_jobs)
     errors = [fit if isinstance(fit, Exception) else None for fit in found]
     tell_failures(numbers, errors, "sweep_n_clusters")
     return [None if isinstance(fit, Exception) else fit for fit in found]

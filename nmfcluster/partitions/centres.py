@@ -51,9 +51,9 @@ class Centres:
         n_features = max(e.n_features_in_ if f is None else int(f.max()) + 1 for e, f in pairs)
         centres = []
         for estimator, chosen in pairs:
-            own = estimator.cluster_centers_
-            padded = np.full((len(own), n_features), np.nan, dtype=own.dtype)
-            padded[:, slice(None) if chosen is None else chosen] = own
+            fitted = estimator.cluster_centers_
+            padded = np.full((len(fitted), n_features), np.nan, dtype=fitted.dtype)
+            padded[:, slice(None) if chosen is None else chosen] = fitted
             centres.append(padded)
         every = np.concatenate(centres)
         origin = np.nansum(every, axis=0) / np.maximum((~np.isnan(every)).sum(axis=0), 1)

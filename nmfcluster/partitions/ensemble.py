@@ -9,11 +9,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from nmfcluster._arrays.labels import cluster_counts, distinct_rows, one_hot, tuple_indicator
+from nmfcluster._arrays.labels import (
+    NEVER,
+    cluster_counts,
+    distinct_rows,
+    one_hot,
+    tuple_indicator,
+)
 from nmfcluster.metrics.agreement import adjusted_rand
 from nmfcluster.similarity import Factored
 
-_ALONE = 1e-12  # weight of the partitions that saw others: less is rounding
 _CLUSTER_PAIRS = 10**7  # of base clusters that are all compared: a second or two, 240 MB
 _LOOKED_AT = 16  # partitions, where there are more: each costs as much as an update
 
@@ -117,11 +122,6 @@ class Ensemble:
         """Where a partition saw a row, (m, T), bool; None where all saw all."""
         return None if self.table.min() >= 0 or self.codes.min() >= 0 else self.codes >= 0
 
-    @property
-    def _all_seen(self) -> bool:
-        """Whether that can be used: not where a row must not depend on those beside it."""
-        return self.most is None and self.observed is None
-
     def over_seen(self, per_partition: np.ndarray) -> np.ndarray:
         """Return the sum, for every row, of what X says of the partitions that saw it, (m, k).
 
@@ -134,7 +134,7 @@ class Ensemble:
     @cached_property
     def coverage(self) -> np.ndarray:
         """Total weight of the partitions that saw each row, (m,)."""
-        if self._all_seen:
+        if self.most is None and self.observed is None:  # else a row depended on those beside it
             return np.full(len(self), self.weights.sum())
         return self.over_seen(self.weights[:, None])[:, 0]
 
@@ -162,10 +162,13 @@ class Ensemble:
         scale : ndarray of shape (m,), default=None
             By what every sample's row and column are multiplied; 1 by default.
         """
-        J, A = (factor.astype(dtype, copy=False) for factor in self._factors)
+        J, A = self._factors
+        votes = self.cluster_weights if votes is None else votes
         length = np.sqrt(self.counts)
         length = length if scale is None else length * scale
-        return Factored(J, Factored(A, self.cluster_weights if votes is None else votes), length)
+        return Factored(
+            J.astype(dtype, copy=False), Factored(A.astype(dtype, copy=False), votes), length
+        )
 
     def contingency(self, memberships: np.ndarray) -> np.ndarray:
         """Return Z' diag(counts) memberships: what every cluster of every partition holds.
@@ -200,12 +203,12 @@ class Ensemble:
         counts = self.counts[:, None].astype(np.float64)
         shared = (A.T @ ((J.T @ (J * counts)) @ A)).tocsr()  # in this order: T^2 becomes (T / g)^2
         if self.observed is None:
-            own = shared.diagonal() ** 2
+            held = shared.diagonal() ** 2
         else:  # only the part of a cluster that the other partition saw counts
             part = A.T @ ((J * counts).T @ self.observed)
-            own = part**2 @ self.weights
+            held = part**2 @ self.weights
         shared.data **= 2
-        per_cluster = own - 2 * (shared @ self.cluster_weights)
+        per_cluster = held - 2 * (shared @ self.cluster_weights)
         return self.constant + np.add.reduceat(per_cluster, self.offsets)
 
     def best_partitions(self) -> np.ndarray:
@@ -284,10 +287,11 @@ class Ensemble:
         ndarray of shape (m,)
             A mean over the pairs that were seen, in [0, 1]; 1 for a cluster of one sample.
         """
-        own = (np.arange(len(self)), labels)
-        together = self.spread(self.cluster_weights[:, None] * contingency)[own]
+        at = (np.arange(len(self)), labels)
+        together = self.spread(self.cluster_weights[:, None] * contingency)[at]
         sizes = self.weights[:, None] * self.seen_sizes(contingency)
-        seen = sizes.sum(axis=0)[labels] if self._all_seen else self.over_seen(sizes)[own]
+        complete = self.most is None and self.observed is None
+        seen = sizes.sum(axis=0)[labels] if complete else self.over_seen(sizes)[at]
         others = seen - self.coverage
-        alone = others <= _ALONE
+        alone = others <= NEVER
         return np.where(alone, 1.0, (together - self.coverage) / np.where(alone, 1, others))

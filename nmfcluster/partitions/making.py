@@ -131,7 +131,7 @@ class BasePartitions:
         return labels
 
 
-def nearest(X_train: Any, X: Any) -> np.ndarray:
+def nearest_samples(X_train: Any, X: Any) -> np.ndarray:
     """Return the index of the nearest row of `X_train` for every row of `X`."""
     exponent = exponent_beyond(X_train, 2)
     search = NearestNeighbors(n_neighbors=1).fit(divided(X_train, exponent))
@@ -206,9 +206,28 @@ def base_partitions(
     validate_parameter_constraints(ALLOWED, given, caller_name="base_partitions")
     rng = check_random_state(random_state)
     check_readable(X)
-    X = canonical(check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32]))
-    plans = draw_plans(rng, X.shape, n_estimators, n_clusters, max_samples, max_features)
-    return run_plans(X, estimator, plans, predict_unseen, n_jobs)
+    X = canonical(check_array(X, accept_sparse="csr", dtype=FLOATS))
+    sizes = range_of_clusters(n_clusters, "n_clusters")
+    return make_partitions(X, rng, sizes, n_jobs, **{name: given[name] for name in OPTIONS})
+
+
+def make_partitions(
+    X: Any,
+    rng: np.random.RandomState,
+    n_clusters: tuple[int, int],
+    n_jobs: int | None,
+    each: Callable[[], None] | None = None,
+    *,
+    estimator: Any,
+    predict_unseen: bool,
+    **drawn: Any,
+) -> BasePartitions:
+    """Return what `base_partitions` does, of X as `canonical` returns it.
+
+    `each` is called as often as there are runs, see `shared_out`.
+    """
+    plans = draw_plans(rng, X.shape, n_clusters, **drawn)
+    return run_plans(X, estimator, plans, predict_unseen, n_jobs, each)
 
 
 class RunPlan(NamedTuple):
@@ -223,8 +242,8 @@ class RunPlan(NamedTuple):
 def draw_plans(
     rng: np.random.RandomState,
     shape: tuple[int, int],
+    n_clusters: tuple[int, int],
     n_estimators: int,
-    n_clusters: int | tuple[int, int],
     max_samples: int | float,
     max_features: int | float,
 ) -> list[RunPlan]:
@@ -232,10 +251,10 @@ def draw_plans(
     n_samples, n_features = shape
     n_drawn = _how_many(max_samples, n_samples, "max_samples", least=min(2, n_samples))
     n_columns = _how_many(max_features, n_features, "max_features", least=1)
-    low, high = range_of_clusters(n_clusters, "n_clusters")
+    fewest, most = n_clusters
     return [
         RunPlan(
-            int(min(rng.randint(low, high + 1), n_drawn)),
+            int(min(rng.randint(fewest, most + 1), n_drawn)),
             _draw(rng, n_samples, n_drawn),
             _draw(rng, n_features, n_columns),
             int(rng.randint(np.iinfo(np.int32).max)),
@@ -252,10 +271,7 @@ def run_plans(
     n_jobs: int | None,
     each: Callable[[], None] | None = None,
 ) -> BasePartitions:
-    """Run base clusterers as planned, see `base_partitions`; X is as `canonical` returns it.
-
-    `each` is called as often as there are plans, see `shared_out`.
-    """
+    """Run base clusterers as planned, see `make_partitions`."""
     bases, n_estimators = clusterers(estimator), len(plans)
     exponent = exponent_beyond(X, 2)
     if exponent and estimator is not None:  # what has parameters in the unit of X
@@ -264,26 +280,20 @@ def run_plans(
             "scale it."
         )
     X = divided(X, exponent)
-    results = shared_out(
-        _run,
-        (X, predict_unseen),
-        lambda: ((clone(base), *plan) for base, plan in zip(cycle(bases), plans, strict=False)),
-        n_jobs,
-        each,
-    )
+    calls = [(clone(base), plan) for base, plan in zip(cycle(bases), plans, strict=False)]
+    results = shared_out(_run, (X, predict_unseen), calls, n_jobs, each)
     runs = [(*r, *plan) for r, plan in zip(results, plans, strict=True) if r[1].max() >= 0]
     if not runs:
         raise ValueError(f"estimator {estimator!r} found only noise in all {n_estimators} runs.")
-    if len(runs) < n_estimators:
-        n_empty = n_estimators - len(runs)
+    if n_empty := n_estimators - len(runs):
         warn(f"{n_empty} of {n_estimators} base runs found only noise, and are left out.")
     estimators, labels, _, samples, features, _ = map(list, zip(*runs, strict=True))
-    if estimator is not None and max(found.max() for found in labels) == 0:
+    table = np.column_stack(labels).astype(np.int64)
+    if estimator is not None and table.max() == 0:
         raise ValueError(
             f"estimator {estimator!r} found a single cluster in all of its runs, which say nothing "
             "then: give it parameters with which it finds several."
         )
-    table = np.column_stack(labels).astype(np.int64)
     return BasePartitions(table, estimators, samples, features, exponent, X.dtype, X.shape[1])
 
 
@@ -298,11 +308,10 @@ def clusterers(estimator: Any) -> list[Any]:
         return [estimator]
     if not estimator:
         raise ValueError("estimator must hold at least one clusterer, got an empty list.")
-    for place, one in enumerate(estimator):
-        if not hasattr(one, "fit_predict") or isinstance(one, type):
-            raise TypeError(
-                f"estimator must hold clusterers with `fit_predict`, got {one!r} at {place}."
-            )
+    for place, base in enumerate(estimator):
+        if not hasattr(base, "fit_predict") or isinstance(base, type):
+            what = f"got {base!r} at {place}"
+            raise TypeError(f"estimator must hold clusterers with `fit_predict`, {what}.")
     return list(estimator)
 
 
@@ -337,39 +346,30 @@ def _how_many(value: int | float, total: int, name: str, least: int) -> int:
 def _draw(rng: np.random.RandomState, total: int, size: int) -> Chosen:
     if size == total:
         return None
-    drawn = sample_without_replacement(total, size, random_state=rng)  # no permutation of them all
-    return np.sort(drawn)
+    # unlike a permutation it takes no time for those that are not drawn
+    return np.sort(sample_without_replacement(total, size, random_state=rng))
 
 
-def _run(
-    X: Any,
-    predict_unseen: bool,
-    estimator: Any,
-    n_clusters: int,
-    samples: Chosen,
-    features: Chosen,
-    seed: int,
-) -> tuple[Any, np.ndarray]:
-    part = _part(X, samples, features)
-    estimator.set_params(**_seeded(estimator, n_clusters, seed))
+def _run(X: Any, predict_unseen: bool, estimator: Any, plan: RunPlan) -> tuple[Any, np.ndarray]:
+    """Return the fitted clusterer and its labels, -1 for samples that it did not see."""
+    part, samples = _part(X, plan.samples, plan.features), plan.samples
+    estimator.set_params(**_seeded(estimator, plan.n_clusters, plan.seed))
     # k-means sums by thread: one thread, so that its labels do not depend on their number
     with one_thread():
-        found = np.asarray(estimator.fit_predict(part))
-    if found.shape != (part.shape[0],):
+        of_part = np.asarray(estimator.fit_predict(part))
+    if of_part.shape != (part.shape[0],):
         raise ValueError(
-            f"estimator {estimator!r} returned labels of shape {found.shape} for "
+            f"estimator {estimator!r} returned labels of shape {of_part.shape} for "
             f"{part.shape[0]} samples."
         )
-    if found.dtype.kind not in "iu":
-        raise ValueError(f"estimator {estimator!r} must return integer labels, got {found[0]!s}.")
-    if samples is None:
-        return estimator, narrow(found.astype(np.int64))
+    if of_part.dtype.kind not in "iu":
+        raise ValueError(f"estimator {estimator!r} must return integer labels, got {of_part[0]!s}.")
     labels = np.full(X.shape[0], -1, dtype=np.int64)
-    labels[samples] = found
-    if predict_unseen and found.max() >= 0:
+    labels[slice(None) if samples is None else samples] = of_part
+    if predict_unseen and samples is not None and of_part.max() >= 0:
         unseen = np.setdiff1d(np.arange(len(labels)), samples, assume_unique=True)
         with one_thread():
-            labels[unseen] = _labels_of(estimator, X[unseen], X, features, labels)
+            labels[unseen] = _labels_of(estimator, X[unseen], X, plan.features, labels)
     return estimator, narrow(labels)
 
 
@@ -386,15 +386,15 @@ def _labels_of(
     if hasattr(estimator, "predict"):
         return np.asarray(estimator.predict(part))
     seen = np.flatnonzero(labels >= 0)
-    return labels[seen[nearest(_part(X_train, seen, features), part)]]
+    return labels[seen[nearest_samples(_part(X_train, seen, features), part)]]
 
 
 def _seeded(estimator: Any, n_clusters: int, seed: int) -> dict[str, int]:
     values = {"n_clusters": n_clusters, "random_state": seed}
     names = list(estimator.get_params(deep=True))
-    found = {name: values[own] for name in names if (own := name.rpartition("__")[2]) in values}
-    if not any(name.endswith("n_clusters") for name in found):
+    seeded = {name: values[last] for name in names if (last := name.rpartition("__")[2]) in values}
+    if not any(name.endswith("n_clusters") for name in seeded):
         prefix, clusterer = last_step(estimator)  # a step before may have components of its own
         if "n_components" in clusterer.get_params(deep=False):
-            found[f"{prefix}n_components"] = n_clusters
-    return found
+            seeded[f"{prefix}n_components"] = n_clusters
+    return seeded

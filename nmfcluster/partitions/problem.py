@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -20,11 +20,9 @@ from nmfcluster._engine.starts import draw_seeds, random_start, spectral_start
 from nmfcluster._engine.symmetric import Factorization, Problem, SymmetricObjective, fitted_factor
 from nmfcluster.partitions.ensemble import Ensemble
 
-_PRODUCTS = 2**20  # of two entries of a row that are held at a time: 8 MiB
-POWERS = (0.0, 0.5, 1.0)  # of the size of a base cluster, that divide its votes for a sample
-_MANY = 100_000  # distinct rows, of more of which an update takes a second and gains little
-_POLISH_TOL, _POLISH_TOL_OF_MANY = 1e-4, 1e-3  # of a million rows it moves 3 labels of 100,000
-_LIFT = 0.2  # added to an indicator so that no entry starts at 0
+PRODUCTS = 2**20  # of two numbers that are held at a time where all pairs are needed: 8 MiB
+#: a base cluster's votes for a sample are divided by its size to one of these powers
+POWERS = (0.0, 0.5, 1.0)
 
 
 class Support(NamedTuple):
@@ -73,7 +71,7 @@ class SeenPairsObjective(SymmetricObjective):
         G = seen_grams(self.observed, H, H).reshape(-1, k * k)
         G *= np.asarray(self.weights, dtype=H.dtype)[:, None]
         C = np.empty_like(H)
-        size = max(1, _PRODUCTS // (k * k))
+        size = max(1, PRODUCTS // (k * k))
         for b in row_blocks(n, size):  # row i: the sum of w_t G_t of those that saw i, times h_i
             seen = (self.observed[b].astype(H.dtype) @ G).reshape(-1, k, k)
             C[b] = np.einsum("ncd,nd->nc", seen, H[b])
@@ -90,7 +88,7 @@ def seen_grams(observed: np.ndarray, X: np.ndarray, Y: np.ndarray) -> np.ndarray
     """
     k = X.shape[1]
     G = np.zeros((observed.shape[1], k * k), dtype=X.dtype)
-    for b in row_blocks(len(X), max(1, _PRODUCTS // (k * k))):  # n x k^2 is never formed
+    for b in row_blocks(len(X), max(1, PRODUCTS // (k * k))):  # n x k^2 is never formed
         G += observed[b].T.astype(X.dtype) @ (X[b, :, None] * Y[b, None, :]).reshape(-1, k * k)
     return G.reshape(-1, k, k)
 
@@ -122,42 +120,26 @@ class EnsembleProblem(Problem):
         self.ensemble, self.dtype, self.normalize = ensemble, dtype, normalize
         self.name = f"{len(ensemble)} label rows"
         self.groups, self.counts, self.weights = groups, ensemble.counts, ensemble.weights
-        self.polish_tol = _POLISH_TOL if len(ensemble) <= _MANY else _POLISH_TOL_OF_MANY
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether every partition saw all samples."""
-        return self.ensemble.observed is None
+        self.is_complete = ensemble.observed is None
+        # of more rows an update takes a second: a tenth of the tolerance moves 3 labels of 100,000
+        self.polish_tol = 1e-4 if len(ensemble) <= 100_000 else 1e-3
+        # by what the votes of base clusters are divided: one that no sample reaches has none
+        sizes = ensemble.sizes
+        self._sizes = np.maximum(sizes, 1) if normalize else np.ones(len(sizes))
+        self._votes = ensemble.cluster_weights / self._sizes
+        # the weight of a sample of each distinct row, whose root rows are divided by
+        self._mass = ensemble.coverage if normalize else np.ones(len(ensemble))
+        # the loss of the zero factor: the weighted mean of the squared norms of the partitions
+        sums = ensemble.collect(ensemble.counts / self._mass)
+        constant = float(ensemble.cluster_weights @ (sums / self._sizes) ** 2)
+        A = ensemble.similarity(dtype, self._votes, 1 / np.sqrt(self._mass))
+        self.objective = SymmetricObjective(A, constant)
+        if not normalize and ensemble.observed is not None:
+            observed, weights = ensemble.observed, ensemble.weights
+            self.objective = SeenPairsObjective(A, constant, observed, weights)
 
     def __len__(self) -> int:
         return len(self.ensemble)
-
-    @cached_property
-    def _sizes(self) -> np.ndarray:
-        """By what the votes of every base cluster are divided, (sum of n_clusters,)."""
-        sizes = self.ensemble.sizes  # one that a part of the samples does not reach has no vote
-        return np.maximum(sizes, 1) if self.normalize else np.ones(len(sizes))
-
-    @cached_property
-    def _mass(self) -> np.ndarray:
-        """Weight of a sample of each distinct row, (m,): rows are divided by its root."""
-        return self.ensemble.coverage if self.normalize else np.ones(len(self))
-
-    @cached_property
-    def _constant(self) -> float:
-        """Loss of the zero factor: the weighted mean of the squared norms of the partitions."""
-        sums = self.ensemble.collect(self.counts / self._mass)
-        return float(self.ensemble.cluster_weights @ (sums / self._sizes) ** 2)
-
-    @cached_property
-    def objective(self) -> SymmetricObjective:  # type: ignore[override]  # made when it is needed
-        """The objective, for the pairs that were seen where some were not."""
-        ensemble = self.ensemble
-        votes = ensemble.cluster_weights / self._sizes
-        A = ensemble.similarity(self.dtype, votes, 1 / np.sqrt(self._mass))
-        if self.normalize or ensemble.observed is None:
-            return SymmetricObjective(A, self._constant)
-        return SeenPairsObjective(A, self._constant, ensemble.observed, ensemble.weights)
 
     def starts(self, plan: Plan, rng: np.random.RandomState) -> list[Start]:
         """Return a start from eigenvectors, then in turn a random one and a base partition."""
@@ -175,7 +157,7 @@ class EnsembleProblem(Problem):
     def rank(self, form: type[Factorization]) -> Callable[[Solution], float]:
         """Return the hard loss of what is read off a factor."""
         ranking = copy(self)
-        ranking.groups = None  # one number a sample, which a cluster need not be sent
+        ranking.groups = None  # one number a sample, which workers need not be sent
         return partial(ranking._hard_loss_of, form)
 
     def _hard_loss_of(self, form: type[Factorization], solution: Solution) -> float:
@@ -192,17 +174,17 @@ class EnsembleProblem(Problem):
         :math:`\lambda_c = u_c' A u_c`.
         """
         N = self.ensemble.contingency(indicator)
-        votes = self.ensemble.cluster_weights / self._sizes
-        return normalised_loss(self._constant, votes, N, (self.counts * self._mass) @ indicator)
+        volumes = (self.counts * self._mass) @ indicator
+        return normalised_loss(self.objective.constant, self._votes, N, volumes)
 
     def _best_profile(self, shares: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the smallest hard loss of the readings, and the profile that is read there."""
-        plain, found = self.ensemble.cluster_profile(shares), []
+        plain, readings = self.ensemble.cluster_profile(shares), []
         for power in POWERS:
             profile = plain / self._sizes[:, None] ** power
             labels = self.ensemble.spread(profile).argmax(axis=1)
-            found.append((self.hard_loss(one_hot(labels, shares.shape[1])), profile))
-        return min(found, key=itemgetter(0))
+            readings.append((self.hard_loss(one_hot(labels, shares.shape[1])), profile))
+        return min(readings, key=itemgetter(0))
 
     def part(self, size: int, rng: np.random.RandomState) -> EnsembleProblem:
         """Return the problem of `size` samples."""
@@ -214,9 +196,9 @@ class EnsembleProblem(Problem):
         coarse, whole = part.ensemble, self.ensemble
         rows = H / np.sqrt(coarse.counts)[:, None]
         scaled = rows / np.sqrt(part._mass)[:, None]
-        profile = (whole.cluster_weights / self._sizes)[:, None] * coarse.contingency(scaled)
+        profile = self._votes[:, None] * coarse.contingency(scaled)
         weighted = rows * coarse.counts[:, None]
-        if self.normalize or whole.observed is None:
+        if self.normalize or self.is_complete:
             G = weighted.T @ rows
         else:  # a row is compared with the samples that its partitions saw
             k = H.shape[1]
@@ -282,7 +264,7 @@ def label_start(
     random entries. A row stands for `mass` samples; a label of -1 is none.
     """
     rng = np.random.RandomState(seed)
-    H = _LIFT * rng.uniform(0.5, 1.0, size=(len(labels), n_clusters))
+    H = 0.2 * rng.uniform(0.5, 1.0, size=(len(labels), n_clusters))  # no entry starts at 0
     seen = labels >= 0
     sizes = np.bincount(labels[seen], weights=mass[seen])
     for column, cluster in enumerate(np.argsort(-sizes, kind="stable")[:n_clusters]):

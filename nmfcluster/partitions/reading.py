@@ -1,8 +1,7 @@
-"""Base partitions as estimators read them: made of features, given beside them, or a table."""
+"""What a consensus is made of: base partitions, made or given, or a similarity instead of them."""
 
 from __future__ import annotations
 
-from inspect import signature
 from math import isqrt
 from numbers import Integral
 from typing import Any
@@ -12,7 +11,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from nmfcluster._arrays.arguments import counted, normalised_weights, warn
-from nmfcluster._arrays.labels import cluster_counts, distinct_rows, encode, indicator
+from nmfcluster._arrays.labels import cluster_counts, encode, indicator, one_hot
 from nmfcluster._arrays.storage import own_copy
 from nmfcluster._arrays.tables import (
     check_columns_differ,
@@ -20,27 +19,23 @@ from nmfcluster._arrays.tables import (
     in_order_of,
     row_names,
 )
-from nmfcluster._base import read_features
+from nmfcluster._base import membership, read_features, read_similarity, require_nonnegative
 from nmfcluster._compat import Interval
 from nmfcluster._engine.report import say, stage
+from nmfcluster._engine.symmetric import SimilarityProblem
 from nmfcluster.metrics.co_occurrence import consensus_matrix
-from nmfcluster.partitions.blocks import BlockedTable
 from nmfcluster.partitions.ensemble import Ensemble
 from nmfcluster.partitions.making import (
     OPTIONS,
     BasePartitions,
-    base_partitions,
-    draw_plans,
-    nearest,
+    make_partitions,
+    nearest_samples,
     range_of_clusters,
-    run_plans,
 )
-from nmfcluster.partitions.precomputed import PrecomputedSimilarity
-from nmfcluster.partitions.problem import EnsembleProblem
+from nmfcluster.partitions.problem import EnsembleProblem, Reading, Support
+from nmfcluster.similarity import Explicit
 
 _FINEST = 60  # clusters of a base partition, unless more are wanted: as many tell of 20,000 samples
-#: what base partitions are made by where an estimator has no parameter for it
-_DEFAULTS = {name: signature(base_partitions).parameters[name].default for name in OPTIONS}
 #: what the parameters may be by which an estimator has base partitions made
 MAKING: dict[str, list[Any]] = {
     **OPTIONS,
@@ -87,7 +82,7 @@ def read_partitions(
         partitions = in_order_of(row_names(X), partitions, "partitions")
     X = read_features(estimator, X)
     if partitions is None:
-        return MadePartitions(_make(estimator, X, rng), X)
+        return MadePartitions(_made(estimator, X, rng), X)
     return PartitionsBeside(partitions, X)
 
 
@@ -100,31 +95,23 @@ def with_tags_of(affinity: str, tags: Any) -> Any:
     return tags
 
 
-def _make(estimator: Any, X: Any, rng: np.random.RandomState) -> BasePartitions:
-    """Make base partitions by those parameters that an estimator has."""
+def _made(estimator: Any, X: Any, rng: np.random.RandomState) -> BasePartitions:
+    """Make base partitions by the parameters of an estimator."""
     estimator._check_not_alone(X.shape[0])
     estimator._check_n_clusters(X.shape[0])
-    parameters = estimator.get_params(deep=False)
-    options = _DEFAULTS | {name: parameters[name] for name in MAKING.keys() & parameters.keys()}
-    sizes = options.pop("base_n_clusters", None)
-    if sizes is None:
-        k = max(2, estimator.n_clusters)
-        sizes = (k, max(k, _finest(X)))
+    sizes = estimator.base_n_clusters
+    if sizes is None:  # as many as tell of the samples, and no more than these differ
+        some = X[: _FINEST**2]  # whose rows differ where their mean values differ, so weighted
+        weights = np.random.default_rng(0).uniform(size=X.shape[1]).astype(X.dtype) / X.shape[1]
+        finest = min(isqrt(X.shape[0]), _FINEST, len(np.unique(some @ weights)))
+        fewest = max(2, estimator.n_clusters)
+        sizes = (fewest, max(fewest, finest))
     low, high = range_of_clusters(sizes, "base_n_clusters")
-    drawn = {name: options[name] for name in ("n_estimators", "max_samples", "max_features")}
-    plans = draw_plans(rng, X.shape, n_clusters=(low, high), **drawn)
     clusters = low if low == high else f"{low} to {high}"
-    task = f"{counted(len(plans), 'base partition')} of {clusters} clusters"
-    with stage(task, len(plans)) as told:
-        how = (options["predict_unseen"], estimator.n_jobs, told.heard)
-        return run_plans(X, options["estimator"], plans, *how)
-
-
-def _finest(X: Any) -> int:
-    """Return the largest number of clusters of a base partition that is not asked for more."""
-    some = X[: _FINEST**2]  # whose rows differ where their mean values differ, so weighted
-    weights = np.random.default_rng(0).uniform(size=X.shape[1]).astype(X.dtype) / X.shape[1]
-    return min(isqrt(X.shape[0]), _FINEST, len(np.unique(some @ weights)))
+    task = f"{counted(estimator.n_estimators, 'base partition')} of {clusters} clusters"
+    options = {name: getattr(estimator, name) for name in OPTIONS}
+    with stage(task, estimator.n_estimators) as told:
+        return make_partitions(X, rng, (low, high), estimator.n_jobs, told.heard, **options)
 
 
 def _checked_table(estimator: Any, X: Any, reset: bool) -> Any:
@@ -172,12 +159,14 @@ class LabelTable:
 
     def problem(self, weights: Any, normalize: bool) -> EnsembleProblem:
         """Return the factorization of the co-association under weights of the partitions."""
-        weights = normalised_weights(weights, self.codes.shape[1])
-        counted = self.codes if weights.all() else self.codes[:, weights > 0]
-        check_coverage(counted, self.name)
-        ensemble, groups = Ensemble.from_table(self.codes, weights)
-        say(f"{len(ensemble)} distinct label rows of {len(groups)} samples")
+        ensemble, groups = self._ensemble(normalised_weights(weights, self.codes.shape[1]))
+        say(f"{len(ensemble)} distinct label rows of {ensemble.counts.sum()} samples")
         return EnsembleProblem(ensemble, groups, self.dtype, normalize)
+
+    def _ensemble(self, weights: np.ndarray) -> tuple[Ensemble, np.ndarray]:
+        """Return the distinct rows, and which of them every sample has."""
+        check_coverage(self.codes if weights.all() else self.codes[:, weights > 0], self.name)
+        return Ensemble.from_table(self.codes, weights)
 
     def matrix(self, indices: np.ndarray, weights: Any) -> np.ndarray:
         """Return the co-association of some samples as an array."""
@@ -198,32 +187,6 @@ class LabelTable:
         return np.asarray(rows.astype(dtype, copy=False))
 
 
-class CountedRows(LabelTable):
-    """Distinct rows of a label table, each of so many samples, which are elsewhere.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (n_rows, n_partitions), int
-        Codes of the labels in `table`; rows may repeat.
-    counts : ndarray of shape (n_rows,), int
-    table : BlockedTable
-        What is known of the whole table.
-    """
-
-    def __init__(self, codes: np.ndarray, counts: np.ndarray, table: BlockedTable) -> None:
-        first, groups, _ = distinct_rows(codes)
-        self.codes, self.counts = codes[first], np.bincount(groups, counts).astype(np.int64)
-        self.categories, self.n_clusters = table.known, table.n_clusters
-        self.name, self.dtype = "X", np.dtype(np.float64)
-
-    def problem(self, weights: Any, normalize: bool) -> EnsembleProblem:
-        """Return the factorization of the co-association under weights of the partitions."""
-        weights = normalised_weights(weights, self.codes.shape[1])
-        ensemble = Ensemble(self.codes, self.counts, weights, self.n_clusters)
-        say(f"{len(ensemble)} distinct label rows of {self.counts.sum()} samples")
-        return EnsembleProblem(ensemble, np.arange(len(ensemble)), self.dtype, normalize)
-
-
 class PartitionsBeside(LabelTable):
     """Partitions that were given beside features; a new sample has the labels of its nearest."""
 
@@ -239,7 +202,7 @@ class PartitionsBeside(LabelTable):
     def codes_of(self, estimator: Any, X: Any) -> tuple[np.ndarray, np.dtype]:
         """Return the encoded labels of the nearest training samples, and the type of X."""
         X = read_features(estimator, X, reset=False)
-        return self.codes[nearest(self._X, X)], X.dtype
+        return self.codes[nearest_samples(self._X, X)], X.dtype
 
 
 class MadePartitions(LabelTable):
@@ -273,3 +236,87 @@ def check_coverage(codes: np.ndarray, name: str) -> None:
     if not seen.any(axis=0).all():
         empty = np.flatnonzero(~seen.any(axis=0))
         raise ValueError(f"{name} must not hold an empty partition: partition {empty[0]} is.")
+
+
+class PrecomputedSimilarity:
+    """A similarity of the samples of a fit, and those of new samples to them.
+
+    Parameters
+    ----------
+    estimator : NMFClusterer
+    X : {array-like, sparse matrix} of shape (n_samples, n_samples)
+    """
+
+    codes = None  # there are no partitions
+    estimators = None
+
+    def __init__(self, estimator: Any, X: Any) -> None:
+        if getattr(estimator, "weights", None) is not None:
+            raise ValueError(
+                f"weights={estimator.weights!r} needs partitions; it must be None with "
+                "affinity='precomputed'."
+            )
+        X = read_similarity(estimator, X)
+        self.similarity, self._diagonal = Explicit(X), X.diagonal()
+
+    def __len__(self) -> int:
+        return self.similarity.shape[0]
+
+    def problem(self, weights: Any, normalize: bool) -> PrecomputedProblem:
+        """Return the factorization of the similarity."""
+        degrees = (self.similarity @ np.ones((len(self), 1)))[:, 0]
+        alone = np.flatnonzero(degrees <= self._diagonal)
+        if len(alone) and len(self) > 1:
+            warn(
+                f"{len(alone)} of the samples in X have no similarity to any other, the first is "
+                f"sample {alone[0]}: their clusters mean nothing."
+            )
+        return PrecomputedProblem(self.similarity, self._diagonal, degrees if normalize else None)
+
+    def extended(self, estimator: Any, X: Any, profile: np.ndarray) -> np.ndarray:
+        """Return the mean similarity of new samples to every cluster."""
+        X = read_features(estimator, X, reset=False)
+        require_nonnegative(estimator, X, "similarities are at least 0")
+        return np.asarray(X @ profile)
+
+    def matrix(self, indices: np.ndarray, weights: Any) -> np.ndarray:
+        """Return the similarity of some samples as an array."""
+        return self.similarity.take(indices).toarray()
+
+
+class PrecomputedProblem(SimilarityProblem):
+    """A similarity that was handed in, to be factorized whole; by its `degrees` normalised."""
+
+    counts = None  # every row is one sample
+    groups = slice(None)
+    weights = None
+    is_complete = True
+
+    def __init__(self, A: Explicit, diagonal: np.ndarray, degrees: np.ndarray | None) -> None:
+        self._A, self._diagonal, self.normalize = A, diagonal, degrees is not None
+        if degrees is None:
+            super().__init__(A)
+        else:
+            mass = np.where(degrees > 0, degrees, 1)
+            super().__init__(A.scaled(1 / np.sqrt(mass)), mass=mass)
+
+    def part(self, size: int, rng: np.random.RandomState) -> None:
+        """Return None: what was handed in is fitted as it is."""
+        return None
+
+    def read(self, shares: np.ndarray) -> Reading:
+        """Return mean similarities to every cluster if normalised, else the shares."""
+        mass = np.maximum(shares.sum(axis=0), np.finfo(shares.dtype).tiny)
+        profile = shares / mass
+        return Reading(membership(self._A @ profile) if self.normalize else shares, profile)
+
+    def support(self, labels: np.ndarray, n_clusters: int) -> Support:
+        """Return what the similarity says of a clustering."""
+        return Support(self._mean_similarity(labels, n_clusters), None)
+
+    def _mean_similarity(self, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+        """Return every sample's mean similarity to the others of its cluster; 1 if it is alone."""
+        E = one_hot(labels, n_clusters, self._A.dtype)
+        together = (self._A @ E)[np.arange(len(labels)), labels] - self._diagonal
+        others = E.sum(axis=0)[labels] - 1
+        return np.where(others > 0, together / np.maximum(others, 1), 1.0)

@@ -17,11 +17,8 @@ from nmfcluster._arrays.threads import one_thread
 from nmfcluster._base import read_features
 from nmfcluster._compat import RANDOM_STATE, Interval, fit_context
 from nmfcluster._engine.starts import leading_eigenpairs
-from nmfcluster.similarity import Landmarks
+from nmfcluster.similarity.landmarks import Landmarks
 
-_ZERO = 1e-12  # an eigenvalue that is rounding: the largest is 1
-_SAMPLES = 4  # for a landmark, at least: where most samples are landmarks the graph falls apart
-_PER_CLUSTER = 2  # landmarks, where the samples are few
 _COUNT = [Interval(Integral, 1, None, closed="left")]
 
 
@@ -29,7 +26,7 @@ class LandmarkSpectral(ClusterMixin, BaseEstimator):
     r"""Spectral clustering by way of landmarks: a base clusterer for `NMFConsensus`.
 
     Samples are similar as far as they are near the same landmarks, :math:`B \Lambda^{-1} B'`,
-    see `nmfcluster.similarity.Landmarks`. The leading eigenvectors of this matrix come from those
+    see `nmfcluster.affinity.make_affinity`. The leading eigenvectors of this matrix come from those
     of a matrix of landmarks, :math:`\Lambda^{-1/2} B'B \Lambda^{-1/2}`: time and memory grow
     linearly with the number of samples. Their rows, scaled to length 1, are clustered by k-means.
     This is U-SPEC [1]_ but for the choice of the landmarks; many runs of it, each with other
@@ -132,18 +129,19 @@ class LandmarkSpectral(ClusterMixin, BaseEstimator):
                 f"n_clusters={self.n_clusters} must be at most the number of samples and of "
                 f"landmarks, got {X.shape[0]} samples and n_landmarks={self.n_landmarks}."
             )
-        most = max(X.shape[0] // _SAMPLES, _PER_CLUSTER * self.n_clusters)
+        # where most samples are landmarks the graph falls apart; of few samples many are
+        most = max(X.shape[0] // 4, 2 * self.n_clusters)
         n_landmarks = min(self.n_landmarks, most, X.shape[0])
         self._exponent = exponent_beyond(X, 2)
         X = divided(X, self._exponent)
-        found = Landmarks(X, n_landmarks, self.n_neighbors, rng, max_parts=1, common_width=True)
-        values, vectors = leading_eigenpairs(found.similarity, self.n_clusters)
-        told = values > _ZERO  # a value of 0 has no vector: there are fewer landmarks in use
+        graph = Landmarks(X, n_landmarks, self.n_neighbors, rng, max_parts=1, common_width=True)
+        values, vectors = leading_eigenpairs(graph.similarity, self.n_clusters)
+        told = values > 1e-12  # the largest is 1; 0 has no vector: fewer landmarks are in use
         basis = vectors[:, told] / values[told]
-        self._onto = found.onto(basis)
+        self._onto = graph.onto(basis)
         self._kmeans = KMeans(self.n_clusters, n_init=1, random_state=rng)
         with one_thread():  # it sums by thread
-            self.labels_ = self._kmeans.fit_predict(normalize(found.similarity @ basis))
+            self.labels_ = self._kmeans.fit_predict(normalize(graph.similarity @ basis))
         return self
 
     def predict(self, X: Any) -> np.ndarray:

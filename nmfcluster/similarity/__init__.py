@@ -4,18 +4,13 @@ Solvers ask a similarity for block products, inner products, a split into nonneg
 restrictions, and never how it is stored.
 """
 
-from nmfcluster.similarity.factored import Factored, coassociation
-from nmfcluster.similarity.landmarks import Landmarks
-from nmfcluster.similarity.neighbors import NeighborGraph
-from nmfcluster.similarity.operators import Explicit, Similarity, WeightedSum, inner
+from nmfcluster.similarity.factored import Factored
+from nmfcluster.similarity.operators import Explicit, Similarity, WeightedSum
+from nmfcluster.similarity.operators import inner as inner
 
 __all__ = [
     "Explicit",
     "Factored",
-    "Landmarks",
-    "NeighborGraph",
     "Similarity",
     "WeightedSum",
-    "coassociation",
-    "inner",
 ]

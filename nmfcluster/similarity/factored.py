@@ -1,4 +1,4 @@
-"""Similarities as products of thin matrices, the co-association of partitions above all."""
+"""Similarities as products of thin matrices, as the co-association of partitions is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from scipy.sparse.csgraph import connected_components
 
 from nmfcluster._arrays import storage
 from nmfcluster._arrays.blocks import RowBlocks
-from nmfcluster._arrays.labels import cluster_counts, tuple_indicator
 from nmfcluster.similarity.operators import Similarity, inner
 
 _PAIRS = 4096  # entries computed at a time, so that their rows of U stay in cache
@@ -213,60 +212,3 @@ class Factored(Similarity):
             return None
         M = storage.as_float64(U).T @ storage.as_float64(V)  # <UCU', VDV'> = <C M, M D>
         return storage.dot(storage.as_float64(C) @ M, M @ storage.as_float64(D))
-
-
-def coassociation(
-    codes: np.ndarray,
-    weights: np.ndarray | None = None,
-    counts: np.ndarray | None = None,
-    dtype: Any = np.float64,
-) -> Factored:
-    r"""Return the weighted co-association of partitions, without forming it.
-
-    :math:`\tilde M_{ij} = \sum_t w_t [\,i \text{ and } j \text{ share a cluster of partition }
-    t\,]`, of Li, Ding and Jordan (2007), section 2, is ``Z diag(w) Z'`` with the sparse
-    indicator Z of all clusters of all partitions. A pair that a partition did not see together
-    adds nothing.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (n_samples, n_partitions), int
-        Clusters of every partition, numbered from 0; a negative entry: not seen.
-    weights : ndarray of shape (n_partitions,), default=None
-        Weight of every partition; equal weights that sum to 1 by default.
-    counts : ndarray of shape (n_samples,), default=None
-        Row i stands for ``counts[i]`` samples with the same labels: the result is then the
-        `Similarity.collapse` of the co-association of all of them.
-    dtype : dtype, default=float64
-        float64 or float32.
-
-    Returns
-    -------
-    Factored of shape (n_samples, n_samples)
-
-    References
-    ----------
-    .. [1] T. Li, C. Ding, M. I. Jordan. Solving consensus and semi-supervised clustering
-       problems using nonnegative matrix factorization. ICDM 2007.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nmfcluster.similarity import coassociation
-    >>> coassociation(np.array([[0, 0], [0, 1], [1, 1]])).toarray()
-    array([[1. , 0.5, 0. ],
-           [0.5, 1. , 0.5],
-           [0. , 0.5, 1. ]])
-    """
-    codes = np.asarray(codes)
-    if codes.ndim != 2 or codes.dtype.kind not in "iu" or 0 in codes.shape:
-        raise ValueError(
-            "codes must be integers, of shape (n_samples, n_partitions), got dtype "
-            f"{codes.dtype} and shape {codes.shape}."
-        )
-    n_clusters = cluster_counts(codes)
-    if weights is None:
-        weights = np.full(codes.shape[1], 1 / codes.shape[1])
-    J, A = tuple_indicator(codes, n_clusters, dtype)
-    core = Factored(A, np.repeat(weights, n_clusters))
-    return Factored(J, core, None if counts is None else np.sqrt(counts))

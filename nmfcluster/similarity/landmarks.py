@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -17,11 +18,10 @@ from nmfcluster._arrays import storage
 from nmfcluster._arrays.blocks import by_rows
 from nmfcluster._arrays.threads import one_thread
 from nmfcluster.similarity.factored import Factored
-from nmfcluster.similarity.links import nearest_outside
+from nmfcluster.similarity.neighbors import nearest_outside
 
-_PER_LANDMARK = 10  # samples that k-means sees for each landmark: more move them hardly
-_MEASURED = 2_000  # samples whose distances make the common width: a mean of 10,000 distances
 _STEPS = 5  # of k-means: landmarks need not have converged
+_MEASURED = 2_000  # samples whose distances make the common width: a mean of 10,000 distances
 
 
 class Landmarks:
@@ -56,6 +56,8 @@ class Landmarks:
     ----------
     points : {ndarray, sparse matrix} of shape (n_landmarks, n_features)
         The landmarks.
+    rows : callable
+        ``rows(X_new)`` returns the weights of samples, csr_array of shape (n_new, n_landmarks).
 
     References
     ----------
@@ -67,7 +69,7 @@ class Landmarks:
     Examples
     --------
     >>> import numpy as np
-    >>> from nmfcluster.similarity import Landmarks
+    >>> from nmfcluster.similarity.landmarks import Landmarks
     >>> landmarks = Landmarks(np.array([[0.0], [1.0], [5.0], [6.0]]), 100, 2)
     >>> landmarks.similarity.toarray().round(2)
     array([[0.61, 0.39, 0.  , 0.  ],
@@ -90,10 +92,9 @@ class Landmarks:
         # as Python's: numpy's small ints wrap around
         drawn, self.points = _points(X, int(n_landmarks), random_state)
         n_neighbors = min(int(n_neighbors), self.points.shape[0])
-        self._search = NearestNeighbors(n_neighbors=n_neighbors, algorithm="brute")
-        self._search.fit(self.points)
-        self._dtype = X.dtype
-        self._width = _mean_distance(self._search, drawn) * 2**0.5 if common_width else None
+        search = NearestNeighbors(n_neighbors=n_neighbors, algorithm="brute").fit(self.points)
+        width = _mean_distance(search, drawn) * 2**0.5 if common_width else None
+        self.rows = _Weights(search, X.dtype, width)
         self._B = self.rows(X)
         if max_parts is not None:
             self._link(X, int(max_parts))
@@ -102,7 +103,7 @@ class Landmarks:
     def _link(self, X: Any, max_parts: int) -> None:
         while True:
             part, part_of_point = _parts(self._B)
-            rows, columns = nearest_outside(X, part, self._search, part_of_point, max_parts)
+            rows, columns = nearest_outside(X, part, self.rows.search, part_of_point, max_parts)
             if not len(rows):
                 return
             rows, first = np.unique(rows, return_index=True)
@@ -115,19 +116,6 @@ class Landmarks:
     def similarity(self) -> Factored:
         """The similarity of the samples to each other."""
         return Factored(self._B, self._weights)
-
-    def rows(self, X: Any) -> sp.csr_array:
-        """Return the weights of the landmarks of samples.
-
-        Parameters
-        ----------
-        X : {ndarray, sparse matrix} of shape (n_new, n_features)
-
-        Returns
-        -------
-        csr_array of shape (n_new, n_landmarks)
-        """
-        return _rows(self._search, self._dtype, self._width, X)
 
     def onto(self, P: np.ndarray) -> Callable[[Any], np.ndarray]:
         """Return a function of new samples: their similarities to those of the fit, times P.
@@ -142,7 +130,7 @@ class Landmarks:
             It keeps the landmarks and r numbers for each of them.
         """
         of_landmarks = self._weights[:, None] * (self._B.T @ P)
-        return partial(_product, self._search, self._dtype, self._width, of_landmarks)
+        return partial(_product, self.rows, of_landmarks)
 
     def between(self, X: Any) -> np.ndarray:
         """Return the similarities of new samples to those of the fit; hardly any is 0.
@@ -159,30 +147,34 @@ class Landmarks:
         return storage.as_dense(rows @ self._B.T)
 
 
-def _rows(search: NearestNeighbors, dtype: np.dtype, width: float | None, X: Any) -> sp.csr_array:
-    blocks = by_rows(lambda block: _rows_of_block(search, dtype, width, X[block]), X.shape[0])
-    return sp.csr_array(sp.vstack(list(blocks), format="csr"))
+@dataclass(frozen=True)
+class _Weights:
+    """The weights that samples have for their nearest landmarks."""
+
+    search: NearestNeighbors
+    dtype: np.dtype
+    width: float | None  # None: the distance to the farthest of them
+
+    def __call__(self, X: Any) -> sp.csr_array:
+        """Return them, (n_new, n_landmarks)."""
+        blocks = by_rows(lambda block: self._of_block(X[block]), X.shape[0])
+        return sp.csr_array(sp.vstack(list(blocks), format="csr"))
+
+    def _of_block(self, X: Any) -> sp.csr_array:
+        with one_thread():  # ties are broken by the number of threads
+            distances, nearest = self.search.kneighbors(X)
+        info = np.finfo(self.dtype)  # a width may be 0: less than rounding of the nearest is that
+        least = np.maximum(info.tiny**0.5, distances.min(axis=1, keepdims=True) * info.eps)
+        widths = np.maximum(distances[:, -1:] if self.width is None else self.width, least)
+        with np.errstate(over="ignore"):
+            squares = (distances / widths) ** 2
+        weights = np.exp(squares.min(axis=1, keepdims=True) - squares)  # not all 0
+        weights /= weights.sum(axis=1, keepdims=True)
+        return storage.equal_rows(weights.astype(self.dtype), nearest, self.search.n_samples_fit_)
 
 
-def _rows_of_block(
-    search: NearestNeighbors, dtype: np.dtype, width: float | None, X: Any
-) -> sp.csr_array:
-    with one_thread():  # ties are broken by the number of threads
-        distances, nearest = search.kneighbors(X)
-    info = np.finfo(dtype)  # a width may be 0: less than rounding of the nearest is that
-    least = np.maximum(info.tiny**0.5, distances.min(axis=1, keepdims=True) * info.eps)
-    widths = np.maximum(distances[:, -1:] if width is None else width, least)
-    with np.errstate(over="ignore"):
-        squares = (distances / widths) ** 2
-    weights = np.exp(squares.min(axis=1, keepdims=True) - squares)  # far from all: not all are 0
-    weights /= weights.sum(axis=1, keepdims=True)
-    return storage.equal_rows(weights.astype(dtype), nearest, search.n_samples_fit_)
-
-
-def _product(
-    search: NearestNeighbors, dtype: np.dtype, width: float | None, C: np.ndarray, X: Any
-) -> np.ndarray:
-    return np.asarray(_rows(search, dtype, width, X) @ C)
+def _product(rows: _Weights, C: np.ndarray, X: Any) -> np.ndarray:
+    return np.asarray(rows(X) @ C)
 
 
 def _mean_distance(search: NearestNeighbors, X: Any) -> float:
@@ -206,7 +198,7 @@ def _points(X: Any, n_landmarks: int, random_state: Any) -> tuple[Any, Any]:
     if X.shape[0] <= n_landmarks:
         return X, X
     order = check_random_state(random_state).permutation(X.shape[0])
-    drawn = X[np.sort(order[: _PER_LANDMARK * n_landmarks])]
+    drawn = X[np.sort(order[: 10 * n_landmarks])]  # more hardly move the landmarks
     points = X[np.sort(order[:n_landmarks])]
     for _ in range(_STEPS):
         with one_thread():

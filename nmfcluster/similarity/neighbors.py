@@ -1,4 +1,4 @@
-"""Similarities between near samples alone: a sparse graph."""
+"""Similarities between near samples alone: a sparse graph, and links between its parts."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from sklearn.neighbors import NearestNeighbors
 
 from nmfcluster._arrays import storage
 from nmfcluster._arrays.threads import one_thread
-from nmfcluster.similarity.links import nearest_outside
 
 _FARTHEST = 60.0  # exponent of a neighbour's weight: beyond, it would be 0 in float32
-_NARROWEST = 0.1  # of the mean local scale: samples that coincide would have none
-_DENSE = 3_000  # samples in few dimensions, of more of which a graph mostly falls into parts
-_SPARSE = 10_000  # samples such as texts, of more of which the search takes too long: n^2
-_LINK = np.exp(-1)  # weight of a link between parts: that of a neighbour at the local scales
 
 
 def few_enough(X: Any) -> bool:
-    """Return whether a graph of neighbours of samples is likely to be connected, and found soon."""
-    return X.shape[0] <= (_SPARSE if storage.is_sparse(X) else _DENSE)
+    """Return whether a graph of neighbours of samples is likely to be connected, and found soon.
+
+    Of more samples in few dimensions it mostly falls into parts. Of more that are sparse, such as
+    texts, the search takes too long: O(n^2).
+    """
+    return X.shape[0] <= (10_000 if storage.is_sparse(X) else 3_000)
 
 
 class NeighborGraph:
@@ -56,7 +55,7 @@ class NeighborGraph:
     Examples
     --------
     >>> import numpy as np
-    >>> from nmfcluster.similarity import NeighborGraph
+    >>> from nmfcluster.similarity.neighbors import NeighborGraph
     >>> X = np.array([[0.0], [1.0], [5.0], [6.0]])
     >>> NeighborGraph(X, 1).array.toarray().round(2)
     array([[0.  , 0.37, 0.  , 0.  ],
@@ -78,7 +77,8 @@ class NeighborGraph:
         self._X = X
         with one_thread():  # ties are broken by the number of threads
             distances, nearest = self._search.kneighbors()
-        self._floor = _NARROWEST * float(distances[:, -1].mean()) or 1.0
+        # at least a tenth of the mean scale: samples that coincide would have none
+        self._floor = 0.1 * float(distances[:, -1].mean()) or 1.0
         self._scales = np.maximum(distances[:, -1], self._floor)
         W = storage.knn_weights(distances, nearest, self._scales, self._scales, _FARTHEST)
         W = W.astype(X.dtype)
@@ -92,7 +92,8 @@ class NeighborGraph:
             rows, columns = nearest_outside(self._X, part, self._search, part, max_parts)
             if not len(rows):
                 return
-            weights = np.full(len(rows), _LINK, self.array.dtype)
+            # as heavy as a neighbour at the local scales
+            weights = np.full(len(rows), np.exp(-1), self.array.dtype)
             links = sp.csr_array((weights, (rows, columns)), self.array.shape)
             self.array = self.array.maximum(links.maximum(links.T))
 
@@ -113,3 +114,40 @@ class NeighborGraph:
         own = np.maximum(distances[:, -1], self._floor)
         W = storage.knn_weights(distances, nearest, own, self._scales, _FARTHEST)
         return W.astype(self._X.dtype)
+
+
+def nearest_outside(
+    X: Any, part: np.ndarray, search: NearestNeighbors, part_of_point: np.ndarray, max_parts: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return a link of every part that is too many, the smallest ones, to what is nearest to it.
+
+    Parameters
+    ----------
+    X : {ndarray, sparse matrix} of shape (n_samples, n_features)
+    part : ndarray of shape (n_samples,), int
+        Part of every sample, from 0.
+    search : NearestNeighbors
+        Fitted to points: samples or landmarks.
+    part_of_point : ndarray of shape (n_points,), int
+        -1 for a point that is no use to link to.
+    max_parts : int
+        How many parts there may be; at least half of the others will be gone.
+
+    Returns
+    -------
+    samples, points : ndarray of shape (n_links,), int
+        Empty where there are few enough parts.
+    """
+    sizes = np.bincount(part)
+    smallest = np.argsort(sizes, kind="stable")[: max(len(sizes) - max_parts, 0)]
+    links = np.empty((len(smallest), 2), dtype=np.intp)
+    for link, own in zip(links, smallest, strict=True):
+        members = np.flatnonzero(part == own)
+        asked = members[:: -(-len(members) // 100)]  # more would find hardly nearer ones
+        useless = (part_of_point == own) | (part_of_point < 0)
+        with one_thread():  # ties are broken by the number of threads
+            distances, nearest = search.kneighbors(X[asked], int(useless.sum()) + 1)
+        distances = np.where(useless[nearest], np.inf, distances)
+        sample, column = np.unravel_index(distances.argmin(), distances.shape)
+        link[:] = asked[sample], nearest[sample, column]
+    return links[:, 0], links[:, 1]

@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from nmfcluster._arrays import storage
 from nmfcluster._arrays.blocks import RowBlocks, mapped
 
-_COLUMNS = 256  # of an operator that are formed at a time where all of it must be looked at
+SAMPLED = 100_000  # random entries of a similarity: enough for their median, and .999-quantile
 
 
 class Similarity(ABC):
@@ -245,7 +245,7 @@ class Explicit(Similarity):
             return storage.dot(stored.data, other.entries(stored.row, stored.col))
         if sp.issparse(self._array) or sp.issparse(other._array):
             return storage.dot(storage.as_float64(self._array), storage.as_float64(other._array))
-        blocks = storage.row_blocks(self.shape[0], _COLUMNS)
+        blocks = storage.row_blocks(self.shape[0])
         return sum(storage.dot(self._array[rows], other._array[rows]) for rows in blocks)
 
 
@@ -389,5 +389,5 @@ def _flat(term: Similarity, weight: float) -> list[tuple[Similarity, float]]:
 def unit_blocks(A: Similarity) -> Iterator[np.ndarray]:
     """Yield the identity, some columns at a time."""
     n = A.shape[0]
-    for block in storage.row_blocks(n, _COLUMNS):
+    for block in storage.row_blocks(n):
         yield np.eye(n, block.stop - block.start, -block.start, dtype=A.dtype)

@@ -14,17 +14,11 @@ from nmfcluster._arrays.nearest import stacked
 from nmfcluster.similarity.factored import Factored
 from nmfcluster.similarity.operators import Explicit, Similarity
 
-MOST = 3_000  # samples or landmarks that are points each, at most: an array of them is solved for
+MOST = 3_000  # points, that samples or landmarks are each, at most: arrays of them are solved for
 _EACH = 1_500  # of a graph with few links: of more samples, fewer points lead farther, and sooner
 _POINTS = 1_000  # that links of more samples spread between
 _NEAREST = 5  # points of a sample, as many as its landmarks
-_ROUNDS = 3  # each spreads the pairs along what the last has raised; more change hardly anything
 _KEPT = 50  # entries of a row, about, that stand for all of it; half as many find a little less
-_ROWS = 256  # that are sampled at a time
-_GAIN = 3.0  # times the largest: so a link need not be the strongest to be a full one
-_MUCH = 2.0  # times its similarities: what a sample gains; a quarter of it finds less on graphs
-_MUCH_OF_LANDMARKS = 0.5  # samples share these, and lose their own ties to too much of it
-_WHOLE = 1 / 3  # links a sample: fewer speak for others less, and bounds shrink in proportion
 
 
 def raised(
@@ -80,19 +74,21 @@ def raised(
     .. [1] Z. Lu, H. H. S. Ip. Constrained spectral clustering via exhaustive and efficient
        constraint propagation. ECCV 2010.
     """
-    whole = min(1.0, links.nnz / 2 / links.shape[0] / _WHOLE)
+    # few links speak for others less: bounds shrink in proportion below a third of a link a sample
+    whole = min(1.0, links.nnz / 2 / links.shape[0] / (1 / 3))
     fine = by_landmarks or whole == 1
-    each = _is_point_each(W, fine)
-    most = whole * (_MUCH_OF_LANDMARKS if by_landmarks and not each else _MUCH)
     V, B = points_of(W, links, rng, by_landmarks, fine)
-    few = len(V) <= _EACH
-    M: Any = spread_links(V, sp.csr_array(B.T @ links @ B), width, most, _ROUNDS if few else 1)
+    each = len(V) == W.shape[0]
+    # samples share landmarks, and lose their own ties to too much of what these gain
+    bound = 0.5 if by_landmarks and not each else 2.0
+    few = len(V) <= _EACH  # of more points further rounds take long, and so does all that is raised
+    M: Any = spread_links(V, sp.csr_array(B.T @ links @ B), width, whole * bound, 3 if few else 1)
     if not few:
         M = _sampled(M, rng)
-    own = W.stored_off_diagonal()
+    stored = W.stored_off_diagonal()
     if each:
-        return Explicit((_unit(V) if own is None else sp.csr_array(_unit(V))) + M)
-    largest = float((W.diagonal() if own is None else own).max())
+        return Explicit((_unit(V) if stored is None else sp.csr_array(_unit(V))) + M)
+    largest = float((W.diagonal() if stored is None else stored).max())
     return W * (1 / largest) + Factored(B, M)
 
 
@@ -122,11 +118,12 @@ def points_of(
     csr_array of shape (n, p)
         How near samples are to them; the identity where samples are points each.
     """
-    if _is_point_each(W, fine):
+    n, stored = W.shape[0], W.stored_off_diagonal()
+    if n <= MOST and (fine or n <= _EACH or stored is None):
         array = W.toarray()
         np.fill_diagonal(array, 0)
-        _check_signs(float(array.min(initial=0)))
-        return array, storage.identity(len(array), array.dtype)
+        _check_signs(array)
+        return array, storage.identity(n, array.dtype)
     if by_landmarks and isinstance(W, Factored):
         B, C = W.factors
         near = B
@@ -134,19 +131,19 @@ def points_of(
             near = _nearest(B @ _near_drawn(B.T @ B, sp.csr_array(B.T @ links @ B), rng))
         G = B.T @ near
         return storage.as_dense(G.T @ C @ G), near
-    graph = _graph_of(W)
+    if stored is None:
+        raise ValueError(
+            f"propagation must be None for more than {MOST:,} samples unless the similarity is a "
+            "sparse graph or by way of landmarks: take affinity='nearest_neighbors' or 'landmarks'."
+        )
+    _check_signs(stored)
+    graph = sp.csr_array(W @ storage.identity(n, W.dtype))
     B = _near_drawn(graph, links, rng)
     return storage.as_dense(B.T @ graph @ B), B
 
 
-def _is_point_each(W: Similarity, fine: bool) -> bool:
-    """Return whether samples are so few that links spread between all of them."""
-    n = W.shape[0]
-    return n <= MOST and (fine or n <= _EACH or W.stored_off_diagonal() is None)
-
-
 def spread_links(
-    W: np.ndarray, links: sp.csr_array, width: float, most: float, rounds: int = _ROUNDS
+    W: np.ndarray, links: sp.csr_array, width: float, most: float, rounds: int = 3
 ) -> np.ndarray:
     r"""Return how far links reach from the points that have them to others, in [0, 1].
 
@@ -160,7 +157,8 @@ def spread_links(
         a.
     most : float
         Sum of a row of m from which on it is scaled down, in sums of the row of ``W / max W``.
-    rounds : int
+    rounds : int, default=3
+        Each spreads links along what the last has raised; more than 3 change hardly anything.
 
     Returns
     -------
@@ -175,7 +173,7 @@ def spread_links(
         K = walks(W if M is None else W + M, linked, width)
         M = K @ (Z @ K.T)
         largest = max(float(M.max(initial=0)), -float(M.min(initial=0)), np.finfo(M.dtype).tiny)
-        M *= _GAIN / largest
+        M *= 3.0 / largest  # so a link need not be the strongest to be a full one
         np.clip(M, 0, 1, out=M)
         np.fill_diagonal(M, 0)
         root = np.sqrt(np.minimum(1, bounds * storage.inverse(M.sum(axis=1))))
@@ -191,7 +189,7 @@ def _sampled(M: np.ndarray, rng: np.random.RandomState) -> sp.csr_array:
     """
     share = M.sum(axis=1) / _KEPT
     parts = []
-    for rows in storage.row_blocks(len(M), _ROWS):
+    for rows in storage.row_blocks(len(M)):
         least = np.minimum(share[rows, None], share)
         kept = np.triu(M[rows] > rng.random_sample(least.shape) * least, rows.start + 1)
         parts.append(sp.csr_array(np.where(kept, np.maximum(M[rows], least), 0)))
@@ -234,17 +232,6 @@ def normalized(W: np.ndarray) -> np.ndarray:
     return S
 
 
-def _graph_of(W: Similarity) -> sp.csr_array:
-    stored = W.stored_off_diagonal()
-    if stored is None:
-        raise ValueError(
-            f"propagation must be None for more than {MOST:,} samples unless the similarity is a "
-            "sparse graph or by way of landmarks: take affinity='nearest_neighbors' or 'landmarks'."
-        )
-    _check_signs(float(stored.min(initial=0)))
-    return sp.csr_array(W @ storage.identity(W.shape[0], W.dtype))
-
-
 def _near_drawn(graph: sp.csr_array, links: sp.csr_array, rng: np.random.RandomState) -> Any:
     """Return how near samples are to drawn ones, in two steps; half of these have links."""
     n = graph.shape[0]
@@ -268,7 +255,8 @@ def _nearest(A: Any) -> sp.csr_array:
     return storage.scaled_rows(near, storage.inverse(storage.row_sums(near)))
 
 
-def _check_signs(smallest: float) -> None:
+def _check_signs(similarities: np.ndarray) -> None:
+    smallest = float(similarities.min(initial=0))
     if smallest < 0:
         raise ValueError(
             f"propagation must be None where similarities are below 0, got {smallest:.3g}."

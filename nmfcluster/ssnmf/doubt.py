@@ -13,14 +13,10 @@ from nmfcluster._engine.report import stage
 from nmfcluster.affinity import Affinity
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.similarity.spreading import MOST, points_of, walks
-from nmfcluster.ssnmf.propagation import MADE
+from nmfcluster.ssnmf.constrained import MADE
 
 _WIDTH = 0.65  # of walks; .9 tells wrong pairs as well, .99 worse
-_NEAR = 0.01  # added to cosines before their logarithm
-_FAINT = 1e-3  # of the square of a sample's own walk: evidence of less says little
-_RIDGE = np.diag([1e-3, 1.0, 1.0])  # on slopes of features of variance 1, hardly on the constant
 _PRIOR = 1.0, 10.0  # wrong and right pairs that count as seen before
-_START, _UPDATES, _STEPS = 0.1, 60, 3  # first share, rounds of EM, Newton steps of each
 _WRONG, _FEW = 0.04, 2.0  # share of wrong pairs, and pairs more, from which on pairs are doubted
 _BLOCK = 2_000  # pairs whose rows of all points are in memory at a time
 
@@ -122,8 +118,8 @@ def _evidence(
     found = [_of_pairs(K, near, B, spread, links[block], must[block]) for block in blocks]
     alike, together, apart, reach = np.concatenate(found, axis=1)
     together *= (~must).sum() / must.sum()
-    faint = _FAINT * np.median(reach) ** 2
-    X = np.column_stack([np.log(alike + _NEAR), (together - apart) / (together + apart + faint)])
+    faint = 1e-3 * np.median(reach) ** 2  # of a sample's own walk, squared: less says little
+    X = np.column_stack([np.log(alike + 0.01), (together - apart) / (together + apart + faint)])
     return (X - X.mean(axis=0)) / (X.std(axis=0) + np.finfo(float).tiny)
 
 
@@ -157,13 +153,14 @@ def fitted(X: np.ndarray, must: np.ndarray) -> tuple[np.ndarray, float]:
     tuple of ndarray of shape (n_pairs,) and float
     """
     X = np.column_stack([np.ones(len(X)), X])
-    slopes, share = np.zeros(X.shape[1]), _START
+    slopes, share = np.zeros(X.shape[1]), 0.1
+    ridge = np.diag([1e-3, 1.0, 1.0])  # of features of variance 1; hardly on the constant
     together = np.where(must, 1 - share, share)
-    for _ in range(_UPDATES):
-        for _ in range(_STEPS):
+    for _ in range(60):  # rounds of expectation maximisation
+        for _ in range(3):  # Newton steps
             p = expit(X @ slopes)
-            hessian = (X * (p * (1 - p))[:, None]).T @ X + _RIDGE
-            slopes += np.linalg.solve(hessian, X.T @ (together - p) - _RIDGE @ slopes)
+            hessian = (X * (p * (1 - p))[:, None]).T @ X + ridge
+            slopes += np.linalg.solve(hessian, X.T @ (together - p) - ridge @ slopes)
         p = expit(X @ slopes)
         yes = np.where(must, 1 - share, share) * p
         no = np.where(must, share, 1 - share) * (1 - p)

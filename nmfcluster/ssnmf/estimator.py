@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 
 import nmfcluster._engine.multiplicative as mu
 import nmfcluster.ssnmf.constrained as constrained
+from nmfcluster._arrays.arguments import counted
 from nmfcluster._arrays.least_squares import exact_rows
 from nmfcluster._arrays.tables import row_names
 from nmfcluster._base import NMFClusterer, fitting, numbered, read_features, read_samples
 from nmfcluster._compat import Interval, StrOptions, fit_context
+from nmfcluster._engine.report import stage
 from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
 from nmfcluster.affinity import MAKING, NAMES
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.ssnmf.doubt import Doubt, doubt_of
-from nmfcluster.ssnmf.propagation import spread, width_of
+
+#: samples up to which all starts are run on all of them, where the similarity is no sparse graph
+_COARSE = 3_000
 
 
 class SSNMFClusterer(NMFClusterer):
@@ -42,12 +46,11 @@ class SSNMFClusterer(NMFClusterer):
     n_clusters : int
         Number of clusters.
     alpha : float, default=0.25
-        Weight of must-link pairs with ``hard_must_link=False``.
+        Weight of must-link pairs with ``hard_must_link=False``. It counts in u, the 0.999-quantile
+        of the nonzero entries of W off its diagonal (of 100,000 drawn entries where W is not sparse
+        and has more).
     beta : float, default=3.0
-        Weight of cannot-link pairs.
-    weight_unit : {"quantile", "raw"}, default="quantile"
-        What `alpha` and `beta` count: u, the 0.999-quantile of the nonzero entries of W off its
-        diagonal (of 100,000 drawn entries where W is not sparse and has more), or 1.
+        Weight of cannot-link pairs, in u.
     hard_must_link : bool or "auto", default="auto"
         Whether samples joined by must-links, directly or by a chain, are fitted as one. "auto":
         yes, unless `contradictions` is "warn" or "ignore" and the data say that pairs are wrong:
@@ -67,17 +70,15 @@ class SSNMFClusterer(NMFClusterer):
         must-links join, or cannot-links that need more clusters. "warn" and "ignore" allow for
         pairs that are wrong, see `hard_must_link`; with True, must-links win.
     affinity : str or callable, default="auto"
-        How W is made of `X`: "nearest_neighbors", a sparse graph; "landmarks", never formed, in
-        O(n); "auto": the former for up to 3,000 dense or 10,000 sparse samples, the latter for
-        more; "linear" and "cosine", never formed; "rbf", a dense array; "precomputed": `X` is W,
-        symmetric, dense or sparse, of any sign; or a function of two sets of samples. See
-        `nmfcluster.affinity.make_affinity`.
+        How W is made of `X`: "nearest_neighbors", a sparse graph; "landmarks", by way of up to
+        2,000 points, never formed, in O(n); "auto": the former for up to 3,000 dense or 10,000
+        sparse samples, the latter for more; "linear" and "cosine", never formed; "rbf", a dense
+        array; "precomputed": `X` is W, symmetric, dense or sparse, of any sign; or a function of
+        two sets of samples. See `nmfcluster.affinity.make_affinity`.
     gamma : float, default=None
         Of the "rbf" affinity; 1 over the median squared distance of two samples by default.
     n_neighbors : int, default=None
         Of the "nearest_neighbors" and "landmarks" affinities, 10 and 5 by default.
-    n_landmarks : int, default=2_000
-        Of "landmarks"; up to as many samples are landmarks themselves.
     normalize : bool or "auto", default="auto"
         Whether W is replaced by :math:`D^{-1/2} W D^{-1/2}`, D its row sums: the objective of
         normalised cut instead of that of kernel k-means. "auto": for "nearest_neighbors" only.
@@ -89,15 +90,13 @@ class SSNMFClusterer(NMFClusterer):
         rules of [1]_, eq. 28, or of [2]_, corrected, both with a safeguard; "printed": the same to
         the letter, which need not descend, and for GSG' want nonnegative similarities. "auto":
         "bpg", or "mu" for "tri_full".
-    coarse_size : int or None, default=3_000
-        With more samples than this, one start from eigenvectors is run for "landmarks". For other
-        affinities that are no sparse graph the starts are run on a random subset of this many, up
-        to half of them from constrained samples; the best is extended to all samples and improved
-        on all, until ten updates lower its loss by less than 1e-5 of that of H = 0. None: never.
     n_init : int, default=5
         Number of starts; the solution with the smallest loss is kept. The first is computed from
         leading eigenvectors, the others are random, and given up where they will hardly get below
-        the best so far.
+        the best so far. Of more than 3,000 samples the first is run alone for "landmarks", and for
+        other affinities that are no sparse graph all are run on a random 3,000, up to half of them
+        from constrained samples: the best is extended to all samples and improved on all, until
+        ten updates lower its loss by less than 1e-5 of that of H = 0.
     max_iter : int, default=500
         Largest number of updates of a start.
     tol : float, default=1e-6
@@ -206,15 +205,13 @@ class SSNMFClusterer(NMFClusterer):
         **NMFClusterer._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="left")],
         "beta": [Interval(Real, 0, None, closed="left")],
-        "weight_unit": [StrOptions({"quantile", "raw"})],
         "hard_must_link": ["boolean", StrOptions({"auto"})],
         "constraint_mode": [StrOptions({"add", "replace"})],
         "propagation": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither"), None],
         "contradictions": [StrOptions({"raise", "warn", "ignore"})],
         "affinity": [StrOptions(set(NAMES)), callable],
-        **MAKING,
+        **{name: MAKING[name] for name in ("gamma", "n_neighbors", "normalize")},
         "factorization": [StrOptions({"bi", "tri", "tri_full"})],
-        "coarse_size": [Interval(Integral, 2, None, closed="left"), None],
         "solver": [StrOptions({"auto", "bpg", "mu", "printed"})],
     }
 
@@ -234,7 +231,6 @@ class SSNMFClusterer(NMFClusterer):
         *,
         alpha: float = 0.25,
         beta: float = 3.0,
-        weight_unit: str = "quantile",
         hard_must_link: bool | str = "auto",
         constraint_mode: str = "add",
         propagation: str | float | None = "auto",
@@ -242,11 +238,9 @@ class SSNMFClusterer(NMFClusterer):
         affinity: str | Callable[[Any, Any], Any] = "auto",
         gamma: float | None = None,
         n_neighbors: int | None = None,
-        n_landmarks: int = 2_000,
         normalize: bool | str = "auto",
         factorization: str = "bi",
         solver: str = "auto",
-        coarse_size: int | None = 3_000,
         n_init: int = 5,
         max_iter: int = 500,
         tol: float = 1e-6,
@@ -256,7 +250,6 @@ class SSNMFClusterer(NMFClusterer):
         self.n_clusters = n_clusters
         self.alpha = alpha
         self.beta = beta
-        self.weight_unit = weight_unit
         self.hard_must_link = hard_must_link
         self.constraint_mode = constraint_mode
         self.propagation = propagation
@@ -264,11 +257,9 @@ class SSNMFClusterer(NMFClusterer):
         self.affinity = affinity
         self.gamma = gamma
         self.n_neighbors = n_neighbors
-        self.n_landmarks = n_landmarks
         self.normalize = normalize
         self.factorization = factorization
         self.solver = solver
-        self.coarse_size = coarse_size
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -319,19 +310,27 @@ class SSNMFClusterer(NMFClusterer):
             X, names = read_samples(self, X, signed=True), row_names(X)
             self._check_n_clusters(X.shape[0])
             solver, form = self._solver()
-            given = (constraints, must_link, cannot_link)
-            pairs = constrained.read_constraints(X.shape[0], names, y, *given)
+            pairs = constrained.read_constraints(names, X, y, constraints, must_link, cannot_link)
             constrained.check_constraints(pairs, self.n_clusters, self.contradictions)
             affinity = constrained.affinity_of(self, X, rng)
             self.doubt_ = doubt_of(self, affinity, pairs, rng)
             trusted = self.doubt_.weighed(pairs)
-            self.propagation_ = width_of(self, affinity, trusted)
-            W = spread(self, affinity, trusted, self.propagation_, rng)
-            problem = constrained.problem_of(self, W, trusted, affinity.name == "landmarks")
+            self.propagation_ = constrained.width_of(self, affinity, trusted)
+            W = constrained.spread(self, affinity, trusted, self.propagation_, rng)
+            with stage(f"similarities under {counted(pairs.n_pairs, 'constraint')}"):
+                problem = constrained.constrain(
+                    W,
+                    trusted,
+                    alpha=self.alpha,
+                    beta=self.beta,
+                    replace=self.constraint_mode == "replace",
+                    hard=self.doubt_.hard,
+                    sure_start=affinity.name == "landmarks",
+                )
             constrained.warn_of_parts(problem, self.n_clusters)
             if form is mu.TriFactorization and self.solver == "printed":
                 constrained.check_signs(problem.A)
-            best = factorize(problem, self._plan(solver), rng, form, self.coarse_size)
+            best = factorize(problem, self._plan(solver), rng, form, max(_COARSE, self.n_clusters))
             F, M = best.parts
             P = problem.memberships(F, M)
             P, labels, order = numbered(P, P.argmax(axis=1))

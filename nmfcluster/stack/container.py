@@ -1,20 +1,92 @@
-"""Several similarities of the same samples: the container, and how it reads what it is made of."""
+"""Several sources for the same samples: containers of similarities, and of tables of features."""
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import Any, NoReturn, Self
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from nmfcluster._arrays.arguments import counted, positions, shown
-from nmfcluster._arrays.storage import as_matrix, largest
-from nmfcluster._arrays.tables import check_opened, in_one_order
-from nmfcluster.stack.seen import Seen, cut, with_nan, without_nan
+from nmfcluster._compat import take_samples
+from nmfcluster.stack.sources import (
+    Source,
+    cut,
+    read_names,
+    read_only,
+    read_sources,
+    read_tables,
+    with_nan,
+)
 
 
-class SimilarityStack:
+class _Stack(ABC):
+    """What stands for samples, in several sources, and is split as they are.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The names of the sources.
+    index : Index or None
+        The names of the samples.
+    """
+
+    _inside: ClassVar[str]  # where to find what a stack holds, for an error message
+    _held: tuple[Any, ...]  # of every source
+    _columns: Any  # the names of the samples that these are similar to, or None
+
+    @classmethod
+    def _made(
+        cls, held: Any, names: tuple[str, ...], index: Any = None, columns: Any = None
+    ) -> Self:
+        """Return a stack of what needs no checks."""
+        new = cls.__new__(cls)
+        new._set(held, names, index, columns)
+        return new
+
+    def _set(self, held: Any, names: tuple[str, ...], index: Any, columns: Any = None) -> None:
+        self._held, self.names, self.index, self._columns = tuple(held), names, index, columns
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int, int]:
+        """``(n, m, L)``: samples, samples that they are similar to, sources."""
+
+    @abstractmethod
+    def _cut(self, held: Any, rows: np.ndarray, columns: np.ndarray | None) -> Any:
+        """Return some samples of one source; None: all columns."""
+
+    @property
+    def ndim(self) -> int:
+        """3, the length of `shape`."""
+        return 3
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __iter__(self) -> NoReturn:
+        name = type(self).__name__
+        raise TypeError(f"a {name} cannot be walked through sample by sample; its {self._inside}.")
+
+    def __getitem__(self, key: Any) -> Self:
+        owner = f"a {type(self).__name__}"
+        rows, columns = _read_axes(key, owner, self._inside)
+        if rows is None:
+            raise TypeError(
+                f"rows of {owner} must be named by a list or an array of integers, a mask or a "
+                f"slice, got {shown(rows)}."
+            )
+        n, m, _ = self.shape
+        i = positions(rows, n, "row", owner)
+        j = None if columns is None else positions(columns, m, "column", owner)
+        held = [self._cut(one, i, j) for one in self._held]
+        index = None if self.index is None else self.index[i]
+        names = self._columns if self._columns is None or j is None else self._columns[j]
+        return self._made(held, self.names, index, names)
+
+
+class SimilarityStack(_Stack):
     """Similarities of the same samples by several sources: matrices, dense and sparse mixed.
 
     It stands for the samples, and is split as they are. For an estimator that takes similarities
@@ -37,6 +109,13 @@ class SimilarityStack:
         One name for each source, no two the same; the keys of a dict, or "source0", "source1",
         ... by default.
 
+    Attributes
+    ----------
+    names : tuple of str
+        The names of the sources.
+    index : Index or None
+        The index of the first data frame among the sources, None if there was none.
+
     Raises
     ------
     TypeError
@@ -58,72 +137,41 @@ class SimilarityStack:
            [0., 1., 0.]])
     """
 
+    _inside = "matrices are in stack.sources"
+
     def __init__(self, sources: Any, *, names: Any = None) -> None:
         if isinstance(sources, SimilarityStack):
-            own, parts = sources.names, sources._parts
-            names = own if names is None else read_names(names, len(parts))
-            self._set(parts, names, *sources._axes)
-            return
-        if isinstance(sources, dict) and not sp.issparse(sources):
-            names, sources = list(sources) if names is None else names, list(sources.values())
-        self._set(*_read_sources(sources, names))
+            n = len(sources.names)
+            names = sources.names if names is None else read_names(names, n, "source")
+            self._set(sources._held, names, sources.index, sources._columns)
+        else:
+            self._set(*read_sources(sources, names))
 
-    @classmethod
-    def _made(
-        cls, parts: Any, names: tuple[str, ...], index: Any = None, columns: Any = None
-    ) -> Self:
-        """Return a stack of parts that need no checks."""
-        new = cls.__new__(cls)
-        new._set(parts, names, index, columns)
-        return new
-
-    def _set(self, parts: Any, names: tuple[str, ...], index: Any, columns: Any) -> None:
-        single = all(part.values.dtype == np.float32 for part in parts)
+    def _set(self, held: Any, names: tuple[str, ...], index: Any, columns: Any = None) -> None:
+        single = all(source.values.dtype == np.float32 for source in held)
         dtype = np.dtype(np.float32 if single else np.float64)
-        cast = tuple(part._replace(values=part.values.astype(dtype, copy=False)) for part in parts)
-        self.__setstate__({"_parts": cast, "_names": names, "_axes": (index, columns)})
+        cast = (one._replace(values=one.values.astype(dtype, copy=False)) for one in held)
+        super()._set((Source(*map(read_only, one)) for one in cast), names, index, columns)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # here, because pickle does not keep arrays read-only
-        self._parts: tuple[Seen, ...] = tuple(
-            Seen(*(_read_only(array) for array in part)) for part in state["_parts"]
-        )
-        self._names: tuple[str, ...] = state["_names"]
-        self._axes: tuple[Any, Any] = state["_axes"]  # names of the rows, of the columns
+        # pickle does not keep arrays read-only
+        self._set(state["_held"], state["names"], state["index"], state["_columns"])
 
     @property
     def shape(self) -> tuple[int, int, int]:
         """``(n, m, L)``: samples, samples that they are similar to, sources."""
-        n, m = self._parts[0].values.shape
-        return n, m, len(self._parts)
-
-    @property
-    def ndim(self) -> int:
-        """3, the length of `shape`."""
-        return 3
+        n, m = self._held[0].values.shape
+        return n, m, len(self._held)
 
     @property
     def dtype(self) -> np.dtype:
         """float32 or float64, that of all sources."""
-        return np.dtype(self._parts[0].values.dtype)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the sources."""
-        return self._names
-
-    @property
-    def index(self) -> Any:
-        """The index of the first data frame among the sources, None if there was none."""
-        return self._axes[0]
+        return np.dtype(self._held[0].values.dtype)
 
     @property
     def sources(self) -> tuple[Any, ...]:
         """The matrices, (n, m) arrays and CSR arrays, with NaN for what was not seen."""
-        return tuple(
-            part.values if part.rows.all() and part.columns.all() else with_nan(part, mark=True)
-            for part in self._parts
-        )
+        return tuple(with_nan(source, mark=True) for source in self._held)
 
     def filled(self) -> tuple[Any, ...]:
         """Return the sources with 0 for NaN; sparse ones store none of either.
@@ -141,7 +189,7 @@ class SimilarityStack:
         (array([[1., 0.],
                [0., 0.]]),)
         """
-        return tuple(part.values for part in self._parts)
+        return tuple(source.values for source in self._held)
 
     def seen(self) -> np.ndarray:
         """Return which samples each source has seen: those whose row is not NaN.
@@ -158,7 +206,7 @@ class SimilarityStack:
         array([[ True,  True],
                [ True, False]])
         """
-        return np.column_stack([part.rows for part in self._parts])
+        return np.column_stack([source.rows for source in self._held])
 
     def toarray(self) -> np.ndarray:
         """Return all sources as one dense array; the last axis is the sources.
@@ -176,10 +224,10 @@ class SimilarityStack:
         array([[1., 1.],
                [0., 1.]])
         """
-        return np.stack([with_nan(part) for part in self._parts], axis=-1)
+        return np.stack([with_nan(source) for source in self._held], axis=-1)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        sparse = [i for i, part in enumerate(self._parts) if sp.issparse(part.values)]
+        sparse = [i for i, source in enumerate(self._held) if sp.issparse(source.values)]
         if sparse:
             raise TypeError(
                 f"a SimilarityStack with sparse sources, as {self.names[sparse[0]]!r}, is not made "
@@ -189,127 +237,135 @@ class SimilarityStack:
             raise ValueError("a SimilarityStack is no array without a copy; give copy=None.")
         return self.toarray().astype(self.dtype if dtype is None else dtype, copy=False)
 
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __iter__(self) -> NoReturn:
-        raise TypeError(
-            "a SimilarityStack cannot be walked through sample by sample; its matrices are in "
-            "stack.sources."
-        )
-
-    def __getitem__(self, key: Any) -> Self:
-        n, m, _ = self.shape
-        rows, columns = read_axes(key, "a SimilarityStack", "sources are in stack.sources")
-        if rows is None:
-            raise TypeError(
-                "rows of a SimilarityStack must be named by a list or an array of integers, a mask "
-                f"or a slice, got {shown(rows)}."
-            )
-        i = positions(rows, n, "row", "a SimilarityStack")
-        j = None if columns is None else positions(columns, m, "column", "a SimilarityStack")
-        parts = [
-            Seen(cut(values, i, j), seen[i], others if j is None else others[j])
-            for values, seen, others in self._parts
-        ]
-        axes = zip(self._axes, (i, j), strict=True)
-        cut_axes = (names if names is None or at is None else names[at] for names, at in axes)
-        return self._made(parts, self.names, *cut_axes)
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}(shape={self.shape}, dtype={self.dtype}, names={self.names})"
 
-
-def called(index: int, name: str, where: str) -> str:
-    """Return what an error message calls a source."""
-    return f"source {index} ({name!r}) of {where}"
-
-
-def _read_sources(sources: Any, names: Any) -> tuple[list[Seen], tuple[str, ...], Any, Any]:
-    """Return matrices of one shape, without their NaN, their names, and those of their axes."""
-    listed = _listed(sources)
-    names = read_names(names, len(listed))
-    labels = [called(i, name, "sources") for i, name in enumerate(names)]
-    listed, index, columns = in_one_order(listed, labels)
-    arrays = [_read_matrix(source, label) for source, label in zip(listed, labels, strict=True)]
-    for array, label in zip(arrays, labels, strict=True):
-        if array.shape != arrays[0].shape:
-            raise ValueError(
-                f"sources must be of one shape: {label} has shape {array.shape}, {labels[0]} has "
-                f"{arrays[0].shape}. Features of several views are no similarities: give them to "
-                "fit as views=."
-            )
-    parts = [_read_nan(array, label) for array, label in zip(arrays, labels, strict=True)]
-    return parts, names, index, columns
+    def _cut(self, held: Source, rows: np.ndarray, columns: np.ndarray | None) -> Source:
+        values, seen, others = held
+        others = others if columns is None else others[columns]
+        return Source(cut(values, rows, columns), seen[rows], others)
 
 
-def _listed(sources: Any) -> list[Any]:
-    """Return the sources of a stack as a list."""
-    if isinstance(sources, list | tuple):
-        if not sources:
-            raise ValueError("sources must hold at least one similarity matrix, got none.")
-        return list(sources)
-    if isinstance(sources, np.ndarray) and sources.ndim == 3:
-        if not sources.shape[2]:
-            raise ValueError(
-                f"sources must hold at least one similarity matrix, got shape {sources.shape}, "
-                "whose last axis is the sources."
-            )
-        return list(np.moveaxis(sources, 2, 0))
-    check_opened(sources, "sources", "a list of similarity matrices")
-    got = f"shape {sources.shape}" if hasattr(sources, "shape") else shown(sources)
-    raise TypeError(
-        "sources must be a list of similarity matrices, an array of shape (n, m, L) or a "
-        f"SimilarityStack, got {got}; a single matrix S is given as [S]."
-    )
+class ViewStack(_Stack):
+    """Views of the same samples: several tables of features, of different widths.
 
+    It stands for the samples, and is split as they are: ``views[rows]``. For an estimator with
+    ``affinity="precomputed"`` scikit-learn cuts ``views[np.ix_(rows, columns)]``, which are the
+    rows: their similarities to others are made of features only when a model is fitted.
 
-def read_names(names: Any, n_named: int, kind: str = "source") -> tuple[str, ...]:
-    """Return the names of sources, or of another kind of things, which must differ.
+    Parameters
+    ----------
+    views : dict or list of {array-like, sparse matrix} of shape (n, p_l), or ViewStack
+        Each table has a row for every sample; NaN throughout where the view lacks it. The keys of
+        a dict are names. Rows of data frames are matched by their index, if it is not 0, 1, ...:
+        the samples are those of all of them, in the order in which they occur, and one that a
+        frame does not have is missing from this view. Rows of other tables are taken by position.
+    names : sequence of str, default=None
+        One name for each view, no two the same; the keys of a dict, or "view0", "view1", ...
 
-    None: numbers.
+    Attributes
+    ----------
+    names : tuple of str
+        The names of the views.
+    index : Index or None
+        Names of the samples, if a data frame has some.
+
+    Raises
+    ------
+    TypeError
+        If `views` is none of the above.
+    ValueError
+        If there is no view, a table does not hold numbers, or it is not known which rows of the
+        tables belong together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from nmfcluster.stack import ViewStack
+    >>> words = pd.DataFrame({"goal": [3, 0, 4]}, index=["a", "b", "c"])
+    >>> links = pd.DataFrame({"in": [1.0, 2.0], "out": [0.0, 1.0]}, index=["b", "d"])
+    >>> views = ViewStack({"words": words, "links": links})
+    >>> views
+    ViewStack(4 samples, words: 1 feature, links: 2 features)
+    >>> list(views.index)
+    ['a', 'b', 'c', 'd']
+    >>> views[[1, 2]].views[1].to_numpy()
+    array([[ 1.,  0.],
+           [nan, nan]])
     """
-    if names is None:
-        return tuple(f"{kind}{i}" for i in range(n_named))
-    if isinstance(names, str) or not hasattr(names, "__iter__"):
-        raise TypeError(f"names must be a list of str, one for each {kind}, got {shown(names)}.")
-    names = list(names)
-    if not all(isinstance(name, str) for name in names):
-        raise TypeError(f"names must all be str, got {shown(names)}.")
-    if len(names) != n_named:
-        raise ValueError(f"names must name {counted(n_named, kind)}, got {len(names)}.")
-    name, times = Counter(names).most_common(1)[0]
-    if times > 1:
-        raise ValueError(f"names must differ from each other, got {name!r} {times} times.")
-    return tuple(str(name) for name in names)
 
+    _inside = "tables are in stack.views"
 
-def _read_matrix(source: Any, label: str) -> Any:
-    check_opened(source, label, "a matrix of numbers")
-    try:
-        return as_matrix(source)
-    except (TypeError, ValueError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(
-            f"{label} must be a matrix of numbers, of shape (n, m), dense or sparse: {error}."
-        ) from None
+    def __init__(self, views: Any, *, names: Any = None) -> None:
+        self._read(views, names, "views")
 
+    @classmethod
+    def _of(cls, views: Any, where: str) -> Self:
+        """Return views that error messages call by the parameter that they came in."""
+        new = cls.__new__(cls)
+        new._read(views, None, where)
+        return new
 
-def _read_nan(array: Any, label: str) -> Seen:
-    """Tell values from the rows and columns that are NaN."""
-    if not holds_nan(array):
-        return Seen(array, *(np.ones(length, dtype=bool) for length in array.shape))
-    part, stray = without_nan(array)
-    if stray is not None:
-        raise ValueError(
-            f"{label} holds NaN in row {stray[0]}, column {stray[1]}, and numbers beside it. NaN "
-            "stands for a sample that the source has not seen: all of its row, or its column, "
-            "must be NaN."
+    def _read(self, views: Any, names: Any, where: str) -> None:
+        if isinstance(views, ViewStack):
+            own = views.names if names is None else read_names(names, len(views.names), "view")
+            self._set(views._held, own, views.index)
+        else:
+            self._set(*read_tables(views, names, where))
+
+    @property
+    def views(self) -> tuple[Any, ...]:
+        """The tables, arrays, CSR arrays or data frames of shape (n, p_l)."""
+        return self._held
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """``(n, n, L)``, as that of the similarities of n samples by L views."""
+        n = self._held[0].shape[0]
+        return n, n, len(self._held)
+
+    @property
+    def n_features(self) -> tuple[int, ...]:
+        """The number of features of every view."""
+        return tuple(int(view.shape[1]) for view in self._held)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+        raise TypeError(
+            "a ViewStack holds several tables, and is no array: SimilarityFusionNMF clusters by "
+            "all of them; one alone is stack.views[0]."
         )
-    return part
+
+    def with_views(self, numbers: Any) -> Self:
+        """Return a stack of some of the views, by their positions.
+
+        Parameters
+        ----------
+        numbers : sequence of int
+
+        Returns
+        -------
+        ViewStack
+
+        Examples
+        --------
+        >>> from nmfcluster.stack import ViewStack
+        >>> ViewStack({"a": [[1], [2]], "b": [[3], [4]]}).with_views([1]).names
+        ('b',)
+        """
+        names = tuple(self.names[i] for i in numbers)
+        return self._made([self._held[i] for i in numbers], names, self.index)
+
+    def __repr__(self) -> str:
+        widths = zip(self.names, self.n_features, strict=True)
+        parts = [f"{name}: {counted(p, 'feature')}" for name, p in widths]
+        return f"{type(self).__name__}({counted(len(self), 'sample')}, {', '.join(parts)})"
+
+    def _cut(self, held: Any, rows: np.ndarray, columns: np.ndarray | None) -> Any:
+        return take_samples(held, rows)
 
 
-def read_axes(key: Any, owner: str, inside: str) -> tuple[Any, Any]:
+def _read_axes(key: Any, owner: str, inside: str) -> tuple[Any, Any]:
     """Return what a key says of rows and of columns; None: nothing.
 
     An error message calls a stack `owner`, and says where to find what is `inside` of it.
@@ -330,28 +386,3 @@ def read_axes(key: Any, owner: str, inside: str) -> tuple[Any, Any]:
         f"{owner} is indexed by rows, stack[rows], or by rows and columns, "
         f"stack[np.ix_(rows, columns)], got {shown(key)}; its {inside}."
     )
-
-
-def _read_only(array: Any) -> Any:
-    """Return the matrix, not copied, in a form whose entries cannot be written to."""
-    values = (array.data if sp.issparse(array) else array).view()
-    values.flags.writeable = False
-    if not sp.issparse(array):
-        return values
-    return sp.csr_array((values, array.indices, array.indptr), shape=array.shape)
-
-
-def holds_nan(array: Any) -> bool:
-    """Return whether an entry that is stored is NaN."""
-    return bool(np.isnan(array.data if sp.issparse(array) else array).any())
-
-
-def check_values(values: Any, label: str) -> None:
-    """Raise if an entry is negative or infinite."""
-    if not all(values.shape):
-        return
-    if not np.isfinite(largest(values)):
-        raise ValueError(f"{label} must be finite; it holds infinity.")
-    smallest = float(values.min())
-    if smallest < 0:
-        raise ValueError(f"{label} must not be negative; its smallest entry is {smallest:.3g}.")

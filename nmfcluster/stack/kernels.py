@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from itertools import count
 from typing import Any, ClassVar, NamedTuple, Self
@@ -19,10 +18,20 @@ from nmfcluster._arrays.threads import one_blas_thread
 from nmfcluster._base import fitting, read_features
 from nmfcluster._compat import N_JOBS, Documented, StrOptions, fit_context
 from nmfcluster.affinity import MAKING, NAMES, make_affinity
-from nmfcluster.stack.container import SimilarityStack, called, check_values, holds_nan
-from nmfcluster.stack.seen import Seen, embedded, first_nan, without_nan
+from nmfcluster.stack.container import SimilarityStack
+from nmfcluster.stack.sources import (
+    Source,
+    called,
+    check_values,
+    embedded,
+    first_nan,
+    held,
+    holds_nan,
+    named_in_errors,
+)
 
 _KERNELS = [name for name in NAMES if name not in ("auto", "precomputed")]
+_OPTIONS = ("gamma", "n_neighbors", "normalize")  # of `make_affinity`
 _ROUNDING = 1e3  # precisions of a block's largest entry: an entry this little below 0 counts as 0
 
 
@@ -60,8 +69,6 @@ class KernelStack(Documented, TransformerMixin, BaseEstimator):
     n_neighbors : int, default=None
         Of "nearest_neighbors" and "landmarks" kernels, 10 and 5 by default; at most all others are
         taken.
-    n_landmarks : int, default=2_000
-        Of "landmarks"; up to as many samples are landmarks themselves.
     normalize : bool or "auto", default=False
         Whether every similarity W is replaced by :math:`D^{-1/2} W D^{-1/2}`, D its row sums, with
         a diagonal of 0. "auto": those by "nearest_neighbors" only.
@@ -111,7 +118,7 @@ class KernelStack(Documented, TransformerMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernels": [StrOptions(set(_KERNELS)), callable, list],
-        **MAKING,
+        **{name: MAKING[name] for name in _OPTIONS},
         "n_jobs": N_JOBS,
     }
 
@@ -125,14 +132,12 @@ class KernelStack(Documented, TransformerMixin, BaseEstimator):
         *,
         gamma: float | None = None,
         n_neighbors: int | None = None,
-        n_landmarks: int = 2_000,
         normalize: bool | str = False,
         n_jobs: int | None = None,
     ) -> None:
         self.kernels = kernels
         self.gamma = gamma
         self.n_neighbors = n_neighbors
-        self.n_landmarks = n_landmarks
         self.normalize = normalize
         self.n_jobs = n_jobs
 
@@ -187,25 +192,27 @@ class KernelStack(Documented, TransformerMixin, BaseEstimator):
             If an item of `kernels` is neither a kernel nor a triple.
         """
         with fitting(self):
-            views, parts = _read_kernels(self.kernels, self._parameter), []
+            views, sources = _read_kernels(self.kernels, self._parameter), []
             X = self._read(X, reset=True)
             names = getattr(self, "feature_names_in_", None)
-            options = {name: getattr(self, name) for name in MAKING}
+            options = {name: getattr(self, name) for name in _OPTIONS}
             self._views_: list[_FittedView] = []
             for i, view in enumerate(views):
+                # the features of the view, and the samples that it has
                 label = self._called(i, view.name)
                 columns = _read_columns(view.columns, X.shape[1], names, label)
                 V, seen = _read_view(X, columns, label)
                 if seen.sum() < 2:
                     raise ValueError(f"{label} needs at least 2 samples that it has seen.")
-                with _named_in_errors(label):
+                # their similarities, and the way to make those of others to them
+                with named_in_errors(label):
                     affinity = make_affinity(V, view.kernel, **options, n_jobs=self.n_jobs)
                     block = _read_block(affinity.block(), label)
-                parts.append(_part(block, seen, seen))
+                sources.append(Source(embedded(block, seen, seen), seen, seen))
                 empty = block[:0].copy()
                 self._views_.append(_FittedView(view.name, columns, seen, affinity.between, empty))
             self.names_ = tuple(view.name for view in views)
-        return SimilarityStack._made(parts, self.names_)
+        return SimilarityStack._made(sources, self.names_)
 
     def transform(self, X: Any) -> SimilarityStack:
         """Return the similarities of samples to those that `fit` was given.
@@ -228,15 +235,15 @@ class KernelStack(Documented, TransformerMixin, BaseEstimator):
             view, or a similarity is negative.
         """
         check_is_fitted(self)
-        X, parts = self._read(X, reset=False), []
+        X, sources = self._read(X, reset=False), []
         with one_blas_thread():  # as in fit
             for i, view in enumerate(self._views_):
                 label = self._called(i, view.name)
                 V, seen = _read_view(X, view.columns, label)
-                with _named_in_errors(label):
+                with named_in_errors(label):
                     block = _read_block(view.between(V), label) if seen.any() else view.empty
-                parts.append(_part(block, seen, view.seen))
-        return SimilarityStack._made(parts, self.names_)
+                sources.append(Source(embedded(block, seen, view.seen), seen, view.seen))
+        return SimilarityStack._made(sources, self.names_)
 
     def _called(self, index: int, name: str) -> str:
         """Return what error messages call a source."""
@@ -265,22 +272,6 @@ def _read_block(block: Any, label: str) -> Any:
         return np.maximum(block, 0)
     check_values(block, label)
     return block
-
-
-@contextmanager
-def _named_in_errors(label: str) -> Iterator[None]:
-    try:
-        yield
-    except ValueError as error:
-        message = str(error)
-        raise ValueError(message if label in message else f"{label}: {message}") from error
-
-
-def _part(block: Any, rows: np.ndarray, columns: np.ndarray) -> Seen:
-    """Return the similarities of the samples that a view has as those of all samples."""
-    if not (rows.all() and columns.all()):
-        block = embedded(block, rows, columns)
-    return Seen(block, rows, columns)
 
 
 class _View(NamedTuple):
@@ -316,12 +307,10 @@ def _read_kernel(item: Any, parameter: str) -> _View:
                 f"{shown(item)}."
             )
         name, kernel, columns = item
-    if callable(kernel):
-        return _View(name, kernel, columns)
-    if not isinstance(kernel, str):
-        raise TypeError(f"{parameter} must be of {_KERNELS} or callables, got {shown(kernel)}.")
-    if kernel not in _KERNELS:
-        raise ValueError(f"{parameter} must be of {_KERNELS} or callables, got {kernel!r}.")
+    known = callable(kernel) or (isinstance(kernel, str) and kernel in _KERNELS)
+    if not known:
+        kind = ValueError if isinstance(kernel, str) else TypeError
+        raise kind(f"{parameter} must be of {_KERNELS} or callables, got {shown(kernel)}.")
     return _View(name, kernel, columns)
 
 
@@ -354,26 +343,16 @@ def _read_columns(columns: Any, width: int, names: Any, label: str) -> np.ndarra
     listed = columns.tolist() if hasattr(columns, "tolist") else columns
     listed = [listed] if isinstance(listed, str) else listed
     if isinstance(listed, list | tuple) and listed and isinstance(listed[0], str):
-        return np.array([_position_of(name, names, label) for name in listed])
-    places = positions(listed, width, "column", label)
-    if not len(places):
+        places = {name: place for place, name in enumerate(() if names is None else names)}
+        missing = [name for name in listed if name not in places]
+        if missing:
+            known = shown(list(places)) if places else "without names, which data frames have"
+            raise ValueError(f"{label} takes the column {missing[0]!r}; those of X are {known}.")
+        return np.array([places[name] for name in listed])
+    chosen = positions(listed, width, "column", label)
+    if not len(chosen):
         raise ValueError(f"{label} must have at least one column, got {shown(columns)}.")
-    return places
-
-
-def _position_of(name: Any, names: Any, label: str) -> int:
-    if names is None:
-        raise ValueError(
-            f"{label} takes the column {name!r}, but the columns of X have no names; only those "
-            "of a data frame have."
-        )
-    places = [i for i, other in enumerate(names) if other == name]
-    if len(places) != 1:
-        raise ValueError(
-            f"{label} takes the column {name!r}, of which X has {len(places)}; its columns are "
-            f"{shown(list(names))}."
-        )
-    return places[0]
+    return chosen
 
 
 def _read_view(X: Any, columns: np.ndarray | None, label: str) -> tuple[Any, np.ndarray]:
@@ -381,7 +360,7 @@ def _read_view(X: Any, columns: np.ndarray | None, label: str) -> tuple[Any, np.
     view = X if columns is None else X[:, columns]
     if not holds_nan(view):
         return view, np.ones(X.shape[0], dtype=bool)
-    seen = without_nan(view)[0].rows
+    seen, _ = held(view)
     view = view[seen]
     stray = first_nan(view)
     if stray is not None:

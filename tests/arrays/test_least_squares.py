@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
@@ -84,6 +84,7 @@ def test_a_row_that_one_column_can_use_is_used_there():
     assert F[0, 1] == 2
 
 
+@settings(max_examples=15)
 @given(seeds, st.integers(1, 5))
 def test_many_sweeps_end_at_the_least_squares_solution(seed, k):
     X, H = problem(np.random.default_rng(seed), 5, k, k + 8)
@@ -122,7 +123,7 @@ def test_nonnegative_rows_are_least_squares_solutions(seed, n, k, one_for_all):
 @pytest.mark.parametrize(("apart", "settles"), [(3, True), (0, False)])
 def test_nonnegative_rows_are_swept_until_no_entry_changes_much(apart, settles):
     rng = np.random.default_rng(0)
-    for _ in range(5):
+    for _ in range(3):
         A = rng.uniform(0.8, 1, size=(4, 9)) + apart * np.eye(4, 9)
         G = A @ A.T
         B = rng.uniform(size=(6, 4)) @ G
@@ -204,8 +205,7 @@ def test_exact_rows_of_a_diagonal_are_quotients_to_rounding():
     assert_allclose(exact_rows(B, G), [[1.5, 1.25, 0]], rtol=3e-14)
 
 
-@pytest.mark.parametrize("noise", [0, 0.3])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("noise", "dtype"), [(0, np.float64), (0.3, np.float32)])
 def test_an_exact_row_does_not_depend_on_those_beside_it(noise, dtype):
     for seed in range(5):
         rng = np.random.default_rng(seed)
@@ -217,7 +217,7 @@ def test_an_exact_row_does_not_depend_on_those_beside_it(noise, dtype):
         assert_array_equal(np.concatenate([exact_rows(b[None], G) for b in B]), W)
 
 
-@pytest.mark.parametrize("spread", [0.5, 0.1, 1e-2, 1e-3])
+@pytest.mark.parametrize("spread", [0.1, 1e-3])
 def test_exact_rows_are_exact_where_rows_of_h_are_much_alike(spread):
     for seed in range(4):
         X, H = problem(np.random.default_rng(seed), 30, 6, 40, noise=0.1, spread=spread)
@@ -311,8 +311,7 @@ def one_by_one(monkeypatch):
     return tables
 
 
-@pytest.mark.parametrize("k", [12, 20, 25])
-@pytest.mark.parametrize("width", [0.02, 0.1])
+@pytest.mark.parametrize(("k", "width"), [(12, 0.1), (25, 0.02)])
 def test_exact_rows_are_exact_for_bands_that_overlap(k, width, one_by_one):
     """Exchanges of many entries at once go in circles here."""
     X, H = bands(k, width, 40, 300)

@@ -17,8 +17,10 @@ def rng(seed=0):
     return np.random.default_rng(seed)
 
 
-@pytest.mark.parametrize("dispersed", [0, 0.1, 30.0, 1e6, 1e-9])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.uint16])
+@pytest.mark.parametrize(
+    ("dtype", "dispersed"),
+    [(np.float64, 0.1), (np.float32, 0), (np.int64, 30.0), (np.uint16, 1e6), (np.float64, 1e-9)],
+)
 def test_parts_sum_to_the_table_and_keep_its_type(dtype, dispersed):
     X = COUNTS.astype(dtype)
     if dtype is np.float32:
@@ -89,7 +91,7 @@ def dispersed_table(phi, n=120, p=90, k=3):
     return drawn.poisson(means).astype(float), W, H
 
 
-@pytest.mark.parametrize("phi", [0.02, 0.1, 0.5])
+@pytest.mark.parametrize("phi", [0.02, 0.5])
 def test_dispersion_is_found_from_the_true_means(phi):
     X, W, H = dispersed_table(phi)
     # what is not fitted has no leverage, which the estimate takes off: 3 (120 + 90) of 10,800

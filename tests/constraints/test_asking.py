@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 
 from nmfcluster import SSNMFClusterer
-from nmfcluster.constraints import PairwiseConstraints, asking, next_pairs, walks
+from nmfcluster.constraints import PairwiseConstraints, asking, next_pairs
 
 X, y = load_iris(return_X_y=True)
 
@@ -40,7 +40,7 @@ def assert_none_is_implied(pairs, known):
 
 
 @pytest.mark.filterwarnings("ignore:SSNMFClusterer found")
-@pytest.mark.parametrize("n_known", [0, 5, 60, 500])
+@pytest.mark.parametrize("n_known", [5, 500])
 @pytest.mark.parametrize("kind", ["dense", "sparse", "precomputed", "linear", "landmarks"])
 def test_no_pair_is_implied(n_known, kind):
     known = PairwiseConstraints.from_labels(y, n_pairs=n_known, random_state=n_known)
@@ -103,10 +103,9 @@ def test_the_literal_rule(known):
     rng = np.random.default_rng(len(known))
     W = rbf_kernel(rng.normal(size=(25, 3)), gamma=0.5)
     weights = rng.uniform(0.05, 1, size=25)
-    open_ = ~np.isin(np.arange(25), known)
-    found = []
-    C = walks.given(walks.covariance(W), np.array(known, int))
-    walks.most_telling(C, weights, open_, 6, found.append)
+    fresh = ~np.isin(np.arange(25), known)
+    C = asking.covariance_given(asking.covariance(W), np.array(known, int))
+    found = asking.most_telling(C, weights, np.arange(25), fresh, 6)
     assert found == literal(W, weights, known, [[i] for i in range(25)], 6)
 
 
@@ -142,7 +141,7 @@ def model_gamma(data):
     return 1 / np.median(squares)
 
 
-@pytest.mark.parametrize("n_known", [0, 6, 60])
+@pytest.mark.parametrize("n_known", [0, 60])
 def test_another_order_of_the_samples_asks_the_same(n_known):
     rng = np.random.default_rng(0)
     data = X + rng.normal(scale=0.01, size=X.shape)  # no two samples are alike
@@ -169,7 +168,7 @@ def test_nothing_is_drawn_and_nothing_changed_where_samples_are_few():
 
 @pytest.mark.parametrize("kind", ["nearest_neighbors", "precomputed", "landmarks"])
 def test_of_many_samples_some_are_drawn_and_none_is_missed(monkeypatch, kind):
-    monkeypatch.setattr(asking, "_MOST", 20)
+    monkeypatch.setattr(asking, "MOST", 20)
     data = rbf_kernel(X) if kind == "precomputed" else X
     known = PairwiseConstraints.from_labels(y, n_pairs=10, random_state=0)
     model = fitted(data, known, affinity=kind)

@@ -156,14 +156,13 @@ def by_cloudpickle(constraints, folder):
         by_cloudpickle,
     ],
 )
-@pytest.mark.parametrize("n", [0, 3, 60])
-def test_copies_are_equal_and_read_only(duplicate, n, tmp_path):
-    constraints = some_constraints(n) if n == 60 else PairwiseConstraints(n)
-    other = duplicate(constraints, tmp_path)
-    assert other == constraints
-    assert other is not constraints
-    assert_in_form(other)
-    assert other[:2] == constraints[:2]
+def test_copies_are_equal_and_read_only(duplicate, tmp_path):
+    for constraints in (PairwiseConstraints(0), PairwiseConstraints(3), some_constraints()):
+        other = duplicate(constraints, tmp_path)
+        assert other == constraints
+        assert other is not constraints
+        assert_in_form(other)
+        assert other[:2] == constraints[:2]
 
 
 def test_a_subclass_stays_one():
@@ -207,10 +206,16 @@ def test_satisfied_pairs_are_those_that_the_labels_keep(constraints, data):
         assert np.isnan(share)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, "f4", float])
 @pytest.mark.parametrize("n", [0, 1, 60])
-def test_matrices_hold_the_weights(dtype, n):
+def test_matrices_hold_the_weights(n):
     constraints = some_constraints() if n == 60 else PairwiseConstraints(n)
+    assert PairwiseConstraints(n, *constraints.as_matrices(float)) == constraints
+    for dtype in (np.float32, np.float64, "f4", float):
+        assert_matrices_hold_the_weights(constraints, dtype)
+
+
+def assert_matrices_hold_the_weights(constraints, dtype):
+    n = len(constraints)
     for matrix, kind in zip(constraints.as_matrices(dtype), weighted(constraints), strict=True):
         dense = np.zeros((n, n))
         for (i, j), weight in kind.items():
@@ -221,22 +226,14 @@ def test_matrices_hold_the_weights(dtype, n):
         assert matrix.has_sorted_indices
         assert matrix.indices.dtype == np.int32
         assert_array_equal(matrix.toarray(), dense.astype(dtype))
-    assert PairwiseConstraints(n, *constraints.as_matrices(float)) == constraints
 
 
-# bad calls
+# bad calls, besides those in tests/refusals.txt
 
 
 BAD_CALLS = {
     "no number of samples": (lambda: PairwiseConstraints([(0, 1)]), TypeError, "n_samples.*list"),
     "half a sample": (lambda: PairwiseConstraints(2.0), TypeError, r"n_samples.*2.0 \(float\)"),
-    "a truth of samples": (lambda: PairwiseConstraints(True), TypeError, "n_samples.*True"),
-    "less than no samples": (lambda: PairwiseConstraints(-1), ValueError, "n_samples.*-1"),
-    "linked with itself": (
-        lambda: PairwiseConstraints(3, None, [(2, 2)]),
-        ValueError,
-        r"cannot_link.*\(2, 2\)",
-    ),
     "fractions": (lambda: KNOWN.satisfied([0, 1, 1.5, 0]), ValueError, r"labels.*1\.5"),
     "labels of others": (
         lambda: KNOWN.satisfied([0, 1, 2]),
@@ -256,17 +253,13 @@ BAD_CALLS = {
     "a table of samples": (lambda: KNOWN[[[0, 1]]], TypeError, "list or an array"),
     "ragged samples": (lambda: KNOWN[[[0], [0, 1]]], TypeError, "list or an array"),
     "a word for samples": (lambda: KNOWN["must_link"], TypeError, "list or an array.*'must_link'"),
-    "fractions of samples": (lambda: KNOWN[[0.5]], TypeError, r"list or an array.*0\.5"),
     "nothing for samples": (lambda: KNOWN[None], TypeError, "list or an array.*None"),
     "a sample past the end": (lambda: KNOWN[[0, 4]], ValueError, "sample 4 .* 4 samples"),
     "a sample before the first": (lambda: KNOWN[[0, -5]], ValueError, "sample -5 .* 4 samples"),
     "a short mask": (lambda: KNOWN[[True] * 3], ValueError, "mask .* 4 entries, got 3"),
     "a slice of words": (lambda: KNOWN["a":], TypeError, "slice.*'a'"),
     "a slice without steps": (lambda: KNOWN[::0], ValueError, "slice.*0"),
-    "samples of another axis": (lambda: KNOWN.take([0], axis=1), ValueError, "axis.*1"),
     "one sample taken": (lambda: KNOWN.take(3), TypeError, r"\[3\]"),
-    "sample by sample": (lambda: list(KNOWN), TypeError, "must_link and cannot_link"),
-    "no clusters": (lambda: KNOWN.check(0), ValueError, "n_clusters.*at least 1.*0"),
     "half a cluster": (lambda: KNOWN.check(2.5), TypeError, r"n_clusters.*2\.5 \(float\)"),
     "clusters in truth": (lambda: KNOWN.check(True), TypeError, "n_clusters.*True"),
     "whole numbers for weights": (lambda: KNOWN.as_matrices(int), TypeError, "dtype.*int"),

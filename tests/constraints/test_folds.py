@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmfcluster.constraints import PairwiseConstraints
-from nmfcluster.constraints.folds import folds_of_pairs
+from nmfcluster.constraints.graph import folds_of_pairs
 
 
 def folds(pairs, n_splits=3, seed=0):

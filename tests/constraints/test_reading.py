@@ -16,9 +16,8 @@ PAIRS = [(4, 1), (0, 3), (1, 4), (2, 0)]
 IN_FORM = [[0, 2], [0, 3], [1, 4]]
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
+def test_pairs_come_in_many_forms():
+    for value in (
         PAIRS,
         tuple(PAIRS),
         [list(pair) for pair in PAIRS],
@@ -33,15 +32,13 @@ IN_FORM = [[0, 2], [0, 3], [1, 4]]
         dict.fromkeys(PAIRS).keys(),
         [frozenset(pair) for pair in PAIRS],
         {frozenset(pair) for pair in PAIRS},
-    ],
-)
-def test_pairs_come_in_many_forms(value):
-    constraints = PairwiseConstraints(np.int64(5), value, value)
-    assert_in_form(constraints)
-    assert_array_equal(constraints.must_link, IN_FORM)
-    assert_array_equal(constraints.cannot_link, IN_FORM)
-    assert_array_equal(constraints.must_link_weights, np.ones(3))
-    assert constraints.n_pairs == 6
+    ):
+        constraints = PairwiseConstraints(np.int64(5), value, value)
+        assert_in_form(constraints)
+        assert_array_equal(constraints.must_link, IN_FORM)
+        assert_array_equal(constraints.cannot_link, IN_FORM)
+        assert_array_equal(constraints.must_link_weights, np.ones(3))
+        assert constraints.n_pairs == 6
 
 
 @pytest.mark.parametrize(
@@ -75,26 +72,26 @@ def test_a_sample_is_linked_with_itself_anyway():
     assert weighted(constraints) == [{(1, 2): 1}, {(0, 2): 1}]
 
 
-@pytest.mark.parametrize("nothing", [None, [], (), np.empty((0, 2)), np.empty((0, 3)), [()][:0]])
-def test_nothing_is_allowed(nothing):
-    constraints = PairwiseConstraints(4, nothing, cannot_link=nothing)
-    assert_in_form(constraints)
-    assert constraints.n_pairs == 0
-    assert PairwiseConstraints(0, nothing).shape == (0,)
+def test_nothing_is_allowed():
+    for nothing in (None, [], (), np.empty((0, 2)), np.empty((0, 3)), [()][:0]):
+        constraints = PairwiseConstraints(4, nothing, cannot_link=nothing)
+        assert_in_form(constraints)
+        assert constraints.n_pairs == 0
+        assert PairwiseConstraints(0, nothing).shape == (0,)
 
 
 @pytest.mark.parametrize("make", [sp.csr_array, sp.csc_array, sp.coo_array, sp.csr_matrix])
-@pytest.mark.parametrize("dtype", [bool, np.int32, np.float32, np.float64])
-def test_sparse_matrices_hold_weights(make, dtype):
-    dense = np.zeros((5, 5), dtype=dtype)
-    dense[1, 3], dense[3, 1], dense[2, 0], dense[4, 4] = 2, 3, 5, 7
-    matrix = make(dense)
-    before = matrix.copy()
-    constraints = PairwiseConstraints(5, must_link=matrix)
-    assert weighted(constraints)[0] == {(0, 2): float(dense[2, 0]), (1, 3): float(dense[3, 1])}
-    assert_array_equal(matrix.toarray(), before.toarray())
-    with pytest.raises(ValueError, match=r"cannot_link holds the pair \(4, 4\)"):
-        PairwiseConstraints(5, cannot_link=matrix)
+def test_sparse_matrices_hold_weights(make):
+    for dtype in (bool, np.int32, np.float32, np.float64):
+        dense = np.zeros((5, 5), dtype=dtype)
+        dense[1, 3], dense[3, 1], dense[2, 0], dense[4, 4] = 2, 3, 5, 7
+        matrix = make(dense)
+        before = matrix.copy()
+        constraints = PairwiseConstraints(5, must_link=matrix)
+        assert weighted(constraints)[0] == {(0, 2): float(dense[2, 0]), (1, 3): float(dense[3, 1])}
+        assert_array_equal(matrix.toarray(), before.toarray())
+        with pytest.raises(ValueError, match=r"cannot_link holds the pair \(4, 4\)"):
+            PairwiseConstraints(5, cannot_link=matrix)
 
 
 def test_stored_zeros_are_no_pairs_and_the_matrix_is_left_alone():
@@ -154,12 +151,12 @@ BAD_PAIRS = {
 }
 
 
-@pytest.mark.parametrize("kind", ["must_link", "cannot_link"])
 @pytest.mark.parametrize(("value", "error", "says"), BAD_PAIRS.values(), ids=BAD_PAIRS)
-def test_bad_pairs(kind, value, error, says):
-    with pytest.raises(error, match=f"{kind}.*{says.removesuffix('=$')}") as caught:
-        PairwiseConstraints(5, **{kind: value})
-    assert_plain(caught)
+def test_bad_pairs(value, error, says):
+    for kind in ("must_link", "cannot_link"):
+        with pytest.raises(error, match=f"{kind}.*{says.removesuffix('=$')}") as caught:
+            PairwiseConstraints(5, **{kind: value})
+        assert_plain(caught)
 
 
 def test_an_index_past_the_end_points_to_cross_validation():
@@ -174,31 +171,28 @@ def test_an_index_past_the_end_points_to_cross_validation():
 # labels
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
+def test_labels_tell_which_pairs_are_alike():
+    for labels in (
         [1, -1, 0, 1, -7, 0],
         np.array([1.0, np.nan, 0.0, 1.0, -1.0, 0.0]),
         ["b", None, "a", "b", None, "a"],
         np.array(["b", None, "a", "b", np.nan, "a"], dtype=object),
         [1, None, 0, 1, None, 0],
         np.array([1, -1, 0, 1, -1, 0], dtype=np.int8),
-    ],
-)
-def test_labels_tell_which_pairs_are_alike(labels):
-    constraints = PairwiseConstraints.from_labels(labels)
-    assert_in_form(constraints)
-    assert len(constraints) == 6
-    assert constraints.must_link.tolist() == [[0, 3], [2, 5]]
-    assert constraints.cannot_link.tolist() == [[0, 2], [0, 5], [2, 3], [3, 5]]
-    assert constraints.satisfaction(np.arange(6) % 3) == 1  # samples 0 and 3 are alike, 2 and 5 too
+    ):
+        constraints = PairwiseConstraints.from_labels(labels)
+        assert_in_form(constraints)
+        assert len(constraints) == 6
+        assert constraints.must_link.tolist() == [[0, 3], [2, 5]]
+        assert constraints.cannot_link.tolist() == [[0, 2], [0, 5], [2, 3], [3, 5]]
+        assert constraints.satisfaction(np.arange(6) % 3) == 1  # 0 and 3 are alike, 2 and 5 too
 
 
-@pytest.mark.parametrize("labels", [[-1, -1], [None], [3], np.empty(0, dtype=int), []])
-def test_labels_may_tell_nothing(labels):
-    constraints = PairwiseConstraints.from_labels(labels)
-    assert (len(constraints), constraints.n_pairs) == (len(labels), 0)
-    assert PairwiseConstraints.from_labels(labels, n_pairs=0) == constraints
+def test_labels_may_tell_nothing():
+    for labels in ([-1, -1], [None], [3], np.empty(0, dtype=int), []):
+        constraints = PairwiseConstraints.from_labels(labels)
+        assert (len(constraints), constraints.n_pairs) == (len(labels), 0)
+        assert PairwiseConstraints.from_labels(labels, n_pairs=0) == constraints
 
 
 def test_labels_may_have_any_name():

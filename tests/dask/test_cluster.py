@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ pytest.importorskip("distributed", reason="the extra distributed is not installe
 
 import dask
 from distributed import Client, LocalCluster
+from distributed.client import FutureCancelledError
 from faults.blocks import killing, slow
 from faults.shared import comes_true, heeding_interrupts
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow  # together
 # Dask closes for good what is away 15 s after it was killed: here it may have been killed again.
 STAYING = {"distributed.deploy.lost-worker-timeout": "1 hour"}
 START = 300  # seconds until a worker that was killed is back on a busy machine: Dask sees to that
-PHASES = ["summary", "drawn rows", "first pass", "second pass", "readings", "labels"]
+PHASES = {"summary": 0, "first pass": 2, "labels": 5}  # after so many readings of a block
 ALL, SOME = {"max_distinct": 10_000}, {"max_distinct": 300}
 
 
@@ -83,9 +83,8 @@ def assert_same(found, expected):
 
 
 @pytest.mark.parametrize("name", KEPT)
-@pytest.mark.parametrize("rows", [400, 1_500])
-def test_a_cluster_gives_the_same_bits(client, table, expected, name, rows):
-    assert_same(results(fitted(read_npy(table, rows=rows), **KEPT[name])), expected[name])
+def test_a_cluster_gives_the_same_bits(client, table, expected, name):
+    assert_same(results(fitted(read_npy(table, rows=400), **KEPT[name])), expected[name])
 
 
 def test_base_partitions_on_a_cluster_are_the_same(client, tmp_path):
@@ -94,18 +93,18 @@ def test_base_partitions_on_a_cluster_are_the_same(client, tmp_path):
     with dask.config.set(scheduler="synchronous"):
         alone = base_partitions(X, n_estimators=4, n_clusters=3, random_state=0)
         np.testing.assert_array_equal(made.labels.compute(), alone.labels.compute())
-    with pytest.raises(ValueError, match=r"out must be .* workers would write into copies"):
-        base_partitions(X, n_estimators=4, out=np.empty((900, 4), np.int8))
     model = fitted(made.labels).to_local()
     np.testing.assert_array_equal(
         predict(model, made.labels).compute(), model.predict(alone.labels.compute())
     )
 
 
-@pytest.mark.parametrize("phase", range(len(PHASES)), ids=PHASES)
+@pytest.mark.parametrize("phase", PHASES)
 def test_a_worker_that_is_killed_does_not_matter(client, table, expected, tmp_path, phase):
     X = read_npy(table, rows=500)
-    first = X.blocks[0].map_blocks(killing, str(tmp_path), phase, dtype=X.dtype, meta=X._meta)
+    first = X.blocks[0].map_blocks(
+        killing, str(tmp_path), PHASES[phase], dtype=X.dtype, meta=X._meta
+    )
     X = dask.array.concatenate([first, *(X.blocks[i] for i in range(1, X.numblocks[0]))])
     model = fitted(X, **SOME)
     labels = model.labels_.compute()
@@ -125,34 +124,31 @@ def test_a_bad_label_is_named_by_its_row(client, tmp_path):
         fitted(read_npy(tmp_path / "labels.npy", rows=200))
 
 
-def slowly(table):
+def slowly(table, folder):
+    """Return thirty blocks, each of which leaves a file in a folder and takes half a second."""
     X = read_npy(table, rows=50)
-    return X.map_blocks(slow, dtype=X.dtype, meta=X._meta)
+    return X.map_blocks(slow, str(folder), dtype=X.dtype, meta=X._meta)
 
 
-def ended(call, error):
-    """Return the seconds from a second after the start of a call to its error."""
-    began = time.perf_counter()
-    with pytest.raises(error):
-        call()
-    return time.perf_counter() - began - 1
-
-
-def test_an_interrupt_leaves_no_task_behind(client, table):
-    model, X = NMFConsensus(n_clusters=3), slowly(table)
+def test_an_interrupt_leaves_no_task_behind(client, table, tmp_path):
+    model, X = NMFConsensus(n_clusters=3), slowly(table, tmp_path)
     timer = threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT))
     with heeding_interrupts():
         timer.start()
-        assert ended(lambda: model.fit(X), KeyboardInterrupt) < 5
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X)
+    assert comes_true(lambda: not any(client.processing().values()))
+    assert len(list(tmp_path.iterdir())) < 30  # blocks that waited were never read
     assert not hasattr(model, "labels_")
-    assert comes_true(lambda: not any(client.processing().values()), seconds=5)
 
 
-def test_a_scheduler_that_goes_away_ends_the_fit(table):
+def test_a_scheduler_that_goes_away_ends_the_fit(table, tmp_path):
     with dask.config.set({"distributed.comm.timeouts.connect": "1s"}):
         with started() as cluster, Client(cluster, set_as_default=True):
-            model, X = NMFConsensus(n_clusters=3), slowly(table)
+            model, X = NMFConsensus(n_clusters=3), slowly(table, tmp_path)
             timer = threading.Timer(1, lambda: cluster.sync(cluster.scheduler.close))
             timer.start()
-            assert ended(lambda: model.fit(X), Exception) < 5
+            with pytest.raises((OSError, FutureCancelledError)):
+                model.fit(X)
+            assert len(list(tmp_path.iterdir())) < 30
             assert not hasattr(model, "labels_")

@@ -29,9 +29,7 @@ MODELS = {
         *(nmfcluster.NMFConsensus(affinity="partitions", **QUICK), TABLE, NEW_TABLE),
     ),
     "constraints": (nmfcluster.SSNMFClusterer(**QUICK), X, NEW),
-    "constraints, rbf": (nmfcluster.SSNMFClusterer(affinity="rbf", **QUICK), X, NEW),
-    "fusion": (nmfcluster.SimilarityFusionNMF(affinity="rbf", **QUICK), X, NEW),
-    "fusion of two": (
+    "fusion": (
         *(nmfcluster.SimilarityFusionNMF(affinity=["rbf", "nearest_neighbors"], **QUICK), X, NEW),
     ),
     "metaclusters": (nmfcluster.NMFMetaCluster(n_estimators=4, **QUICK), X, NEW),
@@ -45,27 +43,22 @@ MODELS = {
 }
 
 
-@pytest.fixture(params=MODELS)
-def case(request):
-    model, old, new = MODELS[request.param]
-    return model if hasattr(model, "labels_") else model.fit(old), new
-
-
-@pytest.mark.parametrize("rows", [1, 50])
-def test_labels_and_memberships_are_those_in_memory(case, rows):
-    model, new = case
-    new = new[:3] if rows == 1 else new
-    blocks = da.from_array(new, chunks=(rows, 3))
-    labels, shares = nd.predict(model, blocks), nd.transform(model, blocks)
-    wanted = model.transform(new)
-    assert isinstance(labels, da.Array)
-    assert (labels.shape, labels.dtype) == ((len(new),), np.int64)
-    assert (shares.shape, shares.dtype) == (wanted.shape, wanted.dtype)
-    assert labels.chunks[0] == shares.chunks[0] == blocks.chunks[0]
-    assert labels.compute().dtype == np.int64
-    assert shares.compute().dtype == wanted.dtype
-    assert_array_equal(labels.compute(), model.predict(new))
-    assert_allclose(shares.compute(), wanted, atol=1e-12)
+@pytest.mark.parametrize("name", MODELS)
+def test_labels_and_memberships_are_those_in_memory(name):
+    model, old, every = MODELS[name]
+    model.fit(old)
+    for rows, new in ((1, every[:3]), (50, every)):
+        blocks = da.from_array(new, chunks=(rows, 3))
+        labels, shares = nd.predict(model, blocks), nd.transform(model, blocks)
+        wanted = model.transform(new)
+        assert isinstance(labels, da.Array)
+        assert (labels.shape, labels.dtype) == ((len(new),), np.int64)
+        assert (shares.shape, shares.dtype) == (wanted.shape, wanted.dtype)
+        assert labels.chunks[0] == shares.chunks[0] == blocks.chunks[0]
+        assert labels.compute().dtype == np.int64
+        assert shares.compute().dtype == wanted.dtype
+        assert_array_equal(labels.compute(), model.predict(new))
+        assert_allclose(shares.compute(), wanted, atol=1e-12)
 
 
 def test_float32_stays_float32():
@@ -96,35 +89,28 @@ def test_nothing_is_computed_before_it_is_asked_for(counted):
 
 
 @pytest.mark.parametrize("function", [nd.predict, nd.transform], ids=["predict", "transform"])
-class TestBadInput:
-    blocks = da.from_array(NEW, chunks=(50, 4))
-
-    def test_a_model_that_is_not_fitted(self, function):
-        with pytest.raises(NotFittedError):
-            function(nmfcluster.NMFConsensus(3), self.blocks)
-
-    @pytest.mark.parametrize("model", [3, None, KMeans, DBSCAN()], ids=repr)
-    def test_what_is_no_model(self, function, model):
+def test_what_is_no_model_or_no_table_of_its_width_is_refused(function):
+    blocks, model = da.from_array(NEW, chunks=(50, 4)), KMeans(3, n_init=1).fit(X)
+    with pytest.raises(NotFittedError):
+        function(nmfcluster.NMFConsensus(3), blocks)
+    for other in (3, None, KMeans, DBSCAN()):
         with pytest.raises(TypeError, match="model must be a fitted estimator with `"):
-            function(model, self.blocks)
-
-    @pytest.mark.parametrize("width", [3, 5])
-    def test_another_width(self, function, width):
-        model = nmfcluster.NMFConsensus(3, n_estimators=2, random_state=0).fit(X)
+            function(other, blocks)
+    for width in (3, 5):
         with pytest.raises(ValueError, match=f"X must have 4 columns, as in fit, got {width}"):
             function(model, da.zeros((10, width)))
+    with pytest.raises(TypeError, match="X must be a Dask array in blocks of rows"):
+        function(model, NEW)
 
-    def test_an_array_in_memory(self, function):
-        with pytest.raises(TypeError, match="X must be a Dask array in blocks of rows"):
-            function(KMeans(3, n_init=1).fit(X), NEW)
 
-    def test_missing_numbers_are_refused_when_they_are_met(self, function):
-        lost = NEW.copy()
-        lost[77] = np.nan
-        found = function(KMeans(3, n_init=1).fit(X), da.from_array(lost, chunks=(50, 4)))
-        assert np.isfinite(found[:50].compute()).all()
-        with pytest.raises(ValueError, match="NaN"):
-            found.compute()
+@pytest.mark.parametrize("function", [nd.predict, nd.transform], ids=["predict", "transform"])
+def test_missing_numbers_are_refused_when_they_are_met(function):
+    lost = NEW.copy()
+    lost[77] = np.nan
+    found = function(KMeans(3, n_init=1).fit(X), da.from_array(lost, chunks=(50, 4)))
+    assert np.isfinite(found[:50].compute()).all()
+    with pytest.raises(ValueError, match="NaN"):
+        found.compute()
 
 
 def test_models_that_make_something_else_are_refused():

@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 from hypothesis import strategies as st
+from similarity.cases import coassociation
 
 from nmfcluster._engine.loop import StopRule, iterate
 from nmfcluster._engine.multiplicative import multiplicative_gsg
@@ -27,17 +28,6 @@ def of(A):
 def signed(rng, n):
     A = rng.normal(size=(n, n))
     return A + A.T
-
-
-def coassociation(codes, weights=None, dtype=float):
-    """Return the weighted share of partitions that hold two samples together, as a product."""
-    weights = np.full(codes.shape[1], 1 / codes.shape[1]) if weights is None else weights
-    clusters = np.arange(codes.max() + 1)
-    columns = [
-        np.sqrt(weight) * (column[:, None] == clusters)
-        for weight, column in zip(weights, codes.T, strict=True)
-    ]
-    return Factored(sp.csr_array(np.hstack(columns).astype(dtype)))
 
 
 def incomplete_table(rng, n, T):

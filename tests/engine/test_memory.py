@@ -7,11 +7,10 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
-import nmfcluster.meta.runs as runs
 from nmfcluster import NMFMetaCluster
 from nmfcluster.datasets import make_programs
-from nmfcluster.meta.objectives import objective_of, solver_of
-from nmfcluster.meta.resampling import Resampled
+from nmfcluster.meta.parameters import objective_of_table
+from nmfcluster.meta.runs import Resampled, run_many
 
 
 @pytest.fixture
@@ -94,12 +93,12 @@ def test_runs_on_other_data_or_weights_are_not_taken(tmp_path):
 
 
 def test_first_runs_are_the_same_however_many_there_are():
-    losses = [runs.run_many(*_given(n)).losses for n in (3, 5)]
+    losses = [run_many(*_given(n)).losses for n in (3, 5)]
     assert set(losses[0]) <= set(losses[1])
 
 
 def _given(n_runs):
     estimator = model(None, n_estimators=n_runs)
-    objective = objective_of(estimator, X)
-    plan = estimator._plan(solver_of(estimator, objective), of_loss=True)
+    objective = objective_of_table(estimator, X)
+    plan = estimator._plan(objective.run_solver, of_loss=True)
     return objective, plan, np.full(n_runs, 3), np.random.RandomState(0), "poisson"

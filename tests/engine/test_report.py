@@ -162,8 +162,6 @@ def test_a_line_a_batch_is_written_in_the_name_of_the_fit(caplog, n_jobs, monkey
 def test_calls_are_counted_wherever_they_run(backend):
     counted = []
     with parallel_config(backend, n_jobs=2):
-        found = shared_out(
-            pow, (2,), lambda: [(k,) for k in range(5)], 2, partial(counted.append, 1)
-        )
+        found = shared_out(pow, (2,), [(k,) for k in range(5)], 2, partial(counted.append, 1))
     assert found == [1, 2, 4, 8, 16]
     assert counted == [1] * 5

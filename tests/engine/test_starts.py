@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from comparing import same_partition
-from engine.cases import coassociation
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from similarity.cases import coassociation
 from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster import SSNMFClusterer

@@ -8,7 +8,6 @@ import pytest
 import scipy.sparse as sp
 from engine.cases import (
     KINDS,
-    coassociation,
     dense_pieces,
     full_gsg,
     incomplete_table,
@@ -22,6 +21,7 @@ from engine.cases import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from similarity.cases import coassociation
 
 from nmfcluster._engine.multiplicative import (
     multiplicative_gsg,

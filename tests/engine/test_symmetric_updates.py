@@ -4,8 +4,9 @@ from itertools import islice, product
 
 import numpy as np
 import pytest
-from engine.cases import KINDS, coassociation, dense_pieces, kinds, of, solved
+from engine.cases import KINDS, dense_pieces, kinds, of, solved
 from numpy.testing import assert_allclose, assert_array_equal
+from similarity.cases import coassociation
 
 from nmfcluster._engine.multiplicative import multiplicative_nmf, multiplicative_trinmf
 from nmfcluster._engine.symmetric import bregman_nmf

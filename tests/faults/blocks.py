@@ -17,7 +17,8 @@ def killing(block, folder, phase):
     return block
 
 
-def slow(block):
-    """Take half a second for a block."""
+def slow(block, folder):
+    """Take half a second for a block, and leave a file in a folder."""
+    (Path(folder) / f"{time.time_ns()}").touch()
     time.sleep(0.5)
     return block

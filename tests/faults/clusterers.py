@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -69,7 +70,15 @@ class Fatal(Failing):
 
 
 class Slow(Failing):
+    """Takes its time, and leaves a file in a folder for every run that has begun."""
+
+    def __init__(self, n_clusters=3, random_state=None, fails=True, folder=None):
+        super().__init__(n_clusters, random_state, fails)
+        self.folder = folder
+
     def fail(self):
+        if self.folder is not None:
+            (Path(self.folder) / str(self.random_state)).touch()
         time.sleep(0.3)
 
 

@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import strategies as st
 
+from nmfcluster.fusion.mixture import make_mixture
 from nmfcluster.fusion.model import fusion_nmf
 from nmfcluster.fusion.objective import FusionObjective
-from nmfcluster.fusion.sources import make_mixture
 
 seeds = st.integers(0, 10**6)
 
@@ -129,8 +129,8 @@ def split(Z):
     return Z[0], Z[-1] / Z[-1].sum(axis=0)
 
 
-def objective_of(mixture, eta, perplexity=None):
-    return FusionObjective(mixture, -mixture.entropies(), eta, perplexity)
+def objective_of(mixture, eta):
+    return FusionObjective(mixture, -mixture.entropies(), eta)
 
 
 def run(objective, Z, n_updates):

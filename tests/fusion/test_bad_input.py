@@ -5,7 +5,6 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
 from refusals import Case, assert_in_our_words, assert_refused, changed, parametrize
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
@@ -46,8 +45,6 @@ CASES = [
     # sources
     sources("one entry is NaN", rf"{SECOND} .*NaN in row 3, column 2",
             [A, changed(B, (3, 2), np.nan)]),
-    sources("one stored entry is NaN", rf"{SECOND} .*NaN in row 3, column 2",
-            [A, sp.csr_array(changed(B, (3, 2), np.nan))]),
     sources("all is NaN", rf"{SECOND} .*must have seen a sample; all of it is NaN",
             [A, np.full((20, 20), np.nan)]),
     sources("a row is NaN, its column is not", r"symmetric: sample 3 is NaN in its row",
@@ -56,64 +53,33 @@ CASES = [
             [A, changed(B, (3, 2), np.inf)]),
     sources("negative", rf"{SECOND} .*must not be negative; its smallest entry is -1",
             [A, changed(B, (3, 2), -1)]),
-    sources("a negative sparse entry", rf"{SECOND} .*must not be negative",
-            [A, sp.csr_array(changed(B, (3, 2), -1))]),
     sources("not symmetric", rf"{SECOND} .*must be symmetric", [A, changed(B, (3, 2), 5)]),
     sources("not square", rf"similarities must .*{SQUARE} \(20, 5, 2\)", [A[:, :5], B[:, :5]]),
     similarity("features", rf"X must .*{SQUARE} \(20, 2, 1\).*another affinity", X=A[:, :2]),
     sources("all are 0", rf"{SECOND} .*must hold a similarity above 0", [A, 0 * B]),
     sources("of several sizes", rf"one shape: {SECOND} .*\(5, 5\).*\(20, 20\)", [A, B[:5, :5]]),
-    sources("no source", "sources must hold at least one similarity matrix", []),
-    sources("one matrix, not in a list", r"list of similarity matrices.*\[S\]", A, TypeError),
-    sources("a dict with numbers", "names must all be str", {1: A}, TypeError),
-    sources("words", rf"{SECOND} .*matrix of numbers", [A, B.astype(str)], TypeError),
-    sources("complex numbers", rf"{SECOND} .*matrix of numbers.*complex", [A, B + 1j], TypeError),
-    sources("a vector", rf"{SECOND} .*of shape \(n, m\)", [A, B[0]]),
     sources("of other samples than X", "similarities .*of 20 samples, X has 5", [A, B], X=X[:5]),
-    sources("besides features", r"similarities .*affinity='precomputed'; got affinity='rbf'",
-            [A, B], X=X, affinity="rbf"),
-    sources("besides a list of kernels", r"similarities .*got affinity=\['rbf', 'cosine'\]",
-            [A, B], X=X, affinity=["rbf", "cosine"]),
     sources("one sample", "n_samples=1: at least 2", [A[:1, :1]], n_clusters=1),
     sources("too large to be summed", rf"{SECOND} .*sum .*float64.*; scale it", [A, B * 1e307]),
     sources("too large for float32", r"source 0 .*sum .*float32.*; scale it",
             [(A * 1e37).astype(np.float32)]),
-    sources("too small for float32", r"source 0 .*sum .*float32.*; scale it",
-            [(A * 1e-43).astype(np.float32)]),
     # similarities as X
     similarity("nothing", "X is None.*similarities", None),
-    similarity("an empty list", "at least one similarity matrix", []),
     similarity("no source in an array", r"X must .*got shape \(20, 20, 0\)", BOTH[:, :, :0]),
     similarity("no object in an array", r"0 sample\(s\)", BOTH[:0]),
-    similarity("NaN in an array", r"source0.*NaN in row 3, column 2",
-               changed(BOTH, (3, 2, 0), np.nan)),
     similarity("infinity in X", "X contains infinity", changed(A, (3, 2), np.inf)),
     similarity("negative X", "Negative values in data passed to X", -A),
-    similarity("negative array", "Negative values in data passed to X", -BOTH),
-    similarity("sources in the first axis", rf"X must .*{SQUARE} \(2, 20, 20\)",
-               np.moveaxis(BOTH, 2, 0)),
-    similarity("lists in a list", rf"X must .*{SQUARE} \(2, 20, 20\)", [A.tolist(), B.tolist()]),
     similarity("four axes", r"array of shape \(n, m, L\).*got shape \(20, 20, 2, 1\)",
                BOTH[..., None], TypeError),
     similarity("a vector as X", "Expected 2D array", A[0]),
     similarity("X not square", rf"X must .*{SQUARE} \(20, 5, 1\)", A[:, :5]),
     similarity("wide X, of which a part is square", rf"X must .*{SQUARE} \(20, 40, 1\)",
                np.hstack([A, A]), max_samples=10),
-    similarity("narrow X, of which a part is asked", rf"X must .*{SQUARE} \(20, 5, 1\)",
-               A[:, :5], max_samples=10),
     # parameters
     similarity("eta below 0", "'eta' .*Got -1", eta=-1),
-    similarity("eta is NaN", "'eta' .*Got nan", eta=np.nan),
-    similarity("eta in words", "'eta' .*Got 'small'", eta="small"),
-    similarity("no eta", "'eta' .*Got None", eta=None),
-    similarity("perplexity below 1", "'perplexity' .*Got 0.5", perplexity=0.5),
-    similarity("perplexity is NaN", "'perplexity' .*Got nan", perplexity=np.nan),
-    similarity("perplexity above all", "perplexity=2.5 .*at most .* sources, 2", perplexity=2.5),
     similarity("unknown criterion", "'criterion' .*Got 'l2'", criterion="l2"),
     similarity("symmetric in words", "'symmetric' .*Got 'no'", symmetric="no"),
-    similarity("one object to fit", "'max_samples' .*Got 1", max_samples=1),
     similarity("no share of the objects", "'max_samples' .*Got 0.0", max_samples=0.0),
-    similarity("a share above 1", "'max_samples' .*Got 1.5", max_samples=1.5),
     similarity("more objects than there are", "max_samples=21 .*at most n_samples=20",
                max_samples=21),
     similarity("fewer objects than clusters", "max_samples=2 .*n_clusters=3",
@@ -121,45 +87,27 @@ CASES = [
     similarity("a share below the clusters", "max_samples=0.1 .*n_clusters=3.*got 2 of 20",
                max_samples=0.1, n_clusters=3),
     similarity("more clusters than objects", "n_clusters=21 .*n_samples=20", n_clusters=21),
-    similarity("no clusters", "'n_clusters' .*Got 0", n_clusters=0),
-    similarity("no tolerance", "'tol' .*Got nan", tol=np.nan),
     # features
     features("no features", "X is None", None),
     features("a stack of similarities as features", "dim 3.*SimilarityFusionNMF", BOTH),
     features("NaN in part of a view", r"'rbf'.*NaN in some features of sample 3",
              changed(X, (3, 2), np.nan)),
-    features("infinite features", "X contains infinity", changed(X, (3, 2), np.inf)),
-    features("one row of features", "n_samples=1", X[:1], n_clusters=1),
     features("unknown kernel", "'affinity' .*Got 'polynomial'", affinity="polynomial"),
-    features("unknown kernel in a list", "got 'x'", affinity=["rbf", "x"]),
     features("precomputed among kernels", "got 'precomputed'", affinity=["precomputed", "rbf"]),
     features("no kernel", "at least one kernel", affinity=[]),
-    features("kernels in a tuple", "'affinity' .*Got", affinity=("rbf", "cosine")),
-    features("a number for a kernel", "'affinity' .*Got 3", affinity=3),
     features("a pair for a triple", r"triples.*\('a', 'rbf'\)", affinity=[("a", "rbf")],
              error=TypeError),
-    features("one name twice", "names that differ.*'a'",
-             affinity=[("a", "rbf", [0]), ("a", "cosine", [0])]),
     features("a column that is not there", r"column 9 .*\('a'\) .*has 4",
              affinity=[("a", "rbf", [9])]),
-    features("a name without a data frame", r"\('a'\) .*'petal'.*no names",
-             affinity=[("a", "rbf", "petal")]),
-    features("a name that the data frame has not", r"\('v'\) .*'z', of which X has 0",
+    features("a name that the data frame has not", r"\('v'\) .*'z'; .*'a', 'b'",
              pd.DataFrame(X, columns=list("abcd")), affinity=[("v", "rbf", ["a", "z"])]),
     features("negative kernel", "must not be negative; its smallest entry is -1",
              affinity=constant(-1.0)),
     features("products of features around 0", "'linear'.*must not be negative",
              X - 5, affinity="linear"),
     features("kernel of 0", "must hold a similarity above 0", affinity=constant(0.0)),
-    features("kernel of NaN", "affinity contains NaN", affinity=constant(np.nan)),
-    features("kernel of another shape", r"shape \(20, 20\), got \(20, 20, 1\)",
-             affinity=lambda X, Y: np.ones((len(X), len(Y), 1))),
-    features("kernel that returns nothing", r"'partial'|affinity must return",
-             affinity=lambda X, Y: None),
     features("kernel that is not symmetric", "must be symmetric",
              affinity=lambda X, Y: np.ones((len(X), 1)) * np.arange(1, len(Y) + 1)),
-    features("no width", "'gamma' .*Got 0", gamma=0),
-    features("no neighbours", "'n_neighbors' .*Got 0", n_neighbors=0),
     features("normalise in words", "'normalize' .*Got 'yes'", normalize="yes"),
 ]  # fmt: skip
 
@@ -178,13 +126,11 @@ def test_bad_input_is_named_and_changes_nothing(case, fitted):
 
 NEW = [
     ("nothing", None, "X is None"),
-    ("a source is missing", SimilarityStack([A]), r"20 samples .*by 2 sources.*\(20, 20, 1\)"),
-    ("a source too many", [A, B, B], r"by 2 sources.*\(20, 20, 3\)"),
-    ("one matrix", A, r"by 2 sources.*\(20, 20, 1\)"),
+    ("a source is missing", SimilarityStack([A]), r"of fit, .*'source1'\); got \('source0',\)"),
+    ("a source too many", [A, B, B], r"of fit, .*'source1'\); got .*'source2'\)"),
     ("too few columns", [A[:, :5], B[:, :5]], "X has 5 columns.*fitted to 20 objects"),
     ("too many columns", SimilarityStack([np.hstack([A, A])] * 2), "X has 40 columns.*20 objects"),
-    ("too few columns in an array", BOTH[:, :5], "X has 5 .*20"),
-    ("sources in the first axis", np.moveaxis(BOTH, 2, 0), r"by 2 sources.*\(2, 20, 20\)"),
+    ("sources in the first axis", np.moveaxis(BOTH, 2, 0), "sources of fit"),
     ("of several lengths", [A, B[:3]], "one shape.*source1"),
     ("negative", [A, -B], r"source 1 \('source1'\) of X must not be negative"),
     ("infinite", [A, changed(B, (0, 1), np.inf)], r"source1.* of X must be finite"),
@@ -192,17 +138,15 @@ NEW = [
     ("NaN in a column that fit had seen", [A, changed(B, (slice(None), 1), np.nan)],
      "source1.* of X holds NaN in column 1"),
     ("no objects in a stack", SimilarityStack([A[:0], B[:0]]), r"0 sample\(s\)"),
-    ("no objects in an array", BOTH[:0], r"0 sample\(s\)"),
-    ("an empty list", [], "at least one similarity matrix"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("method", ["predict", "transform"])
 @pytest.mark.parametrize(("new", "says"), [case[1:] for case in NEW], ids=[c[0] for c in NEW])
-def test_new_similarities_must_be_those_to_the_objects_of_fit(fitted, method, new, says):
-    with pytest.raises(ValueError, match=re.compile(says, re.S)) as caught:
-        getattr(fitted, method)(new)
-    assert_in_our_words(caught)
+def test_new_similarities_must_be_those_to_the_objects_of_fit(fitted, new, says):
+    for method in (fitted.predict, fitted.transform):
+        with pytest.raises(ValueError, match=re.compile(says, re.S)) as caught:
+            method(new)
+        assert_in_our_words(caught)
 
 
 @pytest.mark.parametrize(
@@ -210,12 +154,10 @@ def test_new_similarities_must_be_those_to_the_objects_of_fit(fitted, method, ne
     [
         (None, "X is None"),
         (X[:, :2], "X has 2 features, but SimilarityFusionNMF is expecting 4"),
-        (X[:0], r"0 sample\(s\)"),
-        (X[0], "Expected 2D array"),
         (BOTH, "dim 3"),
         (changed(X, (3, 2), np.nan), "NaN in some features of sample 3"),
     ],
-    ids=["nothing", "narrower", "no samples", "a vector", "a stack", "NaN"],
+    ids=["nothing", "narrower", "a stack", "NaN"],
 )
 def test_new_features_must_be_like_those_of_fit(new, says):
     with pytest.raises(ValueError, match=says) as caught:
@@ -232,10 +174,10 @@ def test_a_part_needs_the_columns_of_all_objects():
 
 
 @pytest.mark.parametrize("method", ["predict", "transform"])
-@pytest.mark.parametrize("affinity", ["precomputed", "rbf"])
-def test_nothing_can_be_asked_before_fit(method, affinity):
-    with pytest.raises(NotFittedError, match="SimilarityFusionNMF instance is not fitted"):
-        getattr(model(affinity=affinity), method)(A)
+def test_nothing_can_be_asked_before_fit(method):
+    for affinity in ("precomputed", "rbf"):
+        with pytest.raises(NotFittedError, match="SimilarityFusionNMF instance is not fitted"):
+            getattr(model(affinity=affinity), method)(A)
 
 
 def test_a_kernel_that_is_negative_between_new_samples_and_old():
@@ -261,7 +203,7 @@ def score(estimator, X, y=None):
     [
         ([A, B], {}, "have to be passed as arrays"),
         (X, {"similarities": [A, B]}, "X should be a square kernel matrix"),
-        (A, {"similarities": [A, B]}, "Cross-validation cannot split a list.*SimilarityStack"),
+        (A, {"similarities": [A, B]}, "Cross-validation cannot split what.*SimilarityStack"),
     ],
     ids=["a list as X", "a list besides features", "a list besides a similarity"],
 )

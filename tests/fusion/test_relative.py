@@ -5,8 +5,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from fusion.cases import (
-    KINDS,
-    both_forms,
     each_kind,
     literal_losses,
     problem,
@@ -18,9 +16,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from nmfcluster._engine.executor import Plan
 from nmfcluster._engine.loop import StopRule
+from nmfcluster.fusion.mixture import make_mixture
 from nmfcluster.fusion.model import fuse, fusion_nmf
 from nmfcluster.fusion.objective import objective_of
-from nmfcluster.fusion.sources import make_mixture
 
 ETAS = (0, 0.1, 1.0, 10.0, np.inf)
 
@@ -42,13 +40,6 @@ def literal_objective(x, eta):
 
 
 @each_kind
-def test_scales_are_divergences_from_independent_objects(kind):
-    mixture, arrays, _ = problem(kind, np.random.default_rng(0), 14)
-    objective = objective_of(mixture, "relative", 1.0, None)
-    assert_allclose(objective.scales, literal_scales(arrays), atol=1e-12)
-
-
-@each_kind
 def test_objective_and_weights_are_those_of_the_formula(kind):
     rng = np.random.default_rng(1)
     mixture, arrays, seen = problem(kind, rng, 13)
@@ -56,66 +47,61 @@ def test_objective_and_weights_are_those_of_the_formula(kind):
     entropies = [sum(p * np.log(p) for p in (A / A.sum())[A > 0]) for A in arrays]
     losses = literal_losses(arrays, seen, entropies, *split(Z)) / literal_scales(arrays)
     for eta in ETAS:
-        objective = objective_of(mixture, "relative", eta, None)
+        objective = objective_of(mixture, "relative", eta)
+        assert_allclose(objective.scales, literal_scales(arrays), atol=1e-12)
         assert_allclose(objective.source_losses(Z), losses, rtol=1e-9)
         for x in (losses, losses / losses.max() * 0.9, losses / np.median(losses)):
-            weights, smallest, used = objective.weigh(x)
+            weights, smallest = objective.weigh(x)
             explained = x < 1
             if not explained.any():
                 continue
             assert_allclose(smallest, literal_objective(np.minimum(x, 1), eta), rtol=1e-10)
-            assert used == eta
             assert (weights[~explained] == 0).all()
             if 0 < eta < np.inf:
                 shares = np.where(explained, np.exp(-x / eta), 0)
                 assert_allclose(weights, shares / shares.sum(), rtol=1e-10)
 
 
-@pytest.mark.parametrize("eta", [0.05, 0.3, 1.0, np.inf])
-def test_where_no_source_is_explained_losses_count_as_they_are(eta):
+def test_where_no_source_is_explained_losses_count_as_they_are():
     mixture, *_ = problem("kernels", np.random.default_rng(2), 10)
-    weights, smallest, used = objective_of(mixture, "relative", eta, None).weigh(
-        np.array([1.0, 1.5, 4.0])
-    )
-    assert used == min(eta, 0.3)
-    shares = np.exp(-np.array([1.0, 1.5, 4.0]) / used)
-    assert_allclose(weights, shares / shares.sum())
-    assert smallest > 1
+    losses = np.array([1.0, 1.5, 4.0])
+    for eta, used in [(0.05, 0.05), (0.3, 0.3), (1.0, 0.3), (np.inf, 0.3)]:
+        weights, smallest = objective_of(mixture, "relative", eta).weigh(losses)
+        shares = np.exp(-losses / used)
+        assert_allclose(weights, shares / shares.sum())
+        assert smallest > 1
 
 
 def test_the_objective_has_no_jump_where_the_first_source_is_explained():
     mixture, *_ = problem("kernels", np.random.default_rng(2), 10)
-    objective = objective_of(mixture, "relative", 1.0, None)
+    objective = objective_of(mixture, "relative", 1.0)
     losses = np.array([1.0, 1.0, 1.0])
     assert_allclose(objective.weigh(losses)[1], 1)
     assert_allclose(objective.weigh(losses - 1e-9)[1], 1)
 
 
 @each_kind
-@pytest.mark.parametrize("eta", [0.1, 1.0])
-def test_weights_of_the_mixture_are_the_slopes_of_the_objective(kind, eta):
+def test_weights_of_the_mixture_are_the_slopes_of_the_objective(kind):
     """Numerical derivatives of F by the losses, in nats, that the mixture's EM steps lower."""
     mixture, arrays, _ = problem(kind, np.random.default_rng(3), 12)
-    objective = objective_of(mixture, "relative", eta, None)
     losses = np.linspace(0.4, 0.9, len(arrays))
-    slopes = []
-    for source, scale in enumerate(objective.scales):
-        step = 1e-6 * np.eye(len(arrays))[source] / scale
-        up, down = objective.weigh(losses + step)[1], objective.weigh(losses - step)[1]
-        slopes.append((up - down) / 2e-6)
-    slopes = np.array(slopes)
-    shares = objective.shares(objective.weigh(losses)[0])
-    assert_allclose(shares, slopes / slopes.sum(), rtol=1e-5)
+    for eta in (0.1, 1.0):
+        objective, slopes = objective_of(mixture, "relative", eta), np.zeros(len(arrays))
+        for source, scale in enumerate(objective.scales):
+            step = 1e-6 * np.eye(len(arrays))[source] / scale
+            up, down = objective.weigh(losses + step)[1], objective.weigh(losses - step)[1]
+            slopes[source] = (up - down) / 2e-6
+        shares = objective.shares(objective.weigh(losses)[0])
+        assert_allclose(shares, slopes / slopes.sum(), rtol=1e-5)
 
 
-@both_forms
 @each_kind
-def test_the_objective_never_rises(kind, n_factors):
+def test_the_objective_never_rises(kind):
     rng = np.random.default_rng(4)
     mixture, *_ = problem(kind, rng, 15)
-    for eta, perplexity in [(0, None), (0.1, None), (1.0, None), (np.inf, None), (1.0, 1.5)]:
-        objective = objective_of(mixture, "relative", eta, perplexity)
-        history = [loss for _, loss in run(objective, starts_of(rng, 2, n_factors, 15, 3), 25)]
+    for n_factors, eta in [(1, 0), (2, 0), (2, 0.1), (1, 1.0), (2, np.inf)]:
+        objective = objective_of(mixture, "relative", eta)
+        history = [loss for _, loss in run(objective, starts_of(rng, 1, n_factors, 15, 3), 12)]
         for before, after in pairwise(history):
             assert (after <= before).all()
         assert (history[-1] < history[0]).all()
@@ -130,12 +116,12 @@ def noise_beside_blocks(rng, n=90, n_noise=2):
     return [A + A.T for A in (*telling, *noise, constant)], labels
 
 
-@pytest.mark.parametrize("eta", [0.1, 1.0, 10.0, np.inf])
+@pytest.mark.parametrize("eta", [0.1, np.inf])
 def test_noise_and_constants_have_no_weight_at_any_eta(eta):
     sources, labels = noise_beside_blocks(np.random.default_rng(5))
     mixture = make_mixture(sources, np.ones((90, 5), dtype=bool))
     plan = Plan(3, fusion_nmf, 7, StopRule(100, 1e-4), None, lambda line: None)
-    objective = objective_of(mixture, "relative", eta, None)
+    objective = objective_of(mixture, "relative", eta)
     fusion = fuse(objective, plan, np.random.RandomState(0), symmetric=True)
     found = fusion.joint.argmax(axis=1)
     assert_array_equal(found[:, None] == found, labels[:, None] == labels)
@@ -150,13 +136,9 @@ def test_a_source_that_holds_nothing_has_no_weight():
     for dtype in (np.float64, np.float32):
         sources = [A.astype(dtype) for A in (first, np.ones((30, 30)), np.outer(share, share))]
         mixture = make_mixture(sources, np.ones((30, 3), dtype=bool))
-        objective = objective_of(mixture, "relative", 1.0, None)
+        objective = objective_of(mixture, "relative", 1.0)
         assert_allclose(objective.scales[1:], 0, atol=1e-6)
         Z = starts_of(np.random.default_rng(7), 1, 1, 30, 3).astype(dtype)
         (*_, ((_, weights), loss)) = run(objective, Z, 20)
         assert_array_equal(weights[0], [1, 0, 0])
         assert 0 < loss[0] < 1
-
-
-def test_kinds_are_all_of_them():
-    assert {"graphs", "missing", "mixed"} <= set(KINDS)

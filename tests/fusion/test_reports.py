@@ -48,8 +48,7 @@ def told_by_loops(sources, shares, W, H):
     return told
 
 
-@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize(("storage", "symmetric"), [(np.asarray, True), (sp.csr_array, False)])
 def test_contributions(storage, symmetric):
     sources = problem(cut=0.1)[0]
     fitted = model(symmetric=symmetric, n_clusters=2, eta=1.0)

@@ -43,6 +43,16 @@ def solved(steps, n_updates, tol=-1):
     return iterate(lambda: steps, StopRule(n_updates, tol), scale=1)
 
 
+def multiplicative(X, F):
+    """Yield W, H and the loss of one start under the rules of Lee and Seung, as Badea has them."""
+    W, H = F[:, : len(X)].T, F[:, len(X) :]
+    tiny = np.finfo(float).tiny
+    while True:
+        yield W, H, ((X - W @ H) ** 2).sum() / 2
+        H = H * (W.T @ X) / np.maximum(W.T @ W @ H, tiny)
+        W = W * (X @ H.T) / np.maximum(W @ (H @ H.T), tiny)
+
+
 def runs_of(X):
     """Return W (J, n) and H (J, p) of seven clusters that are like rows and columns of X."""
     rows, columns = np.arange(7) % X.shape[0], (np.arange(7) * 2) % X.shape[1]

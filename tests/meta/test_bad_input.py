@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -31,46 +32,22 @@ PAIR = r"base_n_clusters must be an int, or a pair .* with 1 <= low <= high, got
 # name, what the message must hold, X
 TABLES = [
     ("NaN in all of a row", OBSERVED.format("row", 3), changed(X, 3, np.nan)),
-    ("NaN in all of a row, sparse", OBSERVED.format("row", 3), sp.csr_array(changed(X, 3, np.nan))),
-    ("None in all of a row", OBSERVED.format("row", 3), changed(X.astype(object), 3, None)),
     ("NaN in all of a column", OBSERVED.format("column", 2),
      changed(X, (slice(None), 2), np.nan)),
-    ("missing in all of a data frame's column", OBSERVED.format("column", 0),
-     pd.DataFrame({"a": pd.array([None, None, None], dtype="Float64"), "b": 1.0})),
-    ("NaN throughout", OBSERVED.format("row", 0), np.full((4, 3), np.nan)),
     ("NaN beside zeros", "X must hold an entry above 0", changed(0 * X, (3, 2), np.nan)),
-    ("negative beside NaN", NEGATIVE, changed(changed(X, (3, 2), -1), (4, 2), np.nan)),
     ("negative beside NaN, sparse", NEGATIVE,
      sp.csr_array(changed(changed(X, (3, 2), -1), (4, 2), np.nan))),
-    ("infinity", INFINITE, changed(X, (3, 2), np.inf)),
-    ("infinity, sparse", INFINITE, sp.csc_array(changed(X, (3, 2), np.inf))),
-    ("negative", NEGATIVE, changed(X, (3, 2), -1)),
-    ("negative, sparse", NEGATIVE, sp.csr_array(changed(X, (3, 2), -1))),
     ("entries that sum to a negative one", NEGATIVE,
      sp.coo_array(([1.0, -2.0, 3.0], ([0, 0, 1], [0, 0, 1])), shape=(3, 3))),
-    ("minus infinity", INFINITE, changed(X, (3, 2), -np.inf)),
     ("all 0", "X must hold an entry above 0; all entries are 0", 0 * X),
-    ("all 0, sparse", "X must hold an entry above 0", sp.csr_array(X.shape)),
     ("one sample", "n_samples=1: at least 2 samples", X[:1]),
     ("no sample", r"0 sample\(s\)", X[:0]),
-    ("no column", r"0 feature\(s\)", X[:, :0]),
-    ("no column, sparse", r"0 feature\(s\)", sp.csr_array((20, 0))),
     ("a vector", "Expected 2D array, got 1D array", X[0]),
-    ("three axes", "Found array with dim 3", X[None]),
-    ("a number", "Expected 2D array, got scalar", 3.0),
     ("nothing", "X must be one table of numbers, got None", None),
-    ("words", "X must hold numbers, got dtype <U1", np.array([["a", "b"]] * 5)),
-    ("words among numbers", "numbers, got 'a'", np.array([["a", 1], ["b", 2]], object)),
     ("words in a data frame", "column 'a' .*'x'", pd.DataFrame({"a": list("xy"), "b": [1, 2]})),
     ("complex", "Complex data not supported", X + 1j),
-    ("complex, sparse", "Complex data not supported", sp.csr_array(X + 1j)),
-    ("a dict", "X must be one table .*a dict of 1", {"a": 1}),
-    ("too large", SQUARES.format("float64", r"9\.88e\+159"), X * 1e160),
     ("too large to be squared in passing", SQUARES.format("float64", ".*"), X * 1e153),
-    ("too large, sparse", SQUARES.format("float64", ".*"), sp.csr_array(X * 1e160)),
-    ("too large for float32", SQUARES.format("float32", r"9\.88e\+19"), FLOAT32 * 1e20),
     ("too small", SQUARES.format("float64", "9.88e-171"), X * 1e-170),
-    ("too small for float32", SQUARES.format("float32", ".*"), FLOAT32 * np.float32(1e-25)),
     ("too small for float32, sparse", SQUARES.format("float32", ".*"),
      sp.csr_array(FLOAT32 * np.float32(1e-25))),
 ]  # fmt: skip
@@ -78,88 +55,31 @@ TABLES = [
 # the message must hold the name, the value and what is allowed
 PARAMETERS = [
     ({"n_clusters": 0}, r"'n_clusters' .*int in the range \[1, 2147483647\].*Got 0"),
-    ({"n_clusters": -1}, "'n_clusters' .*Got -1"),
-    ({"n_clusters": 2.0}, r"'n_clusters' .*int.*Got 2\.0"),
-    ({"n_clusters": None}, "'n_clusters' .*Got None"),
-    ({"n_clusters": "2"}, "'n_clusters' .*Got '2'"),
-    ({"n_clusters": [2]}, r"'n_clusters' .*Got \[2\]"),
     ({"n_clusters": 21}, "n_clusters=21 must be at most n_samples=20"),
-    ({"n_estimators": 0}, r"'n_estimators' .*int in the range \[1, 2147483647\].*Got 0"),
-    ({"n_estimators": 2.5}, r"'n_estimators' .*Got 2\.5"),
-    ({"n_estimators": None}, "'n_estimators' .*Got None"),
     ({"base_n_clusters": 2**31 - 1}, r"base_n_clusters=2147483647 must be at most n_samples"),
     ({"base_n_clusters": (1, 2**63)}, r"base_n_clusters must be .* 2147483647 is the largest"),
-    ({"base_n_clusters": 0}, r"'base_n_clusters' .*int in the range \[1, 2147483647\].*Got 0"),
-    ({"base_n_clusters": "a"}, "'base_n_clusters' .*Got 'a'"),
-    ({"base_n_clusters": 2.5}, r"'base_n_clusters' .*Got 2\.5"),
     ({"base_n_clusters": (5, 3)}, PAIR + r"\(5, 3\)"),
-    ({"base_n_clusters": (0, 2)}, PAIR + r"\(0, 2\)"),
-    ({"base_n_clusters": [2]}, PAIR + r"\[2\]"),
-    ({"base_n_clusters": ()}, PAIR + r"\(\)"),
-    ({"base_n_clusters": (2, 3, 4)}, PAIR + r"\(2, 3, 4\)"),
     ({"base_n_clusters": (2.0, 3.0)}, PAIR + r"\(2\.0, 3\.0\)"),
-    ({"base_n_clusters": ("2", "3")}, PAIR + r"\('2', '3'\)"),
-    ({"base_n_clusters": (None, 3)}, PAIR + r"\(None, 3\)"),
     ({"n_clusters": 10, "n_estimators": 2, "base_n_clusters": 3},
      "n_estimators=2 runs with base_n_clusters=3 have 6 clusters, .*at least n_clusters=10"),
     ({"n_clusters": 10, "n_estimators": 1, "base_n_clusters": (2, 9)},
      r"n_estimators=1 runs with base_n_clusters=\(2, 9\) have \d clusters, .*n_clusters=10"),
     ({"meta": "x"}, "'meta' .*among {.*ptf.*Got 'x'"),
-    ({"meta": None}, "'meta' .*Got None"),
-    ({"final": "no"}, "'final' .*Got 'no'"),
-    ({"final": 1}, "'final' .*Got 1"),
     ({"sparsity": -1}, r"'sparsity' .*\[0.*, inf\).*Got -1"),
-    ({"sparsity": np.nan}, "'sparsity' .*Got nan"),
-    ({"sparsity": np.inf}, "'sparsity' .*Got inf"),
-    ({"sparsity": "a"}, "'sparsity' .*Got 'a'"),
-    ({"sparsity": None}, "'sparsity' .*Got None"),
-    ({"sparsity": 0.1, "solver": "mu"}, r"sparsity=0\.1 needs solver='auto', got 'mu'"),
     ({"sparsity": 0.1, "loss": "kullback-leibler"},
      r"sparsity=0\.1 needs loss='frobenius', got 'kullback-leibler'"),
-    ({"loss": "kullback-leibler", "solver": "mu"}, "solver='mu' needs loss='frobenius', got 'kul"),
-    ({"loss": "kl"}, "'loss' .*among {.*frobenius.*Got 'kl'"),
-    ({"loss": None}, "'loss' .*Got None"),
-    ({"resample": "gauss"}, "'resample' .*among {.*poisson.*Got 'gauss'"),
-    ({"resample": 0.0}, r"'resample' .*\(0.*, 1.*\).*Got 0"),
     ({"resample": 1.0}, "'resample' .*Got 1"),
-    ({"resample": True}, "'resample' .*Got True"),
-    ({"resample": np.nan}, "'resample' .*Got nan"),
-    ({"resample": "multinomial"}, "resample='multinomial' .*whole numbers.*'poisson' takes any"),
-    ({"penalty": "l3"}, "'penalty' .*among {.*l1_columns.*Got 'l3'"),
-    ({"penalty": None}, "'penalty' .*Got None"),
-    ({"solver": "cd"}, "'solver' .*among {.*auto.*Got 'cd'"),
-    ({"fixed_components": 3}, "'fixed_components' .*array-like.*Got 3"),
     ({"fixed_components": [[1.0, 2.0]]}, r"column for each of 6 features, got shape \(1, 2\)"),
-    ({"fixed_components": X[0]}, "Expected 2D array, got 1D array"),
     ({"fixed_components": X[:3]}, "fixed_components must be at most n_clusters=2, got 3"),
     ({"fixed_components": -X[:1]}, "fixed_components must be at least 0, got an entry of -0"),
     ({"fixed_components": 0 * X[:1]}, "fixed_components must each hold an entry .*; row 0 is 0"),
-    ({"fixed_components": np.nan * X[:1]}, "Input fixed_components contains NaN"),
-    ({"fixed_components": np.array([["a"] * 6])}, "fixed_components"),
-    ({"fixed_components": X[:1], "solver": "mu"}, "fixed_components need solver='auto'"),
-    ({"fixed_components": X[:1], "sparsity": 0.1}, "fixed_components need .*and sparsity=0.1"),
+    ({"fixed_components": X[:1], "sparsity": 0.1}, "fixed_components need sparsity=0, got .*0.1"),
     ({"fixed_components": X[:2], "base_n_clusters": 1},
      "base_n_clusters=1 must be at least the number of fixed_components, 2"),
     ({"fixed_components": X[:1], "n_clusters": 9, "n_estimators": 2, "base_n_clusters": 4},
      "n_estimators=2 runs with base_n_clusters=4 have 8 clusters"),
-    ({"min_recurrence": -0.1}, r"'min_recurrence' .*\[0.*, 1.*\].*Got -0\.1"),
-    ({"min_recurrence": 1.5}, r"'min_recurrence' .*Got 1\.5"),
-    ({"min_recurrence": None}, "'min_recurrence' .*Got None"),
     ({"memory": 3}, "'memory' .*Got 3"),
-    ({"memory": True}, "'memory' .*Got True"),
     ({"threshold": 0}, r"'threshold' .*\(0.*, 1.*\].*Got 0"),
-    ({"threshold": 1.5}, r"'threshold' .*Got 1\.5"),
-    ({"threshold": np.nan}, "'threshold' .*Got nan"),
-    ({"threshold": None}, "'threshold' .*Got None"),
-    ({"n_init": 0}, r"'n_init' .*\[1, 2147483647\].*Got 0"),
-    ({"max_iter": 0}, r"'max_iter' .*\[1, 2147483647\].*Got 0"),
-    ({"tol": np.inf}, r"'tol' .*\(-inf, inf\).*Got inf"),
-    ({"tol": np.nan}, "'tol' .*Got nan"),
-    ({"random_state": "a"}, "'random_state' .*Got 'a'"),
-    ({"random_state": np.random.default_rng(0)}, "'random_state' .*Got Generator"),
-    ({"n_jobs": 1.5}, r"'n_jobs' .*Got 1\.5"),
-    ({"n_jobs": 0}, r"'n_jobs' .*range \[1, 65536\].*Got 0"),
-    ({"verbose": "a"}, "'verbose' .*Got 'a'"),
 ]  # fmt: skip
 
 
@@ -175,32 +95,23 @@ CASES += [Case(named(chosen), says, X, {}, chosen, EITHER) for chosen, says in P
 CASES += [
     Case(f"nothing left, {sparsity} {penalty}", f"sparsity=1e.*penalty='{penalty}'", X, {},
          {"penalty": penalty, "sparsity": sparsity})
-    for penalty in ("l1", "l2", "l1_columns") for sparsity in (1e200, 1e308)
+    for penalty, sparsity in (("l1", 1e308), ("l2", 1e200), ("l1_columns", 1e200))
 ]  # fmt: skip
 CASES += [
     Case(f"in the unit of X, {sparsity}", f"sparsity={sparsity}", X, {},
          {"penalty": "l1", "sparsity": sparsity})
-    for sparsity in (2.5, 8, 1e3)
+    for sparsity in (2.5,)
 ]  # fmt: skip
 HOLES = changed(X, (3, 2), np.nan)
 CASES += [
-    Case("NaN and multiplicative rules", "X must not hold NaN with solver='mu'", HOLES, {},
-         {"solver": "mu"}),
-    Case("NaN and a penalty", "X must not hold NaN .*and sparsity=0.1", HOLES, {},
+    Case("NaN and a penalty", "X must not hold NaN with sparsity=0.1", HOLES, {},
          {"sparsity": 0.1}),
-    Case("NaN in counts that are drawn", "X must hold whole numbers", HOLES, {},
-         {"resample": "multinomial"}),
 ]  # fmt: skip
 WEIGHTS = [
     ("too few", np.ones(19), r"a number for each of 20 samples, got shape \(19,\)"),
     ("one for all", 2.0, r"a number for each of 20 samples, got shape \(1,\)"),
-    ("in two axes", np.ones((20, 1)), "a number for each of 20 samples"),
     ("negative", -np.ones(20), "sample_weight must be at least 0, got -1"),
-    ("NaN", np.full(20, np.nan), "Input sample_weight contains NaN"),
-    ("infinite", np.full(20, np.inf), "Input sample_weight contains infinity"),
-    ("all 0", np.zeros(20), "above zero for at least n_clusters=2 samples, it is for 0"),
     ("one above 0", np.eye(20)[0], "above zero for at least n_clusters=2 samples, it is for 1"),
-    ("words", ["a"] * 20, "could not convert|sample_weight"),
 ]
 CASES += [
     Case(f"sample_weight, {name}", says, X, {"sample_weight": weights}, {}, EITHER)
@@ -229,9 +140,14 @@ def test_runs_without_any_cluster_do_not_spoil_the_others():
     assert np.isfinite(found.components_).all()
 
 
-@pytest.mark.parametrize("penalty", ["l1_columns", "l1_rows", "l2"])
 @pytest.mark.parametrize(
-    ("dtype", "scale"), [(np.float32, 1e-14), (np.float32, 1e12), (float, 1e-100), (float, 1e100)]
+    ("penalty", "dtype", "scale"),
+    [
+        ("l1_columns", np.float32, 1e-14),
+        ("l1_rows", np.float32, 1e12),
+        ("l1_rows", float, 1e-100),
+        ("l2", float, 1e100),
+    ],
 )
 def test_what_is_not_refused_has_room(penalty, dtype, scale):
     """Squares of squares would overflow here, and be 0 for small numbers."""
@@ -245,81 +161,61 @@ def test_what_is_not_refused_has_room(penalty, dtype, scale):
 # --- new samples ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["predict", "transform"])
-@pytest.mark.parametrize(
-    ("new", "says"),
-    [
-        (X[:, :3], "X has 3 features, but NMFMetaCluster is expecting 6"),
+def test_new_samples_must_be_like_those_of_fit(fitted):
+    refused = [
         (sp.csr_array(X[:, :3]), "X has 3 features, but NMFMetaCluster is expecting 6"),
         (changed(X, (3, 2), np.inf), INFINITE),
         (-X, NEGATIVE),
-        (sp.csr_array(-X), NEGATIVE),
         (X[0], "Expected 2D array, got 1D array"),
-        (X[None], "Found array with dim 3"),
         (X[:0], r"0 sample\(s\)"),
-        (X + 1j, "Complex data not supported"),
         (np.array([["a"] * 6]), "X must hold numbers, got dtype <U1"),
         (None, "X must be one table of numbers, got None"),
-    ],
-)
-def test_new_samples_must_be_like_those_of_fit(fitted, method, new, says):
-    with pytest.raises(ValueError, match=says):
-        getattr(fitted, method)(new)
+    ]
+    for (new, says), ask in product(refused, (fitted.predict, fitted.transform)):
+        with pytest.raises(ValueError, match=says):
+            ask(new)
 
 
-@pytest.mark.parametrize(
-    ("strengths", "says"),
-    [
-        (X, r"X must have a column for each of 2 clusters.*got shape \(20, 6\)"),
+def test_strengths_must_be_as_transform_returns_them(fitted):
+    refused = [
         (sp.csr_array(X), r"X must have a column for each of 2 clusters.*\(20, 6\)"),
         (changed(X[:, :2], (3, 1), np.nan), "Input X contains NaN"),
-        (changed(X[:, :2], (3, 1), np.inf), INFINITE),
         (X[0, :2], "Expected 2D array, got 1D array"),
-        (X[:0, :2], r"0 sample\(s\)"),
-        (X[:, :2] + 1j, "Complex data not supported"),
         ([["a", "b"]], "could not convert string to float"),
-    ],
-)
-def test_strengths_must_be_as_transform_returns_them(fitted, strengths, says):
-    with pytest.raises(ValueError, match=says):
-        fitted.inverse_transform(strengths)
+    ]
+    for strengths, says in refused:
+        with pytest.raises(ValueError, match=says):
+            fitted.inverse_transform(strengths)
 
 
-@pytest.mark.parametrize("indices", [[20], [-21], np.ones(19, dtype=bool)])
-def test_samples_that_are_asked_for_must_exist(fitted, indices):
-    with pytest.raises(ValueError, match=r"is not there|must have 20 entries") as caught:
-        fitted.consensus_matrix(indices)
-    assert_in_our_words(caught)
+def test_samples_that_are_asked_for_must_be_named_and_exist(fitted):
+    for indices in ([20], [-21], np.ones(19, dtype=bool)):
+        with pytest.raises(ValueError, match=r"is not there|must have 20 entries") as caught:
+            fitted.consensus_matrix(indices)
+        assert_in_our_words(caught)
+    for indices in ([0, 0.5], [np.nan], "a", ["a"], [None], [[0, 1]], 3, {1}, X > 2):
+        with pytest.raises(TypeError, match=r"list or an array of integers, .*, got") as caught:
+            fitted.consensus_matrix(indices)
+        assert_in_our_words(caught)
 
 
-@pytest.mark.parametrize(
-    "indices", [[0.5], [0, 0.5], [np.nan], "a", ["a"], [None], [[0, 1]], 3, {1}, X > 2]
-)
-def test_samples_that_are_asked_for_must_be_named_by_integers(fitted, indices):
-    with pytest.raises(TypeError, match=r"list or an array of integers, .*, got") as caught:
-        fitted.consensus_matrix(indices)
-    assert_in_our_words(caught)
+def test_nothing_can_be_asked_before_fit():
+    asked = {
+        "predict": [X],
+        "transform": [X],
+        "inverse_transform": [X],
+        "consensus_matrix": [],
+        "get_feature_names_out": [],
+        "get_indices": [0],
+        "get_shape": [0],
+        "get_submatrix": [0, X],
+    }
+    for method, arguments in asked.items():
+        with pytest.raises(NotFittedError, match="NMFMetaCluster instance is not fitted"):
+            getattr(model(), method)(*arguments)
 
 
-@pytest.mark.parametrize(
-    ("method", "arguments"),
-    [
-        ("predict", [X]),
-        ("transform", [X]),
-        ("inverse_transform", [X]),
-        ("consensus_matrix", []),
-        ("get_feature_names_out", []),
-        ("get_indices", [0]),
-        ("get_shape", [0]),
-        ("get_submatrix", [0, X]),
-    ],
-)
-def test_nothing_can_be_asked_before_fit(method, arguments):
-    with pytest.raises(NotFittedError, match="NMFMetaCluster instance is not fitted"):
-        getattr(model(), method)(*arguments)
-
-
-@pytest.mark.parametrize("i", [True, 2, -3, 0.0, "0", None])
-def test_biclusters_that_are_not_there_are_refused(fitted, i):
-    with pytest.raises(ValueError, match=r"i must be an integer from 0 to 1, got"):
-        fitted.get_indices(i)
+def test_biclusters_that_are_not_there_are_refused(fitted):
+    for i in (True, 2, -3, 0.0, "0", None):
+        with pytest.raises(ValueError, match=r"i must be an integer from 0 to 1, got"):
+            fitted.get_indices(i)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from meta.cases import kullback_leibler
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.decomposition import NMF
 
@@ -19,14 +20,9 @@ def model(**parameters):
     return NMFMetaCluster(4, **options | parameters)
 
 
-@pytest.fixture(scope="module", params=[{}, {"resample": 0.8}, {"meta": "kmeans", "final": False}])
+@pytest.fixture(scope="module", params=[{}, {"resample": None, "meta": "nmf"}], ids=str)
 def fitted(request):
     return model(**request.param).fit(X)
-
-
-def divergence(X, Y):
-    logs = np.where(X > 0, X * np.log(np.where(X > 0, X, 1) / np.where(Y > 0, Y, 1)), 0)
-    return (logs - X + Y).sum()
 
 
 def test_components_are_shares_and_factors_are_counts(fitted):
@@ -36,7 +32,7 @@ def test_components_are_shares_and_factors_are_counts(fitted):
 
 
 def test_losses_are_the_divergence(fitted):
-    loss = divergence(X, fitted.factor_ @ fitted.components_)
+    loss = kullback_leibler(X, fitted.factor_ @ fitted.components_)
     assert_allclose(fitted.reconstruction_err_**2 / 2, loss, rtol=1e-9)
     assert loss <= fitted.loss_ * (1 + 1e-9)
     assert (np.diff(fitted.loss_curve_) <= 1e-9 * fitted.loss_curve_[0]).all()
@@ -82,7 +78,7 @@ def test_it_fits_no_worse_than_the_best_of_many_runs():
     runs = [
         NMF(5, init="random", solver="mu", beta_loss="kullback-leibler", max_iter=2000, tol=1e-6,
             random_state=seed).fit(table)
-        for seed in range(5)
+        for seed in range(3)
     ]  # fmt: skip
     assert ours.reconstruction_err_ <= min(run.reconstruction_err_ for run in runs) * 1.001
 

@@ -2,7 +2,6 @@
 
 import warnings
 from functools import cache
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -37,11 +36,12 @@ def assert_near(fitted, expected, scale=1):
 # --- what must not matter ------------------------------------------------------------------------
 
 COMBINATIONS = [
-    *({"meta": m, "final": f} for m, f in product(["ptf", "nmf", "kmeans"], [True, False])),
-    {"solver": "mu", "max_iter": 2000},
-    *({"sparsity": 0.05, "penalty": p} for p in ("l1_columns", "l1_rows", "l2")),
-    {"sparsity": 0.05, "penalty": "l1_rows", "meta": "nmf", "final": False},
-    {"sparsity": 0.01, "penalty": "l1", "meta": "kmeans"},
+    {},
+    {"meta": "nmf"},
+    {"sparsity": 0.05, "penalty": "l1_columns"},
+    {"sparsity": 0.05, "penalty": "l1_rows", "meta": "nmf"},
+    {"sparsity": 0.05, "penalty": "l2"},
+    {"sparsity": 0.01, "penalty": "l1"},
 ]
 
 
@@ -59,8 +59,8 @@ def of_easy(number=None):
 @pytest.mark.parametrize(
     ("options", "storages"),
     [
-        ({}, [sp.csc_array, sp.coo_array, sp.csr_matrix]),
-        *((o, [sp.csr_array]) for o in COMBINATIONS),
+        ({}, [sp.csr_array, sp.csc_array, sp.coo_array, sp.csr_matrix]),
+        *((o, [sp.csr_array]) for o in COMBINATIONS[1:4]),
     ],
     ids=str,
 )
@@ -82,8 +82,10 @@ def test_sparse_is_never_made_dense_and_gives_the_same(options, storages, monkey
         assert_allclose(fitted.reconstruction_err_, expected.reconstruction_err_, rtol=1e-6)
 
 
-@each_combination
-@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(
+    ("number", "storage"),
+    [*((number, np.asarray) for number in (0, 1, 3, 5)), (0, sp.csr_array)],
+)
 def test_float32_stays_float32(number, storage):
     fitted = model(**COMBINATIONS[number]).fit(storage(EASY.astype(np.float32)))
     for name in ("factor_", "components_", "membership_"):
@@ -103,7 +105,7 @@ def test_scale_does_not_matter(number):
     assert_near(model(**options).fit(1000 * EASY), expected, scale=1000)
 
 
-@pytest.mark.parametrize("options", [{}, {"sparsity": 0.05}, {"meta": "nmf"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"sparsity": 0.05, "meta": "nmf"}], ids=str)
 def test_a_power_of_two_changes_no_bit(options):
     expected, fitted = (model(**options).fit(scale * EASY) for scale in (1, 2.0**20))
     assert_array_equal(fitted.components_, expected.components_)
@@ -111,12 +113,10 @@ def test_a_power_of_two_changes_no_bit(options):
     assert_array_equal(fitted.partitions_, expected.partitions_)
 
 
-@pytest.mark.parametrize("table", [EASY, PLANTED], ids=["easy", "planted"])
-def test_order_of_samples_and_columns_does_not_matter(table):
-    rng = np.random.RandomState(0)
+def test_order_of_samples_and_columns_does_not_matter():
+    table, rng = PLANTED, np.random.RandomState(0)
     rows, columns = (rng.permutation(n) for n in table.shape)
-    options = {"n_clusters": 3 if table is EASY else 4, "n_estimators": 8, "tol": 1e-9}
-    options["max_iter"] = 3000
+    options = {"n_clusters": 4, "n_estimators": 6, "tol": 1e-8, "max_iter": 3000}
     expected = model(**options).fit(table)
     fitted = model(**options).fit(table[rows][:, columns])
     order = (expected.components_[:, columns] @ fitted.components_.T).argmax(axis=0)
@@ -148,26 +148,23 @@ def test_duplicates_are_treated_alike():
     assert adjusted_rand_score(fitted.labels_[::3], of_easy().labels_) == 1
 
 
-@pytest.mark.parametrize("meta", ["ptf", "nmf", "kmeans"])
 @pytest.mark.parametrize(
     "options",
     [
         {"n_estimators": 1},
-        {"n_clusters": 1},
         {"n_clusters": 1, "n_estimators": 1},
-        {"base_n_clusters": 2},
+        {"n_clusters": 1, "meta": "nmf"},
         {"base_n_clusters": 1},
         {"base_n_clusters": (1, 7)},
-        {"base_n_clusters": [5, 6], "final": False},
-        {"n_clusters": 6, "base_n_clusters": 2},
-        {"n_init": 20},
+        {"base_n_clusters": (1, 7), "meta": "nmf"},
+        {"n_clusters": 6, "base_n_clusters": 2, "n_init": 20},
         {"max_iter": 1},
     ],
     ids=str,
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_any_numbers_of_runs_and_clusters(meta, options):
-    fitted = model(meta=meta, **{"max_iter": 100} | options).fit(EASY)
+def test_any_numbers_of_runs_and_clusters(options):
+    fitted = model(**{"max_iter": 100} | options).fit(EASY)
     k, total = fitted.n_clusters, len(fitted.base_runs_)
     assert fitted.components_.shape == (k, EASY.shape[1])
     assert fitted.correspondence_.shape == (total, k)
@@ -180,8 +177,7 @@ def test_any_numbers_of_runs_and_clusters(meta, options):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("meta", ["ptf", "nmf", "kmeans"])
-@pytest.mark.parametrize("width", [1, 2])
+@pytest.mark.parametrize(("meta", "width"), [("ptf", 2), ("nmf", 1)])
 def test_more_clusters_than_columns(meta, width):
     fitted = model(4, meta=meta, max_iter=200).fit(EASY[:, :width] + 0.01)
     assert fitted.components_.shape == (4, width)
@@ -217,14 +213,6 @@ def test_runs_and_the_last_factorization_that_do_not_converge_are_counted():
     assert {warning.filename for warning in caught} == {__file__}
 
 
-def test_without_a_last_factorization_nothing_is_said_of_it():
-    with pytest.warns(ConvergenceWarning) as caught:
-        model(max_iter=15, tol=1e-9, final=False).fit(EASY)
-    assert len(caught) == 1
-    assert str(caught[0].message).startswith("4 of the 4 runs")
-    assert caught[0].filename == __file__
-
-
 def test_fewer_clusters_than_asked_for_are_counted():
     with pytest.warns(ConvergenceWarning, match="found 1 cluster, fewer than n_clusters=3") as w:
         model().fit(np.arange(1.0, 20)[:, None])  # of one column all clusters are alike
@@ -253,8 +241,9 @@ def leukaemia(load_data):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("resample", "least"), [(None, 0.999), (0.8, 0.9)])
-@pytest.mark.parametrize("meta", ["ptf", "nmf", "kmeans"])
+@pytest.mark.parametrize(
+    ("meta", "resample", "least"), [("ptf", None, 0.999), ("ptf", 0.8, 0.9), ("nmf", None, 0.999)]
+)
 def test_kinds_of_leukaemia(leukaemia, meta, resample, least):
     """All but AML_13 are placed as they were diagnosed; it comes to lie with ALL of B cells."""
     X, y = leukaemia

@@ -4,9 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
-from meta.cases import begin, equal_runs, plan_of, planted, random_runs, solution, solved
+from meta.cases import (
+    begin,
+    ends,
+    equal_runs,
+    multiplicative,
+    plan_of,
+    planted,
+    random_runs,
+    solution,
+    solved,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
 
@@ -17,29 +25,26 @@ from nmfcluster.meta.metaclusters import (
     Metaclusters,
     _optima,
     lifted_start,
-    metaclustered,
     refine,
-    that_recur,
 )
 from nmfcluster.meta.runs import Runs, run_many
-from nmfcluster.meta.solvers import hals, multiplicative
+from nmfcluster.meta.solvers import hals
 from nmfcluster.meta.squares import MatrixObjective, fitted_rows
-from nmfcluster.metrics import match_components, overlap_match
+from nmfcluster.metrics import overlap_match
 
-seeds = st.integers(0, 10**6)
-every_way = pytest.mark.parametrize("how", ["ptf", "nmf", "kmeans"])
+every_way = pytest.mark.parametrize("how", ["ptf", "nmf"])
 
 
 # --- metaclusters ------------------------------------------------------------------------------
 
 
 @every_way
-@pytest.mark.parametrize("k", [1, 2, 4])
+@pytest.mark.parametrize("k", [1, 4])
 def test_equal_runs_correspond_one_to_one(how, k):
     rng = np.random.default_rng(k)
     W, H = planted(rng, k, 15, 22)
     runs, which = equal_runs(rng, W, H, 6)
-    [metaclusters] = METACLUSTERINGS[how](runs, plan_of(k), np.random.RandomState(0))
+    [metaclusters] = METACLUSTERINGS[how](runs, plan_of(k))
     columns = H / np.linalg.norm(H, axis=1, keepdims=True)
     order = (metaclusters.columns @ columns.T).argmax(axis=1)
     assert sorted(order) == list(range(k))
@@ -51,22 +56,22 @@ def test_equal_runs_correspond_one_to_one(how, k):
         assert_array_equal(block.sum(axis=1), 1)
 
 
-@pytest.mark.parametrize(("n_init", "n_starts"), [(1, 1), (4, 4), (9, 5)])
-@pytest.mark.parametrize("how", ["ptf", "nmf"])
+@pytest.mark.parametrize(
+    ("how", "n_init", "n_starts"), [("ptf", 1, 1), ("ptf", 9, 5), ("nmf", 9, 5)]
+)
 def test_every_run_is_at_most_one_start(how, n_init, n_starts):
     runs, lines = random_runs(np.random.default_rng(2), [3] * 5), []
     plan = replace(plan_of(3, n_init=n_init), say=lines.append)
-    METACLUSTERINGS[how](runs, plan, np.random.RandomState(0))
+    METACLUSTERINGS[how](runs, plan)
     assert [counted(n_starts, "start") in line for line in lines] == [True, True]
 
 
-@every_way
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("how", "dtype"), [("ptf", np.float64), ("nmf", np.float32)])
 def test_metaclusters_of_runs_of_different_sizes(how, dtype):
     rng = np.random.default_rng(3)
     runs = random_runs(rng, [2, 5, 3, 4, 3])
     runs = replace(runs, W=runs.W.astype(dtype), H=runs.H.astype(dtype))
-    optima = METACLUSTERINGS[how](runs, plan_of(4, n_init=9), np.random.RandomState(0))
+    optima = METACLUSTERINGS[how](runs, plan_of(4, n_init=9))
     for metaclusters in optima:
         assert metaclusters.correspondence.shape == (17, 4)
         assert metaclusters.columns.shape == (4, 9)
@@ -79,32 +84,19 @@ def test_metaclusters_of_runs_of_different_sizes(how, dtype):
 def test_metaclusters_by_nmf_are_a_factorization_of_the_columns():
     rng = np.random.default_rng(4)
     runs = random_runs(rng, [4] * 6)
-    optima = METACLUSTERINGS["nmf"](runs, plan_of(4), None)
+    optima = METACLUSTERINGS["nmf"](runs, plan_of(4))
     fits = [fitted_rows(runs.H, metaclusters.columns) for metaclusters in optima]
     for metaclusters, fit in zip(optima, fits, strict=True):
-        assert_allclose(metaclusters.correspondence, fit * (6 / fit.sum(axis=0)), atol=1e-2)
+        assert_allclose(metaclusters.correspondence, fit * (6 / fit.sum(axis=0)), atol=1e-6)
     losses = [
         ((runs.H - fit @ metaclusters.columns) ** 2).sum() / 2
         for metaclusters, fit in zip(optima, fits, strict=True)
     ]
     assert (np.diff(losses) > 1e-4 * (runs.H**2).sum() / 2).all()  # each of them once
-    steps = hals(MatrixObjective(runs.H), begin(rng, 10, 4, 24, 9))
-    best = min(end.loss for end in solved(steps, 500))
+    steps = hals(MatrixObjective(runs.H), begin(rng, 5, 4, 24, 9))
+    best = min(end.loss for end in solved(steps, 200))
     assert len(losses) > 1
-    assert losses[0] <= 1.1 * best
-
-
-def test_metaclusters_by_kmeans_are_hard_and_the_means_of_their_clusters():
-    for seed in (0, 229, 287, 333, 359):  # k-means returns -1e-17 in all but the first
-        runs = random_runs(np.random.default_rng(seed), [3, 4, 4])
-        [metaclusters] = METACLUSTERINGS["kmeans"](runs, plan_of(4), np.random.RandomState(0))
-        assert metaclusters.columns.min() == 0
-        labels = metaclusters.correspondence.argmax(axis=1)
-        for c in range(4):
-            own = labels == c
-            mean = runs.H[own].mean(axis=0)
-            assert_allclose(metaclusters.columns[c], mean / np.linalg.norm(mean), atol=1e-12)
-            assert_allclose(metaclusters.correspondence[:, c], np.where(own, 3 / own.sum(), 0))
+    assert_allclose(losses[0], best, rtol=1e-6)
 
 
 def test_way_of_metaclustering_is_the_one_asked_for():
@@ -112,14 +104,12 @@ def test_way_of_metaclustering_is_the_one_asked_for():
     plan = plan_of(3)
     ways = {}
     for how, metacluster in METACLUSTERINGS.items():
-        first, again = (metacluster(runs, plan, np.random.RandomState(1)) for _ in range(2))
+        first, again = (metacluster(runs, plan) for _ in range(2))
         for one, other in zip(first, again, strict=True):
             assert_array_equal(one.columns, other.columns)
             assert_array_equal(one.correspondence, other.correspondence)
         ways[how] = first[0].correspondence
     assert abs(ways["ptf"] - ways["nmf"]).max() > 0.01
-    shared = {how: (np.count_nonzero(alpha, axis=1) > 1).any() for how, alpha in ways.items()}
-    assert shared == {"ptf": True, "nmf": True, "kmeans": False}
 
 
 def test_biclusters_with_the_same_columns_are_told_apart_by_tensors_alone():
@@ -132,20 +122,18 @@ def test_biclusters_with_the_same_columns_are_told_apart_by_tensors_alone():
     runs = Runs.of([solution(W[:, o], N[o]) for o, N in zip(orders, noisy, strict=True)])
     consistent = {}
     for how in ("ptf", "nmf"):
-        [best, *_] = METACLUSTERINGS[how](runs, plan_of(3), None)
+        [best, *_] = METACLUSTERINGS[how](runs, plan_of(3))
         blocks = best.correspondence.reshape(8, 3, 3)
         same = np.array([o[block.argmax(axis=0)] for o, block in zip(orders, blocks, strict=True)])
         consistent[how] = (same == same[0]).all() and sorted(same[0]) == [0, 1, 2]
     assert consistent == {"ptf": True, "nmf": False}
 
 
-@pytest.mark.parametrize("scale", [2.0**20, 2.0**-20])
 @every_way
-def test_metaclusters_do_not_depend_on_the_scale_of_the_runs(how, scale):
+def test_metaclusters_do_not_depend_on_the_scale_of_the_runs(how):
     runs = random_runs(np.random.default_rng(8), [3] * 5)
     same, scaled = (
-        METACLUSTERINGS[how](replace(runs, W=runs.W * s), plan_of(3), np.random.RandomState(0))
-        for s in (1, scale)
+        METACLUSTERINGS[how](replace(runs, W=runs.W * s), plan_of(3)) for s in (1, 2.0**-20)
     )
     for one, other in zip(same, scaled, strict=True):
         assert_array_equal(one.columns, other.columns)
@@ -176,9 +164,9 @@ def test_starts_are_lifted_by_a_twentieth_of_their_mean():
 # --- the last factorization --------------------------------------------------------------------
 
 
-def refined(objective, plan, columns, final):
+def refined(objective, plan, columns):
     only = Metaclusters(np.ones((1, len(columns))), columns)
-    kept, end = refine(objective, plan, [only], final)
+    kept, end = refine(objective, plan, [only])
     assert kept is only
     return end
 
@@ -187,42 +175,30 @@ def test_metaclusters_that_lead_to_the_smallest_loss_are_kept():
     rng = np.random.default_rng(9)
     X = rng.uniform(size=(10, 12))
     candidates = [Metaclusters(np.ones((1, 3)), rng.uniform(size=(3, 12))) for _ in range(4)]
-    for final in (False, True):
-        alone = [refined(MatrixObjective(X), plan_of(3), c.columns, final) for c in candidates]
-        order = np.argsort([end.best.loss for end in alone])
-        kept, end = refine(MatrixObjective(X), plan_of(3), candidates, final)
-        assert kept is candidates[order[0]]
-        assert_array_equal(end.best.factors[1], alone[order[0]].best.factors[1])
-        for curve, i in zip(end.curves, order, strict=True):
-            assert_array_equal(curve, alone[i].best.history)
+    alone = [refined(MatrixObjective(X), plan_of(3), c.columns) for c in candidates]
+    order = np.argsort([end.best.loss for end in alone])
+    kept, end = refine(MatrixObjective(X), plan_of(3), candidates)
+    assert kept is candidates[order[0]]
+    assert_array_equal(end.best.factors[1], alone[order[0]].best.factors[1])
+    for curve, i in zip(end.curves, order, strict=True):
+        assert_array_equal(curve, alone[i].best.history)
 
 
-def test_without_a_last_factorization_rows_are_fitted_to_the_prototypes():
+def test_the_last_factorization_starts_from_the_rows_fitted_to_the_prototypes():
     rng = np.random.default_rng(9)
     X, columns = rng.uniform(size=(10, 12)), rng.uniform(size=(3, 12))
-    end = refined(MatrixObjective(X), plan_of(3), columns, final=False)
-    W, H = end.best.factors
-    assert_array_equal(H, columns)
-    assert_allclose(W, [nnls(H.T, x)[0] for x in X], atol=1e-10)
-    assert_allclose(end.best.loss, ((X - W @ H) ** 2).sum() / 2)
-    assert end.best.n_iter == 0
-    assert end.best.converged
+    W = np.array([nnls(columns.T, x)[0] for x in X])
+    end = refined(MatrixObjective(X), plan_of(3), columns)
+    assert_allclose(end.best.history[0], ((X - W @ columns) ** 2).sum() / 2)
+    assert end.best.loss < 0.9 * end.best.history[0]
     assert end.scale == end.best.loss
-    better = refined(MatrixObjective(X), plan_of(3), columns, final=True).best
-    assert better.n_iter > 0
-    assert_allclose(better.history[0], end.best.loss)
-    assert better.loss < 0.9 * end.best.loss
-    short = refined(MatrixObjective(X), plan_of(3, max_iter=2), columns, final=True).best
-    assert not short.converged
+    assert not refined(MatrixObjective(X), plan_of(3, max_iter=2), columns).best.converged
 
 
-@pytest.mark.parametrize("final", [False, True])
-def test_last_factorization_has_the_penalty(final):
+def test_last_factorization_has_the_penalty():
     rng = np.random.default_rng(10)
     X, columns = rng.uniform(size=(10, 12)), rng.uniform(size=(3, 12))
-    end = refined(
-        MatrixObjective(X, sparsity=0.2, penalty="l1_columns"), plan_of(3), columns, final
-    ).best
+    end = refined(MatrixObjective(X, sparsity=0.2, penalty="l1_columns"), plan_of(3), columns).best
     W, H = end.factors
     assert_allclose(np.linalg.norm(W, axis=0), 1)
     loss = ((X - W @ H) ** 2).sum() / 2 + 0.2 * sum(H[:, g].sum() ** 2 for g in range(12))
@@ -234,98 +210,31 @@ def test_a_prototype_that_no_row_uses_is_used_at_the_end():
     H[:, -1] = 0
     X, nowhere = W @ H, np.eye(1, 15, 14)[0]
     columns = np.stack([H[0] / np.linalg.norm(H[0]), nowhere])
-    before = refined(MatrixObjective(X), plan_of(2), columns, final=False)
-    W = before.best.factors[0].copy()
+    W = np.array([nnls(columns.T, x)[0] for x in X])
     assert_array_equal(W[:, 1], 0)
     W[:, 1] = 0.05 * W.mean()
-    after = refined(MatrixObjective(X), plan_of(2, tol=-1), columns, final=True).best
+    after = refined(MatrixObjective(X), plan_of(2, tol=-1), columns).best
     assert_allclose(after.history[0], ((X - W @ columns) ** 2).sum() / 2)
     assert after.loss < 1e-8 * (X**2).sum() / 2
 
 
 def test_exact_zeros_of_prototypes_do_not_stop_the_last_factorization():
     """As published, by multiplicative updates, it is stuck at the zeros that it starts from."""
-    for seed in range(4):
+    for seed in range(2):
         X, _, H = make_biclusters(random_state=seed)
         columns = H * (np.random.default_rng(seed).uniform(size=H.shape) > 0.2)
         start = np.concatenate([fitted_rows(X, columns).T, columns], axis=1)
-        [stuck] = solved(multiplicative(MatrixObjective(X), start[None]), 1000)
-        free = refined(MatrixObjective(X), plan_of(4, tol=-1), columns, final=True)
-        assert stuck.loss > 0.2**2 * (X**2).sum() / 2  # a relative error of 0.2
+        *_, stuck = ends(multiplicative(X, start), 1000)
+        free = refined(MatrixObjective(X), plan_of(4, tol=-1), columns)
+        assert stuck > 0.2**2 * (X**2).sum() / 2  # a relative error of 0.2
         assert free.best.loss < 0.001**2 * (X**2).sum() / 2
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_planted_biclusters_come_back(seed):
     X, _, H = make_biclusters(random_state=seed)
     objective, plan = MatrixObjective(X), plan_of(4, tol=1e-5)
     runs = run_many(objective, plan, np.full(10, 4), np.random.RandomState(seed))
-    _, end = refine(objective, plan, METACLUSTERINGS["ptf"](runs, plan, None), final=True)
+    _, end = refine(objective, plan, METACLUSTERINGS["ptf"](runs, plan))
     assert end.best.loss < 0.001**2 * objective.constant
     assert overlap_match(end.best.factors[1], H) == 1
-
-
-# --- clusters that do not come back ---------------------------------------------------------------
-
-
-def shares_by_formula(runs):
-    """Return, cluster by cluster, the mean over the other runs of the cosine where mutual."""
-
-    def cosine(i, j):
-        rows, columns = (
-            F[i] @ F[j] / (np.linalg.norm(F[i]) * np.linalg.norm(F[j])) for F in (runs.W, runs.H)
-        )
-        return rows * columns
-
-    slices = [range(part.start, part.stop) for part in runs.slices()]
-    shares = []
-    for own in slices:
-        others = [run for run in slices if run is not own]
-        for i in own:
-            total = 0.0
-            for run in others:
-                j = max(run, key=lambda candidate: cosine(i, candidate))
-                if max(own, key=lambda candidate: cosine(candidate, j)) == i:
-                    total += cosine(i, j)
-            shares.append(total / len(others))
-    return np.array(shares)
-
-
-@given(seeds, st.floats(0.05, 0.9))
-def test_clusters_that_come_back_too_rarely_are_left_out(seed, least):
-    rng = np.random.default_rng(seed)
-    runs = random_runs(rng, [3, 2, 4], zeros=0)
-    shares = shares_by_formula(runs)
-    assume(np.abs(shares - least).min() > 1e-9)
-    chosen = that_recur(runs, 2, least)
-    if (shares >= least).sum() >= 2:
-        assert_array_equal(chosen, np.flatnonzero(shares >= least))
-    else:  # the surest two, of which some may be equal to others
-        assert len(chosen) == 2
-        assert_allclose(np.sort(shares[chosen]), np.sort(shares)[-2:])
-
-
-def test_something_is_always_left():
-    rng = np.random.default_rng(0)
-    runs = random_runs(rng, [3, 3])
-    assert len(that_recur(runs, 3, 1.0)) >= 3
-    assert_array_equal(that_recur(random_runs(rng, [3]), 3, 1.0), np.arange(3))
-    assert_array_equal(that_recur(runs, 3, 0.0), np.arange(6))
-
-
-@pytest.mark.parametrize("meta", ["ptf", "nmf", "kmeans"])
-def test_a_run_that_found_something_else_is_left_out(meta):
-    rng = np.random.default_rng(1)
-    W, H = planted(rng, 3, 9, 11)
-    found, _ = equal_runs(rng, W, H, 4)
-    odd = random_runs(rng, [3], n=9, p=11)
-    runs = Runs(
-        np.concatenate([found.W, odd.W]),
-        np.concatenate([found.H, odd.H]),
-        np.full(5, 3),
-        np.ones(5),
-        np.ones(5, dtype=bool),
-    )
-    for best in metaclustered(meta, runs, plan_of(3), np.random.RandomState(0), None, 0.6):
-        assert_array_equal(best.correspondence[12:], 0)
-        assert_allclose(match_components(H, best.columns)[1], 1, rtol=1e-6)

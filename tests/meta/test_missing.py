@@ -5,7 +5,7 @@ from itertools import islice
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from meta.cases import begin, kullback_leibler
 from numpy.testing import assert_allclose, assert_array_equal
@@ -43,6 +43,7 @@ def half_of_squares(X, Y):
     [(MatrixObjective, hals, half_of_squares), (Divergence, em, kullback_leibler)],
     ids=["squares", "divergence"],
 )
+@settings(max_examples=6)
 @given(seed=seeds, blas=st.booleans())
 def test_the_loss_is_of_what_is_observed_and_never_rises(
     kind, objective, solver, formula, seed, blas
@@ -54,7 +55,7 @@ def test_the_loss_is_of_what_is_observed_and_never_rises(
         patch.setattr(places, "_STORED", 7)
         given_objective = objective.of(kind(X))
         assert_allclose(given_objective.X[~np.isnan(X)], X[~np.isnan(X)])
-        for (W, H), found in islice(solver(given_objective, begin(rng, 2, 3, 11, 9)), 12):
+        for (W, H), found in islice(solver(given_objective, begin(rng, 2, 3, 11, 9)), 6):
             expected = [formula(X, w @ h) for w, h in zip(W, H, strict=True)]
             assert_allclose(found, expected, rtol=1e-8, atol=1e-7)
             assert (found <= before + 1e-7).all()
@@ -63,6 +64,7 @@ def test_the_loss_is_of_what_is_observed_and_never_rises(
 
 
 @stored
+@settings(max_examples=20)
 @given(seeds)
 def test_a_step_expects_what_the_factors_have_where_nothing_is_observed(kind, seed):
     rng = np.random.default_rng(seed)
@@ -78,6 +80,7 @@ def test_a_step_expects_what_the_factors_have_where_nothing_is_observed(kind, se
 
 
 @stored
+@settings(max_examples=20)
 @given(seeds)
 def test_rows_meet_the_conditions_of_a_minimum_over_what_is_observed(kind, seed):
     rng = np.random.default_rng(seed)
@@ -101,11 +104,11 @@ def test_rows_meet_the_conditions_of_a_minimum_over_what_is_observed(kind, seed)
 @losses
 def test_a_fit_does_not_depend_on_what_is_not_observed(kind, loss):
     """Programs are found as if all were observed, dense or sparse."""
-    X, _, H = make_programs(150, 200, 4, random_state=0)
+    X, _, H = make_programs(80, 100, 3, random_state=0)
     rng = np.random.default_rng(0)
     unseen = rng.uniform(size=X.shape) < 0.2
     table = np.where(unseen, np.nan, X)
-    model = NMFMetaCluster(4, loss=loss, n_estimators=5, random_state=0).fit(kind(table))
+    model = NMFMetaCluster(3, loss=loss, n_estimators=4, random_state=0).fit(kind(table))
     assert match_components(H, model.components_)[1].min() > 0.9
     assert_array_equal(model.transform(kind(table)), model.factor_)
     assert_array_equal(np.isnan(kind(table).sum()), True)  # it is not written to
@@ -114,14 +117,14 @@ def test_a_fit_does_not_depend_on_what_is_not_observed(kind, loss):
     assert_allclose(model.reconstruction_err_**2 / 2, found, rtol=1e-9)
 
 
-@losses
-@pytest.mark.parametrize("resample", ["poisson", "multinomial", "bootstrap", 0.8])
+@pytest.mark.parametrize(
+    ("loss", "resample"), [("frobenius", "bootstrap"), ("kullback-leibler", "poisson")]
+)
 def test_runs_that_see_drawn_tables_miss_the_same_entries(loss, resample):
-    X, _, H = make_programs(150, 200, 4, random_state=0)
+    X, _, H = make_programs(80, 100, 3, random_state=0)
     table = np.where(np.random.default_rng(0).uniform(size=X.shape) < 0.1, np.nan, X)
-    model = NMFMetaCluster(4, loss=loss, resample=resample, n_estimators=5, random_state=0).fit(
-        sp.csr_array(table)
-    )
+    model = NMFMetaCluster(3, loss=loss, resample=resample, n_estimators=4, random_state=0)
+    model.fit(sp.csr_array(table))
     assert match_components(H, model.components_)[1].min() > 0.9
     assert model.recurrence_.min() > 0.8
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
 
-from nmfcluster.meta.penalties import (
+from nmfcluster.meta.solvers import (
     PENALTIES,
     _least_sum,
     descend_on_sphere,
@@ -93,9 +93,8 @@ def row_by_nnls(X, W, H, c, sparsity, penalty):
 
 
 @pytest.mark.parametrize("penalty", PENALTIES)
-@pytest.mark.parametrize("sparsity", [0, 0.05, 1.0])
-def test_every_row_is_the_minimum_with_all_others_fixed(penalty, sparsity):
-    for seed in range(4):
+def test_every_row_is_the_minimum_with_all_others_fixed(penalty):
+    for seed, sparsity in enumerate([0, 0.05, 0.05, 1.0, 1.0]):
         rng = np.random.default_rng(seed)
         X, W, H = rng.uniform(size=(6, 9)), unit_columns(rng, 6, 3), rng.uniform(size=(3, 9))
         expected = H.copy()
@@ -144,11 +143,12 @@ def test_a_column_that_can_only_lose_is_where_it_loses_least():
     assert_array_equal(W[1], 3**-0.5)  # without columns: any is as good
 
 
-@pytest.mark.parametrize("scale", [2.0**-600, 2.0**600])
-def test_columns_are_found_where_squares_are_no_numbers(scale):
+def test_columns_are_found_where_squares_are_no_numbers():
     rng = np.random.default_rng(6)
     X, H, W = rng.uniform(size=(5, 9)), rng.uniform(size=(3, 9)), unit_columns(rng, 5, 3).T
-    expected, scaled = W.copy(), W.copy()
+    expected = W.copy()
     descend_on_sphere(expected, H @ X.T, H @ H.T, SWEEPS)
-    descend_on_sphere(scaled, scale * H @ X.T, scale * H @ H.T, SWEEPS)
-    assert_array_equal(scaled, expected)
+    for scale in (2.0**-600, 2.0**600):
+        scaled = W.copy()
+        descend_on_sphere(scaled, scale * H @ X.T, scale * H @ H.T, SWEEPS)
+        assert_array_equal(scaled, expected)

@@ -15,14 +15,8 @@ from nmfcluster._base import hard_labels
 from nmfcluster._engine.loop import Solution
 from nmfcluster._engine.symmetric import Factorization
 from nmfcluster.datasets import make_biclusters
-from nmfcluster.meta.recurrence import recurrence
-from nmfcluster.meta.runs import (
-    Runs,
-    compare_with_runs,
-    draw_sizes,
-    n_distinct,
-    run_many,
-)
+from nmfcluster.meta.metaclusters import compare_with_runs, n_distinct
+from nmfcluster.meta.runs import Runs, draw_sizes, run_many
 from nmfcluster.meta.squares import MatrixObjective, fitted_rows
 from nmfcluster.metrics.co_occurrence import confidence
 
@@ -77,11 +71,14 @@ def test_a_start_takes_the_largest_clusters_of_a_run_and_then_of_the_next():
     H = np.tile([1.0, 0, 0], (7, 1))
     ones = np.ones(3)
     runs = Runs(W, H, np.array([3, 2, 2]), ones, ones > 0)
-    assert_array_equal(runs.start(0, 2), [1, 2])
-    assert_array_equal(runs.start(0, 4), [1, 2, 0, 3])
-    assert_array_equal(runs.start(1, 1), [3])
-    assert_array_equal(runs.start(2, 4), [5, 6, 1, 2])
-    assert_array_equal(runs.start(2, 7), [5, 6, 1, 2, 0, 3, 4])
+    for n_clusters, expected in (
+        (1, [[1], [3], [5]]),
+        (2, [[1, 2], [3, 4], [5, 6]]),
+        (4, [[1, 2, 0, 3], [3, 4, 5, 6], [5, 6, 1, 2]]),
+        (7, [[1, 2, 0, 3, 4, 5, 6], [3, 4, 5, 6, 1, 2, 0], [5, 6, 1, 2, 0, 3, 4]]),
+    ):
+        assert_array_equal(runs.starts(9, n_clusters), expected)
+    assert len(runs.starts(2, 4)) == 2
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
@@ -133,9 +130,10 @@ def test_runs_depend_on_the_seed_alone():
     assert abs(other.losses - one.losses).min() > 0
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("k", [1, 5])
+@pytest.mark.parametrize(
+    ("storage", "dtype", "k"),
+    [(np.asarray, np.float64, 1), (np.asarray, np.float32, 5), (sp.csr_array, np.float64, 5)],
+)
 def test_starts_have_the_mean_of_the_table(storage, dtype, k):
     """Whatever its scale: the product of uniform entries has a quarter of their largest product."""
     X = (np.random.default_rng(2).uniform(size=(60, 80)) < 0.1).astype(dtype) * dtype(3e4)
@@ -151,20 +149,19 @@ def test_starts_have_the_mean_of_the_table(storage, dtype, k):
 
 
 @pytest.mark.parametrize(
-    ("loss", "n_updates", "sizes", "comparable", "is_told"),
+    ("loss", "sizes", "comparable", "is_told"),
     [
-        (1.1002, 1, [3, 3], True, True),
-        (1.10005, 1, [3, 3], True, False),
-        (9, 0, [3, 3], True, False),
-        (9, 1, [3, 4], True, False),
-        (9, 1, [3, 3], False, False),
+        (1.1002, [3, 3], True, True),
+        (1.10005, [3, 3], True, False),
+        (9, [3, 4], True, False),
+        (9, [3, 3], False, False),
     ],
 )
-def test_a_run_that_fits_much_better_is_told_of(loss, n_updates, sizes, comparable, is_told):
+def test_a_run_that_fits_much_better_is_told_of(loss, sizes, comparable, is_told):
     """By a tenth of its loss, and a millionth of that of zero factors, 100."""
     nothing = np.zeros((sum(sizes), 1))
     runs = Runs(nothing, nothing, np.array(sizes), np.array([1.0, 2.0]), np.array([True, True]))
-    end = Solution((), loss, np.full(n_updates + 1, loss), True)
+    end = Solution((), loss, np.full(2, loss), True)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         compare_with_runs(runs, Factorization(end, [], 1.0), plan_of(3), 100.0, comparable)
@@ -175,11 +172,11 @@ def test_a_run_that_fits_much_better_is_told_of(loss, n_updates, sizes, comparab
 # --- what the runs say of the clusters ---------------------------------------------------------
 
 
-@pytest.mark.parametrize("without", [0, 1, 2])
-def test_confidence_is_a_share_of_the_runs_that_found_a_cluster(without):
-    partitions = np.array([[0, 0], [0, 1], [1, 1], [1, -1]])
-    partitions = np.insert(partitions, without, -1, axis=1)
-    assert_allclose(confidence(partitions, np.array([0, 0, 1, -1])), [0.5, 0.5, 1, 0])
+def test_confidence_is_a_share_of_the_runs_that_found_a_cluster():
+    found = np.array([[0, 0], [0, 1], [1, 1], [1, -1]])
+    for nowhere in range(3):
+        partitions = np.insert(found, nowhere, -1, axis=1)
+        assert_allclose(confidence(partitions, np.array([0, 0, 1, -1])), [0.5, 0.5, 1, 0])
 
 
 def test_clusters_count_that_are_neither_zero_nor_alike():
@@ -219,18 +216,18 @@ def test_recurrence_is_how_alike_the_nearest_clusters_of_all_runs_are(seed, size
     rng = np.random.default_rng(seed)
     runs = random_runs(rng, sizes, zeros=0.6)
     W, H = (rng.uniform(size=(k, m)) * (rng.uniform(size=(k, m)) < 0.5) for m in (7, 9))
-    assert_allclose(recurrence(runs, W, H), recurrence_by_loops(runs, W, H), atol=1e-12)
+    assert_allclose(runs.recurrence(W, H), recurrence_by_loops(runs, W, H), atol=1e-12)
 
 
 def test_recurrence_of_equal_runs_is_1_and_of_what_is_elsewhere_0():
     rng = np.random.default_rng(12)
     W, H = planted(rng, 3, 12, 15)
     runs, _ = equal_runs(rng, W, H, 4)
-    assert_allclose(recurrence(runs, 5 * W.T, H), 1)
+    assert_allclose(runs.recurrence(5 * W.T, H), 1)
     half = Runs.of([solution(W, H), solution(W[:, :2], H[:2])])
     nothing = np.zeros((1, 12)), np.zeros((1, 15))
     more_W, more_H = (np.concatenate([F, o]) for F, o in zip((W.T, H), nothing, strict=True))
-    assert_allclose(recurrence(half, more_W, more_H), [1, 1, 0.5, 0])
+    assert_allclose(half.recurrence(more_W, more_H), [1, 1, 0.5, 0])
 
 
 def test_rows_that_are_0_or_repeated_change_no_fit():

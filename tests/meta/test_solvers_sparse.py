@@ -7,8 +7,7 @@ import pytest
 from meta.cases import solved
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmfcluster.meta.penalties import PENALTIES
-from nmfcluster.meta.solvers import hals, sparse_hals
+from nmfcluster.meta.solvers import PENALTIES, hals, sparse_hals
 from nmfcluster.meta.squares import MatrixObjective
 
 
@@ -19,8 +18,9 @@ def noisy_biclusters(rng, n=21, p=35, k=4, noise=0.75):
     return np.maximum(X + noise * X.std(axis=0) * rng.normal(size=X.shape), 0)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize(
+    ("penalty", "dtype"), [(name, np.float64) for name in PENALTIES] + [("l1_rows", np.float32)]
+)
 def test_columns_have_length_1_and_the_start_keeps_its_product(penalty, dtype):
     rng = np.random.default_rng(1)
     X, F = noisy_biclusters(rng).astype(dtype), rng.uniform(size=(3, 4, 56)).astype(dtype)
@@ -38,13 +38,13 @@ def test_columns_have_length_1_and_the_start_keeps_its_product(penalty, dtype):
 # --- whole runs --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize("penalty", ["l1_columns", "l1_rows"])  # others are swept as the first
 def test_without_weight_it_ends_where_hals_does(penalty):
     rng = np.random.default_rng(2)
-    X, F = noisy_biclusters(rng, noise=0.1), rng.uniform(0.1, 1, size=(3, 4, 56))
-    plain = min(end.loss for end in solved(hals(MatrixObjective(X), F), 600, 1e-13))
+    X, F = noisy_biclusters(rng, noise=0.1), rng.uniform(0.1, 1, size=(2, 4, 56))
+    plain = min(end.loss for end in solved(hals(MatrixObjective(X), F), 400, 1e-13))
     steps = sparse_hals(MatrixObjective(X, sparsity=0, penalty=penalty), F)
-    assert_allclose(min(end.loss for end in solved(steps, 600, 1e-13)), plain, rtol=1e-4)
+    assert_allclose(min(end.loss for end in solved(steps, 400, 1e-13)), plain, rtol=1e-4)
 
 
 def share_of_zeros(X, sparsity, penalty, F):
@@ -57,9 +57,9 @@ def share_of_zeros(X, sparsity, penalty, F):
 @pytest.mark.parametrize("penalty", PENALTIES)
 def test_penalties_make_zeros_but_the_squared_norm_does_not(penalty):
     """Badea (2005) says that eq. 12 leads to sparser factors; it leads to smaller ones."""
-    weights = {"l1": [0, 0.5, 2, 5]}.get(penalty, [0, 0.02, 0.1, 0.75])
-    shares = np.zeros((3, len(weights)))
-    for seed in range(3):
+    weights = {"l1": [0, 0.5, 5]}.get(penalty, [0, 0.02, 0.75])
+    shares = np.zeros((2, len(weights)))
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         X, F = noisy_biclusters(rng), rng.uniform(0.1, 1, size=(1, 4, 56))
         shares[seed] = [share_of_zeros(X, weight, penalty, F) for weight in weights]

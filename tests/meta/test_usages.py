@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
@@ -34,6 +34,7 @@ def residual(X, W, H):
 
 
 @stored
+@settings(max_examples=20)
 @given(
     seed=seeds,
     mean=st.sampled_from([0.1, 1.0, 1e3, 1e5]),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from meta.cases import begin, ends
 from numpy.testing import assert_allclose, assert_array_equal
@@ -23,15 +23,16 @@ seeds = st.integers(0, 10**6)
 
 
 def small(k=3, **parameters):
-    return NMFMetaCluster(k, n_estimators=4, random_state=0, **parameters)
+    return NMFMetaCluster(k, n_estimators=3, random_state=0, **parameters)
 
 
 @pytest.fixture(scope="module")
 def programs():
-    return make_programs(120, 150, 3, random_state=0)
+    return make_programs(70, 90, 3, random_state=0)
 
 
 @objectives
+@settings(max_examples=15)
 @given(seeds)
 def test_weights_count_as_equal_rows_do(objective, solver, seed):
     rng = np.random.default_rng(seed)
@@ -52,9 +53,16 @@ def test_weights_count_as_equal_rows_do(objective, solver, seed):
         assert_allclose(loss, loss_of_repeated, rtol=1e-6, atol=1e-9)
 
 
-@losses
-@pytest.mark.parametrize("resample", [None, "poisson", "bootstrap", 0.8])
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(
+    ("loss", "resample", "kind"),
+    [
+        ("frobenius", None, sp.csr_array),
+        ("frobenius", "poisson", np.asarray),
+        ("frobenius", "bootstrap", np.asarray),
+        ("kullback-leibler", None, np.asarray),
+        ("kullback-leibler", 0.8, sp.csr_array),
+    ],
+)
 def test_a_sample_that_does_not_count_changes_nothing(programs, loss, resample, kind):
     X, _, H = programs
     weights = np.random.default_rng(0).integers(0, 3, len(X))
@@ -83,6 +91,7 @@ def test_weights_of_one_are_none(programs, loss):
 
 
 @objectives
+@settings(max_examples=15)
 @given(seeds)
 def test_fixed_rows_stay_and_the_loss_never_rises(objective, solver, seed):
     rng = np.random.default_rng(seed)
@@ -93,13 +102,12 @@ def test_fixed_rows_stay_and_the_loss_never_rises(objective, solver, seed):
         assert_array_equal(H[:, :2], np.stack([held.fixed] * 2))
         assert (loss <= before * (1 + 1e-9)).all()
         before = loss
-        if step == 8:
+        if step == 6:
             break
 
 
 @losses
-@pytest.mark.parametrize("meta", ["ptf", "nmf", "kmeans"])
-@pytest.mark.parametrize("resample", [None, "bootstrap"])
+@pytest.mark.parametrize(("meta", "resample"), [("ptf", "bootstrap"), ("nmf", None)])
 def test_known_programs_are_kept_and_others_found(programs, loss, meta, resample):
     X, _, H = programs
     known = H[[2, 0]]
@@ -108,8 +116,8 @@ def test_known_programs_are_kept_and_others_found(programs, loss, meta, resample
     expected = known / np.array([[norm(row)] for row in known])
     assert_allclose(model.components_[:2], expected, rtol=1e-12)
     assert match_components(H[[1]], model.components_[2:])[1].min() > 0.9
-    alpha = model.correspondence_.reshape(4, 3, 3)  # runs, their clusters, metaclusters
-    assert_array_equal(alpha[:, :2, :2], np.stack([np.eye(2)] * 4))
+    alpha = model.correspondence_.reshape(3, 3, 3)  # runs, their clusters, metaclusters
+    assert_array_equal(alpha[:, :2, :2], np.stack([np.eye(2)] * 3))
     assert_array_equal(alpha[:, 2, :2], 0)
     assert_array_equal(model.transform(X), model.factor_)
 

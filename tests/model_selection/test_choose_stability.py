@@ -5,7 +5,7 @@ import pytest
 from model_selection.choices import BLOBS, chosen
 from model_selection.clusterers import STACK, Stack, StackClusterer, W, X, Y, kmeans
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.cluster import AgglomerativeClustering, KMeans, SpectralClustering
 from sklearn.datasets import load_iris
 from sklearn.exceptions import FitFailedWarning
@@ -126,15 +126,15 @@ def test_similarities_are_decided_by_stability():
     model = SpectralClustering(affinity="precomputed")
     with pytest.raises(TypeError, match="SpectralClustering has none"):
         chosen(model, W)
-    found = chosen(NMFConsensus(2, affinity="precomputed"), W, range(2, 5))
+    found = chosen(NMFConsensus(2, affinity="precomputed", tol=1e-2), W, range(2, 5))
     assert (found.method, found.n_clusters_) == ("stability", 3)
     stack = SimilarityStack([STACK[..., 0], STACK[..., 1]])
-    fusion = SimilarityFusionNMF(2, n_init=1)
+    fusion = SimilarityFusionNMF(2, n_init=1, tol=1e-2)
     assert chosen(fusion, stack, range(2, 5)).n_clusters_ == 3
     assert chosen(fusion, STACK, range(2, 5)).n_clusters_ == 3
     assert chosen(StackClusterer(), Stack(STACK), range(2, 5)).n_clusters_ == 3
     views = ViewStack([X, X[:, :2]])
-    found = chosen(SimilarityFusionNMF(2, n_init=1, affinity="rbf"), views, range(2, 5))
+    found = chosen(clone(fusion).set_params(affinity="rbf"), views, range(2, 5))
     assert (found.method, found.n_clusters_) == ("stability", 3)
 
 

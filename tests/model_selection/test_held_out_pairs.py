@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from nmfcluster import PairwiseConstraints, SSNMFClusterer
-from nmfcluster.constraints.folds import folds_of_pairs
+from nmfcluster.constraints.graph import folds_of_pairs
 from nmfcluster.model_selection import FullSampleSplit, HeldOutPairsScorer
 
 PAIRS = PairwiseConstraints.from_labels(Y, n_pairs=80, random_state=0)

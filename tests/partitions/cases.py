@@ -9,7 +9,12 @@ from nmfcluster.partitions.problem import EnsembleProblem
 
 float64 = np.dtype(np.float64)
 in_both_forms = pytest.mark.parametrize("normalize", [True, False], ids=["normalized", "paper"])
-complete_or_not = pytest.mark.parametrize("missing", [0.0, 0.3], ids=["complete", "missing"])
+# where labels are missing rows have weights, or pairs a partition that saw both
+in_three_ways = pytest.mark.parametrize(
+    ("normalize", "missing"),
+    [(True, 0.3), (False, 0.0), (False, 0.3)],
+    ids=["normalized", "paper", "paper-missing"],
+)
 
 
 def factorize_ensemble(

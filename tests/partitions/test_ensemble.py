@@ -5,7 +5,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
@@ -173,6 +173,7 @@ def test_hard_losses_of_the_partitions_themselves(table):
     assert_allclose(ranked, np.sort(expected), **exactly)
 
 
+@settings(max_examples=10)
 @given(label_tables())
 def test_of_many_partitions_some_are_ranked_by_the_same_loss(table):
     codes, weights, _ = table

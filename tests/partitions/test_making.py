@@ -16,10 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from nmfcluster import NMFConsensus
 from nmfcluster.partitions import base_partitions
-from nmfcluster.partitions.making import (
-    nearest,
-    range_of_clusters,
-)
+from nmfcluster.partitions.making import nearest_samples, range_of_clusters
 
 X, Y = make_blobs(60, n_features=4, centers=3, random_state=0)
 
@@ -98,37 +95,35 @@ def test_no_more_clusters_than_drawn_samples():
     assert [estimator.n_clusters for estimator in found.estimators] == [7, 7, 7]
 
 
-@pytest.mark.parametrize(("share", "size"), [(0.5, 30), (17, 17), (1e-6, 2), (1, 2), (0.99, 59)])
-def test_samples_that_were_not_drawn_are_marked_and_no_others(share, size):
-    found = base_partitions(
-        X, Recorder(), n_estimators=12, n_clusters=2, max_samples=share, random_state=0
-    )
-    for labels, drawn, estimator in zip(
-        found.labels.T, found.samples, found.estimators, strict=True
-    ):
-        assert len(set(drawn)) == size
-        assert_array_equal(np.flatnonzero(labels >= 0), drawn)
-        assert_array_equal(estimator.seen_, X[drawn])
-        assert_array_equal(labels[drawn], np.arange(size) % 2)
-    assert len({tuple(drawn) for drawn in found.samples}) > 1
+def test_samples_that_were_not_drawn_are_marked_and_no_others():
+    options = {"n_estimators": 12, "n_clusters": 2, "random_state": 0}
+    for share, size in ((0.5, 30), (17, 17), (1e-6, 2), (1, 2), (0.99, 59)):
+        found = base_partitions(X, Recorder(), max_samples=share, **options)
+        for labels, drawn, estimator in zip(
+            found.labels.T, found.samples, found.estimators, strict=True
+        ):
+            assert len(set(drawn)) == size
+            assert_array_equal(np.flatnonzero(labels >= 0), drawn)
+            assert_array_equal(estimator.seen_, X[drawn])
+            assert_array_equal(labels[drawn], np.arange(size) % 2)
+        assert len({tuple(drawn) for drawn in found.samples}) > 1
 
 
-@pytest.mark.parametrize(("share", "size"), [(0.5, 2), (3, 3), (0.01, 1)])
-def test_features_that_were_drawn_are_those_the_clusterer_saw(share, size):
-    found = base_partitions(
-        X, Recorder(), n_estimators=9, n_clusters=2, max_features=share, random_state=0
-    )
-    for columns, estimator in zip(found.features, found.estimators, strict=True):
-        assert len(set(columns)) == size
-        assert_array_equal(estimator.seen_, X[:, columns])
-    assert len({tuple(columns) for columns in found.features}) > 1
+def test_features_that_were_drawn_are_those_the_clusterer_saw():
+    options = {"n_estimators": 9, "n_clusters": 2, "random_state": 0}
+    for share, size in ((0.5, 2), (3, 3), (0.01, 1)):
+        found = base_partitions(X, Recorder(), max_features=share, **options)
+        for columns, estimator in zip(found.features, found.estimators, strict=True):
+            assert len(set(columns)) == size
+            assert_array_equal(estimator.seen_, X[:, columns])
+        assert len({tuple(columns) for columns in found.features}) > 1
 
 
-@pytest.mark.parametrize("everything", [1.0, 60])
-def test_all_samples_and_features_by_default(everything):
-    found = base_partitions(X, Recorder(), n_estimators=2, n_clusters=2, max_samples=everything)
-    assert found.samples == found.features == [None, None]
-    assert_array_equal(found.estimators[0].seen_, X)
+def test_all_samples_and_features_by_default():
+    for everything in (1.0, 60):
+        found = base_partitions(X, Recorder(), n_estimators=2, n_clusters=2, max_samples=everything)
+        assert found.samples == found.features == [None, None]
+        assert_array_equal(found.estimators[0].seen_, X)
 
 
 def test_sparse_features():
@@ -170,8 +165,9 @@ def test_new_samples_are_predicted_with_the_features_of_each_clusterer():
     assert_array_equal(found.predict(new).T, expected)
 
 
-@pytest.mark.parametrize("base", [KMeans(n_init=1), AgglomerativeClustering()])
-@pytest.mark.parametrize("max_features", [1.0, 2])
+@pytest.mark.parametrize(
+    ("base", "max_features"), [(KMeans(n_init=1), 2), (AgglomerativeClustering(), 1.0)]
+)
 def test_samples_that_were_not_drawn_are_labelled_where_that_is_asked_for(base, max_features):
     options = {"n_estimators": 4, "n_clusters": 3, "max_samples": 0.3, "random_state": 0}
     options["max_features"] = max_features
@@ -195,39 +191,34 @@ def test_noise_of_a_run_stays_noise_and_labels_no_other_sample():
         assert found.labels[unseen, t].min() >= 0
 
 
-@pytest.mark.parametrize("max_features", [1.0, 2])
-def test_clusterers_that_cannot_predict_take_the_nearest_sample_they_saw(max_features):
-    found = base_partitions(
-        X, AgglomerativeClustering(), n_estimators=4, n_clusters=(3, 6),
-        max_samples=0.4, max_features=max_features, random_state=0,
-    )  # fmt: skip
+def test_clusterers_that_cannot_predict_take_the_nearest_sample_they_saw():
+    options = {"n_clusters": (3, 6), "max_samples": 0.4, "max_features": 2, "random_state": 0}
+    found = base_partitions(X, AgglomerativeClustering(), n_estimators=4, **options)
     assert found.needs_training_data
     new = np.random.default_rng(0).normal(X.mean(axis=0), 4, size=(15, 4))
     labels = found.predict(new, X)
     for i, t in np.ndindex(labels.shape):
-        columns = np.arange(4) if found.features[t] is None else found.features[t]
-        seen = found.samples[t]
+        columns, seen = found.features[t], found.samples[t]
         distances = ((X[seen][:, columns] - new[i, columns]) ** 2).sum(axis=1)
         assert labels[i, t] == found.labels[seen[np.argmin(distances)], t]
     assert_array_equal(found.predict(X, X)[found.labels >= 0], found.labels[found.labels >= 0])
 
 
 def test_nearest():
-    assert_array_equal(nearest(np.array([[0.0], [5.0], [9.0]]), np.array([[6.0], [-3.0]])), [1, 0])
+    assert_array_equal(
+        nearest_samples(np.array([[0.0], [5.0], [9.0]]), np.array([[6.0], [-3.0]])), [1, 0]
+    )
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_what_cannot_be_drawn_is_refused():
+    for options, message in (
         ({"max_samples": 61}, "max_samples must be at most 60, got 61"),
         ({"max_features": 5}, "max_features must be at most 4, got 5"),
         ({"estimator": Wrong()}, r"returned labels of shape \(60, 1\) for 60 samples"),
         ({"n_clusters": (4, 2)}, "1 <= low <= high"),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        base_partitions(X, **{"n_estimators": 1} | options)
+    ):
+        with pytest.raises(ValueError, match=message):
+            base_partitions(X, **{"n_estimators": 1} | options)
 
 
 def test_features_may_be_any_array_like():
@@ -238,20 +229,19 @@ def test_features_may_be_any_array_like():
     assert_array_equal(base_partitions(pd.DataFrame(X), **options).labels, expected)
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [(5, (5, 5)), ((2, 4), (2, 4)), ([3, 3], (3, 3)), (np.int64(4), (4, 4))],
-)
-def test_range_of_clusters(value, expected):
-    assert range_of_clusters(value, "n") == expected
+def test_range_of_clusters():
+    for value, expected in (
+        *((5, (5, 5)), ((2, 4), (2, 4)), ([3, 3], (3, 3)), (np.int64(4), (4, 4))),
+    ):
+        assert range_of_clusters(value, "n") == expected
 
 
-@pytest.mark.parametrize("value", [0, (0, 3), (3, 2), (1, 2, 3), (2.0, 3.0), (2,), None, 2.5])
-def test_ranges_that_are_none_are_refused(value):
-    with pytest.raises(ValueError, match="base_n_clusters must be an int, or a pair of ints"):
-        range_of_clusters(value, "base_n_clusters")
-    with pytest.raises(ValueError, match="n_clusters must be an int, or a pair of ints"):
-        base_partitions(X, n_clusters=value)
+def test_ranges_that_are_none_are_refused():
+    for value in (0, (0, 3), (3, 2), (1, 2, 3), (2.0, 3.0), (2,), None, 2.5):
+        with pytest.raises(ValueError, match="base_n_clusters must be an int, or a pair of ints"):
+            range_of_clusters(value, "base_n_clusters")
+        with pytest.raises(ValueError, match="n_clusters must be an int, or a pair of ints"):
+            base_partitions(X, n_clusters=value)
 
 
 # --- clusterers that find something else than they should ------------------------------------
@@ -298,9 +288,8 @@ def test_runs_that_all_say_nothing_are_refused():
         base_partitions(X, DBSCAN(eps=1e6), n_estimators=3)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+def test_parameters_are_checked_as_those_of_estimators():
+    for name, value in (
         ("n_estimators", 0),
         ("n_estimators", 2.5),
         ("n_estimators", True),
@@ -312,11 +301,9 @@ def test_runs_that_all_say_nothing_are_refused():
         ("estimator", object()),
         ("random_state", np.timedelta64(1, "s")),
         ("n_jobs", 0),
-    ],
-)
-def test_parameters_are_checked_as_those_of_estimators(name, value):
-    with pytest.raises(ValueError, match=f"'{name}' parameter of base_partitions must be"):
-        base_partitions(np.eye(4), **{name: value})
+    ):
+        with pytest.raises(ValueError, match=f"'{name}' parameter of base_partitions must be"):
+            base_partitions(np.eye(4), **{name: value})
 
 
 def test_sparse_samples_find_their_nearest_among_dense_ones():
@@ -325,8 +312,10 @@ def test_sparse_samples_find_their_nearest_among_dense_ones():
     assert_array_equal(model.predict(sp.csr_array(X)), model.predict(X))
 
 
-@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("dtypes", [(np.float64, np.float32), (np.float32, np.float64)])
+@pytest.mark.parametrize(
+    ("storage", "dtypes"),
+    [(np.asarray, (np.float64, np.float32)), (sp.csr_array, (np.float32, np.float64))],
+)
 def test_new_samples_may_be_of_another_type_and_read_only(storage, dtypes):
     fitted, new = (storage(np.round(X).astype(dtype)) for dtype in dtypes)
     model = NMFConsensus(3, n_estimators=3, random_state=0).fit(fitted)

@@ -3,7 +3,6 @@
 from itertools import product
 
 import numpy as np
-import pytest
 from comparing import same_partition
 from engine.recorded import Recorder, plan
 from hypothesis import given
@@ -13,7 +12,7 @@ from partitions.cases import (
     factorize_ensemble,
     float64,
     hard_loss,
-    in_both_forms,
+    in_three_ways,
     loss_of_samples,
     table,
 )
@@ -111,8 +110,7 @@ def test_factor_and_core_of_a_trifactorization():
 # --- an ensemble -------------------------------------------------------------------------------
 
 
-@in_both_forms
-@pytest.mark.parametrize("missing", [0.0, 0.3])
+@in_three_ways
 def test_the_loss_of_an_ensemble_is_that_of_all_samples(missing, normalize):
     codes, weights, _ = table(missing=missing)
     ensemble, groups = Ensemble.from_table(codes, weights)
@@ -123,8 +121,7 @@ def test_the_loss_of_an_ensemble_is_that_of_all_samples(missing, normalize):
     assert_allclose(found.scale, literal(codes, weights, 0 * H))
 
 
-@in_both_forms
-@pytest.mark.parametrize("missing", [0.0, 0.3])
+@in_three_ways
 def test_fitting_distinct_rows_is_fitting_all_samples(missing, normalize):
     codes, weights, _ = table(missing=missing, sizes=(30, 20, 10), n_partitions=4)
     small, groups = Ensemble.from_table(codes, weights)
@@ -140,8 +137,7 @@ def test_fitting_distinct_rows_is_fitting_all_samples(missing, normalize):
     assert_allclose(H @ H.T, all_.H @ all_.H.T, atol=1e-3)
 
 
-@in_both_forms
-@pytest.mark.parametrize("missing", [0.0, 0.4])
+@in_three_ways
 def test_planted_clusters_are_recovered(missing, normalize):
     codes, weights, y = table(missing=missing, noise=0.2, n_partitions=12)
     ensemble, groups = Ensemble.from_table(codes, weights)
@@ -166,9 +162,8 @@ def test_the_start_with_the_smallest_hard_loss_is_kept():
     assert [curve[0] for curve in factorize.curves] == np.argsort(hard, kind="stable").tolist()
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_the_start_whose_best_reading_has_the_smallest_hard_loss_is_kept(missing):
-    codes, weights, _ = table(missing=missing)
+def test_the_start_whose_best_reading_has_the_smallest_hard_loss_is_kept():
+    codes, weights, _ = table(missing=0.3)
     ensemble, groups = Ensemble.from_table(codes, weights)
     recorder = Recorder(loss=float)  # the smaller loss does not win
     made = plan(solver=recorder, n_init=7)[0]
@@ -193,8 +188,7 @@ def test_the_hard_loss_is_that_of_the_columns_of_a_partition(seed, missing):
     assert_allclose(problem.hard_loss(np.eye(3)[labels]), expected, rtol=1e-9)
 
 
-@in_both_forms
-@pytest.mark.parametrize("missing", [0.0, 0.2])
+@in_three_ways
 def test_starts_are_in_turn_random_and_the_best_partitions(missing, normalize):
     codes, weights, _ = table(seed=3, missing=missing, noise=0.4, n_partitions=3)
     ensemble, _ = Ensemble.from_table(codes, weights)
@@ -218,15 +212,14 @@ def test_starts_are_in_turn_random_and_the_best_partitions(missing, normalize):
         assert unit[number].max() < 1
 
 
-@in_both_forms
-def test_results_of_an_ensemble_depend_on_the_seed_alone(normalize):
+def test_results_of_an_ensemble_depend_on_the_seed_alone():
     codes, weights, _ = table()
     ensemble, _ = Ensemble.from_table(codes, weights)
 
     def curves(seed, n_jobs):
         made, _ = plan(n_init=5, max_iter=9, n_jobs=n_jobs)
         rng = np.random.RandomState(seed)
-        found = factorize_ensemble(ensemble, made, rng, normalize, coarse_size=50)
+        found = factorize_ensemble(ensemble, made, rng, True, coarse_size=50)
         return np.concatenate(found.curves)
 
     assert_array_equal(curves(0, 1), curves(0, 2))

@@ -16,7 +16,7 @@ from sklearn.utils import estimator_checks, get_tags
 
 from nmfcluster import NMFConsensus
 from nmfcluster.partitions import LandmarkSpectral, base_partitions
-from nmfcluster.similarity import Landmarks
+from nmfcluster.similarity.landmarks import Landmarks
 
 BLOBS, OF_BLOBS = make_blobs(300, n_features=3, centers=5, random_state=1)
 
@@ -33,8 +33,9 @@ def literal_labels(X, n_clusters, n_landmarks, n_neighbors, seed):
     return KMeans(n_clusters, n_init=1, random_state=rng).fit_predict(E)
 
 
-@pytest.mark.parametrize(("n_samples", "n_landmarks"), [(300, 40), (300, 75), (700, 90)])
-@pytest.mark.parametrize("n_neighbors", [5, 9])
+@pytest.mark.parametrize(
+    ("n_samples", "n_landmarks", "n_neighbors"), [(300, 40, 5), (300, 75, 9), (700, 90, 5)]
+)
 def test_labels_are_those_of_the_formula(n_samples, n_landmarks, n_neighbors):
     """Overlapping clusters: one eigenvalue is 1, and the vectors have one direction each."""
     X, _ = make_blobs(n_samples, n_features=3, centers=5, cluster_std=3, random_state=1)
@@ -45,12 +46,11 @@ def test_labels_are_those_of_the_formula(n_samples, n_landmarks, n_neighbors):
         assert adjusted_rand_score(found, expected) > 0.98  # vectors are not known to all digits
 
 
-@pytest.mark.parametrize("n_landmarks", [60, 100])
 @pytest.mark.parametrize(
-    "shapes",
+    ("shapes", "n_landmarks"),
     [
-        make_moons(400, noise=0.05, random_state=0),
-        make_circles(400, noise=0.03, factor=0.4, random_state=0),
+        (make_moons(400, noise=0.05, random_state=0), 60),
+        (make_circles(400, noise=0.03, factor=0.4, random_state=0), 100),
     ],
     ids=["moons", "circles"],
 )
@@ -63,7 +63,7 @@ def test_clusters_that_are_not_round(shapes, n_landmarks):
     assert adjusted_rand_score(y, KMeans(2, n_init=3).fit_predict(X)) < 0.6
 
 
-@pytest.mark.parametrize("n_landmarks", [30, 100, 1000])
+@pytest.mark.parametrize("n_landmarks", [30, 1000])
 def test_training_samples_are_predicted_as_they_were_clustered(n_landmarks):
     for seed in range(3):
         model = LandmarkSpectral(5, n_landmarks=n_landmarks, random_state=seed).fit(BLOBS)
@@ -93,8 +93,8 @@ def test_the_result_depends_on_random_state_alone():
     assert any(adjusted_rand_score(labels(seed), first) < 1 for seed in (1, 2, 3))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_type_of_the_samples_is_that_of_the_vectors(dtype):
+def test_the_type_of_the_samples_is_that_of_the_vectors():
+    dtype = np.float32
     X = BLOBS.astype(dtype)
     model = LandmarkSpectral(5, n_landmarks=40, random_state=0).fit(X)
     assert model._onto(X).dtype == dtype
@@ -104,7 +104,7 @@ def test_the_type_of_the_samples_is_that_of_the_vectors(dtype):
     assert adjusted_rand_score(model.labels_, wide.labels_) == 1
 
 
-@pytest.mark.parametrize("factor", [2.0**-600, 1e-200, 1e200, 2.0**900])
+@pytest.mark.parametrize("factor", [2.0**-600, 1e200])
 def test_large_and_small_magnitudes_are_scaled(factor):
     plain = LandmarkSpectral(5, n_landmarks=40, random_state=0).fit(BLOBS)
     with warnings.catch_warnings():
@@ -114,20 +114,18 @@ def test_large_and_small_magnitudes_are_scaled(factor):
         assert_array_equal(scaled.predict(BLOBS * factor), plain.labels_)
 
 
-@pytest.mark.parametrize("far", [1e3, 1e30, 1e300])
-def test_samples_far_from_all_others_have_a_cluster(far):
+def test_samples_far_from_all_others_have_a_cluster():
     model = LandmarkSpectral(5, n_landmarks=40, random_state=0).fit(BLOBS)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        labels = model.predict(far * np.eye(3))
-    assert np.isin(labels, range(5)).all()
+        for far in (1e3, 1e30, 1e300):
+            assert np.isin(model.predict(far * np.eye(3)), range(5)).all()
 
 
 # --- data that is hardly any -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("times", [20, 200])
-@pytest.mark.parametrize("n_landmarks", [6, 25, 1000])
+@pytest.mark.parametrize(("times", "n_landmarks"), [(20, 25), (200, 6), (200, 1000)])
 def test_samples_that_coincide_have_one_cluster(times, n_landmarks):
     X = np.repeat(np.eye(6, 4) + np.arange(6)[:, None], times, axis=0)
     own = np.repeat(np.arange(6), times)
@@ -152,12 +150,12 @@ def test_constant_features_tell_nothing():
     assert adjusted_rand_score(wider.labels_, plain.labels_) == 1
 
 
-@pytest.mark.parametrize(("n_samples", "n_clusters"), [(1, 1), (2, 1), (2, 2), (5, 5)])
-def test_a_handful_of_samples(n_samples, n_clusters):
-    X = np.arange(2.0 * n_samples).reshape(n_samples, 2) ** 2
-    model = LandmarkSpectral(n_clusters, n_neighbors=2, random_state=0).fit(X)
-    assert len(np.unique(model.labels_)) == n_clusters
-    assert_array_equal(model.predict(X), model.labels_)
+def test_a_handful_of_samples():
+    for n_samples, n_clusters in ((1, 1), (2, 1), (2, 2), (5, 5)):
+        X = np.arange(2.0 * n_samples).reshape(n_samples, 2) ** 2
+        model = LandmarkSpectral(n_clusters, n_neighbors=2, random_state=0).fit(X)
+        assert len(np.unique(model.labels_)) == n_clusters
+        assert_array_equal(model.predict(X), model.labels_)
 
 
 def test_as_many_clusters_as_landmarks_and_no_more():
@@ -188,13 +186,14 @@ def test_is_a_clusterer_with_a_documented_page():
         assert f"{name} : " in LandmarkSpectral.__doc__
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["param_validation", "dataframe_column_names_consistency", "inplace_ensure_writeable"],
-)
 @pytest.mark.filterwarnings("ignore:X (has|does not have valid) feature names:UserWarning")
-def test_checks_that_scikit_learn_keeps_for_itself(name):
-    getattr(estimator_checks, f"check_{name}")("LandmarkSpectral", LandmarkSpectral(3))
+def test_checks_that_scikit_learn_keeps_for_itself():
+    for check in (
+        estimator_checks.check_param_validation,
+        estimator_checks.check_dataframe_column_names_consistency,
+        estimator_checks.check_inplace_ensure_writeable,
+    ):
+        check("LandmarkSpectral", LandmarkSpectral(3))
 
 
 def test_a_stored_model_predicts_as_before_and_keeps_no_samples():

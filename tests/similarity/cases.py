@@ -73,6 +73,15 @@ def make_factored(kind, n, rng, dtype):
     return Factored(U, C, scale), dense @ core @ dense.T
 
 
+def coassociation(codes, weights=None, dtype=np.float64):
+    """Return the weighted co-association of partitions; labels below 0 are missing."""
+    codes = np.asarray(codes)
+    n_clusters = codes.max(axis=0) + 1
+    Z = [codes[:, [t]] == np.arange(k) for t, k in enumerate(n_clusters)]
+    weights = np.full(len(Z), 1 / len(Z)) if weights is None else weights
+    return Factored(sp.csr_array(np.hstack(Z).astype(dtype)), np.repeat(weights, n_clusters))
+
+
 def factors(rng, n, width=5, share=0.5):
     return rng.normal(size=(n, width)) * (rng.uniform(size=(n, width)) < share)
 

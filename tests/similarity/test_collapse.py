@@ -1,16 +1,12 @@
-"""Operators of some samples and of groups of them, and the co-association of label tables."""
-
-from itertools import product
+"""Operators of some samples and of groups of them."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from similarity.cases import anything, exactly, make
 
-from nmfcluster.similarity import Explicit, Factored, coassociation, inner
+from nmfcluster.similarity import Explicit, Factored, inner
 
 
 def groups_of(rng, n):
@@ -100,45 +96,3 @@ def test_a_part_of_the_samples_has_the_columns_that_it_uses():
         part = A.take(np.array([5, 2]))
         assert part.rank == 4
         assert_allclose(part.toarray(), A.toarray()[[5, 2]][:, [5, 2]])
-
-
-label_tables = st.tuples(st.integers(1, 9), st.integers(1, 5), st.integers(0, 10**6))
-
-
-def draw_codes(rng, n, T, missing):
-    """Draw a table with another number of clusters in every column, and -1 for "not seen"."""
-    codes = rng.integers(0, rng.integers(1, 5, size=T), size=(n, T))
-    codes[rng.uniform(size=(n, T)) < missing] = -1
-    return codes
-
-
-@given(label_tables, st.sampled_from([0, 0.3, 0.8]), st.booleans())
-def test_coassociation_counts_the_partitions_that_hold_a_pair(table, missing, weighted):
-    n, T, seed = table
-    rng = np.random.default_rng(seed)
-    codes = draw_codes(rng, n, T, missing)
-    weights = rng.uniform(size=T) if weighted else None
-    expected = np.zeros((n, n))
-    for i, j, t in product(range(n), range(n), range(T)):
-        if codes[i, t] >= 0 and codes[i, t] == codes[j, t]:
-            expected[i, j] += 1 / T if weights is None else weights[t]
-    assert_allclose(coassociation(codes, weights).toarray(), expected, **exactly)
-
-
-@given(label_tables, st.sampled_from([0, 0.4]))
-def test_coassociation_with_counts_is_that_of_all_samples_collapsed(table, missing):
-    m, T, seed = table
-    rng = np.random.default_rng(seed)
-    codes, counts = draw_codes(rng, m, T, missing), rng.integers(1, 4, size=m)
-    groups = np.repeat(np.arange(m), counts)
-    E = scaled_indicator(groups)
-    everyone = coassociation(codes[groups]).toarray()
-    found = coassociation(codes, counts=counts)
-    assert_allclose(found.toarray(), E.T @ everyone @ E, **exactly)
-    assert_allclose(inner(found, found), (everyone**2).sum(), **exactly)
-
-
-def test_coassociation_in_float32():
-    A = coassociation(np.array([[0, 0], [0, 1], [1, -1]]), counts=np.array([1, 2, 3]), dtype="f4")
-    assert A.dtype == np.float32
-    assert (A @ np.ones((3, 1), np.float32)).dtype == np.float32

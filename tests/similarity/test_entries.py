@@ -12,14 +12,13 @@ from nmfcluster._arrays.storage import asymmetry
 from nmfcluster.similarity import Explicit, Factored, inner
 
 
-@pytest.mark.parametrize("one", KINDS)
-def test_inner_is_the_sum_over_all_entries(one):
-    rng = np.random.default_rng(KINDS.index(one))
-    for other, n in product(KINDS, (1, 3, 9)):
-        (A, a), (B, b) = make(one, n, rng), make(other, n, rng)
-        expected = sum(a[i, j] * b[i, j] for i in range(n) for j in range(n))
+@pytest.mark.parametrize("n", [1, 9])
+def test_inner_is_the_sum_over_all_entries(n):
+    rng = np.random.default_rng(n)
+    made = [make(kind, n, rng) for kind in KINDS]
+    for (A, a), (B, b) in product(made, made):
         assert isinstance(inner(A, B), float)
-        assert_allclose(inner(A, B), expected, **exactly)
+        assert_allclose(inner(A, B), sum((a * b).ravel().tolist()), **exactly)
 
 
 @pytest.mark.parametrize("kinds", [("wide", "wide"), ("array", "array"), ("array", "wide")])
@@ -55,12 +54,12 @@ def test_entries_are_those_of_the_array(kind, seed, n):
         assert_allclose(found, [dense[i, j] for i, j in zip(rows, columns, strict=True)], **exactly)
 
 
-@pytest.mark.parametrize("kind", ["sparse", "dense U, no C", "sparse U, sparse C, scaled", "sum"])
-def test_more_entries_than_are_computed_at_once(kind):
+def test_more_entries_than_are_computed_at_once():
     rng = np.random.default_rng(12)
-    A, dense = make(kind, 11, rng)
-    rows, columns = rng.integers(0, 11, size=(2, 10_000))
-    assert_allclose(A.entries(rows, columns), dense[rows, columns], **exactly)
+    for kind in ("sparse", "dense U, no C", "sparse U, sparse C, scaled", "sum"):
+        A, dense = make(kind, 11, rng)
+        rows, columns = rng.integers(0, 11, size=(2, 10_000))
+        assert_allclose(A.entries(rows, columns), dense[rows, columns], **exactly)
 
 
 @anything

@@ -9,14 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse.csgraph import connected_components
+from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster import PairwiseConstraints, SSNMFClusterer
 from nmfcluster._engine.starts import leading_eigenpairs
 from nmfcluster.affinity import make_affinity
-from nmfcluster.similarity import Factored, Landmarks
+from nmfcluster.similarity import Factored
 from nmfcluster.similarity import landmarks as module
+from nmfcluster.similarity.landmarks import Landmarks
+from nmfcluster.ssnmf import constrained, estimator
 
 
 def literal_rows(X, points, n_neighbors):
@@ -89,8 +92,10 @@ def test_the_width_of_many_samples_is_that_of_some(monkeypatch):
     assert_allclose(every_third[0], expected / expected.sum(axis=1, keepdims=True), atol=1e-7)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("far", [10.0, 1e6, 1e15])
+@pytest.mark.parametrize(
+    ("far", "dtype"),
+    [(10.0, np.float32), (10.0, np.float64), (1e6, np.float32), (1e15, np.float64)],
+)
 def test_samples_far_from_all_landmarks_are_near_their_nearest(far, dtype):
     """Their weights, written out, are all 0."""
     X = np.random.default_rng(0).normal(size=(60, 3)).astype(dtype)
@@ -119,17 +124,6 @@ def test_a_common_width_of_zero(n_others, dtype, monkeypatch):
         assert_allclose(rows[:, -1], [0, 1, 1], atol=1e-6)
 
 
-@given(st.integers(2, 30), st.integers(1, 4), st.integers(1, 12), st.integers(0, 99))
-def test_a_walk_of_common_width_ends_somewhere(n, p, n_neighbors, seed):
-    X = np.random.default_rng(seed).integers(0, 3, size=(n, p)).astype(float)
-    found = Landmarks(X, 1000, n_neighbors, common_width=True)
-    assert_allclose(found.rows(X).sum(axis=1), 1)
-    W = found.similarity.toarray()
-    assert_allclose(W.sum(axis=1), 1)
-    assert_allclose(W, W.T)
-    assert np.linalg.eigvalsh(W).min() > -1e-12
-
-
 def test_landmarks_of_many_samples_are_means_of_them():
     X, _ = make_blobs(300, centers=3, cluster_std=0.1, random_state=0)
     found = Landmarks(X, 12, 3)
@@ -140,11 +134,13 @@ def test_landmarks_of_many_samples_are_means_of_them():
     assert_array_equal(found.rows(X[:9]).toarray(), B[:9].toarray())  # in any batch
 
 
-@given(st.integers(2, 30), st.integers(1, 4), st.integers(1, 12), st.integers(0, 99))
-def test_a_walk_over_landmarks_ends_somewhere(n, p, n_neighbors, seed):
+@given(st.integers(2, 30), st.integers(1, 4), st.integers(1, 12), st.integers(0, 99), st.booleans())
+def test_a_walk_over_landmarks_ends_somewhere(n, p, n_neighbors, seed, common_width):
     """Rows sum to 1, W is symmetric and has no eigenvalue below 0; duplicates are no obstacle."""
     X = np.random.default_rng(seed).integers(0, 3, size=(n, p)).astype(float)
-    W = Landmarks(X, 1000, n_neighbors).similarity.toarray()
+    found = Landmarks(X, 1000, n_neighbors, common_width=common_width)
+    assert_allclose(found.rows(X).sum(axis=1), 1)
+    W = found.similarity.toarray()
     assert_allclose(W.sum(axis=1), 1)
     assert_allclose(W, W.T)
     assert np.linalg.eigvalsh(W).min() > -1e-12
@@ -172,7 +168,8 @@ def test_a_million_pairs_are_not_formed(monkeypatch):
     found = Landmarks(X, 200, 5)
     assert found.similarity.rank == 200
     assert found.rows(X).nnz == 15_000
-    model = SSNMFClusterer(4, affinity="landmarks", n_landmarks=200, n_neighbors=5, random_state=0)
+    monkeypatch.setattr(constrained, "_LANDMARKS", 200)
+    model = SSNMFClusterer(4, affinity="landmarks", random_state=0)
     pairs = PairwiseConstraints.from_labels(y, n_pairs=100, random_state=0)
     model.fit(X, constraints=pairs)
     assert adjusted_rand_score(y, model.labels_) > 0.95
@@ -248,16 +245,17 @@ def test_eigenvectors_of_a_product_of_small_rank():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_pairs", [0, 300])
-def test_one_start_on_all_samples_is_as_good_as_many(n_pairs):
-    """With more samples than `coarse_size` the first start is run alone, and ends lowest."""
+def test_one_start_on_all_samples_is_as_good_as_many(n_pairs, monkeypatch):
+    """Of many samples the first start is run alone, and ends lowest."""
     X, y = make_blobs(1500, n_features=4, centers=6, cluster_std=2.5, random_state=0)
     pairs = PairwiseConstraints.from_labels(y, n_pairs=n_pairs, random_state=0)
-    options = {"affinity": "landmarks", "n_landmarks": 300, "random_state": 0}
-    one = SSNMFClusterer(6, coarse_size=1000, **options).fit(X, constraints=pairs)
-    many = SSNMFClusterer(6, coarse_size=None, **options).fit(X, constraints=pairs)
+    model = SSNMFClusterer(6, affinity="landmarks", random_state=0)
+    many = clone(model).fit(X, constraints=pairs)
+    monkeypatch.setattr(estimator, "_COARSE", 1000)
+    one = model.fit(X, constraints=pairs)
     assert [len(m.loss_curves_) for m in (one, many)] == [1, 5]
     assert one.loss_ < many.loss_ * (1 + 1e-4)
-    part = SSNMFClusterer(6, coarse_size=1000, random_state=0, affinity="cosine").fit(X)
+    part = SSNMFClusterer(6, random_state=0, affinity="cosine").fit(X)
     assert len(part.loss_curves_) == 6
 
 

@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster import SSNMFClusterer
-from nmfcluster.similarity import NeighborGraph
+from nmfcluster.similarity.neighbors import NeighborGraph
 
 FORMS = [np.asarray, sp.csr_array]
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from similarity.cases import KINDS, anything, exactly, make, symmetric
 
-from nmfcluster.similarity import Explicit, Factored, WeightedSum, inner
+from nmfcluster.similarity import Explicit, Factored, inner
 
 
 @given(
@@ -66,9 +66,9 @@ def test_split_of_something_negative_throughout():
     assert_allclose(N.toarray(), np.full((2, 2), 2.0))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_float32_stays_float32(kind):
-    rng = np.random.default_rng(1)
+@given(st.sampled_from(KINDS), st.integers(0, 10**6))
+def test_float32_stays_float32(kind, seed):
+    rng = np.random.default_rng(seed)
     A, dense = make(kind, 9, rng, np.float32)
     groups = np.arange(9) // 2
     P, N = A.split()
@@ -92,13 +92,13 @@ def test_float32_stays_float32(kind):
     assert_allclose(A @ H, dense @ H, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("dtype", [np.int64, np.int32, bool])
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array, sp.csr_matrix, sp.coo_array])
-def test_numbers_that_are_not_floats_become_float64(dtype, storage):
-    array = storage(np.eye(3, dtype=dtype))
-    for A in (Explicit(array), Factored(array)):
-        assert A.dtype == np.float64
-        assert_allclose(A @ np.ones((3, 1)), np.ones((3, 1)))
+def test_numbers_that_are_not_floats_become_float64(storage):
+    for dtype in (np.int64, np.int32, bool):
+        array = storage(np.eye(3, dtype=dtype))
+        for A in (Explicit(array), Factored(array)):
+            assert A.dtype == np.float64
+            assert_allclose(A @ np.ones((3, 1)), np.ones((3, 1)))
 
 
 @given(st.integers(0, 10**6), st.floats(-3, 3), st.sampled_from(KINDS), st.sampled_from(KINDS))
@@ -163,11 +163,8 @@ def test_nothing_that_was_handed_in_is_written_to(storage):
     [
         (lambda: Explicit(np.ones((2, 3))), r"array must have shape \(n, n\), got \(2, 3\)"),
         (lambda: Explicit(np.ones(3)), r"array must have shape \(n, n\), got \(3,\)"),
-        (lambda: Factored(np.ones(3)), r"U must have shape \(n, r\), got \(3,\)"),
         (lambda: Factored(np.ones((3, 2)), np.ones(3)), r"C must have shape \(2,\) or \(2, 2\)"),
         (lambda: Factored(np.ones((3, 2)), None, [1.0]), r"scale must have shape \(3,\)"),
-        (lambda: WeightedSum([], []), "terms and weights .*got 0 and 0"),
-        (lambda: WeightedSum([Explicit(np.eye(2))], [1, 2]), "terms and weights .*got 1 and 2"),
         (lambda: Explicit(np.eye(2)) + Explicit(np.eye(3)), "one shape"),
         (lambda: inner(Explicit(np.eye(2)), Explicit(np.eye(3))), "one shape"),
     ],

@@ -38,17 +38,18 @@ def documents(seed, n=2100, width=3000, dtype=np.float64):
     return sp.csr_array((X + topics).astype(dtype))
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_the_norm_of_many_documents_is_estimated(dtype):
+def test_the_norm_of_many_documents_is_estimated():
     errors = []
     for seed in range(5):
-        A = Factored(documents(seed, dtype=dtype))
+        A = Factored(documents(seed))
         K = A.factors[0].astype(np.float64)
         exact = float(((K @ K.T).data ** 2).sum())
         found = A.squared_norm()
         assert found != exact  # else this is no test of an estimate
         assert A.squared_norm() == found
         errors.append(found / exact - 1)
+    single = Factored(documents(4, dtype=np.float32))
+    assert single.squared_norm() == pytest.approx(found, rel=1e-3)
     assert np.sqrt(np.mean(np.square(errors))) < 0.02
 
 

@@ -33,7 +33,32 @@ CONSTRAINED = {
 }
 every_solver = pytest.mark.parametrize("solver", SOLVERS)
 every_affinity = pytest.mark.parametrize("affinity", AFFINITIES)
-every_way = pytest.mark.parametrize("way", CONSTRAINED)
+
+
+def paired(one, other):
+    """Pair each of one list with some of the other, and each of the other with some of the one."""
+    n = max(len(one), len(other))
+    return [(one[i % len(one)], other[(i + j) % len(other)]) for j in (0, 1) for i in range(n)]
+
+
+one_of_each = pytest.mark.parametrize(
+    ("solver", "affinity"), paired(list(SOLVERS), AFFINITIES)[: len(SOLVERS)]
+)
+# of all combinations those in which each value meets two of the other list, or each of it
+solver_by_affinity = pytest.mark.parametrize(
+    ("solver", "affinity"), paired(list(SOLVERS), AFFINITIES)
+)
+way_by_affinity = pytest.mark.parametrize(
+    ("way", "affinity"), paired(list(CONSTRAINED), AFFINITIES)
+)
+all_of_all = pytest.mark.parametrize(
+    ("solver", "affinity", "way"),
+    [
+        (solver, affinity, list(CONSTRAINED)[(i + j) % 4])
+        for i, solver in enumerate(SOLVERS)
+        for j, affinity in enumerate(AFFINITIES)
+    ],
+)
 
 
 def clusterer(n_clusters=3, **parameters):

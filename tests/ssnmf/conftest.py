@@ -3,7 +3,7 @@
 import pytest
 
 from nmfcluster.similarity import spreading
-from nmfcluster.ssnmf import estimator
+from nmfcluster.ssnmf import constrained, estimator
 
 
 @pytest.fixture
@@ -17,6 +17,12 @@ def kept(monkeypatch):
 
     monkeypatch.setattr(estimator, "factorize", spy)
     return found
+
+
+@pytest.fixture
+def few_landmarks(monkeypatch):
+    """Return what makes fits by landmarks take so many."""
+    return lambda n: monkeypatch.setattr(constrained, "_LANDMARKS", n)
 
 
 @pytest.fixture

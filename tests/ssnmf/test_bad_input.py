@@ -38,34 +38,11 @@ def computed(name, says, affinity):
 square = sp.csr_array(([1.0, 1.0], ([0, 1], [1, 0])), shape=(20, 20))
 
 CASES = [
-    # pairs
+    # pairs, whose reading is tested with the container
     pairs("past the samples", "must_link .*index 20, but n_samples=20.*constraints=", [(0, 20)]),
-    pairs("far past them", "cannot_link .*index 999, .*PairwiseConstraints", None, [(999, 3)]),
-    pairs("from the end", "must_link .*index -1.*at least 0", [(0, -1)]),
-    pairs("between samples", "cannot_link .*whole numbers, got 0.5", None, [(0.5, 1)]),
-    pairs("no number", "must_link .*whole numbers, got nan", [(0, np.nan)]),
-    pairs("infinity", "must_link .*got inf", [(np.inf, 1)]),
-    pairs("words", "must_link must hold numbers", [("a", "b")], error=TypeError),
-    pairs("a word", "cannot_link must have shape", None, "0-1", TypeError),
-    pairs("a number", "must_link must have shape .*5", 5, error=TypeError),
-    pairs("one pair without brackets", r"must_link .*\(n_pairs, 2\).*\(2,\)", (0, 1)),
-    pairs("four columns", r"cannot_link .*\(n_pairs, 3\).*\(1, 4\)", None, [(0, 1, 2, 3)]),
-    pairs("one column", r"must_link .*\(n_pairs, 2\).*\(3, 1\)", [[0], [1], [2]]),
-    pairs("rows of several lengths", "must_link .*several lengths", [(0, 1), (1, 2, 3)]),
-    pairs("a dense matrix", r"must_link .*\(20, 20\).*sparse", np.eye(20)),
     pairs("a matrix of other samples", r"must_link .*\(20, 20\).*\(19, 19\)", square[:19, :19]),
-    pairs("a matrix of no real numbers", "cannot_link .*complex", None, square * 1j, TypeError),
-    pairs("a negative weight", r"must_link .*weights.*-2.0 .*\(0, 1\)", [(0, 1, -2)]),
-    pairs("a weight of NaN", r"cannot_link .*weights.*nan .*\(3, 1\)", None, [(3, 1, np.nan)]),
-    pairs("an infinite weight", "must_link .*weights.*inf", [(0, 1, np.inf)]),
     pairs("a negative entry", "cannot_link .*weights.*-1.0", None, -square),
     pairs("apart from itself", r"cannot_link .*\(4, 4\).*with itself", None, [(4, 4)]),
-    pairs(
-        "booleans",
-        "must_link must hold numbers.*bool",
-        square.toarray()[:, :2] > 0,
-        error=TypeError,
-    ),
     pairs("the container as pairs", "must_link .*PairwiseConstraints", PAIRS, error=TypeError),
     # the container
     container(
@@ -109,16 +86,11 @@ CASES = [
     parameter("no cluster", "'n_clusters' .*Got 0", n_clusters=0),
     parameter("more clusters than samples", "n_clusters=21 .* n_samples=20", n_clusters=21),
     parameter("a reward below zero", "'alpha' .*Got -1", alpha=-1),
-    parameter("no number for a reward", "'alpha' .*Got nan", alpha=np.nan),
     parameter("pairs that spread to everybody", "'propagation' .*Got 1", propagation=1),
     parameter("pairs that spread to nobody", "'propagation' .*Got 0.0", propagation=0.0),
-    parameter("pairs that spread less than that", "'propagation' .*Got -0.5", propagation=-0.5),
     parameter("no number for how far", "'propagation' .*Got nan", propagation=np.nan),
     parameter("a word for how far", "'propagation' .*Got 'wide'", propagation="wide"),
-    parameter("True for how far", "'propagation' .*Got True", propagation=True),
     parameter("an infinite penalty", "'beta' .*Got inf", beta=np.inf),
-    parameter("a word for a penalty", "'beta' .*Got 'high'", beta="high"),
-    parameter("an unknown unit", "'weight_unit' .*'quantile'.*Got 'mean'", weight_unit="mean"),
     parameter("a word for hard", "'hard_must_link' .*Got 'yes'", hard_must_link="yes"),
     parameter(
         "an unknown mode",
@@ -210,19 +182,16 @@ def test_nothing_can_be_asked_before_fit(use):
         use(SSNMFClusterer(2))
 
 
-AFFINITIES = ["nearest_neighbors", "linear", "cosine", "rbf", "precomputed", rbf_kernel]
+AFFINITIES = ["nearest_neighbors", "precomputed"]
 
 
-@pytest.fixture(
-    scope="module", params=AFFINITIES, ids=lambda affinity: getattr(affinity, "__name__", affinity)
-)
+@pytest.fixture(scope="module", params=AFFINITIES)
 def fitted(request):
     data = A if request.param == "precomputed" else X
     return SSNMFClusterer(2, affinity=request.param, random_state=0).fit(data), data
 
 
 @pytest.mark.filterwarnings("ignore:.*found 1 cluster:sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("method", ["predict", "transform"])
 @pytest.mark.parametrize(
     ("new", "says"),
     [
@@ -235,12 +204,13 @@ def fitted(request):
     ],
     ids=["narrower", "wider", "no samples", "a vector", "NaN", "infinity, sparse"],
 )
-def test_new_samples_must_be_like_the_training_samples(fitted, method, new, says):
+def test_new_samples_must_be_like_the_training_samples(fitted, new, says):
     model, data = fitted
     n = data.shape[1]
-    with pytest.raises(ValueError, match=says.format(fewer=n - 1, n=n, more=n + 1)) as caught:
-        getattr(model, method)(new(data))
-    assert_in_our_words(caught)
+    for method in (model.predict, model.transform):
+        with pytest.raises(ValueError, match=says.format(fewer=n - 1, n=n, more=n + 1)) as caught:
+            method(new(data))
+        assert_in_our_words(caught)
 
 
 def test_a_callable_must_return_as_many_columns_as_training_samples():

@@ -82,9 +82,9 @@ anything = given(
 def test_soft_constraints_are_added_in_units_of_the_large_entry(seed, n, storage, alpha):
     W, operator, known = problem(seed, n, storage)
     A, B = rewards_and_penalties(known)
-    for beta, raw in product([0.0, 1.5], [False, True]):
-        u = 1.0 if raw else unit_of(W)
-        found = of(operator, known, alpha=alpha, beta=beta, raw_unit=raw)
+    u = unit_of(W)
+    for beta in (0.0, 1.5):
+        found = of(operator, known, alpha=alpha, beta=beta)
         expected = W + alpha * u * A - beta * u * B
         assert_allclose(found.unit, u, rtol=1e-9)
         assert_allclose(found.A.toarray(), expected, **exactly)
@@ -96,14 +96,14 @@ def test_soft_constraints_are_added_in_units_of_the_large_entry(seed, n, storage
         assert_array_equal(found.expand(H), H)
 
 
-@pytest.mark.parametrize("storage", STORAGES)
-def test_the_four_by_four_case_by_hand(storage):
+def test_the_four_by_four_case_by_hand():
     X = np.array([[1.0], [2.0], [0.0], [1.0]])
-    W = {"dense": Explicit(X @ X.T), "sparse": Explicit(sp.csr_array(X @ X.T))}
+    u = np.quantile([2, 1, 2], 0.999)  # the entries above the diagonal that are not 0
     known = PairwiseConstraints(4, must_link=[(0, 1, 0.5)], cannot_link=[(2, 1, 1), (0, 3, 3)])
-    found = of(W.get(storage, Factored(X)), known, alpha=2, beta=1, raw_unit=True)
     expected = [[1, 2 + 1, 0, 1 - 3], [2 + 1, 4, 0 - 1, 2], [0, 0 - 1, 0, 0], [1 - 3, 2, 0, 1]]
-    assert_allclose(found.A.toarray(), expected)
+    for W in (Explicit(X @ X.T), Explicit(sp.csr_array(X @ X.T)), Factored(X)):
+        found = of(W, known, alpha=2 / u, beta=1 / u)
+        assert_allclose(found.A.toarray(), expected, atol=1e-12)
 
 
 def test_constraints_that_count_nothing_leave_the_similarity():
@@ -176,7 +176,7 @@ def test_the_contraction_by_hand():
     known = PairwiseConstraints(
         4, must_link=[(0, 2)], cannot_link=[(0, 1, 1), (1, 2, 2), (0, 2, 9)]
     )
-    found = of(Explicit(W), known, hard=True, beta=1, raw_unit=True)
+    found = of(Explicit(W), known, hard=True, beta=1 / unit_of(W))
     # groups {0, 2}, {1}, {3}: sums over the blocks, divided by the roots of both sizes
     together = (W[0, 0] + W[2, 2] + 2 * W[0, 2]) / 2
     with_1 = (W[0, 1] - 1 + W[2, 1] - 2) / np.sqrt(2)
@@ -226,14 +226,13 @@ def test_replacing_cannot_links_under_hard_must_links(seed, n, storage, beta):
 
 
 @pytest.mark.parametrize("kind", ["must_link", "cannot_link"])
-@pytest.mark.parametrize("storage", STORAGES)
-def test_replacing_one_kind_alone(storage, kind):
-    W, operator, _ = problem(1, 6, storage)
-    value = W.max() if kind == "must_link" else W.min()
-    expected = W.copy()
-    expected[1, 4] = expected[4, 1] = value
-    found = of(operator, PairwiseConstraints(6, **{kind: [(4, 1)]}), replace=True)
-    assert_allclose(found.A.toarray(), expected, **exactly)
+def test_replacing_one_kind_alone(kind):
+    for storage in STORAGES:
+        W, operator, _ = problem(1, 6, storage)
+        expected = W.copy()
+        expected[1, 4] = expected[4, 1] = W.max() if kind == "must_link" else W.min()
+        found = of(operator, PairwiseConstraints(6, **{kind: [(4, 1)]}), replace=True)
+        assert_allclose(found.A.toarray(), expected, **exactly)
 
 
 def test_a_nonnegative_similarity_stays_so_when_entries_are_replaced():
@@ -248,10 +247,13 @@ def test_a_nonnegative_similarity_stays_so_when_entries_are_replaced():
 # --- types -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("replace", [False, True])
-@pytest.mark.parametrize("hard", [False, True])
-@pytest.mark.parametrize("storage", STORAGES)
-def test_float32_stays_float32(storage, hard, replace):
+@pytest.mark.parametrize(("hard", "replace"), [*product([False, True], repeat=2)])
+def test_float32_stays_float32(hard, replace):
+    for storage in STORAGES:
+        assert_float32_stays_float32(storage, hard, replace)
+
+
+def assert_float32_stays_float32(storage, hard, replace):
     rng = np.random.default_rng(4)
     U = rng.uniform(size=(9, 3)).astype(np.float32)
     W = {"dense": Explicit(U @ U.T), "sparse": Explicit(sp.csr_array(U @ U.T))}
@@ -268,8 +270,7 @@ def test_float32_stays_float32(storage, hard, replace):
     assert isinstance(found.unit, float)
 
 
-@pytest.mark.parametrize("hard", [False, True])
-@pytest.mark.parametrize("replace", [False, True])
+@pytest.mark.parametrize(("hard", "replace"), [*product([False, True], repeat=2)])
 def test_nothing_that_was_handed_in_is_written_to(hard, replace):
     W, _, known = problem(5, 9, "dense")
     arrays = [W, known.must_link, known.must_link_weights, known.cannot_link]

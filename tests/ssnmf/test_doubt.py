@@ -158,6 +158,16 @@ def test_right_pairs_are_taken_at_their_word(seed):
     assert sure.doubt_.must_link is sure.doubt_.cannot_link is None
 
 
+@pytest.mark.parametrize(("n_pairs", "most"), [(50, 0.08), (200, 0.05)])
+def test_pairs_are_doubted_from_a_share_of_wrong_ones_on(n_pairs, most, monkeypatch):
+    """Above .04 + 2 / n_pairs, and not at it."""
+    pairs = PairwiseConstraints.from_labels(y, n_pairs=n_pairs, random_state=0)
+    for share, hard in [(most - 0.001, True), (most, True), (most + 0.001, False)]:
+        monkeypatch.setattr(doubt, "fitted", lambda *_, share=share: (np.ones(n_pairs), share))
+        found = doubt_of(ASKED, make_affinity(X), pairs, fixed())
+        assert (found.hard, found.share) == (hard, share)
+
+
 def test_weights_are_multiplied_by_trust():
     pairs = PairwiseConstraints(6, [(0, 1, 2.0), (2, 3, 1.0)], [(0, 2, 0.5), (1, 4, 1.0)])
     found = doubt.Doubt(False, 0.2, np.array([0.9, 0.4]), np.array([1.0, 0.75])).weighed(pairs)
@@ -167,13 +177,13 @@ def test_weights_are_multiplied_by_trust():
     assert doubt.Doubt(True, 0.2, *2 * (np.zeros(2),)).weighed(pairs) is pairs
 
 
-@pytest.mark.parametrize("affinity", ["linear", "cosine", "rbf", "nearest_neighbors"])
+@pytest.mark.parametrize("affinity", ["linear", "rbf", "nearest_neighbors"])
 def test_a_contradiction_is_a_proof(affinity):
     pairs = {"must_link": [(0, 1), (1, 2)], "cannot_link": [(0, 2)]}
-    model = SSNMFClusterer(2, affinity=affinity, contradictions="ignore", random_state=0)
+    model = SSNMFClusterer(2, affinity=affinity, contradictions="ignore", random_state=0, n_init=1)
     centred = X - X.mean(axis=0)  # products are of both signs: no walks
     assert not model.fit(centred, **pairs).doubt_.hard
-    assert np.isnan(model.doubt_.share) == (affinity in ("linear", "cosine"))
+    assert np.isnan(model.doubt_.share) == (affinity == "linear")
     assert model.set_params(hard_must_link=True).fit(X, **pairs).doubt_.hard
     assert not model.set_params(hard_must_link=False).fit(X, **pairs).doubt_.hard
 

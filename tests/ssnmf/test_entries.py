@@ -90,9 +90,9 @@ def test_extremes_are_the_smallest_and_the_largest_entry(seed, n):
         assert_allclose(extremes(A), (dense.min(), dense.max()), rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("place", [0, 255, 256, 599])
-def test_extremes_are_found_in_every_block_of_columns(place):
-    S = sp.dok_array((600, 600))
-    S[3, place] = S[place, 3] = 5.0
-    S[place, place] = -2.0
-    assert extremes(Explicit(sp.csr_array(S))) == (-2.0, 5.0)
+def test_extremes_are_found_in_every_block_of_columns():
+    for place in (0, 255, 256, 599):
+        S = sp.dok_array((600, 600))
+        S[3, place] = S[place, 3] = 5.0
+        S[place, place] = -2.0
+        assert extremes(Explicit(sp.csr_array(S))) == (-2.0, 5.0)

@@ -20,32 +20,33 @@ HOLES = sp.csr_array(abs(X) * (RNG.uniform(size=X.shape) < 0.5))
 
 
 def fitted(samples, n_clusters=3, pairs=None, **options):
-    model = SSNMFClusterer(n_clusters, affinity="landmarks", random_state=0, **options)
+    options = {"affinity": "landmarks", "random_state": 0} | options
+    model = SSNMFClusterer(n_clusters, **options)
     return model.fit(samples, **(pairs or {}))
 
 
 @pytest.mark.parametrize(
-    ("samples", "options"),
+    ("samples", "n_landmarks", "options"),
     [
-        (X, {"n_landmarks": 100}),  # more than samples
-        (X, {"n_landmarks": 60}),
-        (X, {"n_landmarks": 20}),
-        (X, {"n_landmarks": 3}),  # as many as clusters
-        (X, {"n_landmarks": 6, "n_neighbors": 50}),  # all of them for each sample
-        (X, {"n_landmarks": 10, "n_neighbors": 1}),
-        (X, {"n_neighbors": 1}),  # every sample a part of its own
-        (FAR, {"n_landmarks": 20}),
-        (HOLES, {"n_landmarks": 20}),  # rows of zeros
-        (X * 1e200, {"n_landmarks": 20}),
-        (X * 1e-200, {"n_landmarks": 20}),
-        (X.astype(np.float32), {"n_landmarks": 20}),
-        (np.column_stack([X, np.ones(60)]), {"n_landmarks": 20}),
-        (X, {"n_landmarks": 20, "solver": "mu"}),
-        (X, {"n_landmarks": 20, "coarse_size": 30}),
-        (X, {"n_landmarks": 20, "normalize": True}),
+        (X, 100, {}),  # more than samples
+        (X, 20, {}),
+        (X, 3, {}),  # as many as clusters
+        (X, 1, {}),  # a cluster needs one
+        (X, 6, {"n_neighbors": 50}),  # all of them for each sample
+        (X, 10, {"n_neighbors": 1}),
+        (X, 2_000, {"n_neighbors": 1}),  # every sample a part of its own
+        (FAR, 20, {}),
+        (HOLES, 20, {}),  # rows of zeros
+        (X * 1e200, 20, {}),
+        (X * 1e-200, 20, {}),
+        (X.astype(np.float32), 20, {}),
+        (np.column_stack([X, np.ones(60)]), 20, {}),
+        (X, 20, {"solver": "mu"}),
+        (X, 20, {"normalize": True}),
     ],
 )
-def test_clusters_are_found_and_finite(samples, options):
+def test_clusters_are_found_and_finite(samples, n_landmarks, options, few_landmarks):
+    few_landmarks(n_landmarks)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = fitted(samples, **options)
@@ -57,8 +58,9 @@ def test_clusters_are_found_and_finite(samples, options):
 
 
 @pytest.mark.parametrize("n_landmarks", [10, 1000])
-def test_samples_that_coincide_are_together(n_landmarks):
-    model = fitted(CORNERS, n_landmarks=n_landmarks)
+def test_samples_that_coincide_are_together(n_landmarks, few_landmarks):
+    few_landmarks(n_landmarks)
+    model = fitted(CORNERS)
     assert adjusted_rand_score(CORNER, model.labels_) == 1
     assert_array_equal(model.predict(CORNERS), model.labels_)
 
@@ -67,38 +69,34 @@ def test_samples_that_coincide_are_together(n_landmarks):
     ("samples", "n_clusters", "found"),
     [(np.ones((60, 3)), 3, 1), (CORNERS, 5, 3), (sp.csr_array((60, 3)), 3, 1)],
 )
-@pytest.mark.parametrize("n_landmarks", [10, 1000])
 def test_fewer_different_samples_than_clusters_are_warned_of(
-    samples, n_clusters, found, n_landmarks
+    samples, n_clusters, found, few_landmarks
 ):
-    with pytest.warns(ConvergenceWarning, match=f"found {found} cluster"):
-        model = fitted(samples, n_clusters, n_landmarks=n_landmarks)
-    assert len(np.unique(model.labels_)) == found
+    for n_landmarks in (10, 1000):
+        few_landmarks(n_landmarks)
+        with pytest.warns(ConvergenceWarning, match=f"found {found} cluster"):
+            model = fitted(samples, n_clusters)
+        assert len(np.unique(model.labels_)) == found
 
 
 @pytest.mark.parametrize("hard", [True, False])
-def test_pairs_among_samples_of_one_landmark(hard):
+def test_pairs_among_samples_of_one_landmark(hard, few_landmarks):
     """Those that are linked there anyway change nothing."""
+    few_landmarks(3)
     together = {"must_link": [(0, 1), (20, 21)]}
-    options = {"n_landmarks": 3, "n_neighbors": 1, "hard_must_link": hard}
+    options = {"n_neighbors": 1, "hard_must_link": hard}
     model = fitted(NEAR, pairs=together, **options)
     assert adjusted_rand_score(CORNER, model.labels_) == 1
     assert model.satisfaction_ == 1
     apart = fitted(NEAR, pairs={"cannot_link": [(0, 1)]}, beta=100.0, **options)
     assert apart.labels_[0] != apart.labels_[1]
-    across = fitted(NEAR, pairs={"must_link": [(0, 21)]}, n_landmarks=3, n_neighbors=1)
+    across = fitted(NEAR, pairs={"must_link": [(0, 21)]}, n_neighbors=1)
     assert across.labels_[0] == across.labels_[21]
 
 
-def test_fewer_landmarks_than_clusters_are_refused():
-    for n_landmarks in (1, 4):
-        with pytest.raises(ValueError, match=f"n_landmarks={n_landmarks} must be at least"):
-            fitted(X, 5, n_landmarks=n_landmarks)
-    assert (fitted(X, 1, n_landmarks=1).labels_ == 0).all()
-
-
-def test_landmarks_make_base_partitions_of_a_consensus():
-    base = SSNMFClusterer(3, affinity="landmarks", n_landmarks=30)
+def test_landmarks_make_base_partitions_of_a_consensus(few_landmarks):
+    few_landmarks(30)
+    base = SSNMFClusterer(3, affinity="landmarks")
     options = {"n_estimators": 5, "base_n_clusters": 3, "random_state": 0}
     model = NMFConsensus(3, estimator=base, **options).fit(NEAR)
     assert adjusted_rand_score(CORNER, model.labels_) == 1

@@ -17,10 +17,10 @@ from ssnmf.cases import (
     Y,
     assert_same_fit,
     clusterer,
-    every_affinity,
-    every_solver,
     fitted,
     matrix,
+    one_of_each,
+    solver_by_affinity,
     unconverged,
 )
 
@@ -33,8 +33,7 @@ pytestmark = unconverged
 # --- constraints -------------------------------------------------------------------------------
 
 
-@every_solver
-@every_affinity
+@solver_by_affinity
 def test_hard_must_links_are_always_satisfied(affinity, solver):
     rng = np.random.RandomState(1)
     for size in (1, 20, 200):
@@ -124,18 +123,17 @@ FORMS = {
 
 
 @pytest.mark.parametrize("way", ["hard", "soft"])
-@pytest.mark.parametrize("form", FORMS)
-def test_constraints_are_the_same_in_any_form(form, way):
+def test_constraints_are_the_same_in_any_form(way):
     plain = clusterer(**CONSTRAINED[way])
     plain.fit(X, must_link=KNOWN.must_link, cannot_link=KNOWN.cannot_link)
-    given = FORMS[form](KNOWN.must_link, KNOWN.cannot_link)
-    model = clusterer(**CONSTRAINED[way]).fit(X, **given)
-    assert model.constraints_ == KNOWN
-    assert_same_fit(model, plain)
+    for form in FORMS.values():
+        given = form(KNOWN.must_link, KNOWN.cannot_link)
+        model = clusterer(**CONSTRAINED[way]).fit(X, **given)
+        assert model.constraints_ == KNOWN
+        assert_same_fit(model, plain)
 
 
-@every_affinity
-@every_solver
+@solver_by_affinity
 def test_weights_of_pairs_and_alpha_and_beta_are_one_thing(affinity, solver):
     heavy = PairwiseConstraints(
         60, [(*p, 3.0) for p in KNOWN.must_link], [(*p, 0.5) for p in KNOWN.cannot_link]
@@ -149,21 +147,7 @@ def test_weights_of_pairs_and_alpha_and_beta_are_one_thing(affinity, solver):
     assert_same_fit(one, other)
 
 
-def test_raw_units_are_units_of_the_similarity():
-    one = fitted(affinity="rbf", hard_must_link=False)
-    other = fitted(
-        affinity="rbf",
-        hard_must_link=False,
-        weight_unit="raw",
-        alpha=one.weight_unit_ / 4,
-        beta=3 * one.weight_unit_,
-    )
-    assert other.weight_unit_ == 1
-    assert_same_fit(one, other)
-
-
-@every_affinity
-@every_solver
+@one_of_each
 def test_weights_of_zero_are_no_constraints(affinity, solver):
     options = {"affinity": affinity, **SOLVERS[solver]}
     free = clusterer(**options).fit(X)
@@ -208,12 +192,12 @@ def test_pairs_that_can_be_satisfied_are_no_contradiction():
         fitted(constraints=PairwiseConstraints.from_labels(Y))
 
 
-@pytest.mark.parametrize("y", [Y, Y.astype(str), ["a"] * 3, object(), np.nan, KNOWN])
-def test_y_is_ignored(y):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # also not when it holds the constraints that are given
-        model = clusterer().fit(X, y, constraints=KNOWN)
-    assert_same_fit(model, fitted())
+def test_y_is_ignored():
+    model = fitted()
+    for y in (Y, Y.astype(str), ["a"] * 3, object(), np.nan, KNOWN):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # also not when it holds the constraints that are given
+            assert_same_fit(clusterer().fit(X, y, constraints=KNOWN), model)
 
 
 def test_constraints_that_are_given_as_y_are_ignored_and_said_to_be():

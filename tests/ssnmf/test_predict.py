@@ -11,14 +11,14 @@ from sklearn.datasets import make_blobs
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from ssnmf.cases import (
+    AFFINITIES,
     CONSTRAINED,
     SOLVERS,
     X,
     clusterer,
-    every_affinity,
-    every_solver,
     factors_of_samples,
     fitted,
+    one_of_each,
     unconverged,
 )
 
@@ -29,8 +29,9 @@ from nmfcluster.metrics import clustering_accuracy
 pytestmark = unconverged
 
 
-@pytest.mark.parametrize("way", ["hard", "soft"])
-@every_affinity
+@pytest.mark.parametrize(
+    ("affinity", "way"), list(zip(AFFINITIES, ["hard", "soft"] * 2, strict=True))
+)
 def test_new_samples_are_least_squares_fits_to_the_factor(affinity, way, kept):
     model = fitted(affinity=affinity, **CONSTRAINED[way])
     new, _ = make_blobs(40, centers=3 * np.eye(3), random_state=7)
@@ -50,8 +51,7 @@ def test_new_samples_are_least_squares_fits_to_the_factor(affinity, way, kept):
     assert_array_equal(model.predict(new)[clear], expected.argmax(axis=1)[clear])
 
 
-@every_solver
-@every_affinity
+@one_of_each
 def test_the_training_samples_are_predicted_where_they_were(affinity, solver):
     model = fitted(affinity=affinity, constraints=None, **SOLVERS[solver])
     assert (model.predict(X) == model.labels_).mean() > 0.9
@@ -108,12 +108,13 @@ def test_new_samples_of_clusters_that_are_linked_to_each_other():
 
 
 @pytest.mark.parametrize("affinity", ["linear", "cosine", "landmarks"])
-def test_a_fitted_model_keeps_what_new_samples_need(affinity):
+def test_a_fitted_model_keeps_what_new_samples_need(affinity, few_landmarks):
     """Memberships and labels of the samples of the fit, and nothing else that grows with them."""
+    few_landmarks(50)
     sizes = []
     for n in (400, 800):
         X, _ = make_blobs(n, centers=3, n_features=40, random_state=0)
-        model = clusterer(affinity=affinity, n_landmarks=50).fit(X)
+        model = clusterer(affinity=affinity).fit(X)
         sizes.append(len(pickle.dumps(model)))
     assert sizes[1] - sizes[0] < 400 * 8 * (3 + 3)  # labels, groups, memberships; X has 40 columns
 

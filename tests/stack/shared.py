@@ -5,7 +5,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from nmfcluster import SimilarityStack
-from nmfcluster.stack import cross_sources, square_sources
+from nmfcluster.stack.sources import check_cross, check_square
 
 STORAGES = {"dense": np.asarray, "sparse": sp.csr_array}
 NAN = np.nan
@@ -66,6 +66,20 @@ def dense(stack):
     return np.moveaxis(stack.toarray(), 2, 0)
 
 
+def square_sources(stack):
+    """Return the matrices of a stack, which can be fitted, and what they saw."""
+    for i, source in enumerate(stack._held):
+        check_square(source, f"source {i}")
+    return list(stack.filled()), stack.seen()
+
+
+def cross_sources(stack, seen):
+    """Return the matrices of a stack of new samples, which can be placed, and what they saw."""
+    for i, source in enumerate(stack._held):
+        check_cross(source, seen[:, i], f"source {i}")
+    return list(stack.filled()), stack.seen()
+
+
 class NearestSample(ClassifierMixin, BaseEstimator):
     """A classifier by the label of the most similar sample, by a weighted sum of sources."""
 
@@ -85,7 +99,7 @@ class NearestSample(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X):
-        sources, _ = cross_sources(X, len(self.labels_), self.seen_)
+        sources, _ = cross_sources(X, self.seen_)
         assert [sp.issparse(source) for source in sources] == self.sparse_
         total = sum(source.toarray() if sp.issparse(source) else source for source in sources[1:])
         first = sources[0].toarray() if sp.issparse(sources[0]) else sources[0]

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from sklearn.model_selection import train_test_split
@@ -32,7 +32,7 @@ def test_attributes():
         assert_array_equal(source.toarray() if sp.issparse(source) else source, expected)
 
 
-@pytest.mark.parametrize("form", [list, tuple, partial(np.stack, axis=-1)])
+@pytest.mark.parametrize("form", [list, partial(np.stack, axis=-1)])
 def test_forms_of_several_sources(form):
     drawn = matrices(6)
     stack = SimilarityStack(form(drawn), names=["a", "b", "c"])
@@ -46,27 +46,16 @@ def test_forms_of_several_sources(form):
     assert SimilarityStack(dict(zip("uvw", drawn, strict=True))).names == ("u", "v", "w")
 
 
-@pytest.mark.parametrize(
-    "storage",
-    [
-        np.asarray,
-        np.ndarray.tolist,
-        pd.DataFrame,
-        np.asfortranarray,
-        sp.csr_array,
-        sp.csr_matrix,
-        sp.csc_array,
-        sp.coo_matrix,
-        sp.lil_array,
-    ],
-)
-def test_forms_of_one_source(storage):
+def test_forms_of_one_source():
     S = matrices(5, 4, 1)[0]
-    (source,) = SimilarityStack([storage(S)]).sources
-    assert isinstance(source, sp.csr_array if sp.issparse(storage(S)) else np.ndarray)
-    assert_array_equal(source.toarray() if sp.issparse(source) else source, S)
-    if not sp.issparse(source):
+    for form in (np.asarray, np.ndarray.tolist, pd.DataFrame, np.asfortranarray):
+        (source,) = SimilarityStack([form(S)]).sources
+        assert_array_equal(source, S)
         assert source.flags.c_contiguous
+    for form in (sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_matrix, sp.lil_array):
+        (source,) = SimilarityStack([form(S)]).sources
+        assert isinstance(source, sp.csr_array)
+        assert_array_equal(source.toarray(), S)
 
 
 @pytest.mark.parametrize(
@@ -74,21 +63,20 @@ def test_forms_of_one_source(storage):
     [
         ((np.float32, np.float32), np.float32),
         ((np.float32, np.float64), np.float64),
-        ((np.float16, np.float32), np.float64),
         ((np.int32, np.float32), np.float64),
         ((bool, np.uint8), np.float64),
         ((object, object), np.float64),
     ],
 )
-@pytest.mark.parametrize("storage", STORAGES.values())
-def test_the_type_of_all_sources_is_one(dtypes, expected, storage):
+def test_the_type_of_all_sources_is_one(dtypes, expected):
     drawn = [np.rint(S) for S in matrices(4, 5, 2)]
     first, second = (S.astype(dtype) for S, dtype in zip(drawn, dtypes, strict=True))
-    stack = SimilarityStack([first, storage(second) if object not in dtypes else second])
-    assert stack.dtype == expected
-    assert all(source.dtype == expected for source in stack.sources)
-    assert stack[[1]].dtype == stack.toarray().dtype == expected
-    assert_array_equal(stack.toarray(), np.stack([first, second], axis=-1).astype(expected))
+    for storage in STORAGES.values():
+        stack = SimilarityStack([first, storage(second) if object not in dtypes else second])
+        assert stack.dtype == expected
+        assert all(source.dtype == expected for source in stack.sources)
+        assert stack[[1]].dtype == stack.toarray().dtype == expected
+        assert_array_equal(stack.toarray(), np.stack([first, second], axis=-1).astype(expected))
 
 
 def test_duplicates_and_zeros_of_a_sparse_source_are_cleaned_up_in_a_copy():
@@ -174,6 +162,7 @@ def test_copies_are_the_same_and_read_only(again):
     assert not other.filled()[0].flags.writeable
 
 
+@settings(max_examples=40)
 @given(cuts())
 def test_slices_are_those_of_the_array(cut):
     n, m, rows, columns, seed = cut
@@ -226,27 +215,14 @@ def test_a_mark_survives_the_loss_of_its_column(cut):
     ("key", "error", "message"),
     [
         (2, TypeError, r"rows of a SimilarityStack .* For one row say \[2\]"),
-        (np.int64(2), TypeError, r"For one row say \[2\]"),
-        ("a", TypeError, "rows of a SimilarityStack must be named by a list"),
         (None, TypeError, "rows of a SimilarityStack"),
         ([0.5, 1.0], TypeError, "list or an array of integers"),
-        ([[0, 1], [2]], TypeError, "list or an array of integers"),
-        ([[0, 1], [2, 3]], TypeError, "list or an array of integers"),
-        (["a", "b"], TypeError, "list or an array of integers"),
         ([0, 7], ValueError, "row 7 is not there: a SimilarityStack has 7 rows"),
-        ([-8], ValueError, "row -8 is not there"),
         ([True, False], ValueError, "mask of the rows of a SimilarityStack must have 7 entries"),
         (np.ix_([0], [7]), ValueError, "column 7 is not there"),
-        (slice("a", "b"), TypeError, "slice of the rows .* integers"),
-        (slice(None, None, 0), ValueError, "slice of the rows .* step not 0"),
-        (([0, 1], [0, 1]), ValueError, r"np\.ix_\(rows, columns\)"),
-        ((0, 1), ValueError, r"np\.ix_"),
+        (([0, 1], [0, 1]), ValueError, r"stack\[np\.ix_\(rows, columns\)\]"),
         ((slice(None), 1), TypeError, r"For one column say \[1\]"),
-        ((None, slice(None)), TypeError, "rows of a SimilarityStack .* None"),
         ((slice(None), slice(None), 1), ValueError, r"stack\.sources"),
-        ((Ellipsis, 1), ValueError, r"stack\.sources"),
-        ((), ValueError, r"stack\[rows\]"),
-        (Ellipsis, TypeError, "rows of a SimilarityStack"),
     ],
 )
 def test_keys_that_name_no_samples(key, error, message):
@@ -271,27 +247,13 @@ def test_scikit_learn_splits_and_shuffles_rows():
         ([], None, ValueError, "sources must hold at least one similarity matrix"),
         (np.ones((3, 3, 0)), None, ValueError, "at least one .* last axis is the sources"),
         (SQUARE, None, TypeError, r"shape \(3, 3\); a single matrix S is given as \[S\]"),
-        (sp.csr_array(SQUARE), None, TypeError, r"a single matrix S is given as \[S\]"),
-        (pd.DataFrame(SQUARE), None, TypeError, r"a single matrix S is given as \[S\]"),
         (np.ones((3, 3, 2, 1)), None, TypeError, r"sources .* got shape \(3, 3, 2, 1\)"),
-        (None, None, TypeError, "sources must be a list .*None"),
-        ("rbf", None, TypeError, "sources must be a list .*'rbf'"),
-        ({}, None, ValueError, "at least one similarity matrix, got none"),
         ({0: SQUARE}, None, TypeError, "names must all be str"),
-        ([SQUARE, np.ones(3)], None, ValueError, r"source 1 \('source1'\).* shape \(3,\)"),
-        ([SQUARE, np.ones((3, 3, 1))], None, ValueError, r"source 1 .* shape \(3, 3, 1\)"),
-        ([SQUARE, 1.0], None, ValueError, r"source 1 .* shape \(\)"),
-        ([SQUARE, None], None, ValueError, "source 1 .* matrix of numbers"),
         ([[[1, 2], [3]]], None, ValueError, "source 0 .* matrix of numbers"),
         ([SQUARE, SQUARE.astype(str)], None, TypeError, "source 1 .* not numbers"),
-        ([[["a", None], [1, 2]]], None, ValueError, "source 0 .* matrix of numbers"),
         ([SQUARE * 1j], None, TypeError, "source 0 .* complex128, not numbers"),
-        ([sp.csr_array(SQUARE * 1j)], None, TypeError, "source 0 .* complex128"),
         ([SQUARE, np.ones((3, 4))], None, ValueError, r"one shape: source 1 .*\(3, 4\).*\(3, 3\)"),
-        ([SQUARE, sp.eye_array(4)], ["a", "b"], ValueError, r"one shape: source 1 \('b'\)"),
         ([SQUARE], "a", TypeError, "names must be a list of str"),
-        ([SQUARE], 3, TypeError, "names must be a list of str"),
-        ([SQUARE], [3], TypeError, "names must all be str"),
         ([SQUARE], ["a", "b"], ValueError, "names must name 1 source, got 2"),
         ([SQUARE, SQUARE], ["a", "a"], ValueError, "names must differ .*'a' 2 times"),
         (mixed()[0], ["a"], ValueError, "names must name 3 sources, got 1"),

@@ -11,25 +11,29 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import set_config
 from sklearn.base import clone
-from sklearn.cluster import SpectralClustering
-from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics.pairwise import cosine_similarity, laplacian_kernel, rbf_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils import estimator_checks
-from stack.shared import NAN, STORAGES, NearestSample, blobs, dense, features
+from stack.shared import (
+    NAN,
+    NearestSample,
+    blobs,
+    cross_sources,
+    dense,
+    features,
+    square_sources,
+)
 from threadpoolctl import threadpool_limits
 
 from nmfcluster import KernelStack, SimilarityStack
 from nmfcluster.affinity import make_affinity
-from nmfcluster.stack import cross_sources, square_sources
 
 KERNELS = ["linear", "cosine", "rbf", "nearest_neighbors", laplacian_kernel, RBF(0.5)]
 
 
-@pytest.mark.parametrize("normalize", [False, True])
-@pytest.mark.parametrize("form", STORAGES.values())
+@pytest.mark.parametrize(("form", "normalize"), [(np.asarray, True), (sp.csr_array, False)])
 def test_a_source_is_the_affinity_of_its_view(form, normalize):
     X, new = features(), features(6, seed=1)
     columns = [None, [0, 2], slice(1, 3), np.array([True, False, False, True])]
@@ -53,7 +57,7 @@ def test_a_source_is_the_affinity_of_its_view(form, normalize):
         assert sp.issparse(train.sources[i]) == sp.issparse(cross.sources[i])
         assert sp.issparse(train.sources[i]) == (kernel == "nearest_neighbors")
     square_sources(train)
-    cross_sources(cross, 20, train.seen())
+    cross_sources(cross, train.seen())
     assert_array_equal(dense(views.fit(form(X)).transform(form(new))), dense(cross))
 
 
@@ -111,8 +115,7 @@ def test_views_are_columns_of_a_data_frame(library, require_names):
         by_name.transform(frame(new)[names[::-1]])
 
 
-@pytest.mark.parametrize("normalize", [False, True])
-@pytest.mark.parametrize("form", STORAGES.values())
+@pytest.mark.parametrize(("form", "normalize"), [(np.asarray, True), (sp.csr_array, False)])
 def test_samples_that_are_missing_from_a_view(form, normalize):
     X, new = features(), features(6, seed=1)
     lost, gone = [2, 7, 19], [0, 4]
@@ -126,7 +129,7 @@ def test_samples_that_are_missing_from_a_view(form, normalize):
     cross = views.transform(form(new))
     kept, known = np.delete(np.arange(20), lost), np.delete(np.arange(6), gone)
     sources, seen = square_sources(train)
-    new_sources, new_seen = cross_sources(cross, 20, seen)
+    new_sources, new_seen = cross_sources(cross, seen)
     assert seen[:, 0].all()
     assert new_seen[:, 0].all()
     assert [sp.issparse(source) for source in train.sources] == [False, True, False, False]
@@ -156,8 +159,7 @@ def test_float32_stays_float32():
     assert KernelStack(["rbf", RBF(0.5)]).fit_transform(X).dtype == np.float64
 
 
-@pytest.mark.parametrize("kernel", ["linear", "cosine"])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("kernel", "dtype"), [("linear", np.float64), ("cosine", np.float32)])
 def test_rounding_of_a_diagonal_is_no_negative_similarity(kernel, dtype):
     """``normalize=True`` takes the diagonal away, which leaves +-1e-17 of it."""
     X = features(60, 30).astype(dtype)
@@ -239,31 +241,20 @@ def signed(X, Y):
     ("kernels", "error", "message"),
     [
         ("precomputed", ValueError, "The 'kernels' parameter .*'nearest_neighbors'"),
-        ("gaussian", ValueError, "The 'kernels' parameter"),
-        (None, ValueError, "The 'kernels' parameter"),
         (("a", "rbf", [0]), ValueError, "The 'kernels' parameter"),
         ([], ValueError, "kernels must hold at least one kernel"),
         (["gaussian"], ValueError, "kernels must be of .*'rbf'.* callables, got 'gaussian'"),
-        (["precomputed"], ValueError, "kernels must be of .* got 'precomputed'"),
         ([3], TypeError, "kernels must be of .* got 3"),
-        ([["a", "rbf", [0]]], TypeError, "kernels must be of"),
         ([("a", "rbf")], TypeError, r"triples .* got \('a', 'rbf'\)"),
         ([(1, "rbf", [0])], TypeError, "triples"),
-        ([("", "rbf", [0])], TypeError, "triples"),
-        ([("a", None, [0])], TypeError, "kernels must be of"),
         ([("a", "rbf", [0]), ("a", "rbf", [1])], ValueError, "names that differ, got 'a' twice"),
         ([("a", "rbf", [0, 4])], ValueError, r"column 4 is not there: source 0 \('a'\) .* 4 col"),
         (["rbf", ("a", "rbf", [-5])], ValueError, r"column -5 .* source 1 \('a'\) of kernels"),
         ([("a", "rbf", [])], ValueError, "source 0 .* at least one column"),
-        ([("a", "rbf", slice(4, None))], ValueError, "source 0 .* at least one column"),
-        ([("a", "rbf", [False] * 4)], ValueError, "source 0 .* at least one column"),
         ([("a", "rbf", [True])], ValueError, "mask of the columns of source 0 .* 4 entries"),
         ([("a", "rbf", 2)], TypeError, r"columns of source 0 .* For one column say \[2\]"),
-        ([("a", "rbf", [0.5])], TypeError, "columns of source 0 .* array of integers"),
         ([("a", "rbf", len)], TypeError, "columns of source 0 .* array of integers"),
-        ([("a", "rbf", "b")], ValueError, "takes the column 'b', but .* have no names"),
-        ([("a", "rbf", ["b", "c"])], ValueError, "takes the column 'b', but .* have no names"),
-        ([("a", "rbf", ["b", 1])], ValueError, "takes the column 'b', but .* have no names"),
+        ([("a", "rbf", "b")], ValueError, "takes the column 'b'; .* without names"),
         ([("a", signed, None)], ValueError, r"source 0 \('a'\) of kernels must not be negative"),
         ([lambda X, Y: np.ones(3)], ValueError, r"source 0 .*: affinity must return .*\(3,\)"),
         ([lambda X, Y: NAN * X @ Y.T], ValueError, "source 0 .* NaN"),
@@ -277,66 +268,15 @@ def test_kernels_that_are_refused(kernels, error, message):
 
 def test_columns_that_a_data_frame_does_not_have():
     X = pd.DataFrame(features(), columns=list("abcd"))
-    with pytest.raises(ValueError, match=r"source 0 \('v'\) .* 'e', of which X has 0; .*'a', 'b'"):
+    with pytest.raises(ValueError, match=r"source 0 \('v'\) .* 'e'; .*'a', 'b'"):
         KernelStack([("v", "rbf", ["a", "e"])]).fit(X)
     X.columns = list("abca")
     with pytest.raises(ValueError, match="'a' occurs more than once"):
         KernelStack([("v", "rbf", "a")]).fit(X)
 
 
-@pytest.mark.parametrize(
-    ("parameter", "value"),
-    [
-        ("gamma", 0.0),
-        ("gamma", "scale"),
-        ("n_neighbors", 0),
-        ("n_neighbors", 2.5),
-        ("normalize", "all"),
-        ("n_jobs", 1.5),
-    ],
-)
-def test_parameters_out_of_range(parameter, value):
-    with pytest.raises(ValueError, match=f"The '{parameter}' parameter"):
-        KernelStack("rbf", **{parameter: value}).fit(features())
-
-
-@pytest.mark.parametrize("form", STORAGES.values())
-def test_features_that_are_nan_in_part(form):
-    X, whole = features(), features(5, seed=1)
-    views = KernelStack([("a", "rbf", [0]), ("b", "rbf", [1, 2])]).fit(form(whole))
-    X[4, 1:3] = NAN
-    X[7, 2] = NAN
-    message = r"source 1 \('b'\) of kernels has NaN in some features of sample 7 and numbers"
-    for method in (views.transform, clone(views).fit):
-        with pytest.raises(ValueError, match=message):
-            method(form(X))
-    with pytest.raises(ValueError, match="infinity"):
-        views.transform(form(np.where(np.isnan(X), np.inf, X)))
-
-
-def test_too_few_samples():
-    X = features(3)
-    X[:2, 1] = NAN
-    with pytest.raises(ValueError, match=r"source 1 \('b'\) .* at least 2 samples"):
-        KernelStack([("a", "rbf", [0]), ("b", "rbf", [1])]).fit(X)
-    with pytest.raises(ValueError, match=r"1 sample.* minimum of 2"):
-        KernelStack().fit(X[:1])
-    with pytest.raises(NotFittedError):
-        KernelStack().transform(X)
-
-
-def test_new_samples_with_negative_similarities():
-    X = features()
-    views = KernelStack(["rbf", "linear"]).fit(X)
-    with pytest.raises(ValueError, match=r"source 1 \('linear'\) of kernels must not be negative"):
-        views.transform(-X[:3])
-
-
-@pytest.mark.parametrize("normalize", [True, False])
-def test_graphs_have_indices_that_scikit_learn_takes(normalize):
-    X = np.random.default_rng(0).normal(size=(40, 3))
-    kernels = KernelStack("nearest_neighbors", normalize=normalize).fit(X)
-    for stack in (kernels.transform(X[:5]), kernels.fit_transform(X)):
-        (graph,) = stack.sources
-        assert graph.indices.dtype == graph.indptr.dtype == np.int32
-    SpectralClustering(2, affinity="precomputed", random_state=0).fit(sp.csr_matrix(graph))
+def test_parameters_out_of_range():
+    wrong = [("gamma", 0.0), ("gamma", "scale"), ("n_neighbors", 0), ("n_neighbors", 2.5)]
+    for parameter, value in [*wrong, ("normalize", "all"), ("n_jobs", 1.5)]:
+        with pytest.raises(ValueError, match=f"The '{parameter}' parameter"):
+            KernelStack("rbf", **{parameter: value}).fit(features())

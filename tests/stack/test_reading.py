@@ -13,89 +13,20 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import get_tags
 from stack.shared import (
     NAN,
-    SQUARE,
-    STORAGES,
     NearestSample,
     blobs,
     features,
     marked,
     matrices,
-    nan_in,
     without,
 )
 
 import nmfcluster.stack.reading
 from nmfcluster import KernelStack, SimilarityStack
 from nmfcluster.affinity import make_affinity
-from nmfcluster.stack import cross_sources, square_sources
-from nmfcluster.stack.features import FeatureReader, stack_reader, with_tags_of
-from nmfcluster.stack.reading import SimilarityReader
-
-
-@pytest.mark.parametrize(
-    ("S", "message"),
-    [
-        (np.ones((3, 4)), r"X must hold .* shape \(n, n, L\).* got shape \(3, 4, 2\)"),
-        (np.ones((0, 0)), r"got shape \(0, 0, 2\)"),
-        (-SQUARE, r"source 1 \('b'\) of X must not be negative; its smallest entry is -1"),
-        (sp.csr_array(-SQUARE), r"source 1 \('b'\) of X must not be negative"),
-        (np.array([[1.0, np.inf], [np.inf, 1]]), r"source 1 \('b'\) of X must be finite"),
-        (np.array([[1.0, 0.5], [0.4, 1]]), r"source 1 \('b'\) of X must be symmetric"),
-        (sp.csr_array([[1.0, 0.5], [0, 1]]), r"source 1 \('b'\) of X must be symmetric"),
-        (np.zeros((3, 3)), r"source 1 \('b'\) of X must hold a similarity above 0"),
-        (sp.csr_array((3, 3)), r"source 1 \('b'\) of X must hold a similarity above 0"),
-        (SQUARE * NAN, r"source 1 \('b'\) of X must have seen a sample"),
-        (sp.csr_array(SQUARE * NAN), r"source 1 \('b'\) of X must have seen a sample"),
-        (nan_in(SQUARE, 1), r"source 1 \('b'\) of X .* sample 1 is NaN in its row"),
-        (nan_in(SQUARE, (slice(None), 2)), r"source 1 .* sample 2 is NaN in its column"),
-        (sp.csr_array(nan_in(SQUARE, 1)), r"source 1 .* sample 1 is NaN in its row"),
-        (without(np.zeros((3, 3)), 1), "source 1 .* must hold a similarity above 0"),
-    ],
-)
-def test_what_cannot_be_fitted(S, message):
-    first = np.ones(S.shape)
-    with pytest.raises(ValueError, match=message):
-        square_sources(SimilarityStack([first, S], names=["a", "b"]))
-    with pytest.raises(
-        ValueError, match=message.replace(" X ", " similarities ").replace("X", "s")
-    ):
-        square_sources(SimilarityStack([first, S], names=["a", "b"]), "similarities")
-
-
-@pytest.mark.parametrize(
-    ("S", "message"),
-    [
-        (np.ones((2, 3)), r"X .* to the 4 samples of fit, by 2 sources, .* got shape \(2, 3, 2\)"),
-        (np.full((2, 4), -1e-3), r"source 1 \('b'\) of X must not be negative"),
-        (np.full((2, 4), np.inf), r"source 1 \('b'\) of X must be finite"),
-        (nan_in(np.ones((2, 4)), (slice(None), 2)), r"source 1 \('b'\) of X .* NaN in column 2"),
-    ],
-)
-def test_what_cannot_be_predicted(S, message):
-    known = np.ones((4, 2), dtype=bool)
-    with pytest.raises(ValueError, match=message):
-        cross_sources(SimilarityStack([np.ones(S.shape), S], names=["a", "b"]), 4, known)
-
-
-def test_the_number_of_sources_is_that_of_fit():
-    with pytest.raises(ValueError, match=r"by 1 sources, .* got shape \(2, 4, 2\)"):
-        cross_sources(SimilarityStack(np.ones((2, 4, 2))), 4, np.ones((4, 1), dtype=bool))
-
-
-@pytest.mark.parametrize("storage", STORAGES.values())
-def test_new_samples_and_samples_that_were_missing_in_fit(storage):
-    known = np.array([[True], [False], [True]])
-    new = np.array([[0.5, NAN, 0.2], [NAN, NAN, NAN], [0.0, NAN, 1.0]])
-    (source,), seen = cross_sources(SimilarityStack([storage(new)]), 3, known)
-    assert_array_equal(seen[:, 0], [True, False, True])
-    source = source.toarray() if sp.issparse(source) else source
-    assert_array_equal(source, np.nan_to_num(new))
-    nobody = SimilarityStack([storage(new)])[[]]
-    assert cross_sources(nobody, 3, known)[1].shape == (0, 1)
-
+from nmfcluster.stack.reading import read_objects, takes_similarities
 
 # --- in scikit-learn -----------------------------------------------------------------------------
 
@@ -132,19 +63,19 @@ def test_a_pipeline_splits_features():
 
 
 class OtherPaper(BaseEstimator):
-    """An estimator of several similarities that has few parameters for kernels."""
+    """An estimator of several similarities."""
 
-    def __init__(self, affinity="precomputed", gamma=None):
+    symmetric, n_jobs = True, None
+
+    def __init__(self, affinity="precomputed", normalize=False):
         self.affinity = affinity
-        self.gamma = gamma
-
-    def __sklearn_tags__(self):
-        return with_tags_of(self.affinity, super().__sklearn_tags__())
+        self.normalize = normalize
 
 
-def read(estimator, X, similarities=None):
-    reader = stack_reader(estimator, None, None, None)
-    return reader, reader.read(estimator, X, similarities)
+def as_array(sources):
+    """Return matrices as one array, whose last axis they are."""
+    dense = [source.toarray() if sp.issparse(source) else source for source in sources]
+    return np.stack(dense, axis=-1)
 
 
 def literal_extension(cross, weights, profile):
@@ -167,23 +98,22 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("chosen", [np.arange(7), np.array([0, 2, 3, 6])], ids=["all", "a part"])
-def test_similarities_are_read_in_every_form(form, chosen):
+def test_similarities_are_read_in_every_form(form):
+    chosen = np.arange(7) if form == "stack" else np.array([0, 2, 3, 6])
     S, estimator = matrices(7), OtherPaper()
     whole = np.stack(S, axis=-1)
-    reader, objects = read(estimator, *FORMS[form](S))
-    assert isinstance(reader, SimilarityReader)
+    reader, objects = read_objects(estimator, *FORMS[form](S), None)
     assert reader.parameter == ("similarities" if form.startswith("beside") else "X")
     assert estimator.n_features_in_ == objects.shape[0] == 7
-    stack = reader.fitted(objects, chosen)
-    assert stack.names == reader.names == ("source0", "source1", "source2")
-    assert_array_equal(stack.toarray(), whole[np.ix_(chosen, chosen)])
+    square, seen = reader.fitted(objects, chosen)
+    assert reader.names == ("source0", "source1", "source2")
+    assert_array_equal(as_array(square), whole[np.ix_(chosen, chosen)])
+    assert seen.all()
     rng = np.random.default_rng(0)
     weights, profile = rng.uniform(size=3), rng.uniform(size=(len(chosen), 2))
     numbers = np.array([5, 1, 1])
-    cross = [np.asarray(source.todense() if sp.issparse(source) else source)
-             for source in reader.cross(objects, numbers)]  # fmt: skip
-    assert_array_equal(np.stack(cross, axis=-1), whole[np.ix_(numbers, chosen)])
+    cross, _ = reader.cross(objects, numbers)
+    assert_array_equal(as_array(cross), whole[np.ix_(numbers, chosen)])
     expected = literal_extension(whole[np.ix_(numbers, chosen)], weights, profile)
     assert_allclose(reader.extended(objects, numbers, weights, profile, list), expected, rtol=1e-12)
     new = reader.read_new(estimator, np.stack(matrices(4, 7, seed=1), axis=-1))
@@ -194,17 +124,18 @@ def test_similarities_are_read_in_every_form(form, chosen):
 
 @pytest.mark.parametrize("chosen", [np.arange(20), np.arange(1, 20, 3)], ids=["all", "a part"])
 def test_features_are_read_as_kernels(chosen):
-    X, new, estimator = features(), features(5, seed=1), OtherPaper(["rbf", "linear"], gamma=0.7)
+    X, new = features(), features(5, seed=1)
     X[chosen[1], 0] = NAN
-    estimator.affinity = [("left", "rbf", [0]), ("right", "linear", [1, 2])]
-    reader, objects = read(estimator, X)
-    assert isinstance(reader, FeatureReader)
+    estimator = OtherPaper([("left", "rbf", [0]), ("right", "linear", [1, 2])])
+    reader, objects = read_objects(estimator, X, None, None)
     assert reader.parameter == "affinity"
     assert estimator.n_features_in_ == 4
-    stack = reader.fitted(objects, chosen)
-    kernels = KernelStack(estimator.affinity, gamma=0.7)
-    assert_array_equal(stack.toarray(), kernels.fit_transform(X[chosen]).toarray())
-    assert stack.names == reader.names == ("left", "right")
+    square, seen = reader.fitted(objects, chosen)
+    kernels = KernelStack(estimator.affinity)
+    expected = kernels.fit_transform(X[chosen])
+    assert_array_equal(as_array(square), np.nan_to_num(expected.toarray()))
+    assert_array_equal(seen, expected.seen())
+    assert reader.names == ("left", "right")
     rng = np.random.default_rng(0)
     weights, profile = rng.uniform(size=2), rng.uniform(size=(len(chosen), 3))
     numbers = np.array([5, 1, 1])
@@ -225,7 +156,7 @@ def test_similarities_are_made_for_some_rows_at_a_time(monkeypatch):
         asked.append((len(A), len(B)))
         return rbf_kernel(A, B)
 
-    reader, objects = read(OtherPaper(kernel), features())
+    reader, objects = read_objects(OtherPaper(kernel), features(), None, None)
     reader.fitted(objects, np.arange(4))
     rows = reader.extended(objects, np.arange(13), np.ones(1), np.ones((4, 1)), list)
     assert asked == [(4, 4), (6, 4), (6, 4), (1, 4)]
@@ -238,22 +169,23 @@ class Array(np.ndarray):
 
 @pytest.mark.parametrize("affinity", ["precomputed", "rbf"])
 def test_a_reader_does_not_keep_the_objects(affinity):
-    reader = stack_reader(OtherPaper(affinity), None, None, None)
     X = SimilarityStack(matrices(9)) if affinity == "precomputed" else features(9).view(Array)
-    objects, gone = reader.read(OtherPaper(affinity), X, None), weakref.ref(X)
-    n_sources = reader.fitted(objects, np.arange(3)).shape[2]
-    reader.extended(objects, np.arange(9), np.ones(n_sources), np.eye(3), list)
-    del X, objects
+    reader, objects = read_objects(OtherPaper(affinity), X, None, None)
+    gone = weakref.ref(X)
+    sources, _ = reader.fitted(objects, np.arange(3))
+    reader.extended(objects, np.arange(9), np.ones(len(sources)), np.eye(3), list)
+    del X, objects, sources
     assert gone() is None
 
 
 def test_names_and_widths_of_new_similarities_are_those_of_the_fit():
     S, estimator = matrices(7), OtherPaper()
-    reader, objects = read(estimator, SimilarityStack(S, names=["a", "b", "c"]))
+    reader, objects = read_objects(estimator, SimilarityStack(S, names=["a", "b", "c"]), None, None)
     reader.fitted(objects, np.arange(7))
     unnamed = reader.read_new(estimator, SimilarityStack([s[:2] for s in S]))
     assert_array_equal(unnamed.toarray(), objects.toarray()[:2])
     for sources, names, says in [
+        (S[:2], None, r"sources of fit, .* got \('source0', 'source1'\)"),
         (S, ["c", "b", "a"], r"sources of fit, in their order, \('a', 'b', 'c'\); got \('c',"),
         ([s[:, :5] for s in S], None, "X has 5 columns, but OtherPaper was fitted to 7 objects"),
         ([s[:0] for s in S], None, r"X has 0 sample\(s\) .* required by OtherPaper"),
@@ -267,13 +199,11 @@ def test_kernels_that_are_refused_are_called_affinity():
         (["x"], r"affinity must be of \['nearest_neighbors'"),
         ([("a", "rbf", [9])], r"column 9 .* source 0 \('a'\) of affinity"),
     ]:
-        reader, objects = read(OtherPaper(affinity), features())
+        reader, objects = read_objects(OtherPaper(affinity), features(), None, None)
         with pytest.raises(ValueError, match=says):
             reader.fitted(objects, np.arange(20))
 
 
-@pytest.mark.parametrize("affinity", ["precomputed", "rbf", ["rbf"], rbf_kernel])
-def test_tags_say_what_is_read(affinity):
-    tags = get_tags(OtherPaper(affinity)).input_tags
-    assert tags.sparse
-    assert tags.pairwise == tags.positive_only == (affinity == "precomputed")
+def test_similarities_are_handed_in_by_one_affinity_alone():
+    assert takes_similarities("precomputed")
+    assert not any(map(takes_similarities, ["rbf", ["precomputed"], rbf_kernel]))

@@ -46,18 +46,16 @@ def test_names():
     assert_array_equal(named.with_views([1, 0]).views[0], WIDE)
 
 
-@pytest.mark.parametrize(
-    "key", [[0, 2, 5], np.array([-1, 0]), np.arange(6) > 2, slice(1, 5, 2), []], ids=str
-)
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array, frame, pd.DataFrame])
-def test_rows(key, form):
-    cut = ViewStack([form(NARROW), WIDE])[key]
-    table = cut.views[0]
-    table = table.toarray() if sp.issparse(table) else np.asarray(table)
-    assert_array_equal(table, NARROW[key])
-    assert_array_equal(cut.views[1], WIDE[key])
-    if form is frame:
-        assert list(cut.index) == list(np.array(SAMPLES)[key])
+def test_rows(form):
+    for key in ([0, 2, 5], np.array([-1, 0]), np.arange(6) > 2, slice(1, 5, 2), []):
+        cut = ViewStack([form(NARROW), WIDE])[key]
+        table = cut.views[0]
+        table = table.toarray() if sp.issparse(table) else np.asarray(table)
+        assert_array_equal(table, NARROW[key])
+        assert_array_equal(cut.views[1], WIDE[key])
+        if form is frame:
+            assert list(cut.index) == list(np.array(SAMPLES)[key])
 
 
 def test_rows_and_columns_are_rows():

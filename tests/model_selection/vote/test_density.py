@@ -195,7 +195,7 @@ def test_the_dip_is_the_distance_to_the_nearest_unimodal_distribution(seed):
 
 
 @given(st.lists(st.integers(0, 9), min_size=2, max_size=14))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 def test_so_it_is_where_samples_are_equal(values):
     x = np.array(values, dtype=float)
     assert dip(x) == pytest.approx(max(literal_dip(x), 1 / (2 * len(x))), abs=1e-7)
@@ -217,7 +217,7 @@ def test_known_dips():
     assert dip(np.ones(7)) == pytest.approx(1 / 14)
 
 
-@pytest.mark.parametrize(("n", "most"), list(zip(_SIZES, _EXCEEDED, strict=True))[::5])
+@pytest.mark.parametrize(("n", "most"), list(zip(_SIZES, _EXCEEDED, strict=True))[::4])
 def test_the_table_is_exceeded_by_one_uniform_sample_in_twenty(n, most):
     rng = np.random.default_rng(n)
     samples = 1000 if n < 200 else 200

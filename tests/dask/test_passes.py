@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from partitions.cases import complete_or_not, in_both_forms
+from partitions.cases import in_both_forms, in_three_ways
 from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster import NMFConsensus
@@ -11,11 +11,20 @@ from nmfcluster._engine.executor import Plan
 from nmfcluster._engine.loop import StopRule
 from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
 from nmfcluster.datasets import make_partitions
-from nmfcluster.partitions import blocks, passes
-from nmfcluster.partitions.blocks import BlockedTable, TableSummary
-from nmfcluster.partitions.passes import Consensus, Pass, improved, readings
 from nmfcluster.partitions.problem import EnsembleProblem
-from nmfcluster.partitions.sums import Footing, all_added, first_fitted, sums_of_block
+
+pytest.importorskip("nmfcluster.dask")
+
+from nmfcluster.dask import blocks, passes
+from nmfcluster.dask.blocks import BlockedTable, TableSummary
+from nmfcluster.dask.passes import (
+    BlockedProblem,
+    Pass,
+    all_added,
+    first_target,
+    improved,
+    sums_of_block,
+)
 
 
 def planted(missing, sizes=(60, 40, 30), n_partitions=8, noise=0.3, least=0.5):
@@ -46,31 +55,31 @@ class Blocks:
     def __init__(self, codes, weights, normalize, n_blocks=3):
         whole = TableSummary.of_block(codes, 0, weights > 0, 10**6)
         table = BlockedTable(whole.known, whole.sizes, weights, len(codes))
-        self.footing, self.codes = Footing(table, normalize), codes
+        self.problem, self.codes = BlockedProblem(table, normalize), codes
         self.parts = np.array_split(codes, n_blocks)
         self.calls = []
 
     def everywhere(self, function, *args):
         self.calls.append(function)
-        return all_added([function(part, self.footing, *args) for part in self.parts])
+        return all_added([function(part, self.problem, *args) for part in self.parts])
 
     def sample(self, size, seed=0, k=3):
         """Return some rows, and a factor that has little to do with them."""
         rng = np.random.default_rng(seed)
         codes = self.codes[rng.permutation(len(self.codes))[:size]]
         codes, counts = np.unique(codes, axis=0, return_counts=True)
-        rows = self.footing.table.ensemble(self.footing.table.codes(codes), counts)
+        rows = self.problem.table.ensemble(self.problem.table.codes(codes), counts)
         return rows, rng.uniform(0.5, 1, size=(len(rows), k)) * np.sqrt(counts)[:, None]
 
-    def rounded(self, fitted, grid):
-        codes = self.footing.table.codes(self.codes)
-        rows = self.footing.table.ensemble(codes, np.ones(len(codes), dtype=int))
-        return np.rint(fitted.rows(rows, self.footing) / grid) * grid
+    def rounded(self, target, grid):
+        codes = self.problem.table.codes(self.codes)
+        rows = self.problem.table.ensemble(codes, np.ones(len(codes), dtype=int))
+        return np.rint(target.rows(rows, self.problem) / grid) * grid
 
-    def passed(self, fitted):
-        grid = fitted.grid(self.footing)
-        sums = self.everywhere(sums_of_block, fitted, grid)
-        return Pass.of_sums(sums, self.footing, grid), self.rounded(fitted, grid)
+    def passed(self, target):
+        grid = target.grid(self.problem)
+        sums = self.everywhere(sums_of_block, target, grid)
+        return Pass.of_sums(sums, self.problem, grid), self.rounded(target, grid)
 
 
 def said(line):
@@ -80,17 +89,18 @@ def said(line):
 # --- a pass ---------------------------------------------------------------------------------------
 
 
-@in_both_forms
-@complete_or_not
-@pytest.mark.parametrize("least", [0.5, 1e-7])
+@pytest.mark.parametrize(
+    ("normalize", "missing", "least"),
+    [(True, 0.0, 0.5), (True, 0.3, 1e-7), (False, 0.0, 0.5), (False, 0.3, 1e-7)],
+)
 def test_the_loss_of_a_pass_is_that_of_all_samples(missing, normalize, least):
     codes, weights, _ = planted(missing, sizes=(25, 20, 10), n_partitions=5, least=least)
     held = Blocks(codes, weights, normalize)
-    fitted = first_fitted(*held.sample(20), held.footing)
+    target = first_target(*held.sample(20), held.problem)
     for _ in range(2):
-        found, H = held.passed(fitted)
-        links, squares = found.fitted.links, (H**2).sum(axis=0)
-        grams = found.fitted.grams
+        found, H = held.passed(target)
+        links, squares = found.target.links, (H**2).sum(axis=0)
+        grams = found.target.grams
         if grams.ndim == 3:  # that of a partition is over the samples that it saw
             squares, grams = (H[codes[:, 0] >= 0] ** 2).sum(axis=0), grams[0]
         scaled = H * np.sqrt(np.diagonal(grams) / squares)  # the columns as they were scaled
@@ -98,18 +108,17 @@ def test_the_loss_of_a_pass_is_that_of_all_samples(missing, normalize, least):
         zero = loss_of_samples(codes, weights, 0 * H, normalize)
         assert_allclose(found.constant, zero, rtol=1e-7)
         assert links.min() >= 0
-        fitted = found.fitted
+        target = found.target
 
 
-@in_both_forms
-@complete_or_not
+@in_three_ways
 def test_scaling_columns_never_raises_the_loss(missing, normalize):
     codes, weights, _ = planted(missing, sizes=(25, 20, 10), n_partitions=5)
     held = Blocks(codes, weights, normalize)
     rng = np.random.default_rng(0)
     for seed in range(3):
-        fitted = first_fitted(*held.sample(20, seed), held.footing)
-        found, H = held.passed(fitted)
+        target = first_target(*held.sample(20, seed), held.problem)
+        found, H = held.passed(target)
         for _ in range(10):
             other = H * rng.uniform(0.5, 1.5, size=3)
             assert found.loss <= loss_of_samples(codes, weights, other, normalize) * (1 + 1e-6)
@@ -119,11 +128,11 @@ def test_scaling_columns_never_raises_the_loss(missing, normalize):
 def test_the_profile_of_a_pass_is_the_mean_co_association_with_the_clusters():
     codes, weights, _ = planted(0.3)
     held = Blocks(codes, weights, True)
-    fitted = first_fitted(*held.sample(40), held.footing)
-    found, _ = held.passed(fitted)
-    whole = held.footing.table.codes(codes)
-    rows = held.footing.table.ensemble(whole, np.ones(len(codes), dtype=int))
-    H = fitted.rows(rows, held.footing)
+    target = first_target(*held.sample(40), held.problem)
+    found, _ = held.passed(target)
+    whole = held.problem.table.codes(codes)
+    rows = held.problem.table.ensemble(whole, np.ones(len(codes), dtype=int))
+    H = target.rows(rows, held.problem)
     shares = H / H.sum(axis=1, keepdims=True)
     start = 0
     for t, w in enumerate(weights):
@@ -131,18 +140,12 @@ def test_the_profile_of_a_pass_is_the_mean_co_association_with_the_clusters():
             mean = w * shares[codes[:, t] == label].sum(axis=0) / shares.sum(axis=0)
             assert_allclose(found.profile[start], mean, rtol=1e-4)
             start += 1
-    sizes = held.footing.sizes[:, None]
-    plain, root, all_ = readings(found.profile, held.footing)
-    assert_array_equal(plain, found.profile)
-    assert_allclose(root, found.profile / np.sqrt(sizes))
-    assert_allclose(all_, found.profile / sizes)
 
 
 # --- several --------------------------------------------------------------------------------------
 
 
-@in_both_forms
-@complete_or_not
+@in_three_ways
 def test_passes_fall_and_end_where_memory_does(missing, normalize):
     codes, weights, y = planted(missing, sizes=(120, 80, 60))
     held = Blocks(codes, weights, normalize)
@@ -151,7 +154,7 @@ def test_passes_fall_and_end_where_memory_does(missing, normalize):
     part = EnsembleProblem(rows, None, np.dtype(float), normalize)
     plan = Plan(3, bregman_nmf, 2, StopRule(500, 1e-6), None, lambda line: None)
     start = factorize(part, plan, np.random.RandomState(0), Factorization, None).H
-    found, losses = improved(held.everywhere, held.footing, rows, start, 6, said)
+    found, losses = improved(held.everywhere, held.problem, rows, start, 6, said)
     assert len(losses) == 6
     assert (np.diff(losses) <= 1e-9 * losses[0]).all()
     model.set_params(weights=weights, tol=1e-9, max_iter=3000).fit(codes)
@@ -163,16 +166,16 @@ def test_passes_fall_and_end_where_memory_does(missing, normalize):
 
 
 def told_by_turns(losses, normalize):
-    """Return passes of these losses, and the footing of a small table."""
+    """Return passes of these losses, and the problem of a small table."""
     codes, weights, _ = planted(0.0, sizes=(20, 10), n_partitions=3)
     held = Blocks(codes, weights, normalize)
     turns = iter(losses)
     really = Pass.of_sums
 
-    def of_sums(sums, footing, grid):
-        found = really(sums, footing, grid)
+    def of_sums(sums, problem, grid):
+        found = really(sums, problem, grid)
         return Pass(
-            *(found.fitted, next(turns), found.constant),
+            *(found.target, next(turns), found.constant),
             *(found.profile, found.labels, found.members),
         )
 
@@ -184,16 +187,16 @@ def test_the_best_pass_is_kept(normalize, monkeypatch):
     for losses in ([3.0, 1.0, 2.0], [1.0, 2.0, 3.0], [3.0, 2.0, 1.0], [2.0, 1.0, 1.0]):
         held, of_sums = told_by_turns(losses, normalize)
         rows, H = held.sample(15, k=2)
-        fitted, fits = first_fitted(rows, H, held.footing), []
+        target, fits = first_target(rows, H, held.problem), []
         for _ in losses:
-            fits.append(fitted)
-            fitted = held.passed(fitted)[0].fitted
+            fits.append(target)
+            target = held.passed(target)[0].target
         with monkeypatch.context() as patch:
             patch.setattr(passes.Pass, "of_sums", staticmethod(of_sums))
             held.calls = []
-            found, told = improved(held.everywhere, held.footing, rows, H, 3, said)
+            found, told = improved(held.everywhere, held.problem, rows, H, 3, said)
         assert_array_equal(told, losses)
-        assert_array_equal(found.fitted.links, fits[int(np.argmin(losses))].links)
+        assert_array_equal(found.target.links, fits[int(np.argmin(losses))].links)
         assert len(held.calls) == (4 if normalize else 3)  # the reading is counted once
 
 
@@ -201,13 +204,13 @@ def test_the_reading_with_the_smallest_hard_loss_is_kept():
     codes, weights, _ = planted(0.3, sizes=(80, 12, 8), noise=0.4)
     held = Blocks(codes, weights, True)
     rows, H = held.sample(50)
-    found, _ = improved(held.everywhere, held.footing, rows, H, 3, said)
-    fitted = first_fitted(rows, H, held.footing)
+    found, _ = improved(held.everywhere, held.problem, rows, H, 3, said)
+    target = first_target(rows, H, held.problem)
     ends = []
     for _ in range(3):
-        end, _ = held.passed(fitted)
+        end, _ = held.passed(target)
         ends.append(end)
-        fitted = end.fitted
+        target = end.target
     best = min(ends, key=lambda end: end.loss)
     Z = np.array(
         [column == label for column in codes.T for label in np.unique(column[column >= 0])]
@@ -238,31 +241,26 @@ def sum_of_projectors(codes, weights):
 # --- what is told of a block ----------------------------------------------------------------------
 
 
-@in_both_forms
-@complete_or_not
-@pytest.mark.parametrize("k", [3, 11])
-def test_what_is_told_of_a_row_does_not_depend_on_its_block(missing, normalize, k, monkeypatch):
-    codes, weights, _ = planted(missing)
+@pytest.mark.parametrize(("normalize", "k"), [(True, 3), (False, 3), (False, 11)])
+def test_what_is_told_of_a_row_does_not_depend_on_its_block(normalize, k, monkeypatch):
+    codes, weights, _ = planted(0.3)
     held = Blocks(codes, weights, normalize)
-    found, _ = improved(held.everywhere, held.footing, *held.sample(50, k=k), 2, said)
-    assert isinstance(found, Consensus)
+    found, _ = improved(held.everywhere, held.problem, *held.sample(50, k=k), 2, said)
     whole = {what: found.of_block(codes, what) for what in ("labels", "membership", "confidence")}
     assert_allclose(whole["membership"].sum(axis=1), 1)
     assert_array_equal(whole["labels"], whole["membership"].argmax(axis=1))
-    for size in (1, 17):
+    for first, last in ((0, 1), (17, 18), (40, 57), (100, 130)):
         for what, values in whole.items():
-            parts = [found.of_block(codes[i : i + size], what) for i in range(0, 130, size)]
-            assert_array_equal(np.concatenate(parts), values)
+            assert_array_equal(found.of_block(codes[first:last], what), values[first:last])
     monkeypatch.setattr(blocks, "ROWS", 11)
     for what, values in whole.items():
         assert_array_equal(found.of_block(codes, what), values)
 
 
-@complete_or_not
-def test_confidence_is_the_mean_co_association_with_the_rest_of_the_cluster(missing):
-    codes, weights, _ = planted(missing)
+def test_confidence_is_the_mean_co_association_with_the_rest_of_the_cluster():
+    codes, weights, _ = planted(0.3)
     held = Blocks(codes, weights, True)
-    found, _ = improved(held.everywhere, held.footing, *held.sample(50), 2, said)
+    found, _ = improved(held.everywhere, held.problem, *held.sample(50), 2, said)
     labels, confidence = (found.of_block(codes, what) for what in ("labels", "confidence"))
     for i in range(0, len(codes), 13):
         others = np.flatnonzero((labels == labels[i]) & (np.arange(len(codes)) != i))

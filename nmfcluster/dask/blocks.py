@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nmfcluster._arrays.arguments import shown
-from nmfcluster._arrays.labels import distinct_rows, narrow, row_keys
+from nmfcluster._arrays.labels import ROWS, distinct_rows, narrow, row_keys
 from nmfcluster._arrays.storage import row_blocks
 from nmfcluster.partitions.ensemble import Ensemble
+from nmfcluster.partitions.reading import LabelTable
 
-ROWS = 16_384  # handled at a time: with 50 partitions some 30 MB
 _DENSE = 2**20  # labels up to which those of a partition are counted, and not sorted
 _TUPLES = 5_000  # of a group of partitions: the same for all blocks, see `Ensemble.most`
 
@@ -86,7 +86,6 @@ class TableSummary:
 
     Attributes
     ----------
-    n_samples : int
     known : list of ndarray
         The labels of every partition, in increasing order.
     sizes : list of ndarray of int64
@@ -101,7 +100,6 @@ class TableSummary:
         The smallest weight of the partitions that saw a sample.
     """
 
-    n_samples: int
     known: list[np.ndarray]
     sizes: list[np.ndarray]
     distinct: Distinct | None
@@ -134,14 +132,14 @@ class TableSummary:
     def _of_part(cls, part: np.ndarray, first: int, weights: np.ndarray) -> TableSummary:
         where, _, counts = distinct_rows(part)
         rows = narrow(part[where])
-        found = [_counted(labels, counts) for labels in rows.T]
+        pairs = [_counted(labels, counts) for labels in rows.T]
         coverage = np.where(rows >= 0, weights, 0.0).sum(axis=1)
         lost = coverage <= 0
         least = float(coverage.min(where=~lost, initial=np.inf))
         first_lost = first + int(where[lost].min()) if lost.any() else -1
-        known, sizes = (list(several) for several in zip(*found, strict=True))
+        known, sizes = (list(several) for several in zip(*pairs, strict=True))
         n_lost = int(counts[lost].sum())
-        return cls(len(part), known, sizes, Distinct(rows, counts), n_lost, first_lost, least)
+        return cls(known, sizes, Distinct(rows, counts), n_lost, first_lost, least)
 
     @classmethod
     def merged(cls, parts: Sequence[TableSummary], most: int) -> TableSummary:
@@ -153,9 +151,8 @@ class TableSummary:
         known, sizes = (list(several) for several in zip(*pairs, strict=True))
         distinct = _together([part.distinct for part in parts], most)
         lost = [part.first_lost for part in parts if part.first_lost >= 0]
-        n_samples, n_lost = sum(p.n_samples for p in parts), sum(p.n_lost for p in parts)
-        least = min(part.least for part in parts)
-        return cls(n_samples, known, sizes, distinct, n_lost, min(lost, default=-1), least)
+        n_lost, least = sum(p.n_lost for p in parts), min(p.least for p in parts)
+        return cls(known, sizes, distinct, n_lost, min(lost, default=-1), least)
 
 
 def _together(parts: Sequence[Distinct | None], most: int) -> Distinct | None:
@@ -163,15 +160,15 @@ def _together(parts: Sequence[Distinct | None], most: int) -> Distinct | None:
     held = [part for part in parts if part is not None and len(part.rows) <= most]
     if len(held) < len(parts):
         return None
-    found = held[0]
+    merged = held[0]
     for part in held[1:]:  # one by one: it ends as soon as they are too many
-        every = np.concatenate([found.rows, part.rows])
+        every = np.concatenate([merged.rows, part.rows])
         where, groups, _ = distinct_rows(every)
         if len(where) > most:
             return None
-        counts = _sums(groups, np.concatenate([found.counts, part.counts]), len(where))
-        found = Distinct(every[where], counts)
-    return found
+        counts = _sums(groups, np.concatenate([merged.counts, part.counts]), len(where))
+        merged = Distinct(every[where], counts)
+    return merged
 
 
 def _sums(groups: np.ndarray, numbers: np.ndarray, n_groups: int) -> np.ndarray:
@@ -227,18 +224,6 @@ class BlockedTable:
         """Whether every partition saw all samples."""
         return all(sizes.sum() == self.n_samples for sizes in self.sizes_of)
 
-    @cached_property
-    def _translation(self) -> np.ndarray | None:
-        """The code of every label, (n_partitions, largest + 2), at its position + 1."""
-        largest = max(int(labels.max(initial=0)) for labels in self.known)
-        if (largest + 2) * len(self.known) > 4 * _DENSE:  # 16 MB
-            return None
-        codes = np.full((len(self.known), largest + 2), -2, dtype=np.int32)
-        codes[:, 0] = -1
-        for row, labels in zip(codes, self.known, strict=True):
-            row[labels + 1] = np.arange(len(labels))
-        return codes
-
     def codes(self, block: Any, first: int = 0) -> np.ndarray:
         """Return the labels of a block as positions among those of their partitions; -1: not seen.
 
@@ -250,20 +235,9 @@ class BlockedTable:
         block = clean_block(block, first)
         if all(labels.max(initial=-1) == len(labels) - 1 for labels in self.known):
             codes, new = block.astype(np.int32), block >= self.n_clusters
-        elif self._translation is not None:
-            highest = self._translation.shape[1] - 1
-            places = np.minimum(block.astype(np.int64), highest - 1) + 1
-            codes = self._translation[np.arange(len(self.known)), places]
-            new = (codes < -1) | (block >= highest)
-        else:
-            codes, new = np.full(block.shape, -1, np.int32), np.zeros(block.shape, bool)
-            for t, labels in enumerate(self.known):
-                if not len(labels):
-                    new[:, t] = block[:, t] >= 0
-                    continue
-                places = np.minimum(np.searchsorted(labels, block[:, t]), len(labels) - 1)
-                codes[:, t] = np.where(block[:, t] >= 0, places, -1)
-                new[:, t] = (block[:, t] >= 0) & (labels[places] != block[:, t])
+        else:  # numbers are left out
+            codes = np.stack([_places(*pair) for pair in zip(block.T, self.known, strict=True)], 1)
+            new = (codes < 0) & (block >= 0)
         if new.any():
             raise changed("a label is new")
         return codes
@@ -278,6 +252,14 @@ class BlockedTable:
     def ensemble(self, codes: np.ndarray, counts: np.ndarray) -> Ensemble:
         """Return distinct rows as an ensemble, in which no row depends on those beside it."""
         return Ensemble(codes, counts, self.weights, self.n_clusters, most=_TUPLES)
+
+
+def _places(labels: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Return where labels are among those that are known, in increasing order; -1: nowhere."""
+    if not len(known):
+        return np.full(len(labels), -1, dtype=np.int32)
+    places = np.minimum(np.searchsorted(known, labels), len(known) - 1)
+    return np.where(known[places] == labels, places, -1).astype(np.int32)
 
 
 def changed(why: str) -> RuntimeError:
@@ -329,17 +311,42 @@ class KnownRows:
     table : BlockedTable
     index : RowIndex
         Of the distinct rows.
-    values : ndarray of shape (n_distinct, ...)
+    values : dict of ndarray of shape (n_distinct, ...)
+        By what they are called.
     """
 
     table: BlockedTable
     index: RowIndex
-    values: np.ndarray
+    values: dict[str, np.ndarray]
 
-    def of_block(self, block: Any) -> np.ndarray:
+    def of_block(self, block: Any, what: str) -> np.ndarray:
         """Return the values of the rows of a block."""
-        block = np.asarray(block)
-        out = np.empty((len(block), *self.values.shape[1:]), dtype=self.values.dtype)
+        block, values = np.asarray(block), self.values[what]
+        out = np.empty((len(block), *values.shape[1:]), dtype=values.dtype)
         for rows in row_blocks(len(block), ROWS):
-            out[rows] = self.values[self.index.positions(self.table.codes(block[rows]))]
+            out[rows] = values[self.index.positions(self.table.codes(block[rows]))]
         return out
+
+
+class CountedRows(LabelTable):
+    """The distinct rows of a label table that is elsewhere, with how many samples have each.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_rows, n_partitions), int
+        Codes of the labels in `table`; rows may repeat.
+    counts : ndarray of shape (n_rows,), int
+        How many samples a row stands for.
+    table : BlockedTable
+        What is known of the whole table.
+    """
+
+    def __init__(self, codes: np.ndarray, counts: np.ndarray, table: BlockedTable) -> None:
+        first, groups, _ = distinct_rows(codes)
+        self.codes, self.counts = codes[first], np.bincount(groups, counts).astype(np.int64)
+        self.categories, self.n_clusters = table.known, table.n_clusters
+        self.name, self.dtype = "X", np.dtype(np.float64)
+
+    def _ensemble(self, weights: np.ndarray) -> tuple[Ensemble, np.ndarray]:
+        ensemble = Ensemble(self.codes, self.counts, weights, self.n_clusters)
+        return ensemble, np.arange(len(ensemble))

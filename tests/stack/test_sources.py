@@ -1,4 +1,4 @@
-"""Rows and columns of NaN: the samples that a source has not seen."""
+"""What a source holds: rows and columns of NaN, and what cannot be fitted, nor predicted."""
 
 import numpy as np
 import pytest
@@ -6,25 +6,35 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from stack.shared import NAN, SQUARE, STORAGES, marked, matrices, whole_nan, without
+from stack.shared import (
+    NAN,
+    SQUARE,
+    STORAGES,
+    cross_sources,
+    marked,
+    matrices,
+    nan_in,
+    square_sources,
+    whole_nan,
+    without,
+)
 
 from nmfcluster import SimilarityStack
-from nmfcluster.stack import cross_sources, square_sources
-from nmfcluster.stack.seen import cut, embedded, first_nan, with_nan, without_nan
+from nmfcluster.stack.sources import cut, embedded, first_nan, held, with_nan
 
 
 @pytest.mark.parametrize("storage", STORAGES.values())
-@pytest.mark.parametrize("lost", [[(0, 1)], [(2, 2)], [(0, 0), (0, 1)], [(0, 1), (1, 1), (2, 2)]])
-def test_nan_beside_numbers(storage, lost):
-    S = np.ones((3, 3))
-    S[tuple(np.transpose(lost))] = NAN
-    with pytest.raises(ValueError, match=r"source 1 \('b'\) .* NaN in row \d, column \d"):
-        SimilarityStack([SQUARE, storage(S)], names=["a", "b"])
+def test_nan_beside_numbers(storage):
+    for lost in ([(0, 1)], [(2, 2)], [(0, 0), (0, 1)], [(0, 1), (1, 1), (2, 2)]):
+        S = np.ones((3, 3))
+        S[tuple(np.transpose(lost))] = NAN
+        with pytest.raises(ValueError, match=r"source 1 \('b'\) .* NaN in row \d, column \d"):
+            SimilarityStack([SQUARE, storage(S)], names=["a", "b"])
 
 
 @pytest.mark.parametrize("missing", [without, marked, whole_nan])
-@pytest.mark.parametrize("lost", [[1], [0, 4], [0, 1, 2, 3]])
-def test_missing_samples_of_a_square_source(missing, lost):
+def test_missing_samples_of_a_square_source(missing):
+    lost = [0, 1, 4]
     S, other = matrices(5, n_sources=2)
     stack = SimilarityStack([other, missing(S, *lost)])
     expected = np.ones((5, 2), dtype=bool)
@@ -50,7 +60,7 @@ def test_cuts_of_a_stack_keep_what_was_not_seen(missing):
     train, test = np.array([0, 1, 3, 4, 6]), np.array([2, 5, 7])
     sources, seen = square_sources(stack[np.ix_(train, train)])
     assert_array_equal(seen[:, 0], [True, False, True, True, False])
-    new, new_seen = cross_sources(stack[np.ix_(test, train)], 5, seen)
+    new, new_seen = cross_sources(stack[np.ix_(test, train)], seen)
     assert_array_equal(new_seen, [[True, True], [False, True], [True, True]])
     values = np.nan_to_num(without(S, *lost))
     for source, rows in ((sources[0], train), (new[0], test)):
@@ -93,14 +103,18 @@ def test_rows_come_before_columns(S):
     for array in (S, sp.csr_array(S)):  # the sparse one stores every entry
         if not np.isnan(S).any():
             continue
-        part, first = without_nan(array)
-        assert_array_equal(part.rows, rows)
-        assert_array_equal(part.columns, columns)
-        assert first == (stray[0] if stray else None)
+        found = held(array)
+        assert_array_equal(found[0], rows)
+        assert_array_equal(found[1], columns)
+        if stray:
+            at = "row {}, column {}".format(*stray[0])
+            with pytest.raises(ValueError, match=f"NaN in {at}, and numbers beside it"):
+                SimilarityStack([array])
+            continue
+        (part,) = SimilarityStack([array])._held
         values = part.values.toarray() if sp.issparse(part.values) else part.values
         assert_array_equal(values, np.nan_to_num(S))
-        if not stray:
-            assert_array_equal(with_nan(part), S)
+        assert_array_equal(with_nan(part), S)
     nan = np.argwhere(np.isnan(S))
     for array in (S, sp.csr_array(S)):
         assert first_nan(array) == (tuple(nan[0]) if len(nan) else None)
@@ -123,3 +137,48 @@ def test_a_cut_keeps_the_order_that_was_asked_for(storage):
         assert sp.issparse(part) == (storage is not np.asarray)
         expected = S[[2, 0, 2]] if columns is None else S[[2, 0, 2]][:, columns]
         assert_array_equal(part.toarray() if sp.issparse(part) else part, expected)
+
+
+# --- what cannot be fitted, nor predicted ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("S", "message"),
+    [
+        (sp.csr_array(-SQUARE), "source 1 must not be negative; its smallest entry is -1"),
+        (np.array([[1.0, np.inf], [np.inf, 1]]), "source 1 must be finite"),
+        (np.array([[1.0, 0.5], [0.4, 1]]), "source 1 must be symmetric"),
+        (sp.csr_array([[1.0, 0.5], [0, 1]]), "source 1 must be symmetric"),
+        (np.zeros((3, 3)), "source 1 must hold a similarity above 0"),
+        (SQUARE * NAN, "source 1 must have seen a sample"),
+        (nan_in(SQUARE, 1), "source 1 .* sample 1 is NaN in its row"),
+        (nan_in(SQUARE, (slice(None), 2)), "source 1 .* sample 2 is NaN in its column"),
+        (sp.csr_array(nan_in(SQUARE, 1)), "source 1 .* sample 1 is NaN in its row"),
+        (without(np.zeros((3, 3)), 1), "source 1 must hold a similarity above 0"),
+    ],
+)
+def test_what_cannot_be_fitted(S, message):
+    with pytest.raises(ValueError, match=message):
+        square_sources(SimilarityStack([np.ones(S.shape), S]))
+
+
+def test_what_cannot_be_predicted():
+    for S, message in [
+        (np.full((2, 4), -1e-3), "source 1 must not be negative"),
+        (np.full((2, 4), np.inf), "source 1 must be finite"),
+        (nan_in(np.ones((2, 4)), (slice(None), 2)), "source 1 holds NaN in column 2"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            cross_sources(SimilarityStack([np.ones(S.shape), S]), np.ones((4, 2), dtype=bool))
+
+
+@pytest.mark.parametrize("storage", STORAGES.values())
+def test_new_samples_and_samples_that_were_missing_in_fit(storage):
+    known = np.array([[True], [False], [True]])
+    new = np.array([[0.5, NAN, 0.2], [NAN, NAN, NAN], [0.0, NAN, 1.0]])
+    (source,), seen = cross_sources(SimilarityStack([storage(new)]), known)
+    assert_array_equal(seen[:, 0], [True, False, True])
+    source = source.toarray() if sp.issparse(source) else source
+    assert_array_equal(source, np.nan_to_num(new))
+    nobody = SimilarityStack([storage(new)])[[]]
+    assert cross_sources(nobody, known)[1].shape == (0, 1)

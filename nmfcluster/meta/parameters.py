@@ -1,4 +1,4 @@
-"""What an estimator's parameters ask for: the objective, and its solver."""
+"""What the parameters of an estimator ask for, and what comes with its table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from sklearn.utils import check_array
 
 from nmfcluster._arrays.tables import check_readable, columns_in_order_of, in_order_of
 from nmfcluster.meta.divergence import Divergence
-from nmfcluster.meta.solvers import multiplicative
 from nmfcluster.meta.squares import MatrixObjective
 
 Objective = MatrixObjective | Divergence  # what X is fitted by
@@ -18,7 +17,7 @@ Objective = MatrixObjective | Divergence  # what X is fitted by
 LOSSES = ("frobenius", "kullback-leibler")
 
 
-def objective_of(model: Any, X: Any, fixed: np.ndarray | None = None) -> Objective:
+def objective_of_table(model: Any, X: Any, fixed: np.ndarray | None = None) -> Objective:
     """Return the objective of a table, in which NaN stands for what is not observed.
 
     Parameters
@@ -28,37 +27,24 @@ def objective_of(model: Any, X: Any, fixed: np.ndarray | None = None) -> Objecti
     fixed : ndarray of shape (n_fixed, p), default=None
         The first rows of H, if they stay as they are.
     """
+    sparsity = model.sparsity
+    if sparsity and model.loss != "frobenius":
+        raise ValueError(f"sparsity={sparsity} needs loss='frobenius', got {model.loss!r}.")
+    objective: Objective
     if model.loss == "frobenius":
-        objective: Any = MatrixObjective.of(X, sparsity=model.sparsity, penalty=model.penalty)
-    elif model.sparsity:
-        raise ValueError(f"sparsity={model.sparsity} needs loss='frobenius', got {model.loss!r}.")
+        objective = MatrixObjective.of(X, sparsity=sparsity, penalty=model.penalty)
     else:
         objective = Divergence.of(X)
-    if model.solver == "mu" and model.loss != "frobenius":
-        raise ValueError(f"solver='mu' needs loss='frobenius', got {model.loss!r}.")
-    if model.solver == "mu" and model.sparsity:
-        raise ValueError(f"sparsity={model.sparsity} needs solver='auto', got {model.solver!r}.")
-    if objective.missing is not None and not takes_missing(model):
+    if sparsity and objective.missing is not None:
         raise ValueError(
-            f"X must not hold NaN with solver={model.solver!r} and sparsity={model.sparsity}: "
-            "entries that are not observed need solver='auto' and sparsity=0."
+            f"X must not hold NaN with sparsity={sparsity}: entries that are not observed need "
+            "sparsity=0."
         )
-    return objective if fixed is None else objective.holding(fixed)
-
-
-def takes_missing(model: Any) -> bool:
-    """Return whether entries may be missing, and components be fixed."""
-    return bool(model.solver == "auto" and not model.sparsity)
-
-
-def solver_of(model: Any, objective: Objective) -> Any:
-    """Return the solver of the runs."""
-    if objective.n_fixed and not takes_missing(model):
-        raise ValueError(
-            f"fixed_components need solver='auto' and sparsity=0, got solver={model.solver!r} and "
-            f"sparsity={model.sparsity}."
-        )
-    return objective.run_solver if model.solver == "auto" else multiplicative
+    if fixed is None:
+        return objective
+    if sparsity:
+        raise ValueError(f"fixed_components need sparsity=0, got sparsity={sparsity}.")
+    return objective.holding(fixed)
 
 
 def read_weights(
@@ -72,9 +58,9 @@ def read_weights(
         return None
     name = "sample_weight"
     check_readable(sample_weight, name)
-    given = [sample_weight] if isinstance(sample_weight, Number) else sample_weight
-    given = given if rows is None else in_order_of(rows, given, name)
-    weights = check_array(given, ensure_2d=False, dtype=np.float64, input_name=name)
+    values = [sample_weight] if isinstance(sample_weight, Number) else sample_weight
+    values = values if rows is None else in_order_of(rows, values, name)
+    weights = check_array(values, ensure_2d=False, dtype=np.float64, input_name=name)
     if weights.shape != (n_samples,):
         raise ValueError(
             f"sample_weight must hold a number for each of {n_samples} samples, got shape "
@@ -99,8 +85,8 @@ def read_fixed(model: Any, columns: Any, dtype: Any) -> np.ndarray | None:
         return None
     name, width = "fixed_components", model.n_features_in_
     check_readable(model.fixed_components, name)
-    given = columns_in_order_of(columns, model.fixed_components, name, "X")
-    fixed = check_array(given, dtype=dtype, order="C", input_name=name)
+    components = columns_in_order_of(columns, model.fixed_components, name, "X")
+    fixed = check_array(components, dtype=dtype, order="C", input_name=name)
     if fixed.shape[1] != width:
         raise ValueError(
             f"{name} must have a column for each of {width} features, got shape {fixed.shape}."

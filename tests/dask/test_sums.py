@@ -3,25 +3,27 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from partitions.cases import complete_or_not, in_both_forms
+from partitions.cases import in_three_ways
 from scipy.optimize import nnls
 
 from nmfcluster.datasets import make_partitions
-from nmfcluster.partitions import blocks, sums
-from nmfcluster.partitions.blocks import BlockedTable, TableSummary
 from nmfcluster.partitions.ensemble import Ensemble
 from nmfcluster.partitions.problem import EnsembleProblem
-from nmfcluster.partitions.sums import (
-    Fitted,
-    Footing,
-    added,
+
+pytest.importorskip("nmfcluster.dask")
+
+from nmfcluster.dask import blocks, passes
+from nmfcluster.dask.blocks import BlockedTable, TableSummary
+from nmfcluster.dask.passes import (
+    BlockedProblem,
+    Target,
     all_added,
     counts_of_block,
-    first_fitted,
+    first_target,
     sums_of_block,
 )
 
-EPS = 2.0**-16
+where_labels_are_missing = pytest.mark.parametrize("normalize", [True, False])
 
 
 def planted(missing, n_partitions=5, sizes=(30, 20, 15), seed=0, least=0.3):
@@ -33,18 +35,18 @@ def planted(missing, n_partitions=5, sizes=(30, 20, 15), seed=0, least=0.3):
     return codes, weights / weights.sum()
 
 
-def footing_of(codes, weights, normalize):
+def problem_of(codes, weights, normalize):
     whole = TableSummary.of_block(codes, 0, weights > 0, 10**6)
-    return Footing(BlockedTable(whole.known, whole.sizes, weights, len(codes)), normalize)
+    return BlockedProblem(BlockedTable(whole.known, whole.sizes, weights, len(codes)), normalize)
 
 
-def fitted_to(codes, footing, seed=0, k=3):
+def target_of(codes, problem, seed=0, k=3):
     """Return what rows are fitted to: a factor of a part of the samples."""
     rng = np.random.default_rng(seed)
     some = np.sort(rng.permutation(len(codes))[: len(codes) // 2])
-    rows, counts = np.unique(footing.table.codes(codes[some]), axis=0, return_counts=True)
+    rows, counts = np.unique(problem.table.codes(codes[some]), axis=0, return_counts=True)
     H = rng.uniform(size=(len(rows), k)) * np.sqrt(counts)[:, None]
-    return first_fitted(footing.table.ensemble(rows, counts), H, footing)
+    return first_target(problem.table.ensemble(rows, counts), H, problem)
 
 
 def clusters(codes):
@@ -61,13 +63,6 @@ def similarity(codes, weights):
         N[np.ix_(members, members)] += weights[t] / members.sum()
     root = np.sqrt((codes >= 0) @ weights)
     return N / root[:, None] / root
-
-
-def projector(codes, t):
-    """Return 1 over the size of the cluster for two samples that partition t has together."""
-    column = codes[:, t]
-    together = (column[:, None] == column) & (column[:, None] >= 0)
-    return together / np.maximum(together.sum(axis=0), 1)
 
 
 def literal_rows(codes, weights, factor, normalize):
@@ -97,63 +92,60 @@ def links_and_grams(codes, weights, factor, normalize):
     return links, np.array([factor[c >= 0].T @ factor[c >= 0] for c in codes.T])
 
 
-def all_rows(codes, footing):
-    return footing.table.ensemble(footing.table.codes(codes), np.ones(len(codes), dtype=int))
+def all_rows(codes, problem):
+    return problem.table.ensemble(problem.table.codes(codes), np.ones(len(codes), dtype=int))
 
 
 # --- rows -----------------------------------------------------------------------------------------
 
 
-@in_both_forms
-@complete_or_not
+@in_three_ways
 def test_rows_are_the_least_squares_fit(missing, normalize, monkeypatch):
-    monkeypatch.setattr(sums, "_SWEEPS", 100)  # to the end
+    monkeypatch.setattr(passes, "_SWEEPS", 100)  # to the end
     codes, weights = planted(missing, sizes=(14, 10, 8))
-    footing = footing_of(codes, weights, normalize)
+    problem = problem_of(codes, weights, normalize)
     factor = np.random.default_rng(1).uniform(size=(len(codes), 3))
     factor[np.arange(len(codes)), codes.max(axis=1)] += 1
-    fitted = Fitted(*links_and_grams(codes, weights, factor, normalize))
-    assert footing.by_partition == (fitted.grams.ndim == 3)
-    found = fitted.rows(all_rows(codes, footing), footing)
+    target = Target(*links_and_grams(codes, weights, factor, normalize))
+    assert problem.by_partition == (target.grams.ndim == 3)
+    found = target.rows(all_rows(codes, problem), problem)
     assert_allclose(found, literal_rows(codes, weights, factor, normalize), atol=2e-4)
 
 
-@in_both_forms
-@complete_or_not
-def test_rows_do_not_depend_on_those_beside_them(missing, normalize, monkeypatch):
-    codes, weights = planted(missing)
-    footing = footing_of(codes, weights, normalize)
-    fitted = fitted_to(codes, footing)
-    whole = fitted.rows(all_rows(codes, footing), footing)
-    monkeypatch.setattr(sums, "_PRODUCTS", 9 * 4)
-    assert_array_equal(fitted.rows(all_rows(codes, footing), footing), whole)
+@where_labels_are_missing
+def test_rows_do_not_depend_on_those_beside_them(normalize, monkeypatch):
+    codes, weights = planted(0.3)
+    problem = problem_of(codes, weights, normalize)
+    target = target_of(codes, problem)
+    whole = target.rows(all_rows(codes, problem), problem)
+    monkeypatch.setattr(passes, "PRODUCTS", 9 * 4)
+    assert_array_equal(target.rows(all_rows(codes, problem), problem), whole)
     for i in (0, 7, 40):
-        alone = footing.table.ensemble(footing.table.codes(codes[i : i + 1]), np.ones(1, int))
-        assert_array_equal(fitted.rows(alone, footing)[0], whole[i])
+        alone = problem.table.ensemble(problem.table.codes(codes[i : i + 1]), np.ones(1, int))
+        assert_array_equal(target.rows(alone, problem)[0], whole[i])
 
 
 def test_a_column_of_zeros_stays_so():
     codes, weights = planted(0.0)
-    footing = footing_of(codes, weights, True)
-    fitted = fitted_to(codes, footing)
-    links, grams = fitted.links.copy(), fitted.grams.copy()
+    problem = problem_of(codes, weights, True)
+    target = target_of(codes, problem)
+    links, grams = target.links.copy(), target.grams.copy()
     links[:, 1] = grams[1] = grams[:, 1] = 0
-    without = Fitted(links, grams)
-    assert_array_equal(without.rows(all_rows(codes, footing), footing)[:, 1], 0)
-    found = sums_of_block(codes, footing, without, without.grid(footing))
+    without = Target(links, grams)
+    assert_array_equal(without.rows(all_rows(codes, problem), problem)[:, 1], 0)
+    found = sums_of_block(codes, problem, without, without.grid(problem))
     assert_array_equal(found["links"][:, 1], 0)
 
 
-@in_both_forms
-@complete_or_not
+@in_three_ways
 def test_the_factor_of_a_sample_stands_for_all(missing, normalize):
     """With each row so many times, the sums are those of the whole table, literally."""
     codes, weights = planted(missing, sizes=(10, 8, 6))
     twice = np.concatenate([codes, codes])
-    footing = footing_of(twice, weights, normalize)
+    problem = problem_of(twice, weights, normalize)
     rows, groups, counts = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
     H = np.random.default_rng(0).uniform(size=(len(rows), 3)) * np.sqrt(counts)[:, None]
-    found = first_fitted(footing.table.ensemble(footing.table.codes(rows), counts), H, footing)
+    found = first_target(problem.table.ensemble(problem.table.codes(rows), counts), H, problem)
     alone = (H / np.sqrt(counts)[:, None])[groups.ravel()]
     factor = np.concatenate([alone, alone]) / (np.sqrt(2) if normalize else 1)
     links, grams = links_and_grams(twice, weights, factor, normalize)
@@ -164,22 +156,23 @@ def test_the_factor_of_a_sample_stands_for_all(missing, normalize):
 # --- sums -----------------------------------------------------------------------------------------
 
 
-@in_both_forms
-@complete_or_not
-@pytest.mark.parametrize("least", [0.3, 1e-7])
+@pytest.mark.parametrize(
+    ("normalize", "missing", "least"),
+    [(True, 0.0, 0.3), (True, 0.3, 1e-7), (False, 0.0, 0.3), (False, 0.3, 1e-7)],
+)
 def test_sums_are_those_of_the_samples(missing, normalize, least):
     codes, weights = planted(missing, least=least)
-    footing = footing_of(codes, weights, normalize)
-    fitted = fitted_to(codes, footing)
-    grid = fitted.grid(footing)
-    found = sums_of_block(codes, footing, fitted, grid)
-    H = fitted.rows(all_rows(codes, footing), footing)
+    problem = problem_of(codes, weights, normalize)
+    target = target_of(codes, problem)
+    grid = target.grid(problem)
+    found = sums_of_block(codes, problem, target, grid)
+    H = target.rows(all_rows(codes, problem), problem)
     assert (H / grid).max() <= 2**16  # every entry can be counted
     assert all(values.dtype == np.int64 for values in found.values())
     rounded = np.rint(H / grid) * grid
     links, grams = links_and_grams(codes, weights, rounded, normalize)
-    scale = footing.step * grid * len(codes)  # a step of every sample, at most
-    assert (abs(found["links"] * grid * footing.step - links) <= scale).all()
+    scale = problem.step * grid * len(codes)  # a step of every sample, at most
+    assert (abs(found["links"] * grid * problem.step - links) <= scale).all()
     assert_allclose(found["grams"] * np.outer(grid, grid), grams, rtol=1e-12)
     shares = H / H.sum(axis=1, keepdims=True)
     labels = np.eye(3)[H.argmax(axis=1)]
@@ -188,29 +181,43 @@ def test_sums_are_those_of_the_samples(missing, normalize, least):
     for c, (_, members) in enumerate(clusters(codes)):
         assert_allclose(found["contingency"][c] / 2**20, shares[members].sum(axis=0), atol=1e-4)
         assert_array_equal(found["labels"][c], labels[members].sum(axis=0))
+    assert_allclose(problem.constant(found), loss_of_zero(codes, weights, normalize), rtol=1e-8)
 
 
-@in_both_forms
-@complete_or_not
-def test_sums_are_the_same_bits_however_they_are_added(missing, normalize, monkeypatch):
-    codes, weights = planted(missing, sizes=(60, 50, 40))
-    footing = footing_of(codes, weights, normalize)
-    fitted = fitted_to(codes, footing)
-    grid = fitted.grid(footing)
-    profiles = np.random.default_rng(0).uniform(size=(2, len(footing.sizes), 3))
-    wanted = sums_of_block(codes, footing, fitted, grid)
-    counted = counts_of_block(codes, footing, profiles)
+def loss_of_zero(codes, weights, normalize):
+    """Return the weighted sum of the squared norms of the partitions, pair by pair."""
+    root, expected = np.sqrt((codes >= 0) @ weights), 0.0
+    for t, members in clusters(codes):
+        M = np.outer(members, members).astype(float)
+        if normalize:
+            M = M / members.sum() / root[:, None] / root
+        expected += weights[t] * (M**2).sum()
+    ensemble, groups = Ensemble.from_table(codes, weights)
+    in_memory = EnsembleProblem(ensemble, groups, np.dtype(float), normalize)
+    assert_allclose(in_memory.objective.constant, expected, rtol=1e-8)
+    return expected
+
+
+@where_labels_are_missing
+def test_sums_are_the_same_bits_however_they_are_added(normalize, monkeypatch):
+    codes, weights = planted(0.3, sizes=(60, 50, 40))
+    problem = problem_of(codes, weights, normalize)
+    target = target_of(codes, problem)
+    grid = target.grid(problem)
+    profiles = np.random.default_rng(0).uniform(size=(2, len(problem.sizes), 3))
+    wanted = sums_of_block(codes, problem, target, grid)
+    counted = counts_of_block(codes, problem, profiles)
     rng = np.random.default_rng(0)
     for held in (blocks.ROWS, 16):
         monkeypatch.setattr(blocks, "ROWS", held)
         ends = np.sort(rng.choice(np.arange(1, len(codes)), size=5, replace=False))
         parts = np.split(codes, ends)
-        several = [sums_of_block(part, footing, fitted, grid) for part in parts]
-        counts = [counts_of_block(part, footing, profiles) for part in parts]
+        several = [sums_of_block(part, problem, target, grid) for part in parts]
+        counts = [counts_of_block(part, problem, profiles) for part in parts]
         order = rng.permutation(6)
         for whole, own in ((wanted, several), (counted, counts)):
             ordered = [own[i] for i in order]
-            nested = added(all_added(ordered[:2]), added({}, all_added(ordered[2:])))
+            nested = all_added([all_added(ordered[:2]), all_added(ordered[2:])])
             for total in (all_added(ordered), nested):
                 assert total.keys() == whole.keys()
                 for name, values in whole.items():
@@ -219,9 +226,9 @@ def test_sums_are_the_same_bits_however_they_are_added(missing, normalize, monke
 
 def test_labels_by_a_profile_are_counted():
     codes, weights = planted(0.3)
-    footing = footing_of(codes, weights, True)
-    profiles = np.random.default_rng(0).uniform(size=(2, len(footing.sizes), 3))
-    found = counts_of_block(codes, footing, profiles)
+    problem = problem_of(codes, weights, True)
+    profiles = np.random.default_rng(0).uniform(size=(2, len(problem.sizes), 3))
+    found = counts_of_block(codes, problem, profiles)
     Z = np.array([members for _, members in clusters(codes)]).T.astype(float)
     for r, profile in enumerate(profiles):
         E = np.eye(3)[(Z @ profile).argmax(axis=1)]
@@ -233,62 +240,13 @@ def test_labels_by_a_profile_are_counted():
 def test_sums_over_a_billion_samples_are_whole_numbers(least):
     """What a sample adds at most, times as many, is below 2^63; times a block's rows below 2^53."""
     codes, weights = planted(0.3, least=least)
-    footing = footing_of(codes, weights, True)
-    fitted = fitted_to(codes, footing)
-    H = fitted.rows(all_rows(codes, footing), footing)
+    problem = problem_of(codes, weights, True)
+    target = target_of(codes, problem)
+    H = target.rows(all_rows(codes, problem), problem)
     entry = 2**16  # steps of an entry, see the test above
-    scale = 1 / np.sqrt(weights.min()) / footing.step  # of a sample that one partition saw
-    assert 0 < (H / fitted.grid(footing)).max() <= entry
+    scale = 1 / np.sqrt(weights.min()) / problem.step  # of a sample that one partition saw
+    assert 0 < (H / target.grid(problem)).max() <= entry
     assert scale <= 2**16
     for most in (entry * scale, entry**2, scale**2, 2.0**32 / 2, 2.0**20):
         assert most * 10**9 < 2**63
         assert most * blocks.ROWS < 2**53
-
-
-# --- what the partitions count for ----------------------------------------------------------------
-
-
-@in_both_forms
-@complete_or_not
-@pytest.mark.parametrize("least", [0.3, 1e-7])
-def test_the_loss_of_the_zero_factor(missing, normalize, least):
-    codes, weights = planted(missing, least=least)
-    footing = footing_of(codes, weights, normalize)
-    fitted = fitted_to(codes, footing)
-    found = sums_of_block(codes, footing, fitted, fitted.grid(footing))
-    root = np.sqrt((codes >= 0) @ weights)
-    expected = 0.0
-    for t, members in clusters(codes):
-        M = np.outer(members, members).astype(float)
-        if normalize:
-            M = M / members.sum() / root[:, None] / root
-        expected += weights[t] * (M**2).sum()
-    assert_allclose(footing.constant(found), expected, rtol=1e-8)
-    ensemble, groups = Ensemble.from_table(codes, weights)
-    problem = EnsembleProblem(ensemble, groups, np.dtype(float), normalize)
-    assert_allclose(footing.constant(found), problem.objective.constant, rtol=1e-8)
-
-
-@complete_or_not
-def test_the_hard_loss_is_that_of_the_columns_of_a_partition(missing):
-    codes, weights = planted(missing)
-    footing = footing_of(codes, weights, normalize=True)
-    labels = np.random.default_rng(0).integers(3, size=len(codes))
-    mass = (codes >= 0) @ weights
-    root = np.sqrt(mass)
-    N = similarity(codes, weights)
-    H = np.zeros((len(codes), 3))
-    for c in range(3):
-        u = root * (labels == c)
-        u /= np.linalg.norm(u)
-        H[:, c] = np.sqrt(u @ N @ u) * u
-    expected = constant = 0.0
-    for t, w in enumerate(weights):
-        P = projector(codes, t) / root[:, None] / root
-        expected += w * ((P - H @ H.T) ** 2).sum()
-        constant += w * (P**2).sum()
-    contingency = np.array(
-        [np.eye(3)[labels][members].sum(axis=0) for _, members in clusters(codes)]
-    )
-    found = footing.hard_loss(contingency.astype(np.int64), constant)
-    assert_allclose(found, expected, rtol=1e-10)

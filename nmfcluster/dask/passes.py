@@ -1,0 +1,385 @@
+r"""A consensus of more label rows than are held: passes over blocks, each of which improves it.
+
+A row h of the factor that fits to a factor H of all samples minimises :math:`\|a - Hh'\|^2`, a the
+row of the similarity. It needs of H only :math:`Z'H`, one row a base cluster, and :math:`H'H`:
+sums over samples. One pass makes the rows of every block and their sums, which are what the next
+pass fits to. They are sums of whole numbers, so that they are exact: neither the blocks nor their
+order matter.
+
+Whoever holds the blocks gives one function, that which sums over all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from nmfcluster._arrays.labels import one_hot
+from nmfcluster._arrays.least_squares import descend, exact_rows
+from nmfcluster._arrays.storage import row_blocks
+from nmfcluster._base import membership
+from nmfcluster._engine.report import stage
+from nmfcluster.dask.blocks import BlockedTable, changed
+from nmfcluster.partitions.ensemble import Ensemble
+from nmfcluster.partitions.problem import POWERS, PRODUCTS, normalised_loss, seen_grams
+
+Sums = dict[str, np.ndarray]  # of whole numbers: those of blocks are added
+
+_SWEEPS = 8  # of coordinate descent, the same for every row: 60 lower no loss by more than 1e-6
+# Of an entry of the factor, and of a scale: products of two over 10^9 samples are below 2^63, and
+# over the rows that are added as floats, 16,384, below 2^53. The same holds for the other two.
+_BITS = 16
+_SHARE_BITS = 20  # of a share
+_REST_BITS = 32  # of what is left of a number that was rounded to a whole one
+
+
+@dataclass(frozen=True)
+class BlockedProblem:
+    """What `EnsembleProblem` says of an ensemble, of a table of which there are only blocks.
+
+    Attributes
+    ----------
+    table : BlockedTable
+    normalize : bool
+        Whether clusters count, and not pairs.
+    """
+
+    table: BlockedTable
+    normalize: bool
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """Number of samples of every base cluster, (C,)."""
+        return np.concatenate(self.table.sizes_of)
+
+    @cached_property
+    def shares(self) -> np.ndarray:
+        """By what the weight of its partition is multiplied in the votes of a cluster, (C,)."""
+        return 1 / np.maximum(self.sizes, 1) if self.normalize else np.ones(len(self.sizes))
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """Weight of its partition for every base cluster, (C,)."""
+        return np.repeat(self.table.weights, self.table.n_clusters)
+
+    @cached_property
+    def votes(self) -> np.ndarray:
+        """What each base cluster adds to every pair that it holds, (C,)."""
+        return self.weights * self.shares
+
+    @property
+    def by_partition(self) -> bool:
+        """Whether every partition has an H'H of its own: pairs count, and some were not seen."""
+        return not self.normalize and not self.table.is_complete
+
+    @cached_property
+    def step(self) -> float:
+        """A power of two in which the scales of samples are counted, see `scale`."""
+        highest = 1.0
+        if self.normalize and not self.table.is_complete:
+            least = self.table.least or self.table.weights[self.table.weights > 0].min()
+            highest = 1 / np.sqrt(least)
+        return float(np.exp2(np.ceil(np.log2(highest)) - _BITS))
+
+    def scale(self, rows: Ensemble) -> np.ndarray:
+        """Return by what the rows of a similarity are multiplied, (m,)."""
+        if not self.normalize or self.table.is_complete:
+            return np.ones(len(rows))
+        return 1 / np.sqrt(rows.coverage)
+
+    def gram(self, rows: Ensemble, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+        """Return X'Y over some rows, (k, k), or over those that each partition saw, (T, k, k)."""
+        return seen_grams(rows.codes >= 0, X, Y) if self.by_partition else X.T @ Y
+
+    def constant(self, sums: Sums) -> float:
+        """Return the loss of the zero factor."""
+        held: np.ndarray = self.sizes
+        if self.normalize:
+            held = (sums["inverse"] + sums["rest"] * 2.0**-_REST_BITS) * self.step**2
+        return float(self.weights @ (held * (self.shares if self.normalize else 1)) ** 2)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What rows are fitted to: sums over a factor of all samples.
+
+    Attributes
+    ----------
+    links : ndarray of shape (C, k)
+        N: the sum over the members of every base cluster, rows scaled as the similarity's.
+    grams : ndarray of shape (k, k) or (T, k, k)
+        G, or that of the samples that each partition saw.
+    """
+
+    links: np.ndarray
+    grams: np.ndarray
+
+    def grid(self, problem: BlockedProblem) -> np.ndarray:
+        """Return steps, powers of two, by which all entries of a column can be counted, (k,)."""
+        T, k = len(problem.table.n_clusters), self.links.shape[1]
+        owner = np.repeat(np.arange(T), problem.table.n_clusters)
+        squares = np.einsum("...cc->...c", self.grams)
+        lengths = np.broadcast_to(squares, (T, k))[owner]  # an entry is at most b / g
+        ratios = np.divide(
+            self.links * problem.shares[:, None],
+            lengths,
+            out=np.zeros((len(owner), k)),
+            where=(lengths > 0) & (problem.weights > 0)[:, None],
+        )
+        highest = np.maximum(ratios.max(axis=0), np.finfo(float).tiny)
+        return np.exp2(np.ceil(np.log2(highest)) - _BITS)
+
+    def rows(self, rows: Ensemble, problem: BlockedProblem) -> np.ndarray:
+        """Return the rows of the factor that fit best, (m, k)."""
+        B = rows.spread(problem.votes[:, None] * self.links) * problem.scale(rows)[:, None]
+        H, k = np.empty_like(B), B.shape[1]
+        for block in row_blocks(len(B), max(1, PRODUCTS // k**2)):
+            if problem.by_partition:  # G of a row is that of the partitions that saw it
+                weighted = problem.table.weights[:, None] * self.grams.reshape(-1, k * k)
+                part = problem.table.ensemble(rows.codes[block], rows.counts[block])
+                seen = part.over_seen(weighted).reshape(-1, k, k)
+                grams = np.ascontiguousarray(np.moveaxis(seen, 0, -1))
+            else:
+                grams = self.grams[:, :, None]
+            H[block] = _nonnegative(B[block].T, grams).T
+        return H
+
+
+def _nonnegative(N: np.ndarray, G: np.ndarray) -> np.ndarray:
+    """Return the columns f >= 0 that minimise ``f'Gf - 2 n'f``, each whatever is beside it."""
+    alone = N.shape[1] == 1
+    N = np.repeat(N, 2, axis=1) if alone else N  # numpy sums a column by itself in another order
+    diagonal = np.einsum("cc...->c...", G)
+    F = np.divide(np.maximum(N, 0), diagonal, out=np.zeros(N.shape), where=diagonal > 0) / len(N)
+    descend(F, N, G, _SWEEPS)
+    return F[:, :1] if alone else F
+
+
+def first_target(rows: Ensemble, H: np.ndarray, problem: BlockedProblem) -> Target:
+    """Return what rows are fitted to at first, from the factor of a sample of them.
+
+    Parameters
+    ----------
+    rows : Ensemble
+        The distinct rows of the sample.
+    H : ndarray of shape (m, k)
+        Their factor, rows as long as the root of how many samples they stand for.
+    problem : BlockedProblem
+    """
+    times = problem.table.n_samples / rows.counts.sum()
+    alone = H / np.sqrt(rows.counts)[:, None]
+    if problem.normalize:  # votes are 1 / size: rows of more samples are shorter
+        alone = alone / np.sqrt(times)
+    links = rows.collect(alone * (problem.scale(rows) * rows.counts)[:, None]) * times
+    return Target(links, problem.gram(rows, alone, alone * rows.counts[:, None]) * times)
+
+
+# --- sums over blocks -----------------------------------------------------------------------------
+
+
+def sums_of_block(block: Any, problem: BlockedProblem, target: Target, grid: np.ndarray) -> Sums:
+    """Return the sums of a block over the rows that fit best.
+
+    Parameters
+    ----------
+    block : array-like of shape (n_rows, n_partitions)
+    problem : BlockedProblem
+    target : Target
+    grid : ndarray of shape (k,)
+        Steps in which entries are counted.
+
+    Returns
+    -------
+    dict
+        links, grams : of `Target`, in steps of the grid; links of scaled rows in these times
+        `BlockedProblem.step`. contingency (C, k), mass (k,) : of the shares of the rows.
+        labels (C, k), members (k,) : of their largest entries. inverse (C,) : of squared scales, in
+        squares of `BlockedProblem.step`, and rest (C,) : what these leave, in 2^-32 of them. All
+        int64.
+    """
+    several = []
+    for rows, _ in problem.table.distinct(np.asarray(block)):
+        H, counts = target.rows(rows, problem), rows.counts[:, None]
+        # entries, scales and shares become whole numbers of their steps
+        steps = np.minimum(np.rint(H / grid), 2.0**_BITS)
+        scale = problem.scale(rows) / problem.step
+        shares = np.rint(membership(H) * 2.0**_SHARE_BITS)
+        inverse = scale**2
+        rest = (inverse - np.rint(inverse)) * 2.0**_REST_BITS
+        # each is added up over the samples, or over those of every base cluster
+        sums = {
+            "links": rows.collect(np.rint(steps * scale[:, None]) * counts),
+            "grams": problem.gram(rows, steps, steps * counts),
+            "contingency": rows.collect(shares * counts),
+            "mass": rows.counts @ shares,
+            **_label_counts(rows, H.argmax(axis=1), H.shape[1]),
+            "inverse": rows.collect(rows.counts * np.rint(inverse)),
+            "rest": rows.collect(rows.counts * np.rint(rest)),
+        }
+        several.append({name: values.astype(np.int64) for name, values in sums.items()})
+    return all_added(several)
+
+
+def counts_of_block(block: Any, problem: BlockedProblem, profiles: np.ndarray) -> Sums:
+    """Return the labels (n_readings, C, k) and members (n_readings, k) that profiles lead to."""
+    several = []
+    for rows, _ in problem.table.distinct(np.asarray(block)):
+        labels = [rows.spread(profile).argmax(axis=1) for profile in profiles]
+        each = [_label_counts(rows, reading, profiles.shape[2]) for reading in labels]
+        sums = {name: np.stack([counts[name] for counts in each]) for name in each[0]}
+        several.append({name: values.astype(np.int64) for name, values in sums.items()})
+    return all_added(several)
+
+
+def _label_counts(rows: Ensemble, labels: np.ndarray, n_clusters: int) -> Sums:
+    """Return the samples of every cluster: in each base cluster (C, k), and at all (k,)."""
+    E = one_hot(labels, n_clusters)
+    return {"labels": rows.contingency(E), "members": rows.counts @ E}
+
+
+def all_added(several: list[Sums]) -> Sums:
+    """Return the sums over the samples of all."""
+    return {name: np.sum([sums[name] for sums in several], axis=0) for name in several[0]}
+
+
+# --- passes ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What a pass over all blocks has found.
+
+    Attributes
+    ----------
+    target : Target
+        What the next pass fits to.
+    loss, constant : float
+        Of the factor of this one, its columns scaled as is best, and of the zero factor.
+    profile : ndarray of shape (C, k)
+        The mean co-association of a member of every base cluster with every cluster, see
+        `Ensemble.cluster_profile`.
+    labels, members : ndarray of shape (C, k) and (k,), int64
+        What every base cluster holds of the largest entries of rows, and how many there are.
+    """
+
+    target: Target
+    loss: float
+    constant: float
+    profile: np.ndarray
+    labels: np.ndarray
+    members: np.ndarray
+
+    @classmethod
+    def of_sums(cls, sums: Sums, problem: BlockedProblem, grid: np.ndarray) -> Pass:
+        """Return what the sums of all blocks say; a RuntimeError if the blocks have changed."""
+        if not np.array_equal(sums["labels"].sum(axis=1), problem.sizes):
+            raise changed("labels are more, or fewer, than before")
+        constant = problem.constant(sums)
+        # the loss is quadratic in the squares d of what columns are multiplied by
+        links = sums["links"] * (grid * problem.step)
+        grams = sums["grams"] * np.multiply.outer(grid, grid)
+        gain = problem.votes @ links**2
+        of_grams = problem.table.weights if problem.by_partition else np.ones(1)
+        squares = np.tensordot(of_grams, np.reshape(grams, (-1, *grams.shape[-2:])) ** 2, 1)
+        d = exact_rows(gain[None], squares)[0]
+        loss = constant - 2 * float(gain @ d) + float(d @ squares @ d)
+        root = np.sqrt(d)
+        target = Target(links * root, grams * np.multiply.outer(root, root))
+        mass = np.maximum(sums["mass"], 1)
+        profile = problem.weights[:, None] * sums["contingency"] / mass
+        return cls(target, loss, constant, profile, sums["labels"], sums["members"])
+
+
+@dataclass(frozen=True)
+class BlockedConsensus:
+    """The clusters that were found, to be told of the rows of any block.
+
+    Attributes
+    ----------
+    problem : BlockedProblem
+    order : ndarray of shape (k,), int
+        The clusters in decreasing order of size; what follows has them in this order.
+    contingency : ndarray of shape (C, k)
+        What every base cluster holds of each.
+    profile : ndarray of shape (C, k)
+        What the labels of new samples are read by, and, normalised, those of all.
+    target : Target
+        What the rows of the factor fit to; its clusters are in their old order.
+    """
+
+    problem: BlockedProblem
+    order: np.ndarray
+    contingency: np.ndarray
+    profile: np.ndarray
+    target: Target
+
+    def of_rows(self, rows: Ensemble, what: str) -> np.ndarray:
+        """Return the "labels", "membership" or "confidence" of label rows."""
+        if self.problem.normalize:
+            P = membership(rows.spread(self.profile))
+        else:
+            P = membership(self.target.rows(rows, self.problem))[:, self.order]
+        if what == "membership":
+            return P
+        labels = P.argmax(axis=1)
+        return labels if what == "labels" else rows.item_consensus(self.contingency, labels)
+
+    def of_block(self, block: Any, what: str) -> np.ndarray:
+        """Return the "labels", "membership" or "confidence" of the rows of a block."""
+        parts = self.problem.table.distinct(np.asarray(block))
+        return np.concatenate([self.of_rows(rows, what)[groups] for rows, groups in parts])
+
+
+def improved(
+    everywhere: Callable[..., Sums],
+    problem: BlockedProblem,
+    rows: Ensemble,
+    H: np.ndarray,
+    n_passes: int,
+) -> tuple[BlockedConsensus, np.ndarray]:
+    """Return the consensus after the best of some passes, and the losses of all.
+
+    Parameters
+    ----------
+    everywhere : callable
+        ``everywhere(function, *args)`` returns the sum of ``function(block, problem, *args)`` over
+        all blocks: who holds the blocks gives it.
+    problem : BlockedProblem
+    rows : Ensemble
+        The distinct rows of a sample.
+    H : ndarray of shape (m, k)
+        Their factor.
+    n_passes : int
+    """
+    target, passes, targets = first_target(rows, H, problem), [], []
+    for number in range(n_passes):
+        with stage(f"pass {number + 1} over {problem.table.n_samples} rows") as told:
+            grid = target.grid(problem)
+            passes.append(Pass.of_sums(everywhere(sums_of_block, target, grid), problem, grid))
+            targets.append(target)
+            told.outcome = f"loss {passes[-1].loss:.6g}"
+        target = passes[-1].target
+    # the best pass is kept, the first of equal ones: losses were never seen to rise
+    losses = np.array([one.loss for one in passes])
+    best = int(np.argmin(losses))
+    end = passes[best]
+    labels, members, profile = end.labels, end.members, end.profile
+    if problem.normalize:  # labels are those of the reading with the smallest hard loss
+        sizes = np.maximum(problem.sizes, 1)[:, None]
+        profiles = np.stack([profile / sizes**power for power in POWERS])
+        sums = everywhere(counts_of_block, profiles)
+        hard = [
+            normalised_loss(end.constant, problem.votes, N, problem.weights @ N)
+            for N in sums["labels"].astype(np.float64)
+        ]
+        reading = int(np.argmin(hard))
+        labels, members = sums["labels"][reading], sums["members"][reading]
+        profile = profiles[reading]
+    order = np.argsort(-members, kind="stable")
+    contingency = labels[:, order].astype(np.float64)
+    found = BlockedConsensus(problem, order, contingency, profile[:, order], targets[best])
+    return found, losses

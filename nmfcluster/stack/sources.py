@@ -1,0 +1,341 @@
+"""Sources of a stack: matrices and tables as they are read, and what is NaN in them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_array
+
+from nmfcluster._arrays.arguments import counted, shown
+from nmfcluster._arrays.storage import (
+    FLOATS,
+    as_float,
+    as_matrix,
+    asymmetry,
+    filled_with,
+    largest,
+    require_symmetric,
+    stored_entries,
+)
+from nmfcluster._arrays.tables import check_opened, check_readable, in_one_order, with_all_samples
+from nmfcluster._base import warn_of_distances
+
+
+class Source(NamedTuple):
+    """The similarities of a source, and which of its rows and columns are not NaN."""
+
+    values: Any  # a matrix with 0 in the places of NaN
+    rows: np.ndarray  # bool: not NaN throughout
+    columns: np.ndarray  # bool: not NaN throughout in these rows
+
+
+def called(index: int, name: str, where: str, kind: str = "source") -> str:
+    """Return what an error message calls a source, or a view."""
+    return f"{kind} {index} ({name!r}) of {where}"
+
+
+def read_names(names: Any, n_named: int, kind: str) -> tuple[str, ...]:
+    """Return the names of sources or views, which must differ; None: numbers."""
+    if names is None:
+        return tuple(f"{kind}{i}" for i in range(n_named))
+    if isinstance(names, str) or not hasattr(names, "__iter__"):
+        raise TypeError(f"names must be a list of str, one for each {kind}, got {shown(names)}.")
+    names = list(names)
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(f"names must all be str, got {shown(names)}.")
+    if len(names) != n_named:
+        raise ValueError(f"names must name {counted(n_named, kind)}, got {len(names)}.")
+    name, times = Counter(names).most_common(1)[0]
+    if times > 1:
+        raise ValueError(f"names must differ from each other, got {name!r} {times} times.")
+    return tuple(str(name) for name in names)
+
+
+def read_sources(sources: Any, names: Any) -> tuple[list[Source], tuple[str, ...], Any, Any]:
+    """Return sources of one shape, their names, and those of their rows and columns."""
+    if isinstance(sources, dict) and not sp.issparse(sources):
+        names, sources = list(sources) if names is None else names, list(sources.values())
+    matrices = _listed(sources)
+    names = read_names(names, len(matrices), "source")
+    labels = [called(i, name, "sources") for i, name in enumerate(names)]
+    matrices, index, columns = in_one_order(matrices, labels)
+    arrays = [_read_matrix(matrix, label) for matrix, label in zip(matrices, labels, strict=True)]
+    for array, label in zip(arrays, labels, strict=True):
+        if array.shape != arrays[0].shape:
+            raise ValueError(
+                f"sources must be of one shape: {label} has shape {array.shape}, {labels[0]} has "
+                f"{arrays[0].shape}. Features of several views are no similarities: give them to "
+                "fit as views=."
+            )
+    read = [_read_nan(array, label) for array, label in zip(arrays, labels, strict=True)]
+    return read, names, index, columns
+
+
+def _listed(sources: Any) -> list[Any]:
+    """Return the sources of a stack as a list."""
+    if isinstance(sources, np.ndarray) and sources.ndim == 3:
+        sources = list(np.moveaxis(sources, 2, 0))
+    if isinstance(sources, list | tuple):
+        if not sources:
+            raise ValueError(
+                "sources must hold at least one similarity matrix, got none. In an array the last "
+                "axis is the sources."
+            )
+        return list(sources)
+    check_opened(sources, "sources", "a list of similarity matrices")
+    got = f"shape {sources.shape}" if hasattr(sources, "shape") else shown(sources)
+    raise TypeError(
+        "sources must be a list of similarity matrices, an array of shape (n, m, L) or a "
+        f"SimilarityStack, got {got}; a single matrix S is given as [S]."
+    )
+
+
+def _read_matrix(source: Any, label: str) -> Any:
+    check_opened(source, label, "a matrix of numbers")
+    try:
+        return as_matrix(source)
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(
+            f"{label} must be a matrix of numbers, of shape (n, m), dense or sparse: {error}."
+        ) from None
+
+
+def _read_nan(array: Any, label: str) -> Source:
+    """Tell values from the rows and columns that are NaN."""
+    if not holds_nan(array):
+        return Source(array, *(np.ones(length, dtype=bool) for length in array.shape))
+    rows, columns = held(array)
+    numbers = np.flatnonzero(rows), np.flatnonzero(columns)
+    stray = first_nan(cut(array, *numbers))
+    if stray is not None:
+        row, column = (named[place] for named, place in zip(numbers, stray, strict=True))
+        raise ValueError(
+            f"{label} holds NaN in row {row}, column {column}, and numbers beside it. NaN "
+            "stands for a sample that the source has not seen: all of its row, or its column, "
+            "must be NaN."
+        )
+    values = array.data if sp.issparse(array) else array
+    values = np.where(np.isnan(values), 0, values)
+    return Source(filled_with(array, values) if sp.issparse(array) else values, rows, columns)
+
+
+def read_tables(views: Any, names: Any, where: str) -> tuple[list[Any], tuple[str, ...], Any]:
+    """Return tables with the same samples, their names, and those of the samples."""
+    if not isinstance(views, dict | list | tuple):
+        raise TypeError(
+            f"{where} must be a dict or a list of tables, or a ViewStack, got "
+            f"{shown(views)}; a single table X is given as [X]."
+        )
+    if not views:
+        raise ValueError(
+            f"{where} must hold at least one table, got an empty {type(views).__name__}."
+        )
+    if isinstance(views, dict):
+        names, views = list(views) if names is None else names, list(views.values())
+    names = read_names(names, len(views), "view")
+    labels = [called(i, name, where, "view") for i, name in enumerate(names)]
+    tables = [_read_table(view, label) for view, label in zip(views, labels, strict=True)]
+    tables, index = with_all_samples(tables, labels)
+    return tables, names, index
+
+
+def _read_table(view: Any, label: str) -> Any:
+    """Return a table of numbers: data frames as they are, else an array or a CSR matrix."""
+    check_readable(view, label)
+    if hasattr(view, "columns"):
+        return view
+    if isinstance(view, str) or np.ndim(view) == 1:
+        raise TypeError(f"{label} must be a table with a row for every sample, got {shown(view)}.")
+    checks: dict[str, Any] = {"dtype": FLOATS, "ensure_all_finite": "allow-nan"}
+    with named_in_errors(label):
+        return check_array(view, accept_sparse="csr", input_name=label, **checks)
+
+
+@contextmanager
+def named_in_errors(label: str) -> Iterator[None]:
+    """Put the name of a source before the message of an error that does not have it."""
+    try:
+        yield
+    except ValueError as error:
+        message = str(error)
+        raise ValueError(message if label in message else f"{label}: {message}") from None
+
+
+def check_values(values: Any, label: str) -> None:
+    """Raise if an entry is negative or infinite."""
+    if not all(values.shape):
+        return
+    if not np.isfinite(largest(values)):
+        raise ValueError(f"{label} must be finite; it holds infinity.")
+    smallest = float(values.min())
+    if smallest < 0:
+        raise ValueError(f"{label} must not be negative; its smallest entry is {smallest:.3g}.")
+
+
+def check_square(source: Source, label: str) -> None:
+    """Raise unless samples can be clustered by their similarities to each other.
+
+    These must be symmetric, finite, nonnegative and not all 0; and a sample that is NaN in its row
+    must be so in its column.
+    """
+    values, rows, columns = source
+    check_values(values, label)
+    if not rows.any():
+        raise ValueError(f"{label} must have seen a sample; all of it is NaN.")
+    unmarked = np.flatnonzero(~rows & columns)
+    if sp.issparse(values):  # an entry that is not stored counts neither as a number nor as NaN
+        unmarked = unmarked[values.sum(axis=0)[unmarked] > 0]
+    for lost, one, other in (
+        (unmarked, "row", "column"),
+        (np.flatnonzero(rows & ~columns), "column", "row"),
+    ):
+        if len(lost):
+            raise ValueError(
+                f"{label} must be symmetric: sample {lost[0]} is NaN in its {one}, as one that the "
+                f"source has not seen, but not in its {other}."
+            )
+    require_symmetric(values, label)
+    warn_of_distances(values, label)
+    if largest(values) == 0:
+        raise ValueError(f"{label} must hold a similarity above 0; all entries are 0.")
+
+
+def check_cross(source: Source, known: np.ndarray, label: str) -> None:
+    """Raise unless new samples can be placed by their similarities to those of a fit.
+
+    These must be finite and nonnegative, and no number may be missing for a sample of the fit that
+    was `known` to the source.
+    """
+    check_values(source.values, label)
+    lost = np.flatnonzero(~source.columns & known)
+    if len(lost):
+        raise ValueError(
+            f"{label} holds NaN in column {lost[0]}, the similarities to a sample that it had "
+            "seen in fit."
+        )
+
+
+def is_similarity(view: Any) -> bool:
+    """Return whether a table looks like similarities of its rows to each other."""
+    if view.shape[0] != view.shape[1] or view.shape[0] < 2:
+        return False
+    table = view if sp.issparse(view) else np.asarray(view)
+    return table.dtype.kind in "biuf" and asymmetry(as_float(table)) == 0
+
+
+# --- what is NaN; of a sparse matrix the entries count that are stored ---------------------------
+
+
+def holds_nan(array: Any) -> bool:
+    """Return whether an entry is NaN."""
+    return bool(np.isnan(array.data if sp.issparse(array) else array).any())
+
+
+def first_nan(array: Any) -> tuple[int, int] | None:
+    """Return the row and the column of a NaN, None where there is none."""
+    if sp.issparse(array):
+        i, j, data = stored_entries(array)
+        places = np.column_stack([i, j])[np.isnan(data)]
+    else:
+        places = np.argwhere(np.isnan(array))
+    return (int(places[0, 0]), int(places[0, 1])) if len(places) else None
+
+
+def held(array: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return which rows are not NaN throughout, and which columns are not so in these rows."""
+    n, m = array.shape
+    if not sp.issparse(array):
+        nan = np.isnan(array)
+        rows = ~nan.all(axis=1)
+        return rows, ~nan[rows].all(axis=0) if rows.any() else np.ones(m, dtype=bool)
+    i, j, data = stored_entries(array)
+    nan = np.isnan(data)
+    rows = _held_lines(i, nan, n)
+    left = rows[i]
+    return rows, _held_lines(j[left], nan[left], m)
+
+
+def _held_lines(lines: np.ndarray, nan: np.ndarray, n: int) -> np.ndarray:
+    """Return which of the lines 0 to n - 1 hold a number, or no NaN."""
+    numbers, missing = (np.bincount(lines[part], minlength=n) for part in (~nan, nan))
+    return (numbers > 0) | (missing == 0)
+
+
+def with_nan(source: Source, mark: bool = False) -> Any:
+    """Return a matrix with NaN in the rows and columns that were not seen.
+
+    Parameters
+    ----------
+    source : Source
+    mark : bool, default=False
+        Whether a sparse matrix stays one, with one NaN in each row that was not seen; else it
+        becomes an array. What has no NaN is not copied then.
+
+    Returns
+    -------
+    ndarray or csr_array
+    """
+    values, rows, columns = source
+    if mark and rows.all() and columns.all():
+        return values
+    if not mark or not sp.issparse(values):
+        array = values.toarray() if sp.issparse(values) else values.copy()
+        array[~rows] = np.nan
+        array[:, ~columns] = np.nan
+        return array
+    lost, stored = np.flatnonzero(~rows if values.shape[1] else []), values.tocoo()
+    marks = np.full(len(lost), np.nan, dtype=values.dtype)
+    places = np.minimum(lost, values.shape[1] - 1)  # the diagonal, where there is one
+    data = np.concatenate([stored.data, marks])
+    at = np.concatenate([stored.row, lost]), np.concatenate([stored.col, places])
+    return sp.csr_array((data, at), shape=values.shape)
+
+
+# --- parts of a matrix ---------------------------------------------------------------------------
+
+
+def cut(array: Any, rows: np.ndarray, columns: np.ndarray | None = None) -> Any:
+    """Return some rows and columns of a matrix, or all columns, in a new matrix of its kind."""
+    if not sp.issparse(array):
+        return array[rows] if columns is None else array[np.ix_(rows, columns)]
+    part = array[rows] if columns is None else array[rows][:, columns]
+    part.sort_indices()
+    return part
+
+
+def embedded(array: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
+    """Return a matrix of zeros that holds another one where two masks cross; itself if all do.
+
+    Parameters
+    ----------
+    array : ndarray or csr_array of shape (rows.sum(), columns.sum())
+    rows, columns : ndarray of bool
+
+    Returns
+    -------
+    ndarray or csr_array of shape (len(rows), len(columns))
+    """
+    if rows.all() and columns.all():
+        return array
+    shape, rows, columns = (len(rows), len(columns)), np.flatnonzero(rows), np.flatnonzero(columns)
+    if sp.issparse(array):
+        stored = array.tocoo()
+        return sp.csr_array((stored.data, (rows[stored.row], columns[stored.col])), shape=shape)
+    whole = np.zeros(shape, dtype=array.dtype)
+    whole[np.ix_(rows, columns)] = array
+    return whole
+
+
+def read_only(array: Any) -> Any:
+    """Return the matrix, not copied, in a form whose entries cannot be written to."""
+    values = (array.data if sp.issparse(array) else array).view()
+    values.flags.writeable = False
+    if not sp.issparse(array):
+        return values
+    return sp.csr_array((values, array.indices, array.indptr), shape=array.shape)
