@@ -186,10 +186,10 @@ def test_other_seed_other_partitions(expected):
 
 
 def test_other_seed_other_starts():
-    for cls, problem, changes in (
+    for cls, problem, changes in [
         (SSNMFClusterer, "kernel, soft", {"n_init": 10}),  # the last ones are random
         (SimilarityFusionNMF, "sources", {"symmetric": False}),  # so is the second factor
-    ):
+    ]:
         X, options = PROBLEMS[problem]
         model = cls(**options, **changes)
         ends = {

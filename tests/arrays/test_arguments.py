@@ -82,12 +82,15 @@ def test_a_count_is_large_enough():
         check_count(2, "n", 3)
 
 
-@pytest.mark.parametrize("value", ["1", None, True, 1j], ids=shown)
-def test_a_number_is_one(value):
-    check_number(1, "x")
-    check_number(np.float32(0.5), "x")
-    with pytest.raises(TypeError, match="x must be a number, got "):
-        check_number(value, "x")
+def test_a_number_is_one_of_its_range():
+    check_number(0, "x", 0)
+    check_number(np.float32(0.5), "x", 0, 1)
+    for value in ("1", None, True, 1j):
+        with pytest.raises(TypeError, match="x must be a number, got "):
+            check_number(value, "x", 0)
+    for value, closed in ((-1, "left"), (np.nan, "left"), (0, "neither"), (1, "left")):
+        with pytest.raises(ValueError, match="x must be a float in the range"):
+            check_number(value, "x", 0, 1, closed=closed)
 
 
 def test_long_values_are_shown_in_part():
