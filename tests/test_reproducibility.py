@@ -115,6 +115,11 @@ METACLUSTERED = {
             "max_iter": 5,
         },
     ),
+    # more clusters of runs than k-means handles at a time
+    "counts, k-means": (
+        COUNTS,
+        {"n_clusters": 5, "n_estimators": 60, "meta": "kmeans", "max_iter": 10},
+    ),
 }
 PROBLEMS |= CONSTRAINED | FUSED | METACLUSTERED
 ATTRIBUTES = ["labels_", "membership_", "loss_curve_"]

@@ -97,7 +97,7 @@ def traffic(monkeypatch):
     [
         ("consensus", {"n_init": 4}, {"run", "ended"}),
         ("constrained", {"n_init": 12}, {"ended"}),
-        ("fusion", {"n_init": 12}, {"ended"}),
+        ("fusion", {"affinity": ["rbf", "cosine", "linear"]}, {"ended"}),
         ("metaclusters", {"n_estimators": 20}, {"ended"}),
     ],
 )
