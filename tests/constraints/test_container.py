@@ -255,7 +255,6 @@ BAD_CALLS = {
     "half a cluster": (lambda: KNOWN.check(2.5), TypeError, r"n_clusters.*2\.5 \(float\)"),
     "clusters in truth": (lambda: KNOWN.check(True), TypeError, "n_clusters.*True"),
     "whole numbers for weights": (lambda: KNOWN.as_matrices(int), TypeError, "dtype.*int"),
-    "a word for a type": (lambda: KNOWN.as_matrices("x"), TypeError, "dtype.*'x'"),
 }
 
 
