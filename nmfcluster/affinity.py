@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
 from typing import Any
@@ -59,41 +59,18 @@ class Affinity:
         similarities to these, (n_new, n_samples), times P. It keeps no more than it needs.
     between : callable
         ``between(X_new)`` returns these similarities, dense or CSR.
-    name : str, default="callable"
+    name : str
         What it is made by, which "auto" leaves open; "callable" where that has no name.
     """
 
     similarity: Similarity
     onto: Callable[[np.ndarray], Callable[[Any], np.ndarray]]
     between: Callable[[Any], Any]
-    name: str = "callable"
+    name: str
 
     def cross(self, X: Any, P: np.ndarray) -> np.ndarray:
         """Return the similarities of new samples to those of the fit, times P."""
         return self.onto(P)(X)
-
-    def normalized(self) -> Affinity:
-        """Return ``D^-1/2 W D^-1/2``, D the row sums of W, and the same for new samples.
-
-        It turns the objective of kernel k-means into that of normalised cut: Li et al. (2007),
-        section 2.3.2. The diagonal of W is put to 0 first, or a sample far from all others would
-        be a cluster of its own.
-        """
-        W = self.similarity.without_diagonal()
-        degrees = (W @ np.ones((W.shape[0], 1), dtype=W.dtype))[:, 0]
-        signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(W.shape[0], 1))
-        rounding = _ROUNDING[W.dtype.itemsize] * float(abs(W @ signs.astype(W.dtype)).max())
-        if degrees.min() < -rounding or degrees.max() <= rounding:
-            raise ValueError(
-                "normalize=True needs similarities with rows that sum to 0 or more, and not all to "
-                f"0 as those of centred features do; row {int(degrees.argmin())} sums to "
-                f"{degrees.min():.3g}."
-            )
-        degrees[degrees <= rounding] = 0
-        scale = inverse_root(degrees)
-        onto = partial(_normalized_onto, self.onto, scale)
-        between = partial(_normalized_between, self.between, scale)
-        return replace(self, similarity=W.scaled(scale), onto=onto, between=between)
 
     def block(self) -> Any:
         """Return the similarity of the samples as an array; CSR where it is stored so."""
@@ -160,8 +137,8 @@ def make_affinity(
         the same as an array, CSR where it is stored so. ``cross(X_new, P)`` returns the
         similarities of new samples to those of X, (n_new, n_samples), times P of shape
         (n_samples, r); ``between(X_new)`` returns them themselves, dense or CSR; ``onto(P)`` is a
-        function of new samples that keeps no more of X than ``cross`` needs. ``normalized()``
-        returns another one, as with ``normalize=True``. `name` is what "auto" has chosen.
+        function of new samples that keeps no more of X than ``cross`` needs. `name` is what "auto"
+        has chosen.
 
     Raises
     ------
@@ -187,74 +164,140 @@ def make_affinity(
     given = {name: value for name, value in locals().items() if name in allowed}
     validate_parameter_constraints(allowed, given, caller_name="make_affinity")
     X = canonical(X)
-    if isinstance(affinity, str) and affinity == "auto":
-        affinity = "nearest_neighbors" if few_enough(X) else "landmarks"
-    if isinstance(normalize, str) and normalize == "auto":
-        normalize = isinstance(affinity, str) and affinity == "nearest_neighbors"
-    if isinstance(affinity, str) and affinity in _POWERS:
-        exponent = storage.exponent_beyond(X, _POWERS[affinity])
+    name = affinity if isinstance(affinity, str) else "callable"
+    if name == "auto":
+        name = "nearest_neighbors" if few_enough(X) else "landmarks"
+    exponent, onto = None, None
+    if name in _POWERS:
+        exponent = storage.exponent_beyond(X, _POWERS[name])
         if exponent and gamma is not None:
             gamma = storage.divided_number(gamma, -2 * exponent)
-        held = storage.own_copy(X) if exponent == 0 else storage.divided(X, exponent)
-        if affinity == "landmarks":
-            made = _by_landmarks(held, n_landmarks, n_neighbors, n_clusters, random_state)
-        elif affinity == "nearest_neighbors":
-            graph = NeighborGraph(held, n_neighbors or _SOME, n_jobs, n_clusters)
-            made = _blockwise(graph.array, graph.between)
-        else:
-            made = _kernel(held, affinity, gamma)
-        made = replace(_divided(made, exponent), name=affinity)
-    elif affinity == "precomputed":
+        X = storage.own_copy(X) if exponent == 0 else storage.divided(X, exponent)
+    # the similarity, and how that of new samples is made
+    W: Similarity
+    between: Callable[[Any], Any]
+    if name == "landmarks":
+        if n_clusters is not None and n_landmarks < n_clusters:
+            raise ValueError(f"n_landmarks={n_landmarks} must be at least n_clusters={n_clusters}.")
+        points = Landmarks(X, n_landmarks, n_neighbors or _FEW, random_state, n_clusters)
+        W, between, onto = points.similarity, points.between, points.onto
+    elif name == "nearest_neighbors":
+        graph = NeighborGraph(X, n_neighbors or _SOME, n_jobs, n_clusters)
+        W, between = Explicit(graph.array), graph.between
+    elif name in ("linear", "cosine"):
+        lengths = inverse_root(Factored(X).diagonal()) if name == "cosine" else None
+        W, between = Factored(X, scale=lengths), partial(_linear, X, lengths)
+        onto = partial(_linear_onto, X, lengths)
+    elif name == "rbf":
+        width = 1 / _median_square(X) if gamma is None else gamma
+        W, between, onto = Explicit(_rbf(X, width, X)), partial(_rbf, X, width), None
+    elif name == "precomputed":
         if X.shape[0] != X.shape[1]:
             raise ValueError(f"X must be square with affinity='precomputed', got shape {X.shape}.")
-        made = replace(_blockwise(X, _itself), name=affinity)
+        W, between = Explicit(X), _itself
     elif callable(affinity) and not isinstance(affinity, type):
-        made = _blockwise(_called(affinity, X), partial(_called_between, affinity, X))
+        called = _called(affinity, X, X)
+        storage.require_symmetric(called, "what affinity returns for X and X")
+        W, between = Explicit(called), partial(_called, affinity, X)
     else:
         kinds = f"one of {NAMES} or a callable that is no class"
         raise ValueError(f"affinity must be {kinds}, got {affinity!r}.")
-    return made.normalized() if normalize else made
+    scale = None
+    if normalize is True or (normalize == "auto" and name == "nearest_neighbors"):
+        W, scale = normalized(W)
+    new = _NewSamples(between, onto, exponent, scale, _ROWS if name == "rbf" else None)
+    return Affinity(W, new.onto, new.between, name)
 
 
-def _by_landmarks(
-    X: Any, n_landmarks: int, n_neighbors: int | None, n_clusters: int | None, random_state: Any
-) -> Affinity:
-    if n_clusters is not None and n_landmarks < n_clusters:
-        raise ValueError(f"n_landmarks={n_landmarks} must be at least n_clusters={n_clusters}.")
-    found = Landmarks(X, n_landmarks, n_neighbors or _FEW, random_state, n_clusters)
-    return Affinity(found.similarity, found.onto, found.between)
+def normalized(W: Similarity) -> tuple[Similarity, np.ndarray]:
+    """Return ``D^-1/2 W D^-1/2``, D the row sums of W, and the diagonal of ``D^-1/2``.
+
+    It turns the objective of kernel k-means into that of normalised cut: Li et al. (2007),
+    section 2.3.2. The diagonal of W is put to 0 first, or a sample far from all others would be a
+    cluster of its own.
+    """
+    W = W.without_diagonal()
+    degrees = (W @ np.ones((W.shape[0], 1), dtype=W.dtype))[:, 0]
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(W.shape[0], 1))
+    rounding = _ROUNDING[W.dtype.itemsize] * float(abs(W @ signs.astype(W.dtype)).max())
+    if degrees.min() < -rounding or degrees.max() <= rounding:
+        raise ValueError(
+            "normalize=True needs similarities with rows that sum to 0 or more, and not all to 0 "
+            f"as those of centred features do; row {int(degrees.argmin())} sums to "
+            f"{degrees.min():.3g}."
+        )
+    degrees[degrees <= rounding] = 0
+    scale = inverse_root(degrees)
+    return W.scaled(scale), scale
 
 
-def _kernel(X: Any, affinity: str, gamma: float | None) -> Affinity:
-    if affinity == "linear":
-        return Affinity(Factored(X), partial(_linear_onto, X), partial(_linear, X))
-    if affinity == "cosine":
-        return _cosine(X)
-    width = 1 / _median_square(X) if gamma is None else gamma
-    return _blockwise(_rbf(X, width, X), partial(_rbf, X, width), _ROWS)
+@dataclass(frozen=True)
+class _NewSamples:
+    """How similar new samples are to those of a fit; it can be pickled without their similarity.
+
+    Attributes
+    ----------
+    block_of : callable
+        Returns their similarities, where they are divided as those of the fit.
+    product_of : callable or None
+        ``product_of(P)`` is a function that returns them times P; None: they are made for that.
+    exponent : int or None
+        Features are divided by this power of 2; None: they are no features of a known kind.
+    scale : ndarray of shape (n_samples,) or None
+        Roots of the inverse row sums of the fit; None: nothing is normalised.
+    rows : int or None
+        New samples of which similarities are made at a time for a product; None: all.
+    """
+
+    block_of: Callable[[Any], Any]
+    product_of: Callable[[np.ndarray], Callable[[Any], np.ndarray]] | None
+    exponent: int | None
+    scale: np.ndarray | None
+    rows: int | None
+
+    def between(self, X: Any) -> Any:
+        """Return the similarities of new samples."""
+        block = self.block_of(_like_fit(X, self.exponent))
+        if self.scale is None:
+            return block
+        return places.scaled(block, inverse_root(storage.row_sums(block)), self.scale)
+
+    def onto(self, P: np.ndarray) -> Callable[[Any], np.ndarray]:
+        """Return a function of new samples: their similarities times P."""
+        if self.scale is not None:  # a column more becomes their row sums
+            ones = np.ones(len(P), dtype=P.dtype)
+            P = np.column_stack([P * self.scale[:, None], ones])
+        product_of = self.product_of or partial(partial, _block_product, self.block_of, self.rows)
+        return partial(_product, product_of(P), self.exponent, self.scale is not None)
 
 
-def _divided(made: Affinity, exponent: int) -> Affinity:
-    """Return an affinity of features for which they are divided by a power of two."""
-    onto = partial(_divided_onto, made.onto, exponent)
-    return Affinity(made.similarity, onto, partial(_of_new, made.between, exponent))
+def _product(
+    product: Callable[[Any], np.ndarray], exponent: int | None, is_normalized: bool, X: Any
+) -> np.ndarray:
+    made = product(_like_fit(X, exponent))
+    return made[:, :-1] * inverse_root(made[:, -1])[:, None] if is_normalized else made
 
 
-def _divided_onto(
-    onto: Callable[[np.ndarray], Callable[[Any], np.ndarray]], exponent: int, P: np.ndarray
-) -> Callable[[Any], np.ndarray]:
-    return partial(_of_new, onto(P), exponent)
-
-
-def _of_new(function: Callable[[Any], Any], exponent: int, X: Any) -> Any:
-    """Return a function of new samples, divided like those of the fit."""
+def _like_fit(X: Any, exponent: int | None) -> Any:
+    """Return new samples, divided by the power of 2 that those of the fit were."""
+    if exponent is None:
+        return X
     divided = storage.divided(canonical(X), exponent)
     if storage.exponent_beyond(divided, 2) > 0:
         raise ValueError(
             f"X must not hold values as large as {storage.largest(X):.3g}, so far from those of "
             "fit that distances to them cannot be held."
         )
-    return function(divided)
+    return divided
+
+
+def _block_product(
+    block_of: Callable[[Any], Any], rows: int | None, P: np.ndarray, X: Any
+) -> np.ndarray:
+    if rows is None:
+        return block_of(X) @ P
+    blocks = storage.row_blocks(X.shape[0], rows)
+    return np.concatenate([block_of(X[block]) @ P for block in blocks])
 
 
 def inverse_root(values: np.ndarray) -> np.ndarray:
@@ -262,85 +305,37 @@ def inverse_root(values: np.ndarray) -> np.ndarray:
     return storage.inverse(np.sqrt(values.clip(0)))
 
 
-def _blockwise(W: Any, between: Callable[[Any], Any], rows: int | None = None) -> Affinity:
-    """Return an affinity whose products are made of blocks of similarities, of so many rows."""
-    return Affinity(Explicit(W), partial(_blocks_onto, between, rows), between)
-
-
-def _blocks_onto(
-    between: Callable[[Any], Any], rows: int | None, P: np.ndarray
-) -> Callable[[Any], np.ndarray]:
-    return partial(_block_product, between, rows, P)
-
-
-def _block_product(
-    between: Callable[[Any], Any], rows: int | None, P: np.ndarray, X: Any
-) -> np.ndarray:
-    if rows is None:
-        return between(X) @ P
-    return np.concatenate([between(X[block]) @ P for block in storage.row_blocks(X.shape[0], rows)])
-
-
 def _itself(X: Any) -> Any:
     return X
 
 
-def _normalized_onto(
-    onto: Callable[[np.ndarray], Callable[[Any], np.ndarray]], scale: np.ndarray, P: np.ndarray
+def _linear(X_fit: Any, scale: np.ndarray | None, X: Any) -> np.ndarray:
+    """Return the inner products, or with the inverse lengths of samples their cosines."""
+    products = storage.as_dense(X @ X_fit.T)
+    if scale is None:
+        return products
+    return places.scaled(products, inverse_root(Factored(X).diagonal()), scale)
+
+
+def _linear_onto(
+    X_fit: Any, scale: np.ndarray | None, P: np.ndarray
 ) -> Callable[[Any], np.ndarray]:
-    both = np.column_stack([P * scale[:, None], np.ones(len(P), dtype=P.dtype)])
-    return partial(_normalized_product, onto(both))
+    scaled = P if scale is None else P * scale[:, None]
+    return partial(_linear_product, X_fit.T @ scaled, scale is not None)
 
 
-def _normalized_product(products: Callable[[Any], np.ndarray], X: Any) -> np.ndarray:
-    product = products(X)
-    return product[:, :-1] * inverse_root(product[:, -1])[:, None]
-
-
-def _normalized_between(between: Callable[[Any], Any], scale: np.ndarray, X: Any) -> Any:
-    block = between(X)
-    return places.scaled(block, inverse_root(storage.row_sums(block)), scale)
-
-
-def _linear(X_fit: Any, X: Any) -> np.ndarray:
-    return storage.as_dense(X @ X_fit.T)
-
-
-def _linear_onto(X_fit: Any, P: np.ndarray) -> Callable[[Any], np.ndarray]:
-    return partial(_linear_product, X_fit.T @ P)
-
-
-def _linear_product(C: np.ndarray, X: Any) -> np.ndarray:
-    return X @ C
-
-
-def _cosine(X: Any) -> Affinity:
-    scale = inverse_root(Factored(X).diagonal())
-    onto, between = partial(_cosine_onto, X, scale), partial(_cosine_between, X, scale)
-    return Affinity(Factored(X, scale=scale), onto, between)
-
-
-def _cosine_onto(X_fit: Any, scale: np.ndarray, P: np.ndarray) -> Callable[[Any], np.ndarray]:
-    return partial(_cosine_product, X_fit.T @ (P * scale[:, None]))
-
-
-def _cosine_product(C: np.ndarray, X: Any) -> np.ndarray:
-    return X @ C * inverse_root(Factored(X).diagonal())[:, None]
-
-
-def _cosine_between(X_fit: Any, scale: np.ndarray, X: Any) -> np.ndarray:
-    return places.scaled(_linear(X_fit, X), inverse_root(Factored(X).diagonal()), scale)
+def _linear_product(C: np.ndarray, is_cosine: bool, X: Any) -> np.ndarray:
+    product: np.ndarray = X @ C
+    return product * inverse_root(Factored(X).diagonal())[:, None] if is_cosine else product
 
 
 def _median_square(X: Any) -> float:
     """Return the median squared distance of two samples: of all pairs, or of many drawn ones."""
     n = X.shape[0]
-    if n * (n - 1) // 2 <= SAMPLED:
-        squares = euclidean_distances(X, squared=True)[np.triu_indices(n, 1)]
-    else:
+    if n * (n - 1) // 2 > SAMPLED:
         rng = np.random.default_rng(0)
-        chosen = np.sort(rng.choice(n, size=int((2 * SAMPLED) ** 0.5), replace=False))
-        squares = euclidean_distances(X[chosen], squared=True)[np.triu_indices(len(chosen), 1)]
+        X = X[np.sort(rng.choice(n, size=int((2 * SAMPLED) ** 0.5), replace=False))]
+    squares = euclidean_distances(X, squared=True)[np.triu_indices(X.shape[0], 1)]
     squares = squares[squares > 0]  # samples that coincide say nothing of the width
     return float(np.median(squares)) if len(squares) else 1.0
 
@@ -352,14 +347,9 @@ def _rbf(X_fit: Any, gamma: float, X: Any) -> np.ndarray:
     return np.exp(K, out=K)
 
 
-def _called(affinity: Callable[[Any, Any], Any], X: Any) -> Any:
-    W = _checked(affinity(X, X), (X.shape[0], X.shape[0]))
-    storage.require_symmetric(W, "what affinity returns for X and X")
-    return W
-
-
-def _checked(W: Any, shape: tuple[int, int]) -> Any:
-    """Return what a callable returned, as floats, if it is what it must be."""
+def _called(affinity: Callable[[Any, Any], Any], X_fit: Any, X: Any) -> Any:
+    """Return what a callable returns, as floats, if it is what it must be."""
+    W, shape = affinity(X, X_fit), (X.shape[0], X_fit.shape[0])
     if getattr(W, "shape", None) != shape or not hasattr(W, "dtype"):
         got = getattr(W, "shape", type(W).__name__)
         raise ValueError(
@@ -369,7 +359,3 @@ def _checked(W: Any, shape: tuple[int, int]) -> Any:
         raise ValueError(f"affinity must return real numbers, got dtype {W.dtype}.")
     name = "returned by affinity"
     return check_array(W, accept_sparse="csr", dtype=storage.FLOATS, input_name=name)
-
-
-def _called_between(affinity: Callable[[Any, Any], Any], X_fit: Any, X: Any) -> Any:
-    return _checked(affinity(X, X_fit), (X.shape[0], X_fit.shape[0]))

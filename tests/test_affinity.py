@@ -15,7 +15,7 @@ from affinities import (
 )
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmfcluster.affinity import Affinity, make_affinity
+from nmfcluster.affinity import make_affinity
 from nmfcluster.similarity import Explicit, Factored
 
 
@@ -179,17 +179,6 @@ def test_rounding_of_a_row_sum_is_no_sign(plus, minus):
     assert_allclose(found.toarray(), expected)
     with pytest.raises(ValueError, match="not all to 0 as those of centred features"):
         make_affinity(W[:4, :4], "precomputed", normalize=True)
-
-
-def test_normalized_is_a_method_too_and_changes_nothing():
-    X = samples()
-    plain = make_affinity(X, "rbf")
-    before = plain.similarity.toarray()
-    again = plain.normalized()
-    assert isinstance(again, Affinity)
-    expected = make_affinity(X, "rbf", normalize=True).similarity.toarray()
-    assert_array_equal(again.similarity.toarray(), expected)
-    assert_array_equal(plain.similarity.toarray(), before)
 
 
 # --- types and what is refused -----------------------------------------------------------------

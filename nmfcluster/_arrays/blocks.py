@@ -106,9 +106,9 @@ def dots(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """Return <X_s, Y_s> for every start s, accumulated in float64."""
     if X.shape[1] > ROWS:
         return summed(lambda block: dots(X[:, block], Y[:, block]), X.shape[1])
-    pairs = zip(X, Y, strict=True)
     if X.dtype == np.float64:
-        return np.array([np.vdot(x, y) for x, y in pairs])
+        return np.array(list(map(np.vdot, X, Y)))
+    pairs = zip(X, Y, strict=True)
     return np.array([np.einsum("ij,ij->", x, y, dtype=np.float64) for x, y in pairs])
 
 
@@ -168,7 +168,9 @@ class RowBlocks:
 
     def __init__(self, array: Any) -> None:
         self._array, self.n_rows = array, array.shape[0]
-        self._parts = {b.start: rows_of(array, b) for b in row_blocks(self.n_rows, ROWS)}
+        self._parts = {0: array}
+        if self.n_rows > ROWS:
+            self._parts = {b.start: rows_of(array, b) for b in row_blocks(self.n_rows, ROWS)}
 
     def __reduce__(self) -> tuple[type[RowBlocks], tuple[Any]]:
         return RowBlocks, (self._array,)  # parts are pickled as copies

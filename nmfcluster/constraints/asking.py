@@ -20,7 +20,6 @@ from nmfcluster.similarity.spreading import MOST, normalized
 _STEP = 0.95  # chance of a further step of a walk
 _FLOOR = 0.05  # weight of a sample that seems certain: its cluster may still be the wrong one
 _UNLIKELY = 1e-9  # of a chance or a mass: comes last, but before those that are 0
-_READ = "constraints_", "membership_", "labels_", "affinity_"
 
 
 class _Groups(NamedTuple):
@@ -130,9 +129,9 @@ def next_pairs(model: Any, X: Any, n_pairs: int, *, random_state: Any = None) ->
 
 def _read(model: Any, X: Any) -> tuple[PairwiseConstraints, Any]:
     """Return the known pairs, and X as the fit read it."""
-    if isinstance(model, type) or not all(hasattr(model, name) for name in _READ):
+    known = getattr(model, "constraints_", None)
+    if not isinstance(known, PairwiseConstraints):
         raise TypeError(f"model must be a fitted SSNMFClusterer, got {shown(model)}: fit it first.")
-    known: PairwiseConstraints = model.constraints_
     own, names = known.index, row_names(X)
     if model.affinity_ == "precomputed":
         X = read_samples(copy.copy(model), X, signed=True)  # the copy notes what X is

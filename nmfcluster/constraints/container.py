@@ -7,11 +7,11 @@ from typing import Any, NoReturn, Self
 import numpy as np
 import scipy.sparse as sp
 
-from nmfcluster._arrays.arguments import check_count, counted
+from nmfcluster._arrays.arguments import check_count, counted, positions
 from nmfcluster.constraints.graph import check_pairs, components, weight_matrix
 from nmfcluster.constraints.links import NO_LINKS, Links, closed_links, links_among
 from nmfcluster.constraints.makers import Makers
-from nmfcluster.constraints.reading import read_labels, read_pairs, samples_at
+from nmfcluster.constraints.reading import read_labels, read_pairs
 
 
 class PairwiseConstraints(Makers):
@@ -28,9 +28,9 @@ class PairwiseConstraints(Makers):
     must_link, cannot_link : array-like, iterable of pairs, sparse matrix or None, default=None
         Pairs (i, j) of samples of the same cluster, and of different clusters, in any order: of
         shape (n_pairs, 2), or (n_pairs, 3) with weights, what it costs to violate a pair, 1 by
-        default; one by one, as those of ``zip(i, j)`` or of a set, a pair of which may be a set,
-        too; or a sparse matrix of weights, of shape (n_samples, n_samples). Of equal pairs the
-        largest weight counts; pairs of weight 0 and must-links of a sample with itself are dropped.
+        default; one by one, as those of ``zip(i, j)`` or of a set; or a sparse matrix of weights,
+        of shape (n_samples, n_samples). Of equal pairs the largest weight counts; pairs of weight 0
+        and must-links of a sample with itself are dropped.
 
     Raises
     ------
@@ -128,7 +128,7 @@ class PairwiseConstraints(Makers):
         )
 
     def __getitem__(self, key: Any) -> Self:
-        samples = samples_at(key, self.n_samples)
+        samples = positions(key, self.n_samples, "sample", "PairwiseConstraints")
         must, cannot = (links_among(samples, links) for links in self._links)
         names = None if self.index is None else self.index[samples]
         return self._of_links(len(samples), must, cannot, names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -32,11 +33,7 @@ def weight_matrix(
     -------
     sparse array of shape (n_samples, n_samples)
     """
-    try:
-        kind = np.dtype(dtype).kind
-    except TypeError:
-        kind = "?"
-    if kind != "f":
+    if np.dtype(dtype).kind != "f":
         raise TypeError(f"dtype must be a float dtype, such as np.float64, got {dtype!r}.")
     with np.errstate(over="ignore"):  # what is infinite then is refused with the similarities
         return _adjacency(n_samples, pairs, weights.astype(dtype))
@@ -166,27 +163,25 @@ def _clique(edges: np.ndarray, size: int) -> list[int]:
     From every node a clique grows by those of its neighbours that fit, the ones with the most
     neighbours first.
     """
-    neighbours: dict[int, set[int]] = {}
+    neighbours: dict[int, set[int]] = defaultdict(set)
     for one, other in edges.tolist():
-        neighbours.setdefault(one, set()).add(other)
-        neighbours.setdefault(other, set()).add(one)
-    falling = sorted(neighbours, key=lambda node: (-len(neighbours[node]), node))
-    place = {node: number for number, node in enumerate(falling)}
-    for start in falling:
+        neighbours[one].add(other)
+        neighbours[other].add(one)
+    place = {node: (-len(others), node) for node, others in neighbours.items()}
+    for start in sorted(neighbours, key=place.__getitem__):
         clique = [start]
         for other in sorted(neighbours[start], key=place.__getitem__):
             if neighbours[other].issuperset(clique):
                 clique.append(other)
-            if len(clique) == size:
-                return sorted(clique)
+        if len(clique) >= size:
+            return sorted(clique[:size])
     return []
 
 
 def _enumerated(samples: Any, between: str = ", ") -> str:
     names = [str(sample) for sample in samples]
     if len(names) > _N_SHOWN:
-        half = _N_SHOWN // 2
-        names = [*names[:half], f"... ({len(names) - 2 * half} more) ...", *names[-half:]]
+        names[_N_SHOWN:] = [f"... ({len(names) - _N_SHOWN} more)"]
     return between.join(names)
 
 
@@ -219,7 +214,8 @@ def folds_of_pairs(pairs: Any, n_splits: int, rng: np.random.Generator) -> Itera
     """
     n_samples, must, cannot = len(pairs), pairs.must_link, pairs.cannot_link
     forest = _spanning_forest(n_samples, must, rng)
-    cut_in, asked_in = (_dealt(len(links), n_splits, rng) for links in (forest, cannot))
+    # every fold gets as many links as any other, or one more
+    cut_in, asked_in = (rng.permutation(len(links)) % n_splits for links in (forest, cannot))
     for fold in range(n_splits):
         piece = components(n_samples, forest[cut_in != fold])
         open_must = piece[must[:, 0]] != piece[must[:, 1]]
@@ -244,11 +240,6 @@ def _spanning_forest(n_samples: int, links: np.ndarray, rng: np.random.Generator
     ends = links.T.astype(index_dtype(n_samples))  # SciPy 1.13 makes trees of no others
     forest = minimum_spanning_tree(sp.csr_array((order, tuple(ends)), shape=(n_samples, n_samples)))
     return np.column_stack(sp.coo_array(forest).coords)
-
-
-def _dealt(n_links: int, n_splits: int, rng: np.random.Generator) -> np.ndarray:
-    """Return the fold of every link, of which each gets as many as any other, or one more."""
-    return rng.permutation(n_links) % n_splits
 
 
 def _first_alike(piece: np.ndarray, links: np.ndarray) -> np.ndarray:

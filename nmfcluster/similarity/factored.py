@@ -47,25 +47,16 @@ class Factored(Similarity):
         self._U = storage.as_float(U)
         if self._U.ndim != 2:
             raise ValueError(f"U must have shape (n, r), got {self._U.shape}.")
-        rank, self.dtype = self._U.shape[1], self._U.dtype
-        if C is None:
-            C = np.ones(rank)
-        if not sp.issparse(C) and not isinstance(C, Similarity):
-            C = np.asarray(C)
-            if C.shape == (rank,):
-                C = sp.dia_array((C[None, :], [0]), shape=(rank, rank))
+        (n, rank), self.dtype = self._U.shape, self._U.dtype
+        self.shape = n, n
+        if not isinstance(C, Similarity):
+            C = np.ones(rank) if C is None else C if sp.issparse(C) else np.asarray(C)
+            C = sp.diags_array(C) if C.ndim == 1 else C
+            C = (sp.csr_array(C) if sp.issparse(C) else C).astype(self.dtype)
         if C.shape != (rank, rank):
             raise ValueError(f"C must have shape ({rank},) or ({rank}, {rank}), got {C.shape}.")
-        if isinstance(C, Similarity):
-            if C.dtype != self.dtype:
-                raise ValueError(f"C must have the dtype of U, {self.dtype}, got {C.dtype}.")
-        else:
-            C = (sp.csr_array(C) if sp.issparse(C) else C).astype(self.dtype)
         self._C = C
-        self.shape = (self._U.shape[0], self._U.shape[0])
-        self._scale = None if scale is None else np.asarray(scale, self.dtype).reshape(-1, 1)
-        if self._scale is not None and len(self._scale) != self.shape[0]:
-            raise ValueError(f"scale must have shape ({self.shape[0]},), got {np.shape(scale)}.")
+        self._scale = None if scale is None else np.asarray(scale, self.dtype).reshape(n, 1)
 
     @cached_property
     def _rows(self) -> RowBlocks:

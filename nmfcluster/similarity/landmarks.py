@@ -93,7 +93,11 @@ class Landmarks:
         drawn, self.points = _points(X, int(n_landmarks), random_state)
         n_neighbors = min(int(n_neighbors), self.points.shape[0])
         search = NearestNeighbors(n_neighbors=n_neighbors, algorithm="brute").fit(self.points)
-        width = _mean_distance(search, drawn) * 2**0.5 if common_width else None
+        width = None
+        if common_width:
+            with one_thread():
+                distances, _ = search.kneighbors(drawn[:: -(-drawn.shape[0] // _MEASURED)])
+            width = float(distances.mean()) * 2**0.5
         self.rows = _Weights(search, X.dtype, width)
         self._B = self.rows(X)
         if max_parts is not None:
@@ -175,11 +179,6 @@ class _Weights:
 
 def _product(rows: _Weights, C: np.ndarray, X: Any) -> np.ndarray:
     return np.asarray(rows(X) @ C)
-
-
-def _mean_distance(search: NearestNeighbors, X: Any) -> float:
-    with one_thread():
-        return float(search.kneighbors(X[:: -(-X.shape[0] // _MEASURED)])[0].mean())
 
 
 def _parts(B: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:

@@ -201,6 +201,11 @@ class Explicit(Similarity):
     def _rows(self) -> RowBlocks:
         return RowBlocks(self._array)
 
+    def __add__(self, other: Similarity) -> Similarity:
+        if isinstance(other, Explicit) and other.shape == self.shape:
+            return Explicit(self._array + other._array)
+        return super().__add__(other)
+
     def split(self) -> tuple[Similarity, Similarity | None]:
         negative = storage.minimum(self._array, 0)
         if storage.total(negative) == 0:
@@ -271,35 +276,26 @@ class WeightedSum(Similarity):
     """
 
     def __init__(self, terms: Any, weights: Any) -> None:
-        terms, weights = list(terms), [float(w) for w in weights]
-        if not terms or len(terms) != len(weights):
-            raise ValueError(
-                "terms and weights must be as many as each other, and at least 1, got "
-                f"{len(terms)} and {len(weights)}."
-            )
-        if len({term.shape for term in terms}) > 1:
-            raise ValueError(f"terms must have one shape, got {[term.shape for term in terms]}.")
-        pairs = [pair for term, w in zip(terms, weights, strict=True) for pair in _flat(term, w)]
-        arrays = [(term._array, w) for term, w in pairs if isinstance(term, Explicit)]
-        self._terms = [(term, w) for term, w in pairs if not isinstance(term, Explicit)]
+        pairs: list[tuple[Similarity, float]] = []
+        for term, weight in zip(terms, weights, strict=True):
+            inside = term.terms if isinstance(term, WeightedSum) else [(term, 1.0)]
+            pairs += [(each, float(w * weight)) for each, w in inside]
+        if len({term.shape for term, _ in pairs}) != 1:
+            raise ValueError(f"terms must have one shape, got {[term.shape for term, _ in pairs]}.")
+        arrays = [term._array * w for term, w in pairs if isinstance(term, Explicit)]
+        #: the terms left after merging, and their weights
+        self.terms: list[tuple[Similarity, float]]
+        self.terms = [(term, w) for term, w in pairs if not isinstance(term, Explicit)]
         if arrays:
-            merged = arrays[0][0] * arrays[0][1]
-            for array, w in arrays[1:]:
-                merged = merged + array * w
-            self._terms.append((Explicit(merged), 1.0))
-        self.shape = terms[0].shape
-        self.dtype = np.result_type(*[term.dtype for term in terms])
-        self.wide = any(term.wide for term, _ in self._terms)
-        self.can_be_thinned = any(term.can_be_thinned for term, _ in self._terms)
-
-    @property
-    def terms(self) -> list[tuple[Similarity, float]]:
-        """The terms left after merging, and their weights."""
-        return list(self._terms)
+            self.terms.append((Explicit(sum(arrays[1:], start=arrays[0])), 1.0))
+        self.shape = pairs[0][0].shape
+        self.dtype = np.result_type(*[term.dtype for term, _ in pairs])
+        self.wide = any(term.wide for term, _ in self.terms)
+        self.can_be_thinned = any(term.can_be_thinned for term, _ in self.terms)
 
     def __matmul__(self, H: np.ndarray) -> np.ndarray:
         # python floats do not promote float32
-        products = [(term @ H) * w if w != 1 else term @ H for term, w in self._terms]
+        products = [(term @ H) * w if w != 1 else term @ H for term, w in self.terms]
         if len(products) == 1 or H.ndim != 3:
             return sum(products[1:], start=products[0])
         return mapped(lambda *parts: sum(parts[1:], start=parts[0]), *products)
@@ -307,7 +303,7 @@ class WeightedSum(Similarity):
     def split(self) -> tuple[Similarity, Similarity | None]:
         positive: list[tuple[Similarity, float]] = []
         negative: list[tuple[Similarity, float]] = []
-        for term, weight in self._terms:
+        for term, weight in self.terms:
             P, N = term.split()
             gains, losses = (positive, negative) if weight >= 0 else (negative, positive)
             gains.append((P, abs(weight)))
@@ -320,7 +316,7 @@ class WeightedSum(Similarity):
         )
 
     def _of_terms(self, change: Callable[[Similarity], Similarity]) -> WeightedSum:
-        return WeightedSum([change(term) for term, _ in self._terms], [w for _, w in self._terms])
+        return WeightedSum([change(term) for term, _ in self.terms], [w for _, w in self.terms])
 
     def take(self, indices: np.ndarray) -> Similarity:
         return self._of_terms(lambda term: term.take(indices))
@@ -330,10 +326,10 @@ class WeightedSum(Similarity):
 
     @property
     def parts(self) -> np.ndarray | None:
-        return self._terms[0][0].parts if len(self._terms) == 1 else None
+        return self.terms[0][0].parts if len(self.terms) == 1 else None
 
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        values = [term.entries(rows, columns) * weight for term, weight in self._terms]
+        values = [term.entries(rows, columns) * weight for term, weight in self.terms]
         return sum(values[1:], start=values[0])
 
     def scaled(self, factors: np.ndarray) -> Similarity:
@@ -341,13 +337,13 @@ class WeightedSum(Similarity):
 
     def squared_norm(self) -> float:
         square = 0.0
-        for i, (term, weight) in enumerate(self._terms):
+        for i, (term, weight) in enumerate(self.terms):
             square += weight**2 * term.squared_norm()
-            square += sum(2 * weight * w * inner(term, other) for other, w in self._terms[i + 1 :])
+            square += sum(2 * weight * w * inner(term, other) for other, w in self.terms[i + 1 :])
         return square
 
     def toarray(self) -> np.ndarray:
-        arrays = [term.toarray() * weight for term, weight in self._terms]
+        arrays = [term.toarray() * weight for term, weight in self.terms]
         return sum(arrays[1:], start=arrays[0])
 
 
@@ -378,12 +374,6 @@ def inner(A: Similarity, B: Similarity) -> float:
         return inner(B, A)
     value = A._inner(B)
     return sum(storage.dot(A @ E, B @ E) for E in unit_blocks(A)) if value is None else value
-
-
-def _flat(term: Similarity, weight: float) -> list[tuple[Similarity, float]]:
-    if isinstance(term, WeightedSum):
-        return [(inside, w * weight) for inside, w in term.terms]
-    return [(term, weight)]
 
 
 def unit_blocks(A: Similarity) -> Iterator[np.ndarray]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from nmfcluster._arrays.tables import in_order_of
 from nmfcluster._base import membership
 from nmfcluster._engine.report import stage
 from nmfcluster._engine.symmetric import SimilarityProblem
-from nmfcluster.affinity import Affinity, make_affinity
+from nmfcluster.affinity import Affinity, make_affinity, normalized
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.similarity import Explicit, Similarity, inner
 from nmfcluster.similarity.operators import SAMPLED, unit_blocks
@@ -26,14 +25,6 @@ _SHARE = 0.02  # of the samples are in pairs at least: fewer change next to noth
 MADE = ("nearest_neighbors", "landmarks")  # similarities of features that are nowhere negative
 
 
-def _holds_partial_labels(y: Any) -> bool:
-    """Return whether y is labels of which some are -1, not known, as scikit-learn marks them."""
-    labels = np.asarray(y) if hasattr(y, "__len__") and hasattr(y, "dtype") else np.empty(0)
-    return (
-        labels.ndim == 1 and labels.dtype.kind in "if" and bool(-1 in labels and labels.max() >= 0)
-    )
-
-
 def read_constraints(
     names: Any, X: Any, y: Any, constraints: Any, must_link: Any, cannot_link: Any
 ) -> PairwiseConstraints:
@@ -44,58 +35,31 @@ def read_constraints(
     n_samples = X.shape[0]
     if constraints is None:
         if isinstance(y, PairwiseConstraints) and must_link is None and cannot_link is None:
-            warn(
-                "y holds constraints, and fit ignores y; to fit under them, give them by name: "
-                "fit(X, constraints=...)."
-            )
-        elif _holds_partial_labels(y) and must_link is None and cannot_link is None:
-            warn(
-                "y holds labels, some of them -1, and fit ignores y; to fit under them, give "
-                "constraints=PairwiseConstraints.from_labels(y)."
-            )
+            warn("y holds constraints, and fit ignores y: give them as fit(X, constraints=...).")
         return PairwiseConstraints(n_samples, must_link, cannot_link)
     if must_link is not None or cannot_link is not None:
-        raise ValueError(
-            "constraints cannot be given together with must_link or cannot_link; put all "
-            "pairs into one PairwiseConstraints."
-        )
+        raise ValueError("give either constraints, or must_link and cannot_link, not both.")
     if not isinstance(constraints, PairwiseConstraints):
         raise TypeError(
             f"constraints must be a PairwiseConstraints, got {type(constraints).__name__}; "
-            "plain pairs are given as must_link and cannot_link, or as "
-            "PairwiseConstraints(n_samples, must_link, cannot_link)."
+            "plain pairs are given as must_link and cannot_link."
         )
     if len(constraints) != n_samples:
         raise ValueError(
             f"constraints must be about the samples of X: they are about {len(constraints)} "
             f"samples, X has {n_samples}."
         )
-    found: PairwiseConstraints = in_order_of(names, constraints, "constraints")
-    return found
+    ordered: PairwiseConstraints = in_order_of(names, constraints, "constraints")
+    return ordered
 
 
 def affinity_of(estimator: Any, X: Any, rng: np.random.RandomState) -> Affinity:
-    """Return the similarity that an estimator's parameters ask for; raise if all of it is 0."""
+    """Return the similarity that an estimator's parameters ask for."""
     with stage(f"similarities of {counted(X.shape[0], 'sample')}"):
-        made = make_affinity(
-            X,
-            estimator.affinity,
-            gamma=estimator.gamma,
-            n_neighbors=estimator.n_neighbors,
-            n_landmarks=max(_LANDMARKS, estimator.n_clusters),
-            normalize=estimator.normalize,
-            n_clusters=estimator.n_clusters,
-            random_state=rng,
-            n_jobs=estimator.n_jobs,
-        )
-    W = made.similarity  # a random vector is taken to 0 by zeros, and else never
-    probe = np.random.default_rng(0).uniform(1, 2, size=(W.shape[0], 1)).astype(W.dtype)
-    if not (W @ probe).any():
-        raise ValueError(
-            f"the similarities of affinity={estimator.affinity!r} are all 0: X must have samples "
-            "that are similar to each other."
-        )
-    return made
+        names = ("affinity", "gamma", "n_neighbors", "normalize", "n_clusters", "n_jobs")
+        options = {name: getattr(estimator, name) for name in names}
+        n_landmarks = max(_LANDMARKS, estimator.n_clusters)
+        return make_affinity(X, **options, n_landmarks=n_landmarks, random_state=rng)
 
 
 def check_constraints(pairs: PairwiseConstraints, n_clusters: int, contradictions: str) -> None:
@@ -109,14 +73,6 @@ def check_constraints(pairs: PairwiseConstraints, n_clusters: int, contradiction
             cure = "Correct the pairs, or give contradictions='ignore', which looks for wrong ones."
             raise ValueError(f"{error} {cure}") from error
         warn(f"Not all constraints can be satisfied: {error}")
-
-
-def violated(
-    pairs: PairwiseConstraints, labels: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return the must-links and the cannot-links that labels violate, and the share of the rest."""
-    must, cannot = pairs.satisfied(labels)
-    return pairs.must_link[~must], pairs.cannot_link[~cannot], pairs.satisfaction(labels)
 
 
 def width_of(estimator: Any, affinity: Affinity, pairs: PairwiseConstraints) -> float | None:
@@ -148,9 +104,7 @@ def spread(
     links = must_link - cannot_link if estimator.beta > 0 else must_link
     with stage(f"spread of {counted(pairs.n_pairs, 'pair')} to samples near theirs"):
         W = raised(affinity.similarity, links, width, rng, affinity.name == "landmarks")
-        if estimator.normalize is False:
-            return W
-        return dataclasses.replace(affinity, similarity=W).normalized().similarity
+        return W if estimator.normalize is False else normalized(W)[0]
 
 
 class ConstrainedProblem(SimilarityProblem):
@@ -239,11 +193,15 @@ def constrain(
     smallest, largest = extremes(W) if replace else (None, None)
     friendly = W
     if hard:
-        cannot_link = _between(cannot_link, groups)
+        rows, columns, weights = stored_entries(cannot_link)  # inside a group they cannot be had
+        between = np.where(groups[rows] == groups[columns], 0, weights)
+        cannot_link = filled_with(cannot_link, between)
     else:
         friendly = _sum(W, _change(W, must_link, alpha * unit, largest))
     penalty = _change(friendly, cannot_link, -beta * unit, smallest)
     constant = friendly.squared_norm()
+    if constant == 0:
+        raise ValueError("the similarities are all 0: samples of X must be similar to each other.")
     if penalty is not None:
         constant += 2 * inner(friendly, penalty) + inner(penalty, penalty)
     if not np.isfinite(constant):
@@ -268,12 +226,6 @@ def constrain(
 
 def _sum(A: Similarity, change: Similarity | None) -> Similarity:
     return A if change is None else A + change
-
-
-def _between(pairs: Any, groups: np.ndarray) -> Any:
-    """Return the pairs that join two groups: those inside one cannot be had."""
-    rows, columns, weights = stored_entries(pairs)
-    return filled_with(pairs, np.where(groups[rows] == groups[columns], 0, weights))
 
 
 def _change(W: Similarity, pairs: Any, amount: float, value: float | None) -> Similarity | None:

@@ -341,8 +341,10 @@ class SSNMFClusterer(NMFClusterer):
             self.core_ = best.core[np.ix_(order, order)]
             self._keep_clusters(best, P, labels)
             self.constraints_, self.must_link_groups_ = pairs, pairs.components()
-            must, cannot, self.satisfaction_ = constrained.violated(pairs, labels)
-            self.violated_must_link_, self.violated_cannot_link_ = must, cannot
+            must, cannot = pairs.satisfied(labels)
+            self.satisfaction_ = pairs.satisfaction(labels)
+            self.violated_must_link_ = pairs.must_link[~must]
+            self.violated_cannot_link_ = pairs.cannot_link[~cannot]
         return self
 
     def _solver(self) -> tuple[Callable[..., Any], type[Factorization]]:

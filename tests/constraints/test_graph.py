@@ -127,8 +127,8 @@ CHECKS = {
     "a long chain": (
         PairwiseConstraints(99, [(i, i + 1) for i in range(98)], [(0, 98)]),
         None,
-        "samples 0 and 98 cannot be linked, but must-link pairs join them: 0-1-2-3-4-5-6-7-8-9-... "
-        "(79 more) ...-89-90-91-92-93-94-95-96-97-98.",
+        "samples 0 and 98 cannot be linked, but must-link pairs join them: 0-1-2-3-4-5-6-7-8-9-10-"
+        "11-12-13-14-15-16-17-18-19-... (79 more).",
     ),
     "one cluster": (
         PairwiseConstraints(5, [(0, 3)], [(4, 3)]),

@@ -85,14 +85,14 @@ BAD = {  # besides those in tests/refusals.txt
     "a word": (("abc",), {}, TypeError, "groups must be a sequence of groups.*'abc'"),
     "words": ((["ab"],), {}, TypeError, "got the group 'ab'"),
     "an array of no dimension": (([np.array(3)],), {}, TypeError, "got the group"),
-    "fractions": (([[0.5, 1]],), {}, TypeError, "indices of samples, integers.*ids=X.index"),
-    "truths": (([[True]],), {}, TypeError, "indices of samples, integers"),
-    "ragged": (([[0, [1]]],), {}, TypeError, "indices of samples, integers"),
+    "fractions": (([[0.5, 1]],), {}, ValueError, "indices of samples, but 0.5 is not among"),
+    "a mask": (([np.array([True])],), {}, TypeError, "indices of samples, got the group"),
+    "ragged": (([[0, [1]]],), {}, TypeError, "indices of samples, got the group"),
     "size": (([[0]],), {"n_samples": -1}, ValueError, "n_samples must be at least 0, got -1"),
     "apart": (([[0]],), {"apart": 1}, TypeError, r"apart must be a bool, got 1 \(int\)"),
 }
 BAD_IDS = {
-    "not hashable": ([[["ann"]]], TypeError, "hashable ids"),
+    "not hashable": ([[["ann"]]], TypeError, "ids of samples, got the group"),
     "shared": ([["ann"], ["bob", "ann"]], ValueError, "but 'ann' is in groups 0 and 1"),
 }
 

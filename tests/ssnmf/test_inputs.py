@@ -220,13 +220,6 @@ def test_few_updates_give_a_usable_answer():
     assert_array_equal(model.predict(clean), model.labels_)
 
 
-def test_a_stage_is_a_line(capsys):
-    fitted(verbose=1)
-    lines = capsys.readouterr().out.splitlines()
-    assert lines
-    assert all(line.startswith("[SSNMFClusterer] ") for line in lines)
-
-
 def test_what_was_handed_in_is_not_changed():
     for affinity, storage in product([*AFFINITIES, "precomputed"], [np.array, sp.csr_array]):
         data = storage(rbf_kernel(X) if affinity == "precomputed" else X)
