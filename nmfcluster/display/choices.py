@@ -291,7 +291,10 @@ class StabilityDisplay:
         cure = "the constructor takes scores of others"
         look.check_fitted(estimator, "cv_results_", "a search, such as GridSearchCV", cure)
         results, refit = estimator.cv_results_, estimator.refit
-        metric = refit if isinstance(refit, str) else "score"
+        metric = "score" if "mean_test_score" in results else "stability"
+        metric = refit if isinstance(refit, str) else metric
+        if f"mean_test_{metric}" not in results:
+            raise ValueError(f"refit of the search must be the name of a score, got {refit!r}.")
         scores, errors = _scores(results, metric)
         param, candidates = _along(results["params"])
         # of every value its best candidate

@@ -198,7 +198,7 @@ class ConstraintDisplay:
         edges = np.arange(len(values) + 1)
         if font >= 5:  # points: smaller numbers are not read
             for row, column in np.argwhere(values.filled(0) != 0):
-                number, dark = values[row, column], abs(heights[row, column]) > 0.6
+                number, dark = values[row, column], abs(heights[row, column]) > 0.7
                 place = column + shift + 0.5, row + 0.5
                 text = self.ax_.text(*place, _shorten(abs(int(number))), fontsize=font)
                 text.set(ha="center", va="center_baseline", color="white" if dark else "black")

@@ -189,8 +189,7 @@ def test_values_within_a_standard_error_of_the_best_are_as_good():
         "mean_test_stability": np.array([0.74, 0.9, 0.76]),
         "mean_test_stability_se": np.array([0.3, 0.15, 0.01]),
     }
-    model = searched(params, **columns).set_params(refit="stability")
-    display = StabilityDisplay.from_estimator(model)
+    display = StabilityDisplay.from_estimator(searched(params, **columns))
     assert display.as_good_.tolist() == [False, True, True]
     assert filled(display.ax_) == [1, 2]
     assert display.chosen is None  # without a refit
@@ -250,6 +249,8 @@ def test_values_are_named():
 def test_what_is_no_fitted_search_is_refused():
     with pytest.raises(NotFittedError):
         StabilityDisplay.from_estimator(GridSearchCV(KMeans(), {}))
+    with pytest.raises(ValueError, match="refit of the search must be the name of a score"):
+        StabilityDisplay.from_estimator(searched([{"eta": 1}], mean_test_beauty=[1.0]))
     nothing = searched([{"eta": 1}], mean_test_score=[np.nan])
     with pytest.raises(ValueError, match="score must have a finite value to show"):
         StabilityDisplay.from_estimator(nothing)
