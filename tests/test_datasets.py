@@ -59,9 +59,9 @@ def test_what_cannot_be_made_is_refused():
         ({"missing": -0.1}, r"missing must be a float .* got -0.1"),
         ({"n_partitions": 0}, "n_partitions must be at least 1, got 0"),
         ({"n_clusters": 0}, "n_clusters must be at least 1, got 0"),
-        ({"n_samples": (3, 0)}, "n_samples must give every cluster a sample"),
-        ({"n_samples": ()}, "n_samples must give every cluster a sample"),
-        ({"n_samples": 2, "n_clusters": 3}, "n_samples must give every cluster a sample"),
+        ({"n_samples": (3, 0)}, "n_samples must be at least 1, got 0"),
+        ({"n_samples": ()}, "the sum of n_samples must be at least 1, got 0"),
+        ({"n_samples": 2, "n_clusters": 3}, "n_samples must be at least 3, got 2"),
     ):
         with pytest.raises(ValueError, match=message):
             make_partitions(**options)
@@ -104,23 +104,15 @@ def test_the_seed_determines_the_rings():
 
 def test_rings_that_cannot_be_made_are_refused():
     for options, message in (
-        ({"radii": ()}, r"radii must be above 0.*got \(\)"),
-        ({"radii": (1.0, 0.0)}, r"radii must be above 0.*got \(1.0, 0.0\)"),
-        ({"radii": (1.0, -2.0)}, r"radii must be above 0.*got \(1.0, -2.0\)"),
+        ({"radii": ()}, r"radii must be numbers, at least one of them, got \(\)"),
+        ({"radii": (1.0, 0.0)}, r"radii must be a float in the range \(0.0, inf\), got 0.0"),
+        ({"radii": (1.0, -2.0)}, r"radii must be .* got -2.0"),
         ({"noise": -0.1}, r"noise must be a float in the range \[0.0, inf\), got -0.1"),
-        ({"n_samples": 1}, "n_samples must give every cluster a sample, got 1"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            make_nested_rings(**options)
-
-
-def test_rings_of_no_size_are_refused():
-    for options, message in (
-        ({"radii": (1.0, np.nan)}, "radii must be above 0"),
-        ({"radii": (1.0, np.inf)}, "radii must be finite"),
+        ({"n_samples": 1}, "n_samples must be at least 2, got 1"),
+        ({"radii": (1.0, np.nan)}, "radii must be a float .* got nan"),
+        ({"radii": (1.0, np.inf)}, "radii must be a float .* got inf"),
         ({"noise": np.nan}, "noise must be a float .* got nan"),
         ({"noise": np.inf}, "noise must be a float .* got inf"),
-        ({"n_samples": (3, 4, 5)}, "n_samples must be one number"),
     ):
         with pytest.raises(ValueError, match=message):
             make_nested_rings(**options)
@@ -133,14 +125,25 @@ def test_radii_can_be_an_array():
 
 def test_arguments_of_the_wrong_type_are_named():
     for make, options, error, message in (
-        (make_nested_rings, {"radii": "ab"}, TypeError, "radii must be numbers, got 'ab'"),
-        (make_nested_rings, {"radii": [1, [2]]}, TypeError, r"radii must be numbers, got \[1, \["),
+        (make_nested_rings, {"radii": "ab"}, ValueError, "radii must be numbers, .*got 'ab'"),
+        (make_nested_rings, {"radii": [1, [2]]}, TypeError, r"radii must be a number, got \[2\]"),
+        (
+            make_nested_rings,
+            {"n_samples": (3, 4)},
+            TypeError,
+            r"n_samples must be an int, got \(3, ",
+        ),
         (make_nested_rings, {"noise": None}, TypeError, "noise must be a number, got None"),
         (make_nested_rings, {"n_samples": "x"}, TypeError, "n_samples must be an int, got 'x'"),
         (make_nested_rings, {"n_samples": 9.5}, TypeError, "n_samples must be an int, got 9.5"),
         (make_nested_rings, {"random_state": "q"}, ValueError, "random_state must be .* got 'q'"),
-        (make_partitions, {"n_samples": (2.5, 3)}, TypeError, "n_samples must be whole numbers"),
-        (make_partitions, {"n_samples": (2, [3])}, TypeError, "n_samples must be whole numbers"),
+        (make_partitions, {"n_samples": (2.5, 3)}, TypeError, "n_samples must be an int, got 2.5"),
+        (
+            make_partitions,
+            {"n_samples": (2, [3])},
+            TypeError,
+            r"n_samples must be an int, got \[3\]",
+        ),
         (make_partitions, {"n_clusters": 2.5}, TypeError, "n_clusters must be an int, got 2.5"),
         (make_partitions, {"n_partitions": "3"}, TypeError, "n_partitions must be an int, got '3'"),
         (make_partitions, {"noise": "much"}, TypeError, "noise must be a number, got 'much'"),
@@ -156,8 +159,8 @@ def test_arguments_of_the_wrong_type_are_named():
 SIZES = [
     {},
     {"twins": False},
-    {"shape": (60, 900), "n_clusters": 10},
-    {"shape": (1000, 30), "n_clusters": 5, "overlap": 0.4},
+    {"shape": (60, 200), "n_clusters": 10},
+    {"shape": (200, 30), "n_clusters": 5, "overlap": 0.4},
     {"shape": (8, 12), "n_clusters": 3, "overlap": 0},
     {"shape": (30, 20), "n_clusters": 2},
     {"shape": (2, 3), "n_clusters": 2},
@@ -261,7 +264,7 @@ def test_the_seed_determines_the_biclusters():
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_runs_of_nmf_that_fit_find_the_biclusters_and_others_miss_a_twin():
     n_missed = 0
-    for seed in range(4):
+    for seed in range(2):
         X, W, H = make_biclusters(random_state=seed)
         errors, matches = [], []
         for start in range(12):
@@ -273,7 +276,7 @@ def test_runs_of_nmf_that_fit_find_the_biclusters_and_others_miss_a_twin():
         assert errors.min() < 1e-4
         assert matches[errors < 1e-4].min() > 0.95
         n_missed += (matches < 0.95).sum()
-    assert 0.15 <= n_missed / 48 <= 0.6
+    assert 0.15 <= n_missed / 24 <= 0.6
 
 
 def test_biclusters_that_cannot_be_made_are_refused():
@@ -301,8 +304,6 @@ def test_biclusters_that_cannot_be_made_are_refused():
         ({"overlap": np.nan}, ValueError, "overlap must be a float .* got nan"),
         ({"overlap": "0.1"}, TypeError, "overlap must be a number, got '0.1'"),
         ({"overlap": 0.49}, ValueError, "shape must .*overlap=0.49.*too few"),
-        ({"twins": 1}, TypeError, "twins must be True or False, got 1"),
-        ({"twins": None}, TypeError, "twins must be True or False, got None"),
         ({"noise": -0.1}, ValueError, r"noise must be a float in the range \[0.0, inf\), got -0.1"),
         ({"noise": np.inf}, ValueError, "noise must be a float .* got inf"),
         ({"noise": (0.1, 0.2)}, TypeError, "noise must be a number, got"),

@@ -175,21 +175,6 @@ def require_symmetric(array: Any, name: str) -> None:
         )
 
 
-def split_unknown(array: Any, name: str) -> tuple[Any, np.ndarray | None]:
-    """Return a square matrix with 0 for NaN, and where it was known; None if everywhere.
-
-    NaN must be where it is in the mirror image, and in no sparse matrix.
-    """
-    if not np.isnan(array.sum()):
-        return array, None
-    if sp.issparse(array):
-        raise ValueError(f"{name} must not hold NaN where it is sparse: give an array.")
-    known = ~np.isnan(array)
-    if (known != known.T).any():
-        raise ValueError(f"{name} must be symmetric: an entry is NaN, and its mirror image is not.")
-    return np.where(known, array, 0), known
-
-
 def looks_like_distances(array: Any) -> bool:
     """Return whether a square matrix is 0 on its diagonal and above 0 nearly everywhere else."""
     if sp.issparse(array) or len(array) < 3 or np.diagonal(array).any():

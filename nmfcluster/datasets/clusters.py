@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -58,21 +57,16 @@ def make_nested_rings(
     np.float64(12.25)
     """
     rng = generator_of(random_state)
-    try:
-        distances = np.asarray(radii, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"radii must be numbers, got {shown(radii)}.") from error
-    if distances.ndim != 1 or not len(distances) or not (0 < distances).all():
-        raise ValueError(f"radii must be above 0, at least one of them; got {radii!r}.")
-    if not np.isfinite(distances).all():
-        raise ValueError(f"radii must be finite, got {radii!r}.")
+    if not isinstance(radii, tuple | list | np.ndarray) or not len(radii):
+        raise ValueError(f"radii must be numbers, at least one of them, got {shown(radii)}.")
+    for radius in radii:
+        check_number(radius, "radii", 0, closed="neither")
     check_number(noise, "noise", 0)
-    if _several(n_samples):
-        raise ValueError(f"n_samples must be one number, got {n_samples!r}.")
-    sizes = _sizes(n_samples, len(distances))
+    check_count(n_samples, "n_samples", len(radii))
+    sizes = _equal_sizes(n_samples, len(radii))
     y = np.repeat(np.arange(len(sizes)), sizes)
     angles = rng.uniform(0, 2 * np.pi, len(y))
-    reached = distances[y] + noise * rng.normal(size=len(y))
+    reached = np.asarray(radii, dtype=float)[y] + noise * rng.normal(size=len(y))
     return reached[:, None] * np.column_stack([np.cos(angles), np.sin(angles)]), y
 
 
@@ -125,7 +119,15 @@ def make_partitions(
     rng = generator_of(random_state)
     check_number(noise, "noise", 0, 1, closed="both")
     check_number(missing, "missing", 0, 1, closed="both")
-    sizes = _sizes(n_samples, n_clusters)
+    if isinstance(n_samples, tuple | list | np.ndarray):
+        for size in n_samples:
+            check_count(size, "n_samples", 1)
+        check_count(sum(map(int, n_samples)), "the sum of n_samples", 1)
+        sizes = np.asarray(n_samples)
+    else:
+        check_count(n_clusters, "n_clusters", 1)
+        check_count(n_samples, "n_samples", n_clusters)
+        sizes = _equal_sizes(n_samples, n_clusters)
     check_count(n_partitions, "n_partitions", 1)
     y = np.repeat(np.arange(len(sizes)), sizes)
     partitions = np.empty((len(y), n_partitions), dtype=np.int64)
@@ -226,8 +228,6 @@ def make_biclusters(
     """
     rng = generator_of(random_state)
     check_count(n_clusters, "n_clusters", 1)
-    if not isinstance(twins, bool | np.bool_):
-        raise TypeError(f"twins must be True or False, got {shown(twins)}.")
     if twins and n_clusters < 2:
         raise ValueError(f"n_clusters must be at least 2 with twins=True, got {n_clusters}.")
     check_number(overlap, "overlap", 0, 0.5)
@@ -245,30 +245,11 @@ def make_biclusters(
     return X, W, H
 
 
-def _sizes(n_samples: Any, n_clusters: int) -> np.ndarray:
-    """Return the sizes of clusters: those that are named, or equal ones."""
-    if _several(n_samples):
-        sizes = np.asarray(n_samples)
-        if not all(isinstance(size, Integral) for size in sizes.ravel()):
-            raise TypeError(f"n_samples must be whole numbers, got {shown(n_samples)}.")
-        check_count(sizes.sum(dtype=object), "the sum of n_samples")
-    else:
-        check_count(n_clusters, "n_clusters", 1)
-        check_count(n_samples, "n_samples")
-        n_samples, n_clusters = int(n_samples), int(n_clusters)  # int8 could not hold more
-        sizes = np.full(n_clusters, n_samples // n_clusters)
-        sizes[: n_samples % n_clusters] += 1
-    if sizes.ndim != 1 or len(sizes) == 0 or sizes.min() < 1:
-        raise ValueError(f"n_samples must give every cluster a sample, got {n_samples!r}.")
+def _equal_sizes(n_samples: int, n_clusters: int) -> np.ndarray:
+    """Return the sizes of clusters that differ by one at most, the larger ones first."""
+    sizes = np.full(n_clusters, int(n_samples) // int(n_clusters))
+    sizes[: int(n_samples) % int(n_clusters)] += 1
     return sizes
-
-
-def _several(n_samples: Any) -> bool:
-    """Return whether it is a sequence of numbers."""
-    try:
-        return np.ndim(n_samples) > 0
-    except ValueError as error:  # lists of different lengths
-        raise TypeError(f"n_samples must be whole numbers, got {shown(n_samples)}.") from error
 
 
 def _blocks_of(

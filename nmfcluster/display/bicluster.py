@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -55,8 +55,6 @@ class BiclusterDisplay:
         Rows in the order of the picture.
     column_order : ndarray of shape (n_columns,), int, default=None
         Columns in the order of the picture.
-    names : sequence of str, default=None
-        Names of the clusters; their numbers by default.
 
     Attributes
     ----------
@@ -66,7 +64,7 @@ class BiclusterDisplay:
         The figure of `ax_`.
     mesh_ : matplotlib QuadMesh
         The cells.
-    colorbar_ : matplotlib Colorbar or None
+    colorbar_ : matplotlib Colorbar
         The scale of colours.
     strips_ : list of (QuadMesh, QuadMesh)
         The marks of rows and of columns, one pair a cluster.
@@ -85,7 +83,7 @@ class BiclusterDisplay:
     >>> from nmfcluster.datasets import make_biclusters
     >>> from nmfcluster.display import BiclusterDisplay
     >>> X, W, H = make_biclusters(random_state=0)
-    >>> model = NMFMetaCluster(n_clusters=4, random_state=0).fit(X)
+    >>> model = NMFMetaCluster(4, n_estimators=5, random_state=0).fit(X)
     >>> display = BiclusterDisplay.from_estimator(model, X)
     >>> display.matrix.shape
     (21, 35)
@@ -100,62 +98,43 @@ class BiclusterDisplay:
     clusters: np.ndarray | None = None
     row_order: np.ndarray | None = None
     column_order: np.ndarray | None = None
-    names: Sequence[str] | None = None
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, *, max_cells: int = 400, ax: Any = None, **style: Any
+        cls, estimator: Any, X: Any, *, max_cells: int = 400, ax: Any = None
     ) -> BiclusterDisplay:
         """Show the biclusters that a fitted estimator found in its table.
 
         A row of several clusters joins the block of the one that adds most to it, and a column
-        likewise; of estimators of others, as `from_biclusters` says.
+        likewise.
 
         Parameters
         ----------
-        estimator : NMFMetaCluster, or another estimator with `rows_` and `columns_`
-            A fitted one: of others, a SpectralCoclustering of scikit-learn, say.
+        estimator : NMFMetaCluster
+            A fitted one.
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The table of its `fit`, or another one with its rows and columns. Means leave NaN out.
         max_cells : int, default=400
-            Largest number of cells in a row and in a column, unless there are more clusters.
+            Largest number of cells in a row and in a column; but every cluster has one.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
-        **style : dict
-            Keywords of `plot`: `cmap`, `colorbar`.
 
         Returns
         -------
         BiclusterDisplay
             The picture, drawn.
         """
-        look.check_fitted(
-            estimator,
-            "columns_",
-            "an estimator with rows_ and columns_, such as an NMFMetaCluster",
-            "from_biclusters takes the rows and columns of clusters that others found",
-            any_will_do=True,
-        )
-        if not look.is_ours(estimator):
-            found = estimator.rows_, estimator.columns_
-            return cls.from_biclusters(X, *found, max_cells=max_cells, ax=ax, **style)
+        cure = "from_biclusters takes the rows and columns of clusters that others found"
+        look.check_fitted(estimator, "factor_", "an NMFMetaCluster", cure)
         W, H = estimator.factor_, estimator.components_
         table = _check_table(X, (len(W), H.shape[1]))
         rows = estimator.rows_, W.T * np.linalg.norm(H, axis=1)[:, None]
         columns = estimator.columns_, H * np.linalg.norm(W, axis=0)[:, None]
-        return cls(**arrange_table(table, rows, columns, max_cells)).plot(ax, **style)
+        return cls(**arrange_table(table, rows, columns, max_cells)).plot(ax)
 
     @classmethod
     def from_biclusters(
-        cls,
-        X: Any,
-        rows: Any,
-        columns: Any,
-        *,
-        names: Sequence[str] | None = None,
-        max_cells: int = 400,
-        ax: Any = None,
-        **style: Any,
+        cls, X: Any, rows: Any, columns: Any, *, max_cells: int = 400, ax: Any = None
     ) -> BiclusterDisplay:
         """Show any biclusters: `rows_` and `columns_` of scikit-learn's, or known ones.
 
@@ -169,14 +148,10 @@ class BiclusterDisplay:
             Whether a row is in a cluster.
         columns : array-like of shape (n_clusters, n_columns), bool
             Whether a column is in a cluster.
-        names : sequence of str, default=None
-            Names of the clusters; their numbers by default.
         max_cells : int, default=400
-            Largest number of cells in a row and in a column, unless there are more clusters.
+            Largest number of cells in a row and in a column; but every cluster has one.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
-        **style : dict
-            Keywords of `plot`: `cmap`, `colorbar`.
 
         Returns
         -------
@@ -200,23 +175,17 @@ class BiclusterDisplay:
                 f"rows and columns must be of the same clusters, got {len(rows)} and "
                 f"{len(columns)} of them."
             )
-        look.check_names(names, len(rows))
         table = _check_table(X, (rows.shape[1], columns.shape[1]))
         contents = arrange_table(table, (rows, rows), (columns, columns), max_cells)
-        return cls(**contents, names=names).plot(ax, **style)
+        return cls(**contents).plot(ax)
 
-    def plot(self, ax: Any = None, *, cmap: Any = None, colorbar: bool = True) -> BiclusterDisplay:
+    def plot(self, ax: Any = None) -> BiclusterDisplay:
         """Draw the picture.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
-        cmap : str or matplotlib Colormap, default=None
-            Colours of the table; from white to black by default, or from brown over white to
-            violet if there are negative entries.
-        colorbar : bool, default=True
-            Whether to show the scale.
 
         Returns
         -------
@@ -225,38 +194,27 @@ class BiclusterDisplay:
         """
         self.figure_, self.ax_ = look.axes_for(ax, figsize=(6.8, 5.2))
         x, y = (np.append(0, np.cumsum(sizes)) for sizes in (self.column_sizes, self.row_sizes))
-        colours, overflow = self._colours()
-        if cmap:
-            colours["cmap"] = cmap
-        self.mesh_ = look.draw_cells(self.ax_, x, y, self.matrix, **colours)
+        # the darkest colour is that of the largest entries but a hundredth: outliers do not count
+        sizes = np.abs(self.matrix[np.isfinite(self.matrix) & (self.matrix != 0)])
+        high = float(np.quantile(sizes, 0.99, method="higher")) if sizes.size else 1.0
+        signed = bool((self.matrix < 0).any())
+        colours = {"cmap": "PuOr", "vmin": -high} if signed else {"cmap": "Greys", "vmin": 0}
+        self.mesh_ = look.draw_cells(self.ax_, x, y, self.matrix, vmax=high, **colours)
         self.ax_.set(xlabel="columns", ylabel="rows")
         for axis in (self.ax_.xaxis, self.ax_.yaxis):
-            look.count_along(axis, steps=(1, 2, 5, 10))
+            look.count_along(axis)
         order = range(len(self.row_shares)) if self.clusters is None else self.clusters
         clusters = [
             (look.colour_of(i), self.row_shares[c], self.column_shares[c])
             for i, c in enumerate(order)
         ]
-        names = [str(c if self.names is None else self.names[c]) for c in order]
         few = len(clusters) <= 24  # more frames would hide the table
         self.outlines_ = _draw_outlines(self.ax_, x, y, clusters) if few else []
-        self.strips_ = _draw_strips(self.ax_, x, y, clusters, names)
+        self.strips_ = _draw_strips(self.ax_, x, y, clusters, order)
         averaged = max(self.row_sizes.max(), self.column_sizes.max()) > 1
         label = "mean of the table" if averaged else "table"
-        self.colorbar_ = look.add_colorbar(self.mesh_, label, overflow) if colorbar else None
+        self.colorbar_ = look.add_colorbar(self.mesh_, label, "both" if signed else "max")
         return self
-
-    def _colours(self) -> tuple[dict[str, Any], str]:
-        """Return the colours of the table, and at which ends some cells lie beyond their scale."""
-        values = self.matrix[np.isfinite(self.matrix)]
-        sizes = np.abs(values[values != 0])
-        # the darkest colour is that of the largest entries but a hundredth: outliers do not count
-        high = float(np.quantile(sizes, 0.99, method="higher")) if sizes.size else 1.0
-        signed = bool((values < 0).any())
-        low = -high if signed else 0.0
-        beyond = int((values > high).any()) + 2 * int((values < low).any())
-        overflow = ("neither", "max", "min", "both")[beyond]
-        return {"cmap": "PuOr" if signed else "Greys", "vmin": low, "vmax": high}, overflow
 
 
 def _draw_outlines(ax: Any, x: np.ndarray, y: np.ndarray, clusters: list[_Cluster]) -> list[Any]:
@@ -287,7 +245,7 @@ def _runs(edges: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
 
 def _draw_strips(
-    ax: Any, x: np.ndarray, y: np.ndarray, clusters: list[_Cluster], names: list[str]
+    ax: Any, x: np.ndarray, y: np.ndarray, clusters: list[_Cluster], names: Iterable[int]
 ) -> list[tuple[Any, Any]]:
     """Mark rows and columns of every cluster, and name it where its two strips meet."""
     from matplotlib.colors import LinearSegmentedColormap
@@ -296,7 +254,7 @@ def _draw_strips(
     every = int(np.ceil(1.1 * _SMALL / pitch))  # names that would overlap are left out
     beside, below = look.points_outside(ax)
     strips = []
-    for i, (colour, rows, columns) in enumerate(clusters):
+    for i, (name, (colour, rows, columns)) in enumerate(zip(names, clusters, strict=True)):
         near = -gap - i * pitch
         across = [near - 0.75 * pitch, near]  # the rest is margin
         cmap = LinearSegmentedColormap.from_list("strip", ["0.93", colour])
@@ -306,7 +264,7 @@ def _draw_strips(
         strips.append((of_rows, of_columns))
         if i % every == 0:
             place = {"xycoords": "axes fraction", "textcoords": "offset points"}
-            text = ax.annotate(names[i], (0, 0), (near, sum(across) / 2), **place)
+            text = ax.annotate(str(name), (0, 0), (near, sum(across) / 2), **place)
             text.set(ha="right", va="center_baseline", fontsize=_SMALL, color=look.LINE)
     ax.tick_params(length=0, pad=gap + pitch * len(clusters) + 1)
     return strips
@@ -327,6 +285,6 @@ def _check_table(X: Any, shape: tuple[int, int]) -> Any:
 def _check_members(value: Any, name: str) -> np.ndarray:
     """Return booleans of shape (n_clusters, n)."""
     members = check_array(value, dtype=None, input_name=name)
-    if members.dtype.kind not in "biu" or not np.isin(members, (0, 1)).all():
+    if members.dtype.kind != "b":
         raise TypeError(f"{name} must hold booleans, got {shown(value)}.")
-    return members.astype(bool)
+    return members

@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 from scipy.cluster.hierarchy import average, leaves_list, optimal_leaf_ordering
 from scipy.spatial.distance import pdist
-from sklearn.utils import check_array
 
 from nmfcluster._arrays.arguments import check_count
 from nmfcluster._arrays.labels import over_seen
 from nmfcluster._arrays.places import split_missing
-from nmfcluster._arrays.storage import as_dense, group_indicator, require_symmetric, split_unknown
-from nmfcluster._arrays.tables import check_readable
+from nmfcluster._arrays.storage import as_dense, group_indicator
 
 Side = tuple[np.ndarray, np.ndarray]  # of a table: members of the clusters, and their strength
 
@@ -29,7 +27,7 @@ def divide_into_cells(
     confidence : ndarray of shape (n_samples,)
         Samples of a cluster are ordered by it, the largest first.
     max_cells : int
-        Largest number of cells, unless there are more clusters: each has a cell at least.
+        Largest number of cells; but every cluster has one.
 
     Returns
     -------
@@ -43,7 +41,8 @@ def divide_into_cells(
     check_count(max_cells, "max_cells", 1)
     order = np.lexsort((-np.round(confidence, 9), labels))  # rounding errors break no ties
     clusters, sizes = np.unique(labels, return_counts=True)
-    n_cells = _share_out(sizes, int(max_cells))
+    # in proportion to the sizes: from 1 to one a sample
+    n_cells = np.clip(sizes * int(max_cells) // len(labels), 1, sizes)
     within = np.concatenate([np.arange(size) for size in sizes])
     # in integers: cell j of a cluster begins where j * size / n_cells is first reached
     cell = within * np.repeat(n_cells, sizes) // np.repeat(sizes, sizes)
@@ -53,67 +52,9 @@ def divide_into_cells(
     return order, cells, np.repeat(clusters, n_cells)
 
 
-def _share_out(sizes: np.ndarray, total: int) -> np.ndarray:
-    """Return numbers of cells in proportion to sizes: from 1 to the size, `total` if they can."""
-    if sizes.sum() <= total:
-        return sizes
-    cells = np.clip((sizes * total) // sizes.sum(), 1, sizes)
-    while cells.sum() > max(total, len(sizes)):
-        density = np.where(cells > 1, cells / sizes, -np.inf)
-        cells[np.argmax(density)] -= 1
-    while cells.sum() < total:
-        spare = np.where(cells < sizes, sizes / cells, -np.inf)
-        cells[np.argmax(spare)] += 1
-    return cells
-
-
 def means_of_rows(rows: np.ndarray, cells: np.ndarray) -> np.ndarray:
     """Return the mean of the rows in every cell, (n_cells, n_columns)."""
     return group_indicator(cells).T @ rows / np.sqrt(np.bincount(cells))[:, None]
-
-
-class Pairs:
-    """Values of pairs of samples that were handed in, some of them unknown.
-
-    Parameters
-    ----------
-    matrix : {array-like, sparse matrix} of shape (n, n)
-        Symmetric, nonnegative; NaN in an array: not known.
-    """
-
-    def __init__(self, matrix: Any) -> None:
-        check_readable(matrix, "matrix")
-        options: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
-        A = check_array(matrix, ensure_all_finite="allow-nan", input_name="matrix", **options)
-        if A.shape[0] != A.shape[1]:
-            raise ValueError(f"matrix must be square, got shape {A.shape}.")
-        self._A, self._known = split_unknown(A, "matrix")
-        if self._A.min() < 0:
-            raise ValueError(f"matrix must hold no negative value, got {self._A.min():.3g}.")
-        require_symmetric(self._A, "matrix")
-        self.largest = float(self._A.max())
-
-    def __len__(self) -> int:
-        return int(self._A.shape[0])
-
-    def of_cells(self, cells: np.ndarray) -> np.ndarray:
-        """Return the mean over all pairs of samples of two cells; NaN where none is known."""
-        E = group_indicator(cells)  # scaled, as are sums and counts then
-        roots = np.sqrt(np.bincount(cells))
-        counts = np.outer(roots, roots) if self._known is None else E.T @ (self._known @ E)
-        return over_seen(as_dense(E.T @ (self._A @ E)), np.asarray(counts))
-
-    def confidence(self, clusters: np.ndarray) -> np.ndarray:
-        """Return a sample's mean over its pairs with the others of its cluster; 0 if unknown."""
-        E, sizes = group_indicator(clusters), np.bincount(clusters)
-        of_its_own, root = (np.arange(len(clusters)), clusters), np.sqrt(sizes)[clusters]
-        together = as_dense(self._A @ E)[of_its_own] * root - self._A.diagonal()
-        if self._known is None:
-            counts = sizes[clusters] - 1.0
-        else:
-            known = np.rint(as_dense(self._known @ E)[of_its_own] * root)
-            counts = known - self._known.diagonal()
-        return np.nan_to_num(over_seen(together, counts))
 
 
 def arrange_table(X: Any, rows: Side, columns: Side, max_cells: int) -> dict[str, Any]:
@@ -127,7 +68,7 @@ def arrange_table(X: Any, rows: Side, columns: Side, max_cells: int) -> dict[str
         Whether each row or column is in each cluster, and how strongly it belongs there, at
         least 0.
     max_cells : int
-        Largest number of cells in a row and in a column, unless there are more clusters.
+        Largest number of cells in a row and in a column; but every cluster has one.
 
     Returns
     -------

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 import nmfcluster.display.style as look
 from nmfcluster._arrays.arguments import counted
@@ -62,7 +62,7 @@ class NumberDisplay:
     >>> from sklearn.datasets import make_blobs
     >>> from nmfcluster.display import NumberDisplay
     >>> from nmfcluster.model_selection import choose_n_clusters
-    >>> X, _ = make_blobs(300, centers=4, random_state=8)
+    >>> X, _ = make_blobs(100, centers=4, random_state=8)
     >>> chosen = choose_n_clusters(KMeans(n_init=3), X, range(1, 7), random_state=0)
     >>> display = NumberDisplay.from_estimator(chosen)  # or chosen.plot()
     >>> display.ax_.get_title()
@@ -89,13 +89,10 @@ class NumberDisplay:
         NumberDisplay
             The picture, drawn.
         """
-        if not (hasattr(estimator, "table") and hasattr(estimator, "as_good")):
-            raise TypeError(
-                "estimator must be what choose_n_clusters or sweep_n_clusters returned, got "
-                f"{type(estimator).__name__}: ask choose_n_clusters(estimator, X)."
-            )
-        votes, agreed = (getattr(estimator, name, None) for name in ("votes", "agreed"))
-        return cls(table=estimator.table, votes=votes, agreed=agreed is not False).plot(ax)
+        who = "what choose_n_clusters or sweep_n_clusters returned"
+        look.check_fitted(estimator, "table", who, "ask choose_n_clusters(estimator, X)")
+        votes, agreed = getattr(estimator, "votes", None), getattr(estimator, "agreed", True)
+        return cls(table=estimator.table, votes=votes, agreed=agreed).plot(ax)
 
     def plot(self, ax: Any = None) -> NumberDisplay:
         """Draw the picture.
@@ -129,7 +126,7 @@ class NumberDisplay:
             self._draw_losses(self.loss_ax_, table)
         lowest = self.loss_ax_ or self.ax_
         lowest.set(xlabel="number of clusters", xlim=(candidates[0] - 0.6, candidates[-1] + 0.6))
-        lowest.xaxis.set_major_locator(look.ticker().MaxNLocator(12, integer=True))
+        look.count_along(lowest.xaxis, 12)
         for panel in {self.ax_, lowest}:
             look.mark_chosen(panel, n_clusters)
         title = f"chosen: {counted(n_clusters, 'cluster')}"
@@ -199,7 +196,7 @@ class NumberDisplay:
             linear = 10 ** np.ceil(np.log10(scale))
             ax.set_yscale("symlog", linthresh=linear)
             ax.set_ylim(bottom=-0.15 * linear)
-        ax.yaxis.set_major_formatter(look.ticker().StrMethodFormatter("{x:,g}"))
+        ax.yaxis.set_major_formatter("{x:,g}")
         ax.set_ylabel("held-out loss\nabove the least")
 
 
@@ -209,8 +206,8 @@ class StabilityDisplay:
 
     A band is a standard error, where there is one: that of ``StabilityScorer(details=True)``, or of
     the mean over several splits. A filled dot is as good as the best: at most one standard error of
-    that one worse. The dashed line is the value that was chosen. The axis is logarithmic where the
-    values span decades; values that have no place on a scale stand side by side.
+    that one worse. The dashed line is the value that was chosen. Values stand side by side, numbers
+    in increasing order.
 
     `from_estimator` reads the scores and draws them; the constructor takes scores.
 
@@ -226,8 +223,7 @@ class StabilityDisplay:
     chosen : object, default=None
         The value to mark.
     metric : str, default="score"
-        Name of the scores. A small "disagreement" is a good one, as is a large score of any other
-        name.
+        Name of the scores, of which large ones are good.
 
     Attributes
     ----------
@@ -252,17 +248,17 @@ class StabilityDisplay:
     >>> from sklearn.model_selection import GridSearchCV
     >>> from nmfcluster.display import StabilityDisplay
     >>> from nmfcluster.model_selection import FullSampleSplit, StabilityScorer
-    >>> X, _ = make_blobs(200, centers=4, random_state=1)
+    >>> X, _ = make_blobs(100, centers=4, random_state=1)
     >>> search = GridSearchCV(
-    ...     KMeans(n_init=3, random_state=0),
-    ...     {"n_clusters": [2, 3, 4, 5, 6]},
-    ...     scoring=StabilityScorer(details=True),
+    ...     KMeans(n_init=1, random_state=0),
+    ...     {"n_clusters": [3, 4, 5]},
+    ...     scoring=StabilityScorer(10, details=True),
     ...     cv=FullSampleSplit(),
     ...     refit="stability",
     ... ).fit(X)
     >>> display = StabilityDisplay.from_estimator(search)
     >>> display.values, display.chosen
-    ([2, 3, 4, 5, 6], 4)
+    ([3, 4, 5], 4)
     >>> display.figure_.savefig("stability.png")  # doctest: +SKIP
     """
 
@@ -274,28 +270,16 @@ class StabilityDisplay:
     metric: str = "score"
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        *,
-        param: str | None = None,
-        metric: str | None = None,
-        ax: Any = None,
-    ) -> StabilityDisplay:
-        """Show the scores of a fitted search.
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> StabilityDisplay:
+        """Show the scores of a fitted search, those that it went by.
 
-        Where other parameters varied, too, the score of a value is the best that it has with any
-        values of these.
+        Where several parameters varied, the one with the most values is shown: the score of a value
+        is the best that it has with any values of the others.
 
         Parameters
         ----------
         estimator : GridSearchCV, RandomizedSearchCV or another search of scikit-learn
             A fitted one, with any scorer.
-        param : str, default=None
-            The parameter along the axis; by default the one with the most values.
-        metric : str, default=None
-            Which score, where there are several: "stability" or "disagreement", say, of
-            ``StabilityScorer(details=True)``; by default the one that the search went by.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
 
@@ -304,28 +288,24 @@ class StabilityDisplay:
         StabilityDisplay
             The picture, drawn.
         """
-        if not hasattr(estimator, "scoring") or not hasattr(estimator, "refit"):
-            raise TypeError(
-                "estimator must be a search, such as GridSearchCV, got "
-                f"{type(estimator).__name__}: the constructor takes scores of others."
-            )
-        check_is_fitted(estimator, "cv_results_")
-        results = estimator.cv_results_
-        if metric is None:
-            default = estimator.refit if isinstance(estimator.refit, str) else "stability"
-            metric = "score" if "mean_test_score" in results else default
+        cure = "the constructor takes scores of others"
+        look.check_fitted(estimator, "cv_results_", "a search, such as GridSearchCV", cure)
+        results, refit = estimator.cv_results_, estimator.refit
+        metric = "score" if "mean_test_score" in results else "stability"
+        metric = refit if isinstance(refit, str) else metric
+        if f"mean_test_{metric}" not in results:
+            raise ValueError(f"refit of the search must be the name of a score, got {refit!r}.")
         scores, errors = _scores(results, metric)
-        param, candidates = _along(results["params"], param)
-        better = min if metric == "disagreement" else max
-        values, best = [], []  # of every value, and its best candidate
-        for value, numbers in candidates:
-            finite = [i for i in numbers if np.isfinite(scores[i])]
-            values.append(value)
-            best.append(better(finite or numbers, key=scores.__getitem__))
+        param, candidates = _along(results["params"])
+        # of every value its best candidate
+        best = [
+            max(numbers, key=lambda i: np.nan_to_num(scores[i], nan=-np.inf))
+            for _, numbers in candidates
+        ]
         chosen = getattr(estimator, "best_index_", None)
         return cls(
             param_name=param,
-            values=values,
+            values=[value for value, _ in candidates],
             scores=scores[best],
             errors=None if errors is None else errors[best],
             chosen=None if chosen is None else results["params"][chosen].get(param),
@@ -347,17 +327,14 @@ class StabilityDisplay:
         """
         self.figure_, self.ax_ = look.axes_for(ax, figsize=(6.4, 4.2))
         scores = np.asarray(self.scores, dtype=float)
-        goodness = -scores if self.metric == "disagreement" else scores
-        best = int(np.nanargmax(goodness))
+        best = int(np.nanargmax(scores))
         error = 0.0 if self.errors is None else np.nan_to_num(self.errors[best])
-        self.as_good_ = goodness >= goodness[best] - error
-        places, joined = look.place_values(self.ax_, self.param_name, self.values)
-        self.line_ = look.draw_curve(
-            self.ax_, places, scores, self.errors, as_good=self.as_good_, joined=joined
-        )
+        self.as_good_ = scores >= scores[best] - error
+        places = look.place_values(self.ax_, self.param_name, self.values)
+        self.line_ = look.draw_curve(self.ax_, places, scores, self.errors, as_good=self.as_good_)
         self.ax_.set_ylabel(self.metric)
         self.ax_.margins(y=0.12)
-        look.mark_value(self.ax_, places, self.values, self.chosen)
+        look.mark_value(self.ax_, self.values, self.chosen)
         self.ax_.legend(loc="best", **look.LEGEND)
         return self
 
@@ -365,9 +342,6 @@ class StabilityDisplay:
 def _scores(results: Mapping[str, Any], metric: str) -> tuple[np.ndarray, np.ndarray | None]:
     """Return the scores of all candidates, and their standard errors where these are known."""
     column = f"mean_test_{metric}"
-    if column not in results:
-        known = [name.removeprefix("mean_test_") for name in results if "mean_test_" in name]
-        raise ValueError(f"metric must be a score of the search, {known}, got {metric!r}.")
     scores = np.asarray(results[column], dtype=float)
     if not np.isfinite(scores).any():
         raise ValueError(f"{metric} must have a finite value to show, got NaN for all candidates.")
@@ -379,22 +353,15 @@ def _scores(results: Mapping[str, Any], metric: str) -> tuple[np.ndarray, np.nda
     return scores, np.asarray(results[f"std_test_{metric}"]) / np.sqrt(n_splits - 1)
 
 
-def _along(
-    candidates: Sequence[dict[str, Any]], param: str | None
-) -> tuple[str, list[tuple[Any, list[int]]]]:
-    """Return the parameter along the axis, its values, and which candidates have each of them."""
+def _along(candidates: Sequence[dict[str, Any]]) -> tuple[str, list[tuple[Any, list[int]]]]:
+    """Return the parameter with the most values, these, and which candidates have each of them."""
     searched: dict[str, dict[str, tuple[Any, list[int]]]] = {}
     for i, candidate in enumerate(candidates):
         for name, value in candidate.items():
             values = searched.setdefault(name, {})
             values.setdefault(str(value), (value, []))[1].append(i)
-    if not searched or (param is not None and param not in searched):
-        raise ValueError(
-            f"param must be a parameter that was searched, {list(searched)}, got {param!r}."
-        )
-    if param is None:
-        param = max(searched, key=lambda name: len(searched[name]))
+    param = max(searched, key=lambda name: len(searched[name]))
     found = list(searched[param].values())
-    if all(look.is_number(value) for value, _ in found):
+    if all(isinstance(value, Real) for value, _ in found):
         found.sort(key=lambda pair: pair[0])
     return param, found

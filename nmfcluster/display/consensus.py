@@ -7,19 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.isotonic import isotonic_regression
 from sklearn.utils import check_consistent_length, column_or_1d
 
 import nmfcluster.display.style as look
 from nmfcluster._arrays.arguments import normalised_weights
 from nmfcluster._arrays.labels import encode
-from nmfcluster.display.cells import Pairs, divide_into_cells, means_of_rows
+from nmfcluster.display.cells import divide_into_cells, means_of_rows
 from nmfcluster.metrics.co_occurrence import confidence, consensus_matrix
 
 _SHARE = "co-association"  # whose colours run from 0 to 1
-# points from the axes: edges of the strip of colours, and names of clusters, far enough for lines
-# that lead to them
-_STRIP, _NAMES = (-11.0, -3.0), -24.0
+_STRIP = (-11.0, -3.0)  # points from the axes: edges of the strip of colours
 _ABOVE = {"loc": "lower right", "bbox_to_anchor": (1, 1), "borderaxespad": 0.3, "borderpad": 0}
 
 
@@ -32,8 +29,8 @@ class ConsensusMatrixDisplay:
     a pale block. Of many samples a cell shows the mean over the pairs of two groups; every group
     lies within one cluster, and the axes count samples.
 
-    `from_estimator`, `from_partitions` and `from_matrix` compute the cells and draw them; the
-    constructor takes cells.
+    `from_estimator` and `from_partitions` compute the cells and draw them; the constructor takes
+    cells.
 
     Parameters
     ----------
@@ -48,7 +45,8 @@ class ConsensusMatrixDisplay:
     names : sequence of str, default=None
         Names of the clusters; their numbers by default.
     value_name : str, default="co-association"
-        What the colours show.
+        What the colours show. Those of a co-association run from 0 to 1, those of anything else up
+        to the largest value beside the diagonal.
 
     Attributes
     ----------
@@ -58,7 +56,7 @@ class ConsensusMatrixDisplay:
         The figure of `ax_`.
     mesh_ : matplotlib QuadMesh
         The cells.
-    colorbar_ : matplotlib Colorbar or None
+    colorbar_ : matplotlib Colorbar
         The scale of colours.
 
     See Also
@@ -88,7 +86,7 @@ class ConsensusMatrixDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, max_cells: int = 400, ax: Any = None, **style: Any
+        cls, estimator: Any, *, max_cells: int = 400, ax: Any = None
     ) -> ConsensusMatrixDisplay:
         """Show what a fitted estimator says of pairs of samples.
 
@@ -105,11 +103,9 @@ class ConsensusMatrixDisplay:
         estimator : estimator of this package
             A fitted one.
         max_cells : int, default=400
-            Largest number of cells in a row, unless there are more clusters than that.
+            Largest number of cells in a row; but every cluster has one.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
-        **style : dict
-            Keywords of `plot`: `cmap`, `colorbar`.
 
         Returns
         -------
@@ -118,14 +114,15 @@ class ConsensusMatrixDisplay:
         """
         look.check_fitted(
             estimator,
-            "labels_",
+            "membership_",
             "an estimator of nmfcluster",
-            "from_partitions takes several clusterings of others, from_matrix their similarity",
+            "from_partitions takes clusterings of others, NMFConsensus(affinity='precomputed') a "
+            "similarity",
         )
-        labels, names = estimator.labels_, None
-        if labels.min() < 0:  # a last cluster of the samples that are in none
-            last = int(labels.max()) + 1
-            labels, names = np.where(labels < 0, last, labels), [*map(str, range(last)), "none"]
+        # samples in no cluster are a last one
+        n_clusters = estimator.membership_.shape[1]
+        labels = np.where(estimator.labels_ < 0, n_clusters, estimator.labels_)
+        names = [*map(str, range(n_clusters)), "none"]
         certain = getattr(estimator, "confidence_", None)
         certain = estimator.membership_.max(axis=1) if certain is None else certain
         order, cells, kept = _cells_of(labels, certain, max_cells)
@@ -140,67 +137,7 @@ class ConsensusMatrixDisplay:
             weights = getattr(estimator, "weights_", None)  # an NMFMetaCluster has none
             weights = normalised_weights(weights, estimator.partitions_.shape[1])
             matrix, value_name = consensus_matrix(estimator.partitions_, weights, cells), _SHARE
-        return cls(matrix=matrix, names=names, value_name=value_name, **kept).plot(ax, **style)
-
-    @classmethod
-    def from_matrix(
-        cls,
-        matrix: Any,
-        labels: Any,
-        *,
-        value_name: str = _SHARE,
-        max_cells: int = 400,
-        ax: Any = None,
-        **style: Any,
-    ) -> ConsensusMatrixDisplay:
-        """Show a consensus matrix, or another similarity, that was made elsewhere.
-
-        Parameters
-        ----------
-        matrix : {array-like, sparse matrix} of shape (n_samples, n_samples)
-            Symmetric, nonnegative; NaN in an array: not known.
-        labels : array-like of shape (n_samples,)
-            Cluster or class of every sample: integers or strings.
-        value_name : str, default="co-association"
-            What the colours show. Those of a co-association run from 0 to 1, those of anything
-            else up to the largest value beside the diagonal.
-        max_cells : int, default=400
-            Largest number of cells in a row, unless there are more clusters than that.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
-        **style : dict
-            Keywords of `plot`: `cmap`, `colorbar`.
-
-        Returns
-        -------
-        ConsensusMatrixDisplay
-            The picture, drawn.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from sklearn.metrics.pairwise import rbf_kernel
-        >>> from nmfcluster.display import ConsensusMatrixDisplay
-        >>> X, y = load_iris(return_X_y=True)
-        >>> display = ConsensusMatrixDisplay.from_matrix(
-        ...     rbf_kernel(X), y, value_name="similarity", max_cells=30
-        ... )
-        >>> display.matrix.shape
-        (30, 30)
-        """
-        pairs, labels = Pairs(matrix), column_or_1d(labels)
-        if value_name == _SHARE and pairs.largest > 1 + 1e-6:  # which rounding may reach
-            raise ValueError(
-                f"matrix must have entries in [0, 1], got {pairs.largest:.3g}: where it is no "
-                f"{_SHARE}, give value_name='similarity', or what it is."
-            )
-        if len(labels) != len(pairs):
-            raise ValueError(f"labels must be {len(pairs)}, one a sample, got {len(labels)}.")
-        names, clusters = np.unique(labels, return_inverse=True)
-        _, cells, kept = _cells_of(clusters, pairs.confidence(clusters), max_cells)
-        named = [str(name) for name in names]
-        display = cls(matrix=pairs.of_cells(cells), names=named, value_name=value_name, **kept)
-        return display.plot(ax, **style)
+        return cls(matrix=matrix, names=names, value_name=value_name, **kept).plot(ax)
 
     @classmethod
     def from_partitions(
@@ -211,7 +148,6 @@ class ConsensusMatrixDisplay:
         weights: Any = None,
         max_cells: int = 400,
         ax: Any = None,
-        **style: Any,
     ) -> ConsensusMatrixDisplay:
         """Show the co-association of partitions, ordered by any labels, such as known classes.
 
@@ -224,11 +160,9 @@ class ConsensusMatrixDisplay:
         weights : array-like of shape (n_partitions,), default=None
             Nonnegative weights of the partitions; equal by default.
         max_cells : int, default=400
-            Largest number of cells in a row, unless there are more clusters than that.
+            Largest number of cells in a row; but every cluster has one.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
-        **style : dict
-            Keywords of `plot`: `cmap`, `colorbar`.
 
         Returns
         -------
@@ -239,10 +173,10 @@ class ConsensusMatrixDisplay:
         --------
         >>> from nmfcluster.datasets import make_partitions
         >>> from nmfcluster.display import ConsensusMatrixDisplay
-        >>> partitions, y = make_partitions((90, 8, 2), random_state=0)
+        >>> partitions, y = make_partitions((60, 30, 10), random_state=0)
         >>> display = ConsensusMatrixDisplay.from_partitions(partitions, y, max_cells=10)
         >>> display.cell_labels
-        array([0, 0, 0, 0, 0, 0, 0, 0, 1, 2])
+        array([0, 0, 0, 0, 0, 0, 1, 1, 1, 2])
         """
         codes, _ = encode(partitions, "partitions")
         labels = column_or_1d(labels)
@@ -251,21 +185,15 @@ class ConsensusMatrixDisplay:
         names, labels = np.unique(labels, return_inverse=True)
         _, cells, kept = _cells_of(labels, confidence(codes, labels, weights), max_cells)
         matrix = consensus_matrix(codes, weights, cells)
-        return cls(matrix=matrix, names=[str(name) for name in names], **kept).plot(ax, **style)
+        return cls(matrix=matrix, names=[str(name) for name in names], **kept).plot(ax)
 
-    def plot(
-        self, ax: Any = None, *, cmap: Any = "Blues", colorbar: bool = True
-    ) -> ConsensusMatrixDisplay:
+    def plot(self, ax: Any = None) -> ConsensusMatrixDisplay:
         """Draw the picture.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
-        cmap : str or matplotlib Colormap, default="Blues"
-            Colours from 0 up.
-        colorbar : bool, default=True
-            Whether to show the scale.
 
         Returns
         -------
@@ -274,9 +202,12 @@ class ConsensusMatrixDisplay:
         """
         self.figure_, self.ax_ = look.axes_for(ax, figsize=(6.4, 5.4))
         edges = np.concatenate([[0], np.cumsum(self.cell_sizes)])
-        largest, overflow = self._largest_colour()
         values = np.ma.masked_invalid(self.matrix)
-        colours = {"cmap": cmap, "vmin": 0, "vmax": largest}
+        largest, beyond = 1.0, "neither"
+        if self.value_name != _SHARE:  # a sample's similarity to itself may be far above all others
+            beside = values.filled(0) * ~np.eye(len(values), dtype=bool)
+            largest, beyond = float(beside.max() or values.max()), "max"
+        colours = {"cmap": "Blues", "vmin": 0, "vmax": largest}
         self.mesh_ = look.draw_cells(self.ax_, edges, edges, values, **colours)
         self.ax_.set(aspect="equal", xlabel="samples", ylabel="cluster")
         self.ax_.patch.set(**look.UNKNOWN, linewidth=0)
@@ -287,24 +218,14 @@ class ConsensusMatrixDisplay:
         names = [str(c) if self.names is None else self.names[c] for c in clusters]
         self._mark_clusters(names, begin, end)
         label = ("mean " if self.cell_sizes.max() > 1 else "") + self.value_name
-        self.colorbar_ = look.add_colorbar(self.mesh_, label, overflow) if colorbar else None
+        self.colorbar_ = look.add_colorbar(self.mesh_, label, beyond)
         if np.isnan(self.matrix).any():
             unknown = self.ax_.fill_between([], [], **look.UNKNOWN, linewidth=0)
             self.ax_.legend([unknown], ["never seen together"], **_ABOVE, **look.LEGEND)
         return self
 
-    def _largest_colour(self) -> tuple[float, str]:
-        """Return the value of the darkest colour, and at which end some cell lies beyond it."""
-        if self.value_name == _SHARE:
-            return 1.0, "neither"
-        known = np.nan_to_num(self.matrix)
-        highest = float(known.max())
-        largest = float((known * ~np.eye(len(known), dtype=bool)).max()) or highest
-        return largest, "max" if highest > largest * (1 + 1e-9) else "neither"
-
     def _mark_clusters(self, names: list[str], begin: np.ndarray, end: np.ndarray) -> None:
-        """Frame clusters, and mark and name them at the side, moving names that would overlap."""
-        from matplotlib.lines import Line2D
+        """Frame clusters, mark them at the side, and name those for which there is room."""
         from matplotlib.patches import Rectangle
 
         beside, _ = look.points_outside(self.ax_)
@@ -316,16 +237,13 @@ class ConsensusMatrixDisplay:
             if len(begin) <= 100:  # more frames would hide what they frame
                 self.ax_.add_patch(frame)
         line = 1.25 * look.FONT * end[-1] / look.height_in_points(self.ax_)  # in samples
-        named = _to_name(end - begin, line, end[-1])
-        begin, end = begin[named], end[named]
-        places = _spread((begin + end) / 2, end - begin, line, self.cell_sizes.sum())
-        self.ax_.set_yticks(places, [names[i] for i in named])
-        self.ax_.tick_params(axis="y", length=0, pad=-_NAMES, labelsize=look.FONT)
-        for place, anchor in zip(places, np.clip(places, begin, end), strict=True):
-            x = (_STRIP[0], _NAMES + 2, _NAMES)
-            leader = Line2D(x, (anchor, place, place), color=look.LINE, linewidth=0.6)
-            leader.set(transform=beside, clip_on=False)
-            self.ax_.add_line(leader)
+        centres = (begin + end) / 2
+        named: list[int] = []
+        for i in np.argsort(begin - end, kind="stable"):
+            if (np.abs(centres[named] - centres[i]) >= line).all():
+                named.append(i)
+        self.ax_.set_yticks(centres[named], [names[i] for i in named])
+        self.ax_.tick_params(axis="y", length=0, pad=3 - _STRIP[0], labelsize=look.FONT)
 
 
 def _cells_of(
@@ -335,25 +253,3 @@ def _cells_of(
     order, cells, clusters = divide_into_cells(labels, confidences, max_cells)
     kept = {"cell_sizes": np.bincount(cells), "cell_labels": clusters, "order": order}
     return order, cells, kept
-
-
-def _to_name(sizes: np.ndarray, line: float, length: int) -> np.ndarray:
-    """Return the clusters to name: all if there is room, or else the large ones."""
-    if len(sizes) * line <= length:
-        return np.arange(len(sizes))
-    large = np.flatnonzero(sizes >= line)
-    room = max(int(length / line), 1)
-    return large if len(large) else np.sort(np.argsort(-sizes, kind="stable")[:room])
-
-
-def _spread(centres: np.ndarray, sizes: np.ndarray, line: float, length: float) -> np.ndarray:
-    """Return the places nearest to the centres, in their order, that are a line apart.
-
-    Large clusters give way to small ones: a name may stand anywhere beside a large one.
-    """
-    steps = line * np.arange(len(centres))
-    low, high = line / 2, length - line / 2 - steps[-1]
-    fitted = isotonic_regression(
-        centres - steps, sample_weight=1 / sizes, y_min=low, y_max=max(low, high)
-    )
-    return fitted + steps

@@ -13,7 +13,8 @@ from nmfcluster._arrays.labels import encode
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.metrics.agreement import shared_counts
 
-_GOOD, _BAD = ("#D3E3F1", "#2A6FA8"), ("#F9C79F", "#C04E00")  # of few pairs and of many
+# from many violated pairs over few, none (grey) and few satisfied ones to many
+_SHADES = "#C04E00", "#F9C79F", "#F4F4F4", "#D3E3F1", "#2A6FA8"
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -39,9 +40,6 @@ class ConstraintDisplay:
         The same of cannot-link pairs.
     names : sequence of str, default=None
         Names of the clusters; their numbers by default.
-    unassigned : bool, default=False
-        Whether the last row counts the samples that are in no cluster: all their pairs are
-        violated.
 
     Attributes
     ----------
@@ -78,7 +76,6 @@ class ConstraintDisplay:
     must_link: np.ndarray
     cannot_link: np.ndarray
     names: Sequence[str] | None = None
-    unassigned: bool = False
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> ConstraintDisplay:
@@ -109,8 +106,8 @@ class ConstraintDisplay:
         Parameters
         ----------
         labels : array-like of shape (n_samples,)
-            Cluster of every sample, as `fit_predict` of any clusterer returns it: integers or
-            strings; a negative number, None or NaN: in no cluster.
+            Cluster of every sample, as `fit_predict` of any clusterer returns it: integers from 0,
+            or strings.
         constraints : PairwiseConstraints
             Constraints of these samples, such as those held out.
         ax : matplotlib Axes, default=None
@@ -140,19 +137,13 @@ class ConstraintDisplay:
             )
         constraints.satisfied(labels)  # raises where labels do not fit
         codes, (values,) = encode([labels], "labels")
-        groups = codes[:, 0]
-        names = [str(value) for value in values]
-        unassigned = bool((groups < 0).any())
-        if unassigned:
-            groups = np.where(groups < 0, len(names), groups)
-            names.append("none")
-        display = cls(
-            must_link=_pairs_between(groups, constraints.must_link, len(names)),
-            cannot_link=_pairs_between(groups, constraints.cannot_link, len(names)),
-            names=names,
-            unassigned=unassigned,
+        if codes.min() < 0:
+            raise ValueError("labels must hold a cluster for every sample, got samples in none.")
+        must, cannot = (
+            _pairs_between(codes[:, 0], pairs, len(values))
+            for pairs in (constraints.must_link, constraints.cannot_link)
         )
-        return display.plot(ax)
+        return cls(must_link=must, cannot_link=cannot, names=[str(v) for v in values]).plot(ax)
 
     def plot(self, ax: Any = None) -> ConstraintDisplay:
         """Draw the picture.
@@ -173,56 +164,60 @@ class ConstraintDisplay:
         # cells, of the upper triangle to the right, so that the two edges are told apart
         shift = 1 + max(0.4, n / 40)
         must, cannot = self._signed()
-        most, worst = max(must.max(), cannot.max()), -min(must.min(), cannot.min())
+        tops = max(must.max(), cannot.max()), -min(must.min(), cannot.min())
         self.ax_.set(xlim=(0, n + shift), ylim=(n, 0), aspect="equal", ylabel="cluster")
         self.ax_.grid(False)
         self.ax_.spines[:].set_visible(False)
         cell = look.height_in_points(self.ax_) / (n + shift)
         font = min(look.FONT + 2, 0.36 * cell)  # the four letters of a number fit into a cell
         self.texts_: list[Any] = []
-        self.must_link_cells_ = self._draw(must, 0.0, (most, worst), font)
-        self.cannot_link_cells_ = self._draw(cannot, shift, (most, worst), font)
+        self.must_link_cells_ = self._draw(must, 0.0, tops, font)
+        self.cannot_link_cells_ = self._draw(cannot, shift, tops, font)
         self._name_clusters(must, cannot, shift, cell)
-        self._explain(most, worst)
         return self
 
     def _signed(self) -> tuple[np.ma.MaskedArray, np.ma.MaskedArray]:
         """Return the numbers of the two triangles, negative where pairs are violated."""
-        n = len(self.must_link)
-        within = np.eye(n, dtype=bool)
-        outside = np.zeros((n, n), dtype=bool)  # with a sample that is in no cluster
-        if self.unassigned:
-            outside[-1], outside[:, -1] = True, True
-        must = np.where(within & ~outside, self.must_link, -self.must_link)
-        cannot = np.where(within | outside, -self.cannot_link, self.cannot_link)
-        below = np.tri(n, dtype=bool)
+        within, below = np.eye(len(self.must_link), dtype=bool), np.tri(len(self.must_link)) > 0
+        must = np.where(within, self.must_link, -self.must_link)
+        cannot = np.where(within, -self.cannot_link, self.cannot_link)
         return np.ma.array(must, mask=~below), np.ma.array(cannot, mask=~below.T)
 
     def _draw(
         self, values: np.ma.MaskedArray, shift: float, tops: tuple[int, int], font: float
     ) -> Any:
         """Draw the cells of a triangle, numbers in those that count pairs, and return them."""
-        from matplotlib.collections import PolyCollection
+        from matplotlib.colors import LinearSegmentedColormap
 
-        rows, columns = np.nonzero(~values.mask)
-        numbers, colours = values.compressed(), _colours_of(values.compressed(), *tops)
-        corners = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
-        squares = np.column_stack([columns + shift, rows])[:, None] + corners
-        places = squares.mean(axis=1)
-        dark = colours[:, :3] @ [0.299, 0.587, 0.114] < 0.55  # the luminance of television
-        for i in np.flatnonzero(numbers) if font >= 5 else ():  # points: smaller ones are not read
-            text = self.ax_.text(*places[i], _shorten(abs(int(numbers[i]))), fontsize=font)
-            text.set(ha="center", va="center_baseline", color="white" if dark[i] else "black")
-            text.set_fontweight("bold" if numbers[i] < 0 else "normal")
-            self.texts_.append(text)
-        cells = PolyCollection(squares, facecolors=colours, edgecolor="white")
-        cells.set_linewidth(min(1.5, 20 / len(values)))
-        return self.ax_.add_collection(cells)
+        # Good and bad pairs have a scale each, so that a few bad ones are seen beside many good
+        # ones; of square roots, so that few pairs are seen beside many of their own kind.
+        heights = np.sqrt(np.maximum(values, 0) / max(tops[0], 1))
+        heights = heights - np.sqrt(np.maximum(-values, 0) / max(tops[1], 1))
+        stops = zip((0.0, 0.4999, 0.5, 0.5001, 1.0), _SHADES, strict=True)
+        shades = LinearSegmentedColormap.from_list("pairs", list(stops), N=1025)
+        edges = np.arange(len(values) + 1)
+        if font >= 5:  # points: smaller numbers are not read
+            for row, column in np.argwhere(values.filled(0) != 0):
+                number, dark = values[row, column], abs(heights[row, column]) > 0.7
+                place = column + shift + 0.5, row + 0.5
+                text = self.ax_.text(*place, _shorten(abs(int(number))), fontsize=font)
+                text.set(ha="center", va="center_baseline", color="white" if dark else "black")
+                text.set_fontweight("bold" if number < 0 else "normal")
+                self.texts_.append(text)
+        style = {
+            "vmin": -1,
+            "vmax": 1,
+            "edgecolor": "white",
+            "linewidth": min(1.5, 20 / len(values)),
+        }
+        return self.ax_.pcolor(edges + shift, edges, heights, cmap=shades, **style)
 
     def _name_clusters(
         self, must: np.ma.MaskedArray, cannot: np.ma.MaskedArray, shift: float, cell: float
     ) -> None:
-        """Name the clusters at three sides, and say how many pairs each triangle counts."""
+        """Name the clusters, at three sides, and the colours; count the pairs of both kinds."""
+        from matplotlib.patches import Patch
+
         n = len(self.must_link)
         names = [str(c) for c in range(n)] if self.names is None else list(self.names)
         turned: dict[str, Any] = {"rotation": 90} if max(map(len, names)) > 3 else {}
@@ -238,15 +233,8 @@ class ConstraintDisplay:
         top.spines[:].set_visible(False)
         for axis in (self.ax_, top):
             axis.tick_params(length=0, labelsize=look.FONT)
-
-    def _explain(self, most: int, worst: int) -> None:
-        """Name the colours; where no cell shows its number, say how large the numbers are."""
-        from matplotlib.patches import Patch
-
-        handles = []
-        for name, colour, number in (("satisfied", _GOOD[1], most), ("violated", _BAD[1], worst)):
-            amount = f", up to {number:,} a cell" if number > 0 and not self.texts_ else ""
-            handles.append(Patch(facecolor=colour, label=name + amount))
+        colours = ((_SHADES[-1], "satisfied"), (_SHADES[0], "violated"))
+        handles = [Patch(facecolor=colour, label=name) for colour, name in colours]
         self.ax_.legend(handles=handles, **look.LEGEND, **look.BESIDE)
 
 
@@ -263,28 +251,10 @@ def _share(values: np.ma.MaskedArray) -> str:
     return f"{satisfied:,} of {total:,} satisfied" if total else "none"
 
 
-def _colours_of(numbers: np.ndarray, most: int, worst: int) -> np.ndarray:
-    """Return the colours of numbers of pairs, negative for the bad ones, (n, 4).
-
-    Good and bad pairs have a scale each, so that a few bad ones are seen beside many good ones.
-    The scales are of square roots, so that few pairs are seen beside many of their own kind.
-    """
-    from matplotlib.colors import LinearSegmentedColormap
-
-    bad = numbers < 0
-    heights = np.sqrt(abs(numbers) / np.where(bad, max(worst, 1), max(most, 1)))
-    scales = [LinearSegmentedColormap.from_list("pairs", ends) for ends in (_BAD, _GOOD)]
-    colours = np.where(bad[:, None], *(scale(heights) for scale in scales))
-    colours[numbers == 0] = 0.955, 0.955, 0.955, 1  # grey
-    return colours
-
-
 def _shorten(number: int) -> str:
-    """Return a number in four characters at most: 999, 1.2k, 12k, 123k, 1.2M ..."""
+    """Return a number in four characters at most: 999, 1.2k, 12k, 123k, 1M ..."""
+    from matplotlib.ticker import EngFormatter
+
     if number < 1000:
         return str(number)
-    power = 3 * min((len(str(number)) - 1) // 3, 3)
-    if number >= 999.5 * 10**power and power < 9:  # rounds to 1.0 of the next letter
-        power += 3
-    scaled = number / 10**power
-    return (f"{scaled:.1f}" if scaled < 9.95 else f"{scaled:.0f}") + " kMG"[power // 3]
+    return EngFormatter(places=int(number < 9950), sep="")(number)

@@ -10,7 +10,6 @@ import numpy as np
 
 import nmfcluster.display.style as look
 
-_SMALLEST_EXCESS = 1e-8  # relative to the loss: what is below is rounding
 _FUSED = (
     "source_names_",
     "a SimilarityFusionNMF",
@@ -22,10 +21,9 @@ _FUSED = (
 class LossCurveDisplay:
     """Picture of how the loss fell in every start.
 
-    The height of a curve is by how much the loss exceeds the lowest that any start reached,
-    relative to that lowest loss, on a logarithmic scale: a curve that levels off high up has ended
-    in another, worse minimum; a short one is of a start that was given up. Where the lowest loss is
-    next to 0, or no start is above it, the picture shows the loss itself.
+    The height of a curve is by how much the loss exceeds the lowest that any start reached, on a
+    logarithmic scale: a curve that levels off high up has ended in another, worse minimum; a short
+    one is of a start that was given up.
 
     `from_estimator` reads the curves and draws them; the constructor takes curves.
 
@@ -83,7 +81,6 @@ class LossCurveDisplay:
             "loss_curve_",
             "an estimator with loss_curve_, as all of nmfcluster are",
             "LossCurveDisplay(curves=[losses]) takes the losses of others",
-            any_will_do=True,
         )
         curves = getattr(estimator, "loss_curves_", [estimator.loss_curve_])
         return cls(curves=curves).plot(ax)
@@ -102,16 +99,16 @@ class LossCurveDisplay:
             Itself.
         """
         self.figure_, self.ax_ = look.axes_for(ax, figsize=(6.4, 4.2))
-        heights, label = _above_the_lowest(self.curves)
-        if any(np.isfinite(height).any() for height in heights):
-            self._draw(heights)
+        lowest = min(float(np.min(curve)) for curve in self.curves)
+        heights = [np.asarray(curve) - lowest for curve in self.curves]
+        # what is below is rounding, and the lowest loss itself has no logarithm
+        floor = max(1e-8 * max(float(np.max(curve)) for curve in self.curves), np.finfo(float).tiny)
+        if any((height > floor).any() for height in heights):
+            heights = [np.where(height > floor, height, np.nan) for height in heights]
             self.ax_.set_yscale("log")
-        else:  # all starts began at their minimum: flat lines, which have no logarithm here
-            heights, label = self.curves, "loss"
-            self._draw(heights)
-            self.ax_.set_ylim(0, 1.1 * float(np.max(heights[0])) or 1.0)
-        self.ax_.set(xlabel="update", ylabel=label)
-        self.ax_.xaxis.set_major_locator(look.ticker().MaxNLocator(6, integer=True))
+        self._draw(heights)
+        self.ax_.set(xlabel="update", ylabel="loss \N{MINUS SIGN} lowest loss")
+        look.count_along(self.ax_.xaxis)
         self.ax_.margins(x=0.02)
         handles, labels = self.ax_.get_legend_handles_labels()
         self.ax_.legend(handles[::-1], labels[::-1], **look.LEGEND)
@@ -134,27 +131,14 @@ class LossCurveDisplay:
             self.lines_.insert(0, line)
 
 
-def _above_the_lowest(curves: list[np.ndarray]) -> tuple[list[np.ndarray], str]:
-    """Return what to draw on a logarithmic axis, NaN where it cannot be shown, and its name."""
-    lowest = min(float(np.min(curve)) for curve in curves)
-    highest = max(float(np.max(curve)) for curve in curves)
-    if lowest <= 1e-4 * highest:  # as good as 0
-        heights, label = [np.asarray(curve) for curve in curves], "loss"
-        floor = max(_SMALLEST_EXCESS * highest, np.finfo(float).tiny)
-    else:
-        heights = [np.asarray(curve) / lowest - 1 for curve in curves]
-        label, floor = "loss / lowest loss \N{MINUS SIGN} 1", _SMALLEST_EXCESS
-    return [np.where(height > floor, height, np.nan) for height in heights], label
-
-
 @dataclass(kw_only=True, repr=False, eq=False)
 class SourceWeightsDisplay:
     r"""Picture of what the sources of a fusion weigh.
 
     Of one model, a bar shows the weight :math:`\alpha_l` of each source, and the number at its
     side the loss :math:`x_l`: by default the share of the source that the clusters do not explain,
-    from 0 to 1, and of the other criteria a divergence in nats. Of several models that differ in a
-    parameter, a line shows how the weight of a source changes with it, as in Figure 1(c) of [1]_.
+    from 0 to 1, and of the other criteria a divergence in nats. Of several models that differ in
+    `eta`, a line shows how the weight of a source changes with it, as in Figure 1(c) of [1]_.
     The dashed line is the weight of every source if `eta` is infinite.
 
     A large weight says that the clusters explain a large share of a source. With ``criterion="kl"``
@@ -169,13 +153,11 @@ class SourceWeightsDisplay:
     names : sequence of str
         Names of the sources.
     weights : ndarray of shape (n_sources,) or (n_values, n_sources)
-        Weights, in a row for each value of the parameter.
+        Weights, in a row for each value of `eta`.
     losses : ndarray of shape (n_sources,), default=None
         Losses, where there is one model.
-    param_name : str, default=None
-        The parameter that several models differ in.
     values : sequence of float, default=None
-        Its values, in increasing order.
+        Values of `eta`, in increasing order, where there are several models.
     chosen : float, default=None
         The value to mark.
 
@@ -221,7 +203,6 @@ class SourceWeightsDisplay:
     names: Sequence[str]
     weights: np.ndarray
     losses: np.ndarray | None = None
-    param_name: str | None = None
     values: Sequence[float] | None = None
     chosen: float | None = None
 
@@ -254,18 +235,15 @@ class SourceWeightsDisplay:
         cls,
         estimators: Iterable[Any],
         *,
-        param: str = "eta",
         chosen: float | None = None,
         ax: Any = None,
     ) -> SourceWeightsDisplay:
-        """Show how the weights change with a parameter.
+        """Show how the weights change with `eta`.
 
         Parameters
         ----------
         estimators : iterable of SimilarityFusionNMF
-            Fitted ones that differ in a parameter, in any order.
-        param : str, default="eta"
-            The parameter, one that is a number.
+            Fitted ones that differ in `eta`, in any order.
         chosen : float, default=None
             The value to mark, one that a model has.
         ax : matplotlib Axes, default=None
@@ -279,35 +257,23 @@ class SourceWeightsDisplay:
         Raises
         ------
         ValueError
-            If `estimators` is empty, their sources have different names, their values of `param`
-            are not numbers that differ, or `chosen` is not one of these.
+            If `estimators` is empty, their sources have different names, or `chosen` is not the
+            `eta` of one of them.
         """
         models = list(estimators)
-        if not models:
-            raise ValueError("estimators must hold at least one, got none.")
         for model in models:
             look.check_fitted(model, *_FUSED)
-        names = models[0].source_names_
-        for model in models:
-            if model.source_names_ != names:
-                raise ValueError(
-                    "estimators must have the same sources: one has "
-                    f"{', '.join(names)}, another {', '.join(model.source_names_)}."
-                )
-        values = _values_of(models, param)
-        if chosen is not None and chosen not in values:
+        names = [model.source_names_ for model in models]
+        if len(set(names)) != 1:
             raise ValueError(
-                f"chosen must be a value of {param} that one of the estimators has, "
-                f"{', '.join(f'{value:g}' for value in values)}, got {chosen!r}."
+                f"estimators must be at least one, and have the same sources, got {names}."
             )
-        order = np.argsort(values)
-        display = cls(
-            names=names,
-            weights=np.array([models[i].weights_ for i in order]),
-            param_name=param,
-            values=[values[i] for i in order],
-            chosen=chosen,
-        )
+        models.sort(key=lambda model: model.eta)
+        values = [model.eta for model in models]
+        if chosen is not None and chosen not in values:
+            raise ValueError(f"chosen must be the eta of an estimator, {values}, got {chosen!r}.")
+        weights = np.array([model.weights_ for model in models])
+        display = cls(names=names[0], weights=weights, values=values, chosen=chosen)
         return display.plot(ax)
 
     def plot(self, ax: Any = None) -> SourceWeightsDisplay:
@@ -337,7 +303,7 @@ class SourceWeightsDisplay:
         self.lines_: list[Any] = []
         self.bars_ = ax.barh(places, self.weights, height=0.66, color=look.EMPHASIS)
         ax.axvline(1 / n_sources, **look.DASHED | {"zorder": 3})
-        ax.set_yticks(places, [look.cut(name, look.LONGEST) for name in self.names])
+        ax.set_yticks(places, [look.cut(name) for name in self.names])
         ax.set_ylim(n_sources - 0.4, -0.6)  # the first on top
         ax.set_xlim(0, 1.06 * float(np.max(self.weights)))
         ax.set_xlabel("weight")
@@ -353,26 +319,16 @@ class SourceWeightsDisplay:
     def _plot_lines(self, values: Sequence[float], ax: Any) -> None:
         self.figure_, self.ax_ = look.axes_for(ax, figsize=(7.8, 4.2))
         self.bars_ = None
-        places, _ = look.place_values(self.ax_, str(self.param_name), values)
+        places = look.place_values(self.ax_, "eta", values)
         self.lines_ = [
             look.draw_curve(
-                self.ax_, places, own, colour=look.colour_of(i), label=look.cut(name, look.LONGEST)
+                self.ax_, places, weights, colour=look.colour_of(i), label=look.cut(name)
             )
-            for i, (name, own) in enumerate(zip(self.names, self.weights.T, strict=True))
+            for i, (name, weights) in enumerate(zip(self.names, self.weights.T, strict=True))
         ]
         self.ax_.axhline(1 / len(self.names), **look.DASHED)
         highest = float(np.max(self.weights))
         self.ax_.set(ylim=(-0.02 * highest, 1.06 * highest), ylabel="weight")
-        look.mark_value(self.ax_, places, values, self.chosen)
+        look.mark_value(self.ax_, values, self.chosen)
         title = {"title": "source", "title_fontsize": look.FONT, "alignment": "left"}
         self.ax_.legend(**title, **look.LEGEND, **look.BESIDE)
-
-
-def _values_of(models: list[Any], param: str) -> list[float]:
-    """Return the values of a parameter, which must be numbers and differ."""
-    values = [model.get_params().get(param) for model in models]
-    if not all(map(look.is_number, values)):
-        raise ValueError(f"param must be a number in all estimators; {param} is {values}.")
-    if len(set(values)) < len(values):
-        raise ValueError(f"estimators must differ in {param}, got {values}.")
-    return values

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted
 
 import nmfcluster.display.style as look
 from nmfcluster._arrays.arguments import counted
@@ -37,8 +36,6 @@ class MembershipDisplay:
         Number of samples of every cell.
     order : ndarray of shape (n_samples,), int, default=None
         Samples in the order of the picture.
-    names : sequence of str, default=None
-        Names of the clusters; their numbers by default.
 
     Attributes
     ----------
@@ -48,7 +45,7 @@ class MembershipDisplay:
         The figure of `ax_`.
     mesh_ : matplotlib QuadMesh
         The cells.
-    colorbar_ : matplotlib Colorbar or None
+    colorbar_ : matplotlib Colorbar
         The scale of colours.
 
     See Also
@@ -70,81 +67,46 @@ class MembershipDisplay:
     shares: np.ndarray
     cell_sizes: np.ndarray
     order: np.ndarray | None = None
-    names: Sequence[str] | None = None
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any = None,
-        *,
-        max_cells: int = 400,
-        ax: Any = None,
-        **style: Any,
+        cls, estimator: Any, *, max_cells: int = 400, ax: Any = None
     ) -> MembershipDisplay:
         """Show the memberships of a fitted estimator.
 
         Parameters
         ----------
-        estimator : estimator of this package, or one that has `predict_proba`
-            A fitted one: of others, a mixture or a classifier, say.
-        X : array-like of shape (n_samples, n_features), default=None
-            Samples to ask `predict_proba`, or `transform` of an estimator of this package, about;
-            those of the fit by default, which others do not keep.
+        estimator : estimator of this package
+            A fitted one.
         max_cells : int, default=400
-            Largest number of cells in a row, unless there are more clusters than that.
+            Largest number of cells in a row; but every cluster has one.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
-        **style : dict
-            Keywords of `plot`: `cmap`, `colorbar`.
 
         Returns
         -------
         MembershipDisplay
             The picture, drawn.
         """
-        kept = getattr(estimator, "membership_", None)
-        ours = look.is_ours(estimator) or kept is not None
-        tell = estimator.transform if ours else getattr(estimator, "predict_proba", None)
-        if tell is None or isinstance(estimator, type):
-            raise TypeError(
-                "estimator must be one of nmfcluster, or have predict_proba, got "
-                f"{type(estimator).__name__}: from_matrix takes memberships of others, as "
-                "their transform may return."
-            )
-        check_is_fitted(estimator)
-        if X is None and kept is None:
-            raise ValueError(
-                f"X must be given: {type(estimator).__name__} keeps no memberships of its fit."
-            )
-        P = kept if X is None else tell(X)
-        return cls.from_matrix(P, max_cells=max_cells, ax=ax, **style)
+        cure = "from_matrix takes memberships of others, such as predict_proba returns"
+        look.check_fitted(estimator, "membership_", "an estimator of nmfcluster", cure)
+        return cls.from_matrix(estimator.membership_, max_cells=max_cells, ax=ax)
 
     @classmethod
     def from_matrix(
-        cls,
-        memberships: Any,
-        *,
-        names: Sequence[str] | None = None,
-        max_cells: int = 400,
-        ax: Any = None,
-        **style: Any,
+        cls, memberships: Any, *, max_cells: int = 400, ax: Any = None
     ) -> MembershipDisplay:
-        """Show memberships, whoever made them.
+        """Show memberships, whoever made them: `predict_proba` of a mixture, say.
 
         Parameters
         ----------
         memberships : array-like of shape (n_samples, n_clusters)
             At least 0. Rows are scaled to sum to 1; a row of zeros is in no cluster, and comes
             last.
-        names : sequence of str, default=None
-            Names of the clusters; their numbers by default.
         max_cells : int, default=400
-            Largest number of cells in a row, unless there are more clusters than that.
+            Largest number of cells in a row; but every cluster has one.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
-        **style : dict
-            Keywords of `plot`: `cmap`, `colorbar`.
 
         Returns
         -------
@@ -161,27 +123,20 @@ class MembershipDisplay:
         P = check_array(memberships, dtype=np.float64, input_name="memberships")
         if P.min() < 0:
             raise ValueError(f"memberships must be at least 0, got {P.min():.3g}.")
-        look.check_names(names, P.shape[1])
         sums = P.sum(axis=1, keepdims=True)
         P = np.divide(P, sums, out=np.zeros_like(P), where=sums > 0)
         labels = np.where(sums[:, 0] > 0, P.argmax(axis=1), P.shape[1])
         order, cells, _ = divide_into_cells(labels, P.max(axis=1), max_cells)
         shares, sizes = means_of_rows(P[order], cells[order]).T, np.bincount(cells)
-        return cls(shares=shares, cell_sizes=sizes, order=order, names=names).plot(ax, **style)
+        return cls(shares=shares, cell_sizes=sizes, order=order).plot(ax)
 
-    def plot(
-        self, ax: Any = None, *, cmap: Any = "Blues", colorbar: bool = True
-    ) -> MembershipDisplay:
+    def plot(self, ax: Any = None) -> MembershipDisplay:
         """Draw the picture.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
-        cmap : str or matplotlib Colormap, default="Blues"
-            Colours from 0 to 1.
-        colorbar : bool, default=True
-            Whether to show the scale.
 
         Returns
         -------
@@ -192,17 +147,15 @@ class MembershipDisplay:
         height = min(0.24 * n_clusters + 1.1, 9.0)  # inches
         self.figure_, self.ax_ = look.axes_for(ax, figsize=(6.4, height))
         x, y = np.concatenate([[0], np.cumsum(self.cell_sizes)]), np.arange(n_clusters + 1)
-        colours = {"cmap": cmap, "vmin": 0, "vmax": 1}
-        self.mesh_ = look.draw_cells(self.ax_, x, y, self.shares, **colours)
+        self.mesh_ = look.draw_cells(self.ax_, x, y, self.shares, cmap="Blues", vmin=0, vmax=1)
         look.count_along(self.ax_.xaxis)
         self.ax_.set(xlabel="samples", ylabel="cluster")
         line = 1.25 * look.FONT * n_clusters / look.height_in_points(self.ax_)  # in clusters
         named = range(0, n_clusters, int(np.ceil(line)))  # names that would overlap are left out
-        names = [str(c) if self.names is None else str(self.names[c]) for c in named]
-        self.ax_.set_yticks([c + 0.5 for c in named], names, fontsize=look.FONT)
+        self.ax_.set_yticks([c + 0.5 for c in named], map(str, named), fontsize=look.FONT)
         self.ax_.tick_params(axis="y", length=0)
         label = ("mean " if self.cell_sizes.max() > 1 else "") + "membership"
-        self.colorbar_ = look.add_colorbar(self.mesh_, label) if colorbar else None
+        self.colorbar_ = look.add_colorbar(self.mesh_, label)
         return self
 
 
@@ -284,18 +237,13 @@ class ClusterTrackingDisplay:
         rows: dict[str, Any] = {}
         for estimator in estimators:
             who, cure = "a clusterer with labels_", "the constructor takes labels of others"
-            look.check_fitted(estimator, "labels_", who, cure, any_will_do=True)
-            k = getattr(estimator, "n_clusters", None)
-            if k is None:  # of others, which find it
-                k = len(np.unique(estimator.labels_[estimator.labels_ >= 0]))
-            name = counted(k, "cluster")
+            look.check_fitted(estimator, "labels_", who, cure)
+            name = counted(len(set(estimator.labels_.tolist()) - {-1}), "cluster")
             if name in rows:
                 raise ValueError(
                     f"estimators must differ in n_clusters, got two of {name}: leave one out."
                 )
             rows[name] = estimator.labels_
-        if not rows:
-            raise ValueError("estimators must hold at least one, got none.")
         return cls(labels=rows).plot(ax)
 
     def plot(self, ax: Any = None) -> ClusterTrackingDisplay:

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from nmfcluster._base import NMFClusterer
-
 # Colours of clusters, by Okabe and Ito: colour-blind readers can tell them apart. Neighbouring
 # clusters never share one, and each is named beside it.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
@@ -24,42 +22,23 @@ LEGEND: dict[str, Any] = {"frameon": False, "fontsize": FONT}
 BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0}
 
 
-def check_fitted(
-    estimator: Any, attribute: str, who: str, cure: str, *, any_will_do: bool = False
-) -> None:
-    """Raise unless a picture can be made of an object: a fitted estimator with an attribute.
+def check_fitted(estimator: Any, attribute: str, who: str, cure: str) -> None:
+    """Raise unless an object has what a picture shows, an attribute of fitted estimators.
 
     Parameters
     ----------
     estimator : object
     attribute : str
-        What a fitted one must have.
     who : str
         Who has it, for an error message.
     cure : str
         What to do with others.
-    any_will_do : bool, default=False
-        Whether an estimator may come from another package.
     """
-    known = is_ours(estimator) or (any_will_do and hasattr(type(estimator), "fit"))
-    if known and not hasattr(estimator, attribute):
+    if hasattr(estimator, attribute):
+        return
+    if hasattr(type(estimator), "fit"):
         check_is_fitted(estimator)
-    if not known or not hasattr(estimator, attribute):
-        raise TypeError(f"estimator must be {who}, got {type(estimator).__name__}: {cure}.")
-
-
-def is_ours(estimator: Any) -> bool:
-    """Return whether an object is an estimator of this package."""
-    return isinstance(estimator, NMFClusterer)
-
-
-def check_names(names: Sequence[str] | None, n_clusters: int) -> None:
-    """Raise unless there is a name for every cluster, or none at all."""
-    if names is not None and len(names) != n_clusters:
-        raise ValueError(
-            f"names must be as many as clusters, {n_clusters}, got {len(names)} of them: give one "
-            "for each, or None for numbers."
-        )
+    raise TypeError(f"estimator must be {who}, got {type(estimator).__name__}: {cure}.")
 
 
 def axes_for(ax: Any, figsize: tuple[float, float]) -> tuple[Any, Any]:
@@ -95,7 +74,6 @@ def draw_curve(
     errors: Any = None,
     *,
     as_good: np.ndarray | None = None,
-    joined: bool = True,
     colour: str = EMPHASIS,
     **style: Any,
 ) -> Any:
@@ -110,23 +88,15 @@ def draw_curve(
         Standard errors.
     as_good : ndarray of shape (n,), bool, default=None
         Values that are as good as the best: their dots are filled, those of others are hollow.
-    joined : bool, default=True
-        Whether neighbours are values of one scale. Others have bars instead of line and band.
     colour : str
     **style : dict
         Of the line and the dots.
     """
     x, heights = np.asarray(x), np.asarray(heights, dtype=float)
     options = {"color": colour, "marker": "o", "linewidth": 2.0, "markersize": 5.5} | style
-    if not joined:
-        options["linestyle"] = "none"
     if errors is not None:
-        name = "\N{PLUS-MINUS SIGN} 1 standard error"
-        bounds = heights - errors, heights + errors
-        if joined:
-            ax.fill_between(x, *bounds, color=colour, alpha=0.2, linewidth=0, label=name)
-        else:
-            ax.vlines(x, *bounds, color=colour, linewidth=1.4, label=name)
+        band = {"color": colour, "alpha": 0.2, "label": "\N{PLUS-MINUS SIGN} 1 standard error"}
+        ax.fill_between(x, heights - errors, heights + errors, linewidth=0, **band)
     if as_good is not None:
         options |= {"markerfacecolor": "white", "markeredgewidth": 1.5}
         filled = {"linestyle": "none", "markerfacecolor": colour, "label": "as good as the best"}
@@ -141,46 +111,28 @@ def mark_chosen(ax: Any, place: float) -> None:
     ax.axvline(place, **DASHED | {"color": LINE})
 
 
-def place_values(ax: Any, name: str, values: Sequence[Any]) -> tuple[np.ndarray, bool]:
-    """Scale the axis of a parameter; return where its values stand, and whether lines join them."""
-    names = [_name_of(value) for value in values]
-    numbers = all(map(is_number, values))
-    places = np.array(values, dtype=float) if numbers else np.arange(float(len(values)))
-    least = np.min(places[places > 0], initial=np.inf)
-    wide = numbers and places.min() >= 0 and places.max() >= 30 * least
-    if not numbers or not np.isfinite(places).all() or (wide and places.min() == 0):
-        # side by side: what is no number, infinity, and 0 beside numbers of all sizes
-        turned = {"rotation": 30, "ha": "right"} if len(" ".join(names)) > 52 else {}
-        places = np.arange(float(len(values)))
-        ax.set_xticks(places, names, **turned)
-        ax.set(xlabel=name, xlim=(-0.5, len(values) - 0.5))
-        return places, numbers
-    if wide:
-        ax.set_xscale("log")
-    along = np.log10(places) if wide else places
-    if len(along) <= 12 and (np.diff(along) > 0.045 * np.ptp(along)).all():  # there is room
-        ax.set_xticks(places, names)
-        ax.xaxis.set_minor_locator(ticker().NullLocator())
-    ax.set_xlabel(name)
-    return places, True
+def place_values(ax: Any, name: str, values: Sequence[Any]) -> np.ndarray:
+    """Put the values of a parameter side by side, and name them; return where they stand."""
+    places = np.arange(len(values))
+    every = int(np.ceil(len(values) / 12))  # more names would overlap
+    names = [name_of(value) for value in values[::every]]
+    turned = {"rotation": 30, "ha": "right"} if len(" ".join(names)) > 52 else {}
+    ax.set_xticks(places[::every], names, **turned)
+    ax.set(xlabel=name, xlim=(-0.5, len(values) - 0.5))
+    return places
 
 
-def is_number(value: Any) -> bool:
-    """Return whether a value of a parameter is a number; NaN and booleans are not."""
-    return isinstance(value, Real) and not isinstance(value, bool | np.bool_) and value == value
+def name_of(value: Any) -> str:
+    """Return a value as an axis shows it: a number of four digits, another one cut if long."""
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    return f"{value:.4g}" if number else cut(" ".join(str(value).split()))
 
 
-def _name_of(value: Any) -> str:
-    if is_number(value):
-        return "\N{INFINITY}" if value == np.inf else f"{value:.6g}"
-    return cut(" ".join(str(value).split()), LONGEST)
-
-
-def mark_value(ax: Any, places: np.ndarray, values: Sequence[Any], chosen: Any) -> None:
+def mark_value(ax: Any, values: Sequence[Any], chosen: Any) -> None:
     """Draw a line through a value, and name it; None: through none."""
     if chosen is not None:
-        mark_chosen(ax, places[list(map(str, values)).index(str(chosen))])
-        ax.set_title(f"chosen: {ax.get_xlabel()} = {_name_of(chosen)}", fontsize="medium")
+        mark_chosen(ax, list(map(str, values)).index(str(chosen)))
+        ax.set_title(f"chosen: {ax.get_xlabel()} = {name_of(chosen)}", fontsize="medium")
 
 
 def draw_cells(ax: Any, x: np.ndarray, y: np.ndarray, values: np.ndarray, **colours: Any) -> Any:
@@ -199,17 +151,12 @@ def add_colorbar(mesh: Any, label: str, extend: str = "neither") -> Any:
     return colorbar
 
 
-def count_along(axis: Any, **steps: Any) -> None:
-    """Put about five round numbers on an axis that counts samples, rows or columns."""
-    axis.set_major_locator(ticker().MaxNLocator(5, integer=True, **steps))
-    axis.set_major_formatter(ticker().StrMethodFormatter("{x:,.0f}"))
+def count_along(axis: Any, most: int = 5) -> None:
+    """Put a few round numbers on an axis that counts samples, clusters or updates."""
+    from matplotlib.ticker import MaxNLocator
 
-
-def ticker() -> Any:
-    """Return matplotlib's module of tick locators and formatters."""
-    import matplotlib.ticker
-
-    return matplotlib.ticker
+    axis.set_major_locator(MaxNLocator(most, integer=True, steps=(1, 2, 5, 10)))
+    axis.set_major_formatter("{x:,.0f}")
 
 
 def points_outside(ax: Any) -> tuple[Any, Any]:
@@ -241,6 +188,6 @@ def colour_of(i: int) -> str:
     return "#" + "".join(f"{round((1 - share) * part + share * tone):02X}" for part in parts)
 
 
-def cut(name: str, length: int) -> str:
-    """Return a name of at most `length` letters, with an ellipsis where it was cut."""
-    return name if len(name) <= length else name[: length - 1] + "\N{HORIZONTAL ELLIPSIS}"
+def cut(name: str) -> str:
+    """Return a name, with an ellipsis where it was cut because it was long."""
+    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"

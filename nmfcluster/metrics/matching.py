@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.utils import check_array
 
-from nmfcluster._arrays.arguments import shown
+from nmfcluster._arrays.arguments import check_number
 from nmfcluster._arrays.storage import row_blocks
 from nmfcluster._arrays.tables import check_readable, columns_in_order_of, row_names
 
@@ -121,10 +119,10 @@ def overlap_match(clusters_a: Any, clusters_b: Any, *, threshold: float | None =
     Raises
     ------
     TypeError
-        If memberships or `threshold` are not numbers.
+        If `threshold` is not a number.
     ValueError
-        If a membership is negative, NaN or infinite, a shape is not as above, the numbers of
-        objects differ, or `threshold` is not in (0, 1].
+        If a membership is no number, or a negative or infinite one, a shape is not as above, the
+        numbers of objects differ, or `threshold` is not in (0, 1].
 
     See Also
     --------
@@ -157,14 +155,18 @@ def overlap_match(clusters_a: Any, clusters_b: Any, *, threshold: float | None =
     0.4
     """
     if threshold is not None:
-        if not isinstance(threshold, Real) or isinstance(threshold, bool):
-            raise TypeError(f"threshold must be a number or None, got {shown(threshold)}.")
-        if not 0 < threshold <= 1:
-            raise ValueError(f"threshold must be in (0, 1] or None, got {threshold}.")
+        check_number(threshold, "threshold", 0, 1, closed="right")
     a, b = _read_clusters(clusters_a, "clusters_a"), _read_clusters(clusters_b, "clusters_b")
-    _check_same_objects(a, b)
-    shares = _shares if threshold is None else partial(_indicator, threshold=threshold)
-    a, b = (_Clusters(*map(shares, one)) for one in (a, b))
+    sizes = [(part.rows.shape[1], part.columns.shape[1]) for part in (a, b)]
+    if sizes[0] != sizes[1]:
+        raise ValueError(
+            "clusters_a and clusters_b must be of the same objects, got (n_rows, n_columns) "
+            f"{sizes[0]} and {sizes[1]}; objects that are not cells count as columns of one row."
+        )
+    if threshold is None:
+        a, b = (_Clusters(*map(_shares, one)) for one in (a, b))
+    else:
+        a, b = (_Clusters(*(members(part, threshold) * 1.0 for part in one)) for one in (a, b))
     common = _in_common(a, b)
     of_b = _matches(a, b, _best_including(common, b))
     of_a = _matches(b, a, _best_including(common.T, a))
@@ -180,7 +182,8 @@ class _Clusters(NamedTuple):
 
 def _read_clusters(value: Any, name: str) -> _Clusters:
     """Return a matrix of memberships, or a pair of them, as clusters of cells."""
-    if isinstance(value, tuple | list) and len(value) == 2 and min(map(_n_axes, value)) == 2:
+    pair = isinstance(value, tuple | list) and len(value) == 2
+    if pair and all(np.ndim(part) == 2 for part in value):
         rows, columns = (_read_memberships(part, f"{name}[{i}]") for i, part in enumerate(value))
         if len(rows) != len(columns):
             raise ValueError(
@@ -192,41 +195,18 @@ def _read_clusters(value: Any, name: str) -> _Clusters:
     return _Clusters(np.ones((len(columns), 1)), columns)
 
 
-def _n_axes(value: Any) -> int:
-    """Return the number of axes; -1 for lists of different lengths."""
-    try:
-        return np.ndim(value)
-    except ValueError:
-        return -1
-
-
 def _read_memberships(value: Any, name: str) -> np.ndarray:
     check_readable(value, name)
-    any_shape = {"ensure_2d": False, "allow_nd": True, "ensure_min_samples": 0}
     try:
-        array = check_array(
-            value, dtype=np.float64, input_name=name, ensure_min_features=0, **any_shape
-        )
+        array = check_array(value, dtype=np.float64, input_name=name)
     except (TypeError, ValueError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"{name} must hold the memberships of objects: {error}") from error
-    if array.ndim != 2 or not array.size:
         raise ValueError(
-            f"{name} must have shape (n_clusters, n_objects), none of them 0, or be a pair (rows, "
-            f"columns) of such arrays, got shape {array.shape}."
-        )
+            f"{name} must hold memberships, of shape (n_clusters, n_objects), or be a pair (rows, "
+            f"columns) of such arrays: {error}"
+        ) from error
     if array.min() < 0:
         raise ValueError(f"{name} must have no membership below 0, got {array.min():.3g}.")
     return array
-
-
-def _check_same_objects(a: _Clusters, b: _Clusters) -> None:
-    one, other = ((part.rows.shape[1], part.columns.shape[1]) for part in (a, b))
-    if one != other:
-        raise ValueError(
-            "clusters_a and clusters_b must be of the same objects, got (n_rows, n_columns) "
-            f"{one} and {other}; objects that are not cells count as columns of one row."
-        )
 
 
 def _shares(memberships: np.ndarray) -> np.ndarray:
@@ -239,10 +219,6 @@ def members(memberships: np.ndarray, threshold: float) -> np.ndarray:
     """Return which memberships are at least a share of the largest one in the cluster, above 0."""
     shares = _shares(memberships.astype(np.float64, copy=False))
     return (shares >= threshold * (1 - _ROUNDING)) & (shares > 0)
-
-
-def _indicator(memberships: np.ndarray, threshold: float) -> np.ndarray:
-    return members(memberships, threshold).astype(np.float64)
 
 
 def _cells(a: _Clusters, b: _Clusters) -> Iterator[tuple[np.ndarray, np.ndarray]]:

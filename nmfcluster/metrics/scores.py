@@ -59,13 +59,9 @@ def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
 
 def _read_labels(labels: Any, name: str) -> Any:
     """Return labels as a vector, none of them missing."""
-    shape: tuple[int, ...] = getattr(labels, "shape", (0,))
-    if len(shape) > 2 or (len(shape) == 2 and shape[1] != 1):
-        raise ValueError(f"{name} must have shape (n_samples,), got shape {shape}.")
-    try:
-        labels = column_or_1d(labels)
-    except ValueError as error:
-        raise ValueError(f"{name} must have shape (n_samples,): {error}") from error
+    if np.ndim(labels) != 1:
+        raise ValueError(f"{name} must have shape (n_samples,), got shape {np.shape(labels)}.")
+    labels = column_or_1d(labels)
     if not len(labels):
         raise ValueError(f"{name} holds 0 samples; at least one is needed.")
     if labels.dtype.kind in "Of" and any(map(is_missing, labels)):

@@ -15,7 +15,8 @@ def test_cells_respect_clusters(sizes):
         order, cells, cell_labels = divide_into_cells(labels, confidence, max_cells)
         n_cells = len(cell_labels)
         assert sorted(order) == list(range(len(labels)))
-        assert n_cells == min(max(max_cells, len(sizes)), len(labels))
+        assert len(sizes) <= n_cells <= min(max_cells + len(sizes) - 1, len(labels))
+        assert n_cells >= min(max_cells, len(labels)) - len(sizes) + 1
         assert np.array_equal(np.unique(cells), np.arange(n_cells))
         assert (np.diff(cells[order]) >= 0).all()
         np.testing.assert_array_equal(labels, cell_labels[cells])  # none straddles two

@@ -47,7 +47,6 @@ def data(consensus, constrained, biclusters, sweep, table):
         "BiclusterDisplay.from_estimator": (biclusters, table),
         "ClusterTrackingDisplay.from_estimators": ([consensus],),
         "ConsensusMatrixDisplay.from_estimator": (consensus,),
-        "ConsensusMatrixDisplay.from_matrix": (consensus.consensus_matrix(), consensus.labels_),
         "ConsensusMatrixDisplay.from_partitions": (consensus.partitions_, consensus.labels_),
         "ConstraintDisplay.from_estimator": (constrained,),
         "ConstraintDisplay.from_predictions": (constrained.labels_, constrained.constraints_),
@@ -69,7 +68,7 @@ def test_a_picture_is_drawn_where_it_is_told(method, data):
     assert drawn.ax_ is ax
     assert drawn.figure_ is ax.figure
     assert plt.get_fignums() == []
-    drawn.figure_.canvas.draw()
+    drawn.figure_.draw_without_rendering()
     assert drawn.plot() is drawn  # a figure of its own
     assert drawn.ax_ is not ax
     assert drawn.figure_ is drawn.ax_.figure
@@ -108,17 +107,14 @@ def test_other_objects_are_refused(owner, data):
 
 @each_method
 def test_words_are_the_same_in_all_pictures(method, data):
-    """What is shown comes first, then its options, `ax`, and the style, as `plot` has it."""
+    """What is shown comes first, then its options, and `ax`."""
     first = "estimator" if method.__name__ == "from_estimator" else None
     parameters = list(inspect.signature(method).parameters.values())
     names = [parameter.name for parameter in parameters]
     assert first in (None, names[0])
-    style = inspect.signature(method.__self__.plot).parameters
-    assert next(iter(style.values())).name == "self"
-    assert list(style)[1] == "ax"
-    assert ("style" in names) == (len(style) > 2)
-    assert names[-2 if "style" in names else -1] == "ax"
-    ax = parameters[names.index("ax")]
+    assert list(inspect.signature(method.__self__.plot).parameters) == ["self", "ax"]
+    assert names[-1] == "ax"
+    ax = parameters[-1]
     assert (ax.kind, ax.default) == (ax.KEYWORD_ONLY, None)
     assert "predictions" in method.__name__ or "labels" not in names[0]
     with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):

@@ -7,8 +7,8 @@ from nmfcluster.display.style import COLOURS, colour_of, cut
 
 
 def test_long_names_are_cut():
-    assert cut("a name", 6) == "a name"
-    assert cut("a long name", 6) == "a lon…"
+    assert cut(30 * "a") == 30 * "a"
+    assert cut(31 * "a") == 29 * "a" + "…"
 
 
 def test_colours_do_not_repeat_below_twenty_clusters():
