@@ -7,6 +7,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property, reduce
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -106,10 +107,9 @@ def dots(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """Return <X_s, Y_s> for every start s, accumulated in float64."""
     if X.shape[1] > ROWS:
         return summed(lambda block: dots(X[:, block], Y[:, block]), X.shape[1])
-    pairs = zip(X, Y, strict=True)
     if X.dtype == np.float64:
-        return np.array([np.vdot(x, y) for x, y in pairs])
-    return np.array([np.einsum("ij,ij->", x, y, dtype=np.float64) for x, y in pairs])
+        return np.array(list(map(np.vdot, X, Y)))
+    return np.array([np.einsum("ij,ij->", *both, dtype=np.float64) for both in zip(X, Y)])
 
 
 def times(X: np.ndarray, M: np.ndarray) -> np.ndarray:
@@ -168,7 +168,9 @@ class RowBlocks:
 
     def __init__(self, array: Any) -> None:
         self._array, self.n_rows = array, array.shape[0]
-        self._parts = {b.start: rows_of(array, b) for b in row_blocks(self.n_rows, ROWS)}
+        self._parts = {}
+        for block in row_blocks(self.n_rows, ROWS):
+            self._parts[block.start] = rows_of(array, block)
 
     def __reduce__(self) -> tuple[type[RowBlocks], tuple[Any]]:
         return RowBlocks, (self._array,)  # parts are pickled as copies
@@ -196,7 +198,7 @@ class RowBlocks:
     @cached_property
     def _turned(self) -> dict[int, Any]:
         """The transposes of the blocks: to make one of scipy's costs as much as a small product."""
-        return {start: part.T for start, part in self._parts.items()}
+        return dict(zip(self._parts, map(attrgetter("T"), self._parts.values()), strict=True))
 
     @cached_property
     def _across(self) -> RowBlocks | None:

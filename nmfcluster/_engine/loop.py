@@ -308,5 +308,5 @@ class Heat(Race):
         if not now:
             return np.ones(len(running), dtype=bool)
         rest = running[1:] if of_first else running  # the first goes on, whatever others reach
-        better = [self.figure(solution) < self.lead for solution in rest]
-        return np.array([True, *better] if of_first else better)
+        better = np.array(list(map(self.figure, rest))) < self.lead
+        return np.append(True, better) if of_first else better

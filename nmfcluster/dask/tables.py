@@ -16,7 +16,7 @@ from dask.delayed import delayed
 from psutil import Process
 
 from nmfcluster._arrays.arguments import check_count, shown
-from nmfcluster._arrays.threads import one_blas_thread
+from nmfcluster._arrays.jobs import one_blas_thread
 
 _COPIES = 3  # of a block that a thread holds at a time: the block, its distinct rows, a result
 _PART = 2**19  # bytes a column of what is made of a part of a block: measured, 30 MB of 50 columns

@@ -17,7 +17,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.random import sample_without_replacement
 
 from nmfcluster._arrays.arguments import counted, last_step, warn
-from nmfcluster._arrays.jobs import shared_out
+from nmfcluster._arrays.jobs import one_thread, shared_out
 from nmfcluster._arrays.labels import narrow
 from nmfcluster._arrays.storage import (
     FLOATS,
@@ -28,7 +28,6 @@ from nmfcluster._arrays.storage import (
     writable,
 )
 from nmfcluster._arrays.tables import canonical, check_readable
-from nmfcluster._arrays.threads import one_thread
 from nmfcluster._compat import (
     MOST,
     N_JOBS,

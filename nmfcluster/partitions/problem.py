@@ -173,7 +173,7 @@ class EnsembleProblem(Problem):
         to length 1, it is that of :math:`\sum_c \lambda_c u_c u_c'`,
         :math:`\lambda_c = u_c' A u_c`.
         """
-        N = self.ensemble.contingency(indicator)
+        N = self.ensemble.collect(indicator * self.counts[:, None])
         volumes = (self.counts * self._mass) @ indicator
         return normalised_loss(self.objective.constant, self._votes, N, volumes)
 

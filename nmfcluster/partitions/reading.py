@@ -53,7 +53,7 @@ def read_partitions(
     estimator : NMFClusterer
         Its parameters say how base partitions are made, see `MAKING`.
     X : {array-like, sparse matrix}
-        Features, a label table, or a similarity.
+        Features, a label table, or a similarity; also a `LabelTable`, which is returned.
     partitions : array-like of shape (n_samples, n_partitions), list of label vectors, or None
     rng : RandomState
 
@@ -61,6 +61,8 @@ def read_partitions(
     -------
     LabelTable or PrecomputedSimilarity
     """
+    if isinstance(X, LabelTable):  # of distinct rows that were counted elsewhere
+        return X
     if X is None:
         cure = " Without features, give partitions as X, one a column, with affinity='partitions'."
         raise ValueError(f"X must be a table, got None.{'' if partitions is None else cure}")
