@@ -356,11 +356,6 @@ class NMFClusterer(
     def _check_n_clusters(self, n_samples: int) -> None:
         if self.n_clusters > n_samples:
             raise ValueError(f"n_clusters={self.n_clusters} must be at most n_samples={n_samples}.")
-        coarse_size = getattr(self, "coarse_size", None)
-        if coarse_size is not None and coarse_size < self.n_clusters:
-            raise ValueError(
-                f"coarse_size={coarse_size} must be at least n_clusters={self.n_clusters}."
-            )
 
     def _check_not_alone(self, n_samples: int) -> None:
         if n_samples < 2:

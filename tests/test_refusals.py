@@ -6,7 +6,6 @@ test_bad_input.py, it is the table of all bad inputs.
 
 import importlib
 import re
-import tempfile
 import warnings
 from collections import defaultdict
 from pathlib import Path
@@ -54,9 +53,7 @@ KNOWN |= {
 if nd is not None:
     D = da.from_array(X, chunks=(3, 2))  # features
     T = da.from_array(np.array([LABELS, LABELS[::-1]]).T, chunks=(3, 2))  # labels
-    NPY = Path(tempfile.mkdtemp()) / "flat.npy"
-    np.save(NPY, np.arange(3))
-    KNOWN |= {"da": da, "nd": nd, "D": D, "T": T, "NPY": NPY}
+    KNOWN |= {"da": da, "nd": nd, "D": D, "T": T}
 for module in (nmfcluster, *(importlib.import_module(f"nmfcluster.{name}") for name in FOLDERS)):
     KNOWN |= {name: getattr(module, name) for name in module.__all__}
 

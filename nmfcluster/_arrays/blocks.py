@@ -109,7 +109,8 @@ def dots(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
         return summed(lambda block: dots(X[:, block], Y[:, block]), X.shape[1])
     if X.dtype == np.float64:
         return np.array(list(map(np.vdot, X, Y)))
-    return np.array([np.einsum("ij,ij->", *both, dtype=np.float64) for both in zip(X, Y)])
+    pairs = zip(X, Y, strict=True)
+    return np.array([np.einsum("ij,ij->", x, y, dtype=np.float64) for x, y in pairs])
 
 
 def times(X: np.ndarray, M: np.ndarray) -> np.ndarray:

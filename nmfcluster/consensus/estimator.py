@@ -12,7 +12,7 @@ from nmfcluster._base import NMFClusterer, fitting, membership, numbered
 from nmfcluster._compat import StrOptions, fit_context
 from nmfcluster._engine.multiplicative import TriFactorization, multiplicative_trinmf
 from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
-from nmfcluster.partitions.reading import MAKING, read_partitions, with_tags_of
+from nmfcluster.partitions.reading import MAKING, read_partitions
 
 COARSE = 10_000  # distinct rows, of more of which a part is fitted first
 
@@ -305,4 +305,9 @@ class NMFConsensus(NMFClusterer):
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags, which depend on `affinity`."""
-        return with_tags_of(self.affinity, super().__sklearn_tags__())
+        tags = super().__sklearn_tags__()
+        inputs, labels = tags.input_tags, self.affinity == "partitions"
+        inputs.sparse = not labels
+        inputs.pairwise = inputs.positive_only = self.affinity == "precomputed"
+        inputs.allow_nan = inputs.string = inputs.categorical = labels
+        return tags
