@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nmfcluster._arrays.arguments import counted, warn
 from nmfcluster._arrays.blocks import shared_blocks
+from nmfcluster._arrays.jobs import one_blas_thread
 from nmfcluster._arrays.places import any_negative
 from nmfcluster._arrays.storage import (
     FLOATS,
@@ -35,7 +36,6 @@ from nmfcluster._arrays.tables import (
     in_own_order,
     row_names,
 )
-from nmfcluster._arrays.threads import one_blas_thread
 from nmfcluster._compat import (
     N_JOBS,
     RANDOM_STATE,

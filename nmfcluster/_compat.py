@@ -146,14 +146,15 @@ def blas_threads() -> list[tuple[Any, int]]:
     return [(library, library.num_threads) for library in _loaded("blas").lib_controllers]
 
 
-def set_blas_threads(numbers: list[tuple[Any, int]]) -> None:
-    """Set how many threads each library may use, for the whole process.
+def set_blas_threads(libraries: list[tuple[Any, int]], number: int | None = None) -> None:
+    """Set how many threads libraries may use, for the whole process: as told, or as many for all.
 
     In threadpoolctl 3.8 a library obeys the thread alone that first set its number, as long as it
     lives, and takes no notice of others: a fit in another thread would not be limited.
     """
-    for library, number in numbers:
-        getattr(library, "_real_set_num_threads", library.set_num_threads)(number)
+    for library, own in libraries:
+        set_number = getattr(library, "_real_set_num_threads", library.set_num_threads)
+        set_number(own if number is None else number)
 
 
 _LIBRARIES = (

@@ -45,7 +45,7 @@ for line, message in zip(LINES[::2], LINES[1::2], strict=True):
 
 
 @pytest.fixture(scope="module")
-def known(tmp_path_factory):
+def known():
     """Return what the calls may name."""
     consensus = nmfcluster.NMFConsensus(2, affinity="partitions")
     names = {"np": np, "sp": sp, "X": X, "S": S, "LABELS": LABELS, "PAIRS": PAIRS, "NAMES": NAMES}
@@ -58,11 +58,9 @@ def known(tmp_path_factory):
         "viewed": nmfcluster.SimilarityFusionNMF(2).fit({"a": FRAME, "b": FRAME}),
     }
     if nd is not None:
-        flat = tmp_path_factory.mktemp("npy") / "flat.npy"
-        np.save(flat, np.arange(3))
         features = da.from_array(X, chunks=(3, 2))
         labels = da.from_array(np.array([LABELS, LABELS[::-1]]).T, chunks=(3, 2))
-        names |= {"da": da, "nd": nd, "D": features, "T": labels, "NPY": flat}
+        names |= {"da": da, "nd": nd, "D": features, "T": labels}
     folders = (importlib.import_module(f"nmfcluster.{name}") for name in FOLDERS)
     for module in (nmfcluster, *folders):
         names |= {name: getattr(module, name) for name in module.__all__}

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 import dask
+import dask.array as da
 import joblib
 import numpy as np
 import psutil
@@ -21,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 import nmfcluster
 from benchmarks import fresh
 from benchmarks.datasets.many_labels import N_CLUSTERS
-from nmfcluster.dask import NMFConsensus, base_partitions, read_npy
+from nmfcluster.dask import NMFConsensus, base_partitions
 from nmfcluster.metrics import clustering_accuracy
 from nmfcluster.partitions import base_partitions as partitions_in_memory
 
@@ -53,12 +54,22 @@ def peaks(client: Client) -> dict[str, float]:
     return {"worker": max(workers.values()) / 1024, "client": fresh.memory("VmHWM") / 1024}
 
 
+def in_blocks(path: str) -> da.Array:
+    """Return the table in a .npy file as an array of which one block of rows is read at a time."""
+    held = np.load(path, mmap_mode="r")
+    chunks = da.core.normalize_chunks((ROWS, -1), held.shape)
+    return da.map_blocks(_rows, path, chunks=chunks, dtype=held.dtype)
+
+
+def _rows(path: str, block_info: Any = None) -> np.ndarray:
+    (first, last), _ = block_info[None]["array-location"]
+    return np.array(np.load(path, mmap_mode="r")[first:last])
+
+
 def agreement(labels: Any, classes: str) -> dict[str, float]:
     """Compare labels in blocks with the classes in a file, and time it: nothing is gathered."""
     began = time.perf_counter()
-    blocks = zip(
-        labels.to_delayed(), read_npy(classes, rows=ROWS).to_delayed().ravel(), strict=True
-    )
+    blocks = zip(labels.to_delayed(), in_blocks(classes).to_delayed().ravel(), strict=True)
     count = delayed(_contingency, pure=False)
     table = sum(dask.compute(*(count(own, true) for own, true in blocks)))
     seconds = time.perf_counter() - began
@@ -74,7 +85,7 @@ def _contingency(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
 def fit(table: str, classes: str, memory: str) -> dict[str, Any]:
     """Fit a table of labels in a file, and label all of its rows."""
     with cluster(memory) as client:
-        X = read_npy(table, rows=ROWS)
+        X = in_blocks(table)
         began, cpu = time.perf_counter(), cpu_of(client)
         model = NMFConsensus(N_CLUSTERS, random_state=0).fit(X)
         seconds, fitted = time.perf_counter() - began, cpu_of(client)
@@ -96,7 +107,7 @@ def compare(table: str, normalize: str, max_distinct: str) -> dict[str, Any]:
     parameters = {"normalize": normalize == "True", "random_state": 0}
     held = np.load(table)
     with cluster():
-        X = read_npy(table, rows=ROWS)
+        X = in_blocks(table)
         began = time.perf_counter()
         ours = NMFConsensus(N_CLUSTERS, max_distinct=int(max_distinct), **parameters).fit(X)
         labels, P = dask.compute(ours.labels_, ours.membership_)
@@ -121,11 +132,13 @@ def compare(table: str, normalize: str, max_distinct: str) -> dict[str, Any]:
 def features(table: str, classes: str, labels: str, memory: str) -> dict[str, Any]:
     """Go from features in a file to base partitions in another, and to a consensus."""
     with cluster(memory) as client:
-        X = read_npy(table, rows=ROWS)
+        X = in_blocks(table)
         began, cpu = time.perf_counter(), cpu_of(client)
-        made = base_partitions(X, n_clusters=(10, 24), random_state=0, out=labels)
+        made = base_partitions(X, n_clusters=(10, 24), random_state=0)
+        da.to_npy_stack(labels, made.labels)
         bases = time.perf_counter() - began
-        model = NMFConsensus(N_CLUSTERS, random_state=0).fit(made.labels)
+        table_of_labels = da.from_npy_stack(labels, mmap_mode=None)
+        model = NMFConsensus(N_CLUSTERS, random_state=0).fit(table_of_labels)
         seconds = time.perf_counter() - began
         found = agreement(model.labels_, classes)
         return {

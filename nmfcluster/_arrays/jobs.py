@@ -1,12 +1,15 @@
-"""Calls of one function, several at a time, and on a cluster where joblib is told to use one."""
+"""What calls run on: one thread of the BLAS, several jobs, or a cluster, as joblib is told."""
 
 from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import os
 import pickle
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import Lock, get_ident
 from typing import Any
 from uuid import uuid4
 
@@ -15,9 +18,75 @@ from joblib.parallel import get_active_backend
 from sklearn.utils.parallel import Parallel, delayed
 
 from nmfcluster._arrays.arguments import warn
-from nmfcluster._compat import with_settings_of_caller
+from nmfcluster._compat import (
+    blas_threads,
+    one_openmp_thread,
+    set_blas_threads,
+    with_settings_of_caller,
+)
 
 _CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
+
+# Threads of BLAS are set for the whole process: the first who wants one sets it, the last puts
+# back what was there. Each fit on its own would put back what another one had set.
+_lock = Lock()
+_users: set[tuple[int, object]] = set()  # each with its thread
+_before: list[Any] = []  # the libraries, and the threads that each had; empty when put back
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let BLAS use one thread as long as anyone in this process is in this context.
+
+    The last bits of a sum depend on how many threads share it.
+    """
+    user = get_ident(), object()
+    try:  # entering is in it: Ctrl-C may come at any time
+        _enter(user)
+        yield
+    finally:
+        _leave(user)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let BLAS and OpenMP use one thread; that of OpenMP is set for the calling thread alone."""
+    with one_blas_thread(), one_openmp_thread():
+        yield
+
+
+def _enter(user: tuple[int, object]) -> None:
+    global _before
+    with _lock:
+        first = not _users
+        if first:  # if not put back, by who was interrupted or is of a parent process, they hold
+            _before = _before or blas_threads()
+        _users.add(user)  # before any number is set: leaving puts it back
+        if first:
+            set_blas_threads(_before, 1)
+
+
+def _leave(user: tuple[int, object]) -> None:
+    global _before
+    with _lock:
+        _users.discard(user)
+        if not _users:
+            set_blas_threads(_before)
+            _before = []
+
+
+def _forked() -> None:
+    """Give a child process a lock of its own, and forget the other threads of its parent.
+
+    One of them may have held the lock, and none of them leaves in the child.
+    """
+    global _lock, _users
+    _lock = Lock()
+    _users = {user for user in _users if user[0] == get_ident()}
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_forked)
 
 
 def on_cluster() -> bool:
@@ -85,35 +154,35 @@ def shared_out(
     backend, _ = get_active_backend()
     of_dask = hasattr(getattr(backend, "client", None), "scatter")
     if not on_cluster() or not of_dask or backend.effective_n_jobs(n_jobs) == 1:
-        tasks = (delayed(function)(*common, *call) for call in calls)
+        results = []
         told = each is not None and getattr(backend, "supports_return_generator", False)
         one_by_one = {"return_as": "generator"} if told else {}
-        return _counted(Parallel(n_jobs=n_jobs, **one_by_one)(tasks), each)
+        tasks = (delayed(function)(*common, *call) for call in calls)
+        for result in Parallel(n_jobs=n_jobs, **one_by_one)(tasks):
+            results.append(result)
+            if each is not None:
+                each()
+        return results
     shared = Parcel((with_settings_of_caller(function), *common))
     try:
-        return _counted(_by_client(backend, shared, calls), each)
+        results = _by_client(backend, shared, calls)
     except BaseException as error:
         if not _is_loss(error):
             raise
         if type(error).__name__ == "KilledWorker":  # Dask has tried it on several workers
             raise _lost(error) from error
         warn(f"The cluster lost a worker with what it held, and is sent all again: {_said(error)}")
-    try:
-        return _counted(_by_client(backend, shared, calls), each)
-    except BaseException as error:
-        if not _is_loss(error) and not isinstance(error, TimeoutError):  # there is no worker left
-            raise
-        raise _lost(error) from error
-
-
-def _counted(results: Iterable[Any], each: Callable[[], None] | None) -> list[Any]:
-    """Return the results as a list, and call a function as each is there."""
-    collected = []
-    for result in results:
-        collected.append(result)
-        if each is not None:
+        try:
+            results = _by_client(backend, shared, calls)
+        except BaseException as again:
+            # a time that is out: there is no worker left
+            if not _is_loss(again) and not isinstance(again, TimeoutError):
+                raise
+            raise _lost(again) from again
+    if each is not None:
+        for _ in results:
             each()
-    return collected
+    return results
 
 
 class Parcel:

@@ -38,12 +38,11 @@ def columns_of(table: Any, name: str) -> list[np.ndarray]:
         columns = [np.asarray(table[column]) for column in table.columns]
     elif isinstance(table, Sequence) and not isinstance(table, str | bytes):
         columns = [as_vector(vector) for vector in table]
-        for t, column in enumerate(columns):
-            if column.ndim != 1:
-                raise ValueError(
-                    f"{name} given as a list must hold one label vector per partition, each of "
-                    f"shape (n_samples,); element {t} has shape {column.shape}."
-                )
+        if wrong := [column.shape for column in columns if column.ndim != 1]:
+            raise ValueError(
+                f"{name} given as a list must hold one label vector per partition, each of shape "
+                f"(n_samples,), got one of shape {wrong[0]}."
+            )
     else:
         if sp.issparse(table):
             raise TypeError(f"{name} must be a dense table of labels, got a sparse matrix.")
@@ -53,13 +52,12 @@ def columns_of(table: Any, name: str) -> list[np.ndarray]:
                 f"{name} must have shape (n_samples, n_partitions), got shape {array.shape}."
             )
         columns = list(array.T)
-    if not columns:
-        raise ValueError(f"{name} holds no partition; at least one is needed.")
-    lengths = {len(column) for column in columns}
-    if len(lengths) > 1:
-        raise ValueError(f"{name} must be label vectors of one length, got lengths {lengths}.")
-    if lengths == {0}:
-        raise ValueError(f"{name} holds 0 samples; at least one is needed.")
+    lengths = set(map(len, columns))
+    if len(lengths) != 1 or lengths == {0}:
+        raise ValueError(
+            f"{name} must hold at least one partition, all of one length above 0, got "
+            f"{counted(len(columns), 'partition')} of lengths {sorted(lengths)}."
+        )
     return columns
 
 
@@ -112,7 +110,9 @@ def encode(
             known, codes[seen, t] = np.unique(values, return_inverse=True)
         else:
             known = categories[t]
-            codes[seen, t] = _look_up(values, known, f"{name}[:, {t}]")
+            if len(known) and len(values) and (values.dtype == object) != (known.dtype == object):
+                raise TypeError(f"{name}[:, {t}] holds labels of another kind than those of fit.")
+            codes[seen, t] = places_of(values, known)
         all_known.append(known)
     return codes, all_known
 
@@ -191,13 +191,12 @@ def is_missing(value: Any) -> bool:
         return True
 
 
-def _look_up(values: np.ndarray, known: np.ndarray, name: str) -> np.ndarray:
+def places_of(values: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Return where labels are among those that are known, in increasing order; -1: nowhere."""
     if not len(known):
         return np.full(len(values), -1)
-    if (values.dtype == object) != (known.dtype == object) and len(values):
-        raise TypeError(f"{name} holds labels of another kind than those seen in fit.")
-    positions = np.minimum(np.searchsorted(known, values), len(known) - 1)
-    return np.where(known[positions] == values, positions, -1)
+    places = np.minimum(np.searchsorted(known, values), len(known) - 1)
+    return np.where(known[places] == values, places, -1)
 
 
 def narrow(labels: np.ndarray) -> np.ndarray:
@@ -270,7 +269,13 @@ def tuple_indicator(
     n_rows = len(codes) if rows is None else len(rows)
     symbols = np.asarray(n_clusters, dtype=np.int64) + 1
     most = int(np.clip(50 * n_rows, 500, 200_000)) if most is None else most
-    groups = _consecutive_groups(symbols, most)
+    cuts, product = [], 1
+    for t, size in enumerate(symbols.tolist()):
+        product *= size
+        if product > most and t:
+            cuts.append(t)
+            product = size
+    groups = np.split(np.arange(len(symbols)), cuts)
     radix, bases = np.zeros((codes.shape[1], len(groups))), np.zeros(len(groups) + 1, dtype=np.intp)
     for g, members in enumerate(groups):
         radix[members, g] = np.cumprod(np.r_[1, symbols[members][:-1]])
@@ -301,20 +306,33 @@ def tuple_indicator(
     return J, sp.csr_array((ones, (row, column)), shape=(J.shape[1], int(offsets[-1])))
 
 
-def _consecutive_groups(sizes: np.ndarray, limit: int) -> list[np.ndarray]:
-    """Cut the indices of `sizes` where a group's product would exceed the limit."""
-    cuts, product = [], 1
-    for t, size in enumerate(sizes.tolist()):
-        product *= size
-        if product > limit and t:
-            cuts.append(t)
-            product = size
-    return np.split(np.arange(len(sizes)), cuts)
-
-
 def over_seen(together: np.ndarray, seen: np.ndarray, never: float = NEVER) -> np.ndarray:
     """Return the shares ``together / seen``; NaN where the weight that was seen is `never`."""
     return np.divide(together, seen, out=np.full(together.shape, np.nan), where=seen > never)
+
+
+def adjusted_rand(both: Any, one: Any, other: Any, everything: Any) -> np.ndarray:
+    r"""Return the adjusted Rand index of two labellings, or of many.
+
+    With T the pairs of samples that both hold together, of :math:`T_a` and :math:`T_b` that one
+    does, and N pairs, :math:`E = T_a T_b / N` of these are in common by chance, and the index is
+    :math:`(T - E) / ((T_a + T_b) / 2 - E)` [1]_; 1 of two labellings that hold all samples
+    together, or none.
+
+    Parameters
+    ----------
+    both, one, other : int, or ndarray of shape (n,)
+        Pairs that both labellings hold together, and each of them.
+    everything : int, or ndarray of shape (n,)
+        Number of pairs, 1 at least.
+
+    References
+    ----------
+    .. [1] L. Hubert, P. Arabie. Comparing partitions. Journal of Classification 2, 1985.
+    """
+    chance = one * other / everything
+    most = (one + other) / 2 - chance
+    return np.where(most == 0, 1.0, (both - chance) / np.where(most == 0, 1, most))
 
 
 def one_hot(labels: np.ndarray, n_clusters: int, dtype: Any = np.float64) -> np.ndarray:
@@ -341,9 +359,10 @@ def distinct_rows(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray
     keys = row_keys(codes)
     wanted: dict[str, Any] = {"return_index": True, "return_inverse": True, "return_counts": True}
     _, first, groups, counts = np.unique(keys, **wanted)
-    blocks = row_blocks(len(codes), ROWS)
-    if not all(np.array_equal(codes[rows], codes[first[groups[rows]]]) for rows in blocks):
-        _, first, groups, counts = np.unique(codes, axis=0, **wanted)
+    for rows in row_blocks(len(codes), ROWS):
+        if not np.array_equal(codes[rows], codes[first[groups[rows]]]):
+            _, first, groups, counts = np.unique(codes, axis=0, **wanted)
+            break
     return first, groups.ravel(), counts
 
 

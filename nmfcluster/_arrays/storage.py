@@ -55,7 +55,8 @@ def dot(a: Any, b: Any) -> float:
 
 def row_blocks(n: int, size: int = 256) -> Iterator[slice]:
     """Yield the rows 0 to n - 1, at most `size` at a time: so few, where each is long."""
-    return (slice(start, min(start + size, n)) for start in range(0, n, size))
+    for start in range(0, n, size):
+        yield slice(start, min(start + size, n))
 
 
 def rows_of(array: Any, rows: slice) -> Any:

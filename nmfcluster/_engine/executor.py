@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from threading import Event
 from typing import Any, Protocol
 
@@ -14,8 +15,7 @@ import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
 from nmfcluster._arrays.arguments import counted
-from nmfcluster._arrays.jobs import on_cluster, shared_out
-from nmfcluster._arrays.threads import one_blas_thread
+from nmfcluster._arrays.jobs import on_cluster, one_blas_thread, shared_out
 from nmfcluster._engine.loop import (
     WINDOW,
     Heat,
@@ -179,7 +179,7 @@ class Executor:
     def run(self, batches: list[Sequence[Start]]) -> list[Solution]:
         """Run the solver on batches of starts, several at a time; one alone in blocks of rows."""
         if len(batches) <= 1:  # in this thread, which has others to share its blocks with
-            runs = [self.solutions(batch, self.race) for batch in batches]
+            runs = [self.solutions(batches[0], self.race)] if batches else []
         elif on_cluster():
             runs = self._on_cluster(batches)
         else:  # in threads: processes would be sent the data with every batch
@@ -191,22 +191,23 @@ class Executor:
             except BaseException:
                 interrupted.set()  # the threads that still run end with their next update
                 raise
-        return [solution for run in runs for solution in run]
+        return list(chain.from_iterable(runs))
 
     def solutions(
         self, batch: Sequence[Start], race: Race | None, interrupted: Event | None = None
     ) -> list[Solution]:
-        """Run the solver on a batch, or recall its solutions, and tell that it is done."""
-        compute = partial(self._computed, batch, race, interrupted)
-        solutions: list[Solution]
-        solutions = compute() if self.recall is None else self.recall(batch, compute)
-        self.done()
-        return solutions
+        """Run the solver on a batch, or recall its solutions, and tell that it is done.
 
-    def _computed(
-        self, batch: Sequence[Start], race: Race | None, interrupted: Event | None
-    ) -> list[Solution]:
-        """Run the solver on a batch, until all starts have ended or an event is set."""
+        It runs until all starts have ended, or an event is set.
+        """
+        solutions: list[Solution]
+        if self.recall is not None:
+            solver = copy(self)
+            solver.recall, solver.done = None, _nothing
+            compute = partial(solver.solutions, batch, race, interrupted)
+            solutions = self.recall(batch, compute)
+            self.done()
+            return solutions
         objective = self.objective
         if isinstance(objective, PerStart):
             objective = objective.seen_by(batch)
@@ -217,6 +218,7 @@ class Executor:
         solutions = iterate(steps, self.plan.stop, self.objective.constant, ends, race)
         if interrupted is not None and interrupted.is_set():
             raise InterruptedError("another batch of starts failed")  # not to be kept
+        self.done()
         return solutions
 
     def _on_cluster(self, batches: list[Sequence[Start]]) -> list[list[Solution]]:

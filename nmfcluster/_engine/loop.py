@@ -209,12 +209,13 @@ def best_first(
     """
     if not solutions:
         return []
-    figures = [rank(solution) for solution in solutions]
+    figures = list(map(rank, solutions))
     order = np.argsort(figures, kind="stable").tolist()
-    first = next(
-        i for i, one in enumerate(solutions) if not is_below(figures[order[0]], figures[i], one)
-    )
-    return [solutions[i] for i in (first, *(i for i in order if i != first))]
+    lowest, first = figures[order[0]], 0
+    while is_below(lowest, figures[first], solutions[first]):
+        first += 1
+    order.remove(first)
+    return [solutions[i] for i in (first, *order)]
 
 
 def is_below(figure: float, other: float, solution: Solution) -> bool:
@@ -308,5 +309,5 @@ class Heat(Race):
         if not now:
             return np.ones(len(running), dtype=bool)
         rest = running[1:] if of_first else running  # the first goes on, whatever others reach
-        better = [self.figure(solution) < self.lead for solution in rest]
-        return np.array([True, *better] if of_first else better)
+        better = np.array(list(map(self.figure, rest))) < self.lead
+        return np.append(True, better) if of_first else better

@@ -28,7 +28,7 @@ _ANEW = {"rng": 0} if "rng" in signature(eigsh).parameters else {}
 
 def draw_seeds(rng: np.random.RandomState, size: int) -> list[int]:
     """Draw the seeds of starts before any of them runs."""
-    return [int(seed) for seed in rng.randint(np.iinfo(np.int32).max, size=size)]
+    return rng.randint(np.iinfo(np.int32).max, size=size).tolist()
 
 
 def random_start(mass: np.ndarray, n_clusters: int, seed: Any, dtype: np.dtype) -> np.ndarray:
@@ -77,26 +77,31 @@ def _of_parts(A: Similarity, parts: np.ndarray, n_components: int) -> tuple[np.n
     # the largest eigenvalue of every part, and the smallest of those that can be among the first
     sizes = np.bincount(parts)
     members = np.split(np.argsort(parts, kind="stable"), np.cumsum(sizes)[:-1])
-    blocks = [A.take(own) for own in members]
-    found = [_of_one_part(block, 1) for block in blocks]
-    largest = np.array([values[0] for values, _ in found])
+    blocks, spectra, bases = [], [], []
+    for part in members:
+        block = A.take(part)
+        values, vectors = _of_one_part(block, 1)
+        blocks.append(block)
+        spectra.append(values)
+        bases.append(vectors)
+    largest = np.concatenate(spectra)
     enough = np.sort(np.pad(largest, (0, n_components), constant_values=-np.inf))[-n_components]
     least = _EQUAL * float(max(abs(largest).max(), np.finfo(float).tiny))
     # parts whose largest is above it can have more of the first: all that may be
     for c in np.flatnonzero(largest > enough + least):
-        found[c] = _of_one_part(blocks[c], min(n_components, int(sizes[c])))
+        spectra[c], bases[c] = _of_one_part(blocks[c], min(n_components, int(sizes[c])))
     # all eigenvalues, of which part each is, and its number there
-    values = np.concatenate([own for own, _ in found])
-    owner = np.repeat(np.arange(len(found)), [len(own) for own, _ in found])
-    place = np.concatenate([np.arange(len(own)) for own, _ in found])
+    values, n_found = np.concatenate(spectra), np.array(list(map(len, spectra)))
+    owner = np.repeat(np.arange(len(members)), n_found)
+    place = np.arange(len(values)) - np.repeat(np.cumsum(n_found) - n_found, n_found)
     # the first ones: in steps of rounding, so that of equal ones the largest part's come first
     first = np.lexsort((-sizes[owner], -np.round(values / least)))[:n_components]
     first = first[np.argsort(-values[first], kind="stable")]
     # their vectors, which are 0 outside of their part
-    vectors = np.zeros((A.shape[0], n_components), dtype=found[0][1].dtype)
+    vectors = np.zeros((A.shape[0], n_components), dtype=bases[0].dtype)
     for column, chosen in enumerate(first):
-        own = owner[chosen]
-        vectors[members[own], column] = found[own][1][:, place[chosen]]
+        part = owner[chosen]
+        vectors[members[part], column] = bases[part][:, place[chosen]]
     return values[first], vectors
 
 

@@ -12,9 +12,9 @@ from nmfcluster._base import NMFClusterer, fitting, membership, numbered
 from nmfcluster._compat import StrOptions, fit_context
 from nmfcluster._engine.multiplicative import TriFactorization, multiplicative_trinmf
 from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
-from nmfcluster.partitions.reading import MAKING, read_partitions, with_tags_of
+from nmfcluster.partitions.reading import MAKING, read_partitions
 
-_COARSE = 10_000  # distinct rows, of more of which a part is fitted first
+COARSE = 10_000  # distinct rows, of more of which a part is fitted first
 
 
 class NMFConsensus(NMFClusterer):
@@ -257,28 +257,23 @@ class NMFConsensus(NMFClusterer):
             source = read_partitions(self, X, partitions, rng)
             self._check_n_clusters(len(source))
             problem: Any = source.problem(self.weights, self.normalize)
-            self._fit_problem(source, problem, rng)
+            tri = self.factorization == "tri"
+            if tri and not problem.is_complete:
+                raise ValueError("factorization='tri' needs partitions that saw all samples.")
+            solver = multiplicative_trinmf if tri else bregman_nmf
+            form = TriFactorization if tri else Factorization
+            best = factorize(problem, self._plan(solver), rng, form, COARSE)
+            shares = membership(best.H)  # of collapsed rows, which are longer than a sample's
+            P, profile = problem.read(shares)
+            P, labels, order = numbered(P, P.argmax(axis=1), problem.counts)
+            self.partitions_, self.weights_ = source.codes, problem.weights
+            self.confidence_, self.agreement_ = problem.support(labels, self.n_clusters)
+            self._profile_, self._source_ = profile[:, order], source
+            if source.estimators is not None:
+                self.estimators_ = source.estimators
+            self.core_ = best.core[np.ix_(order, order)]
+            self._keep_clusters(best, P[problem.groups], labels[problem.groups])
         return self
-
-    def _fit_problem(self, source: Any, problem: Any, rng: np.random.RandomState) -> Factorization:
-        """Set the fitted attributes by what was read and by the problem that it poses."""
-        tri = self.factorization == "tri"
-        if tri and not problem.is_complete:
-            raise ValueError("factorization='tri' needs partitions that saw all samples.")
-        solver = multiplicative_trinmf if tri else bregman_nmf
-        form = TriFactorization if tri else Factorization
-        best = factorize(problem, self._plan(solver), rng, form, _COARSE)
-        shares = membership(best.H)  # of collapsed rows, which are longer than a sample's
-        P, profile = problem.read(shares)
-        P, labels, order = numbered(P, P.argmax(axis=1), problem.counts)
-        self.partitions_, self.weights_ = source.codes, problem.weights
-        self.confidence_, self.agreement_ = problem.support(labels, self.n_clusters)
-        self._profile_, self._source_ = profile[:, order], source
-        if source.estimators is not None:
-            self.estimators_ = source.estimators
-        self.core_ = best.core[np.ix_(order, order)]
-        self._keep_clusters(best, P[problem.groups], labels[problem.groups])
-        return best
 
     def _extend(self, X: Any) -> np.ndarray:
         return self._source_.extended(self, X, self._profile_)
@@ -310,4 +305,9 @@ class NMFConsensus(NMFClusterer):
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags, which depend on `affinity`."""
-        return with_tags_of(self.affinity, super().__sklearn_tags__())
+        tags = super().__sklearn_tags__()
+        inputs, labels = tags.input_tags, self.affinity == "partitions"
+        inputs.sparse = not labels
+        inputs.pairwise = inputs.positive_only = self.affinity == "precomputed"
+        inputs.allow_nan = inputs.string = inputs.categorical = labels
+        return tags

@@ -11,13 +11,11 @@ except ImportError as error:
 from nmfcluster.dask.consensus import NMFConsensus
 from nmfcluster.dask.making import base_partitions
 from nmfcluster.dask.models import predict, transform
-from nmfcluster.dask.tables import read_npy
 
 del _array, _distributed
 __all__ = [
     "NMFConsensus",
     "base_partitions",
     "predict",
-    "read_npy",
     "transform",
 ]

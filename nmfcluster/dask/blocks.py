@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nmfcluster._arrays.arguments import shown
-from nmfcluster._arrays.labels import ROWS, distinct_rows, narrow, row_keys
+from nmfcluster._arrays.labels import ROWS, distinct_rows, narrow, places_of, row_keys
 from nmfcluster._arrays.storage import row_blocks
 from nmfcluster.partitions.ensemble import Ensemble
 from nmfcluster.partitions.reading import LabelTable
@@ -49,28 +49,25 @@ def clean_block(block: Any, first: int = 0) -> np.ndarray:
             f"X must hold integers as labels, got dtype {block.dtype} in the block of row {first}: "
             "give every string a number first, as pandas.factorize does."
         )
+    seen, wrong = np.ones(block.shape, dtype=bool), np.zeros(block.shape, dtype=bool)
     if kind == "f":
         block = block.astype(np.float64, copy=False)  # float16 could not hold what follows
         seen = ~np.isnan(block)
         wrong = seen & ((block != np.floor(block)) | (np.abs(block) > 2**53))
-        _refuse(block, wrong, first, "integers as labels, NaN or -1 where not seen")
+    elif block.dtype == np.uint64:
+        wrong = block > np.uint64(2**63 - 1)
+    if wrong.any():
+        row, t = (int(i) for i in np.argwhere(wrong)[0])
+        raise ValueError(
+            "X must hold integers as labels, NaN or -1 where not seen, up to 2**63 - 1, got "
+            f"{shown(block[row, t].item())} in row {first + row}, partition {t}."
+        )
+    if kind == "f":
         return np.where(seen & (block >= 0), block, -1).astype(np.int64)
     if kind == "i":
         return block if block.min(initial=0) >= -1 else np.maximum(block, -1)
-    if kind == "b":
-        return block.astype(np.int8)
-    if block.dtype.itemsize == 8:
-        _refuse(block, block > np.uint64(2**63 - 1), first, f"labels up to {2**63 - 1}")
-        return block.astype(np.int64)
-    return block
-
-
-def _refuse(block: np.ndarray, wrong: np.ndarray, first: int, wanted: str) -> None:
-    """Raise a ValueError if an entry is wrong, naming the first one by its row in the table."""
-    if wrong.any():
-        row, t = (int(i) for i in np.argwhere(wrong)[0])
-        got = shown(block[row, t].item())
-        raise ValueError(f"X must hold {wanted}; got {got} in row {first + row}, partition {t}.")
+    signed = {"bool": np.int8, "uint64": np.int64}
+    return block.astype(signed.get(block.dtype.name, block.dtype), copy=False)
 
 
 class Distinct(NamedTuple):
@@ -236,7 +233,8 @@ class BlockedTable:
         if all(labels.max(initial=-1) == len(labels) - 1 for labels in self.known):
             codes, new = block.astype(np.int32), block >= self.n_clusters
         else:  # numbers are left out
-            codes = np.stack([_places(*pair) for pair in zip(block.T, self.known, strict=True)], 1)
+            pairs = zip(block.T, self.known, strict=True)
+            codes = np.stack([places_of(*pair) for pair in pairs], axis=1).astype(np.int32)
             new = (codes < 0) & (block >= 0)
         if new.any():
             raise changed("a label is new")
@@ -252,14 +250,6 @@ class BlockedTable:
     def ensemble(self, codes: np.ndarray, counts: np.ndarray) -> Ensemble:
         """Return distinct rows as an ensemble, in which no row depends on those beside it."""
         return Ensemble(codes, counts, self.weights, self.n_clusters, most=_TUPLES)
-
-
-def _places(labels: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Return where labels are among those that are known, in increasing order; -1: nowhere."""
-    if not len(known):
-        return np.full(len(labels), -1, dtype=np.int32)
-    places = np.minimum(np.searchsorted(known, labels), len(known) - 1)
-    return np.where(known[places] == labels, places, -1).astype(np.int32)
 
 
 def changed(why: str) -> RuntimeError:
@@ -346,6 +336,9 @@ class CountedRows(LabelTable):
         self.codes, self.counts = codes[first], np.bincount(groups, counts).astype(np.int64)
         self.categories, self.n_clusters = table.known, table.n_clusters
         self.name, self.dtype = "X", np.dtype(np.float64)
+
+    def __len__(self) -> int:
+        return int(self.counts.sum())
 
     def _ensemble(self, weights: np.ndarray) -> tuple[Ensemble, np.ndarray]:
         ensemble = Ensemble(self.codes, self.counts, weights, self.n_clusters)

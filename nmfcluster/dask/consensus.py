@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import dask.array as da
 import numpy as np
@@ -14,10 +14,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted
 
-import nmfcluster.consensus as consensus
+import nmfcluster.consensus.estimator as consensus
 from nmfcluster._arrays.arguments import counted, normalised_weights, warn
 from nmfcluster._base import fitting
 from nmfcluster._compat import Interval, fit_context
+from nmfcluster._engine.symmetric import bregman_nmf, factorize
 from nmfcluster.dask.blocks import (
     BlockedTable,
     CountedRows,
@@ -42,13 +43,7 @@ _SHARED = (
     "n_jobs",
 )
 _OF_ROWS = ("labels", "membership", "confidence")  # attributes with an entry a sample
-
-
-class _Found(NamedTuple):
-    """What a fit has found."""
-
-    local: consensus.NMFConsensus  # that of the rows that were fitted at once
-    rows: KnownRows | BlockedConsensus  # what is told of the rows of any block
+_OF_ALL = ("agreement", "weights", "core", "loss", "loss_curve", "n_iter")  # and the others
 
 
 class NMFConsensus(ClusterMixin, BaseEstimator):
@@ -157,16 +152,6 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         "n_passes": [Interval(Integral, 1, None, closed="left")],
     }
 
-    labels_: da.Array
-    membership_: da.Array
-    confidence_: da.Array
-    agreement_: np.ndarray | None
-    weights_: np.ndarray
-    core_: np.ndarray
-    loss_: float
-    loss_curve_: np.ndarray
-    n_iter_: int
-
     def __init__(
         self,
         n_clusters: int,
@@ -214,16 +199,17 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         TypeError
             If `X` is no Dask array, or holds strings.
         ValueError
-            If `X` or a parameter is not as described, a block is too large for a worker, or no
-            partition saw some sample.
+            If `X` or a parameter is not as described, or no partition saw some sample.
         RuntimeError
             If a label, or a row, is new when `X` is read again.
         """
-        X = read_rows(X, labels=True)
+        X = read_rows(X)
         with fitting(self) as rng:
             weights = normalised_weights(self.weights, X.shape[1])
-            unfitted = self._in_memory(n_features_in_=X.shape[1])
-            unfitted._check_n_clusters(X.shape[0])
+            local = consensus.NMFConsensus(
+                affinity="partitions", **{name: getattr(self, name) for name in _SHARED}
+            )
+            local._check_n_clusters(X.shape[0])
             if self.max_distinct < self.n_clusters:
                 raise ValueError(
                     f"max_distinct={self.max_distinct} must be at least "
@@ -231,12 +217,22 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
                 )
             summary = _summarised(X, weights, self.max_distinct)
             table = BlockedTable(summary.known, summary.sizes, weights, X.shape[0], summary.least)
+            self.n_samples_, self.n_features_in_ = X.shape
+            rows: KnownRows | BlockedConsensus
             if summary.distinct is not None:
-                found = self._fit_all(unfitted, table, summary.distinct, rng)
+                rows = self._fit_all(local, table, summary.distinct, rng)
             else:
-                found = self._fit_drawn(unfitted, X, table, rng)
-            self._keep(found, X)
+                rows = self._fit_drawn(local, X, table, rng)
             self.is_exact_ = summary.distinct is not None
+            self._local_, self.n_distinct_ = local, len(local.labels_)
+            local.n_features_in_ = self.n_features_in_
+            # what is told of all samples is computed when it is asked for
+            for name in _OF_ROWS:
+                like = getattr(local, f"{name}_")
+                told = by_blocks(X, partial(_told, name), rows, like.dtype, like.shape[1:])
+                setattr(self, f"{name}_", told)
+            for name in _OF_ALL:
+                setattr(self, f"{name}_", getattr(local, f"{name}_"))
         return self
 
     def _fit_all(
@@ -245,26 +241,28 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         table: BlockedTable,
         distinct: Distinct,
         rng: np.random.RandomState,
-    ) -> _Found:
+    ) -> KnownRows:
         """Fit all distinct rows, as in memory."""
         source = CountedRows(table.codes(distinct.rows), distinct.counts, table)
-        local._fit_problem(source, source.problem(self.weights, self.normalize), rng)
+        local.random_state = rng  # which may have been drawn from already
+        local.fit(source)
+        local.random_state = self.random_state
         values = {name: getattr(local, f"{name}_") for name in _OF_ROWS}
-        return _Found(local, KnownRows(table, RowIndex(source.codes), values))
+        return KnownRows(table, RowIndex(source.codes), values)
 
     def _fit_drawn(
         self,
-        start: consensus.NMFConsensus,
+        local: consensus.NMFConsensus,
         X: da.Array,
         table: BlockedTable,
         rng: np.random.RandomState,
-    ) -> _Found:
+    ) -> BlockedConsensus:
         """Fit some rows, and improve the fit by passes over all."""
         # the factor of some rows, drawn without replacement whatever the blocks are
         drawn = np.sort(sample_without_replacement(X.shape[0], self.max_distinct, random_state=rng))
         source = CountedRows(table.codes(rows_at(X, drawn)), np.ones(len(drawn)), table)
         problem = source.problem(self.weights, self.normalize)
-        best = start._fit_problem(source, problem, rng)
+        best = factorize(problem, local._plan(bregman_nmf), rng, coarse_size=consensus.COARSE)
         # is improved by passes, which need one function that sums over all blocks
         blocked = BlockedProblem(table, self.normalize)
         node = shared(blocked)
@@ -277,45 +275,17 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         if n_found < self.n_clusters:
             few = f"fewer than n_clusters={self.n_clusters}"
             warn(f"NMFConsensus found {counted(n_found, 'cluster')}, {few}.", ConvergenceWarning)
-        # what the clusters that are found say of the drawn rows is kept by an estimator in memory
+        # what the clusters that are found say of the drawn rows is kept by the estimator in memory
         rows = table.ensemble(source.codes, source.counts)
-        local = self._in_memory(
-            **{f"{name}_": found.of_rows(rows, name) for name in _OF_ROWS},
-            n_features_in_=start.n_features_in_,
-            partitions_=source.codes,
-            weights_=problem.weights,
-            agreement_=problem.ensemble.agreement(found.contingency),
-            core_=best.core[np.ix_(found.order, found.order)],
-            loss_=float(losses.min()),
-            loss_curve_=losses,
-            loss_curves_=[losses],
-            n_iter_=len(losses),
-            _source_=source,
-            _profile_=found.profile,
-        )
-        return _Found(local, found)
-
-    def _in_memory(self, **fitted: Any) -> consensus.NMFConsensus:
-        """Return an estimator in memory with the parameters of this one, and fitted attributes."""
-        parameters = {name: getattr(self, name) for name in _SHARED}
-        local = consensus.NMFConsensus(affinity="partitions", **parameters)
-        for name, value in fitted.items():
-            setattr(local, name, value)
-        return local
-
-    def _keep(self, found: _Found, X: da.Array) -> None:
-        """Set the fitted attributes: those of all samples are computed when they are asked for."""
-        self._local_ = local = found.local
         for name in _OF_ROWS:
-            like = getattr(local, f"{name}_")
-            told = by_blocks(X, partial(_told, name), found.rows, like.dtype, like.shape[1:])
-            setattr(self, f"{name}_", told)
-        self.n_samples_, self.n_features_in_ = X.shape
-        self.n_distinct_ = len(local.labels_)
-        assert local.weights_ is not None
-        self.weights_, self.agreement_ = local.weights_, local.agreement_
-        self.core_, self.loss_ = local.core_, local.loss_
-        self.loss_curve_, self.n_iter_ = local.loss_curve_, local.n_iter_
+            setattr(local, f"{name}_", found.of_rows(rows, name))
+        local.partitions_, local.weights_ = source.codes, problem.weights
+        local.agreement_ = problem.ensemble.agreement(found.contingency)
+        local.core_ = best.core[np.ix_(found.order, found.order)]
+        local.loss_, local.n_iter_ = float(losses.min()), len(losses)
+        local.loss_curve_, local.loss_curves_ = losses, [losses]
+        local._source_, local._profile_ = source, found.profile
+        return found
 
     def to_local(self) -> consensus.NMFConsensus:
         """Return the estimator in memory, for new samples, drawings, and files.
@@ -375,7 +345,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
 
 def _summarised(X: da.Array, weights: np.ndarray, most: int) -> TableSummary:
     """Return the summary of all blocks, checked."""
-    parts = of_blocks(X, _summary, weights, most, rows=True)
+    parts = of_blocks(X, TableSummary.of_block, weights, most, rows=True)
     # two at a time: with 50 partitions 200,000 rows are 10 MB, and a worker holds what it merges
     summary = reduced(parts, partial(TableSummary.merged, most=most), fan=2)
     if summary.n_lost:
@@ -387,10 +357,6 @@ def _summarised(X: da.Array, weights: np.ndarray, most: int) -> TableSummary:
     if empty:
         raise ValueError(f"X must not hold an empty partition: partition {empty[0]} is.")
     return summary
-
-
-def _summary(block: Any, first: int, weights: np.ndarray, most: int) -> TableSummary:
-    return TableSummary.of_block(block, first, weights, most)
 
 
 def _told(name: str, block: Any, rows: KnownRows | BlockedConsensus) -> np.ndarray:

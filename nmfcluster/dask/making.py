@@ -4,27 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from numbers import Integral
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import dask.array as da
 import numpy as np
-from dask.base import compute
-from dask.delayed import delayed
 from sklearn.utils import check_array, check_random_state
 
-from nmfcluster._arrays.arguments import counted, shown
+from nmfcluster._arrays.arguments import counted
 from nmfcluster._arrays.blocks import ROWS
 from nmfcluster._arrays.storage import FLOATS, row_blocks
 from nmfcluster._compat import validate_parameter_constraints
-from nmfcluster.dask.tables import (
-    by_blocks,
-    create_npy,
-    read_npy,
-    read_rows,
-    row_ranges,
-    rows_at,
-)
+from nmfcluster.dask.tables import by_blocks, read_rows, rows_at
 from nmfcluster.partitions.making import (
     ALLOWED,
     BasePartitions,
@@ -32,6 +22,14 @@ from nmfcluster.partitions.making import (
     range_of_clusters,
     run_plans,
 )
+
+
+class Labeller(NamedTuple):
+    """What labels the rows of any block as base partitions do."""
+
+    partitions: BasePartitions
+    drawn: np.ndarray | None  # the samples of the fit where some clusterer cannot predict
+    dtype: np.dtype  # of labels
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class BlockPartitions:
 
     labels: da.Array
     estimators: list[Any]
-    _made: _Made
+    _labeller: Labeller
 
     def predict(self, X: da.Array) -> da.Array:
         """Label new samples by every partition.
@@ -61,32 +59,23 @@ class BlockPartitions:
         -------
         dask.array.Array of shape (n_new, n_estimators), int
         """
-        X = read_rows(X)
-        n_features = self._made.partitions.n_features
+        X, n_features = read_rows(X), self._labeller.partitions.n_features
         if X.shape[1] != n_features:
             raise ValueError(f"X must have {counted(n_features, 'column')}, got {X.shape[1]}.")
-        return self._made.labels(X)
+        return _labelled(X, self._labeller)
 
 
-@dataclass(frozen=True)
-class _Made:
-    """Base partitions of drawn samples, and these samples where a clusterer cannot predict."""
-
-    partitions: BasePartitions
-    drawn: np.ndarray | None
-    dtype: np.dtype  # of labels
-
-    def labels(self, X: da.Array) -> da.Array:
-        """Return the labels of a Dask array, which are not computed yet."""
-        return by_blocks(X, _labels, self, self.dtype, (len(self.partitions.estimators),))
+def _labelled(X: da.Array, by: Labeller) -> da.Array:
+    """Return the labels of a Dask array, which are not computed yet."""
+    return by_blocks(X, _labels, by, by.dtype, (len(by.partitions.estimators),))
 
 
-def _labels(block: Any, made: _Made) -> np.ndarray:
-    out = np.empty((len(block), len(made.partitions.estimators)), dtype=made.dtype)
+def _labels(block: Any, by: Labeller) -> np.ndarray:
+    out = np.empty((len(block), len(by.partitions.estimators)), dtype=by.dtype)
     for rows in row_blocks(len(block), ROWS):  # labels are 8 bytes at first
         X = check_array(block[rows], dtype=FLOATS, input_name="X")
-        labels = made.partitions.predict(X, made.drawn)
-        if labels.max() > np.iinfo(made.dtype).max:
+        labels = by.partitions.predict(X, by.drawn)
+        if labels.max() > np.iinfo(by.dtype).max:
             raise ValueError(
                 f"estimator must predict labels that it found in a sample, got {labels.max()}."
             )
@@ -104,7 +93,6 @@ def base_partitions(
     max_features: int | float = 1.0,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
-    out: Any = None,
 ) -> BlockPartitions:
     """Cluster samples of a Dask array many times, and label all of its rows by every clustering.
 
@@ -132,17 +120,14 @@ def base_partitions(
         Determines what is drawn, and seeds the runs.
     n_jobs : int, default=None
         Number of runs at a time, here or where joblib's backend runs them.
-    out : str or Path, default=None
-        Where labels are written, a block at a time, before this returns: the name of a .npy file,
-        which every worker must be able to write. None: they are made anew whenever they are asked
-        for, and can be written by Dask, as its ``to_zarr`` does.
 
     Returns
     -------
     BlockPartitions
         Its `labels` are a Dask array of shape (n_samples, n_estimators), of the smallest type of
-        integers that holds them; `estimators` are the fitted clusterers; `predict` labels other
-        Dask arrays of features in the same way.
+        integers that holds them, made anew whenever they are asked for: what is read several times
+        is better written by Dask first, as its ``to_npy_stack`` does. `estimators` are the fitted
+        clusterers; `predict` labels other Dask arrays of features in the same way.
 
     Raises
     ------
@@ -171,7 +156,6 @@ def base_partitions(
     validate_parameter_constraints(ALLOWED, given, caller_name="base_partitions")
     rng = check_random_state(random_state)
     X = read_rows(X)
-    path = None if out is None else _path_of(out)
     if isinstance(max_samples, Integral):
         max_samples = min(int(max_samples), X.shape[0])
     # what is drawn of all samples is what would be drawn in memory
@@ -192,32 +176,5 @@ def base_partitions(
     train, sent = rows, runs
     if not runs.needs_training_data:  # clusterers that predict need no labels of what was drawn
         train, sent = None, replace(runs, labels=runs.labels[:0], samples=[])
-    made = _Made(sent, train, dtype)
-    labels = made.labels(X) if path is None else written(made.labels(X), path)
-    return BlockPartitions(labels, runs.estimators, made)
-
-
-def _path_of(out: Any) -> Path:
-    """Return where labels are written, checked before any work."""
-    if not isinstance(out, str | Path) or Path(out).suffix != ".npy":
-        raise ValueError(f"out must be the name of a .npy file, got {shown(out)}.")
-    path = Path(out).absolute()
-    if not path.parent.is_dir():
-        raise ValueError(f"out must be in a folder that exists, got {str(out)!r}.")
-    return path
-
-
-def written(X: da.Array, path: Path) -> da.Array:
-    """Compute a Dask array, block by block, into a .npy file, and return it as read there."""
-    offset = create_npy(path, X.shape, X.dtype)
-    width = X.shape[1] * X.dtype.itemsize
-    call = delayed(_write, pure=False)
-    blocks = zip(X.to_delayed().ravel(), row_ranges(X), strict=True)
-    compute(*(call(path, offset + first * width, block) for block, (first, _) in blocks))
-    return read_npy(path, rows=max(X.chunks[0]))
-
-
-def _write(path: Path, offset: int, block: Any) -> None:
-    with open(path, "r+b") as file:
-        file.seek(offset)
-        np.ascontiguousarray(block).tofile(file)
+    labeller = Labeller(sent, train, dtype)
+    return BlockPartitions(_labelled(X, labeller), runs.estimators, labeller)

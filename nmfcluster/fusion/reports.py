@@ -9,7 +9,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from sklearn.utils.validation import check_is_fitted
 
 from nmfcluster._arrays.arguments import positions
-from nmfcluster._arrays.threads import one_blas_thread
+from nmfcluster._arrays.jobs import one_blas_thread
 from nmfcluster._base import NMFClusterer, hard_labels
 from nmfcluster.fusion.mixture import make_mixture
 from nmfcluster.fusion.model import Fusion, fuse, fusion_nmf

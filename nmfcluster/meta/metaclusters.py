@@ -12,8 +12,8 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from nmfcluster._arrays.arguments import warn
+from nmfcluster._arrays.jobs import one_thread
 from nmfcluster._arrays.labels import one_hot
-from nmfcluster._arrays.threads import one_thread
 from nmfcluster._base import by_size, hard_labels
 from nmfcluster._engine.executor import Plan, Start
 from nmfcluster._engine.loop import Solution

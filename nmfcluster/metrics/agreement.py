@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
+
+from nmfcluster._arrays.labels import adjusted_rand
 
 
 def matched(table: np.ndarray) -> int:
@@ -73,30 +74,6 @@ def rand_indices(codes: np.ndarray) -> np.ndarray:
         index = adjusted_rand(both, pairs[i], pairs[j], max(n * (n - 1) // 2, 1))
         indices[i, j] = indices[j, i] = index
     return indices
-
-
-def adjusted_rand(both: Any, one: Any, other: Any, everything: Any) -> np.ndarray:
-    r"""Return the adjusted Rand index of two labellings, or of many.
-
-    With T the pairs of samples that both hold together, of :math:`T_a` and :math:`T_b` that one
-    does, and N pairs, :math:`E = T_a T_b / N` of these are in common by chance, and the index is
-    :math:`(T - E) / ((T_a + T_b) / 2 - E)` [1]_; 1 of two labellings that hold all samples
-    together, or none.
-
-    Parameters
-    ----------
-    both, one, other : int, or ndarray of shape (n,)
-        Pairs that both labellings hold together, and each of them.
-    everything : int, or ndarray of shape (n,)
-        Number of pairs, 1 at least.
-
-    References
-    ----------
-    .. [1] L. Hubert, P. Arabie. Comparing partitions. Journal of Classification 2, 1985.
-    """
-    chance = one * other / everything
-    most = (one + other) / 2 - chance
-    return np.where(most == 0, 1.0, (both - chance) / np.where(most == 0, 1, most))
 
 
 def _together(sizes: np.ndarray) -> int:

@@ -9,8 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from nmfcluster._arrays.draws import some_positions
-from nmfcluster._arrays.jobs import shared_out
-from nmfcluster._arrays.threads import one_thread
+from nmfcluster._arrays.jobs import one_thread, shared_out
 from nmfcluster.metrics.agreement import jackknife, mean_of_pairs, rand_indices
 from nmfcluster.model_selection.candidates import last_within, tell_failures
 from nmfcluster.model_selection.checks import n_entries

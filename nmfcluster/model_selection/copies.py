@@ -9,8 +9,8 @@ from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier
 
 from nmfcluster._arrays.arguments import last_step
+from nmfcluster._arrays.jobs import one_thread
 from nmfcluster._arrays.labels import encode
-from nmfcluster._arrays.threads import one_thread
 from nmfcluster._compat import take_samples
 from nmfcluster.model_selection.checks import is_scalar, n_entries
 

@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from nmfcluster._arrays.arguments import last_step, shown
+from nmfcluster._arrays.jobs import one_thread
 from nmfcluster._arrays.tables import in_order_of, row_names
-from nmfcluster._arrays.threads import one_thread
 from nmfcluster._compat import Documented, Interval
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.constraints.graph import folds_of_pairs

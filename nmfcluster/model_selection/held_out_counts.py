@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from nmfcluster._arrays.jobs import shared_out
+from nmfcluster._arrays.jobs import one_blas_thread, shared_out
 from nmfcluster._arrays.storage import as_float64, row_sums
-from nmfcluster._arrays.threads import one_blas_thread
 from nmfcluster.meta.parameters import objective_of_table
 from nmfcluster.model_selection.candidates import Choice
 

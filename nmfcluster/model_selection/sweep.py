@@ -14,10 +14,9 @@ from nmfcluster import _base
 from nmfcluster._arrays.arguments import counted, generator_of, shown
 from nmfcluster._arrays.dispersion import overdispersion
 from nmfcluster._arrays.draws import holds_whole_numbers, some_positions, thinned
-from nmfcluster._arrays.jobs import shared_out
+from nmfcluster._arrays.jobs import one_blas_thread, shared_out
 from nmfcluster._arrays.storage import largest
 from nmfcluster._arrays.tables import row_names
-from nmfcluster._arrays.threads import one_blas_thread
 from nmfcluster._compat import (
     N_JOBS,
     RANDOM_STATE,

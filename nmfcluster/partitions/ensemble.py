@@ -11,12 +11,12 @@ import scipy.sparse as sp
 
 from nmfcluster._arrays.labels import (
     NEVER,
+    adjusted_rand,
     cluster_counts,
     distinct_rows,
     one_hot,
     tuple_indicator,
 )
-from nmfcluster.metrics.agreement import adjusted_rand
 from nmfcluster.similarity import Factored
 
 _CLUSTER_PAIRS = 10**7  # of base clusters that are all compared: a second or two, 240 MB

@@ -17,7 +17,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.random import sample_without_replacement
 
 from nmfcluster._arrays.arguments import counted, last_step, warn
-from nmfcluster._arrays.jobs import shared_out
+from nmfcluster._arrays.jobs import one_thread, shared_out
 from nmfcluster._arrays.labels import narrow
 from nmfcluster._arrays.storage import (
     FLOATS,
@@ -28,7 +28,6 @@ from nmfcluster._arrays.storage import (
     writable,
 )
 from nmfcluster._arrays.tables import canonical, check_readable
-from nmfcluster._arrays.threads import one_thread
 from nmfcluster._compat import (
     MOST,
     N_JOBS,
@@ -208,26 +207,8 @@ def base_partitions(
     check_readable(X)
     X = canonical(check_array(X, accept_sparse="csr", dtype=FLOATS))
     sizes = range_of_clusters(n_clusters, "n_clusters")
-    return make_partitions(X, rng, sizes, n_jobs, **{name: given[name] for name in OPTIONS})
-
-
-def make_partitions(
-    X: Any,
-    rng: np.random.RandomState,
-    n_clusters: tuple[int, int],
-    n_jobs: int | None,
-    each: Callable[[], None] | None = None,
-    *,
-    estimator: Any,
-    predict_unseen: bool,
-    **drawn: Any,
-) -> BasePartitions:
-    """Return what `base_partitions` does, of X as `canonical` returns it.
-
-    `each` is called as often as there are runs, see `shared_out`.
-    """
-    plans = draw_plans(rng, X.shape, n_clusters, **drawn)
-    return run_plans(X, estimator, plans, predict_unseen, n_jobs, each)
+    plans = draw_plans(rng, X.shape, sizes, n_estimators, max_samples, max_features)
+    return run_plans(X, estimator, plans, predict_unseen, n_jobs)
 
 
 class RunPlan(NamedTuple):
@@ -271,7 +252,10 @@ def run_plans(
     n_jobs: int | None,
     each: Callable[[], None] | None = None,
 ) -> BasePartitions:
-    """Run base clusterers as planned, see `make_partitions`."""
+    """Run base clusterers as planned, on X as `canonical` returns it, see `base_partitions`.
+
+    `each` is called as often as there are runs, see `shared_out`.
+    """
     bases, n_estimators = clusterers(estimator), len(plans)
     exponent = exponent_beyond(X, 2)
     if exponent and estimator is not None:  # what has parameters in the unit of X
@@ -299,20 +283,16 @@ def run_plans(
 
 def clusterers(estimator: Any) -> list[Any]:
     """Return the base clusterers that take turns."""
+    several = list(estimator) if isinstance(estimator, list | tuple) else [estimator]
     if estimator is None:
-        return [KMeans(n_init=1)]
-    if isinstance(estimator, type):
-        name = estimator.__name__
-        raise TypeError(f"estimator must be a clusterer, got the class {name}: give {name}().")
-    if not isinstance(estimator, list | tuple):
-        return [estimator]
-    if not estimator:
-        raise ValueError("estimator must hold at least one clusterer, got an empty list.")
-    for place, base in enumerate(estimator):
+        several = [KMeans(n_init=1)]
+    for base in several or [several]:
         if not hasattr(base, "fit_predict") or isinstance(base, type):
-            what = f"got {base!r} at {place}"
-            raise TypeError(f"estimator must hold clusterers with `fit_predict`, {what}.")
-    return list(estimator)
+            raise TypeError(
+                "estimator must be a clusterer with `fit_predict`, or a list of such, got "
+                f"{base!r}."
+            )
+    return several
 
 
 def range_of_clusters(value: Any, name: str) -> tuple[int, int]:
@@ -336,11 +316,11 @@ def range_of_clusters(value: Any, name: str) -> tuple[int, int]:
 
 
 def _how_many(value: int | float, total: int, name: str, least: int) -> int:
-    if isinstance(value, Integral):
-        if value > total:
-            raise ValueError(f"{name} must be at most {total}, got {value}.")
-        return max(int(value), least)
-    return max(int(value * total), least)
+    if not isinstance(value, Integral):
+        value = value * total
+    elif value > total:
+        raise ValueError(f"{name} must be at most {total}, got {value}.")
+    return max(int(value), least)
 
 
 def _draw(rng: np.random.RandomState, total: int, size: int) -> Chosen:
@@ -357,13 +337,11 @@ def _run(X: Any, predict_unseen: bool, estimator: Any, plan: RunPlan) -> tuple[A
     # k-means sums by thread: one thread, so that its labels do not depend on their number
     with one_thread():
         of_part = np.asarray(estimator.fit_predict(part))
-    if of_part.shape != (part.shape[0],):
+    if of_part.shape != (part.shape[0],) or of_part.dtype.kind not in "iu":
         raise ValueError(
-            f"estimator {estimator!r} returned labels of shape {of_part.shape} for "
-            f"{part.shape[0]} samples."
+            f"estimator {estimator!r} must return one integer label a sample, got {of_part.dtype} "
+            f"of shape {of_part.shape} for {part.shape[0]} samples."
         )
-    if of_part.dtype.kind not in "iu":
-        raise ValueError(f"estimator {estimator!r} must return integer labels, got {of_part[0]!s}.")
     labels = np.full(X.shape[0], -1, dtype=np.int64)
     labels[slice(None) if samples is None else samples] = of_part
     if predict_unseen and samples is not None and of_part.max() >= 0:

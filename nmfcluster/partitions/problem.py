@@ -7,7 +7,6 @@ from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
-from typing import NamedTuple
 
 import numpy as np
 
@@ -23,20 +22,6 @@ from nmfcluster.partitions.ensemble import Ensemble
 PRODUCTS = 2**20  # of two numbers that are held at a time where all pairs are needed: 8 MiB
 #: a base cluster's votes for a sample are divided by its size to one of these powers
 POWERS = (0.0, 0.5, 1.0)
-
-
-class Support(NamedTuple):
-    """What partitions, or a similarity, say of a clustering."""
-
-    confidence: np.ndarray  # (n_samples,): how similar a sample is to the others of its cluster
-    agreement: np.ndarray | None  # (T,): that of every partition with the clustering
-
-
-class Reading(NamedTuple):
-    """What is read off a factor."""
-
-    memberships: np.ndarray  # (m, k), rows sum to 1
-    profile: np.ndarray  # what new samples are compared with, see `Ensemble.cluster_profile`
 
 
 @dataclass(frozen=True)
@@ -173,7 +158,7 @@ class EnsembleProblem(Problem):
         to length 1, it is that of :math:`\sum_c \lambda_c u_c u_c'`,
         :math:`\lambda_c = u_c' A u_c`.
         """
-        N = self.ensemble.contingency(indicator)
+        N = self.ensemble.collect(indicator * self.counts[:, None])
         volumes = (self.counts * self._mass) @ indicator
         return normalised_loss(self.objective.constant, self._votes, N, volumes)
 
@@ -211,10 +196,11 @@ class EnsembleProblem(Problem):
         fitted *= np.sqrt(whole.counts)[:, None]
         return fitted.astype(H.dtype, copy=False)
 
-    def read(self, shares: np.ndarray) -> Reading:
-        """Return how much the distinct rows belong to each cluster.
+    def read(self, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return how much the distinct rows belong to each cluster, and what new ones do by.
 
-        Normalised, that is their mean co-association with every cluster; else their shares.
+        Normalised, that is their mean co-association with every cluster; else their shares. For
+        new samples see `Ensemble.cluster_profile`.
 
         Parameters
         ----------
@@ -222,16 +208,19 @@ class EnsembleProblem(Problem):
             Rows of the factor, scaled to sum to 1.
         """
         if not self.normalize:
-            return Reading(shares, self.ensemble.cluster_profile(shares))
+            return shares, self.ensemble.cluster_profile(shares)
         _, profile = self._best_profile(shares)
         similarity = self.ensemble.spread(profile)
-        return Reading(membership(similarity.astype(self.dtype, copy=False)), profile)
+        return membership(similarity.astype(self.dtype, copy=False)), profile
 
-    def support(self, labels: np.ndarray, n_clusters: int) -> Support:
-        """Return what the partitions say of a clustering of the distinct rows."""
+    def support(self, labels: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return how similar samples are to the others of their cluster, and agreements.
+
+        The second are those of every partition with the clustering of the distinct rows.
+        """
         contingency = self.ensemble.contingency(one_hot(labels, n_clusters))
         confidence = self.ensemble.item_consensus(contingency, labels)[self.groups]
-        return Support(confidence, self.ensemble.agreement(contingency))
+        return confidence, self.ensemble.agreement(contingency)
 
 
 def normalised_loss(

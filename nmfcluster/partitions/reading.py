@@ -28,11 +28,12 @@ from nmfcluster.partitions.ensemble import Ensemble
 from nmfcluster.partitions.making import (
     OPTIONS,
     BasePartitions,
-    make_partitions,
+    draw_plans,
     nearest_samples,
     range_of_clusters,
+    run_plans,
 )
-from nmfcluster.partitions.problem import EnsembleProblem, Reading, Support
+from nmfcluster.partitions.problem import EnsembleProblem
 from nmfcluster.similarity import Explicit
 
 _FINEST = 60  # clusters of a base partition, unless more are wanted: as many tell of 20,000 samples
@@ -53,7 +54,7 @@ def read_partitions(
     estimator : NMFClusterer
         Its parameters say how base partitions are made, see `MAKING`.
     X : {array-like, sparse matrix}
-        Features, a label table, or a similarity.
+        Features, a label table, or a similarity; also a `LabelTable`, which is returned.
     partitions : array-like of shape (n_samples, n_partitions), list of label vectors, or None
     rng : RandomState
 
@@ -61,6 +62,8 @@ def read_partitions(
     -------
     LabelTable or PrecomputedSimilarity
     """
+    if isinstance(X, LabelTable):  # of distinct rows that were counted elsewhere
+        return X
     if X is None:
         cure = " Without features, give partitions as X, one a column, with affinity='partitions'."
         raise ValueError(f"X must be a table, got None.{'' if partitions is None else cure}")
@@ -81,18 +84,7 @@ def read_partitions(
     if partitions is not None:
         partitions = in_order_of(row_names(X), partitions, "partitions")
     X = read_features(estimator, X)
-    if partitions is None:
-        return MadePartitions(_made(estimator, X, rng), X)
-    return PartitionsBeside(partitions, X)
-
-
-def with_tags_of(affinity: str, tags: Any) -> Any:
-    """Return scikit-learn's tags of an estimator whose input `read_partitions` reads."""
-    inputs = tags.input_tags
-    inputs.sparse = affinity != "partitions"
-    inputs.pairwise = inputs.positive_only = affinity == "precomputed"
-    inputs.allow_nan = inputs.string = inputs.categorical = affinity == "partitions"
-    return tags
+    return PartitionsOfFeatures(_made(estimator, X, rng) if partitions is None else partitions, X)
 
 
 def _made(estimator: Any, X: Any, rng: np.random.RandomState) -> BasePartitions:
@@ -109,9 +101,11 @@ def _made(estimator: Any, X: Any, rng: np.random.RandomState) -> BasePartitions:
     low, high = range_of_clusters(sizes, "base_n_clusters")
     clusters = low if low == high else f"{low} to {high}"
     task = f"{counted(estimator.n_estimators, 'base partition')} of {clusters} clusters"
-    options = {name: getattr(estimator, name) for name in OPTIONS}
-    with stage(task, estimator.n_estimators) as told:
-        return make_partitions(X, rng, (low, high), estimator.n_jobs, told.heard, **options)
+    drawn = estimator.n_estimators, estimator.max_samples, estimator.max_features
+    plans = draw_plans(rng, X.shape, (low, high), *drawn)
+    base, jobs = estimator.estimator, estimator.n_jobs
+    with stage(task, len(plans)) as told:
+        return run_plans(X, base, plans, estimator.predict_unseen, jobs, told.heard)
 
 
 def _checked_table(estimator: Any, X: Any, reset: bool) -> Any:
@@ -187,35 +181,28 @@ class LabelTable:
         return np.asarray(rows.astype(dtype, copy=False))
 
 
-class PartitionsBeside(LabelTable):
-    """Partitions that were given beside features; a new sample has the labels of its nearest."""
+class PartitionsOfFeatures(LabelTable):
+    """Partitions of features: made of them, so that clusterers label new samples, or given.
+
+    Where they were given a new sample has the labels of the nearest one.
+    """
 
     def __init__(self, partitions: Any, X: Any) -> None:
-        super().__init__(partitions, "partitions", X.dtype)
+        made = partitions if isinstance(partitions, BasePartitions) else None
+        super().__init__(partitions if made is None else made.labels, "partitions", X.dtype)
         if len(self.codes) != X.shape[0]:
             raise ValueError(
                 f"partitions must label every sample: they have {len(self.codes)} rows, X has "
                 f"{X.shape[0]}. A list holds one label vector an element, an array one a column."
             )
-        self._X = own_copy(X)
+        self._made, self.estimators = made, None if made is None else made.estimators
+        self._X = own_copy(X) if made is None or made.needs_training_data else None
 
     def codes_of(self, estimator: Any, X: Any) -> tuple[np.ndarray, np.dtype]:
-        """Return the encoded labels of the nearest training samples, and the type of X."""
+        """Return the encoded labels of new samples, and the type of X."""
         X = read_features(estimator, X, reset=False)
-        return self.codes[nearest_samples(self._X, X)], X.dtype
-
-
-class MadePartitions(LabelTable):
-    """Partitions that were made of features; their clusterers label new samples."""
-
-    def __init__(self, made: BasePartitions, X: Any) -> None:
-        super().__init__(made.labels, "partitions", X.dtype)
-        self._made, self.estimators = made, made.estimators
-        self._X = own_copy(X) if made.needs_training_data else None
-
-    def codes_of(self, estimator: Any, X: Any) -> tuple[np.ndarray, np.dtype]:
-        """Return the encoded labels that the clusterers predict, and the type of X."""
-        X = read_features(estimator, X, reset=False)
+        if self._made is None:
+            return self.codes[nearest_samples(self._X, X)], X.dtype
         labels = self._made.predict(X, self._X)
         return encode(labels, "estimator's labels", self.categories)[0], X.dtype
 
@@ -225,16 +212,15 @@ def check_coverage(codes: np.ndarray, name: str) -> None:
     if codes.min() >= 0:
         return
     seen = codes >= 0
-    if not seen.any(axis=1).all():
-        lost = np.flatnonzero(~seen.any(axis=1))
+    lost, empty = np.flatnonzero(~seen.any(axis=1)), np.flatnonzero(~seen.any(axis=0))
+    if len(lost):
         raise ValueError(
             f"{name} must label every sample at least once; without a label: "
             f"{counted(len(lost), 'sample')}, the first is sample {lost[0]}. (Made by an "
             "estimator: raise n_estimators or max_samples, or leave out samples that it calls "
             "noise in every run.)"
         )
-    if not seen.any(axis=0).all():
-        empty = np.flatnonzero(~seen.any(axis=0))
+    if len(empty):
         raise ValueError(f"{name} must not hold an empty partition: partition {empty[0]} is.")
 
 
@@ -304,19 +290,15 @@ class PrecomputedProblem(SimilarityProblem):
         """Return None: what was handed in is fitted as it is."""
         return None
 
-    def read(self, shares: np.ndarray) -> Reading:
-        """Return mean similarities to every cluster if normalised, else the shares."""
+    def read(self, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean similarities to every cluster if normalised, else the shares; a profile."""
         mass = np.maximum(shares.sum(axis=0), np.finfo(shares.dtype).tiny)
         profile = shares / mass
-        return Reading(membership(self._A @ profile) if self.normalize else shares, profile)
+        return membership(self._A @ profile) if self.normalize else shares, profile
 
-    def support(self, labels: np.ndarray, n_clusters: int) -> Support:
-        """Return what the similarity says of a clustering."""
-        return Support(self._mean_similarity(labels, n_clusters), None)
-
-    def _mean_similarity(self, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    def support(self, labels: np.ndarray, n_clusters: int) -> tuple[np.ndarray, None]:
         """Return every sample's mean similarity to the others of its cluster; 1 if it is alone."""
         E = one_hot(labels, n_clusters, self._A.dtype)
         together = (self._A @ E)[np.arange(len(labels)), labels] - self._diagonal
         others = E.sum(axis=0)[labels] - 1
-        return np.where(others > 0, together / np.maximum(others, 1), 1.0)
+        return np.where(others > 0, together / np.maximum(others, 1), 1.0), None

@@ -12,8 +12,8 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from nmfcluster._arrays.jobs import one_thread
 from nmfcluster._arrays.storage import divided, exponent_beyond
-from nmfcluster._arrays.threads import one_thread
 from nmfcluster._base import read_features
 from nmfcluster._compat import RANDOM_STATE, Interval, fit_context
 from nmfcluster._engine.starts import leading_eigenpairs

@@ -112,12 +112,18 @@ class Factored(Similarity):
         return storage.scaled_columns(U, np.sqrt(C.diagonal()))
 
     def __matmul__(self, H: np.ndarray) -> np.ndarray:
+        levels = [self]  # a core that is factored is multiplied with here, too
+        while isinstance(levels[-1]._C, Factored):
+            levels.append(levels[-1]._C)
         products = []
-        for block in H.reshape(-1, *H.shape[-2:]):
-            product = self._rows.transposed_product(block, self._scale)
-            product = self._rows.product(self._C @ product)
-            if self._scale is not None:
-                product *= self._scale
+        for product in H.reshape(-1, *H.shape[-2:]):
+            for level in levels:
+                product = level._rows.transposed_product(product, level._scale)
+            product = levels[-1]._C @ product
+            for level in reversed(levels):
+                product = level._rows.product(product)
+                if level._scale is not None:
+                    product *= level._scale
             products.append(product)
         # one block is not copied: it can be large
         return (products[0] if len(products) == 1 else np.stack(products)).reshape(H.shape)

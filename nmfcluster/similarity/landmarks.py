@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 
 from nmfcluster._arrays import storage
 from nmfcluster._arrays.blocks import by_rows
-from nmfcluster._arrays.threads import one_thread
+from nmfcluster._arrays.jobs import one_thread
 from nmfcluster.similarity.factored import Factored
 from nmfcluster.similarity.neighbors import nearest_outside
 

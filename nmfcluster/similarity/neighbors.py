@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 
 from nmfcluster._arrays import storage
-from nmfcluster._arrays.threads import one_thread
+from nmfcluster._arrays.jobs import one_thread
 
 _FARTHEST = 60.0  # exponent of a neighbour's weight: beyond, it would be 0 in float32
 

@@ -13,8 +13,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from nmfcluster._arrays.arguments import positions, shown
+from nmfcluster._arrays.jobs import one_blas_thread
 from nmfcluster._arrays.storage import as_matrix, filled_with, is_sparse, largest
-from nmfcluster._arrays.threads import one_blas_thread
 from nmfcluster._base import fitting, read_features
 from nmfcluster._compat import N_JOBS, Documented, StrOptions, fit_context
 from nmfcluster.affinity import MAKING, NAMES, make_affinity

@@ -8,7 +8,7 @@ from sklearn.datasets import make_blobs
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from nmfcluster import SSNMFClusterer
-from nmfcluster._arrays.threads import one_blas_thread, one_thread
+from nmfcluster._arrays.jobs import one_blas_thread, one_thread
 
 
 def threads(api="blas"):
@@ -84,7 +84,7 @@ def test_a_forked_process_does_not_wait_for_a_thread_of_its_parent():
     held, done = threading.Event(), threading.Event()
 
     def hold():
-        from nmfcluster._arrays import threads as module
+        from nmfcluster._arrays import jobs as module
 
         with module._lock:
             held.set()

@@ -114,7 +114,7 @@ CASES = [
     ),
     features(
         "a class",
-        r"estimator must be a clusterer, got the class KMeans: give KMeans\(\)",
+        "estimator must be a clusterer with `fit_predict`, .*got <class .*KMeans",
         estimator=KMeans,
         error=TypeError,
     ),
@@ -160,8 +160,12 @@ CASES = [
     given("three dimensions of labels", r"partitions .*\(1, 20, 3\)", TABLE[None]),
     given("a number for partitions", r"partitions .*shape \(\)", 5),
     given("sparse partitions", "partitions .*sparse", sp.csr_array(TABLE), TypeError),
-    given("no partition", "partitions holds no partition", TABLE[:, :0]),
-    given("an empty list", "partitions holds no partition", []),
+    given(
+        "no partition",
+        "partitions must hold at least one partition, .*got 0 partitions",
+        TABLE[:, :0],
+    ),
+    given("an empty list", "partitions must hold at least one partition, .*got 0 partitions", []),
     given("a sample without labels", "partitions .*sample 3", changed(TABLE, 3, -1)),
     given(
         "a partition without labels",

@@ -279,7 +279,7 @@ def test_starting_on_a_part_of_the_samples_costs_nearly_nothing(missing, normali
         options = {"normalize": normalize, "random_state": seed}
         full = of_partitions(3, table, **options)
         with monkeypatch.context() as patched:
-            patched.setattr(estimator, "_COARSE", 80)
+            patched.setattr(estimator, "COARSE", 80)
             coarse = of_partitions(3, table, **options)
         assert adjusted_rand_score(full.labels_, coarse.labels_) > 0.93
         assert coarse.loss_ < 1.002 * full.loss_
@@ -289,7 +289,7 @@ def test_starting_on_a_part_of_the_samples_costs_nearly_nothing(missing, normali
 
 
 def test_a_table_of_few_distinct_rows_is_never_sampled(monkeypatch):
-    monkeypatch.setattr(estimator, "_COARSE", 3)
+    monkeypatch.setattr(estimator, "COARSE", 3)
     y = np.repeat([0, 1, 2], [400, 200, 100])
     model = of_partitions(3, np.column_stack([y, y]))
     assert len(model.loss_curves_) == 3

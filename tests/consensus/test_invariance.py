@@ -23,7 +23,7 @@ from nmfcluster.similarity import Explicit
 @pytest.mark.parametrize("coarse_size", [30, 10_000])
 @in_both_forms
 def test_order_of_samples_does_not_matter(name, coarse_size, normalize, request, monkeypatch):
-    monkeypatch.setattr(estimator, "_COARSE", coarse_size)
+    monkeypatch.setattr(estimator, "COARSE", coarse_size)
     table = request.getfixturevalue(name)
     order = np.random.RandomState(1).permutation(len(table))
     first = of_partitions(3, table, normalize=normalize)

@@ -389,7 +389,7 @@ def test_starts_on_a_part_of_the_rows_end_where_those_on_all_do(base, missing, m
         table[lost] = -1
     n_rows = len(np.unique(table, axis=0))
     whole = of_partitions(3, table)
-    monkeypatch.setattr(estimator, "_COARSE", n_rows // 4)
+    monkeypatch.setattr(estimator, "COARSE", n_rows // 4)
     coarse = of_partitions(3, table)
     assert len(whole.loss_curves_) == 3
     assert len(coarse.loss_curves_) == 4  # the polish and the starts on a part

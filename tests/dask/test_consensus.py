@@ -265,10 +265,11 @@ def test_rows_that_change_are_noticed():
         model.labels_.compute()
 
 
-def test_a_line_is_said_of_every_stage(capsys):
+def test_a_line_is_said_of_every_stage(caplog):
+    caplog.set_level("INFO", "nmfcluster")
     X = in_blocks(planted(0.3, sizes=(150, 150, 150)), 90)
-    by_blocks(n_clusters=3, max_distinct=100, verbose=1).fit(X)
-    said = capsys.readouterr().out
+    by_blocks(n_clusters=3, max_distinct=100).fit(X)
+    said = caplog.text
     assert "pass 1 over 450 rows: loss" in said
     assert "pass 2 over 450 rows: loss" in said
     assert "distinct label rows of 100 samples" in said

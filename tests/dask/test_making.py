@@ -113,9 +113,6 @@ def test_rows_are_read_once_for_what_is_drawn_and_once_for_labels(counted):
     assert len(calls) == 6
 
 
-# --- out ------------------------------------------------------------------------------------------
-
-
 def test_labels_are_written_by_dask():
     made = nd.base_partitions(in_blocks(X), max_samples=80, **COMMON)
     out = np.full((400, 5), -9)
@@ -123,44 +120,7 @@ def test_labels_are_written_by_dask():
     assert_array_equal(out, in_memory(X, max_samples=80).labels)
 
 
-def test_labels_are_written_to_a_file(tmp_path, counted):
-    array, calls = counted(X, 70)
-    wanted = in_memory(X, max_samples=80, n_clusters=(2, 5)).labels
-    options = {"max_samples": 80, "n_clusters": (2, 5)} | COMMON
-    made = nd.base_partitions(array, out=str(tmp_path / "labels.npy"), **options)
-    assert sorted(calls[6:]) == [50, 70, 70, 70, 70, 70]
-    assert_array_equal(made.labels.compute(), wanted)
-    assert len(calls) == 12  # labels are read, and not made again
-    found = np.load(tmp_path / "labels.npy")
-    assert found.dtype == made.labels.dtype == np.int8
-    assert_array_equal(found, wanted)
-    assert_array_equal(made.predict(in_blocks(X[:20])).compute(), wanted[:20])
-
-
-def test_a_file_is_written_anew(tmp_path):
-    path = tmp_path / "labels.npy"
-    for seed in (0, 1):
-        made = nd.base_partitions(
-            in_blocks(X), out=path, n_estimators=3, max_samples=50, random_state=seed
-        )
-        wanted = in_memory(X, n_estimators=3, max_samples=50, random_state=seed).labels
-        assert_array_equal(made.labels.compute(), wanted)
-
-
-def test_where_labels_cannot_be_written_is_said_before_anything_is_read(counted):
-    array, calls = counted(X, 100)
-    for out, says in (
-        (np.zeros((400, 5), int), "out must be the name of a .npy file, got array"),
-        (7, "out must be the name of a .npy file, got 7"),
-        ("nowhere/labels.npy", "out must be in a folder that exists, got 'nowhere/labels.npy'"),
-        ("labels.txt", "out must be the name of a .npy file, got 'labels.txt'"),
-    ):
-        with pytest.raises(ValueError, match=says):
-            nd.base_partitions(array, out=out, **COMMON)
-    assert not calls
-
-
-def test_runs_that_found_only_noise_are_left_out(tmp_path):
+def test_runs_that_found_only_noise_are_left_out():
     class Picky(KMeans):
         """Finds only noise where it is told of three clusters."""
 
@@ -172,9 +132,7 @@ def test_runs_that_found_only_noise_are_left_out(tmp_path):
     with pytest.warns(UserWarning, match="of 6 base runs found only noise"):
         wanted = base_partitions(X, Picky(n_init=1), predict_unseen=True, **options)
     with pytest.warns(UserWarning, match="of 6 base runs found only noise"):
-        made = nd.base_partitions(
-            in_blocks(X), Picky(n_init=1), out=tmp_path / "labels.npy", **options
-        )
+        made = nd.base_partitions(in_blocks(X), Picky(n_init=1), **options)
     assert made.labels.shape[1] < 6
     assert_array_equal(made.labels.compute(), wanted.labels)
 

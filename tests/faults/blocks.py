@@ -5,6 +5,14 @@ import signal
 import time
 from pathlib import Path
 
+import numpy as np
+
+
+def read(path, block_info=None):
+    """Return the rows of a file that a block of Dask's `map_blocks` is made of."""
+    (first, last), _ = block_info[None]["array-location"]
+    return np.array(np.load(path, mmap_mode="r")[first:last])
+
 
 def killing(block, folder, phase):
     """Kill the worker that reads the block for the n-th time, once."""

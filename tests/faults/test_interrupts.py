@@ -15,7 +15,7 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from nmfcluster import SSNMFClusterer
-from nmfcluster._arrays import threads as blas
+from nmfcluster._arrays import jobs as blas
 from nmfcluster._base import fitting
 from nmfcluster._engine import executor
 from nmfcluster.model_selection import StabilityScorer

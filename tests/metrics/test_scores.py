@@ -139,7 +139,7 @@ def test_disagreement_of_names_and_of_samples_in_no_cluster():
 def test_disagreement_refuses_bad_labels():
     for a, b, error, message in (
         ([0, 1], [0], ValueError, "one length, got 2 and 1"),
-        ([], [], ValueError, "labels_a holds 0 samples"),
+        ([], [], ValueError, "labels_a must hold at least one partition"),
         ([0, 1], [[0, 1]], ValueError, r"labels_b must have shape \(n_samples,\), got \(1, 2\)"),
         (3, [0], ValueError, r"labels_a must have shape \(n_samples,\), got \(\)"),
         ([0.5, 1], [0, 1], ValueError, r"labels_a.*got the number 0\.5"),

@@ -214,7 +214,10 @@ def test_what_cannot_be_drawn_is_refused():
     for options, message in (
         ({"max_samples": 61}, "max_samples must be at most 60, got 61"),
         ({"max_features": 5}, "max_features must be at most 4, got 5"),
-        ({"estimator": Wrong()}, r"returned labels of shape \(60, 1\) for 60 samples"),
+        (
+            {"estimator": Wrong()},
+            r"one integer label a sample, .* of shape \(60, 1\) for 60 samples",
+        ),
         ({"n_clusters": (4, 2)}, "1 <= low <= high"),
     ):
         with pytest.raises(ValueError, match=message):

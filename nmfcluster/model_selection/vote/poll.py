@@ -10,9 +10,9 @@ import numpy as np
 from sklearn import config_context
 
 from nmfcluster._arrays.draws import some_positions
+from nmfcluster._arrays.jobs import one_thread
 from nmfcluster._arrays.places import centred
 from nmfcluster._arrays.storage import as_dense
-from nmfcluster._arrays.threads import one_thread
 from nmfcluster._compat import take_samples
 from nmfcluster.model_selection.checks import n_entries
 from nmfcluster.model_selection.copies import SEEDS
