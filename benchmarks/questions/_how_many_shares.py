@@ -11,7 +11,8 @@ from benchmarks.methods.programs import N_JOBS
 from benchmarks.runner import Progress
 from nmfcluster import NMFMetaCluster
 from nmfcluster.datasets import make_biclusters, make_programs, make_signatures
-from nmfcluster.model_selection import ClusterSweep, sweep_n_clusters
+from nmfcluster.model_selection import sweep_n_clusters
+from nmfcluster.model_selection.results import ClusterSweep
 
 SEED, AROUND = 23, 3  # of settings and tables; candidates from the truth
 KINDS = ("biclusters", "logarithms", "shares")

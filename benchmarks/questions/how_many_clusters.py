@@ -23,7 +23,8 @@ from benchmarks.datasets.known_numbers import APART, NONE, Points, collection, t
 from benchmarks.methods import number_rules as rules
 from benchmarks.methods.number_rules import VOTE
 from benchmarks.runner import Progress, on_all_cores
-from nmfcluster.model_selection import NumberOfClusters, choose_n_clusters
+from nmfcluster.model_selection import choose_n_clusters
+from nmfcluster.model_selection.results import NumberOfClusters
 
 REAL = ("iris", "wine", "digits", "all_aml", "mfeat", "bbcsport", "cstr")
 SCALED = ("wine",)  # features of which have units of their own

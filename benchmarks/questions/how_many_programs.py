@@ -23,7 +23,8 @@ from benchmarks.questions import _how_many_shares as without_counts
 from benchmarks.runner import Progress
 from nmfcluster import NMFMetaCluster
 from nmfcluster.datasets import make_programs, make_signatures
-from nmfcluster.model_selection import ClusterSweep, sweep_n_clusters
+from nmfcluster.model_selection import sweep_n_clusters
+from nmfcluster.model_selection.results import ClusterSweep
 
 N_OTHERS = 10  # tables of each kind that hold no counts
 FEW = 5  # tables of each kind, unless all are asked for

@@ -186,8 +186,6 @@ def values_of(name, kind):
         return st.sampled_from([True, False, np.bool_(True), np.False_])
     if kind == "verbose":
         return st.sampled_from([0, False, 1])
-    if name == "error_score":
-        return st.sampled_from([np.nan, 0.0, -1, np.float32(2)])
     called = kind if isinstance(kind, str) else kind.__name__
     return st.sampled_from(VALUES[name, called])
 
