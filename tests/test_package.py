@@ -46,7 +46,3 @@ def test_the_documentation_has_one_address():
 )
 def test_the_drawing_of_an_estimator_links_to_its_page(name, estimator):
     assert f'href="{DOCS}generated/{name}.html"' in estimator_html_repr(clone(estimator))
-
-
-def test_a_scorer_is_a_class_of_one_type_of_score():
-    assert StabilityScorer[float](details=False).get_params()["details"] is False

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.model_selection import GridSearchCV
 
 from benchmarks.methods import SIMILARITIES, Method, timed
@@ -36,11 +36,7 @@ def cluster(X: Any, stack: SimilarityStack, k: int, seed: int, **options: Any) -
 def most_stable(X: Any, stack: SimilarityStack, k: int, seed: int) -> np.ndarray:
     """Choose the eta whose clusterings are most stable, without looking at the classes."""
     scorer = StabilityScorer(
-        N_SUBSAMPLES,
-        subsample_size=SUBSAMPLE,
-        adjust="ratio",
-        error_score="raise",
-        random_state=seed,
+        N_SUBSAMPLES, subsample_size=SUBSAMPLE, adjust="ratio", random_state=seed
     )
     search = GridSearchCV(
         SimilarityFusionNMF(k, random_state=seed),
@@ -56,6 +52,7 @@ def quietly(model: Any, stack: SimilarityStack) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # an object may be similar to no other
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("error", FitFailedWarning)  # it would pass for a bad score
         return model.fit(stack)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -11,35 +11,14 @@ from sklearn.base import clone
 from nmfcluster._arrays.draws import some_positions
 from nmfcluster._arrays.jobs import one_thread, shared_out
 from nmfcluster.metrics.agreement import jackknife, mean_of_pairs, rand_indices
-from nmfcluster.model_selection.candidates import last_within, tell_failures
-from nmfcluster.model_selection.checks import n_entries
-from nmfcluster.model_selection.copies import Samples, labels_by_copy
-from nmfcluster.model_selection.results import NumberOfClusters
+from nmfcluster.model_selection.copies import Samples, attempted, labels_by_copy, n_entries
+from nmfcluster.model_selection.results import NumberOfClusters, tell_failures
 
 _MORE = 2  # fits of a number of clusters at a time
 _SOME, _FITS = 8, 10  # of those that can still be chosen, and of the two that decide
 _ERROR_OF_TWO = 0.15  # standard error that two fits are taken to have: it shows with more
 _COMPARED = 1000  # samples, at most, whose clusters by two fits are compared
 _AS_ALIKE = 0.025  # of the mean Rand index, by which a number may lie below the most stable one
-
-
-class Agreement(NamedTuple):
-    """How well fits agree. Entries belong to numbers of clusters.
-
-    Attributes
-    ----------
-    means, errors : ndarray of shape (n_candidates,)
-        Mean adjusted Rand index of two fits, and its standard error, .15 where there are no
-        more than two; NaN where a fit failed.
-    n_fits : ndarray of shape (n_candidates,), int
-    failures : list of Exception or None
-        Why there is none.
-    """
-
-    means: np.ndarray
-    errors: np.ndarray
-    n_fits: np.ndarray
-    failures: list[Exception | None]
 
 
 def agreement_of_parts(
@@ -50,7 +29,7 @@ def agreement_of_parts(
     size: int,
     seed: int,
     n_jobs: int | None,
-) -> Agreement:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[Exception | None]]:
     """Fit every number of clusters to the same parts of the samples, and compare the fits.
 
     Two fits of every number come first. Two more follow, until there are eight, as long as the mean
@@ -72,30 +51,44 @@ def agreement_of_parts(
 
     Returns
     -------
-    Agreement
+    means, errors : ndarray of shape (n_candidates,)
+        Mean adjusted Rand index of two fits, and its standard error, .15 where there are no
+        more than two; NaN where a fit failed.
+    n_fits : ndarray of shape (n_candidates,), int
+    failures : list of Exception or None
+        Why there is no agreement.
     """
     rng = np.random.default_rng(seed)
     compared = some_positions(n_entries(samples.X), _COMPARED, rng)
-    common = (estimator, name, samples, size, compared, seed)
-    found: list[list[Any]] = [[] for _ in numbers]
+    common = (labels_by_copy, samples, size, compared)
+    fits: list[list[Any]] = [[] for _ in numbers]
     means, errors = np.full((2, len(numbers)), np.nan)
-    which = list(range(len(numbers)))  # that need more fits
-    while which:
-        calls = [(i, len(found[i]) + b) for i in which for b in range(_MORE)]
-        tasks = [(int(numbers[i]), b) for i, b in calls]
+    n_fits = np.zeros(len(numbers), dtype=int)
+    left = list(range(len(numbers)))  # that need more fits
+    while left:
+        pairs = [(i, int(n_fits[i]) + b) for i in left for b in range(_MORE)]
+        copies = (clone(estimator).set_params(**{name: int(numbers[i])}) for i, _ in pairs)
+        rngs = (np.random.default_rng((seed, b)) for _, b in pairs)
+        calls = list(zip(copies, rngs, strict=True))
         with one_thread():  # of all fits: it takes longer to set than some of them
-            labellings = shared_out(_labels, common, tasks, n_jobs)
-        for (i, _), labels in zip(calls, labellings, strict=True):
-            found[i].append(labels)
-        for i in which:
-            means[i], errors[i] = _agreement(found[i])
-        which = _undecided(means, errors, np.array([len(fits) for fits in found]))
-    failures = [next((fit for fit in fits if isinstance(fit, Exception)), None) for fits in found]
-    return Agreement(means, errors, np.array([len(fits) for fits in found]), failures)
+            labellings = shared_out(attempted, common, calls, n_jobs)
+        for (i, _), labels in zip(pairs, labellings, strict=True):
+            fits[i].append(labels)
+        for i in left:
+            means[i], errors[i] = _agreement(fits[i])
+            n_fits[i] = len(fits[i])
+        left = _undecided(means, errors, n_fits)
+    failures = [next((fit for fit in own if isinstance(fit, Exception)), None) for own in fits]
+    return means, errors, n_fits, failures
 
 
 def steadiest(
-    agreement: Agreement, numbers: np.ndarray, fitted: Callable[[int], Any]
+    numbers: np.ndarray,
+    means: np.ndarray,
+    errors: np.ndarray,
+    n_fits: np.ndarray,
+    failures: list[Exception | None],
+    fitted: Callable[[int], Any],
 ) -> NumberOfClusters:
     """Return the largest number whose fits agree nearly as well as those of any number.
 
@@ -104,8 +97,10 @@ def steadiest(
 
     Parameters
     ----------
-    agreement : Agreement
     numbers : ndarray of shape (n_candidates,), int
+    means, errors, n_fits : ndarray of shape (n_candidates,)
+    failures : list of Exception or None
+        What `agreement_of_parts` returns.
     fitted : callable
         Fits a number of clusters to all samples.
 
@@ -113,23 +108,24 @@ def steadiest(
     -------
     NumberOfClusters
     """
-    means, failures, best = agreement.means.copy(), list(agreement.failures), None
-    while best is None and not np.isnan(means).all():
-        choice = last_within(means, _AS_ALIKE)
+    means, failures, fit = means.copy(), list(failures), None
+    while fit is None and not np.isnan(means).all():
+        as_good = means >= np.nanmax(means) - _AS_ALIKE  # False for NaN
+        best = np.flatnonzero(as_good)[-1]
         try:
-            best = fitted(int(numbers[choice.best]))
+            fit = fitted(int(numbers[best]))
         except Exception as error:
-            means[choice.best], failures[choice.best] = np.nan, error
+            means[best], failures[best] = np.nan, error
     tell_failures(numbers, failures, "choose_n_clusters")
     return NumberOfClusters(
         candidates=numbers,
-        n_clusters_=int(numbers[choice.best]),
-        as_good=choice.as_good,
+        n_clusters_=int(numbers[best]),
+        as_good=as_good,
         method="stability",
         stability=means,
-        stability_se=np.where(np.isnan(means), np.nan, agreement.errors),
-        n_fits=agreement.n_fits,
-        best_estimator_=best,
+        stability_se=np.where(np.isnan(means), np.nan, errors),
+        n_fits=n_fits,
+        best_estimator_=fit,
     )
 
 
@@ -148,22 +144,7 @@ def _agreement(labellings: list[Any]) -> tuple[float, float]:
     """Return the mean adjusted Rand index and its error, NaN if a fit failed."""
     if any(isinstance(labels, Exception) for labels in labellings):
         return np.nan, np.nan
-    codes = np.array([np.unique(labels, return_inverse=True)[1] for labels in labellings])
-    indices = rand_indices(codes)
-    if len(codes) == _MORE:
+    indices = rand_indices(np.array(labellings))
+    if len(indices) == _MORE:
         return mean_of_pairs(indices), _ERROR_OF_TWO
     return jackknife(mean_of_pairs, indices)
-
-
-def _labels(
-    estimator: Any,
-    name: str,
-    samples: Samples,
-    size: int,
-    compared: np.ndarray,
-    seed: int,
-    k: int,
-    b: int,
-) -> np.ndarray | Exception:
-    copy = clone(estimator).set_params(**{name: k})
-    return labels_by_copy(copy, samples, size, np.random.default_rng((seed, b)), compared)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -14,29 +13,26 @@ from sklearn.utils import check_array, get_tags
 
 from nmfcluster._arrays.arguments import generator_of, last_step, shown, warn
 from nmfcluster._arrays.tables import check_readable
-from nmfcluster._compat import (
-    N_JOBS,
-    RANDOM_STATE,
-    StrOptions,
-    validate_parameter_constraints,
-)
+from nmfcluster._compat import N_JOBS, StrOptions, validate_parameter_constraints
 from nmfcluster._engine.report import say
 from nmfcluster.meta import NMFMetaCluster
 from nmfcluster.model_selection.by_stability import agreement_of_parts, steadiest
-from nmfcluster.model_selection.candidates import (
+from nmfcluster.model_selection.copies import (
+    SEEDS,
+    is_pairwise,
+    n_entries,
+    read_samples,
+    seeded,
+)
+from nmfcluster.model_selection.results import (
     MOST_SAMPLES,
+    ClusterSweep,
+    NumberOfClusters,
     name_of_number,
     read_candidates,
     warn_of_largest,
+    without_one,
 )
-from nmfcluster.model_selection.checks import (
-    arguments_of_fit,
-    is_pairwise,
-    n_entries,
-    require_all_samples,
-)
-from nmfcluster.model_selection.copies import SEEDS, Samples, seeded
-from nmfcluster.model_selection.results import ClusterSweep, NumberOfClusters
 from nmfcluster.model_selection.sweep import sweep_n_clusters
 from nmfcluster.model_selection.vote.clusters import PER_CLUSTER
 from nmfcluster.model_selection.vote.poll import as_good_as, poll_of, some_of, tally
@@ -50,8 +46,9 @@ _ALLOWED: dict[str, list[Any]] = {
     "method": [StrOptions({"auto", "vote", "stability", *_SWEPT})],
     "fit_params": [dict, None],
     "n_jobs": N_JOBS,
-    "random_state": RANDOM_STATE,
 }
+_NEEDED = "choose_n_clusters needs all samples"
+_VOTE = "the vote of choose_n_clusters"
 
 
 def choose_n_clusters(
@@ -137,28 +134,36 @@ def choose_n_clusters(
     >>> chosen.n_clusters_, chosen.best_estimator_.labels_.shape
     (4, (300,))
     """
-    options = {
-        "method": method,
-        "fit_params": fit_params,
-        "n_jobs": n_jobs,
-        "random_state": random_state,
-    }
+    options = {"method": method, "fit_params": fit_params, "n_jobs": n_jobs}
     validate_parameter_constraints(_ALLOWED, options, caller_name="choose_n_clusters")
     name = name_of_number(estimator)
     rng = generator_of(random_state)
     n_samples = n_entries(X)
-    candidates = _up_to(candidates, n_samples)
+    if n_samples < 0:
+        raise ValueError(
+            f"X must have an entry for every sample, got {shown(X)}. Views are a ViewStack, and "
+            "similarities a SimilarityStack."
+        )
+    if isinstance(candidates, range) and candidates == _DEFAULT:
+        candidates = range(1, min(_DEFAULT[-1], max(n_samples, 1)) + 1)
 
     # runs of NMF
     if method in _SWEPT or (method == "auto" and isinstance(estimator, NMFMetaCluster)):
+        if fit_params:
+            raise ValueError(
+                "fit_params must be None for NMFMetaCluster, whose runs are decided by "
+                "sweep_n_clusters; method='stability' takes them."
+            )
         _say("fitting runs with every number of clusters")
-        return _swept(estimator, X, candidates, method, fit_params, n_jobs, rng)
+        shared: dict[str, Any] = {"n_estimators": "auto", "n_jobs": n_jobs, "random_state": rng}
+        return sweep_n_clusters(estimator, X, candidates, method=method, **shared)
 
-    _require_an_entry_for_every_sample(X)
     numbers = read_candidates(candidates, n_samples)
     fit_params, seed = fit_params or {}, int(rng.randint(SEEDS))
-    pairwise = is_pairwise(estimator, must_predict=False)
-    features = _are_features(X, estimator, pairwise)
+    # one table of numbers: no similarities, nor labels of partitions
+    table = isinstance(X, list) or getattr(X, "ndim", 0) == 2
+    labels = get_tags(last_step(estimator)[1]).input_tags.categorical
+    features = table and not is_pairwise(estimator) and not labels
 
     def fitted(k: int) -> Any:
         _say(f"fitting {name}={k} to all samples")
@@ -174,103 +179,47 @@ def choose_n_clusters(
                 "give method='stability'."
             )
         _say("asking six criteria")
-        chosen = _by_vote(estimator, X, numbers, seed)
-        chosen = replace(chosen, best_estimator_=fitted(chosen.n_clusters_))
+        chosen = _by_vote(estimator, X, numbers, seed, fitted)
 
     # everything else: fits to parts of the samples, by which they agree
     else:
-        require_all_samples(estimator, X, pairwise, "choose_n_clusters needs all samples")
-        arguments = arguments_of_fit(estimator, {}, fit_params, n_samples, "choose_n_clusters")
-        samples = Samples(X, None, arguments, pairwise)
+        samples = read_samples(estimator, X, None, {}, fit_params, _NEEDED)
         size = n_samples // 2 if features else min(n_samples // 2, MOST_SAMPLES)
-        numbers = numbers[numbers > 1]
-        if not len(numbers):
-            raise ValueError("candidates must be at least 2 to choose by stability: 1 is stable.")
+        numbers = without_one(numbers, "stability")
         _say(f"fitting {len(numbers)} numbers of clusters to parts of {size} samples")
         agreement = agreement_of_parts(estimator, name, numbers, samples, size, seed, n_jobs)
-        chosen = steadiest(agreement, numbers, fitted)
+        chosen = steadiest(numbers, *agreement, fitted)
 
     warn_of_largest(numbers, chosen.n_clusters_)
     return chosen
 
 
-def _up_to(candidates: Iterable[int], n_samples: int) -> Iterable[int]:
-    """Return candidates; those by default only as far as there are samples."""
-    cut = isinstance(candidates, range) and candidates == _DEFAULT and 0 < n_samples
-    return range(1, min(_DEFAULT[-1], n_samples) + 1) if cut else candidates
-
-
-def _require_an_entry_for_every_sample(X: Any) -> None:
-    if n_entries(X) < 0:
-        raise ValueError(
-            f"X must have an entry for every sample, got {shown(X)}. Views are a ViewStack, and "
-            "similarities a SimilarityStack."
-        )
-
-
-def _are_features(X: Any, estimator: Any, pairwise: bool) -> bool:
-    """Return whether X is one table of numbers: no similarities, nor labels of partitions."""
-    table = isinstance(X, list) or getattr(X, "ndim", 0) == 2
-    labels = get_tags(last_step(estimator)[1]).input_tags.categorical
-    return table and not pairwise and not labels
-
-
-def _swept(
-    estimator: Any,
-    X: Any,
-    candidates: Iterable[int],
-    method: str,
-    fit_params: dict[str, Any] | None,
-    n_jobs: int | None,
-    rng: np.random.RandomState,
-) -> ClusterSweep:
-    if fit_params:
-        raise ValueError(
-            "fit_params must be None for NMFMetaCluster, whose runs are decided by "
-            "sweep_n_clusters; method='stability' takes them."
-        )
-    if method == "recurrence" and n_entries(X) > 0:
-        numbers = read_candidates(candidates, n_entries(X))
-        candidates = numbers[numbers > 1].tolist() or [1]  # which is refused
-    return sweep_n_clusters(
-        estimator,
-        X,
-        candidates,
-        method=method,
-        n_estimators="auto",
-        n_jobs=n_jobs,
-        random_state=rng,
-    )
-
-
-def _by_vote(estimator: Any, X: Any, numbers: np.ndarray, seed: int) -> NumberOfClusters:
+def _by_vote(
+    estimator: Any, X: Any, numbers: np.ndarray, seed: int, fitted: Callable[[int], Any]
+) -> NumberOfClusters:
     """Return the number that most criteria see in what the last step of a pipeline sees."""
     check_readable(X)
     if isinstance(estimator, Pipeline):
         X = clone(estimator[:-1]).fit_transform(X)
     rng = np.random.default_rng(seed)
     X = some_of(X, rng)
-    X = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X", estimator=estimator)
-    fewest = 2 * PER_CLUSTER
-    if X.shape[0] < fewest:
-        raise ValueError(
-            f"X must have at least {fewest} samples for method='vote', got {X.shape[0]}."
-        )
-
-    poll = poll_of(X, int(numbers[-1]), rng)
-    candidates = numbers.tolist()
-    result = tally(poll, candidates)
-    if not result.agreed:
-        answers = ", ".join(f"{name} {k}" for name, k in poll.answers.items())
+    checks = {"ensure_min_samples": 2 * PER_CLUSTER, "input_name": "X", "estimator": _VOTE}
+    X = check_array(X, accept_sparse="csr", dtype=np.float64, **checks)
+    answers, certain_modes = poll_of(X, int(numbers[-1]), rng)
+    k, n_votes = tally(answers, certain_modes, numbers.tolist())
+    agreed = n_votes >= 2
+    if not agreed:
+        said = ", ".join(f"{name} {number}" for name, number in answers.items())
         warn(
-            f"No two criteria agree on a number of clusters ({answers}): {result.n_clusters}, near "
-            "the median of their answers, is often not right."
+            f"No two criteria agree on a number of clusters ({said}): {k}, near the median of "
+            "their answers, is often not right."
         )
     return NumberOfClusters(
         candidates=numbers,
-        n_clusters_=result.n_clusters,
-        as_good=as_good_as(result, poll, candidates),
+        n_clusters_=k,
+        as_good=as_good_as(k, n_votes, answers, numbers),
         method="vote",
-        agreed=result.agreed,
-        votes=poll.answers,
+        agreed=agreed,
+        votes=answers,
+        best_estimator_=fitted(k),
     )

@@ -1,18 +1,23 @@
-"""Copies of a clusterer, each fitted on a subsample, and the clusters that they predict."""
+"""Copies of a clusterer, each fitted to a part of what was handed in, and their clusters."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
-from nmfcluster._arrays.arguments import last_step
+from nmfcluster._arrays.arguments import counted, last_step
 from nmfcluster._arrays.jobs import one_thread
 from nmfcluster._arrays.labels import encode
+from nmfcluster._arrays.storage import require_symmetric
 from nmfcluster._compat import take_samples
-from nmfcluster.model_selection.checks import is_scalar, n_entries
 
 SEEDS = 2**31 - 1  # seeds are below it, as RandomState of every platform takes them
 
@@ -30,59 +35,170 @@ class Samples(NamedTuple):
         X = self.X[np.ix_(rows, rows)] if self.pairwise else take_samples(self.X, rows)
         target = () if self.y is None else (take_samples(self.y, rows),)
         return (X, *target), {
-            name: value if is_scalar(value) else take_samples(value, rows)
+            name: value if _is_scalar(value) else take_samples(value, rows)
             for name, value in self.arguments.items()
         }
 
-    def compared_with(self, rows: np.ndarray, asked: np.ndarray | None = None) -> Any:
+    def compared_with(self, rows: np.ndarray, asked: np.ndarray | None) -> Any:
         """Return what `predict` is given for some samples, or all, after a fit on `rows`."""
-        if self.pairwise:
-            asked = np.arange(n_entries(self.X)) if asked is None else asked
-            return self.X[np.ix_(asked, rows)]
-        return self.X if asked is None else take_samples(self.X, asked)
+        if asked is None and not self.pairwise:
+            return self.X
+        asked = np.arange(n_entries(self.X)) if asked is None else asked
+        return self.X[np.ix_(asked, rows)] if self.pairwise else take_samples(self.X, asked)
 
 
-def labels_by_copy(
-    estimator: Any,
-    samples: Samples,
-    size: int,
-    rng: np.random.Generator,
-    asked: np.ndarray | None = None,
-) -> np.ndarray | Exception:
-    """Return the clusters of some samples, or all, by a copy fitted on some; or why there are none.
+# --- what is handed in -------------------------------------------------------------------------
+
+
+def read_samples(
+    estimator: Any, X: Any, y: Any, handed: dict[str, Any], fit_params: dict[str, Any], advice: str
+) -> Samples:
+    """Return all samples with what goes with them, each with an entry for every sample.
 
     Parameters
     ----------
     estimator : estimator
+        With metadata routing enabled, its request decides what of `handed` its `fit` is given.
+    X, y : object
+    handed : dict
+        What a search handed to the scorer; None: not handed over.
+    fit_params : dict
+        What the user gave for `fit`, by name.
+    advice : str
+        Who needs all samples, and how they are given.
+    """
+    n_samples, pairwise = n_entries(X), is_pairwise(estimator)
+    _require_all_samples(estimator, X, pairwise, advice)
+    if y is not None:
+        _require_entries(y, n_samples, "y")
+    handed = {name: value for name, value in handed.items() if value is not None}
+    if get_config()["enable_metadata_routing"]:
+        router = MetadataRouter(owner=advice.partition(" ")[0]).add(
+            estimator=estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit")
+        )
+        handed = router.route_params(caller="fit", params=handed)["estimator"]["fit"]
+    twice = sorted(handed.keys() & fit_params)
+    if twice:
+        raise TypeError(f"{twice[0]!r} is given both in fit_params and to the scorer.")
+    arguments = {**handed, **fit_params}
+    for name, value in arguments.items():
+        last, cure = name.rpartition("__")[2], ""
+        if last in ("constraints", "must_link", "cannot_link"):
+            cure = " Pairs are constraints=PairwiseConstraints(n_samples, must_link, cannot_link)."
+        # pairs name samples by position: there may be as many of them as samples, by chance
+        entries = None if last in ("must_link", "cannot_link") else value
+        if not _is_scalar(value):
+            _require_entries(entries, n_samples, f"{name} in fit_params", cure)
+    return Samples(X, y, arguments, pairwise)
+
+
+def n_entries(value: Any) -> int:
+    """Return the number of samples that a value has entries for; -1 if it has no length."""
+    if hasattr(value, "shape"):
+        return int(value.shape[0]) if len(value.shape) else -1
+    return len(value) if hasattr(value, "__len__") and not isinstance(value, dict) else -1
+
+
+def is_pairwise(estimator: Any) -> bool:
+    """Return whether the input of an estimator is pairwise; raise if it cannot be cut then."""
+    if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
+        raise TypeError(
+            "estimator must have fit and get_params, as scikit-learn's do, got "
+            f"{type(estimator).__name__}."
+        )
+    pairwise = bool(get_tags(estimator).input_tags.pairwise)
+    if pairwise and not hasattr(estimator, "predict"):
+        raise TypeError(
+            "estimator must have a method predict, to assign samples that it was not fitted on "
+            f"to clusters by their similarities; {type(estimator).__name__} has none."
+        )
+    return pairwise
+
+
+def _is_scalar(value: Any) -> bool:
+    """Return whether a value is the same for all samples, so that it is not cut."""
+    return value is None or isinstance(value, str | bool | Real)
+
+
+def _require_entries(value: Any, n_samples: int, name: str, cure: str = "") -> None:
+    """Raise unless a value has one entry for each sample; `cure` says what would have."""
+    count = n_entries(value)
+    if count != n_samples:
+        entries = "" if count < 0 else f" with {counted(count, 'entry')}"
+        raise ValueError(
+            f"{name} must have one entry for each of the {n_samples} samples, to be cut like "
+            f"them; got {type(value).__name__}{entries}.{cure}"
+        )
+
+
+def _require_all_samples(estimator: Any, X: Any, pairwise: bool, advice: str) -> None:
+    """Raise where X is seen to be a part of the samples that the estimator was fitted on."""
+    if pairwise:
+        shape = tuple(getattr(X, "shape", ()))
+        if len(shape) < 2 or shape[0] != shape[1] or hasattr(X, "columns"):
+            raise ValueError(
+                "X must hold the similarities of all pairs of samples, as an array, a sparse "
+                "matrix or a container that X[np.ix_(rows, columns)] cuts, of shape (n_samples, "
+                f"n_samples) or with more axes; got {type(X).__name__} of shape {shape}. {advice}."
+            )
+        layers: Any = [X] if hasattr(X, "tocsr") else []  # a container checks its own
+        if isinstance(X, np.ndarray):
+            layers = np.moveaxis(X.reshape(*shape[:2], -1), 2, 0)
+        for layer in layers:
+            require_symmetric(layer, f"X ({advice})")
+    labels = getattr(last_step(estimator)[1], "labels_", None)
+    if labels is not None and len(labels) != n_entries(X):
+        raise ValueError(
+            f"X has {counted(n_entries(X), 'sample')}, but the estimator was fitted on "
+            f"{len(labels)}. {advice}; or, for other samples, give the scorer an estimator that is "
+            "not fitted."
+        )
+
+
+# --- what copies say of it ---------------------------------------------------------------------
+
+
+def attempted(task: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what a task returns that uses one thread, or the error that it raises."""
+    try:
+        with one_thread():
+            return task(*arguments)
+    except Exception as error:
+        return error
+
+
+def labels_by_copy(
+    samples: Samples,
+    size: int,
+    asked: np.ndarray | None,
+    estimator: Any,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Return the clusters of some samples, or all, by a copy fitted to some, drawn at random.
+
+    Parameters
+    ----------
     samples : Samples
     size : int
         Samples that it is fitted on.
+    asked : ndarray of int or None
+        Samples whose clusters are returned; None: all.
+    estimator : estimator
     rng : Generator
-    asked : ndarray of int, default=None
-        Samples whose clusters are returned; all by default.
 
     Returns
     -------
-    ndarray or Exception
+    ndarray of int
+        Numbered from 0; -1: in none.
     """
-    n_samples = n_entries(samples.X)
-    rows = np.sort(rng.choice(n_samples, size, replace=False, shuffle=False))
-    training = samples.training(rows)
-    try:
-        with one_thread():
-            model = fitted_copy(estimator, training, rng)
-            labels = np.asarray(predicted_labels(model, samples, rows, asked))
-    except Exception as error:
-        return error
-    expected = (n_samples if asked is None else len(asked),)
-    if labels.shape != expected:
-        return ValueError(f"predict must return {expected[0]} labels, got shape {labels.shape}.")
-    return labels
+    rows = np.sort(rng.choice(n_entries(samples.X), size, replace=False, shuffle=False))
+    model = fitted_copy(estimator, samples.training(rows), rng)
+    return _predicted(model, samples, rows, asked)
 
 
 def labels_by_halves(
-    estimator: Any, samples: Samples, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray] | Exception:
+    samples: Samples, estimator: Any, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the clusters of one half of the samples: its own, and by the fit to the other half.
 
     Clusters are numbered from 0; -1: in none. Of an odd number of samples one is left out.
@@ -90,15 +206,10 @@ def labels_by_halves(
     order = rng.permutation(n_entries(samples.X))
     half = len(order) // 2
     first, second = np.sort(order[:half]), np.sort(order[half : 2 * half])
-    try:
-        with one_thread():
-            teacher = fitted_copy(estimator, samples.training(first), rng)
-            told = predicted_labels(teacher, samples, first, second)
-            model = fitted_copy(estimator, samples.training(second), rng)
-            own = labels_of_fit(model, samples.compared_with(second, second))
-        return numbered(own, half), numbered(told, half)
-    except Exception as error:
-        return error
+    teacher = fitted_copy(estimator, samples.training(first), rng)
+    told = _predicted(teacher, samples, first, second)
+    model = fitted_copy(estimator, samples.training(second), rng)
+    return labels_of_fit(model, samples.compared_with(second, second)), told
 
 
 def fitted_copy(
@@ -109,13 +220,24 @@ def fitted_copy(
     return seeded(clone(estimator), rng).fit(*positional, **named)
 
 
-def labels_of_fit(model: Any, X: Any) -> Any:
-    """Return the clusters of the samples that an estimator was fitted on."""
+def labels_of_fit(model: Any, X: Any) -> np.ndarray:
+    """Return the clusters of the samples that an estimator was fitted on, numbered from 0."""
     labels = getattr(last_step(model)[1], "labels_", None)
-    return model.predict(X) if labels is None else labels
+    return _numbered(model.predict(X) if labels is None else labels, n_entries(X))
 
 
-def numbered(labels: Any, n_samples: int) -> np.ndarray:
+def _predicted(
+    model: Any, samples: Samples, rows: np.ndarray, asked: np.ndarray | None
+) -> np.ndarray:
+    """Return the clusters of some samples, or all: by `predict`, or that of the nearest fitted."""
+    unseen = samples.compared_with(rows, asked)
+    if not hasattr(model, "predict"):
+        seen = take_samples(samples.X, rows)
+        model = KNeighborsClassifier(1).fit(seen, last_step(model)[1].labels_)
+    return _numbered(model.predict(unseen), n_entries(unseen))
+
+
+def _numbered(labels: Any, n_samples: int) -> np.ndarray:
     """Return clusters numbered from 0; -1: in none."""
     if np.shape(labels) != (n_samples,):
         raise ValueError(
@@ -123,17 +245,6 @@ def numbered(labels: Any, n_samples: int) -> np.ndarray:
             f"{np.shape(labels)}."
         )
     return encode([labels], "labels")[0][:, 0]
-
-
-def predicted_labels(
-    model: Any, samples: Samples, rows: np.ndarray, asked: np.ndarray | None = None
-) -> Any:
-    """Return the clusters of some samples, or all: by `predict`, or that of the nearest fitted."""
-    unseen = samples.compared_with(rows, asked)
-    if hasattr(model, "predict"):
-        return model.predict(unseen)
-    seen = take_samples(samples.X, rows)
-    return KNeighborsClassifier(1).fit(seen, last_step(model)[1].labels_).predict(unseen)
 
 
 def seeded(estimator: Any, rng: np.random.Generator) -> Any:

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import inspect
+from inspect import signature
 from numbers import Integral
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from nmfcluster._arrays.arguments import last_step, shown
-from nmfcluster._arrays.jobs import one_thread
+from nmfcluster._arrays.arguments import last_step
 from nmfcluster._arrays.tables import in_order_of, row_names
 from nmfcluster._compat import Documented, Interval
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.constraints.graph import folds_of_pairs
-from nmfcluster.model_selection.checks import n_entries
-from nmfcluster.model_selection.copies import Samples, fitted_copy, labels_of_fit, numbered
-from nmfcluster.model_selection.scorer import OF_COPIES, ClusterScorer, Score, score_request
+from nmfcluster.model_selection.copies import Samples, fitted_copy, labels_of_fit
+from nmfcluster.model_selection.search import OF_COPIES, ClusterScorer, score_request
 
 __all__ = ["ConstraintScorer", "HeldOutPairsScorer"]
 
 _NAME = "constraints"  # the argument of fit
+_NEEDED = (
+    "needs constraints: give a PairwiseConstraints as y too, search.fit(X, pairs, "
+    "constraints=pairs), or enable metadata routing"
+)
 
 
 class ConstraintScorer(Documented, BaseEstimator):
@@ -75,6 +77,8 @@ class ConstraintScorer(Documented, BaseEstimator):
     {'n_clusters': 3}
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"balanced": ["boolean"]}
+
     def __init__(self, *, balanced: bool = False) -> None:
         self.balanced = balanced
 
@@ -110,17 +114,11 @@ class ConstraintScorer(Documented, BaseEstimator):
         ValueError
             If there is no constraint among the samples.
         """
-        if not isinstance(self.balanced, bool | np.bool_):
-            raise TypeError(f"balanced must be a bool, got {shown(self.balanced)}.")
+        self._validate_params()
         pairs = y if constraints is None else constraints
         if not isinstance(pairs, PairwiseConstraints):
-            raise TypeError(
-                "ConstraintScorer needs constraints: give a PairwiseConstraints as y too, "
-                "search.fit(X, pairs, constraints=pairs), or enable metadata routing; got "
-                f"{type(pairs).__name__}."
-            )
-        must, cannot = pairs.satisfied(estimator.predict(X))
-        parts = [part for part in (must, cannot) if len(part)]
+            raise TypeError(f"ConstraintScorer {_NEEDED}; got {type(pairs).__name__}.")
+        parts = [part for part in pairs.satisfied(estimator.predict(X)) if len(part)]
         if not parts:
             raise ValueError(
                 f"no constraint has both of its samples among these {len(pairs)}: take fewer, "
@@ -137,10 +135,10 @@ class ConstraintScorer(Documented, BaseEstimator):
         -------
         MetadataRequest
         """
-        return score_request(self, {"constraints": True})
+        return score_request(self, "constraints")
 
 
-class HeldOutPairsScorer(ClusterScorer[Score]):
+class HeldOutPairsScorer(ClusterScorer):
     r"""Score a clusterer by the constraints that it was not told.
 
     For ``scoring=`` of scikit-learn's searches, with ``cv=FullSampleSplit()``. The pairs are dealt
@@ -171,9 +169,6 @@ class HeldOutPairsScorer(ClusterScorer[Score]):
     fit_params : dict, default=None
         What `fit` takes besides `X` and `y`: one entry for each sample. Not for what metadata
         routing hands over.
-    error_score : "raise" or float, default=np.nan
-        The score, and every detail, where a copy cannot be fitted; a warning says why. "raise": the
-        error is raised.
     n_jobs : int, default=None
         Number of copies that are fitted at a time. Use this or `n_jobs` of the search.
     random_state : int, default=0
@@ -190,7 +185,8 @@ class HeldOutPairsScorer(ClusterScorer[Score]):
     -----
     The scorer needs the constraints. With metadata routing enabled they come as ``constraints=``;
     without, give them a second time as `y`: ``search.fit(X, pairs, constraints=pairs)``, or as
-    ``fit_params={"constraints": pairs}``. Such a `y` is not handed to copies.
+    ``fit_params={"constraints": pairs}``. Such a `y` is not handed to copies, and not asked where
+    constraints come by name, too.
 
     A pair that follows from those that are kept would always be satisfied where must-links are
     hard, and tell nothing. Pairs are therefore held out together with all that imply them: of a
@@ -206,7 +202,8 @@ class HeldOutPairsScorer(ClusterScorer[Score]):
 
     A candidate costs ``n_splits * n_repeats`` fits, and that of the search itself. Where
     `random_state` of the estimator is None, every copy is given a seed of its own. A fit uses one
-    thread, so that the score does not depend on `n_jobs`.
+    thread, so that the score does not depend on `n_jobs`. Where a copy cannot be fitted, the score
+    and every detail are NaN, and a warning says why.
 
     Among equal scores a search takes the first: put what you would take without a search first in
     the grid.
@@ -236,7 +233,6 @@ class HeldOutPairsScorer(ClusterScorer[Score]):
         **OF_COPIES,
     }
     _names = ("satisfaction", "satisfaction_se", "must_link", "cannot_link", "n_pairs")
-    _drawn = "folds"
     _asks_pairs = True
 
     def __init__(
@@ -247,7 +243,6 @@ class HeldOutPairsScorer(ClusterScorer[Score]):
         balanced: bool = True,
         details: bool = False,
         fit_params: dict[str, Any] | None = None,
-        error_score: str | float = np.nan,
         n_jobs: int | None = None,
         random_state: int = 0,
     ) -> None:
@@ -256,67 +251,61 @@ class HeldOutPairsScorer(ClusterScorer[Score]):
         self.balanced = balanced
         self.details = details
         self.fit_params = fit_params
-        self.error_score = error_score
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     def _scored(self, estimator: Any, samples: Samples) -> dict[str, float]:
-        name, pairs = _constraints_of(estimator, samples)
+        name, pairs, samples = _without_pairs(estimator, samples)
         if not pairs.n_pairs:
             raise ValueError("constraints must hold at least one pair, got none.")
         pairs = in_order_of(row_names(samples.X), pairs, _NAME)  # whose numbers are those of labels
-        samples = _without_pairs(samples)
         rng, n_splits = self._generator(), int(self.n_splits)
         repeats = (folds_of_pairs(pairs, n_splits, rng) for _ in range(self.n_repeats))
         folds = [fold for repeat in repeats for fold in repeat]
-        calls = [(fold.kept,) for fold in folds]
-        found = self._of_copies(
-            _satisfied_by_copy, (estimator, samples, name, pairs), calls, "fold"
-        )
-        asked_must, asked_cannot = map(np.stack, zip(*(fold.asked for fold in folds), strict=True))
-        must, cannot = map(np.stack, zip(*found, strict=True))
-        return self._details(
-            _asked(asked_must, must, pairs.must_link_weights),
-            _asked(asked_cannot, cannot, pairs.cannot_link_weights),
-        )
+        common, calls = (estimator, samples, name, pairs), [(fold.kept,) for fold in folds]
+        satisfied = self._of_copies(_satisfied_by_copy, common, calls, "fold")
 
-    def _details(self, must: Asked, cannot: Asked) -> dict[str, float]:
-        """Return the score and what it is made of."""
-        asked = [kind for kind in (must, cannot) if kind.n_pairs]
-        counts = np.array([1.0 if self.balanced else kind.weight for kind in asked])
+        # shares of must-links and of cannot-links, and how much each counts
+        weights = pairs.must_link_weights, pairs.cannot_link_weights
+        kinds = zip(*(fold.asked for fold in folds), strict=True), zip(*satisfied, strict=True)
+        of_kinds = map(_share, map(np.stack, kinds[0]), map(np.stack, kinds[1]), weights)
+        shares, variances, totals, n_pairs = np.array(list(of_kinds)).T
+        asked = n_pairs > 0
+        counts = np.ones(asked.sum()) if self.balanced else totals[asked]
         counts /= counts.sum()
-        score = float(counts @ [kind.share for kind in asked])
-        error = float(np.sqrt(counts**2 @ [kind.variance for kind in asked]))
-        values = (score, error, must.share, cannot.share, float(must.n_pairs + cannot.n_pairs))
+        error = float(np.sqrt(counts**2 @ variances[asked]))
+        values = (float(counts @ shares[asked]), error, *shares.tolist(), float(n_pairs.sum()))
         return dict(zip(self._names, values, strict=True))
 
 
-class Asked(NamedTuple):
-    """How far copies satisfy the pairs of one kind that they were not told."""
-
-    share: float  # of the weight that is satisfied; NaN without pairs
-    variance: float  # of the share, as if pairs were drawn one by one
-    weight: float
-    n_pairs: int
-
-
-def _asked(held_out: np.ndarray, satisfied: np.ndarray, weights: np.ndarray) -> Asked:
-    """Return how many pairs of one kind are satisfied where they are held out.
+def _share(
+    held_out: np.ndarray, satisfied: np.ndarray, weights: np.ndarray
+) -> tuple[float, float, float, int]:
+    """Return how far pairs of one kind are satisfied where they are held out.
 
     Parameters
     ----------
     held_out, satisfied : ndarray of shape (n_folds, n_pairs), bool
     weights : ndarray of shape (n_pairs,)
+
+    Returns
+    -------
+    share : float
+        Of the weight that is satisfied; NaN without pairs.
+    variance : float
+        Of the share, as if pairs were drawn one by one.
+    weight : float
+    n_pairs : int
     """
     times = held_out.sum(axis=0)
     known = times > 0  # a pair that others imply in every fold is not
     if not known.any():
-        return Asked(np.nan, 0.0, 0.0, 0)
+        return np.nan, 0.0, 0.0, 0
     rate = (held_out & satisfied).sum(axis=0)[known] / times[known]
     weights = weights[known]
     share = float(np.average(rate, weights=weights))
     variance = float(weights**2 @ (rate - share) ** 2 / weights.sum() ** 2)
-    return Asked(share, variance, float(weights.sum()), len(rate))
+    return share, variance, float(weights.sum()), len(rate)
 
 
 def _satisfied_by_copy(
@@ -326,66 +315,37 @@ def _satisfied_by_copy(
     pairs: PairwiseConstraints,
     kept: PairwiseConstraints,
     rng: np.random.Generator,
-) -> tuple[np.ndarray, np.ndarray] | Exception:
+) -> tuple[np.ndarray, np.ndarray]:
     """Return which of all pairs a copy satisfies that is fitted under those that are kept."""
-    arguments = {**samples.arguments, name: kept}
     target = () if samples.y is None else (samples.y,)
-    try:
-        with one_thread():
-            model = fitted_copy(estimator, ((samples.X, *target), arguments), rng)
-            labels = numbered(labels_of_fit(model, samples.X), n_entries(samples.X))
-    except Exception as error:
-        return error
-    return pairs.satisfied(labels)
+    training = (samples.X, *target), {**samples.arguments, name: kept}
+    return pairs.satisfied(labels_of_fit(fitted_copy(estimator, training, rng), samples.X))
 
 
-def _constraints_of(estimator: Any, samples: Samples) -> tuple[str, PairwiseConstraints]:
-    """Return the constraints, and by which name `fit` of the estimator takes them."""
-    given = {
-        name: value
-        for name, value in samples.arguments.items()
-        if isinstance(value, PairwiseConstraints)
-    }
-    if not given and isinstance(samples.y, PairwiseConstraints):
-        given = {_NAME: samples.y}
-    if len(given) != 1:
-        named = f"those of {' and '.join(sorted(given))}" if given else "none"
-        raise TypeError(
-            "HeldOutPairsScorer needs constraints, once: give a PairwiseConstraints as y too, "
-            "search.fit(X, pairs, constraints=pairs), or as fit_params={'constraints': pairs}, "
-            f"or enable metadata routing; got {named}."
-        )
-    [(name, pairs)] = given.items()
+def _without_pairs(estimator: Any, samples: Samples) -> tuple[str, PairwiseConstraints, Samples]:
+    """Return by which name `fit` takes constraints, these, and what else goes into it."""
+    arguments, y = dict(samples.arguments), samples.y
+    named = [name for name in arguments if isinstance(arguments[name], PairwiseConstraints)]
+    told = {name: arguments.pop(name) for name in named}
+    if isinstance(y, PairwiseConstraints):
+        told, y = told or {_NAME: y}, None
+    if len(told) != 1:
+        names = f"those of {' and '.join(sorted(told))}" if told else "none"
+        raise TypeError(f"HeldOutPairsScorer {_NEEDED}, once; got {names}.")
+    [(name, pairs)] = told.items()
     if isinstance(samples.y, PairwiseConstraints) and samples.y != pairs:
         raise ValueError(
-            f"y and {name} must be the same constraints where both are given, got "
-            f"{samples.y} and {pairs}: give one of them alone."
+            f"y and {name} must be the same constraints where both are given, got {samples.y} and "
+            f"{pairs}: give one of them alone."
         )
     prefix, step = last_step(estimator)
     if name == _NAME and not get_config()["enable_metadata_routing"]:
         name = prefix + _NAME  # as a pipeline takes it
-    if name in (_NAME, prefix + _NAME) and not _takes(step):
+    taken = signature(step.fit).parameters if hasattr(step, "fit") else {}
+    anything = any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken.values())
+    if name in (_NAME, prefix + _NAME) and _NAME not in taken and not anything:
         raise TypeError(
-            f"estimator must have a method fit that takes constraints; that of "
+            "estimator must have a method fit that takes constraints; that of "
             f"{type(step).__name__} does not."
         )
-    return name, pairs
-
-
-def _without_pairs(samples: Samples) -> Samples:
-    """Return what goes into `fit` without the constraints, which hold what is held out."""
-    others = {
-        name: value
-        for name, value in samples.arguments.items()
-        if not isinstance(value, PairwiseConstraints)
-    }
-    y = None if isinstance(samples.y, PairwiseConstraints) else samples.y
-    return samples._replace(y=y, arguments=others)
-
-
-def _takes(step: Any) -> bool:
-    """Return whether `fit` takes constraints, or anything."""
-    if not hasattr(step, "fit"):  # a pipeline may end in "passthrough"
-        return False
-    taken = inspect.signature(step.fit).parameters
-    return _NAME in taken or any(each.kind is each.VAR_KEYWORD for each in taken.values())
+    return name, pairs, samples._replace(y=y, arguments=arguments)

@@ -10,7 +10,6 @@ from sklearn.base import clone
 from nmfcluster._arrays.jobs import one_blas_thread, shared_out
 from nmfcluster._arrays.storage import as_float64, row_sums
 from nmfcluster.meta.parameters import objective_of_table
-from nmfcluster.model_selection.candidates import Choice
 
 _MIXED = 0.1  # share of the held-out means that knows no clusters
 _PRIOR = 0.5  # counts that every column has more than were seen: unseen ones are not impossible
@@ -106,26 +105,23 @@ def _score(model: Any, seen: Any, held: Any, n_parts: int) -> float:
     return float(objective_of_table(model, held).error(W, H) ** 2 / 2)
 
 
-def least_held_out(losses: np.ndarray) -> Choice:
-    """Choose the smallest number whose held-out loss is within one standard error of the least.
+def least_held_out(losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return which numbers have a held-out loss within one standard error of the least.
 
     Losses of the same part are compared with each other: the error is that of their differences.
 
     Parameters
     ----------
     losses : ndarray of shape (n_candidates, n_parts)
-        NaN where there is none: such a candidate is not chosen.
+        NaN where there is none.
 
     Returns
     -------
-    Choice
+    as_good : ndarray of shape (n_candidates,), bool
+    errors : ndarray of shape (n_candidates,)
+        Those of the mean differences from the candidate of the least loss, 0 for itself.
     """
     means = losses.mean(axis=1)
-    as_good = means - np.nanmin(means) <= standard_errors(losses)  # False for NaN
-    return Choice(int(np.flatnonzero(as_good)[0]), as_good)
-
-
-def standard_errors(losses: np.ndarray) -> np.ndarray:
-    """Return those of the mean differences from the candidate of the least loss, 0 for itself."""
-    differences = losses - losses[np.nanargmin(losses.mean(axis=1))]
-    return differences.std(axis=1, ddof=1) / np.sqrt(losses.shape[1])
+    differences = losses - losses[np.nanargmin(means)]
+    errors = differences.std(axis=1, ddof=1) / np.sqrt(losses.shape[1])
+    return means - np.nanmin(means) <= errors, errors  # False for NaN

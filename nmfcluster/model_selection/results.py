@@ -1,19 +1,127 @@
-"""What `choose_n_clusters` and `sweep_n_clusters` return."""
+"""Numbers of clusters: which ones are compared, which one fails, and what is said of them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import FitFailedWarning
 
+from nmfcluster._arrays.arguments import check_count, last_step, shown, warn
 from nmfcluster.display import NumberDisplay
 
 __all__ = ["ClusterSweep", "NumberOfClusters"]
 
+MOST_SAMPLES = 500  # where time grows with the square of their number
+
+
+def name_of_number(estimator: Any) -> str:
+    """Return the name of the parameter that is the number of clusters; raise if there is none."""
+    prefix, step = last_step(estimator)
+    known = step.get_params(deep=False) if hasattr(step, "get_params") else {}
+    for name in ("n_clusters", "n_components"):
+        if name in known and hasattr(step, "fit"):
+            return prefix + name
+    raise TypeError(
+        "estimator must have a parameter n_clusters, or n_components as mixtures have, got "
+        f"{shown(estimator)}."
+    )
+
+
+def read_candidates(candidates: Iterable[int], n_samples: int) -> np.ndarray:
+    """Return numbers of clusters in increasing order."""
+    if isinstance(candidates, str | Integral) or not hasattr(candidates, "__iter__"):
+        raise TypeError(f"candidates must be several ints, got {shown(candidates)}.")
+    numbers = list(candidates)
+    if not numbers:
+        raise ValueError("candidates must hold a number of clusters, got none.")
+    for number in numbers:
+        check_count(number, "candidates", 1)
+    if len(set(numbers)) < len(numbers):
+        raise ValueError(f"candidates must differ, got {shown(numbers)}.")
+    if max(numbers) > n_samples:
+        raise ValueError(f"candidates must be at most n_samples={n_samples}, got {max(numbers)}.")
+    return np.sort(np.array(numbers, dtype=np.int64))
+
+
+def without_one(numbers: np.ndarray, method: str) -> np.ndarray:
+    """Return candidates but 1, which a method cannot see; raise if there are no others."""
+    if numbers[-1] == 1:
+        raise ValueError(f"candidates must be at least 2 to choose by {method}: 1 is always found.")
+    return numbers[numbers > 1]
+
+
+def warn_of_largest(numbers: np.ndarray, chosen: int) -> None:
+    """Warn where the largest of several candidates was chosen: a larger one may be better."""
+    if chosen == numbers[-1] and len(numbers) > 1:
+        warn(f"The largest of the candidates was chosen, {chosen}: give larger ones, too.")
+
+
+def tell_failures(numbers: np.ndarray, errors: list[Exception | None], caller: str) -> None:
+    """Warn of candidates that failed; raise what the first one raised if all did."""
+    failed = [(k, error) for k, error in zip(numbers, errors, strict=True) if error is not None]
+    if len(failed) == len(numbers):
+        failed[0][1].add_note(f"{caller}: all {len(numbers)} candidates failed.")
+        raise failed[0][1]
+    for k, error in failed:
+        warn(
+            f"n_clusters={k} failed, and is not chosen. {type(error).__name__}: {error}",
+            FitFailedWarning,
+        )
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NumberOfClusters:
+class _Chosen:
+    """One of several numbers of clusters, and by what it was chosen."""
+
+    candidates: np.ndarray
+    n_clusters_: int
+    as_good: np.ndarray
+    method: str
+
+    def __repr__(self) -> str:
+        tried = f"{self.candidates[0]} to {self.candidates[-1]}"
+        return f"{type(self).__name__}({self.n_clusters_} of {tried}, by {self._by()})"
+
+    def _by(self) -> str:
+        return self.method
+
+    def _figures(self) -> dict[str, np.ndarray]:
+        """Return what was found out of every candidate, by names of columns."""
+        raise NotImplementedError
+
+    @property
+    def table(self) -> dict[str, np.ndarray]:
+        """What is known of every candidate, by the names of columns."""
+        chosen = {"as_good": self.as_good, "chosen": self.candidates == self.n_clusters_}
+        return {"n_clusters": self.candidates, **self._figures(), **chosen}
+
+    def plot(self, ax: Any = None) -> NumberDisplay:
+        """Draw what was found out of all candidates.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        NumberDisplay
+            The picture, drawn.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        return NumberDisplay.from_estimator(self, ax=ax)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NumberOfClusters(_Chosen):
     """A number of clusters, what speaks for it and for others, and a fit with it.
 
     `choose_n_clusters` returns it. Entries of arrays belong to `candidates`.
@@ -65,10 +173,6 @@ class NumberOfClusters:
     ['n_clusters', 'stability', 'stability_se', 'n_fits', 'as_good', 'chosen']
     """
 
-    candidates: np.ndarray
-    n_clusters_: int
-    as_good: np.ndarray
-    method: str
     agreed: bool = True
     votes: dict[str, int] | None = None
     stability: np.ndarray | None = None
@@ -76,55 +180,21 @@ class NumberOfClusters:
     n_fits: np.ndarray | None = None
     best_estimator_: Any = None
 
-    def __repr__(self) -> str:
-        tried = f"{self.candidates[0]} to {self.candidates[-1]}"
-        by = self.method
-        if self.votes is not None:
-            for_it = self._n_votes()[self.candidates == self.n_clusters_].item()
-            by = f"{for_it} of {len(self.votes)} votes"
-            if not self.agreed:
-                by += ": no agreement"
-        return f"{type(self).__name__}({self.n_clusters_} of {tried}, by {by})"
+    def _by(self) -> str:
+        if self.votes is None:
+            return self.method
+        for_it = list(self.votes.values()).count(self.n_clusters_)
+        return f"{for_it} of {len(self.votes)} votes" + ": no agreement" * (not self.agreed)
 
-    def _n_votes(self) -> np.ndarray:
-        """Return how many criteria are for every candidate."""
-        answers = list((self.votes or {}).values())
-        return np.array([answers.count(k) for k in self.candidates])
-
-    @property
-    def table(self) -> dict[str, np.ndarray]:
-        """What is known of every candidate, by the names of columns."""
-        told: dict[str, Any] = {"n_clusters": self.candidates}
-        if self.votes is not None:
-            told["n_votes"] = self._n_votes()
-        else:
-            names = ("stability", "stability_se", "n_fits")
-            told |= {name: getattr(self, name) for name in names}
-        return told | {"as_good": self.as_good, "chosen": self.candidates == self.n_clusters_}
-
-    def plot(self, ax: Any = None) -> NumberDisplay:
-        """Draw the votes, or the stability, of all candidates.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        NumberDisplay
-            The picture, drawn.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        """
-        return NumberDisplay.from_estimator(self, ax=ax)
+    def _figures(self) -> dict[str, Any]:
+        if self.votes is None:
+            return {name: getattr(self, name) for name in ("stability", "stability_se", "n_fits")}
+        answers = list(self.votes.values())
+        return {"n_votes": np.array([answers.count(k) for k in self.candidates])}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClusterSweep:
+class ClusterSweep(_Chosen):
     """Fits with several numbers of clusters, and the number that was chosen.
 
     `sweep_n_clusters` returns it. Entries of arrays belong to `candidates`; those of a candidate
@@ -178,10 +248,6 @@ class ClusterSweep:
     ['n_clusters', 'held_out_loss', 'held_out_se']
     """
 
-    candidates: np.ndarray
-    n_clusters_: int
-    as_good: np.ndarray
-    method: str
     held_out_losses: np.ndarray | None
     held_out_se: np.ndarray | None
     dispersion: float | None
@@ -191,49 +257,15 @@ class ClusterSweep:
     cophenetic: np.ndarray
     estimators: tuple[Any, ...]
 
-    def __repr__(self) -> str:
-        tried = f"{self.candidates[0]} to {self.candidates[-1]}"
-        return f"{type(self).__name__}({self.n_clusters_} of {tried}, by {self.method})"
-
     @property
     def best_estimator_(self) -> Any:
         """The fitted estimator with the number of clusters that was chosen."""
         return self.estimators[int(np.flatnonzero(self.candidates == self.n_clusters_)[0])]
 
-    @property
-    def table(self) -> dict[str, np.ndarray]:
-        """What is known of every candidate, by the names of columns."""
-        held_out = {}
-        if self.held_out_losses is not None and self.held_out_se is not None:
-            held_out = {
-                "held_out_loss": self.held_out_losses.mean(axis=1),
-                "held_out_se": self.held_out_se,
-            }
+    def _figures(self) -> dict[str, Any]:
         names = ("recurrence", "smallest_recurrence", "reconstruction_err", "cophenetic")
-        return {
-            "n_clusters": self.candidates,
-            **held_out,
-            **{name: getattr(self, name) for name in names},
-            "as_good": self.as_good,
-            "chosen": self.candidates == self.n_clusters_,
-        }
-
-    def plot(self, ax: Any = None) -> NumberDisplay:
-        """Draw recurrence, error and held-out loss over the number of clusters.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        NumberDisplay
-            The picture, drawn.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        """
-        return NumberDisplay.from_estimator(self, ax=ax)
+        figures = {name: getattr(self, name) for name in names}
+        if self.held_out_losses is None:
+            return figures
+        losses = self.held_out_losses.mean(axis=1)
+        return {"held_out_loss": losses, "held_out_se": self.held_out_se, **figures}

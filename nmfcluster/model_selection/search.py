@@ -1,18 +1,33 @@
-"""What a search needs beside a scorer: its split, and a choice among candidates."""
+"""What a search needs: a split, scorers that fit copies of a clusterer, and a choice."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from numbers import Integral
+from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import indexable
+from sklearn.utils.metadata_routing import MetadataRequest
 
-from nmfcluster._arrays.arguments import shown
-from nmfcluster.model_selection.checks import n_entries
+from nmfcluster._arrays.arguments import last_step, shown, warn
+from nmfcluster._arrays.jobs import shared_out
+from nmfcluster._compat import N_JOBS, Documented, Interval
+from nmfcluster.constraints import PairwiseConstraints
+from nmfcluster.model_selection.copies import Samples, attempted, n_entries, read_samples
 
 __all__ = ["FullSampleSplit", "one_standard_error"]
+
+#: the parameters that all scorers have which fit copies
+OF_COPIES: dict[str, list[Any]] = {
+    "details": ["boolean"],
+    "fit_params": [dict, None],
+    "n_jobs": N_JOBS,
+    "random_state": [Interval(Integral, 0, None, closed="left")],
+}
 
 
 class FullSampleSplit(BaseCrossValidator):
@@ -77,6 +92,155 @@ class FullSampleSplit(BaseCrossValidator):
         return self.n_splits
 
 
+class CopyFailedError(Exception):
+    """Says which copy cannot be fitted, or does not predict; its cause says why."""
+
+
+class ClusterScorer(Documented, BaseEstimator):
+    """A scorer for ``scoring=`` of scikit-learn's searches that fits copies of a clusterer.
+
+    A class names what it returns in `_names`, the score first, and computes that in `_scored`.
+    """
+
+    _names: ClassVar[tuple[str, ...]]
+    _asks_pairs: ClassVar[bool] = False  # refuses to score without constraints
+
+    details: bool
+    fit_params: dict[str, Any] | None
+    n_jobs: int | None
+    random_state: int
+
+    def __call__(
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        constraints: PairwiseConstraints | None = None,
+        **metadata: Any,
+    ) -> Any:
+        """Return the score of an estimator.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Fitted to all samples, as a search hands it over, or not fitted.
+        X : array-like of shape (n_samples, n_features) or (n_samples, n_samples, ...)
+            All samples; of a pairwise estimator, one with ``affinity="precomputed"`` say, all
+            similarities.
+        y : object, default=None
+            Cut like the samples and given to `fit` of copies, as a search does.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Given to `fit` of copies.
+        constraints : PairwiseConstraints, default=None
+            Given to `fit` of copies.
+        **metadata : dict
+            Anything else with an entry for every sample, given to `fit` of copies.
+
+        Returns
+        -------
+        float or dict
+            The score, or with `details` a dict of it and of what it is made of. All are NaN where
+            a copy cannot be fitted.
+
+        Raises
+        ------
+        TypeError
+            If the estimator is of no kind that is scored, or something is given to `fit` twice.
+        ValueError
+            If a parameter is not as described; if `X` is not all of the samples that the estimator
+            was fitted on, or of a pairwise estimator not symmetric; if there are too few samples;
+            if `fit_params` are not aligned with the samples.
+
+        Warns
+        -----
+        FitFailedWarning
+            If a copy cannot be fitted.
+        """
+        self._validate_params()
+        name = type(self).__name__
+        (X,) = indexable(X)
+        handed = {"sample_weight": sample_weight, "constraints": constraints, **metadata}
+        advice = f"{name} needs all samples: give the search cv=FullSampleSplit()"
+        samples = read_samples(estimator, X, y, handed, self.fit_params or {}, advice)
+        if not self._asks_pairs:
+            self._warn_of_lost_constraints(estimator, samples)
+        try:
+            details = self._scored(estimator, samples)
+        except CopyFailedError as failure:
+            error = failure.__cause__
+            warn(
+                f"{name}: {failure} failed; the score is nan. {type(error).__name__}: {error}",
+                FitFailedWarning,
+            )
+            details = dict.fromkeys(self._names, np.nan)
+        return details if self.details else details[self._names[0]]
+
+    def _scored(self, estimator: Any, samples: Samples) -> dict[str, float]:
+        """Return the score and what it is made of."""
+        raise NotImplementedError
+
+    def _generator(self, *key: int) -> np.random.Generator:
+        """Return a random generator: that of a copy by its number, another one without."""
+        seed = int(self.random_state)
+        return np.random.default_rng((seed, *key) if key else seed)
+
+    def _of_copies(
+        self,
+        task: Callable[..., Any],
+        common: tuple[Any, ...],
+        calls: Sequence[tuple[Any, ...]],
+        what: str,
+        rest: str = "",
+    ) -> list[Any]:
+        """Return what a task returns for every call, each with a generator of its own.
+
+        The first error is that of the score: `what` and `rest` stand before and behind the number
+        of the call that failed.
+        """
+        seeded = [(*call, self._generator(b)) for b, call in enumerate(calls)]
+        results = shared_out(attempted, (task, *common), seeded, self.n_jobs)
+        for b, result in enumerate(results):
+            if isinstance(result, Exception):
+                raise CopyFailedError(f"{what} {b} of {len(results)}{rest}") from result
+        return results
+
+    def _warn_of_lost_constraints(self, estimator: Any, samples: Samples) -> None:
+        """Warn where the estimator was fitted under constraints that its copies are not given."""
+        pairs = getattr(last_step(estimator)[1], "constraints_", None)
+        known = isinstance(pairs, PairwiseConstraints) and pairs.n_pairs
+        told = any(name.endswith("constraints") for name in samples.arguments)
+        if known and not told:
+            warn(
+                f"{type(self).__name__} scores copies without the constraints that the estimator "
+                "was fitted under: give them as fit_params={'constraints': pairs}, or enable "
+                "metadata routing."
+            )
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """Return what the scorer asks of scikit-learn's metadata routing.
+
+        Returns
+        -------
+        MetadataRequest
+            Constraints and sample weights; whether a copy is given them is decided by what the
+            estimator requests for `fit`.
+        """
+        return score_request(self, "constraints", "sample_weight")
+
+    def _accept_sample_weight(self) -> bool:
+        return True  # searches of scikit-learn >= 1.7 call this
+
+
+def score_request(scorer: Any, *names: str) -> MetadataRequest:
+    """Return what a scorer asks of scikit-learn's metadata routing."""
+    request = MetadataRequest(owner=type(scorer).__name__)
+    for name in names:
+        request.score.add_request(param=name, alias=True)
+    return request
+
+
 def one_standard_error(cv_results: Mapping[str, Any]) -> int:
     """Return the first candidate whose stability is within one standard error of the best.
 
@@ -97,10 +261,8 @@ def one_standard_error(cv_results: Mapping[str, Any]) -> int:
 
     Raises
     ------
-    TypeError
-        If they are no dict.
     ValueError
-        If the search was not scored so, or all of its scores are NaN.
+        If they are not of a search that was scored so, or all of its scores are NaN.
 
     See Also
     --------
@@ -121,14 +283,11 @@ def one_standard_error(cv_results: Mapping[str, Any]) -> int:
     ... })
     1
     """
-    if not isinstance(cv_results, Mapping):
-        raise TypeError(f"cv_results must be a dict, that of a search, got {shown(cv_results)}.")
     names = ("mean_test_stability", "mean_test_stability_se")
-    missing = [name for name in names if name not in cv_results]
-    if missing:
+    if not isinstance(cv_results, Mapping) or not set(names) <= set(cv_results):
         raise ValueError(
-            f"cv_results must hold {missing[0]!r}: it is that of a search with "
-            "scoring=StabilityScorer(details=True)."
+            f"cv_results must be a dict with {' and '.join(names)}, that of a search with "
+            f"scoring=StabilityScorer(details=True), got {shown(cv_results)}."
         )
     means, errors = (np.asarray(cv_results[name], dtype=float) for name in names)
     if np.isnan(means).all():

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, overload
+from numbers import Integral
+from typing import Any, ClassVar
 
 import numpy as np
 
-import nmfcluster.model_selection.checks as checks
-from nmfcluster._arrays.labels import encode
 from nmfcluster._compat import Interval, RealNotInt, StrOptions
 from nmfcluster.metrics.agreement import (
     differing_share,
@@ -19,13 +17,20 @@ from nmfcluster.metrics.agreement import (
     rand_indices,
     shuffled,
 )
-from nmfcluster.model_selection.copies import Samples, labels_by_copy, labels_by_halves
-from nmfcluster.model_selection.scorer import OF_COPIES, ClusterScorer, Score
+from nmfcluster.model_selection.copies import (
+    Samples,
+    labels_by_copy,
+    labels_by_halves,
+    n_entries,
+)
+from nmfcluster.model_selection.search import OF_COPIES, ClusterScorer
 
 __all__ = ["StabilityScorer"]
 
+_NEARLY_ALL = 0.95  # of the samples, on average, in the largest cluster: worth nothing
 
-class StabilityScorer(ClusterScorer[Score]):
+
+class StabilityScorer(ClusterScorer):
     r"""Score a clusterer by how little its clusters depend on the samples that it is fitted on.
 
     For ``scoring=`` of scikit-learn's searches, with ``cv=FullSampleSplit()``. Copies of the
@@ -36,7 +41,7 @@ class StabilityScorer(ClusterScorer[Score]):
 
     where d is the share of samples that two copies place differently, the `disagreement` of eq. 9
     of [1]_, as a mean over all pairs, and c is the same after the labels of each copy have been
-    shuffled. So `n_clusters`, or any other parameter of anything that predicts, is chosen without
+    shuffled. So `n_clusters`, or any other parameter of any clusterer, is chosen without
     labels.
 
     With ``measure="transfer"``, the samples are split into random halves, and one copy is fitted
@@ -54,18 +59,13 @@ class StabilityScorer(ClusterScorer[Score]):
         Number of subsamples, 3 at least; by transfer, of splits into halves.
     measure : {"subsamples", "transfer"}, default="subsamples"
         What is compared: copies that are fitted to subsamples, on all samples, or copies that are
-        fitted to halves, on one half. For "transfer", the three parameters that follow do not
-        count.
+        fitted to halves, on one half. For "transfer", `subsample_size` and `adjust` do not count.
     subsample_size : float or int, default=0.2
         Samples in a subsample: a share of all between 0 and 1, or a number. A share is rounded.
     adjust : {"difference", "ratio", "rand"} or None, default="difference"
         How d is compared with chance. "difference": c - d. "ratio": 1 - d / c, as in [2]_, but
         with labels shuffled within each solution. "rand": instead of either, the mean adjusted
         Rand index of two copies. None: 1 - d, with which numbers of clusters cannot be compared.
-    max_share : float, default=0.95
-        The score is at most 0, that of chance, where the largest cluster holds more than this
-        share of the samples, on average: all samples in one cluster are perfectly stable, and
-        worth nothing.
     details : bool, default=False
         Whether to return the score in a dict, with what it is made of, for searches with
         ``refit="stability"`` or ``refit=one_standard_error``. `cv_results_` then holds
@@ -73,9 +73,6 @@ class StabilityScorer(ClusterScorer[Score]):
     fit_params : dict, default=None
         What `fit` takes besides `X` and `y`, as ``{"constraints": pairs}``: one entry for each
         sample, cut like the samples. Not for what metadata routing hands over.
-    error_score : "raise" or float, default=np.nan
-        The score, and every detail, where a copy cannot be fitted or does not predict; a warning
-        says why. "raise": the error is raised.
     n_jobs : int, default=None
         Number of copies that are fitted at a time. Use this or `n_jobs` of the search.
     random_state : int, default=0
@@ -98,14 +95,18 @@ class StabilityScorer(ClusterScorer[Score]):
     - "largest_share" and "smallest_share" of samples in a cluster, and "n_clusters", those that
       are not empty: means over the copies, by transfer over those of the second halves.
 
+    The score by subsamples is at most 0, that of chance, where the largest cluster holds more than
+    95 % of the samples, on average: all samples in one cluster are perfectly stable, and worth
+    nothing. An estimator without `predict` places a sample in the cluster of the nearest one that
+    it was fitted to.
+
     A candidate costs B fits of a subsample, B predictions of all samples, the fit of the search
     itself on all samples, and B (B - 1) matchings in O(n + k^3); by transfer B pairs of fits to a
     half, and 2 B matchings.
 
     By transfer the score is at most 1, near 0 for clusters that another half of the samples does
-    not tell, and 0 for one cluster, which is never placed differently, nor is it by chance. An
-    estimator without `predict` then places a sample in the cluster of the nearest one of the first
-    half. The number of labels that chance has is the larger one of the two labellings.
+    not tell, and 0 for one cluster, which is never placed differently, nor is it by chance. The
+    number of labels that chance has is the larger one of the two labellings.
 
     Why c - d is the default: on Gaussian blobs, a number of clusters that joins neighbours is often
     as stable as the right one, d near 0 for both. A ratio is then 1 for both; a difference is
@@ -115,7 +116,8 @@ class StabilityScorer(ClusterScorer[Score]):
 
     Where `random_state` of the estimator, or of a step in it, is None, every copy is given
     a seed of its own; an integer is kept. A fit uses one thread, so that the score does not depend
-    on `n_jobs`.
+    on `n_jobs`. Where a copy cannot be fitted, the score and every detail are NaN, and a warning
+    says why.
 
     A search makes a score of NaN and a warning of any error, also of one that says how the scorer
     is to be used: give it ``error_score="raise"``. Among equal scores it takes the first.
@@ -157,45 +159,13 @@ class StabilityScorer(ClusterScorer[Score]):
             Interval(Integral, 2, None, closed="left"),
         ],
         "adjust": [StrOptions({"difference", "ratio", "rand"}), None],
-        "max_share": [Interval(Real, 0, 1, closed="right")],
         **OF_COPIES,
     }
     _names = (
         *("stability", "stability_se", "disagreement", "disagreement_se", "chance"),
         *("largest_share", "smallest_share", "n_clusters"),
     )
-    _drawn = "subsamples"
 
-    @overload
-    def __init__(
-        self: StabilityScorer[float],
-        n_subsamples: int = ...,
-        *,
-        measure: str = ...,
-        subsample_size: float | int = ...,
-        adjust: str | None = ...,
-        max_share: float = ...,
-        details: Literal[False] = ...,
-        fit_params: dict[str, Any] | None = ...,
-        error_score: str | float = ...,
-        n_jobs: int | None = ...,
-        random_state: int = ...,
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: StabilityScorer[dict[str, float]],
-        n_subsamples: int = ...,
-        *,
-        measure: str = ...,
-        subsample_size: float | int = ...,
-        adjust: str | None = ...,
-        max_share: float = ...,
-        details: Literal[True],
-        fit_params: dict[str, Any] | None = ...,
-        error_score: str | float = ...,
-        n_jobs: int | None = ...,
-        random_state: int = ...,
-    ) -> None: ...
     def __init__(
         self,
         n_subsamples: int = 20,
@@ -203,10 +173,8 @@ class StabilityScorer(ClusterScorer[Score]):
         measure: str = "subsamples",
         subsample_size: float | int = 0.2,
         adjust: str | None = "difference",
-        max_share: float = 0.95,
         details: bool = False,
         fit_params: dict[str, Any] | None = None,
-        error_score: str | float = np.nan,
         n_jobs: int | None = None,
         random_state: int = 0,
     ) -> None:
@@ -214,34 +182,30 @@ class StabilityScorer(ClusterScorer[Score]):
         self.measure = measure
         self.subsample_size = subsample_size
         self.adjust = adjust
-        self.max_share = max_share
         self.details = details
         self.fit_params = fit_params
-        self.error_score = error_score
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _must_predict(self) -> bool:
-        return self.measure == "subsamples"
-
     def _scored(self, estimator: Any, samples: Samples) -> dict[str, float]:
-        n_samples = checks.n_entries(samples.X)
-        calls = [()] * self.n_subsamples
+        n_samples, calls = n_entries(samples.X), [()] * self.n_subsamples
         if self.measure == "transfer":
             if n_samples < 4:
                 raise ValueError(
                     f"X must have at least 4 samples to be cut into halves, got {n_samples}."
                 )
-            halves = self._of_copies(
-                labels_by_halves, (estimator, samples), calls, "split", " (n_subsamples)"
+            common: tuple[Any, ...] = (samples, estimator)
+            return self._of_halves(self._of_copies(labels_by_halves, common, calls, "split"))
+        size = self.subsample_size
+        count = int(size) if isinstance(size, Integral) else round(size * n_samples)
+        if not 2 <= count < n_samples:
+            raise ValueError(
+                f"subsample_size={size} takes {count} of {n_samples} samples; it must take at "
+                "least 2, and fewer than all."
             )
-            return self._of_halves(halves)
-        size = _count_of(self.subsample_size, n_samples)
-        rest = f", with {size} of {n_samples} samples (subsample_size)"
-        labellings = self._of_copies(
-            labels_by_copy, (estimator, samples, size), calls, "subsample", rest
-        )
-        return self._of_subsamples(np.ascontiguousarray(encode(labellings, "predictions")[0].T))
+        common, rest = (samples, count, None, estimator), f", with {count} of {n_samples} samples"
+        labellings = self._of_copies(labels_by_copy, common, calls, "subsample", rest)
+        return self._of_subsamples(np.stack(labellings))
 
     def _of_subsamples(self, codes: np.ndarray) -> dict[str, float]:
         """Return the score and its details, from labellings (n_subsamples, n_samples)."""
@@ -251,7 +215,7 @@ class StabilityScorer(ClusterScorer[Score]):
         else:
             stability, error = jackknife(self._adjusted, D, C)
         shares = _shares(codes)
-        if shares[0] > self.max_share:
+        if shares[0] > _NEARLY_ALL:
             stability, error = min(stability, 0.0), 0.0
         values = (stability, error, *jackknife(mean_of_pairs, D), mean_of_pairs(C), *shares)
         return dict(zip(self._names, values, strict=True))
@@ -278,23 +242,10 @@ class StabilityScorer(ClusterScorer[Score]):
             by_chance.append(differing_share(*rng.integers(n_labels, size=(2, len(own)))))
         chance, mean = float(np.mean(by_chance)), float(np.mean(differing))
         error = float(np.std(differing, ddof=1) / np.sqrt(len(differing)))
-        if chance:
-            score = (1 - mean / chance, error / chance)
-        else:  # one cluster is as good as chance
-            score = (0.0, 0.0)
+        # one cluster is as good as chance
+        score = (1 - mean / chance, error / chance) if chance else (0.0, 0.0)
         values = (*score, mean, error, chance, *_shares([own for own, _ in halves]))
         return dict(zip(self._names, values, strict=True))
-
-
-def _count_of(size: float | int, n_samples: int) -> int:
-    """Return the number of samples in a subsample; raise unless it is one."""
-    count = int(size) if isinstance(size, Integral) else round(size * n_samples)
-    if not 2 <= count < n_samples:
-        raise ValueError(
-            f"subsample_size={size} takes {count} of {n_samples} samples; it must take at "
-            "least 2, and fewer than all."
-        )
-    return count
 
 
 def _shares(labellings: Iterable[np.ndarray]) -> tuple[float, float, float]:

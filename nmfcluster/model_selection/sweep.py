@@ -17,33 +17,22 @@ from nmfcluster._arrays.draws import holds_whole_numbers, some_positions, thinne
 from nmfcluster._arrays.jobs import one_blas_thread, shared_out
 from nmfcluster._arrays.storage import largest
 from nmfcluster._arrays.tables import row_names
-from nmfcluster._compat import (
-    N_JOBS,
-    RANDOM_STATE,
-    Interval,
-    StrOptions,
-    validate_parameter_constraints,
-)
+from nmfcluster._compat import N_JOBS, Interval, StrOptions, validate_parameter_constraints
 from nmfcluster._engine.report import say
 from nmfcluster._engine.starts import draw_seeds
 from nmfcluster.meta import NMFMetaCluster
 from nmfcluster.meta.parameters import read_fixed
 from nmfcluster.metrics import cophenetic_correlation
-from nmfcluster.model_selection.candidates import (
+from nmfcluster.model_selection.copies import SEEDS, attempted
+from nmfcluster.model_selection.held_out_counts import held_out_losses, least_held_out
+from nmfcluster.model_selection.results import (
     MOST_SAMPLES,
-    Choice,
-    last_within,
+    ClusterSweep,
     read_candidates,
     tell_failures,
     warn_of_largest,
+    without_one,
 )
-from nmfcluster.model_selection.copies import SEEDS
-from nmfcluster.model_selection.held_out_counts import (
-    held_out_losses,
-    least_held_out,
-    standard_errors,
-)
-from nmfcluster.model_selection.results import ClusterSweep
 
 __all__ = ["sweep_n_clusters"]
 
@@ -56,7 +45,6 @@ _ALLOWED: dict[str, list[Any]] = {
     "dispersion": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
     "n_estimators": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left"), None],
     "n_jobs": N_JOBS,
-    "random_state": RANDOM_STATE,
 }
 
 
@@ -93,7 +81,7 @@ def sweep_n_clusters(
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         Nonnegative, without NaN. A sparse one stays sparse.
     candidates : iterable of int, default=range(2, 16)
-        Numbers of clusters. Recurrence cannot say 1: "auto" leaves it out where recurrence decides.
+        Numbers of clusters. Recurrence cannot say 1, and leaves it out.
     method : {"auto", "held-out", "recurrence"}, default="auto"
         What to choose by: "held-out", for whole numbers alone, or "recurrence". "auto": "held-out"
         if `X` holds whole numbers.
@@ -158,14 +146,8 @@ def sweep_n_clusters(
     >>> sweep_n_clusters(model, X, range(3, 6), n_folds=3, random_state=0)
     ClusterSweep(4 of 3 to 5, by held-out)
     """
-    options = {
-        "method": method,
-        "n_folds": n_folds,
-        "dispersion": dispersion,
-        "n_estimators": n_estimators,
-        "n_jobs": n_jobs,
-        "random_state": random_state,
-    }
+    options = {"method": method, "n_folds": n_folds, "dispersion": dispersion}
+    options |= {"n_estimators": n_estimators, "n_jobs": n_jobs}
     validate_parameter_constraints(_ALLOWED, options, caller_name="sweep_n_clusters")
     if not isinstance(estimator, NMFMetaCluster):
         raise TypeError(f"estimator must be an NMFMetaCluster, got {shown(estimator)}.")
@@ -174,48 +156,59 @@ def sweep_n_clusters(
     # what is compared, and by what
     model, table = _read(estimator, X)
     by_counts = _holds_counts(table, method)
-    numbers = _numbers(candidates, table.shape[0], by_counts, leave_out_one=method == "auto")
+    numbers = read_candidates(candidates, table.shape[0])
+    numbers = numbers if by_counts else without_one(numbers, "recurrence")
     if model.random_state is None:
         model.set_params(random_state=int(rng.randint(SEEDS)))
 
     # every number is fitted to all of X
     samples = X if hasattr(X, "columns") else table
-    short = clone(model).set_params(n_estimators=_n_runs(n_estimators, model, by_counts))
+    asked: dict[Any, Any] = {"auto": 5 if by_counts else 10, None: model.n_estimators}
+    n_runs = int(min(asked.get(n_estimators, n_estimators), model.n_estimators))
+    short = clone(model).set_params(n_estimators=n_runs)
     fits = _fits(short, samples, numbers, n_jobs)
     seeds = draw_seeds(rng, n_folds + 2)
 
+    def told(figure: Callable[[Any], float]) -> np.ndarray:
+        return np.array([np.nan if fit is None else figure(fit) for fit in fits])
+
     # and of counts, to all parts but one, which says how well the others foretell it
-    losses, phi = None, None
+    smallest, losses, errors, phi = told(lambda fit: fit.recurrence_.min()), None, None, None
     if by_counts:
-        phi = _dispersion(dispersion, table, fits, seeds[0])
-        losses = _losses(model, table, phi, numbers, fits, seeds[1:], n_jobs)
+        phi, losses = _losses(model, table, dispersion, numbers, fits, seeds, n_jobs)
+        as_good, errors = least_held_out(losses)
+        best = np.flatnonzero(as_good)[0]
+    else:  # the largest of which all clusters recur about as surely as they ever do
+        as_good = smallest >= np.nanmax(smallest) - _AS_SURE  # False for NaN
+        best = np.flatnonzero(as_good)[-1]
 
     # one is chosen, and has all runs
-    smallest = _of_fits(fits, lambda fit: fit.recurrence_.min())
-    choice = last_recurring(smallest) if losses is None else least_held_out(losses)
-    k = int(numbers[choice.best])
+    k, estimators = int(numbers[best]), list(fits)
     warn_of_largest(numbers, k)
-    estimators = list(fits)
-    if short.n_estimators < model.n_estimators:
+    if n_runs < model.n_estimators:
         _say(f"fitting n_clusters={k}, {counted(model.n_estimators, 'run')}")
-        estimators[choice.best] = clone(model).set_params(n_clusters=k).fit(samples)
+        estimators[best] = clone(model).set_params(n_clusters=k).fit(samples)
+    drawn = some_positions(table.shape[0], MOST_SAMPLES, np.random.default_rng(seeds[0]))
     return ClusterSweep(
         candidates=numbers,
         n_clusters_=k,
-        as_good=choice.as_good,
-        method="recurrence" if losses is None else "held-out",
+        as_good=as_good,
+        method="held-out" if by_counts else "recurrence",
         held_out_losses=losses,
-        held_out_se=None if losses is None else standard_errors(losses),
+        held_out_se=errors,
         dispersion=phi,
+        recurrence=told(lambda fit: fit.recurrence_.mean()),
         smallest_recurrence=smallest,
+        reconstruction_err=told(lambda fit: fit.reconstruction_err_),
+        cophenetic=told(lambda fit: _cophenetic(fit, drawn)),
         estimators=tuple(estimators),
-        **_figures(fits, table.shape[0], seeds[0]),
     )
 
 
 def _read(estimator: NMFMetaCluster, X: Any) -> tuple[Any, Any]:
     """Return a clone of the estimator, and X as floats, dense or CSR."""
     model, reader = clone(estimator), clone(estimator)
+    model._validate_params()
     table = _base.read_features(reader, X, order="C", ensure_all_finite="allow-nan")
     if np.isnan(table.min()):
         raise ValueError(
@@ -230,20 +223,6 @@ def _read(estimator: NMFMetaCluster, X: Any) -> tuple[Any, Any]:
     return model, table
 
 
-def _numbers(
-    candidates: Iterable[int], n_samples: int, by_counts: bool, leave_out_one: bool
-) -> np.ndarray:
-    """Return the candidates in order; recurrence cannot say 1, which is left out, or refused."""
-    numbers = read_candidates(candidates, n_samples)
-    if by_counts:
-        return numbers
-    if leave_out_one and len(numbers) > 1:
-        numbers = numbers[numbers > 1]
-    if numbers[0] == 1:
-        raise ValueError("candidates must be at least 2 to choose by recurrence: one recurs.")
-    return numbers
-
-
 def _holds_counts(table: Any, method: str) -> bool:
     """Return whether to choose by held-out counts; raise where there are none."""
     whole = holds_whole_numbers(table) and largest(table) < _LARGEST
@@ -255,88 +234,50 @@ def _holds_counts(table: Any, method: str) -> bool:
     return whole and method != "recurrence"
 
 
-def _n_runs(n_estimators: str | int | None, model: NMFMetaCluster, by_counts: bool) -> int:
-    """Return how many runs candidates have: more by default where runs are what decides."""
-    model._validate_params()
-    if n_estimators is None:
-        return int(model.n_estimators)
-    if isinstance(n_estimators, str):
-        n_estimators = 5 if by_counts else 10
-    return int(min(n_estimators, model.n_estimators))
-
-
-def _fits(
-    model: NMFMetaCluster,
-    X: Any,
-    numbers: np.ndarray,
-    n_jobs: int | None,
-) -> list[Any]:
+def _fits(model: NMFMetaCluster, X: Any, numbers: np.ndarray, n_jobs: int | None) -> list[Any]:
     """Return the fits of all numbers of clusters, None where one failed."""
     _say(
         f"fitting {len(numbers)} numbers of clusters, {counted(model.n_estimators, 'run')} of each"
     )
     calls = [(int(k),) for k in numbers]
     with one_blas_thread():
-        found = shared_out(_fit, (model, X), calls, n_jobs)
-    errors = [fit if isinstance(fit, Exception) else None for fit in found]
+        fits = shared_out(attempted, (_fit, model, X), calls, n_jobs)
+    errors = [fit if isinstance(fit, Exception) else None for fit in fits]
     tell_failures(numbers, errors, "sweep_n_clusters")
-    return [None if isinstance(fit, Exception) else fit for fit in found]
+    return [fit if error is None else None for fit, error in zip(fits, errors, strict=True)]
 
 
-def _fit(model: NMFMetaCluster, X: Any, n_clusters: int) -> NMFMetaCluster | Exception:
-    try:
-        return clone(model).set_params(n_clusters=n_clusters).fit(X)
-    except Exception as error:
-        return error
-
-
-def _dispersion(dispersion: str | float, table: Any, fits: list[Any], seed: int) -> float:
-    """Return the dispersion of counts: a number as it is, "auto" by the fit of most clusters."""
-    if not isinstance(dispersion, str):
-        return float(dispersion)
-    last = [fit for fit in fits if fit is not None][-1]
-    with one_blas_thread():
-        rng = np.random.default_rng(seed)
-        return overdispersion(table, last.factor_, last.components_, rng)
+def _fit(model: NMFMetaCluster, X: Any, n_clusters: int) -> NMFMetaCluster:
+    return clone(model).set_params(n_clusters=n_clusters).fit(X)
 
 
 def _losses(
     model: NMFMetaCluster,
     table: Any,
-    dispersion: float,
+    dispersion: str | float,
     numbers: np.ndarray,
     fits: list[Any],
     seeds: list[int],
     n_jobs: int | None,
-) -> np.ndarray:
-    """Return held-out losses, (n_candidates, n_folds); NaN of what could not be fitted before.
+) -> tuple[float, np.ndarray]:
+    """Return the dispersion, and held-out losses; NaN of what could not be fitted before.
 
-    The first seed is that of the parts, the others are those of the fits to them.
+    "auto" is the dispersion by the fit of most clusters. The first seed is for that, the second
+    for the parts, the others are those of the fits to them.
     """
-    rng, seeds = np.random.default_rng(seeds[0]), seeds[1:]
-    parts = thinned(table, len(seeds), rng, dispersion)
     fitted = np.array([fit is not None for fit in fits])
-    tried = numbers[fitted]
+    if dispersion == "auto":
+        last = fits[np.flatnonzero(fitted)[-1]]
+        rng = np.random.default_rng(seeds[0])
+        with one_blas_thread():
+            dispersion = overdispersion(table, last.factor_, last.components_, rng)
+    rng, seeds = np.random.default_rng(seeds[1]), seeds[2:]
+    parts, tried = thinned(table, len(seeds), rng, float(dispersion)), numbers[fitted]
     _say(f"fitting {len(tried)} numbers of clusters to {len(parts)} parts of the counts")
     losses = np.full((len(numbers), len(parts)), np.nan)
     losses[fitted], errors = held_out_losses(model, table, parts, tried, seeds, n_jobs)
     tell_failures(tried, errors, "sweep_n_clusters")
-    return losses
-
-
-def _figures(fits: list[Any], n_samples: int, seed: int) -> dict[str, np.ndarray]:
-    """Return what is told of every fit and decides nothing."""
-    drawn = some_positions(n_samples, MOST_SAMPLES, np.random.default_rng(seed))
-    return {
-        "recurrence": _of_fits(fits, lambda fit: fit.recurrence_.mean()),
-        "reconstruction_err": _of_fits(fits, lambda fit: fit.reconstruction_err_),
-        "cophenetic": _of_fits(fits, lambda fit: _cophenetic(fit, drawn)),
-    }
-
-
-def _of_fits(fits: list[Any], figure: Callable[[Any], float]) -> np.ndarray:
-    """Return a figure of every fit, NaN where there is none."""
-    return np.array([np.nan if fit is None else figure(fit) for fit in fits])
+    return float(dispersion), losses
 
 
 def _cophenetic(fit: NMFMetaCluster, drawn: np.ndarray) -> float:
@@ -344,18 +285,3 @@ def _cophenetic(fit: NMFMetaCluster, drawn: np.ndarray) -> float:
     rows = drawn[fit.labels_[drawn] >= 0]
     with one_blas_thread():
         return cophenetic_correlation(fit.consensus_matrix(rows)) if len(rows) > 2 else np.nan
-
-
-def last_recurring(smallest: np.ndarray) -> Choice:
-    """Choose the largest number of which all clusters recur about as surely as they ever do.
-
-    Parameters
-    ----------
-    smallest : ndarray of shape (n_candidates,)
-        Recurrence of the cluster that recurs least; NaN where there is none.
-
-    Returns
-    -------
-    Choice
-    """
-    return last_within(smallest, _AS_SURE)

@@ -184,8 +184,6 @@ def values_of(name, kind):
         return st.lists(_estimators(), max_size=3).map(kind)
     if kind == "boolean":
         return st.sampled_from([True, False, np.bool_(True), np.False_])
-    if name == "error_score":
-        return st.sampled_from([np.nan, 0.0, -1, np.float32(2)])
     called = kind if isinstance(kind, str) else kind.__name__
     return st.sampled_from(VALUES[name, called])
 

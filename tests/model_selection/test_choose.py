@@ -68,7 +68,7 @@ def test_there_may_be_no_clusters():
 )
 def test_anything_with_a_number_of_clusters_is_fitted(estimator):
     before = repr(estimator)
-    found = chosen(estimator, BLOBS)
+    found = chosen(estimator, BLOBS, range(1, 5))
     assert found.n_clusters_ == 3
     best = found.best_estimator_
     labels = best.predict(BLOBS) if hasattr(best, "predict") else best.labels_
@@ -79,8 +79,8 @@ def test_anything_with_a_number_of_clusters_is_fitted(estimator):
 def test_a_pipeline_votes_on_what_its_last_step_sees():
     wide = np.column_stack([X, 1e4 * np.random.default_rng(0).normal(size=(120, 1))])
     scaled = make_pipeline(StandardScaler(), kmeans())
-    assert chosen(scaled, wide).n_clusters_ == 3
-    assert chosen(kmeans(), wide).n_clusters_ != 3
+    assert chosen(scaled, wide, range(1, 5)).n_clusters_ == 3
+    assert chosen(kmeans(), wide, range(1, 5)).n_clusters_ != 3
 
 
 def test_frames_and_sparse_tables_are_features(vote):
@@ -120,7 +120,7 @@ def test_default_candidates_end_with_the_samples():
 
 def test_stages_are_told_before_they_start(caplog):
     caplog.set_level("INFO", "nmfcluster")
-    chosen()
+    chosen(candidates=range(1, 5))
     assert caplog.messages == [
         "choose_n_clusters: asking six criteria",
         "choose_n_clusters: fitting n_clusters=3 to all samples",
@@ -129,7 +129,7 @@ def test_stages_are_told_before_they_start(caplog):
 
 def test_weights_leave_the_vote_to_features():
     weights = np.ones(120)
-    found = chosen(fit_params={"sample_weight": weights})
+    found = chosen(candidates=range(1, 5), fit_params={"sample_weight": weights})
     assert found.method == "vote"
 
 
@@ -146,7 +146,7 @@ class Weighed(ClusterMixin, BaseEstimator):
 
 def test_the_fit_to_all_samples_is_given_what_fit_takes():
     weights = np.arange(120.0)
-    found = chosen(Weighed(), fit_params={"sample_weight": weights})
+    found = chosen(Weighed(), candidates=range(1, 5), fit_params={"sample_weight": weights})
     assert_array_equal(found.best_estimator_.weights_, weights)
 
 
@@ -165,15 +165,14 @@ def test_runs_are_decided_by_a_sweep():
     assert isinstance(by_stability, NumberOfClusters)
 
 
-@pytest.mark.parametrize("method", ["auto", "recurrence"])
-def test_recurrence_leaves_out_one(method):
+def test_recurrence_leaves_out_one():
     table = make_biclusters((40, 30), 3, random_state=0)[0]
     runs = NMFMetaCluster(2, n_estimators=4)
-    found = chosen(runs, table, [1, 2, 3, 4], method=method)
+    found = chosen(runs, table, [1, 2, 3, 4])
     assert found.method == "recurrence"
     assert_array_equal(found.candidates, [2, 3, 4])
     with pytest.raises(ValueError, match="at least 2 to choose by recurrence"):
-        chosen(runs, table, [1], method=method)
+        chosen(runs, table, [1])
 
 
 # --- what results depend on --------------------------------------------------------------------
@@ -210,39 +209,20 @@ def test_the_table_has_a_row_for_every_candidate(vote, stability):
     [
         ("estimator must have a parameter n_clusters", {"estimator": StandardScaler()}, TypeError),
         ("estimator must have a parameter n_clusters", {"estimator": 3}, TypeError),
-        ("candidates must be several ints", {"candidates": 3}, TypeError),
-        ("candidates must hold a number", {"candidates": []}, ValueError),
-        ("candidates must be at least 1, got 0", {"candidates": [0, 2]}, ValueError),
-        ("candidates must differ", {"candidates": [2, 2]}, ValueError),
-        ("candidates must be at most n_samples=120, got 121", {"candidates": [121]}, ValueError),
         ("candidates must be at least 2", {"candidates": [1], "method": "stability"}, ValueError),
         ("'method' parameter of choose_n_clusters must be", {"method": "elbow"}, ValueError),
         ("estimator must be an NMFMetaCluster", {"method": "held-out"}, TypeError),
-        ("X must have at least 8 samples", {"samples": X[:5], "candidates": [1, 2]}, ValueError),
+        ("while a minimum of 8 is", {"samples": X[:5], "candidates": [1]}, ValueError),
         ("Input X contains NaN", {"samples": np.where(X > 5, np.nan, X)}, ValueError),
         ("method='vote' asks features", {"samples": STACK, "method": "vote"}, ValueError),
-        ("'random_state' parameter of choose_n_clusters", {"random_state": "x"}, ValueError),
+        ("random_state must be an int", {"random_state": "x"}, ValueError),
         ("X must have an entry for every sample", {"samples": {"words": X}}, ValueError),
-        ("X must have an entry for every sample", {"samples": None}, ValueError),
         ("'fit_params' parameter", {"fit_params": 3}, ValueError),
         ("fit_params must be None", {"estimator": RUNS, "fit_params": {"a": 1}}, ValueError),
         ("c in fit_params must have one entry", {"fit_params": {"c": [1]}}, ValueError),
         (
-            "is not cut like them: give fit_params={'constraints': PairwiseConstraints(120, ",
-            {"estimator": SSNMFClusterer(2), "fit_params": {"must_link": [(0, 1)]}},
-            ValueError,
-        ),
-        (
-            "give fit_params={'ssnmfclusterer__constraints': PairwiseConstraints",
-            {
-                "estimator": make_pipeline(StandardScaler(), SSNMFClusterer(2)),
-                "fit_params": {"ssnmfclusterer__cannot_link": np.eye(len(BLOBS))},
-            },
-            ValueError,
-        ),
-        (
-            "got list with 1 entry. Pairs are a PairwiseConstraints(n_samples, must_link,",
-            {"estimator": SSNMFClusterer(2), "fit_params": {"constraints": [(0, 1)]}},
+            "Pairs are constraints=PairwiseConstraints(n_samples, must_link, cannot_link).",
+            {"estimator": SSNMFClusterer(2), "fit_params": {"cannot_link": np.eye(120)}},
             ValueError,
         ),
     ],

@@ -18,12 +18,7 @@ from nmfcluster import (
     SimilarityStack,
     SSNMFClusterer,
 )
-from nmfcluster.model_selection.by_stability import (
-    Agreement,
-    _undecided,
-    agreement_of_parts,
-    steadiest,
-)
+from nmfcluster.model_selection.by_stability import _undecided, agreement_of_parts, steadiest
 from nmfcluster.model_selection.copies import Samples
 from nmfcluster.stack import ViewStack
 
@@ -42,29 +37,30 @@ def test_fits_to_halves_decide(stability):
 
 def test_agreement_is_the_mean_of_all_pairs_of_fits():
     samples = Samples(X, None, {}, False)
-    found = agreement_of_parts(
-        kmeans(), "n_clusters", np.array([2, 3, 4, 6]), samples, size=50, seed=3, n_jobs=None
+    numbers = np.array([2, 3, 6])
+    means, errors, all_fits, failures = agreement_of_parts(
+        kmeans(), "n_clusters", numbers, samples, size=50, seed=3, n_jobs=None
     )
-    assert found.n_fits[1] == 10
-    assert found.n_fits.min() == 2
-    for i, k in enumerate((2, 3, 4, 6)):
-        labels, n_fits = [], found.n_fits[i]
+    assert all_fits[1] == 10
+    assert all_fits.min() == 2
+    for i, k in enumerate(numbers):
+        labels, n_fits = [], all_fits[i]
         for b in range(n_fits):
             rng = np.random.default_rng((3, b))
             rows = np.sort(rng.choice(120, 50, replace=False, shuffle=False))
             labels.append(kmeans(k).fit(X[rows]).predict(X))
         pairs = [adjusted_rand_score(labels[a], labels[b]) for a in range(n_fits) for b in range(a)]
-        assert_allclose(found.means[i], np.mean(pairs))
+        assert_allclose(means[i], np.mean(pairs))
         if n_fits == 2:
-            assert found.errors[i] == 0.15
+            assert errors[i] == 0.15
             continue
         left = [
             np.mean([adjusted_rand_score(labels[a], labels[b]) for a in own for b in own if a > b])
             for own in ([c for c in range(n_fits) if c != out] for out in range(n_fits))
         ]
         share = (n_fits - 1) / n_fits
-        assert_allclose(found.errors[i], np.sqrt(share * np.sum((left - np.mean(left)) ** 2)))
-    assert found.failures == [None] * 4
+        assert_allclose(errors[i], np.sqrt(share * np.sum((left - np.mean(left)) ** 2)))
+    assert failures == [None] * 3
 
 
 def test_fits_are_made_where_they_can_decide():
@@ -86,12 +82,14 @@ def test_fits_are_made_where_they_can_decide():
 
     samples = Samples(X, None, {}, False)
     numbers = np.arange(2, 7)
-    found = agreement_of_parts(Agreeing(), "n_clusters", numbers, samples, 50, 0, None)
-    assert_array_equal(found.n_fits[3:], 2)
-    assert found.n_fits[2] >= 4  # two do not rule it out
-    assert found.n_fits[0] == 10  # the first of those that agree best
-    assert found.n_fits[1] >= 8
-    assert_array_equal(found.means[:2], 1)
+    means, _, n_fits, _ = agreement_of_parts(
+        Agreeing(), "n_clusters", numbers, samples, 50, 0, None
+    )
+    assert_array_equal(n_fits[3:], 2)
+    assert n_fits[2] >= 4  # two do not rule it out
+    assert n_fits[0] == 10  # the first of those that agree best
+    assert n_fits[1] >= 8
+    assert_array_equal(means[:2], 1)
 
 
 @pytest.mark.parametrize(
@@ -113,10 +111,10 @@ def test_more_fits_are_made_of_those_that_are_not_decided(means, errors, n_fits,
 
 def test_the_largest_of_those_that_agree_nearly_as_well_is_chosen():
     means = np.array([1.0, 0.99, 0.976, 0.97, np.nan, 0.2])
-    agreement = Agreement(means, np.full(6, 0.01), np.full(6, 10), [None] * 6)
-    agreement.failures[4] = ValueError("too many")
+    failures = [None, None, None, None, ValueError("too many"), None]
+    agreement = means, np.full(6, 0.01), np.full(6, 10), failures
     with pytest.warns(FitFailedWarning, match="n_clusters=6 failed"):
-        found = steadiest(agreement, np.arange(2, 8), fitted=lambda k: f"fit of {k}")
+        found = steadiest(np.arange(2, 8), *agreement, fitted=lambda k: f"fit of {k}")
     assert (found.n_clusters_, found.best_estimator_) == (4, "fit of 4")
     assert_array_equal(found.as_good, [True, True, True, False, False, False])
     assert_array_equal(found.stability_se, [0.01] * 4 + [np.nan, 0.01])
@@ -126,21 +124,23 @@ def test_similarities_are_decided_by_stability():
     model = SpectralClustering(affinity="precomputed")
     with pytest.raises(TypeError, match="SpectralClustering has none"):
         chosen(model, W)
-    found = chosen(NMFConsensus(2, affinity="precomputed", tol=1e-2), W, range(2, 5))
-    assert (found.method, found.n_clusters_) == ("stability", 3)
-    stack = SimilarityStack([STACK[..., 0], STACK[..., 1]])
+    some, pairs = X[:60], STACK[:60, :60]
+    consensus = NMFConsensus(2, affinity="precomputed", n_init=1, tol=1e-2)
     fusion = SimilarityFusionNMF(2, n_init=1, tol=1e-2)
-    assert chosen(fusion, stack, range(2, 5)).n_clusters_ == 3
-    assert chosen(fusion, STACK, range(2, 5)).n_clusters_ == 3
-    assert chosen(StackClusterer(), Stack(STACK), range(2, 5)).n_clusters_ == 3
-    views = ViewStack([X, X[:, :2]])
-    found = chosen(clone(fusion).set_params(affinity="rbf"), views, range(2, 5))
-    assert (found.method, found.n_clusters_) == ("stability", 3)
+    for model, samples in (
+        (consensus, pairs[..., 0]),
+        (fusion, SimilarityStack([pairs[..., 0], pairs[..., 1]])),
+        (fusion, pairs),
+        (StackClusterer(), Stack(pairs)),
+        (clone(fusion).set_params(affinity="rbf"), ViewStack([some, some[:, :2]])),
+    ):
+        found = chosen(model, samples, range(2, 5))
+        assert (found.method, found.n_clusters_) == ("stability", 3)
 
 
 def test_labels_of_partitions_are_no_features():
     table = np.column_stack([kmeans(3, random_state=b).fit(X[:, :2]).labels_ for b in range(5)])
-    model = NMFConsensus(2, affinity="partitions")
+    model = NMFConsensus(2, affinity="partitions", n_init=1)
     with pytest.warns(UserWarning, match="largest of the candidates was chosen, 3"):
         found = chosen(model, table, range(1, 4))
     assert (found.method, found.n_clusters_) == ("stability", 3)
@@ -150,7 +150,9 @@ def test_labels_of_partitions_are_no_features():
 
 def test_constraints_are_cut_with_the_samples():
     pairs = PairwiseConstraints.from_labels(Y, n_pairs=60, random_state=0)
-    found = chosen(SSNMFClusterer(2), BLOBS, range(1, 5), fit_params={"constraints": pairs})
+    found = chosen(
+        SSNMFClusterer(2, n_init=1, tol=1e-2), BLOBS, range(1, 5), fit_params={"constraints": pairs}
+    )
     assert (found.method, found.n_clusters_) == ("stability", 3)
     assert found.best_estimator_.constraints_.n_samples == 120
 
@@ -159,7 +161,7 @@ def test_numbers_that_only_parts_allow_are_not_chosen():
     X, y = load_iris(return_X_y=True)
     order = np.random.default_rng(0).permutation(150)
     pairs = PairwiseConstraints.from_labels(y[order], n_pairs=100, random_state=0)
-    model = SSNMFClusterer(2, propagation=None, random_state=0)
+    model = SSNMFClusterer(2, n_init=1, propagation=None, random_state=0)
     with pytest.warns(FitFailedWarning, match="n_clusters=2 failed.*too small"):
         found = chosen(model, X[order], range(2, 5), fit_params={"constraints": pairs})
     assert found.n_clusters_ == 3

@@ -122,8 +122,7 @@ def test_it_is_an_estimator_in_its_manners():
 # --- splits ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("routing", "n_jobs"), [(False, None), (True, 2)], indirect=["routing"])
-def test_every_fold_is_given_the_pairs_among_its_samples(routing, n_jobs):
+def test_every_fold_is_given_the_pairs_among_its_samples(routing):
     given = {"constraints": KNOWN}
     found = cross_validate(
         ConstrainedRecorder(3, n_init=1, random_state=0),
@@ -132,7 +131,6 @@ def test_every_fold_is_given_the_pairs_among_its_samples(routing, n_jobs):
         params=given,
         cv=HALVES,
         scoring=ConstraintScorer(),
-        n_jobs=n_jobs,
         return_estimator=True,
         error_score="raise",
     )
@@ -143,7 +141,7 @@ def test_every_fold_is_given_the_pairs_among_its_samples(routing, n_jobs):
         assert model.constraints_ == KNOWN[model.rows_]
 
 
-def test_predictions_and_scores_of_folds(routing):
+def test_predictions_and_scores_of_folds():
     params = {"constraints": KNOWN}
     cv = KFold(3, shuffle=True, random_state=0)
     recorder = ConstrainedRecorder(3, n_init=1, random_state=0)
@@ -262,6 +260,7 @@ def test_weights_are_found_where_must_links_are_soft(routing):
 
 
 @FEWER
+@pytest.mark.slow
 def test_n_jobs_of_a_search_do_not_matter():
     tables = []
     for n_jobs in (1, 2):
@@ -273,7 +272,7 @@ def test_n_jobs_of_a_search_do_not_matter():
     np.testing.assert_array_equal(*tables)
 
 
-def test_documents_in_a_pipeline_are_searched(routing):
+def test_documents_in_a_pipeline_are_searched():
     rng = np.random.RandomState(0)
     words = ["match goal team coach league", "bank market share profit tax"]
     y = np.arange(60) % 2
@@ -286,8 +285,7 @@ def test_documents_in_a_pipeline_are_searched(routing):
         cv=HALVES,
         error_score="raise",
     )
-    name = "constraints" if routing else "ssnmfclusterer__constraints"
-    search.fit(texts, None if routing else known, **{name: known})
+    search.fit(texts, known, ssnmfclusterer__constraints=known)
     assert search.best_params_["ssnmfclusterer__n_clusters"] == 2
     assert clustering_accuracy(y, search.predict(texts)) > 0.95
 

@@ -81,7 +81,7 @@ def test_one_standard_error_refits():
 
 
 def test_one_standard_error_wants_details():
-    with pytest.raises(ValueError, match=r"'mean_test_stability'.*details=True"):
+    with pytest.raises(ValueError, match=r"mean_test_stability_se.*details=True"):
         one_standard_error({"mean_test_score": [0.1]})
     nothing = {"mean_test_stability": [np.nan], "mean_test_stability_se": [np.nan]}
     with pytest.raises(ValueError, match="all are NaN"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 from sklearn.cluster import HDBSCAN
@@ -93,22 +92,7 @@ def lowest_between(mixture: GaussianMixture, i: int, j: int) -> float:
     return float(np.exp((density - np.minimum(before, after)).min()))
 
 
-class Modes(NamedTuple):
-    """How many modes a density has.
-
-    Attributes
-    ----------
-    likely : int
-        Those that chance hardly makes.
-    certain : int
-        Those that it hardly makes even of samples on a curve or a surface.
-    """
-
-    likely: int
-    certain: int
-
-
-def modes_of(X: np.ndarray) -> Modes:
+def modes_of(X: np.ndarray) -> tuple[int, int]:
     r"""Return how many modes the density of samples has, by most numbers of neighbours.
 
     With the distance :math:`r_k` to the k-th neighbour, :math:`-p \log r_k` is the logarithm of
@@ -127,8 +111,10 @@ def modes_of(X: np.ndarray) -> Modes:
 
     Returns
     -------
-    Modes
-        1 for fewer samples than tell.
+    likely : int
+        Those that chance hardly makes; 1 for fewer samples than tell.
+    certain : int
+        Those that it hardly makes even of samples on a curve or a surface.
 
     References
     ----------
@@ -140,19 +126,19 @@ def modes_of(X: np.ndarray) -> Modes:
     n, p = X.shape
     tried = [k for k in _NEIGHBORS if k < n / 4]
     if not tried:
-        return Modes(1, 1)
+        return 1, 1
     distances, nearest = NearestNeighbors(n_neighbors=tried[-1]).fit(X).kneighbors()
     likely, certain = [], []
     for k in tried:
         radius = distances[:, k - 1]
         if not radius.any():
-            return Modes(1, 1)  # all samples are at few places
+            return 1, 1  # all samples are at few places
         heights = -np.log(np.maximum(radius, radius[radius > 0].min()))
         chance, rises = np.sqrt(np.log(n) / k), rises_of_peaks(heights, nearest[:, :k])
         likely.append(int((p * rises > chance).sum()))
         dimension = min(p, max(1.0, _dimension(distances[:, :k])))
         certain.append(int((dimension * rises > 2 * chance).sum()))
-    return Modes(_most_frequent(likely), _most_frequent(certain))
+    return _most_frequent(likely), _most_frequent(certain)
 
 
 def _dimension(distances: np.ndarray) -> float:

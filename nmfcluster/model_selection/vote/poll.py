@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import median_low
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn import config_context
@@ -14,8 +14,7 @@ from nmfcluster._arrays.jobs import one_thread
 from nmfcluster._arrays.places import centred
 from nmfcluster._arrays.storage import as_dense
 from nmfcluster._compat import take_samples
-from nmfcluster.model_selection.checks import n_entries
-from nmfcluster.model_selection.copies import SEEDS
+from nmfcluster.model_selection.copies import SEEDS, n_entries
 from nmfcluster.model_selection.vote.clusters import (
     PER_CLUSTER,
     largest_silhouette,
@@ -34,21 +33,6 @@ _LEAST, _MOST = 2, 20  # axes
 _LARGER = 1.1  # times the largest variance that noise has along an axis
 
 
-class Poll(NamedTuple):
-    """What criteria say.
-
-    Attributes
-    ----------
-    answers : dict of str to int
-        How many clusters there are, by the name of every criterion.
-    certain_modes : int
-        How many modes the density has for certain.
-    """
-
-    answers: dict[str, int]
-    certain_modes: int
-
-
 def some_of(X: Any, rng: np.random.Generator) -> Any:
     """Return 2,000 samples, drawn at random, in their order; all where there are no more."""
     n_samples = n_entries(X)
@@ -57,7 +41,7 @@ def some_of(X: Any, rng: np.random.Generator) -> Any:
     return take_samples(X, some_positions(n_samples, _SAMPLES, rng))
 
 
-def poll_of(X: Any, most: int, rng: np.random.Generator) -> Poll:
+def poll_of(X: Any, most: int, rng: np.random.Generator) -> tuple[dict[str, int], int]:
     """Ask six criteria how many clusters samples have.
 
     They look along the axes that vary more than noise.
@@ -72,7 +56,9 @@ def poll_of(X: Any, most: int, rng: np.random.Generator) -> Poll:
 
     Returns
     -------
-    Poll
+    answers : dict of str to int
+        How many clusters there are, by the name of every criterion:
+
         - "mixture": Gaussian components by BIC, those counted as one that make one bump;
         - "modes": peaks of the density of neighbours that chance does not make;
         - "silhouette": that of the mixture with the largest mean silhouette;
@@ -80,6 +66,8 @@ def poll_of(X: Any, most: int, rng: np.random.Generator) -> Poll:
           by the dip test;
         - "prediction strength": the most clusters that are found again in other samples;
         - "density": clusters of HDBSCAN.
+    certain_modes : int
+        How many modes the density has for certain.
     """
     seed = int(rng.integers(SEEDS))
     # hundreds of small fits, of which scikit-learn would check every one
@@ -92,16 +80,16 @@ def poll_of(X: Any, most: int, rng: np.random.Generator) -> Poll:
         mixtures = fitted_mixtures(S, [1, *tried], seed)
         labellings = {k: mixture.predict(S) for k, mixture in mixtures.items()}
         best = min(mixtures.values(), key=lambda mixture: float(mixture.bic(S)))
-        modes = modes_of(S)
+        likely_modes, certain_modes = modes_of(S)
         answers = {
             "mixture": n_bumps(best),
-            "modes": modes.likely,
+            "modes": likely_modes,
             "silhouette": largest_silhouette(S, labellings),
             SEPARATION: most_apart(Z, tried),
             PREDICTION: most_predicted(S, tried, rng),
             DENSITY: n_dense(S),
         }
-    return Poll(answers, modes.certain)
+    return answers, certain_modes
 
 
 def main_axes(X: Any) -> np.ndarray:
@@ -152,26 +140,9 @@ def _principal(X: Any) -> tuple[np.ndarray, np.ndarray]:
     return variances, axes[:, ::-1] * np.sqrt(variances)
 
 
-class Tally(NamedTuple):
-    """What a vote ended with.
-
-    Attributes
-    ----------
-    n_clusters : int
-    n_votes : int
-        How many criteria answered so.
-    """
-
-    n_clusters: int
-    n_votes: int
-
-    @property
-    def agreed(self) -> bool:
-        """Whether two criteria, at least, answered so."""
-        return self.n_votes >= 2
-
-
-def tally(poll: Poll, candidates: Sequence[int]) -> Tally:
+def tally(
+    answers: dict[str, int], certain_modes: int, candidates: Sequence[int]
+) -> tuple[int, int]:
     """Return what most criteria answer; answers that are not among the candidates do not count.
 
     That a criterion sees one cluster can also mean that it sees too little. So 1 wins in two cases
@@ -185,22 +156,24 @@ def tally(poll: Poll, candidates: Sequence[int]) -> Tally:
 
     Parameters
     ----------
-    poll : Poll
+    answers : dict of str to int
+    certain_modes : int
+        What `poll_of` returns.
     candidates : sequence of int
         If the median is none of them, the nearest one is taken.
 
     Returns
     -------
-    Tally
+    n_clusters, n_votes : int
+        The winner, and how many criteria answered so.
     """
-    answers = poll.answers
     votes = [k for k in answers.values() if k in candidates]
     ones = votes.count(1)
     most = max((votes.count(k) for k in votes if k > 1), default=0)
-    strict = (poll.certain_modes, answers[PREDICTION], answers[DENSITY])
+    strict = (certain_modes, answers[PREDICTION], answers[DENSITY])
     decisive = ones >= most + 2 or (ones >= most and answers[PREDICTION] == 1)
     if 1 in candidates and (max(strict) == 1 or (ones >= 3 and decisive)):
-        return Tally(1, ones)
+        return 1, ones
     counted = [k for name, k in answers.items() if name != SEPARATION and k > 1 and k in candidates]
     agreed = max(map(counted.count, counted), default=0)
     if agreed >= 2:
@@ -209,10 +182,12 @@ def tally(poll: Poll, candidates: Sequence[int]) -> Tally:
         middle = median_low([k for k in answers.values() if k > 1] or [1])
         several = [k for k in candidates if k > 1] or candidates
         k = min(several, key=lambda k: abs(k - middle))
-    return Tally(k, votes.count(k))
+    return k, votes.count(k)
 
 
-def as_good_as(tally: Tally, poll: Poll, candidates: Sequence[int]) -> np.ndarray:
+def as_good_as(
+    n_clusters: int, n_votes: int, answers: dict[str, int], candidates: np.ndarray
+) -> np.ndarray:
     """Return which candidates the winner can hardly be told from, itself among them.
 
     These have at most one vote fewer. Where no two criteria agree, they are all numbers from the
@@ -220,19 +195,20 @@ def as_good_as(tally: Tally, poll: Poll, candidates: Sequence[int]) -> np.ndarra
 
     Parameters
     ----------
-    tally : Tally
-    poll : Poll
-    candidates : sequence of int
+    n_clusters, n_votes : int
+        What `tally` returns.
+    answers : dict of str to int
+    candidates : ndarray of shape (n_candidates,), int
 
     Returns
     -------
     ndarray of shape (n_candidates,), bool
     """
-    numbers, answers = np.asarray(candidates), list(poll.answers.values())
-    counts = np.array([answers.count(k) for k in numbers])
-    winner = numbers == tally.n_clusters
-    if tally.agreed:
-        return winner | (counts >= tally.n_votes - 1)
-    several = [k for k in answers if k > 1] or [tally.n_clusters]
-    between = (numbers >= min(several)) & (numbers <= max(several))
+    said = list(answers.values())
+    counts = np.array([said.count(k) for k in candidates])
+    winner = candidates == n_clusters
+    if n_votes >= 2:
+        return winner | (counts >= n_votes - 1)
+    several = [k for k in said if k > 1] or [n_clusters]
+    between = (candidates >= min(several)) & (candidates <= max(several))
     return winner | between | (counts > 0)

@@ -13,7 +13,6 @@ from sklearn.neighbors import NearestNeighbors
 from nmfcluster.model_selection.vote.density import (
     _EXCEEDED,
     _SIZES,
-    Modes,
     _dimension,
     dip,
     fitted_mixtures,
@@ -95,7 +94,7 @@ def literal_peaks(heights, nearest, persistence):
     return count
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_peaks_rise_above_their_saddles(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(40, 2)) + 3 * rng.integers(3, size=(40, 1))
@@ -109,10 +108,10 @@ def test_peaks_rise_above_their_saddles(seed):
 def test_modes_of_what_is_known():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 2))
-    assert modes_of(X) == Modes(1, 1)
+    assert modes_of(X) == (1, 1)
     apart = X + 8 * rng.integers(3, size=(600, 1))
-    assert modes_of(apart) == Modes(3, 3)
-    assert modes_of(1000 * apart[::-1] - 5) == Modes(3, 3)
+    assert modes_of(apart) == (3, 3)
+    assert modes_of(1000 * apart[::-1] - 5) == (3, 3)
 
 
 def test_a_ring_rarely_has_two_certain_modes():
@@ -122,15 +121,16 @@ def test_a_ring_rarely_has_two_certain_modes():
         angle = rng.uniform(0, 2 * np.pi, size=300)
         ring = np.column_stack([np.cos(angle), np.sin(angle)])
         found.append(modes_of(ring + 0.1 * rng.normal(size=ring.shape)))
-    assert np.mean([modes.certain > 1 for modes in found]) <= 0.25
-    assert np.mean([modes.likely > 1 for modes in found]) > 0.5
+    likely, certain = np.array(found).T
+    assert np.mean(certain > 1) <= 0.25
+    assert np.mean(likely > 1) > 0.5
 
 
 def test_few_places_have_no_modes():
-    assert modes_of(np.zeros((100, 2))) == Modes(1, 1)
-    assert modes_of(np.random.default_rng(0).normal(size=(20, 2))) == Modes(1, 1)
+    assert modes_of(np.zeros((100, 2))) == (1, 1)
+    assert modes_of(np.random.default_rng(0).normal(size=(20, 2))) == (1, 1)
     many = np.repeat([[0.0, 0], [9, 9]], 100, axis=0)
-    assert modes_of(many + np.random.default_rng(0).normal(size=many.shape).round()).likely == 2
+    assert modes_of(many + np.random.default_rng(0).normal(size=many.shape).round())[0] == 2
 
 
 @pytest.mark.parametrize("p", [1, 5])
@@ -185,7 +185,7 @@ def literal_dip(x):
     return min(nearest_unimodal(x, steps, mode) for mode in range(len(x)))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_the_dip_is_the_distance_to_the_nearest_unimodal_distribution(seed):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=rng.integers(4, 10)) + 4 * rng.integers(2)
@@ -195,7 +195,7 @@ def test_the_dip_is_the_distance_to_the_nearest_unimodal_distribution(seed):
 
 
 @given(st.lists(st.integers(0, 9), min_size=2, max_size=14))
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=15)
 def test_so_it_is_where_samples_are_equal(values):
     x = np.array(values, dtype=float)
     assert dip(x) == pytest.approx(max(literal_dip(x), 1 / (2 * len(x))), abs=1e-7)
