@@ -134,8 +134,9 @@ def test_constraints_are_given_in_four_ways():
     model, scorer = quick(), HeldOutPairsScorer(2)
     expected = scorer(model, X, PAIRS)
     assert scorer(model, X, constraints=PAIRS) == expected
-    for y in (PAIRS, PairwiseConstraints(90, [(0, 1)])):  # which is not asked then
-        assert scorer(model, X, y, constraints=PAIRS) == expected
+    assert scorer(model, X, PAIRS, constraints=PAIRS) == expected
+    with pytest.raises(ValueError, match="y and constraints must be the same"):
+        scorer(model, X, PairwiseConstraints(90, [(0, 1)]), constraints=PAIRS)
     given = HeldOutPairsScorer(2, fit_params={"constraints": PAIRS})
     assert given(model, X) == given(model, X, Y) == expected
 
@@ -202,10 +203,9 @@ def test_groups_can_be_held_out():
 
 
 @pytest.mark.parametrize("handed", [{}, {"fit_params": {"constraints": PAIRS}}])
-def test_what_takes_no_constraints_has_no_score(handed):
-    with pytest.warns(FitFailedWarning, match="KMeans.fit.*unexpected keyword.*'constraints'"):
-        score = HeldOutPairsScorer(**handed)(KMeans(3), X, None if handed else PAIRS)
-    assert np.isnan(score)
+def test_what_takes_no_constraints_is_refused(handed):
+    with pytest.raises(TypeError, match="fit that takes constraints; that of KMeans does not"):
+        HeldOutPairsScorer(**handed)(KMeans(3), X, None if handed else PAIRS)
 
 
 def test_without_constraints_it_says_how_to_give_them(routing):
