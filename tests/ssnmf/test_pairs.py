@@ -36,7 +36,7 @@ pytestmark = unconverged
 @solver_by_affinity
 def test_hard_must_links_are_always_satisfied(affinity, solver):
     rng = np.random.RandomState(1)
-    for size in (1, 20, 200):
+    for size in (1, 200):
         must = [pair for pair in rng.randint(60, size=(size, 2)) if pair[0] != pair[1]]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
