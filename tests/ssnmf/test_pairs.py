@@ -201,7 +201,7 @@ def test_y_is_ignored():
 
 
 def test_constraints_that_are_given_as_y_are_ignored_and_said_to_be():
-    with pytest.warns(UserWarning, match=r"fit ignores y: .* fit\(X, constraints=\.\.\.\)"):
+    with pytest.warns(UserWarning, match=r"fit ignores y, .* fit\(X, constraints=\.\.\.\)"):
         model = clusterer().fit(X, KNOWN)
     assert np.isnan(model.satisfaction_)
     assert_same_fit(model, clusterer().fit(X))
