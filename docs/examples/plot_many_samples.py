@@ -1,6 +1,6 @@
 """
-A million samples, and some pairs that are known
-================================================
+Many samples, and some pairs that are known
+===========================================
 
 A graph of neighbours of many samples takes long, and falls apart. Landmarks take its place: two
 thousand points, to each of which a sample is near to some degree. Similarities by way of them are
@@ -19,7 +19,7 @@ from sklearn.metrics import adjusted_rand_score
 from nmfcluster import PairwiseConstraints, SSNMFClusterer
 from nmfcluster.datasets import make_nested_rings
 
-X, rings = make_nested_rings(1_000_000, radii=(2.0, 3.5, 5.0), random_state=0)
+X, rings = make_nested_rings(100_000, radii=(2.0, 3.5, 5.0), random_state=0)
 X = X.astype(np.float32)
 
 
@@ -50,7 +50,7 @@ print(f"{len(part):,} of {len(X):,} samples are fitted, affinity: {model.affinit
 # Two groups, of which pairs tell
 # -------------------------------
 # The outer and the inner ring are one class. That is nowhere in the features: a hundred pairs of
-# samples tell it. They are pairs of the whole million, and so the million is fitted.
+# samples tell it. They are pairs of all samples, and so all are fitted.
 
 classes = np.where(rings == 1, 1, 0)
 pairs = PairwiseConstraints.from_labels(classes, n_pairs=100, random_state=0)

@@ -54,14 +54,14 @@ def next_pairs(model: Any, X: Any, n_pairs: int, *, random_state: Any = None) ->
     n_pairs : int
         Largest number of pairs.
     random_state : int, RandomState instance or None, default=None
-        Draws 3,000 samples where there are more: f is of these alone.
+        Draws 3,000 samples where there are more: f is of these alone, and they are asked about.
 
     Returns
     -------
     ndarray of shape (n_chosen, 2), int
         Positions of samples, as in `PairwiseConstraints.must_link`. No pair follows from the known
         ones, and a group of linked samples is asked about once, so that there may be fewer than
-        `n_pairs`; none only where all pairs are known.
+        `n_pairs`; none only where all pairs of the drawn samples are known.
 
     Raises
     ------
@@ -254,10 +254,6 @@ def _asked(
     fresh = (best > 0) & ~waits
     weights = np.where(best > 0, _FLOOR + entropy, 0)[groups.of[drawn]]
     asked += most_telling(C, weights, groups.of[drawn], fresh, n_pairs - len(asked))
-    if len(asked) < n_pairs:  # of more than 3,000 samples, those that were not drawn
-        fresh[asked] = False
-        rest = np.flatnonzero(fresh)
-        asked += rest[np.argsort(-entropy[rest], kind="stable")].tolist()
     return asked[:n_pairs]
 
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from nmfcluster._arrays.arguments import check_count, generator_of
 
-_MOST_PAIRS = 10**8  # of a closure: 2.4 GB, and several times as much while it is made
-
 
 class Links(NamedTuple):
     """Pairs of samples of one kind, and what it costs to violate each."""
@@ -107,12 +105,6 @@ def closed_links(must: Links, cannot: Links, group: np.ndarray) -> tuple[Links, 
     totals = np.bincount(group[must.pairs[:, 0]], weights=must.weights, minlength=len(sizes))
     apart = np.sort(group[cannot.pairs], axis=1)
     apart, number = np.unique(apart, axis=0, return_inverse=True)
-    n_pairs = int((sizes[large] ** 2).sum() / 2 + sizes[apart].prod(axis=1, dtype=float).sum())
-    if n_pairs > _MOST_PAIRS:
-        raise ValueError(
-            f"the closure has some {n_pairs:.3g} pairs, more than {_MOST_PAIRS:.0e}; fits need no "
-            "closure, they join the groups of must-link pairs by themselves."
-        )
     shares = totals[large] / (sizes[large] * (sizes[large] - 1) / 2)
     pairs, source = copied_pairs(np.column_stack([large, large]), group)
     once = pairs[:, 0] < pairs[:, 1]

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from nmfcluster._arrays import storage
-from nmfcluster._arrays.blocks import RowBlocks, mapped
+from nmfcluster._arrays.blocks import RowBlocks
 
 SAMPLED = 100_000  # random entries of a similarity: enough for their median, and .999-quantile
 
@@ -192,10 +192,9 @@ class Explicit(Similarity):
             stacked = np.moveaxis(H, -2, 0)
             product = self._rows.product(stacked.reshape(self.shape[0], -1))
             return np.moveaxis(product.reshape(stacked.shape), 0, -2)
-        blocks = H.reshape(-1, *H.shape[-2:])  # a sparse matrix is slower on one wide block
-        if len(blocks) == 1:  # no copy of a large one
-            return self._rows.product(blocks[0]).reshape(H.shape)
-        return np.stack([self._rows.product(block) for block in blocks]).reshape(H.shape)
+        # a sparse matrix is slower on one wide block; the product of one alone is not copied
+        products = [self._rows.product(block) for block in H.reshape(-1, *H.shape[-2:])]
+        return (products[0] if len(products) == 1 else np.stack(products)).reshape(H.shape)
 
     @cached_property
     def _rows(self) -> RowBlocks:
@@ -296,9 +295,7 @@ class WeightedSum(Similarity):
     def __matmul__(self, H: np.ndarray) -> np.ndarray:
         # python floats do not promote float32
         products = [(term @ H) * w if w != 1 else term @ H for term, w in self.terms]
-        if len(products) == 1 or H.ndim != 3:
-            return sum(products[1:], start=products[0])
-        return mapped(lambda *parts: sum(parts[1:], start=parts[0]), *products)
+        return sum(products[1:], start=products[0])
 
     def split(self) -> tuple[Similarity, Similarity | None]:
         positive: list[tuple[Similarity, float]] = []

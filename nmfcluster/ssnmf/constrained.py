@@ -34,8 +34,15 @@ def read_constraints(
     """
     n_samples = X.shape[0]
     if constraints is None:
-        if isinstance(y, PairwiseConstraints) and must_link is None and cannot_link is None:
-            warn("y holds constraints, and fit ignores y: give them as fit(X, constraints=...).")
+        labels = np.asarray(y) if hasattr(y, "dtype") else np.empty(0)
+        # labels of which some are -1, not known, as scikit-learn marks them
+        partial = labels.ndim == 1 and labels.dtype.kind in "if" and -1 in labels
+        ignored = (partial and labels.max() >= 0) or isinstance(y, PairwiseConstraints)
+        if ignored and must_link is None and cannot_link is None:
+            warn(
+                "fit ignores y, which says what is known of some samples: give it as fit(X, "
+                "constraints=...), labels as constraints=PairwiseConstraints.from_labels(y)."
+            )
         return PairwiseConstraints(n_samples, must_link, cannot_link)
     if must_link is not None or cannot_link is not None:
         raise ValueError("give either constraints, or must_link and cannot_link, not both.")

@@ -43,14 +43,14 @@ class Doubt(NamedTuple):
         """Return the pairs with weights times ``max(0, 2 right - 1)``, unless they are trusted."""
         if self.hard or self.must_link is None or self.cannot_link is None:
             return pairs
-        weighed = [
-            np.column_stack([links, weights * np.maximum(0, 2 * right - 1)])
-            for links, weights, right in (
-                (pairs.must_link, pairs.must_link_weights, self.must_link),
-                (pairs.cannot_link, pairs.cannot_link_weights, self.cannot_link),
-            )
-        ]
-        return PairwiseConstraints(len(pairs), *weighed)
+        must, cannot = (
+            np.maximum(0, 2 * right - 1) for right in (self.must_link, self.cannot_link)
+        )
+        return PairwiseConstraints(
+            len(pairs),
+            np.column_stack([pairs.must_link, pairs.must_link_weights * must]),
+            np.column_stack([pairs.cannot_link, pairs.cannot_link_weights * cannot]),
+        )
 
 
 def doubt_of(
@@ -90,9 +90,10 @@ def doubt_of(
     if must.all() or not must.any():  # one kind alone cannot be told from the other
         return Doubt(True)
     joined = not pairs.satisfied(pairs.components())[1].all()
-    if not _leads(affinity):
-        return Doubt(not joined)
     W = affinity.similarity
+    can_walk = affinity.name in MADE or (W.shape[0] <= MOST and float(W.toarray().min()) >= 0)
+    if not can_walk:
+        return Doubt(not joined)
     with stage(f"doubts about {counted(len(links), 'pair')}"):
         kinds = [(Z != 0).astype(np.float64) for Z in pairs.as_matrices()]
         V, B = points_of(W, kinds[0] + kinds[1], rng, affinity.name == "landmarks")
@@ -101,12 +102,6 @@ def doubt_of(
         right, share = fitted(_evidence(K, near, B, kinds, links, must), must)
     hard = not joined and share <= _WRONG + _FEW / len(links)
     return Doubt(hard, share, right[:n_must], right[n_must:])
-
-
-def _leads(affinity: Affinity) -> bool:
-    """Return whether walks can follow the similarity."""
-    W = affinity.similarity
-    return affinity.name in MADE or (W.shape[0] <= MOST and float(W.toarray().min()) >= 0)
 
 
 def _evidence(

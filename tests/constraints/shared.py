@@ -10,7 +10,7 @@ from refusals import assert_in_our_words
 
 from nmfcluster.constraints import PairwiseConstraints
 
-MANY = settings(max_examples=40)
+MANY = settings(max_examples=25)
 
 # What numpy and Python say about indices when nobody has looked before them.
 _RAW = re.compile("not understood|boolean index|slice indices|setting an array")

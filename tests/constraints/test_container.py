@@ -47,7 +47,7 @@ def keyed(draw):
     return constraints, make(listed), [i % n for i in listed]
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(keyed())
 def test_a_split_keeps_the_pairs_with_both_ends_inside(case):
     constraints, key, samples = case

@@ -111,8 +111,3 @@ def test_what_is_no_group_of_ids_is_refused(case):
     with pytest.raises(error, match=says) as caught:
         PairwiseConstraints.from_groups(groups, ids=IDS)
     assert_plain(caught)
-
-
-def test_groups_with_too_many_pairs_are_refused():
-    with pytest.raises(ValueError, match="more than 1e"):
-        PairwiseConstraints.from_groups([range(20_000)], n_samples=20_000)

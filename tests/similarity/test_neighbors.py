@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy.sparse.csgraph import connected_components
@@ -43,6 +43,7 @@ def test_parts_are_linked_to_the_nearest_others(storage):
     assert_array_equal(links.data[links.data > 0], np.exp(-1))
 
 
+@settings(max_examples=40)
 @given(st.lists(st.integers(4, 9), min_size=2, max_size=8), st.integers(1, 8))
 def test_no_more_parts_than_wanted_and_no_link_without_need(sizes, max_parts):
     X, _ = islands(sizes)

@@ -91,7 +91,7 @@ def test_a_diagonal_core_changes_nothing(affinity):
     tri = fitted(affinity=affinity, factorization="tri")
     assert_array_equal(tri.membership_, bi.membership_)
     assert_array_equal(tri.core_, bi.core_)
-    slow = fitted(affinity=affinity, factorization="tri", solver="mu", max_iter=1000, tol=1e-9)
+    slow = fitted(affinity=affinity, factorization="tri", solver="mu", max_iter=400, tol=1e-9)
     assert slow.loss_ == pytest.approx(bi.loss_, rel=0.02)
 
 

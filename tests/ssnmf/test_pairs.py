@@ -36,7 +36,7 @@ pytestmark = unconverged
 @solver_by_affinity
 def test_hard_must_links_are_always_satisfied(affinity, solver):
     rng = np.random.RandomState(1)
-    for size in (1, 20, 200):
+    for size in (1, 200):
         must = [pair for pair in rng.randint(60, size=(size, 2)) if pair[0] != pair[1]]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -201,7 +201,7 @@ def test_y_is_ignored():
 
 
 def test_constraints_that_are_given_as_y_are_ignored_and_said_to_be():
-    with pytest.warns(UserWarning, match=r"fit ignores y: .* fit\(X, constraints=\.\.\.\)"):
+    with pytest.warns(UserWarning, match=r"fit ignores y, .* fit\(X, constraints=\.\.\.\)"):
         model = clusterer().fit(X, KNOWN)
     assert np.isnan(model.satisfaction_)
     assert_same_fit(model, clusterer().fit(X))
