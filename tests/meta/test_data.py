@@ -219,14 +219,12 @@ def test_fewer_clusters_than_asked_for_are_counted():
     assert {warning.filename for warning in w} == {__file__}
 
 
-def test_progress_is_printed_where_asked_for(capsys):
+def test_stages_are_logged(caplog):
+    caplog.set_level("INFO", "nmfcluster")
     model(n_estimators=6, base_n_clusters=(2, 3)).fit(EASY)
-    assert capsys.readouterr().out == ""
-    model(n_estimators=6, base_n_clusters=(2, 3), verbose=1).fit(EASY)
-    lines = capsys.readouterr().out.splitlines()
-    assert all(line.startswith("[NMFMetaCluster] ") for line in lines)
+    assert all(line.startswith("NMFMetaCluster: ") for line in caplog.messages)
     for stage in ("runs of 2 clusters", "runs of 3 clusters", "tensor_hals", "last factorization"):
-        assert sum(stage in line and "best loss" in line for line in lines) == 1
+        assert sum(stage in line and "best loss" in line for line in caplog.messages) == 1
 
 
 # --- data of patients ----------------------------------------------------------------------------
