@@ -13,7 +13,6 @@ from nmfcluster._arrays.places import holding, product_at, products_at, scaled
 from nmfcluster._arrays.storage import (
     as_float64,
     is_sparse,
-    largest,
     row_blocks,
     row_sums,
     rows_of,
@@ -91,17 +90,9 @@ class Divergence(Table):
         """Return the objective in float32, as runs of an ensemble have it; four digits suffice."""
         return self.in_type(np.float32)
 
-    def check_range(self) -> None:
-        """Raise a ValueError if X is 0, or if float32 could not hold its sums."""
-        size = float(self._sums[0].sum())
-        if size == 0:
-            raise ValueError("X must hold an entry above 0; all entries are 0.")
-        if not 1 / _RANGE < size < _RANGE:
-            raise ValueError(
-                f"X must have a sum from {1 / _RANGE:.0e} to {_RANGE:.0e} with "
-                f"loss='kullback-leibler', got {size:.3g}, and entries up to "
-                f"{largest(self.X):.3g}; scale it."
-            )
+    def has_room(self) -> bool:
+        """Return whether float32, which runs have, can hold sums of X and their squares."""
+        return 1 / _RANGE < float(self._sums[0].sum()) < _RANGE
 
     def rows(self, H: np.ndarray) -> np.ndarray:
         """Return the W >= 0 of the smallest loss, (n, k), in the dtype of X."""

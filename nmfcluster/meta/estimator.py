@@ -31,7 +31,7 @@ from nmfcluster.metrics.co_occurrence import confidence
 from nmfcluster.metrics.matching import members
 
 
-class NMFMetaCluster(Programs, NMFClusterer):
+class NMFMetaCluster(Programs):
     r"""Soft, overlapping clusters and biclusters that recur in many runs of NMF.
 
     Nonnegative matrix factorization writes a table as a sum of k biclusters, :math:`X \approx WH`
@@ -194,13 +194,6 @@ class NMFMetaCluster(Programs, NMFClusterer):
         "threshold": [Interval(Real, 0, 1, closed="right")],
         "memory": [str, HasMethods("cache"), None],
     }
-
-    correspondence_: np.ndarray
-    base_runs_: np.ndarray
-    confidence_: np.ndarray
-    recurrence_: np.ndarray
-    run_losses_: np.ndarray
-    reconstruction_err_: float
 
     def __init__(
         self,

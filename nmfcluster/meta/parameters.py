@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -28,23 +27,19 @@ def objective_of_table(model: Any, X: Any, fixed: np.ndarray | None = None) -> O
         The first rows of H, if they stay as they are.
     """
     sparsity = model.sparsity
-    if sparsity and model.loss != "frobenius":
-        raise ValueError(f"sparsity={sparsity} needs loss='frobenius', got {model.loss!r}.")
     objective: Objective
     if model.loss == "frobenius":
         objective = MatrixObjective.of(X, sparsity=sparsity, penalty=model.penalty)
     else:
         objective = Divergence.of(X)
+    # a penalty is known for squares of all entries, and of components that are all free
+    if sparsity and model.loss != "frobenius":
+        raise ValueError(f"sparsity={sparsity} needs loss='frobenius', got {model.loss!r}.")
     if sparsity and objective.missing is not None:
-        raise ValueError(
-            f"X must not hold NaN with sparsity={sparsity}: entries that are not observed need "
-            "sparsity=0."
-        )
-    if fixed is None:
-        return objective
-    if sparsity:
+        raise ValueError(f"X must not hold NaN with sparsity={sparsity}.")
+    if sparsity and fixed is not None:
         raise ValueError(f"fixed_components need sparsity=0, got sparsity={sparsity}.")
-    return objective.holding(fixed)
+    return objective if fixed is None else objective.holding(fixed)
 
 
 def read_weights(
@@ -58,16 +53,15 @@ def read_weights(
         return None
     name = "sample_weight"
     check_readable(sample_weight, name)
-    values = [sample_weight] if isinstance(sample_weight, Number) else sample_weight
-    values = values if rows is None else in_order_of(rows, values, name)
-    weights = check_array(values, ensure_2d=False, dtype=np.float64, input_name=name)
+    values = sample_weight if rows is None else in_order_of(rows, sample_weight, name)
+    # a number alone has no length, which is refused below
+    alone = {"ensure_2d": False, "ensure_min_samples": 0, "ensure_non_negative": True}
+    weights = check_array(values, dtype=np.float64, input_name=name, **alone)
     if weights.shape != (n_samples,):
         raise ValueError(
             f"sample_weight must hold a number for each of {n_samples} samples, got shape "
             f"{weights.shape}."
         )
-    if weights.min() < 0:
-        raise ValueError(f"sample_weight must be at least 0, got {weights.min():.3g}.")
     if (counting := np.count_nonzero(weights)) < n_clusters:
         raise ValueError(
             f"sample_weight must be above zero for at least n_clusters={n_clusters} samples, it is "
@@ -86,18 +80,13 @@ def read_fixed(model: Any, columns: Any, dtype: Any) -> np.ndarray | None:
     name, width = "fixed_components", model.n_features_in_
     check_readable(model.fixed_components, name)
     components = columns_in_order_of(columns, model.fixed_components, name, "X")
-    fixed = check_array(components, dtype=dtype, order="C", input_name=name)
-    if fixed.shape[1] != width:
+    wanted = {"dtype": dtype, "order": "C", "ensure_non_negative": True}
+    fixed = check_array(components, input_name=name, **wanted)
+    if fixed.shape[1] != width or len(fixed) > model.n_clusters:
         raise ValueError(
-            f"{name} must have a column for each of {width} features, got shape {fixed.shape}."
+            f"{name} must have a column for each of {width} features, and at most "
+            f"n_clusters={model.n_clusters} rows, got shape {fixed.shape}."
         )
-    if len(fixed) > model.n_clusters:
-        raise ValueError(
-            f"{name} must be at most n_clusters={model.n_clusters}, got {len(fixed)}: those that "
-            "are found beside them count, too."
-        )
-    if fixed.min() < 0:
-        raise ValueError(f"{name} must be at least 0, got an entry of {fixed.min():.3g}.")
-    if (empty := np.flatnonzero(~fixed.any(axis=1))).size:
-        raise ValueError(f"{name} must each hold an entry above 0; row {empty[0]} is 0.")
+    if not fixed.any(axis=1).all():
+        raise ValueError(f"{name} must each hold an entry above 0.")
     return np.asarray(fixed)

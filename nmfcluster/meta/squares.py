@@ -17,7 +17,6 @@ from nmfcluster._arrays.storage import (
     is_sparse,
     largest,
     row_blocks,
-    row_sums,
     rows_of,
     scaled_rows,
     stored_entries,
@@ -103,13 +102,28 @@ class Table:
         """Return H with rows as they are returned to the user, fixed ones as they are."""
         raise NotImplementedError
 
+    def has_room(self) -> bool:
+        """Return whether the loss of X, and sums on the way to it, can be held."""
+        raise NotImplementedError
+
+    def check_range(self) -> None:
+        """Raise a ValueError if X is 0, or too large or too small for sums."""
+        high = largest(self.X)
+        if high == 0:
+            raise ValueError("X must hold an entry above 0; all entries are 0.")
+        if not self.has_room():
+            raise ValueError(
+                f"X must have sums, and sums of squares, that {self.X.dtype} holds with some room, "
+                f"got entries up to {high:.3g}; scale it."
+            )
+
     def check_observed(self) -> None:
         """Raise a ValueError if nothing is observed of a row, or of a column."""
         if self.missing is None:
             return
-        pairs = ((self.missing, "row"), (self.missing.T, "column"))
-        for (places, kind), size in zip(pairs, self.X.shape[::-1], strict=True):
-            if (empty := np.flatnonzero(row_sums(places) == size)).size:
+        n, p = self.X.shape
+        for kind, axis, size in (("row", 1, p), ("column", 0, n)):
+            if (empty := np.flatnonzero(self.missing.sum(axis=axis) == size)).size:
                 raise ValueError(
                     f"X must hold an entry that is observed in every {kind}; {kind} {empty[0]} is "
                     f"NaN throughout: leave it out."
@@ -238,17 +252,10 @@ class MatrixObjective(Table):
             squares.append(sum_of_squares(residual))
         return float(np.sqrt(sum(squares)))
 
-    def check_range(self) -> None:
-        """Raise a ValueError if X is 0, or if its dtype cannot hold sums of its squares."""
-        high, limits = largest(self.X), np.finfo(self.X.dtype)
-        if high == 0:
-            raise ValueError("X must hold an entry above 0; all entries are 0.")
-        square = 2 * self.constant
-        if not _ROOM * float(limits.tiny) < square < float(limits.max) / _ROOM:
-            raise ValueError(
-                f"X must have squares that {self.X.dtype} can sum with some room, got entries up "
-                f"to {high:.3g}; scale it."
-            )
+    def has_room(self) -> bool:
+        """Return whether the dtype of X can hold sums of its squares, and more."""
+        limits = np.finfo(self.X.dtype)
+        return _ROOM * float(limits.tiny) < 2 * self.constant < float(limits.max) / _ROOM
 
 
 def _flat_product(F: np.ndarray, X: Any) -> np.ndarray:

@@ -26,7 +26,7 @@ FLOAT32 = X.astype(np.float32)
 INFINITE = "Input X contains infinity"
 OBSERVED = "X must hold an entry that is observed in every {0}; {0} {1} is NaN throughout"
 NEGATIVE = "Negative values in data passed to X"
-SQUARES = "X must have squares that {} can sum .*got entries up to {}; scale it"
+SQUARES = "X must have .*sums of squares, that {} holds .*got entries up to {}; scale it"
 PAIR = r"base_n_clusters must be an int, or a pair .* with 1 <= low <= high, got "
 
 # name, what the message must hold, X
@@ -69,10 +69,10 @@ PARAMETERS = [
     ({"sparsity": 0.1, "loss": "kullback-leibler"},
      r"sparsity=0\.1 needs loss='frobenius', got 'kullback-leibler'"),
     ({"resample": 1.0}, "'resample' .*Got 1"),
-    ({"fixed_components": [[1.0, 2.0]]}, r"column for each of 6 features, got shape \(1, 2\)"),
-    ({"fixed_components": X[:3]}, "fixed_components must be at most n_clusters=2, got 3"),
-    ({"fixed_components": -X[:1]}, "fixed_components must be at least 0, got an entry of -0"),
-    ({"fixed_components": 0 * X[:1]}, "fixed_components must each hold an entry .*; row 0 is 0"),
+    ({"fixed_components": [[1.0, 2.0]]}, r"column for each of 6 features, .*got shape \(1, 2\)"),
+    ({"fixed_components": X[:3]}, r"at most n_clusters=2 rows, got shape \(3, 6\)"),
+    ({"fixed_components": -X[:1]}, "Negative values in data passed to .*fixed_components"),
+    ({"fixed_components": 0 * X[:1]}, "fixed_components must each hold an entry above 0"),
     ({"fixed_components": X[:1], "sparsity": 0.1}, "fixed_components need sparsity=0, got .*0.1"),
     ({"fixed_components": X[:2], "base_n_clusters": 1},
      "base_n_clusters=1 must be at least the number of fixed_components, 2"),
@@ -109,8 +109,8 @@ CASES += [
 ]  # fmt: skip
 WEIGHTS = [
     ("too few", np.ones(19), r"a number for each of 20 samples, got shape \(19,\)"),
-    ("one for all", 2.0, r"a number for each of 20 samples, got shape \(1,\)"),
-    ("negative", -np.ones(20), "sample_weight must be at least 0, got -1"),
+    ("one for all", 2.0, r"a number for each of 20 samples, got shape \(\)"),
+    ("negative", -np.ones(20), "Negative values in data passed to .*sample_weight"),
     ("one above 0", np.eye(20)[0], "above zero for at least n_clusters=2 samples, it is for 1"),
 ]
 CASES += [
@@ -206,16 +206,7 @@ def test_nothing_can_be_asked_before_fit():
         "inverse_transform": [X],
         "consensus_matrix": [],
         "get_feature_names_out": [],
-        "get_indices": [0],
-        "get_shape": [0],
-        "get_submatrix": [0, X],
     }
     for method, arguments in asked.items():
         with pytest.raises(NotFittedError, match="NMFMetaCluster instance is not fitted"):
             getattr(model(), method)(*arguments)
-
-
-def test_biclusters_that_are_not_there_are_refused(fitted):
-    for i in (True, 2, -3, 0.0, "0", None):
-        with pytest.raises(ValueError, match=r"i must be an integer from 0 to 1, got"):
-            fitted.get_indices(i)

@@ -163,7 +163,7 @@ def test_squares_must_stay_a_thousandfold_within_the_range_of_their_dtype(dtype)
             objective = MatrixObjective(X)
             if is_refused:
                 with pytest.raises(
-                    ValueError, match=r"squares that float\d\d can sum with some room"
+                    ValueError, match=r"sums of squares, that float\d\d holds with some room"
                 ):
                     objective.check_range()
             else:
