@@ -58,11 +58,11 @@ class PerStart(ABC):
     wide = False  # starts that see different data share no product
 
     @abstractmethod
-    def seen_by(self, start: Start) -> Any:
+    def seen_by(self, start: Any) -> Any:
         """Return what the solver is given with a start."""
 
     @abstractmethod
-    def of_all(self, start: Start, factors: Factors) -> Factors:
+    def of_all(self, start: Any, factors: Factors) -> Factors:
         """Return the factors of a start for all the data, of which it may see a part."""
 
 

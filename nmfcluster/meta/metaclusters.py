@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.labels import one_hot
 from nmfcluster._arrays.threads import one_thread
-from nmfcluster._base import by_size, hard_labels
+from nmfcluster._base import hard_labels
 from nmfcluster._engine.executor import Plan, Start
 from nmfcluster._engine.loop import Solution
 from nmfcluster._engine.starts import draw_seeds
@@ -200,15 +200,14 @@ def by_their_size(
     order : ndarray of shape (k,), int
     """
     W, H = best.factors[0], objective.scaled_columns(best.factors[1])
-    order, m = np.arange(len(H)), objective.n_fixed
+    order = np.arange(len(H))
     for attempt in range(4):  # mostly the first order is right
-        labels = hard_labels(W)
-        placed = labels >= 0
-        sizes = by_size(labels[placed], len(H), None if weights is None else weights[placed])
-        sizes = np.concatenate([np.arange(m), sizes[sizes >= m]])
-        if attempt and (sizes == np.arange(len(H))).all():
+        sizes = np.bincount(hard_labels(W) + 1, weights, len(H) + 1)[1:].astype(float)
+        sizes[: objective.n_fixed] = np.inf
+        moved = np.argsort(-sizes, kind="stable")
+        if attempt and (moved == np.arange(len(H))).all():
             break
-        order, H = order[sizes], H[sizes]
+        order, H = order[moved], H[moved]
         W = objective.rows(H)
     return W, H, order
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_array
 
+from nmfcluster._arrays.places import split_missing
 from nmfcluster._arrays.tables import check_readable, columns_in_order_of, in_order_of
 from nmfcluster.meta.divergence import Divergence
 from nmfcluster.meta.squares import MatrixObjective
@@ -26,20 +28,20 @@ def objective_of_table(model: Any, X: Any, fixed: np.ndarray | None = None) -> O
     fixed : ndarray of shape (n_fixed, p), default=None
         The first rows of H, if they stay as they are.
     """
-    sparsity = model.sparsity
-    objective: Objective
+    (X, missing), sparsity = split_missing(X), model.sparsity
+    objective: Objective = Divergence(X, missing)
     if model.loss == "frobenius":
-        objective = MatrixObjective.of(X, sparsity=sparsity, penalty=model.penalty)
-    else:
-        objective = Divergence.of(X)
+        objective = MatrixObjective(X, missing, sparsity=sparsity, penalty=model.penalty)
     # a penalty is known for squares of all entries, and of components that are all free
     if sparsity and model.loss != "frobenius":
         raise ValueError(f"sparsity={sparsity} needs loss='frobenius', got {model.loss!r}.")
-    if sparsity and objective.missing is not None:
+    if sparsity and missing is not None:
         raise ValueError(f"X must not hold NaN with sparsity={sparsity}.")
     if sparsity and fixed is not None:
         raise ValueError(f"fixed_components need sparsity=0, got sparsity={sparsity}.")
-    return objective if fixed is None else objective.holding(fixed)
+    if fixed is None:
+        return objective
+    return replace(objective, fixed=objective.scaled_columns(fixed))
 
 
 def read_weights(

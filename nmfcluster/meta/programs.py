@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -27,11 +26,6 @@ class Programs(BiclusterMixin, NMFClusterer):
     factor_ : ndarray of shape (n_samples, n_clusters)
     partitions_ : ndarray of shape (n_samples, n_runs)
     """
-
-    components_: np.ndarray
-    factor_: np.ndarray
-    partitions_: np.ndarray
-    _read: Callable[..., Any]
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Return the table that strengths of clusters stand for, ``W @ components_``.

@@ -10,7 +10,7 @@ import numpy as np
 from nmfcluster._arrays.draws import poisson_counts
 from nmfcluster._arrays.storage import largest
 from nmfcluster._base import hard_labels
-from nmfcluster._engine.executor import PerStart, Plan, Start
+from nmfcluster._engine.executor import PerStart, Plan
 from nmfcluster._engine.loop import Factors, Solution, loss_of
 from nmfcluster._engine.starts import draw_seeds
 from nmfcluster.meta.parameters import Objective
@@ -18,7 +18,6 @@ from nmfcluster.meta.squares import unit_rows
 from nmfcluster.partitions.making import range_of_clusters
 
 _SMALL = 2**16  # entries of X up to which threads wait for each other, and one is faster
-_LARGEST = 1e18  # mean of a count that numpy draws, in 64 bits
 
 
 @dataclass(frozen=True)
@@ -126,16 +125,11 @@ def draw_sizes(
     if base_n_clusters is None:
         return np.full(int(n_runs), int(n_clusters))
     low, high = range_of_clusters(base_n_clusters, "base_n_clusters")
-    if low < n_fixed:
-        raise ValueError(
-            f"base_n_clusters={base_n_clusters} must be at least the number of fixed_components, "
-            f"{n_fixed}."
-        )
     sizes = rng.randint(low, high + 1, size=n_runs)
-    if (sizes - n_fixed).sum() < n_clusters - n_fixed:
+    if low < n_fixed or (sizes - n_fixed).sum() < n_clusters - n_fixed:
         raise ValueError(
             f"n_estimators={n_runs} runs with base_n_clusters={base_n_clusters} have {sizes.sum()} "
-            f"clusters, which must be at least n_clusters={n_clusters}."
+            f"clusters, {n_fixed} of each fixed: not enough for n_clusters={n_clusters}."
         )
     return sizes
 
@@ -208,18 +202,16 @@ class Resampled(PerStart):
         """Loss by which a decrease is measured."""
         return float(self.objective.constant)
 
-    def seen_by(self, start: Start) -> Objective:
+    def seen_by(self, start: Any) -> Objective:
         """Return the objective of what a start sees."""
-        assert isinstance(start, RandomStart)
         objective, weights, rows = self.objective, self.weights, start.rows()
         if rows is None:
             counts = poisson_counts(objective.X, np.random.default_rng(start.table))
             return replace(objective, X=counts).weighted(weights)
         return objective.taken(rows).weighted(None if weights is None else weights[rows])
 
-    def of_all(self, start: Start, factors: Factors) -> Factors:
+    def of_all(self, start: Any, factors: Factors) -> Factors:
         """Return the factors of a start with rows of 0 for those of X that it does not see."""
-        assert isinstance(start, RandomStart)
         W, H = factors
         if (rows := start.rows()) is not None:
             W = np.zeros((start.shape[0], len(H)), dtype=H.dtype)
@@ -261,11 +253,8 @@ def run_many(
     """
     weighted = objective.weighted(weights)
     X, high, solutions = weighted.X, largest(objective.X), []
-    if resample == "poisson" and high > _LARGEST:
-        raise ValueError(
-            f"resample='poisson' draws counts, whose means must be at most {_LARGEST:.0e}, got "
-            f"entries up to {high:.3g} in X: scale it, or take a share of the rows."
-        )
+    if resample == "poisson" and high > 1e18:  # more is no mean of counts of 64 bits
+        raise ValueError(f"resample='poisson' needs entries of X up to 1e18, got {high:.3g}.")
     if sizes.max() > X.shape[0]:
         raise ValueError(f"base_n_clusters={sizes.max()} must be at most n_samples={X.shape[0]}.")
     # starts, with the seeds of their tables, one after the other: the first runs are the same
