@@ -206,9 +206,8 @@ class Divergence(Table):
 
     def rows(self, H: np.ndarray) -> np.ndarray:
         """Return the W >= 0 of the smallest loss, (n, k), in the dtype of X."""
-        return poisson_rows(self.X, H, self.missing).astype(
-            np.result_type(self.X.dtype, H.dtype), copy=False
-        )
+        W = poisson_rows(self.X, H, self.missing)
+        return W.astype(np.result_type(self.X.dtype, H.dtype), copy=False)
 
     def near_rows(self, H: np.ndarray) -> np.ndarray:
         """Return the W >= 0 of the smallest chi-square, which is quick to find."""

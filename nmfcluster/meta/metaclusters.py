@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 
-from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.labels import one_hot
 from nmfcluster._arrays.threads import one_thread
 from nmfcluster._base import hard_labels
@@ -87,8 +85,7 @@ def by_nmf(runs: Runs, plan: Plan, rng: np.random.RandomState) -> list[Metaclust
     The starts are the clusters of single runs.
     """
     chosen = runs.starts(plan.n_init, plan.n_clusters)
-    prototypes = [runs.H[clusters] for clusters in chosen]
-    starts = [lifted_start(fitted_rows(runs.H, H).T, H) for H in prototypes]
+    starts = [lifted_start(fitted_rows(runs.H, runs.H[c]).T, runs.H[c]) for c in chosen]
     optima = _optima(MatrixObjective(runs.H), hals, plan, starts)
     return [Metaclusters.of(s.factors[0], s.factors[1], len(runs)) for s in optima]
 
@@ -210,30 +207,6 @@ def by_their_size(
         order, H = order[moved], H[moved]
         W = objective.rows(H)
     return W, H, order
-
-
-def compare_with_runs(
-    runs: Runs, end: Factorization, plan: Plan, constant: float, comparable: bool
-) -> None:
-    """Warn where runs had no time to converge, or where one of them fits much better.
-
-    Losses compare if runs have as many clusters, and saw X itself.
-    """
-    lost = np.count_nonzero(~runs.converged)
-    if lost:
-        warn(
-            f"{lost} of the {len(runs)} runs did not converge within max_iter={plan.stop.max_iter} "
-            "updates. Increase max_iter or tol.",
-            ConvergenceWarning,
-        )
-    best, loss = runs.losses[0], end.best.loss
-    comparable = comparable and bool((runs.sizes == plan.n_clusters).all())
-    # much: by a tenth; losses next to 0, a millionth of that of zero factors, do not compare
-    if comparable and loss > 1.1 * best + 1e-6 * constant:
-        warn(
-            f"What recurs in the runs fits X less well than the best of them: loss {loss:.4g} "
-            f"against {best:.4g}. More runs or n_init can help; n_estimators=1 is a single run."
-        )
 
 
 def n_distinct(W: np.ndarray, H: np.ndarray) -> int:

@@ -60,15 +60,10 @@ def read_weights(
     alone = {"ensure_2d": False, "ensure_min_samples": 0, "ensure_non_negative": True}
     weights = check_array(values, dtype=np.float64, input_name=name, **alone)
     if weights.shape != (n_samples,):
-        raise ValueError(
-            f"sample_weight must hold a number for each of {n_samples} samples, got shape "
-            f"{weights.shape}."
-        )
+        raise ValueError(f"{name} must be of shape ({n_samples},), got {weights.shape}.")
     if (counting := np.count_nonzero(weights)) < n_clusters:
-        raise ValueError(
-            f"sample_weight must be above zero for at least n_clusters={n_clusters} samples, it is "
-            f"for {counting}."
-        )
+        needed = f"for at least n_clusters={n_clusters} samples"
+        raise ValueError(f"{name} must be above 0 {needed}, it is for {counting}.")
     return np.asarray(weights)
 
 
@@ -85,10 +80,8 @@ def read_fixed(model: Any, columns: Any, dtype: Any) -> np.ndarray | None:
     wanted = {"dtype": dtype, "order": "C", "ensure_non_negative": True}
     fixed = check_array(components, input_name=name, **wanted)
     if fixed.shape[1] != width or len(fixed) > model.n_clusters:
-        raise ValueError(
-            f"{name} must have a column for each of {width} features, and at most "
-            f"n_clusters={model.n_clusters} rows, got shape {fixed.shape}."
-        )
+        needed = f"{width} columns, and at most n_clusters={model.n_clusters} rows"
+        raise ValueError(f"{name} must have {needed}, got shape {fixed.shape}.")
     if not fixed.any(axis=1).all():
         raise ValueError(f"{name} must each hold an entry above 0.")
     return np.asarray(fixed)

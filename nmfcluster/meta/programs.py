@@ -93,9 +93,7 @@ class Programs(BiclusterMixin, NMFClusterer):
         shape = self.components_.shape
         values = self.components_ if values is None else np.asarray(values)
         if values.shape != shape:
-            raise ValueError(
-                f"values must have the shape of components_, {shape}, got {values.shape}."
-            )
+            raise ValueError(f"values must be of shape {shape}, got {values.shape}.")
         order = np.argsort(-values, axis=1, kind="stable")[:, : int(n_features)]
         names = getattr(self, "feature_names_in_", np.arange(shape[1]))
         return names[order], np.take_along_axis(values, order, axis=1)

@@ -88,22 +88,18 @@ class Table:
         if high == 0:
             raise ValueError("X must hold an entry above 0; all entries are 0.")
         if not self.has_room():
-            raise ValueError(
-                f"X must have sums, and sums of squares, that {self.X.dtype} holds with some room, "
-                f"got entries up to {high:.3g}; scale it."
-            )
+            held = f"sums, and sums of squares, that {self.X.dtype} holds with some room"
+            raise ValueError(f"X must have {held}, got entries up to {high:.3g}; scale it.")
 
     def check_observed(self) -> None:
         """Raise a ValueError if nothing is observed of a row, or of a column."""
         if self.missing is None:
             return
-        n, p = self.X.shape
-        for kind, axis, size in (("row", 1, p), ("column", 0, n)):
-            if (empty := np.flatnonzero(self.missing.sum(axis=axis) == size)).size:
-                raise ValueError(
-                    f"X must hold an entry that is observed in every {kind}; {kind} {empty[0]} is "
-                    f"NaN throughout: leave it out."
-                )
+        for kind, axis in (("row", 1), ("column", 0)):
+            empty = self.missing.sum(axis=axis) == self.X.shape[axis]
+            if empty.any():
+                which = f"{kind} {empty.argmax()} is NaN throughout"
+                raise ValueError(f"X must hold an entry in every {kind}; {which}: leave it out.")
 
     def split(self, F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return a start (n_starts, k, n + p) as its two factors, fixed rows of H as they are."""

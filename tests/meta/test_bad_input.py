@@ -24,7 +24,7 @@ def model(**parameters):
 
 FLOAT32 = X.astype(np.float32)
 INFINITE = "Input X contains infinity"
-OBSERVED = "X must hold an entry that is observed in every {0}; {0} {1} is NaN throughout"
+OBSERVED = "X must hold an entry in every {0}; {0} {1} is NaN throughout"
 NEGATIVE = "Negative values in data passed to X"
 SQUARES = "X must have .*sums of squares, that {} holds .*got entries up to {}; scale it"
 PAIR = r"base_n_clusters must be an int, or a pair .* with 1 <= low <= high, got "
@@ -69,7 +69,7 @@ PARAMETERS = [
     ({"sparsity": 0.1, "loss": "kullback-leibler"},
      r"sparsity=0\.1 needs loss='frobenius', got 'kullback-leibler'"),
     ({"resample": 1.0}, "'resample' .*Got 1"),
-    ({"fixed_components": [[1.0, 2.0]]}, r"column for each of 6 features, .*got shape \(1, 2\)"),
+    ({"fixed_components": [[1.0, 2.0]]}, r"6 columns, .*got shape \(1, 2\)"),
     ({"fixed_components": X[:3]}, r"at most n_clusters=2 rows, got shape \(3, 6\)"),
     ({"fixed_components": -X[:1]}, "Negative values in data passed to .*fixed_components"),
     ({"fixed_components": 0 * X[:1]}, "fixed_components must each hold an entry above 0"),
@@ -108,10 +108,10 @@ CASES += [
          {"sparsity": 0.1}),
 ]  # fmt: skip
 WEIGHTS = [
-    ("too few", np.ones(19), r"a number for each of 20 samples, got shape \(19,\)"),
-    ("one for all", 2.0, r"a number for each of 20 samples, got shape \(\)"),
+    ("too few", np.ones(19), r"sample_weight must be of shape \(20,\), got \(19,\)"),
+    ("one for all", 2.0, r"sample_weight must be of shape \(20,\), got \(\)"),
     ("negative", -np.ones(20), "Negative values in data passed to .*sample_weight"),
-    ("one above 0", np.eye(20)[0], "above zero for at least n_clusters=2 samples, it is for 1"),
+    ("one above 0", np.eye(20)[0], "above 0 for at least n_clusters=2 samples, it is for 1"),
 ]
 CASES += [
     Case(f"sample_weight, {name}", says, X, {"sample_weight": weights}, {}, EITHER)

@@ -42,12 +42,6 @@ def test_a_sparse_draw_stores_no_zeros_and_keeps_its_dtype():
     assert made.data.all()
 
 
-def test_large_tables_are_drawn_in_blocks(monkeypatch):
-    whole = poisson_counts(COUNTS, np.random.default_rng(2))
-    monkeypatch.setattr("nmfcluster._arrays.draws._ENTRIES", 20)
-    assert_array_equal(poisson_counts(COUNTS, np.random.default_rng(2)), whole)
-
-
 def test_whole_numbers_are_told_from_others():
     assert holds_whole_numbers(COUNTS)
     assert not holds_whole_numbers(COUNTS / 2)
