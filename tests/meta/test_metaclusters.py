@@ -66,7 +66,7 @@ def test_equal_runs_correspond_one_to_one(how, k):
 )
 def test_every_run_is_at_most_one_start(how, n_init, n_starts, caplog):
     caplog.set_level("INFO", "nmfcluster")
-    clustered(how, random_runs(np.random.default_rng(2), [3] * 5), plan_of(3, n_init=n_init))
+    clustered(how, random_runs(np.random.default_rng(2), [3] * 5), plan_of(3, n_init=n_init, max_iter=2))
     assert f", {counted(n_starts, 'start')}" in caplog.messages[0]
 
 
@@ -105,7 +105,7 @@ def test_metaclusters_by_nmf_are_a_factorization_of_the_columns():
 
 def test_way_of_metaclustering_is_the_one_asked_for():
     runs = random_runs(np.random.default_rng(6), [3] * 5)
-    plan = plan_of(3)
+    plan = plan_of(3, max_iter=100)
     ways = {}
     for how in METACLUSTERINGS:
         first, again = (clustered(how, runs, plan) for _ in range(2))

@@ -43,7 +43,7 @@ def half_of_squares(X, Y):
     [(MatrixObjective, hals, half_of_squares), (Divergence, em, kullback_leibler)],
     ids=["squares", "divergence"],
 )
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(seed=seeds, blas=st.booleans())
 def test_the_loss_is_of_what_is_observed_and_never_rises(
     kind, objective, solver, formula, seed, blas
@@ -64,7 +64,7 @@ def test_the_loss_is_of_what_is_observed_and_never_rises(
 
 
 @stored
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(seeds)
 def test_a_step_expects_what_the_factors_have_where_nothing_is_observed(kind, seed):
     rng = np.random.default_rng(seed)
@@ -80,7 +80,7 @@ def test_a_step_expects_what_the_factors_have_where_nothing_is_observed(kind, se
 
 
 @stored
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(seeds)
 def test_rows_meet_the_conditions_of_a_minimum_over_what_is_observed(kind, seed):
     rng = np.random.default_rng(seed)

@@ -32,7 +32,7 @@ def programs():
 
 
 @objectives
-@settings(max_examples=15)
+@settings(max_examples=6)
 @given(seeds)
 def test_weights_count_as_equal_rows_do(objective, solver, seed):
     rng = np.random.default_rng(seed)
@@ -91,7 +91,7 @@ def test_weights_of_one_are_none(programs, loss):
 
 
 @objectives
-@settings(max_examples=15)
+@settings(max_examples=6)
 @given(seeds)
 def test_fixed_rows_stay_and_the_loss_never_rises(objective, solver, seed):
     rng = np.random.default_rng(seed)
