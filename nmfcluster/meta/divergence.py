@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
@@ -182,7 +181,7 @@ class Divergence(Table):
         """Roots of the means of rows, and of columns; 1 where they are 0."""
         scales = []
         for sums, across in zip(self._sums, (1, 0), strict=True):
-            n_observed: Any = self.X.shape[across]
+            n_observed = np.asarray(self.X.shape[across])
             if self.missing is not None:
                 n_observed = np.maximum(n_observed - self.missing.sum(axis=across), 1)
             means = sums / n_observed

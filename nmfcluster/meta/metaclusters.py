@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -49,9 +48,7 @@ class Metaclusters:
         return cls(correspondence * (n_runs / np.where(total > 0, total, 1)), unit_rows(columns)[0])
 
 
-def _optima(
-    objective: Any, solver: Callable[..., Any], plan: Plan, starts: list[np.ndarray]
-) -> list[Solution]:
+def _optima(objective: Any, solver: Any, plan: Plan, starts: list[np.ndarray]) -> list[Solution]:
     """Run a solver on the runs' clusters and return the optima, each of them once."""
     # starts are close to where they end: ten updates can be enough
     plan = replace(plan, solver=solver).stopping(min_iter=10, race_from=None)

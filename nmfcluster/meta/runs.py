@@ -271,19 +271,16 @@ def run_many(
     if X.size <= _SMALL:  # of a sparse one: entries that are stored
         plan = replace(plan, n_jobs=1)
     table: Any = weighted if resample is None else Resampled(objective, weights)
-    told = (
-        f"with resample={resample!r}, sparsity={getattr(objective, 'sparsity', 0)} and entries of "
-        f"X up to {high:.3g}"
-    )
+    sparsity = getattr(objective, "sparsity", 0)
+    told = f"with resample={resample!r}, sparsity={sparsity} and entries of X up to {high:.3g}"
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # the loss shows an overflow
             for size in np.unique(sizes):
                 starts = [maker for maker in makers if maker.size == size]
                 solutions += plan.run(table, starts, f"runs of {size} clusters")
     except FloatingPointError as error:
-        raise ValueError(
-            f"{X.dtype} cannot hold the losses of runs {told}: scale X, or ask for less sparsity."
-        ) from error
+        cure = "scale X, or ask for less sparsity"
+        raise ValueError(f"{X.dtype} cannot hold the losses of runs {told}: {cure}.") from error
     # their clusters, of all rows: those of 0, which a run did not see, are fitted
     solutions.sort(key=loss_of)
     if resample is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -12,7 +11,6 @@ import numpy as np
 from nmfcluster._arrays import storage
 from nmfcluster._arrays.least_squares import exact_rows
 from nmfcluster._arrays.places import product_at
-from nmfcluster._engine.loop import Steps
 from nmfcluster.meta.solvers import half_squares, hals, sparse_hals
 
 _ROOM = 1e3  # by which a sum of squares of X must stay within the range of its dtype
@@ -184,7 +182,7 @@ class MatrixObjective(Table):
         return half_squares(self.constant, N, F, G, np.array(made_up) if made_up else 0.0)
 
     @property
-    def solver(self) -> Callable[..., Steps]:
+    def solver(self) -> Any:
         """The solver that goes on from a factorization."""
         return sparse_hals if self.sparsity else hals
 

@@ -66,7 +66,9 @@ def test_equal_runs_correspond_one_to_one(how, k):
 )
 def test_every_run_is_at_most_one_start(how, n_init, n_starts, caplog):
     caplog.set_level("INFO", "nmfcluster")
-    clustered(how, random_runs(np.random.default_rng(2), [3] * 5), plan_of(3, n_init=n_init, max_iter=2))
+    clustered(
+        how, random_runs(np.random.default_rng(2), [3] * 5), plan_of(3, n_init=n_init, max_iter=2)
+    )
     assert f", {counted(n_starts, 'start')}" in caplog.messages[0]
 
 
