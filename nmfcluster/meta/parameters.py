@@ -63,7 +63,7 @@ def read_weights(
         raise ValueError(f"{name} must be of shape ({n_samples},), got {weights.shape}.")
     if (counting := np.count_nonzero(weights)) < n_clusters:
         needed = f"for at least n_clusters={n_clusters} samples"
-        raise ValueError(f"{name} must be above 0 {needed}, it is for {counting}.")
+        raise ValueError(f"{name} must be above zero {needed}, it is for {counting}.")
     return np.asarray(weights)
 
 
