@@ -52,10 +52,7 @@ def poisson_counts(X: Any, rng: np.random.Generator) -> Any:
     """
     if is_sparse(X):
         return filled_with(X, rng.poisson(X.data).astype(X.dtype))
-    counts = np.empty_like(X)
-    for block in row_blocks(len(X), max(1, _ENTRIES // X.shape[1])):
-        counts[block] = rng.poisson(X[block])
-    return counts
+    return rng.poisson(X).astype(X.dtype)
 
 
 def thinned(X: Any, n_parts: int, rng: np.random.Generator, dispersion: float = 0.0) -> list[Any]:

@@ -83,21 +83,15 @@ def nonnegative_rows(
     H = np.empty_like(B)
     for block in row_blocks(len(B), 8192):  # so many columns of F and N stay in cache
         of_block = G if G.ndim == 2 else np.moveaxis(G[block], 0, -1)
-        H[block] = _nonnegative_columns(B[block].T, of_block, max_sweeps, resolution).T
+        N, of_block, rows = _per_diagonal(B[block].T, of_block)
+        F = np.maximum(N, 0) / len(N)
+        for _ in range(max_sweeps):
+            before = F.copy()
+            _sweep(F, N, of_block, rows)
+            if np.abs(F - before).max(initial=0) <= resolution * F.max(initial=0):
+                break
+        H[block] = F.T
     return H
-
-
-def _nonnegative_columns(
-    N: np.ndarray, G: np.ndarray, max_sweeps: int, resolution: float
-) -> np.ndarray:
-    N, G, rows = _per_diagonal(N, G)
-    F = np.maximum(N, 0) / len(N)
-    for _ in range(max_sweeps):
-        before = F.copy()
-        _sweep(F, N, G, rows)
-        if np.abs(F - before).max(initial=0) <= resolution * F.max(initial=0):
-            break
-    return F
 
 
 def exact_rows(B: np.ndarray, G: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from nmfcluster._arrays.storage import index_dtype, row_blocks
+from nmfcluster._arrays.storage import filled_with, row_blocks
 
 _ENTRIES = 2**18  # of a product that are formed at a time: they stay in a cache of 2 MiB
 _STORED = 2**13  # stored entries whose rows and columns of the factors are multiplied at a time
@@ -123,20 +123,8 @@ def split_missing(X: Any) -> tuple[Any, Any]:
         return X, None
     if not sp.issparse(X):
         unknown = np.isnan(X)
-        return np.where(unknown, 0, X).astype(X.dtype, copy=False), _ones_at(unknown, X.dtype)
+        return np.where(unknown, 0, X).astype(X.dtype, copy=False), sp.csr_array(
+            unknown, dtype=X.dtype
+        )
     unknown = np.isnan(X.data)
-    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-    return _stored(X, rows, ~unknown, X.data), _stored(X, rows, unknown, np.ones_like(X.data))
-
-
-def _ones_at(mask: np.ndarray, dtype: Any) -> sp.csr_array:
-    rows, columns = np.nonzero(mask)
-    kind = index_dtype(max(len(rows), mask.shape[1]))
-    ends = np.searchsorted(rows, np.arange(len(mask) + 1)).astype(kind)
-    return sp.csr_array((np.ones(len(rows), dtype), columns.astype(kind), ends), shape=mask.shape)
-
-
-def _stored(X: Any, rows: np.ndarray, chosen: np.ndarray, values: np.ndarray) -> sp.csr_array:
-    """Return some of the stored entries of a CSR matrix, with other values."""
-    ends = np.searchsorted(rows[chosen], np.arange(X.shape[0] + 1)).astype(X.indptr.dtype)
-    return sp.csr_array((values[chosen], X.indices[chosen], ends), shape=X.shape)
+    return filled_with(X, np.where(unknown, 0, X.data)), filled_with(X, unknown.astype(X.dtype))

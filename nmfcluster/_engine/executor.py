@@ -18,6 +18,7 @@ from nmfcluster._arrays.arguments import counted
 from nmfcluster._arrays.jobs import on_cluster, one_blas_thread, shared_out
 from nmfcluster._engine.loop import (
     WINDOW,
+    Factors,
     Heat,
     LossRace,
     Race,
@@ -57,8 +58,12 @@ class PerStart(ABC):
     wide = False  # starts that see different data share no product
 
     @abstractmethod
-    def seen_by(self, starts: Sequence[Start]) -> Any:
-        """Return what the solver is given with these starts: here, one."""
+    def seen_by(self, start: Any) -> Any:
+        """Return what the solver is given with a start."""
+
+    @abstractmethod
+    def of_all(self, start: Any, factors: Factors) -> Factors:
+        """Return the factors of a start for all the data, of which it may see a part."""
 
 
 @dataclass(frozen=True)
@@ -210,12 +215,15 @@ class Executor:
             return solutions
         objective = self.objective
         if isinstance(objective, PerStart):
-            objective = objective.seen_by(batch)
+            objective = objective.seen_by(batch[0])
         # one start alone is not copied: a factor can be large
         H = batch[0]()[None] if len(batch) == 1 else np.stack([start() for start in batch])
         steps = self.plan.solver(objective, H)
         ends = None if interrupted is None else interrupted.is_set
         solutions = iterate(steps, self.plan.stop, self.objective.constant, ends, race)
+        if isinstance(self.objective, PerStart):
+            [only] = solutions
+            only.factors = self.objective.of_all(batch[0], only.factors)
         if interrupted is not None and interrupted.is_set():
             raise InterruptedError("another batch of starts failed")  # not to be kept
         self.done()

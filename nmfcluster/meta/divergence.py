@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
 import numpy as np
 
+from nmfcluster._arrays import storage
 from nmfcluster._arrays.places import holding, product_at, products_at, scaled
-from nmfcluster._arrays.storage import (
-    as_float64,
-    is_sparse,
-    largest,
-    row_blocks,
-    row_sums,
-    rows_of,
-    total,
-)
 from nmfcluster._engine.loop import Steps, kept, per_start
 from nmfcluster.meta.solvers import hals
 from nmfcluster.meta.squares import MatrixObjective, Table
@@ -28,198 +19,6 @@ _ENTRIES = 2**16  # of WH that are formed at a time: they stay in a cache of 1 M
 _COMPARED = 2**20  # of X that are compared with a product of rank 1 at a time: some 40 MiB
 _WIDER = 4.0  # by which the longest step grows where it was right, and shrinks where it was not
 _RANGE = 1e15  # sums of X beyond, or below its inverse, leave float32 no room for squares
-
-
-@dataclass(frozen=True)
-class Divergence(Table):
-    r"""The objective :math:`\sum_{ij} x_{ij} \log (x_{ij} / (WH)_{ij}) - x_{ij} + (WH)_{ij}`.
-
-    That is the generalised Kullback-Leibler divergence: by how much the log-likelihood of Poisson
-    counts of means WH falls short of the largest one that there is. Missing entries are left out
-    of the sum; the counts that are expected there are what WH has.
-
-    Attributes
-    ----------
-    X : ndarray or csr_array of shape (n, p)
-        Nonnegative.
-    missing : csr_array of shape (n, p), default=None
-    fixed : ndarray of shape (n_fixed, p), default=None
-    """
-
-    @cached_property
-    def constant(self) -> float:
-        """Loss of the best product of rank 1, which knows no clusters."""
-        rows, columns = self._sums
-        size = rows.sum()
-        loss = 0.0
-        for block in row_blocks(len(rows), max(1, _COMPARED // len(columns))):
-            x = as_float64(rows_of(self.X, block))
-            at, across = x.nonzero()
-            values = x.data[x.data > 0] if is_sparse(x) else x[at, across]
-            expected = np.log(rows[block][at]) + np.log(columns[across]) - np.log(size)
-            loss += values @ (np.log(values) - expected)
-        if self.missing is not None:
-            loss -= total(product_at(self.missing, rows[:, None] / size, columns[None]))
-        return float(loss)
-
-    @cached_property
-    def _sums(self) -> tuple[np.ndarray, np.ndarray]:
-        X = as_float64(self.X)
-        return row_sums(X), row_sums(X.T)
-
-    @cached_property
-    def scales(self) -> tuple[np.ndarray, ...]:
-        """Roots of the means of rows, and of columns; 1 where they are 0."""
-        means = [self._sums[axis] / self._observed(axis) for axis in range(2)]
-        return tuple(np.sqrt(np.where(mean > 0, mean, 1)) for mean in means)
-
-    def _observed(self, axis: int) -> np.ndarray | int:
-        """Return how many entries of every row, or column, are observed; 1 instead of 0."""
-        size = int(self.X.shape[1 - axis])
-        if self.missing is None:
-            return size
-        return np.maximum(size - row_sums(self.missing if axis == 0 else self.missing.T), 1)
-
-    @cached_property
-    def standardised(self) -> MatrixObjective:
-        """Least squares of X over these roots: half of chi-square, which is near the loss."""
-        fixed = None if self.fixed is None else (self.fixed / self.scales[1]).astype(self.X.dtype)
-        X = scaled(self.X, *(1 / scale for scale in self.scales))
-        return MatrixObjective(X, self.missing, fixed)
-
-    def for_runs(self) -> Divergence:
-        """Return the objective in float32, as runs of an ensemble have it; four digits suffice."""
-        return self.in_type(np.float32)
-
-    def check_range(self) -> None:
-        """Raise a ValueError if X is 0, or if float32 could not hold its sums."""
-        size = float(self._sums[0].sum())
-        if size == 0:
-            raise ValueError("X must hold an entry above 0; all entries are 0.")
-        if not 1 / _RANGE < size < _RANGE:
-            raise ValueError(
-                f"X must have a sum from {1 / _RANGE:.0e} to {_RANGE:.0e} with "
-                f"loss='kullback-leibler', got {size:.3g}, and entries up to "
-                f"{largest(self.X):.3g}; scale it."
-            )
-
-    def rows(self, H: np.ndarray) -> np.ndarray:
-        """Return the W >= 0 of the smallest loss, (n, k), in the dtype of X."""
-        return poisson_rows(self.X, H, self.missing).astype(
-            np.result_type(self.X.dtype, H.dtype), copy=False
-        )
-
-    def near_rows(self, H: np.ndarray) -> np.ndarray:
-        """Return the W >= 0 of the smallest chi-square, which is quick to find."""
-        rows, columns = self.scales
-        W = self.standardised.rows((H / columns).astype(H.dtype))
-        return (W * rows[:, None]).astype(W.dtype)
-
-    @property
-    def run_solver(self) -> Callable[..., Steps]:
-        """The solver of a run from a random start."""
-        return em
-
-    @property
-    def solver(self) -> Callable[..., Steps]:
-        """The solver that goes on from a factorization."""
-        return joint_em
-
-    def positive(self, F: np.ndarray) -> np.ndarray:
-        """Return factors to start from (..., k, n), without a 0: EM would leave it one."""
-        mean = F.mean(axis=(-2, -1), keepdims=True, dtype=np.float64)
-        return F + np.where(mean > 0, 0.01 * mean, 1 / F.shape[-1]).astype(F.dtype)
-
-    def scaled_columns(self, H: np.ndarray) -> np.ndarray:
-        """Return H with rows that sum to 1, fixed ones as they are."""
-        sums = H.sum(axis=1, keepdims=True)
-        return self.with_fixed(H / np.where(sums > 0, sums, 1))
-
-    def error(self, W: np.ndarray, H: np.ndarray) -> float:
-        """Return the root of twice the loss of one pair of factors, W of shape (n, k)."""
-        whole = self.in_type(np.float64)
-        loss = whole.expected(as_float64(W).T[None], as_float64(H)[None])[2][0]
-        return float(np.sqrt(2 * loss))
-
-    def expected(
-        self, W: np.ndarray, H: np.ndarray, of_loss: bool = True
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        r"""Return how much of X every cluster makes, by rows and by columns, and the losses.
-
-        With the quotients :math:`q_{ij} = x_{ij} / (WH)_{ij}` these are :math:`w_{ik}
-        \sum_j q_{ij} h_{kj}` and :math:`h_{kj} \sum_i w_{ik} q_{ij}`.
-
-        Parameters
-        ----------
-        W : ndarray of shape (n_starts, k, n)
-            W transposed.
-        H : ndarray of shape (n_starts, k, p)
-        of_loss : bool, default=True
-            Whether losses are wanted, which take a logarithm of every entry; if not, they are 0.
-
-        Returns
-        -------
-        rows : ndarray of shape (n_starts, k, n)
-        columns : ndarray of shape (n_starts, k, p)
-        losses : ndarray of shape (n_starts,)
-        """
-        rows, columns, losses = np.empty_like(W), np.zeros_like(H), np.zeros(len(W))
-        add = self._add_of_stored if is_sparse(self.X) else self._add_of_all
-        for s in range(len(W)):
-            losses[s] = add(W[s], H[s], rows[s], columns[s], of_loss)
-            losses[s] -= self._add_of_missing(W[s], H[s], rows[s], columns[s])
-        if of_loss:
-            mass = [F.sum(axis=2, dtype=np.float64) for F in (W, H)]
-            losses += np.einsum("sk,sk->s", *mass) - float(self._sums[0].sum())
-        return W * rows, H * columns, np.maximum(losses, 0)
-
-    def _add_of_all(
-        self, W: np.ndarray, H: np.ndarray, rows: np.ndarray, columns: np.ndarray, of_loss: bool
-    ) -> float:
-        """Set ``HQ'``, add ``W'Q``, and return the sum of ``x log q``, of a dense table."""
-        logs = 0.0
-        for block in row_blocks(len(self.X), max(1, _ENTRIES // H.shape[1])):
-            w, x = W[:, block], self.X[block]
-            Q = _quotients(x, w.T @ H)
-            rows[:, block] = H @ Q.T
-            columns += w @ Q
-            logs += _logs(x, Q) if of_loss else 0
-        return logs
-
-    def _add_of_stored(
-        self, W: np.ndarray, H: np.ndarray, rows: np.ndarray, columns: np.ndarray, of_loss: bool
-    ) -> float:
-        """Do the same for a sparse table, from its stored entries."""
-        X, logs = self.X, 0.0
-        upright, q = np.ascontiguousarray(W.T), np.empty_like(X.data)
-        for stored, means in products_at(X, upright, H):
-            q[stored] = _quotients(X.data[stored], means)
-            logs += _logs(X.data[stored], q[stored]) if of_loss else 0
-        Q = holding(X, q)
-        rows[:], columns[:] = (Q @ H.T).T, (Q.T @ upright).T
-        return logs
-
-    def _add_of_missing(
-        self, W: np.ndarray, H: np.ndarray, rows: np.ndarray, columns: np.ndarray
-    ) -> float:
-        """Add the same for missing entries, whose quotients are 1; return the sum of WH there."""
-        if self.missing is None:
-            return 0.0
-        lacking = (self.missing @ H.T).T
-        rows += lacking
-        columns += (self.missing.T @ W.T).T
-        return float(np.einsum("kn,kn->", W, lacking, dtype=np.float64))
-
-
-def _quotients(x: np.ndarray, means: np.ndarray) -> np.ndarray:
-    """Return x / means in the place of the means; a mean of 0 has no count."""
-    np.maximum(means, np.finfo(means.dtype).tiny, out=means)
-    return np.divide(x, means, out=means)
-
-
-def _logs(x: np.ndarray, q: np.ndarray) -> float:
-    """Return the sum of ``x log q``; an entry of 0 adds nothing."""
-    return float(np.vdot(x, np.log(np.maximum(q, np.finfo(q.dtype).tiny))))
 
 
 def em(objective: Divergence, F: np.ndarray) -> Steps:
@@ -320,13 +119,9 @@ def _length(*paths: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
         scale = F.sum(axis=(1, 2), dtype=np.float64) ** 2 / F[0].size
         scale = np.where(scale > 0, scale, 1)
         step = F1 - F
-        first += _squares(step) / scale
-        turn += _squares(F2 - F1 - step) / scale
+        for sums, part in ((first, step), (turn, F2 - F1 - step)):
+            sums += np.einsum("skn,skn->s", part, part, dtype=np.float64) / scale
     return np.maximum(np.sqrt(first / np.maximum(turn, np.finfo(float).tiny)), 1)
-
-
-def _squares(F: np.ndarray) -> np.ndarray:
-    return np.einsum("skn,skn->s", F, F, dtype=np.float64)
 
 
 def _ahead(length: np.ndarray, F: np.ndarray, F1: np.ndarray, F2: np.ndarray) -> np.ndarray:
@@ -339,3 +134,178 @@ def _ahead(length: np.ndarray, F: np.ndarray, F1: np.ndarray, F2: np.ndarray) ->
     further += step
     further += F
     return np.maximum(further, F.dtype.type(0.1) * F2, out=further)  # EM does not leave a 0
+
+
+@dataclass(frozen=True)
+class Divergence(Table):
+    r"""The objective :math:`\sum_{ij} x_{ij} \log (x_{ij} / (WH)_{ij}) - x_{ij} + (WH)_{ij}`.
+
+    That is the generalised Kullback-Leibler divergence: by how much the log-likelihood of Poisson
+    counts of means WH falls short of the largest one that there is. Missing entries are left out
+    of the sum; the counts that are expected there are what WH has.
+
+    Attributes
+    ----------
+    X : ndarray or csr_array of shape (n, p)
+        Nonnegative.
+    missing : csr_array of shape (n, p), default=None
+    fixed : ndarray of shape (n_fixed, p), default=None
+    """
+
+    solver = staticmethod(joint_em)  # that goes on from a factorization
+    run_solver = staticmethod(em)  # of a run from a random start
+
+    @cached_property
+    def constant(self) -> float:
+        """Loss of the best product of rank 1, which knows no clusters."""
+        rows, columns = self._sums
+        size = rows.sum()
+        loss = 0.0
+        for block in storage.row_blocks(len(rows), max(1, _COMPARED // len(columns))):
+            x = storage.as_float64(storage.rows_of(self.X, block))
+            at, across = x.nonzero()
+            values = x.data[x.data > 0] if storage.is_sparse(x) else x[at, across]
+            expected = np.log(rows[block][at]) + np.log(columns[across]) - np.log(size)
+            loss += values @ (np.log(values) - expected)
+        if self.missing is not None:
+            loss -= storage.total(product_at(self.missing, rows[:, None] / size, columns[None]))
+        return float(loss)
+
+    @cached_property
+    def _sums(self) -> tuple[np.ndarray, np.ndarray]:
+        X = storage.as_float64(self.X)
+        return storage.row_sums(X), storage.row_sums(X.T)
+
+    @cached_property
+    def scales(self) -> tuple[np.ndarray, ...]:
+        """Roots of the means of rows, and of columns; 1 where they are 0."""
+        scales = []
+        for sums, across in zip(self._sums, (1, 0), strict=True):
+            n_observed = np.asarray(self.X.shape[across])
+            if self.missing is not None:
+                n_observed = np.maximum(n_observed - self.missing.sum(axis=across), 1)
+            means = sums / n_observed
+            scales.append(np.sqrt(np.where(means > 0, means, 1)))
+        return tuple(scales)
+
+    @cached_property
+    def standardised(self) -> MatrixObjective:
+        """Least squares of X over these roots: half of chi-square, which is near the loss."""
+        fixed = None if self.fixed is None else (self.fixed / self.scales[1]).astype(self.X.dtype)
+        X = scaled(self.X, *(1 / scale for scale in self.scales))
+        return MatrixObjective(X, self.missing, fixed)
+
+    def for_runs(self) -> Divergence:
+        """Return the objective in float32, as runs of an ensemble have it; four digits suffice."""
+        return self.in_type(np.float32)
+
+    def has_room(self) -> bool:
+        """Return whether float32, which runs have, can hold sums of X and their squares."""
+        return 1 / _RANGE < float(self._sums[0].sum()) < _RANGE
+
+    def rows(self, H: np.ndarray) -> np.ndarray:
+        """Return the W >= 0 of the smallest loss, (n, k), in the dtype of X."""
+        W = poisson_rows(self.X, H, self.missing)
+        return W.astype(np.result_type(self.X.dtype, H.dtype), copy=False)
+
+    def near_rows(self, H: np.ndarray) -> np.ndarray:
+        """Return the W >= 0 of the smallest chi-square, which is quick to find."""
+        rows, columns = self.scales
+        W = self.standardised.rows((H / columns).astype(H.dtype))
+        return (W * rows[:, None]).astype(W.dtype)
+
+    def positive(self, F: np.ndarray) -> np.ndarray:
+        """Return factors to start from (..., k, n), without a 0: EM would leave it one."""
+        mean = F.mean(axis=(-2, -1), keepdims=True, dtype=np.float64)
+        return F + np.where(mean > 0, 0.01 * mean, 1 / F.shape[-1]).astype(F.dtype)
+
+    def scaled_columns(self, H: np.ndarray) -> np.ndarray:
+        """Return H with rows that sum to 1, fixed ones as they are."""
+        sums = H.sum(axis=1, keepdims=True)
+        return self.with_fixed(H / np.where(sums > 0, sums, 1))
+
+    def error(self, W: np.ndarray, H: np.ndarray) -> float:
+        """Return the root of twice the loss of one pair of factors, W of shape (n, k)."""
+        whole = self.in_type(np.float64)
+        loss = whole.expected(storage.as_float64(W).T[None], storage.as_float64(H)[None])[2][0]
+        return float(np.sqrt(2 * loss))
+
+    def expected(
+        self, W: np.ndarray, H: np.ndarray, of_loss: bool = True
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        r"""Return how much of X every cluster makes, by rows and by columns, and the losses.
+
+        With the quotients :math:`q_{ij} = x_{ij} / (WH)_{ij}` these are :math:`w_{ik}
+        \sum_j q_{ij} h_{kj}` and :math:`h_{kj} \sum_i w_{ik} q_{ij}`.
+
+        Parameters
+        ----------
+        W : ndarray of shape (n_starts, k, n)
+            W transposed.
+        H : ndarray of shape (n_starts, k, p)
+        of_loss : bool, default=True
+            Whether losses are wanted, which take a logarithm of every entry; if not, they are 0.
+
+        Returns
+        -------
+        rows : ndarray of shape (n_starts, k, n)
+        columns : ndarray of shape (n_starts, k, p)
+        losses : ndarray of shape (n_starts,)
+        """
+        rows, columns, losses = np.empty_like(W), np.zeros_like(H), np.zeros(len(W))
+        add = self._add_of_stored if storage.is_sparse(self.X) else self._add_of_all
+        for s in range(len(W)):
+            losses[s] = add(W[s], H[s], rows[s], columns[s], of_loss)
+            losses[s] -= self._add_of_missing(W[s], H[s], rows[s], columns[s])
+        if of_loss:
+            mass = [F.sum(axis=2, dtype=np.float64) for F in (W, H)]
+            losses += np.einsum("sk,sk->s", *mass) - float(self._sums[0].sum())
+        return W * rows, H * columns, np.maximum(losses, 0)
+
+    def _add_of_all(
+        self, W: np.ndarray, H: np.ndarray, rows: np.ndarray, columns: np.ndarray, of_loss: bool
+    ) -> float:
+        """Set ``HQ'``, add ``W'Q``, and return the sum of ``x log q``, of a dense table."""
+        logs = 0.0
+        for block in storage.row_blocks(len(self.X), max(1, _ENTRIES // H.shape[1])):
+            w, x = W[:, block], self.X[block]
+            Q = _quotients(x, w.T @ H)
+            rows[:, block] = H @ Q.T
+            columns += w @ Q
+            logs += _logs(x, Q) if of_loss else 0
+        return logs
+
+    def _add_of_stored(
+        self, W: np.ndarray, H: np.ndarray, rows: np.ndarray, columns: np.ndarray, of_loss: bool
+    ) -> float:
+        """Do the same for a sparse table, from its stored entries."""
+        X, logs = self.X, 0.0
+        upright, q = np.ascontiguousarray(W.T), np.empty_like(X.data)
+        for stored, means in products_at(X, upright, H):
+            q[stored] = _quotients(X.data[stored], means)
+            logs += _logs(X.data[stored], q[stored]) if of_loss else 0
+        Q = holding(X, q)
+        rows[:], columns[:] = (Q @ H.T).T, (Q.T @ upright).T
+        return logs
+
+    def _add_of_missing(
+        self, W: np.ndarray, H: np.ndarray, rows: np.ndarray, columns: np.ndarray
+    ) -> float:
+        """Add the same for missing entries, whose quotients are 1; return the sum of WH there."""
+        if self.missing is None:
+            return 0.0
+        lacking = (self.missing @ H.T).T
+        rows += lacking
+        columns += (self.missing.T @ W.T).T
+        return float(np.einsum("kn,kn->", W, lacking, dtype=np.float64))
+
+
+def _quotients(x: np.ndarray, means: np.ndarray) -> np.ndarray:
+    """Return x / means in the place of the means; a mean of 0 has no count."""
+    np.maximum(means, np.finfo(means.dtype).tiny, out=means)
+    return np.divide(x, means, out=means)
+
+
+def _logs(x: np.ndarray, q: np.ndarray) -> float:
+    """Return the sum of ``x log q``; an entry of 0 adds nothing."""
+    return float(np.vdot(x, np.log(np.maximum(q, np.finfo(q.dtype).tiny))))

@@ -7,8 +7,10 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from nmfcluster import _base
+from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.tables import row_names
 from nmfcluster._base import NMFClusterer, fitting, hard_labels, membership
 from nmfcluster._compat import HasMethods, Interval, StrOptions, fit_context
@@ -17,7 +19,6 @@ from nmfcluster._engine.report import stage
 from nmfcluster.meta.metaclusters import (
     METACLUSTERINGS,
     by_their_size,
-    compare_with_runs,
     metaclustered,
     n_distinct,
     refine,
@@ -31,7 +32,7 @@ from nmfcluster.metrics.co_occurrence import confidence
 from nmfcluster.metrics.matching import members
 
 
-class NMFMetaCluster(Programs, NMFClusterer):
+class NMFMetaCluster(Programs):
     r"""Soft, overlapping clusters and biclusters that recur in many runs of NMF.
 
     Nonnegative matrix factorization writes a table as a sum of k biclusters, :math:`X \approx WH`
@@ -195,13 +196,6 @@ class NMFMetaCluster(Programs, NMFClusterer):
         "memory": [str, HasMethods("cache"), None],
     }
 
-    correspondence_: np.ndarray
-    base_runs_: np.ndarray
-    confidence_: np.ndarray
-    recurrence_: np.ndarray
-    run_losses_: np.ndarray
-    reconstruction_err_: float
-
     def __init__(
         self,
         n_clusters: int,
@@ -299,12 +293,17 @@ class NMFMetaCluster(Programs, NMFClusterer):
             self.confidence_ = confidence(self.partitions_, labels)
             self.reconstruction_err_ = objective.error(weighted, H)
             self._keep_clusters(end, membership(W), labels, n_distinct(W, unit_rows(H)[0]))
-            compare_with_runs(runs, end, plan, objective.constant, self.resample is None)
+            if n_lost := np.count_nonzero(~runs.converged):
+                warn(
+                    f"{n_lost} of the {len(runs)} runs did not converge within "
+                    f"max_iter={self.max_iter} updates. Increase max_iter or tol.",
+                    ConvergenceWarning,
+                )
         return self
 
     def _read(self, X: Any, reset: bool = True) -> Any:
-        nan = {"ensure_all_finite": "allow-nan"}
-        X = _base.read_features(self, X, reset, order="C", **nan)  # sums run in one order, then
+        # in C order: sums do not depend on how a table lies in memory
+        X = _base.read_features(self, X, reset, order="C", ensure_all_finite="allow-nan")
         _base.require_nonnegative(self, X, "MinMaxScaler scales columns to [0, 1]")
         return X
 

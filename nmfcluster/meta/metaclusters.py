@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 
-from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.jobs import one_thread
 from nmfcluster._arrays.labels import one_hot
-from nmfcluster._base import by_size, hard_labels
+from nmfcluster._base import hard_labels
 from nmfcluster._engine.executor import Plan, Start
 from nmfcluster._engine.loop import Solution
 from nmfcluster._engine.starts import draw_seeds
@@ -51,9 +48,7 @@ class Metaclusters:
         return cls(correspondence * (n_runs / np.where(total > 0, total, 1)), unit_rows(columns)[0])
 
 
-def _optima(
-    objective: Any, solver: Callable[..., Any], plan: Plan, starts: list[np.ndarray]
-) -> list[Solution]:
+def _optima(objective: Any, solver: Any, plan: Plan, starts: list[np.ndarray]) -> list[Solution]:
     """Run a solver on the runs' clusters and return the optima, each of them once."""
     # starts are close to where they end: ten updates can be enough
     plan = replace(plan, solver=solver).stopping(min_iter=10, race_from=None)
@@ -87,8 +82,7 @@ def by_nmf(runs: Runs, plan: Plan, rng: np.random.RandomState) -> list[Metaclust
     The starts are the clusters of single runs.
     """
     chosen = runs.starts(plan.n_init, plan.n_clusters)
-    prototypes = [runs.H[clusters] for clusters in chosen]
-    starts = [lifted_start(fitted_rows(runs.H, H).T, H) for H in prototypes]
+    starts = [lifted_start(fitted_rows(runs.H, runs.H[c]).T, runs.H[c]) for c in chosen]
     optima = _optima(MatrixObjective(runs.H), hals, plan, starts)
     return [Metaclusters.of(s.factors[0], s.factors[1], len(runs)) for s in optima]
 
@@ -200,41 +194,16 @@ def by_their_size(
     order : ndarray of shape (k,), int
     """
     W, H = best.factors[0], objective.scaled_columns(best.factors[1])
-    order, m = np.arange(len(H)), objective.n_fixed
+    order = np.arange(len(H))
     for attempt in range(4):  # mostly the first order is right
-        labels = hard_labels(W)
-        placed = labels >= 0
-        sizes = by_size(labels[placed], len(H), None if weights is None else weights[placed])
-        sizes = np.concatenate([np.arange(m), sizes[sizes >= m]])
-        if attempt and (sizes == np.arange(len(H))).all():
+        sizes = np.bincount(hard_labels(W) + 1, weights, len(H) + 1)[1:].astype(float)
+        sizes[: objective.n_fixed] = np.inf
+        moved = np.argsort(-sizes, kind="stable")
+        if attempt and (moved == np.arange(len(H))).all():
             break
-        order, H = order[sizes], H[sizes]
+        order, H = order[moved], H[moved]
         W = objective.rows(H)
     return W, H, order
-
-
-def compare_with_runs(
-    runs: Runs, end: Factorization, plan: Plan, constant: float, comparable: bool
-) -> None:
-    """Warn where runs had no time to converge, or where one of them fits much better.
-
-    Losses compare if runs have as many clusters, and saw X itself.
-    """
-    lost = np.count_nonzero(~runs.converged)
-    if lost:
-        warn(
-            f"{lost} of the {len(runs)} runs did not converge within max_iter={plan.stop.max_iter} "
-            "updates. Increase max_iter or tol.",
-            ConvergenceWarning,
-        )
-    best, loss = runs.losses[0], end.best.loss
-    comparable = comparable and bool((runs.sizes == plan.n_clusters).all())
-    # much: by a tenth; losses next to 0, a millionth of that of zero factors, do not compare
-    if comparable and loss > 1.1 * best + 1e-6 * constant:
-        warn(
-            f"What recurs in the runs fits X less well than the best of them: loss {loss:.4g} "
-            f"against {best:.4g}. More runs or n_init can help; n_estimators=1 is a single run."
-        )
 
 
 def n_distinct(W: np.ndarray, H: np.ndarray) -> int:

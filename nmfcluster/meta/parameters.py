@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from numbers import Number
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_array
 
+from nmfcluster._arrays.places import split_missing
 from nmfcluster._arrays.tables import check_readable, columns_in_order_of, in_order_of
 from nmfcluster.meta.divergence import Divergence
 from nmfcluster.meta.squares import MatrixObjective
@@ -27,24 +28,20 @@ def objective_of_table(model: Any, X: Any, fixed: np.ndarray | None = None) -> O
     fixed : ndarray of shape (n_fixed, p), default=None
         The first rows of H, if they stay as they are.
     """
-    sparsity = model.sparsity
+    (X, missing), sparsity = split_missing(X), model.sparsity
+    objective: Objective = Divergence(X, missing)
+    if model.loss == "frobenius":
+        objective = MatrixObjective(X, missing, sparsity=sparsity, penalty=model.penalty)
+    # a penalty is known for squares of all entries, and of components that are all free
     if sparsity and model.loss != "frobenius":
         raise ValueError(f"sparsity={sparsity} needs loss='frobenius', got {model.loss!r}.")
-    objective: Objective
-    if model.loss == "frobenius":
-        objective = MatrixObjective.of(X, sparsity=sparsity, penalty=model.penalty)
-    else:
-        objective = Divergence.of(X)
-    if sparsity and objective.missing is not None:
-        raise ValueError(
-            f"X must not hold NaN with sparsity={sparsity}: entries that are not observed need "
-            "sparsity=0."
-        )
+    if sparsity and missing is not None:
+        raise ValueError(f"X must not hold NaN with sparsity={sparsity}.")
+    if sparsity and fixed is not None:
+        raise ValueError(f"fixed_components need sparsity=0, got sparsity={sparsity}.")
     if fixed is None:
         return objective
-    if sparsity:
-        raise ValueError(f"fixed_components need sparsity=0, got sparsity={sparsity}.")
-    return objective.holding(fixed)
+    return replace(objective, fixed=objective.scaled_columns(fixed))
 
 
 def read_weights(
@@ -58,21 +55,15 @@ def read_weights(
         return None
     name = "sample_weight"
     check_readable(sample_weight, name)
-    values = [sample_weight] if isinstance(sample_weight, Number) else sample_weight
-    values = values if rows is None else in_order_of(rows, values, name)
-    weights = check_array(values, ensure_2d=False, dtype=np.float64, input_name=name)
+    values = sample_weight if rows is None else in_order_of(rows, sample_weight, name)
+    # a number alone has no length, which is refused below
+    alone = {"ensure_2d": False, "ensure_min_samples": 0, "ensure_non_negative": True}
+    weights = check_array(values, dtype=np.float64, input_name=name, **alone)
     if weights.shape != (n_samples,):
-        raise ValueError(
-            f"sample_weight must hold a number for each of {n_samples} samples, got shape "
-            f"{weights.shape}."
-        )
-    if weights.min() < 0:
-        raise ValueError(f"sample_weight must be at least 0, got {weights.min():.3g}.")
+        raise ValueError(f"{name} must be of shape ({n_samples},), got {weights.shape}.")
     if (counting := np.count_nonzero(weights)) < n_clusters:
-        raise ValueError(
-            f"sample_weight must be above zero for at least n_clusters={n_clusters} samples, it is "
-            f"for {counting}."
-        )
+        needed = f"for at least n_clusters={n_clusters} samples"
+        raise ValueError(f"{name} must be above zero {needed}, it is for {counting}.")
     return np.asarray(weights)
 
 
@@ -86,18 +77,11 @@ def read_fixed(model: Any, columns: Any, dtype: Any) -> np.ndarray | None:
     name, width = "fixed_components", model.n_features_in_
     check_readable(model.fixed_components, name)
     components = columns_in_order_of(columns, model.fixed_components, name, "X")
-    fixed = check_array(components, dtype=dtype, order="C", input_name=name)
-    if fixed.shape[1] != width:
-        raise ValueError(
-            f"{name} must have a column for each of {width} features, got shape {fixed.shape}."
-        )
-    if len(fixed) > model.n_clusters:
-        raise ValueError(
-            f"{name} must be at most n_clusters={model.n_clusters}, got {len(fixed)}: those that "
-            "are found beside them count, too."
-        )
-    if fixed.min() < 0:
-        raise ValueError(f"{name} must be at least 0, got an entry of {fixed.min():.3g}.")
-    if (empty := np.flatnonzero(~fixed.any(axis=1))).size:
-        raise ValueError(f"{name} must each hold an entry above 0; row {empty[0]} is 0.")
+    wanted = {"dtype": dtype, "order": "C", "ensure_non_negative": True}
+    fixed = check_array(components, input_name=name, **wanted)
+    if fixed.shape[1] != width or len(fixed) > model.n_clusters:
+        needed = f"{width} columns, and at most n_clusters={model.n_clusters} rows"
+        raise ValueError(f"{name} must have {needed}, got shape {fixed.shape}.")
+    if not fixed.any(axis=1).all():
+        raise ValueError(f"{name} must each hold an entry above 0.")
     return np.asarray(fixed)

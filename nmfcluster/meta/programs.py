@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib import import_module
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -14,29 +13,19 @@ from sklearn.utils.validation import check_is_fitted
 from nmfcluster._arrays.arguments import check_count, positions
 from nmfcluster._arrays.least_squares import exact_rows
 from nmfcluster._arrays.storage import as_float64, row_dots
-from nmfcluster._base import membership
+from nmfcluster._base import NMFClusterer, membership
 from nmfcluster.metrics.co_occurrence import consensus_matrix
 
 
-class Programs(BiclusterMixin):
+class Programs(BiclusterMixin, NMFClusterer):
     """What can be asked of a fit; not an estimator itself.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_clusters, n_features)
     factor_ : ndarray of shape (n_samples, n_clusters)
-    rows_, columns_ : ndarray of bool
-    labels_ : ndarray of shape (n_samples,)
     partitions_ : ndarray of shape (n_samples, n_runs)
     """
-
-    components_: np.ndarray
-    factor_: np.ndarray
-    rows_: np.ndarray
-    columns_: np.ndarray
-    labels_: np.ndarray
-    partitions_: np.ndarray
-    get_feature_names_out: Any
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Return the table that strengths of clusters stand for, ``W @ components_``.
@@ -104,9 +93,7 @@ class Programs(BiclusterMixin):
         shape = self.components_.shape
         values = self.components_ if values is None else np.asarray(values)
         if values.shape != shape:
-            raise ValueError(
-                f"values must have the shape of components_, {shape}, got {values.shape}."
-            )
+            raise ValueError(f"values must be of shape {shape}, got {values.shape}.")
         order = np.argsort(-values, axis=1, kind="stable")[:, : int(n_features)]
         names = getattr(self, "feature_names_in_", np.arange(shape[1]))
         return names[order], np.take_along_axis(values, order, axis=1)
@@ -159,7 +146,7 @@ class Programs(BiclusterMixin):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Nonnegative: the samples of `fit` or others, or their counts by depth.
+            Nonnegative, without NaN: the samples of `fit` or others, or their counts by depth.
 
         Returns
         -------
@@ -170,7 +157,7 @@ class Programs(BiclusterMixin):
         NotFittedError
             If `fit` has not been called.
         ValueError
-            If `X` is not of the kind or width that `fit` was given.
+            If `X` is not of the kind or width that `fit` was given, or holds NaN.
 
         Examples
         --------
@@ -194,7 +181,7 @@ class Programs(BiclusterMixin):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Nonnegative: the samples of `fit` or others, or their counts by depth.
+            Nonnegative, without NaN: the samples of `fit` or others, or their counts by depth.
 
         Returns
         -------
@@ -231,40 +218,11 @@ class Programs(BiclusterMixin):
 
     def _with_memberships(self, X: Any) -> tuple[Any, np.ndarray]:
         """Return X as floats of 64 bits, and the memberships of its rows."""
-        check_is_fitted(self)
         M = as_float64(membership(self._extend_alone(X)))
         X = as_float64(self._read(X, reset=False))
         if np.isnan(X.sum()):
-            raise ValueError(
-                "X must not hold NaN here: fill it, such as from "
-                "model.inverse_transform(model.transform(X))."
-            )
+            raise ValueError("X must not hold NaN here: fill it, as by `inverse_transform`.")
         return X, M
-
-    def get_indices(self, i: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the samples and the columns of a bicluster.
-
-        Parameters
-        ----------
-        i : int
-            The bicluster, as `labels_` numbers them.
-
-        Returns
-        -------
-        samples, columns : ndarray of int
-
-        Raises
-        ------
-        NotFittedError
-            If `fit` has not been called.
-        ValueError
-            If there is no such bicluster.
-        """
-        check_is_fitted(self)
-        whole = isinstance(i, Integral) and not isinstance(i, bool)
-        if not whole or not -len(self.rows_) <= i < len(self.rows_):
-            raise ValueError(f"i must be an integer from 0 to {len(self.rows_) - 1}, got {i!r}.")
-        return super().get_indices(i)
 
     def consensus_matrix(self, indices: Any = None) -> np.ndarray:
         """Return how often the runs put two samples together, as a dense array.

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from nmfcluster._arrays.draws import poisson_counts
 from nmfcluster._arrays.storage import largest
 from nmfcluster._base import hard_labels
-from nmfcluster._engine.executor import PerStart, Plan, Start
-from nmfcluster._engine.loop import Solution, Steps, loss_of
+from nmfcluster._engine.executor import PerStart, Plan
+from nmfcluster._engine.loop import Factors, Solution, loss_of
 from nmfcluster._engine.starts import draw_seeds
 from nmfcluster.meta.parameters import Objective
-from nmfcluster.meta.squares import MatrixObjective, unit_rows
+from nmfcluster.meta.squares import unit_rows
 from nmfcluster.partitions.making import range_of_clusters
 
 _SMALL = 2**16  # entries of X up to which threads wait for each other, and one is faster
-_LARGEST = 1e18  # mean of a count that numpy draws, in 64 bits
 
 
 @dataclass(frozen=True)
@@ -128,55 +125,61 @@ def draw_sizes(
     if base_n_clusters is None:
         return np.full(int(n_runs), int(n_clusters))
     low, high = range_of_clusters(base_n_clusters, "base_n_clusters")
-    if low < n_fixed:
-        raise ValueError(
-            f"base_n_clusters={base_n_clusters} must be at least the number of fixed_components, "
-            f"{n_fixed}."
-        )
     sizes = rng.randint(low, high + 1, size=n_runs)
-    if (sizes - n_fixed).sum() < n_clusters - n_fixed:
+    if low < n_fixed or (sizes - n_fixed).sum() < n_clusters - n_fixed:
         raise ValueError(
             f"n_estimators={n_runs} runs with base_n_clusters={base_n_clusters} have {sizes.sum()} "
-            f"clusters, which must be at least n_clusters={n_clusters}."
+            f"clusters, {n_fixed} of each fixed: not enough for n_clusters={n_clusters}."
         )
     return sizes
 
 
 @dataclass(frozen=True)
 class RandomStart:
-    """A start of a run, and the seed of the table that it sees.
+    """A start of a run on X, or on what it sees of it.
 
     Attributes
     ----------
-    width : int
-        Rows and columns of X together.
+    shape : tuple of int
+        That of X, (n, p).
     high : float
         Entries are drawn uniformly up to it, over the root of `size`.
     dtype : dtype
     size : int
         Number of clusters.
-    seed, table : int
-        That of the start, and that of its table.
+    seed : int
+    table : int
+        Seed of what it sees of X.
+    resample : {"poisson", "bootstrap"}, float or None
+        What that is: counts drawn anew; rows drawn with replacement; a share of the rows, but as
+        many as it has clusters; all.
     """
 
-    width: int
+    shape: tuple[int, int]
     high: float
     dtype: Any
     size: int
     seed: int
     table: int
+    resample: str | float | None = None
 
     def __call__(self) -> np.ndarray:
-        """Return both factors side by side, (size, width)."""
-        F = np.random.RandomState(self.seed).uniform(size=(self.size, self.width))
-        return (F * (self.high / np.sqrt(self.size))).astype(self.dtype)
+        """Return both factors side by side, (size, n + p), with the rows alone that it sees."""
+        F = np.random.RandomState(self.seed).uniform(size=(self.size, sum(self.shape)))
+        F = (F * (self.high / np.sqrt(self.size))).astype(self.dtype)
+        if (rows := self.rows()) is None:
+            return F
+        n = self.shape[0]
+        return np.concatenate([F[:, rows], F[:, n:]], axis=1)
 
-
-class Seen(NamedTuple):
-    """The objective of the table that a start sees, and the rows of X that it has; None for all."""
-
-    objective: Objective
-    rows: np.ndarray | None
+    def rows(self) -> np.ndarray | None:
+        """Return the rows of X that it sees, in their order; None for all."""
+        n, rng = self.shape[0], np.random.default_rng(self.table)
+        if self.resample == "bootstrap":
+            return np.sort(rng.integers(n, size=n))
+        if isinstance(self.resample, str) or self.resample is None:
+            return None
+        return np.sort(rng.permutation(n)[: max(round(float(self.resample) * n), self.size)])
 
 
 @dataclass(frozen=True)
@@ -187,15 +190,11 @@ class Resampled(PerStart):
     ----------
     objective : MatrixObjective or Divergence
         Of X.
-    way : {"poisson", "bootstrap"} or float
-        How a table is drawn; or a share of the rows, of which a run sees at least as many as it has
-        clusters.
     weights : ndarray of shape (n,), default=None
         How often rows count, of whatever is drawn.
     """
 
     objective: Objective
-    way: str | float
     weights: np.ndarray | None = None
 
     @property
@@ -203,49 +202,21 @@ class Resampled(PerStart):
         """Loss by which a decrease is measured."""
         return float(self.objective.constant)
 
-    def seen_by(self, starts: Sequence[Start]) -> Seen:
-        """Return what one start sees."""
-        [start] = starts
-        assert isinstance(start, RandomStart)
-        rng, X = np.random.default_rng(start.table), self.objective.X
-        if self.way == "poisson":
-            table = replace(self.objective, X=poisson_counts(X, rng))
-            return Seen(table.weighted(self.weights), None)
-        n = X.shape[0]
-        if self.way == "bootstrap":
-            rows = np.sort(rng.integers(n, size=n))
-        else:
-            rows = np.sort(rng.permutation(n)[: max(round(float(self.way) * n), start.size)])
-        weights = None if self.weights is None else self.weights[rows]
-        return Seen(self.objective.taken(rows).weighted(weights), rows)
+    def seen_by(self, start: Any) -> Objective:
+        """Return the objective of what a start sees."""
+        objective, weights, rows = self.objective, self.weights, start.rows()
+        if rows is None:
+            counts = poisson_counts(objective.X, np.random.default_rng(start.table))
+            return replace(objective, X=counts).weighted(weights)
+        return objective.taken(rows).weighted(None if weights is None else weights[rows])
 
-
-def on_seen(solver: Callable[..., Steps], seen: Seen, F: np.ndarray) -> Steps:
-    """Run a solver on the table that a start sees; rows that it does not have are 0.
-
-    Parameters
-    ----------
-    solver : callable
-        Of the objective.
-    seen : Seen
-    F : ndarray of shape (1, k, n + p)
-
-    Yields
-    ------
-    factors : tuple of ndarrays of shapes (1, n, k) and (1, k, p)
-        W, of all rows of X, and H.
-    loss : ndarray of shape (1,)
-        Of the table.
-    """
-    if seen.rows is None:
-        yield from solver(seen.objective, F)
-        return
-    n = F.shape[2] - seen.objective.X.shape[1]
-    steps = solver(seen.objective, np.concatenate([F[..., seen.rows], F[..., n:]], axis=2))
-    for (W, H), loss in steps:  # one start: it goes on, or is not resumed
-        of_all = np.zeros((1, n, W.shape[2]), dtype=W.dtype)
-        of_all[:, seen.rows] = W
-        yield (of_all, H), loss
+    def of_all(self, start: Any, factors: Factors) -> Factors:
+        """Return the factors of a start with rows of 0 for those of X that it does not see."""
+        W, H = factors
+        if (rows := start.rows()) is not None:
+            W = np.zeros((start.shape[0], len(H)), dtype=H.dtype)
+            W[rows] = factors[0]
+        return W, H
 
 
 def run_many(
@@ -266,7 +237,7 @@ def run_many(
     sizes : ndarray of shape (n_runs,), int
     rng : RandomState
     resample : str, float or None, default=None
-        How tables are drawn that runs see in the place of X, see `Resampled`.
+        How tables are drawn that runs see in the place of X, see `RandomStart`.
     weights : ndarray of shape (n,), default=None
         How often every sample counts; one with 0 is in no cluster of a run.
 
@@ -281,76 +252,44 @@ def run_many(
         more clusters than there are samples.
     """
     weighted = objective.weighted(weights)
-    X, solutions = weighted.X, []
-    if resample == "poisson" and largest(objective.X) > _LARGEST:
-        raise ValueError(
-            f"resample='poisson' draws counts, whose means must be at most {_LARGEST:.0e}, got "
-            f"entries up to {largest(objective.X):.3g} in X: scale it, or take a share of the rows."
-        )
+    X, high, solutions = weighted.X, largest(objective.X), []
+    if resample == "poisson" and high > 1e18:  # more is no mean of counts of 64 bits
+        raise ValueError(f"resample='poisson' needs entries of X up to 1e18, got {high:.3g}.")
     if sizes.max() > X.shape[0]:
         raise ValueError(f"base_n_clusters={sizes.max()} must be at most n_samples={X.shape[0]}.")
-    # starts, with the seeds of their tables
-    high = 2 * float(np.sqrt(X.mean(dtype=np.float64)))  # so that WH has the mean of X
-    # one after the other, so that the first runs are the same however many there are
+    # starts, with the seeds of their tables, one after the other: the first runs are the same
+    # however many there are; WH has the mean of X
+    mean = 2 * float(np.sqrt(X.mean(dtype=np.float64)))
     drawn = draw_seeds(rng, len(sizes) * (1 if resample is None else 2))
     seeds, tables = (drawn, drawn) if resample is None else (drawn[::2], drawn[1::2])
     makers = [
-        RandomStart(sum(X.shape), high, X.dtype, int(size), seed, table)
+        RandomStart(X.shape, mean, X.dtype, int(size), seed, table, resample)
         for size, seed, table in zip(sizes, seeds, tables, strict=True)
     ]
-    # runs, each to its end on what it sees
-    plan = plan.stopping(race_from=None)  # each is a member of the ensemble
+    # runs, each to its end on what it sees: all are members of the ensemble
+    plan = plan.stopping(race_from=None)
     if X.size <= _SMALL:  # of a sparse one: entries that are stored
         plan = replace(plan, n_jobs=1)
-    table: Any = weighted
-    if resample is not None:
-        table = Resampled(objective, resample, weights)
-        plan = replace(plan, solver=partial(on_seen, plan.solver))
+    table: Any = weighted if resample is None else Resampled(objective, weights)
+    sparsity = getattr(objective, "sparsity", 0)
+    told = f"with resample={resample!r}, sparsity={sparsity} and entries of X up to {high:.3g}"
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # the loss shows an overflow
             for size in np.unique(sizes):
                 starts = [maker for maker in makers if maker.size == size]
                 solutions += plan.run(table, starts, f"runs of {size} clusters")
     except FloatingPointError as error:
-        raise ValueError(
-            f"{_cause(objective)}, make losses that {X.dtype} cannot hold: the sparsity must "
-            "be smaller, or X scaled, or its range be less wide."
-        ) from error
-    # their clusters, of all rows
+        cure = "scale X, or ask for less sparsity"
+        raise ValueError(f"{X.dtype} cannot hold the losses of runs {told}: {cure}.") from error
+    # their clusters, of all rows: those of 0, which a run did not see, are fitted
     solutions.sort(key=loss_of)
     if resample is not None:
-        for i, solution in enumerate(solutions):
-            solutions[i] = _with_all_rows(weighted, solution)
+        for solution in solutions:
+            W, H = solution.factors
+            unseen = ~W.any(axis=1, keepdims=True)
+            if unseen.any():
+                solution.factors = np.where(unseen, weighted.near_rows(H), W), H
     runs = Runs.of(solutions)
     if not runs.W.any():
-        raise ValueError(_why_nothing(objective, resample))
+        raise ValueError(f"Nothing is left of runs {told}: scale X, or ask for less sparsity.")
     return runs
-
-
-def _with_all_rows(objective: Objective, solution: Solution) -> Solution:
-    """Return a solution whose rows of 0, those that the run did not see, are fitted to X."""
-    W, H = solution.factors
-    unseen = np.flatnonzero(~W.any(axis=1))
-    if len(unseen):
-        W = W.copy()
-        W[unseen] = objective.near_rows(H)[unseen]
-    return replace(solution, factors=(W, H))
-
-
-def _why_nothing(objective: Objective, resample: str | float | None) -> str:
-    if isinstance(objective, MatrixObjective) and objective.sparsity:
-        return f"{_cause(objective)}, leave nothing of X: the sparsity must be smaller."
-    return (
-        f"resample={resample!r} lets runs see tables without an entry above 0, of an X with "
-        f"entries up to {largest(objective.X):.3g}: give counts, and not shares of them, or more "
-        "rows."
-    )
-
-
-def _cause(objective: Objective) -> str:
-    if isinstance(objective, MatrixObjective) and objective.sparsity:
-        return (
-            f"sparsity={objective.sparsity} with penalty={objective.penalty!r}, and X with entries "
-            f"up to {largest(objective.X):.3g}"
-        )
-    return f"entries of X, up to {largest(objective.X):.3g}"

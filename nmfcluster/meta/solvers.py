@@ -73,7 +73,8 @@ def hals(objective: Any, F: np.ndarray) -> Steps:
     S = objective.filling(W, H)  # of the entries that are missing, if any
     loss = objective.loss(objective.of_rows(W, S), H, W @ W.mT, S, S)
     W_ahead, H_behind = W, H  # W pushed further, and H before it was
-    push, rose = _Push.first(len(F)), np.ones(len(F), dtype=bool)  # no step to push along yet
+    ones = np.ones(len(F))
+    push, rose = _Push(ones / 2, ones / 2, ones), ones > 0  # no step to push along yet
     while True:
         keep = yield (W.mT, H), loss
         W, H, W_ahead, H_behind, loss, rose = kept(keep, W, H, W_ahead, H_behind, loss, rose)
@@ -102,11 +103,6 @@ class _Push(NamedTuple):
     share: np.ndarray  # their beta, (n_starts,)
     before: np.ndarray  # that of the last step that was taken
     limit: np.ndarray  # the largest that is allowed
-
-    @classmethod
-    def first(cls, n_starts: int) -> _Push:
-        share = np.full(n_starts, 0.5)
-        return cls(share, share, np.ones(n_starts))
 
     def adapted(self, rose: np.ndarray) -> _Push:
         """Return the next shares: smaller ones where the loss would have risen."""

@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from nmfcluster._arrays import storage
 from nmfcluster._arrays.least_squares import exact_rows
-from nmfcluster._arrays.places import product_at, split_missing
-from nmfcluster._arrays.storage import (
-    as_dense,
-    as_float64,
-    is_sparse,
-    largest,
-    row_blocks,
-    row_sums,
-    rows_of,
-    scaled_rows,
-    stored_entries,
-    sum_of_squares,
-)
-from nmfcluster._engine.loop import Steps
+from nmfcluster._arrays.places import product_at
 from nmfcluster.meta.solvers import half_squares, hals, sparse_hals
 
 _ROOM = 1e3  # by which a sum of squares of X must stay within the range of its dtype
@@ -54,16 +41,10 @@ class Table:
     degree: ClassVar[int] = 1
     """By which power of t the loss grows where X and WH grow t times."""
 
-    @classmethod
-    def of(cls, X: Any, **more: Any) -> Self:
-        """Make an objective of a table in which NaN stands for what is not observed."""
-        X, missing = split_missing(X)
-        return cls(X, missing, **more)
-
     @property
     def wide(self) -> bool:
         """Whether several starts in one product are faster than one after the other."""
-        return not is_sparse(self.X)
+        return not storage.is_sparse(self.X)
 
     @property
     def n_fixed(self) -> int:
@@ -86,34 +67,37 @@ class Table:
         if weights is None:
             return self
         scale = weights ** (1 / self.degree)
-        X = scaled_rows(self.X, scale)
-        if is_sparse(X):
+        X = storage.scaled_rows(self.X, scale)
+        if storage.is_sparse(X):
             X.eliminate_zeros()  # of rows that do not count
         return replace(self, X=X, row_scale=scale)
 
     def weighted_rows(self, W: np.ndarray) -> np.ndarray:
         """Return W (n, k) of the table without weights as this one has it."""
-        return W if self.row_scale is None else scaled_rows(W, self.row_scale)
+        return W if self.row_scale is None else storage.scaled_rows(W, self.row_scale)
 
-    def holding(self, fixed: np.ndarray) -> Self:
-        """Return the objective with rows of H that stay as they are, scaled as its own."""
-        return replace(self, fixed=self.scaled_columns(fixed))
-
-    def scaled_columns(self, H: np.ndarray) -> np.ndarray:
-        """Return H with rows as they are returned to the user, fixed ones as they are."""
+    def has_room(self) -> bool:
+        """Return whether the loss of X, and sums on the way to it, can be held."""
         raise NotImplementedError
+
+    def check_range(self) -> None:
+        """Raise a ValueError if X is 0, or too large or too small for sums."""
+        high = storage.largest(self.X)
+        if high == 0:
+            raise ValueError("X must hold an entry above 0; all entries are 0.")
+        if not self.has_room():
+            held = f"sums, and sums of squares, that {self.X.dtype} holds with some room"
+            raise ValueError(f"X must have {held}, got entries up to {high:.3g}; scale it.")
 
     def check_observed(self) -> None:
         """Raise a ValueError if nothing is observed of a row, or of a column."""
         if self.missing is None:
             return
-        pairs = ((self.missing, "row"), (self.missing.T, "column"))
-        for (places, kind), size in zip(pairs, self.X.shape[::-1], strict=True):
-            if (empty := np.flatnonzero(row_sums(places) == size)).size:
-                raise ValueError(
-                    f"X must hold an entry that is observed in every {kind}; {kind} {empty[0]} is "
-                    f"NaN throughout: leave it out."
-                )
+        for kind, axis in (("row", 1), ("column", 0)):
+            empty = self.missing.sum(axis=axis) == self.X.shape[axis]
+            if empty.any():
+                which = f"{kind} {empty.argmax()} is NaN throughout"
+                raise ValueError(f"X must hold an entry in every {kind}; {which}: leave it out.")
 
     def split(self, F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return a start (n_starts, k, n + p) as its two factors, fixed rows of H as they are."""
@@ -155,7 +139,7 @@ class MatrixObjective(Table):
     @cached_property
     def constant(self) -> float:
         """Loss of the zero factors."""
-        return sum_of_squares(self.X) / 2
+        return storage.sum_of_squares(self.X) / 2
 
     def filling(self, W: np.ndarray, H: np.ndarray) -> list[Any] | None:
         """Return what WH has of every start where X misses an entry; None where it has all."""
@@ -192,11 +176,13 @@ class MatrixObjective(Table):
         the factors have there.
         """
         pairs = zip(filling or (), now or (), strict=True)
-        made_up = [as_float64(v.data) @ as_float64(s.data - v.data / 2) for s, v in pairs]
+        made_up = [
+            storage.as_float64(v.data) @ storage.as_float64(s.data - v.data / 2) for s, v in pairs
+        ]
         return half_squares(self.constant, N, F, G, np.array(made_up) if made_up else 0.0)
 
     @property
-    def solver(self) -> Callable[..., Steps]:
+    def solver(self) -> Any:
         """The solver that goes on from a factorization."""
         return sparse_hals if self.sparsity else hals
 
@@ -222,33 +208,25 @@ class MatrixObjective(Table):
 
     def error(self, W: np.ndarray, H: np.ndarray) -> float:
         """Return ``||X - WH||`` of one pair of factors, W of shape (n, k)."""
-        if is_sparse(self.X):
-            wide = MatrixObjective(self.X, self.missing).in_type(np.float64)
-            rows, W, H = as_float64(W).T[None], as_float64(W), as_float64(H)
-            filling = wide.filling(rows, H[None])
-            N = wide.of_columns(H[None], filling)
-            loss = wide.loss(N, rows, (H @ H.T)[None], filling, filling)[0]
-            return float(np.sqrt(2 * loss))
+        if storage.is_sparse(self.X):
+            wide, H = self.in_type(np.float64), storage.as_float64(H)[None]
+            rows = storage.as_float64(W).T[None]
+            filling = wide.filling(rows, H)
+            N = wide.of_columns(H, filling)
+            return float(np.sqrt(2 * wide.loss(N, rows, H @ H.mT, filling, filling)[0]))
         squares = []
-        for block in row_blocks(len(W), 1024):  # more rows take memory, and are no faster
+        for block in storage.row_blocks(len(W), 1024):  # more rows take memory, and are no faster
             residual = self.X[block] - W[block] @ H
             if self.missing is not None:
-                rows, columns, _ = stored_entries(rows_of(self.missing, block))
+                rows, columns, _ = storage.stored_entries(storage.rows_of(self.missing, block))
                 residual[rows, columns] = 0
-            squares.append(sum_of_squares(residual))
+            squares.append(storage.sum_of_squares(residual))
         return float(np.sqrt(sum(squares)))
 
-    def check_range(self) -> None:
-        """Raise a ValueError if X is 0, or if its dtype cannot hold sums of its squares."""
-        high, limits = largest(self.X), np.finfo(self.X.dtype)
-        if high == 0:
-            raise ValueError("X must hold an entry above 0; all entries are 0.")
-        square = 2 * self.constant
-        if not _ROOM * float(limits.tiny) < square < float(limits.max) / _ROOM:
-            raise ValueError(
-                f"X must have squares that {self.X.dtype} can sum with some room, got entries up "
-                f"to {high:.3g}; scale it."
-            )
+    def has_room(self) -> bool:
+        """Return whether the dtype of X can hold sums of its squares, and more."""
+        limits = np.finfo(self.X.dtype)
+        return _ROOM * float(limits.tiny) < 2 * self.constant < float(limits.max) / _ROOM
 
 
 def _flat_product(F: np.ndarray, X: Any) -> np.ndarray:
@@ -275,13 +253,15 @@ def fitted_rows(X: Any, H: np.ndarray, missing: Any = None) -> np.ndarray:
     equal = (G >= (1 - 1e-14) * np.outer(lengths, lengths)) & (lengths > 0)
     used = np.flatnonzero(equal.argmax(axis=1) == np.arange(len(H)))
     W = np.zeros((X.shape[0], len(H)), dtype=np.result_type(X.dtype, H.dtype))
-    blocks = row_blocks(X.shape[0], max(1, _ENTRIES // X.shape[1]))
+    blocks = storage.row_blocks(X.shape[0], max(1, _ENTRIES // X.shape[1]))
     B = np.concatenate([np.asarray(X[block] @ wide[used].T) for block in blocks])
     G = G[np.ix_(used, used)]
     W[:, used] = exact_rows(B, G)
     if missing is not None:
         some = np.flatnonzero(np.diff(missing.indptr))
-        for block in row_blocks(len(some), max(1, _ENTRIES // max(len(used) ** 2, X.shape[1]))):
+        for block in storage.row_blocks(
+            len(some), max(1, _ENTRIES // max(len(used) ** 2, X.shape[1]))
+        ):
             systems = pair_products(observed(missing, some[block]), wide[used].T)
             W[np.ix_(some[block], used)] = exact_rows(B[some[block]], systems)
     return W
@@ -292,7 +272,7 @@ def observed(missing: Any, rows: Any) -> np.ndarray:
 
     Differences of sums would lose what little is observed of a cluster.
     """
-    return 1 - as_float64(as_dense(missing[rows]))
+    return 1 - storage.as_float64(storage.as_dense(missing[rows]))
 
 
 def pair_products(values: Any, across: np.ndarray) -> np.ndarray:

@@ -94,20 +94,13 @@ class _Rows:
             return np.asarray(product_at(self.X, U, self.components).data)
         return U @ self.components
 
-    def sums(self, values: np.ndarray) -> np.ndarray:
-        """Return the sums of values over columns, (n,)."""
-        return row_sums(self._placed(values))
+    def placed(self, values: np.ndarray) -> Any:
+        """Return values as a table, stored as X is."""
+        return holding(self.X, values) if is_sparse(self.X) else values
 
     def products(self, values: np.ndarray) -> np.ndarray:
         """Return the sums of values times a component, (n, k)."""
-        return np.asarray(self._placed(values) @ self.components.T)
-
-    def curvature(self, values: np.ndarray) -> np.ndarray:
-        """Return the sums of values times two components, (n, k, k)."""
-        return pair_products(self._placed(values), self.components.T)
-
-    def _placed(self, values: np.ndarray) -> Any:
-        return holding(self.X, values) if is_sparse(self.X) else values
+        return np.asarray(self.placed(values) @ self.components.T)
 
 
 class _State(NamedTuple):
@@ -132,12 +125,10 @@ class _State(NamedTuple):
 
 def _minima(rows: _Rows) -> np.ndarray:
     """Return the minimum of every row; a row without counts is 0."""
-    totals = rows.sums(rows.counts)
+    totals = row_sums(rows.X)
     k = len(rows.components)
     U = np.zeros((len(totals), k))
     todo = np.flatnonzero(totals > 0)
-    if not len(todo):
-        return U
     rows, totals = rows.taken(todo), totals[todo, None]
     now = np.repeat(totals / k, k, axis=1)
     for _ in range(4):  # steps of EM before the first of Newton
@@ -148,8 +139,7 @@ def _minima(rows: _Rows) -> np.ndarray:
         going_on = np.flatnonzero(state.residual > _SURE)
         if not len(going_on):
             break
-        if len(going_on) < len(todo):
-            todo, rows, state = todo[going_on], rows.taken(going_on), state.taken(going_on)
+        todo, rows, state = todo[going_on], rows.taken(going_on), state.taken(going_on)
         _step(rows, state)
     return U
 
@@ -161,16 +151,16 @@ def _step(rows: _Rows, state: _State) -> None:
     nonnegative: the function falls along it, as far as needed from where it is infinite.
     """
     U, slope, means = state.U, state.slope, rows.means(state.U)
-    G = rows.curvature(_quotients(_quotients(rows.counts, means), means))
+    curvature = rows.placed(_quotients(_quotients(rows.counts, means), means))
+    G = pair_products(curvature, rows.components.T)
     diagonal = np.einsum("nkk->nk", G)
     diagonal += _RIDGE * diagonal.max(axis=1, keepdims=True)
     step = exact_rows(np.einsum("nk,nkl->nl", U, G) - slope, G) - U
     gain = np.einsum("nk,nk->n", slope, step)
     left, length = np.arange(len(U)), 1.0
     for _ in range(40):  # rounding is all that is left of a step then
-        part = rows if len(left) == len(U) else rows.taken(left)
         before = state.taken(left)
-        after = _State.at(part, before.U + length * step[left], before.totals)
+        after = _State.at(rows.taken(left), before.U + length * step[left], before.totals)
         # Armijo's rule: lower by 1e-4 of the slope, but for rounding
         allowed = before.value + 1e-14 * (np.abs(before.value) + before.totals[:, 0])
         lower = after.value <= allowed + 1e-4 * length * gain[left]
@@ -190,5 +180,6 @@ def _value(rows: _Rows, U: np.ndarray, means: np.ndarray) -> np.ndarray:
     """Return the functions; infinity where a count meets a mean of 0."""
     x = rows.counts
     logs = np.log(means, out=np.zeros_like(means), where=(x > 0) & (means > 0))
-    lost = rows.sums(np.where(means > 0, 0, x)) > 0
-    return np.where(lost, np.inf, np.einsum("nk,nk->n", U, rows.costs) - rows.sums(x * logs))
+    lost = row_sums(rows.placed(np.where(means > 0, 0, x))) > 0
+    gain = row_sums(rows.placed(x * logs))
+    return np.where(lost, np.inf, np.einsum("nk,nk->n", U, rows.costs) - gain)

@@ -19,11 +19,11 @@ def counted(monkeypatch):
     made = {"batches": 0, "fails": None}
     original = Resampled.seen_by
 
-    def seen_by(self, starts):
+    def seen_by(self, start):
         made["batches"] += 1
         if made["batches"] == made["fails"]:
             raise RuntimeError("stopped")
-        return original(self, starts)
+        return original(self, start)
 
     monkeypatch.setattr(Resampled, "seen_by", seen_by)
     return made

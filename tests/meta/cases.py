@@ -40,7 +40,7 @@ def ends(steps, n_updates):
 
 def solved(steps, n_updates, tol=-1):
     """Return where the starts of a solver end."""
-    return iterate(lambda: steps, StopRule(n_updates, tol), scale=1)
+    return iterate(steps, StopRule(n_updates, tol), scale=1)
 
 
 def multiplicative(X, F):
@@ -60,8 +60,8 @@ def runs_of(X):
     return np.ascontiguousarray(W), np.ascontiguousarray(H)
 
 
-def plan_of(k, solver=hals, n_init=5, max_iter=500, tol=1e-9, n_jobs=None, say=lambda line: None):
-    return Plan(k, solver, n_init, StopRule(max_iter, tol), n_jobs, say)
+def plan_of(k, solver=hals, n_init=5, max_iter=500, tol=1e-9, n_jobs=None):
+    return Plan(k, solver, n_init, StopRule(max_iter, tol), n_jobs)
 
 
 def solution(W, H, loss=1.0, converged=True):

@@ -24,9 +24,9 @@ def model(**parameters):
 
 FLOAT32 = X.astype(np.float32)
 INFINITE = "Input X contains infinity"
-OBSERVED = "X must hold an entry that is observed in every {0}; {0} {1} is NaN throughout"
+OBSERVED = "X must hold an entry in every {0}; {0} {1} is NaN throughout"
 NEGATIVE = "Negative values in data passed to X"
-SQUARES = "X must have squares that {} can sum .*got entries up to {}; scale it"
+SQUARES = "X must have .*sums of squares, that {} holds .*got entries up to {}; scale it"
 PAIR = r"base_n_clusters must be an int, or a pair .* with 1 <= low <= high, got "
 
 # name, what the message must hold, X
@@ -61,7 +61,7 @@ PARAMETERS = [
     ({"base_n_clusters": (5, 3)}, PAIR + r"\(5, 3\)"),
     ({"base_n_clusters": (2.0, 3.0)}, PAIR + r"\(2\.0, 3\.0\)"),
     ({"n_clusters": 10, "n_estimators": 2, "base_n_clusters": 3},
-     "n_estimators=2 runs with base_n_clusters=3 have 6 clusters, .*at least n_clusters=10"),
+     "n_estimators=2 runs with base_n_clusters=3 have 6 clusters, .*enough for n_clusters=10"),
     ({"n_clusters": 10, "n_estimators": 1, "base_n_clusters": (2, 9)},
      r"n_estimators=1 runs with base_n_clusters=\(2, 9\) have \d clusters, .*n_clusters=10"),
     ({"meta": "x"}, "'meta' .*among {.*ptf.*Got 'x'"),
@@ -69,13 +69,13 @@ PARAMETERS = [
     ({"sparsity": 0.1, "loss": "kullback-leibler"},
      r"sparsity=0\.1 needs loss='frobenius', got 'kullback-leibler'"),
     ({"resample": 1.0}, "'resample' .*Got 1"),
-    ({"fixed_components": [[1.0, 2.0]]}, r"column for each of 6 features, got shape \(1, 2\)"),
-    ({"fixed_components": X[:3]}, "fixed_components must be at most n_clusters=2, got 3"),
-    ({"fixed_components": -X[:1]}, "fixed_components must be at least 0, got an entry of -0"),
-    ({"fixed_components": 0 * X[:1]}, "fixed_components must each hold an entry .*; row 0 is 0"),
+    ({"fixed_components": [[1.0, 2.0]]}, r"6 columns, .*got shape \(1, 2\)"),
+    ({"fixed_components": X[:3]}, r"at most n_clusters=2 rows, got shape \(3, 6\)"),
+    ({"fixed_components": -X[:1]}, "Negative values in data passed to .*fixed_components"),
+    ({"fixed_components": 0 * X[:1]}, "fixed_components must each hold an entry above 0"),
     ({"fixed_components": X[:1], "sparsity": 0.1}, "fixed_components need sparsity=0, got .*0.1"),
     ({"fixed_components": X[:2], "base_n_clusters": 1},
-     "base_n_clusters=1 must be at least the number of fixed_components, 2"),
+     "base_n_clusters=1 have 3 clusters, 2 of each fixed"),
     ({"fixed_components": X[:1], "n_clusters": 9, "n_estimators": 2, "base_n_clusters": 4},
      "n_estimators=2 runs with base_n_clusters=4 have 8 clusters"),
     ({"memory": 3}, "'memory' .*Got 3"),
@@ -93,7 +93,7 @@ EITHER = (ValueError, TypeError)
 CASES = [Case(*case, error=EITHER) for case in TABLES]
 CASES += [Case(named(chosen), says, X, {}, chosen, EITHER) for chosen, says in PARAMETERS]
 CASES += [
-    Case(f"nothing left, {sparsity} {penalty}", f"sparsity=1e.*penalty='{penalty}'", X, {},
+    Case(f"nothing left, {sparsity} {penalty}", "sparsity=1e.*ask for less sparsity", X, {},
          {"penalty": penalty, "sparsity": sparsity})
     for penalty, sparsity in (("l1", 1e308), ("l2", 1e200), ("l1_columns", 1e200))
 ]  # fmt: skip
@@ -108,9 +108,9 @@ CASES += [
          {"sparsity": 0.1}),
 ]  # fmt: skip
 WEIGHTS = [
-    ("too few", np.ones(19), r"a number for each of 20 samples, got shape \(19,\)"),
-    ("one for all", 2.0, r"a number for each of 20 samples, got shape \(1,\)"),
-    ("negative", -np.ones(20), "sample_weight must be at least 0, got -1"),
+    ("too few", np.ones(19), r"sample_weight must be of shape \(20,\), got \(19,\)"),
+    ("one for all", 2.0, r"sample_weight must be of shape \(20,\), got \(\)"),
+    ("negative", -np.ones(20), "Negative values in data passed to .*sample_weight"),
     ("one above 0", np.eye(20)[0], "above zero for at least n_clusters=2 samples, it is for 1"),
 ]
 CASES += [
@@ -206,16 +206,7 @@ def test_nothing_can_be_asked_before_fit():
         "inverse_transform": [X],
         "consensus_matrix": [],
         "get_feature_names_out": [],
-        "get_indices": [0],
-        "get_shape": [0],
-        "get_submatrix": [0, X],
     }
     for method, arguments in asked.items():
         with pytest.raises(NotFittedError, match="NMFMetaCluster instance is not fitted"):
             getattr(model(), method)(*arguments)
-
-
-def test_biclusters_that_are_not_there_are_refused(fitted):
-    for i in (True, 2, -3, 0.0, "0", None):
-        with pytest.raises(ValueError, match=r"i must be an integer from 0 to 1, got"):
-            fitted.get_indices(i)

@@ -59,7 +59,7 @@ def of_easy(number=None):
 @pytest.mark.parametrize(
     ("options", "storages"),
     [
-        ({}, [sp.csr_array, sp.csc_array, sp.coo_array, sp.csr_matrix]),
+        ({}, [sp.csc_array, sp.csr_matrix]),
         *((o, [sp.csr_array]) for o in COMBINATIONS[1:4]),
     ],
     ids=str,
@@ -219,14 +219,12 @@ def test_fewer_clusters_than_asked_for_are_counted():
     assert {warning.filename for warning in w} == {__file__}
 
 
-def test_progress_is_printed_where_asked_for(capsys):
+def test_stages_are_logged(caplog):
+    caplog.set_level("INFO", "nmfcluster")
     model(n_estimators=6, base_n_clusters=(2, 3)).fit(EASY)
-    assert capsys.readouterr().out == ""
-    model(n_estimators=6, base_n_clusters=(2, 3), verbose=1).fit(EASY)
-    lines = capsys.readouterr().out.splitlines()
-    assert all(line.startswith("[NMFMetaCluster] ") for line in lines)
+    assert all(line.startswith("NMFMetaCluster: ") for line in caplog.messages)
     for stage in ("runs of 2 clusters", "runs of 3 clusters", "tensor_hals", "last factorization"):
-        assert sum(stage in line and "best loss" in line for line in lines) == 1
+        assert sum(stage in line and "best loss" in line for line in caplog.messages) == 1
 
 
 # --- data of patients ----------------------------------------------------------------------------
@@ -257,9 +255,8 @@ def test_kinds_of_leukaemia(leukaemia, meta, resample, least):
 def test_acute_leukaemia_is_of_two_kinds(leukaemia):
     """AML_13 and AML_5 are the only ones that lie with ALL."""
     X, y = leukaemia
-    for seed in SEEDS:
-        fitted = NMFMetaCluster(2, random_state=seed).fit(X)
-        assert_array_equal(np.flatnonzero(fitted.labels_ != (y == 2)), [28, 35])
+    fitted = NMFMetaCluster(2, n_estimators=10, random_state=0).fit(X)
+    assert_array_equal(np.flatnonzero(fitted.labels_ != (y == 2)), [28, 35])
 
 
 @pytest.mark.slow

@@ -50,7 +50,7 @@ def test_planted_biclusters_are_found_where_single_runs_fail():
     X, W, H = make_biclusters(random_state=4)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer clusters than asked for
-        single = [model(n_estimators=1, random_state=s).fit(X) for s in range(5)]
+        single = [model(n_estimators=1, random_state=s).fit(X) for s in range(3)]
     assert min(overlap_match(fitted.components_, H) for fitted in single) < 0.75
     fitted = model(n_estimators=20).fit(X)
     assert overlap_match(fitted.components_, H) >= 0.98
@@ -319,12 +319,10 @@ def test_partitions_can_be_given_to_a_consensus():
     assert_allclose(consensus.confidence_, fitted.confidence_)
 
 
-def test_only_biclusters_tell_twins_apart_and_what_fits_less_well_than_a_run_is_told():
+def test_only_biclusters_tell_twins_apart():
     """Twins have nearly the same columns, in other samples."""
     X, _, H = make_biclusters(random_state=7)
-    with pytest.warns(UserWarning, match="less well than the best") as caught:
-        fitted = model(meta="nmf", n_estimators=20, resample=None).fit(X)
-    assert [w.filename for w in caught] == [__file__]
+    fitted = model(meta="nmf", n_estimators=20, resample=None).fit(X)
     assert fitted.loss_ > 1.1 * fitted.run_losses_[0]
     assert overlap_match(fitted.components_, H) < 0.75
     with warnings.catch_warnings():

@@ -43,7 +43,7 @@ def half_of_squares(X, Y):
     [(MatrixObjective, hals, half_of_squares), (Divergence, em, kullback_leibler)],
     ids=["squares", "divergence"],
 )
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(seed=seeds, blas=st.booleans())
 def test_the_loss_is_of_what_is_observed_and_never_rises(
     kind, objective, solver, formula, seed, blas
@@ -53,7 +53,7 @@ def test_the_loss_is_of_what_is_observed_and_never_rises(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(places, "_BLAS_FROM", 0.0 if blas else 2.0)
         patch.setattr(places, "_STORED", 7)
-        given_objective = objective.of(kind(X))
+        given_objective = objective(*places.split_missing(kind(X)))
         assert_allclose(given_objective.X[~np.isnan(X)], X[~np.isnan(X)])
         for (W, H), found in islice(solver(given_objective, begin(rng, 2, 3, 11, 9)), 6):
             expected = [formula(X, w @ h) for w, h in zip(W, H, strict=True)]
@@ -64,12 +64,12 @@ def test_the_loss_is_of_what_is_observed_and_never_rises(
 
 
 @stored
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(seeds)
 def test_a_step_expects_what_the_factors_have_where_nothing_is_observed(kind, seed):
     rng = np.random.default_rng(seed)
     X, F = holes(rng), begin(rng, 1, 3, 11, 9)
-    holding_nothing = Divergence.of(kind(X))
+    holding_nothing = Divergence(*places.split_missing(kind(X)))
     W, H = holding_nothing.split(F)
     filled = np.where(np.isnan(X), W[0].T @ H[0], X)
     whole = Divergence(filled)
@@ -80,19 +80,19 @@ def test_a_step_expects_what_the_factors_have_where_nothing_is_observed(kind, se
 
 
 @stored
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(seeds)
 def test_rows_meet_the_conditions_of_a_minimum_over_what_is_observed(kind, seed):
     rng = np.random.default_rng(seed)
     X, H = holes(rng, share=0.4), rng.gamma(0.7, size=(3, 9)) + 1e-3
     seen, filled = ~np.isnan(X), np.nan_to_num(X)
 
-    W = MatrixObjective.of(kind(X)).rows(H)
+    W = MatrixObjective(*places.split_missing(kind(X))).rows(H)
     slope = np.where(seen, W @ H - filled, 0) @ H.T
     assert (W >= 0).all()
     assert_allclose(np.minimum(W, slope), 0, atol=1e-9 * (1 + filled.max() * H.max() ** 2))
 
-    W = Divergence.of(kind(X)).rows(H)
+    W = Divergence(*places.split_missing(kind(X))).rows(H)
     Y = W @ H
     quotients = np.divide(filled, Y, out=np.zeros_like(Y), where=seen & (Y > 0))
     slope = seen @ H.T - quotients @ H.T

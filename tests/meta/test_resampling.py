@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from meta.cases import ends
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score, roc_auc_score
@@ -11,9 +10,8 @@ from sklearn.metrics import adjusted_rand_score, roc_auc_score
 from nmfcluster import NMFMetaCluster
 from nmfcluster._arrays.draws import holds_whole_numbers, poisson_counts
 from nmfcluster.datasets import make_programs
-from nmfcluster.meta.divergence import Divergence, em
-from nmfcluster.meta.runs import RandomStart, Resampled, on_seen
-from nmfcluster.meta.solvers import hals
+from nmfcluster.meta.divergence import Divergence
+from nmfcluster.meta.runs import RandomStart, Resampled
 from nmfcluster.meta.squares import MatrixObjective
 
 stored = pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
@@ -25,8 +23,8 @@ def dense(X):
     return X.toarray() if sp.issparse(X) else X
 
 
-def start(seed=0, table=0, size=3, shape=COUNTS.shape):
-    return RandomStart(sum(shape), 1.0, np.float64, size, seed, table)
+def start(resample, seed=0, table=0, size=3):
+    return RandomStart(COUNTS.shape, 1.0, np.float64, size, seed, table, resample)
 
 
 @pytest.mark.slow
@@ -44,12 +42,6 @@ def test_a_sparse_draw_stores_no_zeros_and_keeps_its_dtype():
     assert made.data.all()
 
 
-def test_large_tables_are_drawn_in_blocks(monkeypatch):
-    whole = poisson_counts(COUNTS, np.random.default_rng(2))
-    monkeypatch.setattr("nmfcluster._arrays.draws._ENTRIES", 20)
-    assert_array_equal(poisson_counts(COUNTS, np.random.default_rng(2)), whole)
-
-
 def test_whole_numbers_are_told_from_others():
     assert holds_whole_numbers(COUNTS)
     assert not holds_whole_numbers(COUNTS / 2)
@@ -58,43 +50,43 @@ def test_whole_numbers_are_told_from_others():
 
 @stored
 def test_a_share_of_the_rows_is_seen_once_and_others_not(kind):
-    seen = Resampled(MatrixObjective(kind(COUNTS)), 0.5).seen_by([start()])
-    assert len(np.unique(seen.rows)) == 6
-    assert_array_equal(dense(seen.objective.X), COUNTS[seen.rows])
+    half = start(0.5)
+    assert len(np.unique(half.rows())) == 6
+    seen = Resampled(MatrixObjective(kind(COUNTS))).seen_by(half)
+    assert_array_equal(dense(seen.X), COUNTS[half.rows()])
 
 
 def test_a_share_has_a_row_for_every_cluster():
     for size in (1, 3, 12):
-        seen = Resampled(MatrixObjective(COUNTS), 0.01).seen_by([start(size=size)])
-        assert len(np.unique(seen.rows)) == size
+        assert len(np.unique(start(0.01, size=size).rows())) == size
 
 
 def test_a_bootstrap_draws_as_many_rows_with_replacement():
-    seen = Resampled(MatrixObjective(COUNTS), "bootstrap").seen_by([start()])
-    assert len(seen.rows) == 12 > len(np.unique(seen.rows))
+    rows = start("bootstrap").rows()
+    assert len(rows) == 12 > len(np.unique(rows))
 
 
 def test_tables_differ_by_their_seed_alone():
-    objective = Resampled(Divergence(COUNTS), "poisson")
+    objective = Resampled(Divergence(COUNTS))
     first, again, other = (
-        objective.seen_by([start(seed, table)]).objective.X
+        objective.seen_by(start("poisson", seed, table)).X
         for seed, table in ((0, 0), (1, 0), (0, 1))
     )
     assert_array_equal(first, again)
     assert (first != other).any()
 
 
-@pytest.mark.parametrize(("objective", "solver"), [(MatrixObjective, hals), (Divergence, em)])
-def test_a_run_on_rows_is_that_of_a_table_of_them(objective, solver):
-    seen = Resampled(objective(COUNTS), 0.5).seen_by([start()])
-    F = start()()[None]
-    (W, H), loss = ends(on_seen(solver, seen, F), 20)
-    own = np.concatenate([F[..., seen.rows], F[..., 12:]], axis=2)
-    (W_own, H_own), loss_own = ends(solver(objective(COUNTS[seen.rows]), own), 20)
-    assert_array_equal(W[0, seen.rows], W_own[0])
-    assert_array_equal(H, H_own)
-    assert_array_equal(loss, loss_own)
-    assert not np.delete(W[0], seen.rows, axis=0).any()
+@pytest.mark.parametrize("resample", [0.5, "bootstrap"])
+def test_a_run_on_rows_is_that_of_a_table_of_them(resample):
+    of_rows = start(resample)
+    rows, whole = of_rows.rows(), start(None)()
+    assert_array_equal(of_rows(), np.concatenate([whole[:, rows], whole[:, 12:]], axis=1))
+    W, H = np.random.default_rng(1).uniform(size=(len(rows), 3)), np.ones((3, 9))
+    of_all, same = Resampled(MatrixObjective(COUNTS)).of_all(of_rows, (W, H))
+    assert same is H
+    assert not np.delete(of_all, rows, axis=0).any()
+    for i in rows:
+        assert of_all[i] in W[rows == i]
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """The runs side by side, and what recurs in them, against loops."""
 
-import warnings
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -12,10 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
 
 from nmfcluster._base import hard_labels
-from nmfcluster._engine.loop import Solution
-from nmfcluster._engine.symmetric import Factorization
 from nmfcluster.datasets import make_biclusters
-from nmfcluster.meta.metaclusters import compare_with_runs, n_distinct
+from nmfcluster.meta.metaclusters import n_distinct
 from nmfcluster.meta.runs import Runs, draw_sizes, run_many
 from nmfcluster.meta.squares import MatrixObjective, fitted_rows
 from nmfcluster.metrics.co_occurrence import confidence
@@ -146,27 +142,6 @@ def test_starts_have_the_mean_of_the_table(storage, dtype, k):
     if storage is np.asarray:
         spread = [np.std(runs.W[own] / runs.W[own].mean()) for own in runs.slices()]
         assert_allclose(np.mean(spread), 3**-0.5, rtol=0.1)  # of a uniform variable
-
-
-@pytest.mark.parametrize(
-    ("loss", "sizes", "comparable", "is_told"),
-    [
-        (1.1002, [3, 3], True, True),
-        (1.10005, [3, 3], True, False),
-        (9, [3, 4], True, False),
-        (9, [3, 3], False, False),
-    ],
-)
-def test_a_run_that_fits_much_better_is_told_of(loss, sizes, comparable, is_told):
-    """By a tenth of its loss, and a millionth of that of zero factors, 100."""
-    nothing = np.zeros((sum(sizes), 1))
-    runs = Runs(nothing, nothing, np.array(sizes), np.array([1.0, 2.0]), np.array([True, True]))
-    end = Solution((), loss, np.full(2, loss), True)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        compare_with_runs(runs, Factorization(end, [], 1.0), plan_of(3), 100.0, comparable)
-    told = ["loss 1.1 against 1" in str(warning.message) for warning in caught]
-    assert told == [True] * is_told
 
 
 # --- what the runs say of the clusters ---------------------------------------------------------

@@ -34,7 +34,7 @@ def residual(X, W, H):
 
 
 @stored
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(
     seed=seeds,
     mean=st.sampled_from([0.1, 1.0, 1e3, 1e5]),
