@@ -180,19 +180,3 @@ def test_sports_news_from_two_segments(data_folder):
     fitted = default_model(n_clusters=5, affinity=affinity).fit(X)
     assert adjusted_rand_score(y, fitted.labels_) > 0.9
     assert adjusted_rand_score(y, fitted.predict(X)) > 0.85
-
-
-@pytest.mark.parametrize("views", [False, True])
-def test_many_objects_of_a_dense_kernel_are_warned_of(views, monkeypatch):
-    monkeypatch.setattr("nmfcluster.stack.reading._MANY", 30)
-    X = np.random.default_rng(0).uniform(size=(40, 3))
-    affinity = [("all", "landmarks", None), "nearest_neighbors"]
-    if views:
-        X, affinity = {"one": X, "other": X[:, ::-1]}, "rbf"
-    fusion = SimilarityFusionNMF(2, affinity=affinity)
-    with pytest.warns(UserWarning, match=r"dense similarit.*40 objects.*max_samples"):
-        fusion.fit(X)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        fusion.set_params(max_samples=30).fit(X)
-        fusion.set_params(affinity="nearest_neighbors", max_samples=None).fit(X)
