@@ -128,18 +128,14 @@ def _near_landmarks(
     reader.compare_with(objects, chosen)
     kept: list[int | None] = []
     blocks: list[list[Any]] = []
-    n_read = 0
     for sources, seen in reader.blocks(objects, np.arange(objects.shape[0])):
         if not seen.all():
-            lost, source = np.argwhere(~seen)[0]
             raise ValueError(
-                f"sample {n_read + lost} is missing from {reader.labels[source]}: with "
-                "max_samples, or fewer columns than rows, only symmetric=True can leave objects "
-                "out."
+                f"samples are missing from {reader.labels[seen.all(axis=0).argmin()]}: with "
+                "max_samples, or fewer columns than rows, only symmetric=True can leave any out."
             )
         kept = kept or [None if n_clusters is None else n_to_keep(S, n_clusters) for S in sources]
         blocks.append(list(map(near, sources, kept)))
-        n_read += len(seen)
     return [stacked(list(rows)) for rows in zip(*blocks, strict=True)], kept
 
 

@@ -12,7 +12,6 @@ from nmfcluster.stack.sources import (
     Source,
     cut,
     read_names,
-    read_only,
     read_sources,
     read_tables,
     with_nan,
@@ -136,7 +135,7 @@ class SimilarityStack(_Stack):
         single = all(source.values.dtype == np.float32 for source in held)
         dtype = np.dtype(np.float32 if single else np.float64)
         cast = (one._replace(values=one.values.astype(dtype, copy=False)) for one in held)
-        super()._set((Source(*map(read_only, one)) for one in cast), names, index, columns)
+        super()._set(cast, names, index, columns)
         self.shape = (*self._held[0].values.shape, len(held))
 
     @property

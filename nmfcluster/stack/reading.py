@@ -27,7 +27,7 @@ def read_objects(
     """Return the objects of a fit, and the reader of others.
 
     Views are told from others by their type. Else "precomputed", the `affinity` of an estimator,
-    says that there are similarities; of features kernels are made by its `affinity`, `normalize`
+    says that `X` holds similarities; of features kernels are made by its `affinity`, `normalize`
     and `n_jobs`.
     """
     if sum(given is not None for given in (X, similarities, views)) > 1:
@@ -43,18 +43,13 @@ def read_objects(
         pairs = zip(objects.names, kernels, strict=True)
         stacks = [KernelStack([(name, kernel, None)], **options) for name, kernel in pairs]
         return StackReader(objects, stacks), objects
-    if takes_similarities(estimator.affinity):
-        given_beside = similarities is not None
-        objects = SimilarityStack(similarities) if given_beside else _read_stack(estimator, X, True)
+    if similarities is not None or takes_similarities(estimator.affinity):
+        given = _read_stack(estimator, X, reset=True) if similarities is None else similarities
+        objects = SimilarityStack(given)
         if objects.shape[0] != objects.shape[1] and estimator.symmetric:
             raise _not_square(objects)
         estimator.n_features_in_ = objects.shape[1]
         return StackReader(objects), objects
-    if similarities is not None:
-        raise ValueError(
-            "similarities are given instead of features, and need affinity='precomputed'; got "
-            f"affinity={estimator.affinity!r}."
-        )
     objects = _read_features(estimator, X, reset=True)
     return StackReader(None, [KernelStack(estimator.affinity, **options)]), objects
 

@@ -275,12 +275,3 @@ def embedded(array: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
     whole = np.zeros(shape, dtype=array.dtype)
     whole[np.ix_(rows, columns)] = array
     return whole
-
-
-def read_only(array: Any) -> Any:
-    """Return the matrix, not copied, in a form whose entries cannot be written to."""
-    values = (array.data if sp.issparse(array) else array).view()
-    values.flags.writeable = False
-    if not sp.issparse(array):
-        return values
-    return sp.csr_array((values, array.indices, array.indptr), shape=array.shape)

@@ -40,7 +40,7 @@ def test_forms_of_several_sources(form):
     again = SimilarityStack(stack)
     assert again is not stack
     assert again.names == stack.names
-    assert again.sources[0].base is stack.sources[0].base  # one matrix, two stacks
+    assert again.sources[0] is stack.sources[0]  # one matrix, two stacks
     assert SimilarityStack(stack, names=["u", "v", "w"]).names == ("u", "v", "w")
     assert SimilarityStack(dict(zip("uvw", drawn, strict=True))).names == ("u", "v", "w")
 
@@ -87,18 +87,13 @@ def test_duplicates_and_zeros_of_a_sparse_source_are_cleaned_up_in_a_copy():
     assert handed_in.nnz == 3
 
 
-def test_nothing_is_copied_or_written_to():
+def test_nothing_is_copied():
     S = matrices(5, 4, 1)[0]
     T = sp.csr_array(S)
     stack = SimilarityStack([S, T])
     dense, sparse = stack.sources
     assert np.shares_memory(dense, S)
     assert np.shares_memory(sparse.data, T.data)
-    for values in (dense, sparse.data, *(part[0] for part in stack.filled()[:1])):
-        with pytest.raises(ValueError, match="read-only"):
-            values[0] = 1
-    assert S.flags.writeable
-    assert T.data.flags.writeable
 
 
 def test_a_stack_is_no_array_and_is_not_walked_through():
@@ -243,7 +238,7 @@ def test_scikit_learn_splits_and_shuffles_rows():
             [SQUARE, SQUARE.astype(str)],
             None,
             TypeError,
-            "source 'source1' of sources: .* not numbers",
+            "'source1' of sources: .* not numbers",
         ),
         ([SQUARE * 1j], None, TypeError, "source 'source0' of sources: .* complex128, not numbers"),
         (
