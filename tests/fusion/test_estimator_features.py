@@ -94,6 +94,7 @@ RINGS = [*(partial(rbf_kernel, gamma=1 / (2 * s**2)) for s in SIGMAS), path_kern
 
 
 @pytest.mark.filterwarnings("ignore:SimilarityFusionNMF found 1 cluster")
+@pytest.mark.slow
 def test_nested_rings_as_in_the_paper():
     """Lange and Buhmann, Figure 1: only the path kernel tells the rings, and not at any eta."""
     X, y = make_nested_rings(random_state=0)
