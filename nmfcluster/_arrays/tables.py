@@ -6,7 +6,6 @@ side has no index, or that of pandas for tables without one, 0, 1, 2, ...
 
 from __future__ import annotations
 
-import datetime
 from collections import Counter
 from typing import Any
 
@@ -18,7 +17,6 @@ from nmfcluster._compat import take_samples
 
 _GATHERED = 2**30  # bytes of a Dask collection that are gathered with a warning: as most hold
 _NUMBERS = "biuf"  # kinds of numpy's types
-_NO_NUMBERS = (str, bytes, datetime.date, datetime.timedelta)  # unless they say one
 _SEVERAL = (
     "Several tables of the same samples are put side by side with numpy.hstack, or are views of "
     "SimilarityFusionNMF"
@@ -38,48 +36,58 @@ def check_readable(X: Any, name: str = "X") -> None:
     Raises
     ------
     TypeError
-        If it holds dates, or is a container of tables that has to be opened first.
+        If it is a container of tables that has to be opened first.
     ValueError
-        If it holds text, or is a masked array of which something is masked.
+        If it holds text or dates, or is a masked array of which something is masked.
     """
     if X is None:
         raise ValueError(f"{name} must be one table of numbers, got None.")
     check_opened(X, name, "one table of numbers")
-    if isinstance(X, list | tuple) and X and all(_is_matrix(part) for part in X):
+    if isinstance(X, list | tuple) and X and all(len(getattr(x, "shape", ())) == 2 for x in X):
         raise TypeError(
             f"{name} must be one table of numbers, got {_called(X)} tables. {_SEVERAL}."
         )
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
-        _check_columns(X, name)
+        check_columns_differ(X, name)
+        for column, dtype in zip(X.columns, X.dtypes, strict=True):
+            if getattr(dtype, "kind", "O") not in _NUMBERS:  # to take a column out takes longer
+                _check_numbers(np.asarray(X[column]), f"column {column!r} of {name}")
         return
     try:
         array = np.asarray(X) if isinstance(X, list | tuple) else X
     except ValueError:
         raise ValueError(f"{name} must be a table whose rows are of one length.") from None
-    _check_kind(getattr(array, "dtype", None), name)
-    if isinstance(array, np.ndarray) and array.dtype.kind == "O":
-        suspects = [value for value in array.ravel() if isinstance(value, _NO_NUMBERS)]
-        wrong = [value for value in suspects if not _is_number(value)]
-        if wrong:
-            raise ValueError(f"{name} must hold numbers, got {shown(wrong[0])}: encode it.")
+    if isinstance(array, np.ndarray):
+        _check_numbers(array, name)
+
+
+def _check_numbers(array: np.ndarray, name: str) -> None:
+    """Raise if an array holds what is no real number."""
+    kind = array.dtype.kind
+    if kind in _NUMBERS:
+        return
+    wrong = [value for value in array.ravel() if kind != "O" or not _is_number(value)]
+    if wrong:
+        raise ValueError(
+            f"{name} must hold real numbers, got {shown(wrong[0])} of dtype {array.dtype}: leave "
+            "it out, or encode it. Complex data not supported."
+        )
 
 
 def _check_gathered(X: Any, name: str) -> None:
     """Warn of a Dask collection, which is gathered into memory; raise if it is a large one."""
-    table = hasattr(X, "chunks")  # a data frame does not know its size, nor some arrays theirs
-    size = float(X.nbytes) if table else np.nan
-    of_size = f"of {size / 2**20:.3g} MiB" if size == size else "of unknown size"
-    classes = (
+    cure = (
         "nmfcluster.dask has NMFConsensus for tables of labels, base_partitions for features, and "
         "predict and transform for models fitted to a part"
     )
-    if size > _GATHERED:
+    # a data frame does not know its size, nor some arrays theirs
+    if hasattr(X, "chunks") and X.nbytes > _GATHERED:
         raise ValueError(
-            f"{name} must be in memory, got a Dask collection {of_size}, more than the "
-            f"{_GATHERED / 2**20:.0f} MiB that are gathered without being asked for: {classes}. "
-            f"{name}.compute() gathers it."
+            f"{name} must be in memory, got a Dask collection of {X.nbytes / 2**20:.3g} MiB, more "
+            f"than the {_GATHERED / 2**20:.0f} MiB that are gathered without being asked for: "
+            f"{cure}. {name}.compute() gathers it."
         )
-    warn(f"{name} is a Dask collection {of_size}, which is gathered into memory: {classes}.")
+    warn(f"{name} is a Dask collection, which is gathered into memory: {cure}.")
 
 
 def canonical(X: Any) -> Any:
@@ -133,22 +141,6 @@ def _called(X: Any) -> str:
     return f"a {type(X).__module__.partition('.')[0]} {type(X).__name__}"
 
 
-def _is_matrix(part: Any) -> bool:
-    return len(getattr(part, "shape", ())) == 2
-
-
-def _check_kind(dtype: Any, name: str) -> None:
-    kind = getattr(dtype, "kind", "O")
-    if kind in "Mm":
-        raise TypeError(
-            f"{name} must hold numbers, got dtype {dtype}: turn it into days, or into seconds."
-        )
-    if kind == "c":
-        raise ValueError(f"{name} must hold real numbers, got {dtype}. Complex data not supported.")
-    if kind in "SUV":
-        raise ValueError(f"{name} must hold numbers, got dtype {dtype}: text has to be encoded.")
-
-
 def check_columns_differ(X: Any, name: str) -> None:
     """Raise if a data frame has no columns, or several of one name."""
     if len(X.columns) == 0:
@@ -161,22 +153,6 @@ def check_columns_differ(X: Any, name: str) -> None:
             f"{name} must have columns whose names differ, but {twice[0]!r} occurs more than once: "
             "rename it, or give X.to_numpy()."
         )
-
-
-def _check_columns(X: Any, name: str) -> None:
-    """Raise if a column of a data frame does not hold numbers, and name it."""
-    check_columns_differ(X, name)
-    for column, dtype in zip(X.columns, X.dtypes, strict=True):
-        if getattr(dtype, "kind", "O") in _NUMBERS:  # to take a column out takes longer
-            continue
-        values = X[column]
-        kind = getattr(dtype, "kind", None) or np.asarray(values).dtype.kind
-        wrong = [] if kind in _NUMBERS else [v for v in values if kind in "Mm" or not _is_number(v)]
-        if wrong:
-            raise ValueError(
-                f"{name} must hold numbers, but column {column!r} is of dtype {values.dtype} and "
-                f"holds {shown(wrong[0])}: leave it out, or encode it."
-            )
 
 
 def _is_number(value: Any) -> bool:
@@ -194,9 +170,7 @@ def row_names(table: Any) -> Any:
     return index if hasattr(index, "get_indexer") else None
 
 
-def order_of(
-    own: Any, other: Any, name: str, owner: str = "X", say: bool = True
-) -> np.ndarray | None:
+def order_of(own: Any, other: Any, name: str, owner: str = "X") -> np.ndarray | None:
     """Return the rows of another table in the order of a table's rows, or None if they are.
 
     Parameters
@@ -207,8 +181,6 @@ def order_of(
         What a message calls the other table.
     owner : str, default="X"
         What a message calls the table.
-    say : bool, default=True
-        Whether to warn of another order.
 
     Raises
     ------
@@ -220,8 +192,10 @@ def order_of(
     if own.is_unique and other.is_unique:
         order = np.asarray(other.get_indexer(own))
         if (order >= 0).all():
-            if say:
-                _warn_of_order(name, owner)
+            warn(
+                f"{name} has the samples of {owner} in another order, by the index: they are put "
+                f"into that of {owner}. Without an index they are taken by position."
+            )
             return order
     if _is_default(own) or _is_default(other):
         return None
@@ -238,14 +212,6 @@ def _is_default(index: Any) -> bool:
     return numbers.dtype.kind in "iu" and np.array_equal(numbers, np.arange(len(numbers)))
 
 
-def _warn_of_order(name: str, owner: str) -> None:
-    """Say that rows were put into another order."""
-    warn(
-        f"{name} has the samples of {owner} in another order, by the index: they are put into that "
-        f"of {owner}. Without an index they are taken by position."
-    )
-
-
 def in_order_of(own: Any, table: Any, name: str) -> Any:
     """Return what is said of samples, in one table or in a list, in the order of their names.
 
@@ -258,30 +224,27 @@ def in_order_of(own: Any, table: Any, name: str) -> Any:
     name : str
         What a message calls it.
     """
-    listed = isinstance(table, list | tuple)
-    parts = table if listed else [table]
-    orders = [order_of(own, row_names(part), name, say=False) for part in parts]
-    if all(order is None for order in orders):
-        return table
-    _warn_of_order(name, "X")
-    pairs = zip(parts, orders, strict=True)
-    parts = [part if order is None else take_samples(part, order) for part, order in pairs]
-    return parts if listed else parts[0]
+    if isinstance(table, list | tuple):
+        named = [row_names(part) is not None for part in table]
+        pairs = zip(table, named, strict=True)
+        return [in_order_of(own, part, name) if has else part for part, has in pairs]
+    order = order_of(own, row_names(table), name)
+    return table if order is None else take_samples(table, order)
 
 
-def columns_in_order_of(own: Any, table: Any, name: str, owner: str, say: bool = True) -> Any:
+def columns_in_order_of(own: Any, table: Any, name: str, owner: str) -> Any:
     """Return a data frame with its columns in the order of the names that `owner` has."""
     columns = row_names(getattr(table, "columns", None))
-    order = order_of(own, columns, f"the columns of {name}", owner, say)
+    order = order_of(own, columns, f"the columns of {name}", owner)
     return table if order is None else table.iloc[:, order]
 
 
-def in_own_order(table: Any, name: str, say: bool = True) -> Any:
+def in_own_order(table: Any, name: str) -> Any:
     """Return a data frame with its columns in the order of its rows, where it is square by them."""
     own, columns = row_names(table), row_names(getattr(table, "columns", None))
     if own is None or columns is None or not own.is_unique or set(own) != set(columns):
         return table
-    return columns_in_order_of(own, table, name, "its rows", say)
+    return columns_in_order_of(own, table, name, "its rows")
 
 
 def in_one_order(tables: list[Any], names: list[str]) -> tuple[list[Any], Any, Any]:
@@ -302,19 +265,16 @@ def in_one_order(tables: list[Any], names: list[str]) -> tuple[list[Any], Any, A
     index, columns : pandas Index or None
         The names of rows and of columns, if any of them has some.
     """
-    frames = [hasattr(table, "columns") and row_names(table) is not None for table in tables]
-    if not any(frames):
+    frames = [i for i, table in enumerate(tables) if hasattr(table, "columns")]
+    frames = [i for i in frames if row_names(tables[i]) is not None]
+    if not frames:
         return tables, None, None
-    owner, ordered, moved = "the first data frame", list(tables), []
-    first = in_own_order(tables[frames.index(True)], owner, say=False)
-    for i in np.flatnonzero(frames):
-        rows = order_of(first.index, tables[i].index, names[i], owner, say=False)
-        table = tables[i] if rows is None else tables[i].iloc[rows]
-        table = in_own_order(table, names[i], say=False)
-        ordered[i] = columns_in_order_of(first.columns, table, names[i], owner, say=False)
-        moved += [names[i]] * (ordered[i] is not tables[i])
-    if moved:
-        _warn_of_order(" and ".join(moved), owner)
+    ordered, owner = list(tables), "the first data frame"
+    first = ordered[frames[0]] = in_own_order(tables[frames[0]], names[frames[0]])
+    for i in frames[1:]:
+        order = order_of(first.index, tables[i].index, names[i], owner)
+        table = tables[i] if order is None else tables[i].iloc[order]
+        ordered[i] = columns_in_order_of(first.columns, table, names[i], owner)
     return ordered, first.index, first.columns
 
 
@@ -343,20 +303,13 @@ def with_all_samples(tables: list[Any], names: list[str]) -> tuple[list[Any], An
     named = [i for i, index in enumerate(own) if index is not None and not _is_default(index)]
     index = _union([own[i] for i in named], [names[i] for i in named]) if named else None
     n = tables[0].shape[0] if index is None else len(index)
+    same = all(own[i].equals(index) for i in named)
     for i, (table, name) in enumerate(zip(tables, names, strict=True)):
-        if i in named:
-            continue
-        if table.shape[0] != n:
+        if i not in named and not (same and table.shape[0] == n):
             raise ValueError(
-                f"{name} must have a row for every one of the {n} samples, NaN where it lacks "
-                f"one, got {table.shape[0]} rows; only data frames whose index names the samples "
-                "may leave some out."
-            )
-        if not all(own[j].equals(index) for j in named):
-            raise ValueError(
-                f"{name} has no names of samples, and other views have different ones, or in "
-                "another order, so that it is not known which rows belong together: give all of "
-                "them an index, or none."
+                f"{name} has {table.shape[0]} rows without names of samples, which must be the {n} "
+                "of all others, in one order, NaN where it lacks one: only data frames whose index "
+                "names the samples may leave some out, or have them in another order."
             )
     return [tables[i].reindex(index) if i in named else tables[i] for i in range(len(own))], index
 

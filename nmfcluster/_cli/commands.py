@@ -111,7 +111,9 @@ def _pairs(options: argparse.Namespace, table: FileTable) -> PairwiseConstraints
 def _fuse(options: argparse.Namespace) -> Result:
     stems = [stem(file) for file in options.files]
     names = stems if len(set(stems)) == len(stems) else options.files
-    views = ViewStack([_read(options, i).by_names() for i in range(len(names))], names=names)
+    if len(set(names)) < len(names):
+        raise ValueError(f"the files must differ, got {', '.join(names)}.")
+    views = ViewStack({name: _read(options, i).by_names() for i, name in enumerate(names)})
     model, chosen = _fitted(SimilarityFusionNMF(2), views, options)
     table = FileTable(views, None if views.index is None else list(views.index))
     weights = [("source", names), ("weight", model.weights_), ("loss", model.source_losses_)]

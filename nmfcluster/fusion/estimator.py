@@ -80,9 +80,8 @@ class SimilarityFusionNMF(FusionReports):
         `nmfcluster.stack.KernelStack`: a kernel, or a list of kernels or of triples
         (name, kernel, columns), a kernel being a name that `nmfcluster.affinity.make_affinity`
         knows or a function of two sets of samples. For views: a kernel, or a list of one a view.
-        All but "nearest_neighbors" are dense, n × n, with a warning above 20,000 objects: see
-        `max_samples`. Parameters of kernels are those of a `KernelStack` in a pipeline, or of a
-        function.
+        All but "nearest_neighbors" are dense, n × n: see `max_samples`. Parameters of kernels are
+        those of a `KernelStack` in a pipeline, or of a function.
     normalize : bool or "auto", default="auto"
         Whether kernels of features are replaced by :math:`D^{-1/2} W D^{-1/2}`, D their row sums.
         "auto": those by "nearest_neighbors" only.
@@ -211,11 +210,7 @@ class SimilarityFusionNMF(FusionReports):
         ],
     }
 
-    weights_: np.ndarray
     n_nearest_: tuple[int | None, ...]
-    source_names_: tuple[str, ...]
-    source_losses_: np.ndarray
-    sample_indices_: np.ndarray
 
     def __init__(
         self,
@@ -263,11 +258,10 @@ class SimilarityFusionNMF(FusionReports):
         y : None
             Ignored.
         similarities : list of {array-like, sparse matrix}, or SimilarityStack, default=None
-            The sources, each of shape (n_samples, n_samples), instead of `X`, which may be left out
-            and of which only the length is used. Cross-validation cannot split a list: give it a
-            `SimilarityStack` as `X`.
+            The sources, each of shape (n_samples, n_samples), instead of `X`. Cross-validation
+            cannot split a list: give it a `SimilarityStack` as `X`.
         views : dict or list of {array-like, sparse matrix}, or ViewStack, default=None
-            Tables of features, of different widths, one a source; instead of `X`, as above.
+            Tables of features, of different widths, one a source; instead of `X`.
             Rows of data frames are matched by their index, see `~nmfcluster.stack.ViewStack`,
             which is also what cross-validation can split.
 
@@ -298,7 +292,7 @@ class SimilarityFusionNMF(FusionReports):
             fusion = fuse(objective, plan, rng, self.symmetric or data.by_landmarks)
             self._reader_, self._data_, self._fusion_ = reader, data, fusion
             self.n_nearest_, self.source_names_ = data.graphs.n_nearest, reader.names
-            self.source_losses_ = fusion.source_losses
+            self.source_losses_ = objective.source_losses(fusion.best.factors[0])
             self.weights_, _ = objective.weigh(self.source_losses_)
             _warn_of_weights(self, reader.labels)
             # the memberships of the fitted objects, and by these of the others
@@ -332,7 +326,7 @@ class SimilarityFusionNMF(FusionReports):
         Parameters
         ----------
         X : as for `fit`
-            Similarities, features or views; None, which has to be said, where they are beside it.
+            Similarities, features or views; None, which has to be said, with one of the others.
         y : None
             Ignored.
         similarities, views : as for `fit`, default=None
@@ -344,9 +338,8 @@ class SimilarityFusionNMF(FusionReports):
             Rows sum to 1. `membership_` holds those of the model itself.
         """
         self.fit(X, y, similarities=similarities, views=views)
-        if similarities is not None or views is not None:
-            _, X = read_objects(self, X, similarities, views)
-        return self.transform(X)
+        (objects,) = (given for given in (X, similarities, views) if given is not None)
+        return self.transform(objects)
 
     def _extend(self, X: Any) -> np.ndarray:
         objects = self._reader_.read_new(self, X)

@@ -7,7 +7,6 @@ weights, so that an update does not depend on the number of sources.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -22,14 +21,13 @@ from nmfcluster._arrays.storage import (
     stored_entries,
     total,
 )
-from nmfcluster.similarity import Explicit, Similarity
 
 _ROWS = 64  # rows of a dense mixture worked on at a time: a block stays in the cache
 _PAIRS = 2**13  # of a sparse mixture worked on at a time: their rows of the factors stay there
 
 
-class Mixture(ABC):
-    """Sources P_l of one set of objects, and their mixtures ``sum_l w_l P_l``.
+class _Sources:
+    """Sources P_l of one set of objects, whose mixtures ``sum_l w_l P_l`` are worked with.
 
     Attributes
     ----------
@@ -55,94 +53,8 @@ class Mixture(ABC):
         self.complete = np.asarray(seen.all(axis=0))
         self.equal = np.full(len(sources), 1 / len(sources))
 
-    @abstractmethod
-    def mixed(self, weights: np.ndarray, out: Any = None) -> Any:
-        """Return ``sum_l w_l P_l``, in the place of an earlier mixture if one is given.
 
-        Parameters
-        ----------
-        weights : ndarray of shape (L,)
-        out : object, default=None
-            What this method returned before, and is wanted no more.
-
-        Returns
-        -------
-        object
-            The mixture, for `ratio_product` and `ratio_products`.
-        """
-
-    @abstractmethod
-    def matrix(self, weights: np.ndarray) -> Any:
-        """Return the mixture with these weights as a matrix, {ndarray, csr_array} (n, n)."""
-
-    def similarity(self, weights: np.ndarray) -> Similarity:
-        """Return the mixture with these weights as a similarity."""
-        return Explicit(self.matrix(weights))
-
-    @abstractmethod
-    def ratio_product(self, P: Any, W: np.ndarray, H: np.ndarray) -> np.ndarray:
-        """Return ``(P / (W H')) W``, the quotient entry by entry, for a symmetric ``W H'``.
-
-        Parameters
-        ----------
-        P : object
-            A mixture.
-        W, H : ndarray of shape (n, k)
-            Positive.
-
-        Returns
-        -------
-        ndarray of shape (n, k)
-        """
-
-    @abstractmethod
-    def ratio_products(self, P: Any, W: np.ndarray, H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return ``R H`` and ``R' W`` for the quotient ``R = P / (W H')`` of any W and H."""
-
-    @abstractmethod
-    def cross_entropies(self, W: np.ndarray, H: np.ndarray, symmetric: bool = False) -> np.ndarray:
-        """Return ``-sum_ij p_ij^l log (W H')_ij`` of every source, (L,), in nats.
-
-        Half the work is saved where ``W H'`` is known to be symmetric.
-        """
-
-    @abstractmethod
-    def told(self, W: np.ndarray, H: np.ndarray, shift: float = 0.0) -> np.ndarray:
-        """Return what the pairs of every source tell of every cluster, (L, k), in nats.
-
-        ``sum_ij p_ij^l t_ij log(m_ij / (m_i. m_.j))`` for the model ``M = W H'``, the columns of H
-        summing to 1, with the share ``t_ij = w_i h_j / m_ij`` of a cluster in a pair; less the
-        `shift` of every logarithm.
-        """
-
-    @abstractmethod
-    def margin(self, P: Any) -> np.ndarray:
-        """Return the sums of the rows of a mixture, (n,)."""
-
-    @abstractmethod
-    def entropies(self) -> np.ndarray:
-        """Return ``-sum_ij p_ij^l log p_ij^l`` of every source, (L,), in nats."""
-
-
-def make_mixture(sources: list[Any], seen: np.ndarray) -> Mixture:
-    """Return the mixture of sources: a sparse one if all of them are sparse.
-
-    Parameters
-    ----------
-    sources : list of {ndarray, csr_array} of shape (n, n)
-        Symmetric, nonnegative, all of one dtype, none 0 throughout.
-    seen : ndarray of shape (n, L), bool
-
-    Returns
-    -------
-    Mixture
-    """
-    sources = [as_matrix(source) for source in sources]
-    sparse = all(sp.issparse(source) for source in sources)
-    return SparseMixture(sources, seen) if sparse else DenseMixture(sources, seen)
-
-
-class DenseMixture(Mixture):
+class DenseMixture(_Sources):
     """Mixtures that are arrays: formed and worked on some rows at a time.
 
     Parameters
@@ -165,6 +77,19 @@ class DenseMixture(Mixture):
         self._sources, self._blocks = sources, list(row_blocks(self.shape[0], _ROWS))
 
     def mixed(self, weights: np.ndarray, out: Any = None) -> Any:
+        """Return ``sum_l w_l P_l``, in the place of an earlier mixture if one is given.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (L,)
+        out : object, default=None
+            What this method returned before, and is wanted no more.
+
+        Returns
+        -------
+        object
+            The mixture, for `ratio_product` and `ratio_products`.
+        """
         out = np.empty(self.shape, dtype=self.dtype) if out is None else out
         scaled = (weights / self.totals).astype(self.dtype)
         dense = [(w, s) for w, s in zip(scaled, self._sources, strict=True) if not sp.issparse(s)]
@@ -180,9 +105,23 @@ class DenseMixture(Mixture):
         return out
 
     def matrix(self, weights: np.ndarray) -> np.ndarray:
+        """Return the mixture with these weights as a matrix, {ndarray, csr_array} (n, n)."""
         return np.asarray(self.mixed(weights))
 
     def ratio_product(self, P: Any, W: np.ndarray, H: np.ndarray) -> np.ndarray:
+        """Return ``(P / (W H')) W``, the quotient entry by entry, for a symmetric ``W H'``.
+
+        Parameters
+        ----------
+        P : object
+            A mixture.
+        W, H : ndarray of shape (n, k)
+            Positive.
+
+        Returns
+        -------
+        ndarray of shape (n, k)
+        """
         product = np.zeros_like(W)
         for rows in self._blocks:  # the upper triangle: R is symmetric
             ratio = W[rows] @ H[rows.start :].T
@@ -192,6 +131,7 @@ class DenseMixture(Mixture):
         return product
 
     def ratio_products(self, P: Any, W: np.ndarray, H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return ``R H`` and ``R' W`` for the quotient ``R = P / (W H')`` of any W and H."""
         forth, back = np.empty_like(W), np.zeros_like(H)
         for rows in self._blocks:
             ratio = W[rows] @ H.T
@@ -201,9 +141,14 @@ class DenseMixture(Mixture):
         return forth, back
 
     def margin(self, P: Any) -> np.ndarray:
+        """Return the sums of the rows of a mixture, (n,)."""
         return P.sum(axis=1)
 
     def cross_entropies(self, W: np.ndarray, H: np.ndarray, symmetric: bool = False) -> np.ndarray:
+        """Return ``-sum_ij p_ij^l log (W H')_ij`` of every source, (L,), in nats.
+
+        Half the work is saved where ``W H'`` is known to be symmetric.
+        """
         sums = np.zeros(len(self._sources))
         for rows in self._blocks:
             logs = W[rows] @ H.T
@@ -213,6 +158,12 @@ class DenseMixture(Mixture):
         return sums / self.totals
 
     def told(self, W: np.ndarray, H: np.ndarray, shift: float = 0.0) -> np.ndarray:
+        """Return what the pairs of every source tell of every cluster, (L, k), in nats.
+
+        ``sum_ij p_ij^l t_ij log(m_ij / (m_i. m_.j))`` for the model ``M = W H'``, the columns of H
+        summing to 1, with the share ``t_ij = w_i h_j / m_ij`` of a cluster in a pair; less the
+        `shift` of every logarithm.
+        """
         own, others = margins_of(W, H)
         told = np.zeros((len(self._sources), W.shape[1]))
         for rows in self._blocks:
@@ -223,6 +174,7 @@ class DenseMixture(Mixture):
         return told / self.totals[:, None]
 
     def entropies(self) -> np.ndarray:
+        """Return ``-sum_ij p_ij^l log p_ij^l`` of every source, (L,), in nats."""
         entropies = []
         for source, size in zip(self._sources, self.totals, strict=True):
             if sp.issparse(source):
@@ -232,8 +184,10 @@ class DenseMixture(Mixture):
         return np.array(entropies)
 
 
-class SparseMixture(Mixture):
+class SparseMixture(_Sources):
     """Mixtures that are sparse: the values of all sources for the pairs that one of them has.
+
+    Its methods are those of `DenseMixture`, which says what they return.
 
     A pair that no source has costs nothing: what the model puts there is known from its sum. The
     sources are symmetric: of i, j and j, i one is kept. An object with itself counts half, so that
@@ -321,6 +275,27 @@ class SparseMixture(Mixture):
 
     def _matrix(self, values: np.ndarray) -> sp.csr_array:
         return sp.csr_array((values, self._columns, self._indptr), shape=self.shape)
+
+
+Mixture = DenseMixture | SparseMixture
+
+
+def make_mixture(sources: list[Any], seen: np.ndarray) -> Mixture:
+    """Return the mixture of sources: a sparse one if all of them are sparse.
+
+    Parameters
+    ----------
+    sources : list of {ndarray, csr_array} of shape (n, n)
+        Symmetric, nonnegative, all of one dtype, none 0 throughout.
+    seen : ndarray of shape (n, L), bool
+
+    Returns
+    -------
+    Mixture
+    """
+    sources = [as_matrix(source) for source in sources]
+    sparse = all(sp.issparse(source) for source in sources)
+    return SparseMixture(sources, seen) if sparse else DenseMixture(sources, seen)
 
 
 def _upper_half(source: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -17,6 +17,7 @@ from nmfcluster._engine.starts import draw_seeds, spectral_start
 from nmfcluster._engine.symmetric import Factorization
 from nmfcluster.fusion.mixture import Mixture
 from nmfcluster.fusion.objective import SMALLEST, FusionObjective, factors_of
+from nmfcluster.similarity import Explicit
 
 _MIN_ITER = 10  # updates, of two or three EM steps each: the first ones can gain little
 _RACE_FROM = 3  # updates: a start that can win is below the end of the others by then
@@ -189,19 +190,9 @@ class Fusion(Factorization):
     objective: FusionObjective
 
     @property
-    def joint(self) -> np.ndarray:
-        """``H diag(q)``: the model's probability of an object with a cluster, (n, k)."""
-        return self.best.factors[0][-1]
-
-    @property
     def core(self) -> np.ndarray:
         """``diag(q)``: the probability of every cluster, (k, k)."""
-        return np.diag(self.joint.sum(axis=0))
-
-    @property
-    def source_losses(self) -> np.ndarray:
-        """The loss of every source, (L,): in nats, or relative to independent objects."""
-        return self.objective.source_losses(self.best.factors[0])
+        return np.diag(self.best.factors[0][-1].sum(axis=0))
 
     def posterior(self, dtype: np.dtype) -> np.ndarray:
         """Return the probability of the clusters given the object, (n, k).
@@ -209,10 +200,10 @@ class Fusion(Factorization):
         The row of an object that is in no source with a weight is 0: nothing is known of it, and
         it tells nothing of others.
         """
-        mixture, weights = self.objective.mixture, self.best.factors[1]
+        mixture, (Z, weights) = self.objective.mixture, self.best.factors
         margin = mixture.margin(mixture.mixed(self.objective.shares(weights)))
         known = margin > 1e-12 * margin.mean()  # of less an object's start is not moved
-        return membership(self.joint.astype(dtype)) * known[:, None]
+        return membership(Z[-1].astype(dtype)) * known[:, None]
 
 
 def number_of_starts(n_init: int | str, n_sources: int) -> int:
@@ -278,7 +269,7 @@ def spectral_factors(
     ndarray of shape (1 or 2, n, k)
         W, or W and V; their scale is of no importance.
     """
-    A = mixture.similarity(weights).without_diagonal()
+    A = Explicit(mixture.matrix(weights)).without_diagonal()
     degrees = (A @ np.ones((A.shape[0], 1), dtype=A.dtype))[:, 0]
     if degrees.any():
         roots = np.sqrt(degrees)

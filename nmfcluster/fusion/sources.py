@@ -97,62 +97,46 @@ def read_sources(
     k, as_graphs = int(estimator.n_clusters), estimator.criterion == "relative"
     n_objects, n_columns = objects.shape[:2]
     chosen = draw_samples(n_columns, estimator.max_samples, k, rng)
-    if estimator.symmetric or len(chosen) == n_objects:
-        return of_each_other(reader, objects, chosen, k, as_graphs)
-    if len(chosen) < k:
-        raise ValueError(
-            f"n_clusters={k} must be at most the number of objects that all are compared "
-            f"with, the columns of similarities: {len(chosen)}."
-        )
-    return of_landmarks(reader, objects, chosen, k, as_graphs)
-
-
-def of_each_other(
-    reader: StackReader, objects: Any, chosen: np.ndarray, n_clusters: int, as_graphs: bool
-) -> FusionData:
-    """Return the mixture of the similarities of the chosen objects to each other."""
-    sources, seen = reader.fitted(objects, chosen)
+    by_landmarks = not estimator.symmetric and len(chosen) < n_objects
+    # the similarities to the chosen objects, and how many of them each object keeps
+    if by_landmarks:
+        sources, kept = _near_landmarks(reader, objects, chosen, k if as_graphs else None)
+        seen = np.ones((n_objects + len(chosen), len(sources)), dtype=bool)
+    else:
+        sources, seen = reader.fitted(objects, chosen)
+        kept = [n_to_keep(S, k) if as_graphs else None for S in sources]
     _check_sums(sources, reader.labels)
-    dtype, graphs = sources[0].dtype, _as_given(sources)
+    dtype, graphs = sources[0].dtype, Graphs(tuple(kept), None)
+    # graphs on one scale
     if as_graphs:
-        kept = [n_to_keep(source, n_clusters) for source in sources]
-        sources, graphs = normalised(list(map(graph_of, sources, kept)), kept, axis=1)
-    return FusionData(make_mixture(sources, seen), graphs, dtype, chosen, by_landmarks=False)
+        near_ones = sources if by_landmarks else list(map(graph_of, sources, kept))
+        sources, graphs = normalised(near_ones, kept, axis=0 if by_landmarks else 1)
+    # and of both objects and landmarks
+    if by_landmarks:
+        sources, chosen = list(map(both_ways, sources)), np.arange(n_objects)
+    return FusionData(make_mixture(sources, seen), graphs, dtype, chosen, by_landmarks)
 
 
-def of_landmarks(
-    reader: StackReader, objects: Any, chosen: np.ndarray, n_clusters: int, as_graphs: bool
-) -> FusionData:
-    """Return the mixture of graphs of all objects and the landmarks that were chosen.
+def _near_landmarks(
+    reader: StackReader, objects: Any, chosen: np.ndarray, n_clusters: int | None
+) -> tuple[list[Any], list[int | None]]:
+    """Return the similarities of all objects to the chosen ones, and how many each object keeps.
 
-    Every object keeps the landmarks that are nearest to it. What some objects have tells how many.
+    It keeps those to the landmarks that are nearest to it. What some objects have tells how many;
+    all, if the number of clusters is None.
     """
-    n, p = objects.shape[0], len(chosen)
     reader.compare_with(objects, chosen)
-    # the largest similarities of some objects at a time
     kept: list[int | None] = []
     blocks: list[list[Any]] = []
-    n_read = 0
-    for sources, seen in reader.blocks(objects, np.arange(n)):
+    for sources, seen in reader.blocks(objects, np.arange(objects.shape[0])):
         if not seen.all():
-            lost, source = np.argwhere(~seen)[0]
             raise ValueError(
-                f"sample {n_read + lost} is missing from source {source} of {reader.parameter}: "
-                "with max_samples, or fewer columns than rows, only symmetric=True can leave "
-                "objects out."
+                f"samples are missing from {reader.labels[seen.all(axis=0).argmin()]}: with "
+                "max_samples, or fewer columns than rows, only symmetric=True can leave any out."
             )
-        kept = kept or [n_to_keep(S, n_clusters) if as_graphs else None for S in sources]
+        kept = kept or [None if n_clusters is None else n_to_keep(S, n_clusters) for S in sources]
         blocks.append(list(map(near, sources, kept)))
-        n_read += len(seen)
-    # a source each of all objects, put on one scale
-    sources = [stacked(list(rows)) for rows in zip(*blocks, strict=True)]
-    _check_sums(sources, reader.labels)
-    dtype, graphs = sources[0].dtype, _as_given(sources)
-    if as_graphs:
-        sources, graphs = normalised(sources, kept, axis=0)
-    # the graphs of objects and landmarks, in which all pairs were seen
-    mixture = make_mixture(list(map(both_ways, sources)), np.ones((n + p, len(sources)), bool))
-    return FusionData(mixture, graphs, dtype, np.arange(n), by_landmarks=True)
+    return [stacked(list(rows)) for rows in zip(*blocks, strict=True)], kept
 
 
 def n_to_keep(source: Any, n_clusters: int) -> int | None:
@@ -164,10 +148,6 @@ def n_to_keep(source: Any, n_clusters: int) -> int | None:
     if mean_degree(source) <= _MANY * isqrt(n):
         return None
     return min(isqrt(n), max(2, ceil(_OF_A_CLUSTER * n / n_clusters)))
-
-
-def _as_given(sources: list[Any]) -> Graphs:
-    return Graphs((None,) * len(sources), None)
 
 
 def normalised(
@@ -212,17 +192,13 @@ def draw_samples(
     n_samples: int, max_samples: Any, n_clusters: int, rng: np.random.RandomState
 ) -> np.ndarray:
     """Return the objects to fit to, in their order; `max_samples` is that of the estimator."""
-    if max_samples is None:
-        return np.arange(n_samples)
-    size = max_samples
+    size: Any = n_samples if max_samples is None else max_samples
     if not isinstance(size, Integral):
         size = max(round(size * n_samples), 2)
-    if size > n_samples:
-        raise ValueError(f"max_samples={max_samples} must be at most n_samples={n_samples}.")
-    if size < n_clusters:
+    if not n_clusters <= size <= n_samples:
         raise ValueError(
-            f"max_samples={max_samples} must be at least n_clusters={n_clusters} objects, got "
-            f"{size} of {n_samples}."
+            f"max_samples={max_samples} must leave at least n_clusters={n_clusters} objects, and "
+            f"at most all {n_samples} that there are, or columns of similarities, got {size}."
         )
     if size == n_samples:  # a full fit, and the same one
         return np.arange(n_samples)

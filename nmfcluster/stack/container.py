@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from nmfcluster._arrays.arguments import counted, positions, shown
 from nmfcluster._compat import take_samples
@@ -14,14 +12,13 @@ from nmfcluster.stack.sources import (
     Source,
     cut,
     read_names,
-    read_only,
     read_sources,
     read_tables,
     with_nan,
 )
 
 
-class _Stack(ABC):
+class _Stack:
     """What stands for samples, in several sources, and is split as they are.
 
     Attributes
@@ -30,9 +27,12 @@ class _Stack(ABC):
         The names of the sources.
     index : Index or None
         The names of the samples.
+    shape : tuple of int
+        ``(n, m, L)``: samples, samples that they are similar to, sources.
     """
 
-    _inside: ClassVar[str]  # where to find what a stack holds, for an error message
+    shape: tuple[int, int, int]
+    _as_array: ClassVar[str]  # what to take instead of numpy.asarray, for an error message
     _held: tuple[Any, ...]  # of every source
     _columns: Any  # the names of the samples that these are similar to, or None
 
@@ -48,36 +48,19 @@ class _Stack(ABC):
     def _set(self, held: Any, names: tuple[str, ...], index: Any, columns: Any = None) -> None:
         self._held, self.names, self.index, self._columns = tuple(held), names, index, columns
 
-    @property
-    @abstractmethod
-    def shape(self) -> tuple[int, int, int]:
-        """``(n, m, L)``: samples, samples that they are similar to, sources."""
-
-    @abstractmethod
     def _cut(self, held: Any, rows: np.ndarray, columns: np.ndarray | None) -> Any:
         """Return some samples of one source; None: all columns."""
-
-    @property
-    def ndim(self) -> int:
-        """3, the length of `shape`."""
-        return 3
+        raise NotImplementedError
 
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __iter__(self) -> NoReturn:
-        name = type(self).__name__
-        raise TypeError(f"a {name} cannot be walked through sample by sample; its {self._inside}.")
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+        raise TypeError(f"a {type(self).__name__} is no array: {self._as_array}.")
 
     def __getitem__(self, key: Any) -> Self:
-        owner = f"a {type(self).__name__}"
-        rows, columns = _read_axes(key, owner, self._inside)
-        if rows is None:
-            raise TypeError(
-                f"rows of {owner} must be named by a list or an array of integers, a mask or a "
-                f"slice, got {shown(rows)}."
-            )
-        n, m, _ = self.shape
+        owner, (n, m, _) = f"a {type(self).__name__}", self.shape
+        rows, columns = _read_axes(key, owner)
         i = positions(rows, n, "row", owner)
         j = None if columns is None else positions(columns, m, "column", owner)
         held = [self._cut(one, i, j) for one in self._held]
@@ -115,14 +98,15 @@ class SimilarityStack(_Stack):
         The names of the sources.
     index : Index or None
         The index of the first data frame among the sources, None if there was none.
+    shape : tuple of int
+        ``(n, m, L)``: samples, samples that they are similar to, sources.
 
     Raises
     ------
     TypeError
-        If `sources` is none of the above, or a source does not hold numbers.
+        If `sources` is none of the above, or empty, or a source does not hold numbers.
     ValueError
-        If sources differ in shape, the list is empty, a row and a column are both NaN in part, or
-        `names` do not fit.
+        If sources differ in shape, a row and a column are both NaN in part, or `names` do not fit.
 
     Examples
     --------
@@ -137,7 +121,7 @@ class SimilarityStack(_Stack):
            [0., 1., 0.]])
     """
 
-    _inside = "matrices are in stack.sources"
+    _as_array = "its matrices are in stack.sources, and stack.toarray() makes one of them"
 
     def __init__(self, sources: Any, *, names: Any = None) -> None:
         if isinstance(sources, SimilarityStack):
@@ -151,17 +135,8 @@ class SimilarityStack(_Stack):
         single = all(source.values.dtype == np.float32 for source in held)
         dtype = np.dtype(np.float32 if single else np.float64)
         cast = (one._replace(values=one.values.astype(dtype, copy=False)) for one in held)
-        super()._set((Source(*map(read_only, one)) for one in cast), names, index, columns)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # pickle does not keep arrays read-only
-        self._set(state["_held"], state["names"], state["index"], state["_columns"])
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """``(n, m, L)``: samples, samples that they are similar to, sources."""
-        n, m = self._held[0].values.shape
-        return n, m, len(self._held)
+        super()._set(cast, names, index, columns)
+        self.shape = (*self._held[0].values.shape, len(held))
 
     @property
     def dtype(self) -> np.dtype:
@@ -226,17 +201,6 @@ class SimilarityStack(_Stack):
         """
         return np.stack([with_nan(source) for source in self._held], axis=-1)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        sparse = [i for i, source in enumerate(self._held) if sp.issparse(source.values)]
-        if sparse:
-            raise TypeError(
-                f"a SimilarityStack with sparse sources, as {self.names[sparse[0]]!r}, is not made "
-                "an array without being asked to: call toarray()."
-            )
-        if copy is False:
-            raise ValueError("a SimilarityStack is no array without a copy; give copy=None.")
-        return self.toarray().astype(self.dtype if dtype is None else dtype, copy=False)
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}(shape={self.shape}, dtype={self.dtype}, names={self.names})"
 
@@ -260,22 +224,22 @@ class ViewStack(_Stack):
         a dict are names. Rows of data frames are matched by their index, if it is not 0, 1, ...:
         the samples are those of all of them, in the order in which they occur, and one that a
         frame does not have is missing from this view. Rows of other tables are taken by position.
-    names : sequence of str, default=None
-        One name for each view, no two the same; the keys of a dict, or "view0", "view1", ...
 
     Attributes
     ----------
     names : tuple of str
-        The names of the views.
+        The names of the views: the keys of a dict, else "view0", "view1", ...
     index : Index or None
         Names of the samples, if a data frame has some.
+    shape : tuple of int
+        ``(n, n, L)``, as that of the similarities of n samples by L views.
 
     Raises
     ------
     TypeError
-        If `views` is none of the above.
+        If `views` is none of the above, or empty.
     ValueError
-        If there is no view, a table does not hold numbers, or it is not known which rows of the
+        If a table does not hold numbers, or it is not known which rows of the
         tables belong together.
 
     Examples
@@ -295,24 +259,18 @@ class ViewStack(_Stack):
            [nan, nan]])
     """
 
-    _inside = "tables are in stack.views"
+    _as_array = "SimilarityFusionNMF clusters by all of its tables; one alone is stack.views[0]"
 
-    def __init__(self, views: Any, *, names: Any = None) -> None:
-        self._read(views, names, "views")
-
-    @classmethod
-    def _of(cls, views: Any, where: str) -> Self:
-        """Return views that error messages call by the parameter that they came in."""
-        new = cls.__new__(cls)
-        new._read(views, None, where)
-        return new
-
-    def _read(self, views: Any, names: Any, where: str) -> None:
+    def __init__(self, views: Any) -> None:
         if isinstance(views, ViewStack):
-            own = views.names if names is None else read_names(names, len(views.names), "view")
-            self._set(views._held, own, views.index)
+            self._set(views._held, views.names, views.index)
         else:
-            self._set(*read_tables(views, names, where))
+            self._set(*read_tables(views))
+
+    def _set(self, held: Any, names: tuple[str, ...], index: Any, columns: Any = None) -> None:
+        super()._set(held, names, index)
+        n = held[0].shape[0]
+        self.shape = n, n, len(held)  # as that of the similarities of n samples by L views
 
     @property
     def views(self) -> tuple[Any, ...]:
@@ -320,69 +278,31 @@ class ViewStack(_Stack):
         return self._held
 
     @property
-    def shape(self) -> tuple[int, int, int]:
-        """``(n, n, L)``, as that of the similarities of n samples by L views."""
-        n = self._held[0].shape[0]
-        return n, n, len(self._held)
-
-    @property
-    def n_features(self) -> tuple[int, ...]:
-        """The number of features of every view."""
-        return tuple(int(view.shape[1]) for view in self._held)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
-        raise TypeError(
-            "a ViewStack holds several tables, and is no array: SimilarityFusionNMF clusters by "
-            "all of them; one alone is stack.views[0]."
-        )
-
-    def with_views(self, numbers: Any) -> Self:
-        """Return a stack of some of the views, by their positions.
-
-        Parameters
-        ----------
-        numbers : sequence of int
-
-        Returns
-        -------
-        ViewStack
-
-        Examples
-        --------
-        >>> from nmfcluster.stack import ViewStack
-        >>> ViewStack({"a": [[1], [2]], "b": [[3], [4]]}).with_views([1]).names
-        ('b',)
-        """
-        names = tuple(self.names[i] for i in numbers)
-        return self._made([self._held[i] for i in numbers], names, self.index)
+    def n_features(self) -> dict[str, int]:
+        """The number of features of every view, by its name."""
+        return {name: int(V.shape[1]) for name, V in zip(self.names, self._held, strict=True)}
 
     def __repr__(self) -> str:
-        widths = zip(self.names, self.n_features, strict=True)
-        parts = [f"{name}: {counted(p, 'feature')}" for name, p in widths]
+        parts = [f"{name}: {counted(p, 'feature')}" for name, p in self.n_features.items()]
         return f"{type(self).__name__}({counted(len(self), 'sample')}, {', '.join(parts)})"
 
     def _cut(self, held: Any, rows: np.ndarray, columns: np.ndarray | None) -> Any:
         return take_samples(held, rows)
 
 
-def _read_axes(key: Any, owner: str, inside: str) -> tuple[Any, Any]:
-    """Return what a key says of rows and of columns; None: nothing.
-
-    An error message calls a stack `owner`, and says where to find what is `inside` of it.
-    """
-    if not isinstance(key, tuple):
-        return key, None
-    named = [part for part in key if part is not Ellipsis]  # scikit-learn asks for [rows, ...]
-    if len(named) == 1 and len(key) <= 2 and key[0] is not Ellipsis:
-        return named[0], None
-    if len(named) == 2 and len(key) == 2:
-        rows, columns = named
-        if isinstance(rows, slice) or isinstance(columns, slice):
-            return rows, columns
-        if isinstance(rows, np.ndarray) and isinstance(columns, np.ndarray):
-            if rows.shape == (rows.size, 1) and columns.shape == (1, columns.size):  # np.ix_
-                return rows.ravel(), columns.ravel()
+def _read_axes(key: Any, owner: str) -> tuple[Any, Any]:
+    """Return what a key says of rows, and of columns, None for nothing."""
+    parts = key if isinstance(key, tuple) else (key,)
+    if len(parts) > 1 and parts[-1] is Ellipsis:  # scikit-learn asks for [rows, ...]
+        parts = parts[:-1]
+    if len(parts) == 1:
+        return parts[0], None
+    sizes = [np.size(part) for part in parts]
+    if [np.shape(part) for part in parts] == [(sizes[0], 1), (1, sizes[-1])]:  # numpy.ix_
+        return np.ravel(parts[0]), np.ravel(parts[1])
+    if len(parts) == 2 and any(isinstance(part, slice) for part in parts):
+        return parts
     raise ValueError(
         f"{owner} is indexed by rows, stack[rows], or by rows and columns, "
-        f"stack[np.ix_(rows, columns)], got {shown(key)}; its {inside}."
+        f"stack[np.ix_(rows, columns)], got {shown(key)}."
     )

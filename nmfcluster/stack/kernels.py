@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from itertools import count
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -21,13 +19,13 @@ from nmfcluster.affinity import MAKING, NAMES, make_affinity
 from nmfcluster.stack.container import SimilarityStack
 from nmfcluster.stack.sources import (
     Source,
-    called,
     check_values,
     embedded,
     first_nan,
     held,
     holds_nan,
     named_in_errors,
+    read_names,
 )
 
 _KERNELS = [name for name in NAMES if name not in ("auto", "precomputed")]
@@ -114,8 +112,6 @@ class KernelStack(Documented, TransformerMixin, BaseEstimator):
     (3, 150, 2)
     """
 
-    _parameter = "kernels"  # as error messages call it
-
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernels": [StrOptions(set(_KERNELS)), callable, list],
         **{name: MAKING[name] for name in _OPTIONS},
@@ -192,26 +188,26 @@ class KernelStack(Documented, TransformerMixin, BaseEstimator):
             If an item of `kernels` is neither a kernel nor a triple.
         """
         with fitting(self):
-            views, sources = _read_kernels(self.kernels, self._parameter), []
+            triples, sources = _read_kernels(self.kernels), []
             X = self._read(X, reset=True)
-            names = getattr(self, "feature_names_in_", None)
+            feature_names = getattr(self, "feature_names_in_", None)
             options = {name: getattr(self, name) for name in _OPTIONS}
             self._views_: list[_FittedView] = []
-            for i, view in enumerate(views):
+            for name, kernel, taken in triples:
                 # the features of the view, and the samples that it has
-                label = self._called(i, view.name)
-                columns = _read_columns(view.columns, X.shape[1], names, label)
+                label = f"source {name!r} of X"
+                columns = _read_columns(taken, X.shape[1], feature_names, label)
                 V, seen = _read_view(X, columns, label)
                 if seen.sum() < 2:
                     raise ValueError(f"{label} needs at least 2 samples that it has seen.")
                 # their similarities, and the way to make those of others to them
                 with named_in_errors(label):
-                    affinity = make_affinity(V, view.kernel, **options, n_jobs=self.n_jobs)
+                    affinity = make_affinity(V, kernel, **options, n_jobs=self.n_jobs)
                     block = _read_block(affinity.block(), label)
                 sources.append(Source(embedded(block, seen, seen), seen, seen))
                 empty = block[:0].copy()
-                self._views_.append(_FittedView(view.name, columns, seen, affinity.between, empty))
-            self.names_ = tuple(view.name for view in views)
+                self._views_.append(_FittedView(name, columns, seen, affinity.between, empty))
+            self.names_ = tuple(name for name, _, _ in triples)
         return SimilarityStack._made(sources, self.names_)
 
     def transform(self, X: Any) -> SimilarityStack:
@@ -237,17 +233,13 @@ class KernelStack(Documented, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         X, sources = self._read(X, reset=False), []
         with one_blas_thread():  # as in fit
-            for i, view in enumerate(self._views_):
-                label = self._called(i, view.name)
+            for view in self._views_:
+                label = f"source {view.name!r} of X"
                 V, seen = _read_view(X, view.columns, label)
                 with named_in_errors(label):
                     block = _read_block(view.between(V), label) if seen.any() else view.empty
                 sources.append(Source(embedded(block, seen, view.seen), seen, view.seen))
         return SimilarityStack._made(sources, self.names_)
-
-    def _called(self, index: int, name: str) -> str:
-        """Return what error messages call a source."""
-        return called(index, name, self._parameter)
 
     def _read(self, X: Any, reset: bool) -> Any:
         """Return features, in rows: sums of a data frame's columns round otherwise."""
@@ -267,73 +259,46 @@ def _read_block(block: Any, label: str) -> Any:
     block = as_matrix(block)
     rounding = _ROUNDING * float(np.finfo(block.dtype).eps) * largest(block)
     if -rounding <= float(block.min()) < 0:
-        if is_sparse(block):
-            return filled_with(block, np.maximum(block.data, 0))
-        return np.maximum(block, 0)
+        least_0 = np.maximum(block.data if is_sparse(block) else block, 0)
+        return filled_with(block, least_0) if is_sparse(block) else least_0
     check_values(block, label)
     return block
 
 
-class _View(NamedTuple):
-    """One source of a `KernelStack`."""
+def _read_kernels(kernels: Any) -> list[tuple[str, Any, Any]]:
+    """Return the name, the kernel and the columns of every source; a column of None is all.
 
-    name: str
-    kernel: Any
-    columns: Any  # of X; None: all
-
-
-def _read_kernels(kernels: Any, parameter: str) -> list[_View]:
-    """Return the views that kernels are taken of, each with a name of its own.
-
-    `parameter` is the name that error messages have for `kernels`.
+    A source without a name is called by its kernel, with a number where there are several such.
     """
     items = kernels if isinstance(kernels, list) else [kernels]
     if not items:
-        raise ValueError(f"{parameter} must hold at least one kernel, got an empty list.")
-    views = [_read_kernel(item, parameter) for item in items]
-    counts = Counter(view.name for view in views if view.name)
-    double = [name for name, times in counts.items() if times > 1]
-    if double:
-        raise ValueError(f"{parameter} must have names that differ, got {double[0]!r} twice.")
-    return _with_names(views)
-
-
-def _read_kernel(item: Any, parameter: str) -> _View:
-    name, kernel, columns = "", item, None
-    if isinstance(item, tuple):
-        if len(item) != 3 or not isinstance(item[0], str) or not item[0]:
+        raise ValueError("kernels, or affinity, must hold at least one kernel, got an empty list.")
+    triples = [item if isinstance(item, tuple) else ("", item, None) for item in items]
+    for triple in triples:
+        if len(triple) != 3 or not isinstance(triple[0], str):
             raise TypeError(
-                f"{parameter} must hold kernels, or triples of a name, a kernel and columns, got "
-                f"{shown(item)}."
+                "kernels, or affinity, must hold kernels, or triples of a name, a kernel and "
+                f"columns, got {shown(triple)}."
             )
-        name, kernel, columns = item
-    known = callable(kernel) or (isinstance(kernel, str) and kernel in _KERNELS)
-    if not known:
-        kind = ValueError if isinstance(kernel, str) else TypeError
-        raise kind(f"{parameter} must be of {_KERNELS} or callables, got {shown(kernel)}.")
-    return _View(name, kernel, columns)
-
-
-def _with_names(views: list[_View]) -> list[_View]:
-    """Name the views without a name by their kernels, with numbers where there are several."""
-    kinds = [view.name or _kernel_name(view.kernel) for view in views]
-    taken, named = {view.name for view in views if view.name}, []
-    for view, kind in zip(views, kinds, strict=True):
-        if not view.name:
-            tried = (f"{kind}-{number}" for number in count(1))
-            name = kind if kinds.count(kind) == 1 else next(n for n in tried if n not in taken)
-            taken.add(name)
-            view = view._replace(name=name)
-        named.append(view)
-    return named
+        kernel = triple[1]
+        if not (callable(kernel) or (isinstance(kernel, str) and kernel in _KERNELS)):
+            raise ValueError(
+                f"kernels, or affinity, must be of {_KERNELS} or callables, got {shown(kernel)}."
+            )
+    kinds = [name or _kernel_name(kernel) for name, kernel, _ in triples]
+    names = [
+        kind if name or kinds.count(kind) == 1 else f"{kind}-{kinds[:i].count(kind) + 1}"
+        for i, ((name, _, _), kind) in enumerate(zip(triples, kinds, strict=True))
+    ]
+    read_names(names, len(names), "kernel")
+    return [(name, *triple[1:]) for name, triple in zip(names, triples, strict=True)]
 
 
 def _kernel_name(kernel: Any) -> str:
     if isinstance(kernel, str):
         return kernel
-    if isinstance(kernel, partial):
-        return _kernel_name(kernel.func)
-    return str(getattr(kernel, "__name__", type(kernel).__name__))
+    function = kernel.func if isinstance(kernel, partial) else kernel
+    return str(getattr(function, "__name__", type(function).__name__))
 
 
 def _read_columns(columns: Any, width: int, names: Any, label: str) -> np.ndarray | None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -11,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
-from nmfcluster._arrays.arguments import counted, shown
+from nmfcluster._arrays.arguments import shown
 from nmfcluster._arrays.storage import (
     FLOATS,
     as_float,
@@ -20,7 +19,6 @@ from nmfcluster._arrays.storage import (
     filled_with,
     largest,
     require_symmetric,
-    stored_entries,
 )
 from nmfcluster._arrays.tables import check_opened, check_readable, in_one_order, with_all_samples
 from nmfcluster._base import warn_of_distances
@@ -34,76 +32,49 @@ class Source(NamedTuple):
     columns: np.ndarray  # bool: not NaN throughout in these rows
 
 
-def called(index: int, name: str, where: str, kind: str = "source") -> str:
-    """Return what an error message calls a source, or a view."""
-    return f"{kind} {index} ({name!r}) of {where}"
-
-
 def read_names(names: Any, n_named: int, kind: str) -> tuple[str, ...]:
     """Return the names of sources or views, which must differ; None: numbers."""
     if names is None:
         return tuple(f"{kind}{i}" for i in range(n_named))
-    if isinstance(names, str) or not hasattr(names, "__iter__"):
-        raise TypeError(f"names must be a list of str, one for each {kind}, got {shown(names)}.")
-    names = list(names)
-    if not all(isinstance(name, str) for name in names):
-        raise TypeError(f"names must all be str, got {shown(names)}.")
-    if len(names) != n_named:
-        raise ValueError(f"names must name {counted(n_named, kind)}, got {len(names)}.")
-    name, times = Counter(names).most_common(1)[0]
-    if times > 1:
-        raise ValueError(f"names must differ from each other, got {name!r} {times} times.")
-    return tuple(str(name) for name in names)
+    listed = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else []
+    are_text = all(isinstance(name, str) for name in listed)
+    if not are_text or not len(listed) == len(set(listed)) == n_named:
+        raise ValueError(
+            f"names must be a list of {n_named} str, one for each {kind}, no two the same, got "
+            f"{shown(names)}."
+        )
+    return tuple(str(name) for name in listed)
 
 
 def read_sources(sources: Any, names: Any) -> tuple[list[Source], tuple[str, ...], Any, Any]:
     """Return sources of one shape, their names, and those of their rows and columns."""
     if isinstance(sources, dict) and not sp.issparse(sources):
         names, sources = list(sources) if names is None else names, list(sources.values())
-    matrices = _listed(sources)
-    names = read_names(names, len(matrices), "source")
-    labels = [called(i, name, "sources") for i, name in enumerate(names)]
-    matrices, index, columns = in_one_order(matrices, labels)
-    arrays = [_read_matrix(matrix, label) for matrix, label in zip(matrices, labels, strict=True)]
-    for array, label in zip(arrays, labels, strict=True):
-        if array.shape != arrays[0].shape:
-            raise ValueError(
-                f"sources must be of one shape: {label} has shape {array.shape}, {labels[0]} has "
-                f"{arrays[0].shape}. Features of several views are no similarities: give them to "
-                "fit as views=."
-            )
-    read = [_read_nan(array, label) for array, label in zip(arrays, labels, strict=True)]
-    return read, names, index, columns
-
-
-def _listed(sources: Any) -> list[Any]:
-    """Return the sources of a stack as a list."""
     if isinstance(sources, np.ndarray) and sources.ndim == 3:
         sources = list(np.moveaxis(sources, 2, 0))
-    if isinstance(sources, list | tuple):
-        if not sources:
+    if not isinstance(sources, list | tuple) or not sources:
+        check_opened(sources, "sources", "a list of similarity matrices")
+        got = f"shape {sources.shape}" if hasattr(sources, "shape") else shown(sources)
+        raise TypeError(
+            "sources must be a list of at least one similarity matrix, an array of shape "
+            f"(n, m, L) or a SimilarityStack, got {got}; a single matrix S is given as [S]."
+        )
+    names = read_names(names, len(sources), "source")
+    labels = [f"source {name!r} of sources" for name in names]
+    sources, index, columns = in_one_order(list(sources), labels)
+    read: list[Source] = []
+    for source, label in zip(sources, labels, strict=True):
+        check_opened(source, label, "a matrix of numbers")
+        with named_in_errors(label):
+            array = as_matrix(source)
+        if read and array.shape != read[0].values.shape:
             raise ValueError(
-                "sources must hold at least one similarity matrix, got none. In an array the last "
-                "axis is the sources."
+                f"sources must be of one shape: {label} has shape {array.shape}, {labels[0]} has "
+                f"{read[0].values.shape}. Features of several views are no similarities: give "
+                "them to fit as views=."
             )
-        return list(sources)
-    check_opened(sources, "sources", "a list of similarity matrices")
-    got = f"shape {sources.shape}" if hasattr(sources, "shape") else shown(sources)
-    raise TypeError(
-        "sources must be a list of similarity matrices, an array of shape (n, m, L) or a "
-        f"SimilarityStack, got {got}; a single matrix S is given as [S]."
-    )
-
-
-def _read_matrix(source: Any, label: str) -> Any:
-    check_opened(source, label, "a matrix of numbers")
-    try:
-        return as_matrix(source)
-    except (TypeError, ValueError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(
-            f"{label} must be a matrix of numbers, of shape (n, m), dense or sparse: {error}."
-        ) from None
+        read.append(_read_nan(array, label))
+    return read, names, index, columns
 
 
 def _read_nan(array: Any, label: str) -> Source:
@@ -125,21 +96,16 @@ def _read_nan(array: Any, label: str) -> Source:
     return Source(filled_with(array, values) if sp.issparse(array) else values, rows, columns)
 
 
-def read_tables(views: Any, names: Any, where: str) -> tuple[list[Any], tuple[str, ...], Any]:
+def read_tables(views: Any) -> tuple[list[Any], tuple[str, ...], Any]:
     """Return tables with the same samples, their names, and those of the samples."""
-    if not isinstance(views, dict | list | tuple):
+    if not isinstance(views, dict | list | tuple) or not views:
         raise TypeError(
-            f"{where} must be a dict or a list of tables, or a ViewStack, got "
+            "views must be a dict or a list of at least one table, or a ViewStack, got "
             f"{shown(views)}; a single table X is given as [X]."
         )
-    if not views:
-        raise ValueError(
-            f"{where} must hold at least one table, got an empty {type(views).__name__}."
-        )
-    if isinstance(views, dict):
-        names, views = list(views) if names is None else names, list(views.values())
-    names = read_names(names, len(views), "view")
-    labels = [called(i, name, where, "view") for i, name in enumerate(names)]
+    keys, views = (list(views), list(views.values())) if isinstance(views, dict) else (None, views)
+    names = read_names(keys, len(views), "view")
+    labels = [f"view {name!r} of views" for name in names]
     tables = [_read_table(view, label) for view, label in zip(views, labels, strict=True)]
     tables, index = with_all_samples(tables, labels)
     return tables, names, index
@@ -162,9 +128,10 @@ def named_in_errors(label: str) -> Iterator[None]:
     """Put the name of a source before the message of an error that does not have it."""
     try:
         yield
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
         message = str(error)
-        raise ValueError(message if label in message else f"{label}: {message}") from None
+        raise kind(message if label in message else f"{label}: {message}") from error
 
 
 def check_values(values: Any, label: str) -> None:
@@ -188,18 +155,14 @@ def check_square(source: Source, label: str) -> None:
     check_values(values, label)
     if not rows.any():
         raise ValueError(f"{label} must have seen a sample; all of it is NaN.")
-    unmarked = np.flatnonzero(~rows & columns)
+    apart = rows != columns
     if sp.issparse(values):  # an entry that is not stored counts neither as a number nor as NaN
-        unmarked = unmarked[values.sum(axis=0)[unmarked] > 0]
-    for lost, one, other in (
-        (unmarked, "row", "column"),
-        (np.flatnonzero(rows & ~columns), "column", "row"),
-    ):
-        if len(lost):
-            raise ValueError(
-                f"{label} must be symmetric: sample {lost[0]} is NaN in its {one}, as one that the "
-                f"source has not seen, but not in its {other}."
-            )
+        apart &= rows | (values.sum(axis=0) > 0)
+    if apart.any():
+        raise ValueError(
+            f"{label} must be symmetric: sample {np.flatnonzero(apart)[0]} is NaN in its row or "
+            "in its column, as one that the source has not seen, but not in both."
+        )
     require_symmetric(values, label)
     warn_of_distances(values, label)
     if largest(values) == 0:
@@ -229,7 +192,7 @@ def is_similarity(view: Any) -> bool:
     return table.dtype.kind in "biuf" and asymmetry(as_float(table)) == 0
 
 
-# --- what is NaN; of a sparse matrix the entries count that are stored ---------------------------
+# --- what is NaN, and so is not equal to itself; of a sparse matrix the stored entries count -----
 
 
 def holds_nan(array: Any) -> bool:
@@ -239,32 +202,16 @@ def holds_nan(array: Any) -> bool:
 
 def first_nan(array: Any) -> tuple[int, int] | None:
     """Return the row and the column of a NaN, None where there is none."""
-    if sp.issparse(array):
-        i, j, data = stored_entries(array)
-        places = np.column_stack([i, j])[np.isnan(data)]
-    else:
-        places = np.argwhere(np.isnan(array))
-    return (int(places[0, 0]), int(places[0, 1])) if len(places) else None
+    i, j = (array != array).nonzero()
+    return (int(i[0]), int(j[0])) if len(i) else None
 
 
 def held(array: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return which rows are not NaN throughout, and which columns are not so in these rows."""
-    n, m = array.shape
-    if not sp.issparse(array):
-        nan = np.isnan(array)
-        rows = ~nan.all(axis=1)
-        return rows, ~nan[rows].all(axis=0) if rows.any() else np.ones(m, dtype=bool)
-    i, j, data = stored_entries(array)
-    nan = np.isnan(data)
-    rows = _held_lines(i, nan, n)
-    left = rows[i]
-    return rows, _held_lines(j[left], nan[left], m)
-
-
-def _held_lines(lines: np.ndarray, nan: np.ndarray, n: int) -> np.ndarray:
-    """Return which of the lines 0 to n - 1 hold a number, or no NaN."""
-    numbers, missing = (np.bincount(lines[part], minlength=n) for part in (~nan, nan))
-    return (numbers > 0) | (missing == 0)
+    nan = array != array
+    numbers = filled_with(array, ~np.isnan(array.data)) if sp.issparse(array) else ~nan
+    rows = (numbers.sum(axis=1) > 0) | (nan.sum(axis=1) == 0)
+    return rows, (numbers[rows].sum(axis=0) > 0) | (nan[rows].sum(axis=0) == 0)
 
 
 def with_nan(source: Source, mark: bool = False) -> Any:
@@ -289,12 +236,10 @@ def with_nan(source: Source, mark: bool = False) -> Any:
         array[~rows] = np.nan
         array[:, ~columns] = np.nan
         return array
-    lost, stored = np.flatnonzero(~rows if values.shape[1] else []), values.tocoo()
-    marks = np.full(len(lost), np.nan, dtype=values.dtype)
+    lost = np.flatnonzero(~rows if values.shape[1] else [])
     places = np.minimum(lost, values.shape[1] - 1)  # the diagonal, where there is one
-    data = np.concatenate([stored.data, marks])
-    at = np.concatenate([stored.row, lost]), np.concatenate([stored.col, places])
-    return sp.csr_array((data, at), shape=values.shape)
+    marks = np.full(len(lost), np.nan, dtype=values.dtype)
+    return sp.csr_array(values + sp.csr_array((marks, (lost, places)), shape=values.shape))
 
 
 # --- parts of a matrix ---------------------------------------------------------------------------
@@ -330,12 +275,3 @@ def embedded(array: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
     whole = np.zeros(shape, dtype=array.dtype)
     whole[np.ix_(rows, columns)] = array
     return whole
-
-
-def read_only(array: Any) -> Any:
-    """Return the matrix, not copied, in a form whose entries cannot be written to."""
-    values = (array.data if sp.issparse(array) else array).view()
-    values.flags.writeable = False
-    if not sp.issparse(array):
-        return values
-    return sp.csr_array((values, array.indices, array.indptr), shape=array.shape)

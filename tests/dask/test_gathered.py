@@ -36,21 +36,21 @@ NAMED = (
 def test_a_small_array_is_gathered_with_a_warning(name):
     model, table = ESTIMATORS[name]
     blocks = da.from_array(table, chunks=(20, 2))
-    with pytest.warns(UserWarning, match="X is a Dask collection of") as caught:
+    with pytest.warns(UserWarning, match="X is a Dask collection") as caught:
         labels = model.fit(blocks).labels_
     (told,) = caught
     assert told.filename == __file__
-    assert f"of {table.nbytes / 2**20:.3g} MiB, which is gathered into memory" in str(told.message)
+    assert "which is gathered into memory" in str(told.message)
     assert "nmfcluster.dask has" in str(told.message)
     assert all(each in str(told.message) for each in NAMED)
     assert_array_equal(labels, model.fit(table).labels_)
-    with pytest.warns(UserWarning, match="X is a Dask collection of"):
+    with pytest.warns(UserWarning, match="X is a Dask collection"):
         assert_array_equal(model.predict(blocks), model.predict(table))
 
 
 def test_partitions_beside_features_are_gathered_with_a_warning():
     model = nmfcluster.NMFConsensus(**QUICK)
-    with pytest.warns(UserWarning, match="partitions is a Dask collection of") as caught:
+    with pytest.warns(UserWarning, match="partitions is a Dask collection") as caught:
         labels = model.fit(X, partitions=da.from_array(TABLE, chunks=(20, 2))).labels_
     assert len(caught) == 1
     assert_array_equal(labels, model.fit(X, partitions=TABLE).labels_)
@@ -94,6 +94,6 @@ def test_the_stated_size_is_the_largest_that_is_gathered(monkeypatch):
 
 def test_blocks_of_unknown_size_are_gathered_with_a_warning():
     blocks = da.from_array(X, chunks=(20, 4))
-    with pytest.warns(UserWarning, match="X is a Dask collection of unknown size"):
+    with pytest.warns(UserWarning, match="X is a Dask collection, which is gathered"):
         found = ESTIMATORS["metaclusters"][0].fit(blocks[blocks[:, 0] > 0])
     assert len(found.labels_) == 90

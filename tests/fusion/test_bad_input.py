@@ -38,7 +38,7 @@ def constant(value):
     return lambda X, Y: np.full((len(X), len(Y)), value)
 
 
-SECOND = r"source 1 \('source1'\)"
+SECOND = "source 'source1'"
 SQUARE = r"\(n, n, L\) with the L sources in the last axis, got shape"
 
 CASES = [
@@ -54,41 +54,42 @@ CASES = [
     sources("negative", rf"{SECOND} .*must not be negative; its smallest entry is -1",
             [A, changed(B, (3, 2), -1)]),
     sources("not symmetric", rf"{SECOND} .*must be symmetric", [A, changed(B, (3, 2), 5)]),
-    sources("not square", rf"similarities must .*{SQUARE} \(20, 5, 2\)", [A[:, :5], B[:, :5]]),
-    similarity("features", rf"X must .*{SQUARE} \(20, 2, 1\).*another affinity", X=A[:, :2]),
+    sources("not square", rf"similarities, .*{SQUARE} \(20, 5, 2\)", [A[:, :5], B[:, :5]]),
+    similarity("features", rf"^X, or .*{SQUARE} \(20, 2, 1\).*another affinity", X=A[:, :2]),
     sources("all are 0", rf"{SECOND} .*must hold a similarity above 0", [A, 0 * B]),
     sources("of several sizes", rf"one shape: {SECOND} .*\(5, 5\).*\(20, 20\)", [A, B[:5, :5]]),
-    sources("of other samples than X", "similarities .*of 20 samples, X has 5", [A, B], X=X[:5]),
+    sources("beside X", "stand for each other: two of them must be None", [A, B], X=X),
     sources("one sample", "n_samples=1: at least 2", [A[:1, :1]], n_clusters=1),
     sources("too large to be summed", rf"{SECOND} .*sum .*float64.*; scale it", [A, B * 1e307]),
-    sources("too large for float32", r"source 0 .*sum .*float32.*; scale it",
+    sources("too large for float32", r"'source0' .*sum .*float32.*; scale it",
             [(A * 1e37).astype(np.float32)]),
     # similarities as X
-    similarity("nothing", "X is None.*similarities", None),
-    similarity("no source in an array", r"X must .*got shape \(20, 20, 0\)", BOTH[:, :, :0]),
-    similarity("no object in an array", r"0 sample\(s\)", BOTH[:0]),
+    similarity("nothing", "X must be one table of numbers, got None", None),
+    similarity("no source in an array", "at least one similarity matrix", BOTH[:, :, :0],
+               TypeError),
+    similarity("no object in an array", rf"{SQUARE} \(0, 20, 2\)", BOTH[:0]),
     similarity("infinity in X", "X contains infinity", changed(A, (3, 2), np.inf)),
     similarity("negative X", "Negative values in data passed to X", -A),
     similarity("four axes", r"array of shape \(n, m, L\).*got shape \(20, 20, 2, 1\)",
                BOTH[..., None], TypeError),
     similarity("a vector as X", "Expected 2D array", A[0]),
-    similarity("X not square", rf"X must .*{SQUARE} \(20, 5, 1\)", A[:, :5]),
-    similarity("wide X, of which a part is square", rf"X must .*{SQUARE} \(20, 40, 1\)",
+    similarity("X not square", rf"^X, or .*{SQUARE} \(20, 5, 1\)", A[:, :5]),
+    similarity("wide X, of which a part is square", rf"^X, or .*{SQUARE} \(20, 40, 1\)",
                np.hstack([A, A]), max_samples=10),
     # parameters
     similarity("eta below 0", "'eta' .*Got -1", eta=-1),
     similarity("unknown criterion", "'criterion' .*Got 'l2'", criterion="l2"),
     similarity("symmetric in words", "'symmetric' .*Got 'no'", symmetric="no"),
     similarity("no share of the objects", "'max_samples' .*Got 0.0", max_samples=0.0),
-    similarity("more objects than there are", "max_samples=21 .*at most n_samples=20",
+    similarity("more objects than there are", "max_samples=21 .*at most all 20",
                max_samples=21),
     similarity("fewer objects than clusters", "max_samples=2 .*n_clusters=3",
                max_samples=2, n_clusters=3),
-    similarity("a share below the clusters", "max_samples=0.1 .*n_clusters=3.*got 2 of 20",
+    similarity("a share below the clusters", "max_samples=0.1 .*n_clusters=3.*got 2",
                max_samples=0.1, n_clusters=3),
     similarity("more clusters than objects", "n_clusters=21 .*n_samples=20", n_clusters=21),
     # features
-    features("no features", "X is None", None),
+    features("no features", "X must be one table of numbers, got None", None),
     features("a stack of similarities as features", "dim 3.*SimilarityFusionNMF", BOTH),
     features("NaN in part of a view", r"'rbf'.*NaN in some features of sample 3",
              changed(X, (3, 2), np.nan)),
@@ -97,9 +98,9 @@ CASES = [
     features("no kernel", "at least one kernel", affinity=[]),
     features("a pair for a triple", r"triples.*\('a', 'rbf'\)", affinity=[("a", "rbf")],
              error=TypeError),
-    features("a column that is not there", r"column 9 .*\('a'\) .*has 4",
+    features("a column that is not there", "column 9 .*'a' .*has 4",
              affinity=[("a", "rbf", [9])]),
-    features("a name that the data frame has not", r"\('v'\) .*'z'; .*'a', 'b'",
+    features("a name that the data frame has not", "'v' .*'z'; .*'a', 'b'",
              pd.DataFrame(X, columns=list("abcd")), affinity=[("v", "rbf", ["a", "z"])]),
     features("negative kernel", "must not be negative; its smallest entry is -1",
              affinity=constant(-1.0)),
@@ -125,18 +126,18 @@ def test_bad_input_is_named_and_changes_nothing(case, fitted):
 # --- new objects ---------------------------------------------------------------------------------
 
 NEW = [
-    ("nothing", None, "X is None"),
+    ("nothing", None, "got None"),
     ("a source is missing", SimilarityStack([A]), r"of fit, .*'source1'\); got \('source0',\)"),
     ("a source too many", [A, B, B], r"of fit, .*'source1'\); got .*'source2'\)"),
     ("too few columns", [A[:, :5], B[:, :5]], "X has 5 columns.*fitted to 20 objects"),
     ("too many columns", SimilarityStack([np.hstack([A, A])] * 2), "X has 40 columns.*20 objects"),
     ("sources in the first axis", np.moveaxis(BOTH, 2, 0), "sources of fit"),
     ("of several lengths", [A, B[:3]], "one shape.*source1"),
-    ("negative", [A, -B], r"source 1 \('source1'\) of X must not be negative"),
-    ("infinite", [A, changed(B, (0, 1), np.inf)], r"source1.* of X must be finite"),
+    ("negative", [A, -B], "source 'source1' of X must not be negative"),
+    ("infinite", [A, changed(B, (0, 1), np.inf)], "'source1' of X must be finite"),
     ("NaN in part", [A, changed(B, (0, 1), np.nan)], "source1.*NaN in row 0, column 1"),
     ("NaN in a column that fit had seen", [A, changed(B, (slice(None), 1), np.nan)],
-     "source1.* of X holds NaN in column 1"),
+     "'source1' of X holds NaN in column 1"),
     ("no objects in a stack", SimilarityStack([A[:0], B[:0]]), r"0 sample\(s\)"),
 ]  # fmt: skip
 
@@ -152,7 +153,7 @@ def test_new_similarities_must_be_those_to_the_objects_of_fit(fitted, new, says)
 @pytest.mark.parametrize(
     ("new", "says"),
     [
-        (None, "X is None"),
+        (None, "got None"),
         (X[:, :2], "X has 2 features, but SimilarityFusionNMF is expecting 4"),
         (BOTH, "dim 3"),
         (changed(X, (3, 2), np.nan), "NaN in some features of sample 3"),
@@ -203,7 +204,7 @@ def score(estimator, X, y=None):
     [
         ([A, B], {}, "have to be passed as arrays"),
         (X, {"similarities": [A, B]}, "X should be a square kernel matrix"),
-        (A, {"similarities": [A, B]}, "Cross-validation cannot split what.*SimilarityStack"),
+        (A, {"similarities": [A, B]}, "Cross-validation splits X alone: .*SimilarityStack"),
     ],
     ids=["a list as X", "a list besides features", "a list besides a similarity"],
 )

@@ -174,7 +174,6 @@ FORMS = {
     "stack": lambda S: (SimilarityStack(S), None),
     "sparse stack": lambda S: (SimilarityStack([sp.csr_array(s) for s in S]), None),
     "similarities": lambda S: (None, S),
-    "similarities, X for its length": lambda S: (np.zeros((43, 2)), S),
     "similarities, lists": lambda S: (None, [s.tolist() for s in S]),
     "similarities, array": lambda S: (None, np.stack(S, axis=-1)),
     "other sparse": lambda S: (None, [sp.csc_matrix(S[0]), sp.coo_array(S[1]), sp.lil_array(S[2])]),

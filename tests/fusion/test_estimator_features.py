@@ -94,6 +94,7 @@ RINGS = [*(partial(rbf_kernel, gamma=1 / (2 * s**2)) for s in SIGMAS), path_kern
 
 
 @pytest.mark.filterwarnings("ignore:SimilarityFusionNMF found 1 cluster")
+@pytest.mark.slow
 def test_nested_rings_as_in_the_paper():
     """Lange and Buhmann, Figure 1: only the path kernel tells the rings, and not at any eta."""
     X, y = make_nested_rings(random_state=0)
@@ -180,19 +181,3 @@ def test_sports_news_from_two_segments(data_folder):
     fitted = default_model(n_clusters=5, affinity=affinity).fit(X)
     assert adjusted_rand_score(y, fitted.labels_) > 0.9
     assert adjusted_rand_score(y, fitted.predict(X)) > 0.85
-
-
-@pytest.mark.parametrize("views", [False, True])
-def test_many_objects_of_a_dense_kernel_are_warned_of(views, monkeypatch):
-    monkeypatch.setattr("nmfcluster.stack.reading._MANY", 30)
-    X = np.random.default_rng(0).uniform(size=(40, 3))
-    affinity = [("all", "landmarks", None), "nearest_neighbors"]
-    if views:
-        X, affinity = {"one": X, "other": X[:, ::-1]}, "rbf"
-    fusion = SimilarityFusionNMF(2, affinity=affinity)
-    with pytest.warns(UserWarning, match=r"dense similarit.*40 objects.*max_samples"):
-        fusion.fit(X)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        fusion.set_params(max_samples=30).fit(X)
-        fusion.set_params(affinity="nearest_neighbors", max_samples=None).fit(X)

@@ -76,13 +76,13 @@ def test_a_second_fit_forgets_the_first():
     assert vars(again).keys() == vars(fresh).keys()
 
 
-def test_verbose_says_what_is_done(capsys):
-    model(verbose=1).fit(problem()[0])
-    said = capsys.readouterr().out
-    assert "[SimilarityFusionNMF]" in said
-    assert "43 objects, 3 sources" in said
+def test_the_log_says_what_is_done(caplog):
     model().fit(problem()[0])
-    assert capsys.readouterr().out == ""
+    assert not caplog.messages
+    caplog.set_level("INFO", "nmfcluster")
+    model().fit(problem()[0])
+    assert all(line.startswith("SimilarityFusionNMF: ") for line in caplog.messages)
+    assert any("43 objects, 3 sources" in line for line in caplog.messages)
 
 
 def test_warnings_point_at_the_caller_of_fit():
@@ -110,11 +110,11 @@ def test_sources_need_nothing_beside_them():
     assert_array_equal(SimilarityFusionNMF(2).fit_predict(views=views), expected)
 
 
-@pytest.mark.parametrize("form", [lambda S: S[0], np.dstack, SimilarityStack])
-def test_similarities_are_given_in_one_place(form):
+def test_similarities_are_given_in_one_place():
     sources, _ = problem()
-    with pytest.raises(ValueError, match="X must be None, or hold features, got similarities"):
-        model().fit(form(sources), similarities=sources)
+    for X in (sources[0], np.zeros((43, 2)), SimilarityStack(sources)):
+        with pytest.raises(ValueError, match="X, similarities and views stand for each other"):
+            model().fit(X, similarities=sources)
 
 
 # --- cross-validation ----------------------------------------------------------------------------

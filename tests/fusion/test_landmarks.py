@@ -140,7 +140,7 @@ def test_reports():
 def test_missing_objects_are_refused():
     holes = OBLONG[0].copy()
     holes[3] = np.nan
-    with pytest.raises(ValueError, match="sample 3 is missing from source 1 of X"):
+    with pytest.raises(ValueError, match="samples are missing from source 'source1' of X"):
         fusion().fit(SimilarityStack([OBLONG[1], holes]))
 
 

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from nmfcluster._arrays.storage import as_dense
 from nmfcluster.fusion.mixture import DenseMixture, SparseMixture, make_mixture
 
 seeds = st.integers(0, 10**6)
@@ -90,7 +91,7 @@ def test_mixture_agrees_with_dense_formulas(storage):
         assert mixture.shape == (n, n)
         assert_allclose(mixture.totals, [A.sum() for A in arrays])
         P, dense = mixture.mixed(weights), plain_mixture(arrays, weights)
-        assert_allclose(mixture.similarity(weights).toarray(), dense, rtol=1e-12)
+        assert_allclose(as_dense(mixture.matrix(weights)), dense, rtol=1e-12)
         assert_allclose(mixture.margin(P), dense.sum(axis=1), rtol=1e-12)
         W, H, symmetric = factors_of(rng, n, k)
         ratio = dense / (W @ H.T)
@@ -154,14 +155,14 @@ def test_weights_of_zero_leave_a_source_out(storage):
     arrays = drawn(np.random.default_rng(5), 20, 3)
     mixture = mixture_of(arrays, storage)
     for number, A in enumerate(arrays):
-        only = mixture.similarity(np.eye(3)[number]).toarray()
+        only = as_dense(mixture.matrix(np.eye(3)[number]))
         assert_allclose(only, A / A.sum(), rtol=1e-13)
 
 
 def figures(mixture, weights, W, H):
     P = mixture.mixed(weights)
     return {
-        "mixture": mixture.similarity(weights).toarray(),
+        "mixture": as_dense(mixture.matrix(weights)),
         "margin": mixture.margin(P),
         "products": np.stack(mixture.ratio_products(P, W, H)),
         "product": mixture.ratio_product(P, H, H),

@@ -143,7 +143,7 @@ def test_fusion_of_features(table, given, data):
     st.lists(SIMILARITIES, min_size=1, max_size=3),
     SIZES,
     parameters(SimilarityFusionNMF, QUICK, fixed=("affinity",)),
-    st.sampled_from(["X", "stack", "array", "list", "stack beside", "both"]),
+    st.sampled_from(["X", "stack", "array", "list", "stack beside"]),
 )
 def test_fusion_of_similarities(sources, n, given, form):
     sources = [table if i and n % 8 == 0 else table.but(n=n) for i, table in enumerate(sources)]
@@ -169,8 +169,7 @@ def test_fusion_of_similarities(sources, n, given, form):
     elif form == "stack":
         judge_estimator(model, stack, n, {}, [stack])
     else:
-        X = None if form == "stack beside" else np.zeros((n, 1))
-        judge_estimator(model, X, n, {"similarities": stack}, [stack])
+        judge_estimator(model, None, n, {"similarities": stack}, [stack])
 
 
 @fuzz(

@@ -168,7 +168,7 @@ def test_new_samples_must_be_like_those_of_fit(fitted):
         (-X, NEGATIVE),
         (X[0], "Expected 2D array, got 1D array"),
         (X[:0], r"0 sample\(s\)"),
-        (np.array([["a"] * 6]), "X must hold numbers, got dtype <U1"),
+        (np.array([["a"] * 6]), "X must hold real numbers, got .* of dtype <U1"),
         (None, "X must be one table of numbers, got None"),
     ]
     for (new, says), ask in product(refused, (fitted.predict, fitted.transform)):

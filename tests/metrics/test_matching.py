@@ -297,7 +297,7 @@ def test_match_refuses_bad_clusters():
         (CLUSTERS, np.ones((3, 0)), ValueError, r"clusters_b must hold memberships.*\(3, 0\)"),
         (CLUSTERS, [[1, 2, 3], [1, 2]], ValueError, "clusters_b must .*of one length"),
         (CLUSTERS, (CLUSTERS, [1, 2]), ValueError, "clusters_b must .*of one length"),
-        (CLUSTERS, [["a", "b", "c"]], ValueError, "clusters_b must hold numbers"),
+        (CLUSTERS, [["a", "b", "c"]], ValueError, "clusters_b must hold real numbers"),
         (CLUSTERS, None, ValueError, "clusters_b must be one table of numbers, got None"),
         (CLUSTERS, CLUSTERS * 1j, ValueError, "clusters_b must hold real numbers"),
         (CLUSTERS, sp.csr_array(CLUSTERS), ValueError, "clusters_b must hold .*parse"),

@@ -89,9 +89,9 @@ def test_kernels_by_their_formulas():
 
 
 def test_names_of_kernels_that_occur_several_times():
-    kernels = ["rbf", ("rbf-1", "linear", [0]), "rbf", "linear", lambda X, Y: np.ones((len(X), 20))]
+    kernels = ["rbf", ("one", "linear", [0]), "rbf", "linear", lambda X, Y: np.ones((len(X), 20))]
     views = KernelStack(kernels).fit(features())
-    assert views.names_ == ("rbf-2", "rbf-1", "rbf-3", "linear", "<lambda>")
+    assert views.names_ == ("rbf-1", "one", "rbf-2", "linear", "<lambda>")
 
 
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
@@ -242,23 +242,31 @@ def signed(X, Y):
     [
         ("precomputed", ValueError, "The 'kernels' parameter .*'nearest_neighbors'"),
         (("a", "rbf", [0]), ValueError, "The 'kernels' parameter"),
-        ([], ValueError, "kernels must hold at least one kernel"),
-        (["gaussian"], ValueError, "kernels must be of .*'rbf'.* callables, got 'gaussian'"),
-        ([3], TypeError, "kernels must be of .* got 3"),
+        ([], ValueError, "kernels, or affinity, must hold at least one kernel"),
+        (["gaussian"], ValueError, "must be of .*'rbf'.* callables, got 'gaussian'"),
+        ([3], ValueError, "must be of .* got 3"),
         ([("a", "rbf")], TypeError, r"triples .* got \('a', 'rbf'\)"),
         ([(1, "rbf", [0])], TypeError, "triples"),
-        ([("a", "rbf", [0]), ("a", "rbf", [1])], ValueError, "names that differ, got 'a' twice"),
-        ([("a", "rbf", [0, 4])], ValueError, r"column 4 is not there: source 0 \('a'\) .* 4 col"),
-        (["rbf", ("a", "rbf", [-5])], ValueError, r"column -5 .* source 1 \('a'\) of kernels"),
-        ([("a", "rbf", [])], ValueError, "source 0 .* at least one column"),
-        ([("a", "rbf", [True])], ValueError, "mask of the columns of source 0 .* 4 entries"),
-        ([("a", "rbf", 2)], TypeError, r"columns of source 0 .* For one column say \[2\]"),
-        ([("a", "rbf", len)], TypeError, "columns of source 0 .* array of integers"),
+        (
+            [("a", "rbf", [0]), ("a", "rbf", [1])],
+            ValueError,
+            "for each kernel, no two the same",
+        ),
+        ([("a", "rbf", [0, 4])], ValueError, "column 4 is not there: source 'a' .* 4 col"),
+        (["rbf", ("a", "rbf", [-5])], ValueError, "column -5 .* source 'a'"),
+        ([("a", "rbf", [])], ValueError, "source 'a' .* at least one column"),
+        ([("a", "rbf", [True])], ValueError, "mask of the columns of source 'a' .* 4 entries"),
+        ([("a", "rbf", 2)], TypeError, r"columns of source 'a' .* For one column say \[2\]"),
+        ([("a", "rbf", len)], TypeError, "columns of source 'a' .* array of integers"),
         ([("a", "rbf", "b")], ValueError, "takes the column 'b'; .* without names"),
-        ([("a", signed, None)], ValueError, r"source 0 \('a'\) of kernels must not be negative"),
-        ([lambda X, Y: np.ones(3)], ValueError, r"source 0 .*: affinity must return .*\(3,\)"),
-        ([lambda X, Y: NAN * X @ Y.T], ValueError, "source 0 .* NaN"),
-        ([lambda X, Y: X[:, :1] + 0 * Y[:, 0]], ValueError, "source 0 .* symmetric"),
+        ([("a", signed, None)], ValueError, "source 'a' of X must not be negative"),
+        (
+            [lambda X, Y: np.ones(3)],
+            ValueError,
+            r"'<lambda>' of X: affinity must return .*\(3,\)",
+        ),
+        ([lambda X, Y: NAN * X @ Y.T], ValueError, "source '<lambda>'.* NaN"),
+        ([lambda X, Y: X[:, :1] + 0 * Y[:, 0]], ValueError, "source '<lambda>'.* symmetric"),
     ],
 )
 def test_kernels_that_are_refused(kernels, error, message):
@@ -268,7 +276,7 @@ def test_kernels_that_are_refused(kernels, error, message):
 
 def test_columns_that_a_data_frame_does_not_have():
     X = pd.DataFrame(features(), columns=list("abcd"))
-    with pytest.raises(ValueError, match=r"source 0 \('v'\) .* 'e'; .*'a', 'b'"):
+    with pytest.raises(ValueError, match=r"source 'v' .* 'e'; .*'a', 'b'"):
         KernelStack([("v", "rbf", ["a", "e"])]).fit(X)
     X.columns = list("abca")
     with pytest.raises(ValueError, match="'a' occurs more than once"):

@@ -93,7 +93,6 @@ FORMS = {
     "array": lambda S: (np.stack(S, axis=-1), None),
     "sparse": lambda S: ([sp.csc_array(s) for s in S], None),
     "beside": lambda S: (None, S),
-    "beside features": lambda S: (np.zeros((7, 2)), SimilarityStack(S)),
 }
 
 
@@ -103,7 +102,6 @@ def test_similarities_are_read_in_every_form(form):
     S, estimator = matrices(7), OtherPaper()
     whole = np.stack(S, axis=-1)
     reader, objects = read_objects(estimator, *FORMS[form](S), None)
-    assert reader.parameter == ("similarities" if form.startswith("beside") else "X")
     assert estimator.n_features_in_ == objects.shape[0] == 7
     square, seen = reader.fitted(objects, chosen)
     assert reader.names == ("source0", "source1", "source2")
@@ -128,7 +126,6 @@ def test_features_are_read_as_kernels(chosen):
     X[chosen[1], 0] = NAN
     estimator = OtherPaper([("left", "rbf", [0]), ("right", "linear", [1, 2])])
     reader, objects = read_objects(estimator, X, None, None)
-    assert reader.parameter == "affinity"
     assert estimator.n_features_in_ == 4
     square, seen = reader.fitted(objects, chosen)
     kernels = KernelStack(estimator.affinity)
@@ -188,20 +185,10 @@ def test_names_and_widths_of_new_similarities_are_those_of_the_fit():
         (S[:2], None, r"sources of fit, .* got \('source0', 'source1'\)"),
         (S, ["c", "b", "a"], r"sources of fit, in their order, \('a', 'b', 'c'\); got \('c',"),
         ([s[:, :5] for s in S], None, "X has 5 columns, but OtherPaper was fitted to 7 objects"),
-        ([s[:0] for s in S], None, r"X has 0 sample\(s\) .* required by OtherPaper"),
+        ([s[:0] for s in S], None, r"X has 0 sample\(s\) while a minimum of 1"),
     ]:
         with pytest.raises(ValueError, match=says):
             reader.read_new(estimator, SimilarityStack(sources, names=names))
-
-
-def test_kernels_that_are_refused_are_called_affinity():
-    for affinity, says in [
-        (["x"], r"affinity must be of \['nearest_neighbors'"),
-        ([("a", "rbf", [9])], r"column 9 .* source 0 \('a'\) of affinity"),
-    ]:
-        reader, objects = read_objects(OtherPaper(affinity), features(), None, None)
-        with pytest.raises(ValueError, match=says):
-            reader.fitted(objects, np.arange(20))
 
 
 def test_similarities_are_handed_in_by_one_affinity_alone():

@@ -28,7 +28,7 @@ def test_nan_beside_numbers(storage):
     for lost in ([(0, 1)], [(2, 2)], [(0, 0), (0, 1)], [(0, 1), (1, 1), (2, 2)]):
         S = np.ones((3, 3))
         S[tuple(np.transpose(lost))] = NAN
-        with pytest.raises(ValueError, match=r"source 1 \('b'\) .* NaN in row \d, column \d"):
+        with pytest.raises(ValueError, match=r"source 'b' .* NaN in row \d, column \d"):
             SimilarityStack([SQUARE, storage(S)], names=["a", "b"])
 
 
@@ -152,7 +152,10 @@ def test_a_cut_keeps_the_order_that_was_asked_for(storage):
         (np.zeros((3, 3)), "source 1 must hold a similarity above 0"),
         (SQUARE * NAN, "source 1 must have seen a sample"),
         (nan_in(SQUARE, 1), "source 1 .* sample 1 is NaN in its row"),
-        (nan_in(SQUARE, (slice(None), 2)), "source 1 .* sample 2 is NaN in its column"),
+        (
+            nan_in(SQUARE, (slice(None), 2)),
+            "source 1 .* 2 is NaN in its row or in its column",
+        ),
         (sp.csr_array(nan_in(SQUARE, 1)), "source 1 .* sample 1 is NaN in its row"),
         (without(np.zeros((3, 3)), 1), "source 1 must hold a similarity above 0"),
     ],
