@@ -139,8 +139,8 @@ def result(problem, **parameters):
         model = NMFMetaCluster(**options).fit(X)
         own = ["components_", "factor_", "correspondence_", "run_losses_", "confidence_"]
     else:
-        part = 100 if problem == "labels, a part" else estimator._COARSE
-        with patch.object(estimator, "_COARSE", part):
+        part = 100 if problem == "labels, a part" else estimator.COARSE
+        with patch.object(estimator, "COARSE", part):
             model = NMFConsensus(**options).fit(X)
         own = ["core_", "partitions_", "confidence_"]
     found = {name: getattr(model, name) for name in [*ATTRIBUTES, *own]}

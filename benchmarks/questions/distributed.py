@@ -150,7 +150,7 @@ def _features(
 ) -> tuple[list[report.Row], dict[str, str]]:
     """Return a row of each method, and why dask-ml has none, if it has none."""
     files = write_features(folder, n, 10)
-    ours = fresh.call(runs.features, *files, folder / "labels.npy", memory)
+    ours = fresh.call(runs.features, *files, folder / "labels", memory)
     progress.step(f"{n:,} rows from features to labels")
     rows = [_of_features("base_partitions and NMFConsensus", n, ours)]
     skipped = {} if os.environ.get(peer.DASK_PYTHON) else {DASK_ML: peer.reason(peer.DASK_PYTHON)}

@@ -21,7 +21,7 @@ tables = st.tuples(st.integers(1, 12), st.integers(1, 5)).flatmap(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(
     tables,
     st.integers(1, 4),

@@ -307,7 +307,7 @@ label_tables = st.tuples(st.integers(1, 12), st.integers(1, 5)).flatmap(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(label_tables, st.integers(1, 4), st.integers(0, 9))
 @pytest.mark.filterwarnings("ignore:X holds .* partitions of")
 def test_every_table_that_is_accepted_has_a_finite_loss_and_memberships(table, n_clusters, seed):

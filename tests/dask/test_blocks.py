@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
@@ -85,6 +85,7 @@ def assert_same_rows(distinct, rows, counts):
 # --- the summary ----------------------------------------------------------------------------------
 
 
+@settings(max_examples=20)
 @given(tables(), st.lists(st.integers(0, 50), max_size=4), st.randoms(use_true_random=False))
 def test_summaries_of_blocks_merge_into_that_of_the_table(table, ends, random):
     counted = np.array([random.random() < 0.7 for _ in range(table.shape[1])])
@@ -104,6 +105,7 @@ def test_summaries_of_blocks_merge_into_that_of_the_table(table, ends, random):
     assert found.first_lost == (lost[0] if len(lost) else -1)
 
 
+@settings(max_examples=20)
 @given(tables(), st.lists(st.integers(0, 50), max_size=4), st.integers(1, 6))
 def test_too_many_distinct_rows_are_not_kept_but_sizes_are(table, ends, most):
     counted = np.ones(table.shape[1], dtype=bool)
@@ -200,6 +202,7 @@ def test_strings_are_no_labels():
 # --- codes ----------------------------------------------------------------------------------------
 
 
+@settings(max_examples=20)
 @given(tables(), st.lists(st.integers(0, 50), max_size=4))
 def test_codes_of_blocks_are_those_of_the_table(table, ends):
     whole, *_ = literal(table)

@@ -68,7 +68,7 @@ def run_out_of_memory():
 def run_out_of_disk():
     X = np.random.RandomState(0).uniform(size=(20_000, 8))  # large enough to be put into a file
     options = {"n_estimators": 3, "n_init": 1, "max_iter": 20, "tol": 1e-2}
-    estimator._COARSE = 300  # samples, of more of which a part is fitted first
+    estimator.COARSE = 300  # samples, of more of which a part is fitted first
     model = NMFConsensus(3, random_state=0, **options)
     expected = clone(model).fit(X).labels_
     model.set_params(n_jobs=2)

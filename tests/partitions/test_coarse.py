@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 from engine.recorded import Recorder, plan
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from partitions.cases import factorize_ensemble, float64, hard_loss, in_three_ways, table
@@ -19,6 +19,7 @@ def extended(coarse, H, ensemble, normalize):
     return whole.extended(part, H)
 
 
+@settings(max_examples=15)
 @given(st.integers(0, 10**6), st.integers(1, 3), st.sampled_from([0.0, 0.4]))
 def test_an_extended_row_is_the_least_squares_fit_to_the_part(seed, k, missing):
     """Minimise the sum of w_t (M^t_ij - h_i h_j)^2 over j of the part, and t that saw both."""
@@ -50,6 +51,7 @@ def test_an_extended_row_is_the_least_squares_fit_to_the_part(seed, k, missing):
     assert np.median(excesses) <= 1e-5
 
 
+@settings(max_examples=15)
 @given(st.integers(0, 10**6), st.integers(1, 3), st.sampled_from([0.0, 0.4]))
 def test_an_extended_row_is_the_least_squares_fit_to_the_normalised_part(seed, k, missing):
     """Minimise the sum of (N_ij - h_i h_j)^2 over j of the part, by sizes of clusters of all."""

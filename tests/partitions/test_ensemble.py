@@ -71,6 +71,7 @@ def row_labels(ensemble, rng, k=3):
     return rng.integers(0, k, size=len(ensemble))
 
 
+@settings(max_examples=15)
 @given(label_tables())
 def test_an_ensemble_is_the_distinct_rows_of_its_table(table):
     codes, weights, _ = table
@@ -82,6 +83,7 @@ def test_an_ensemble_is_the_distinct_rows_of_its_table(table):
     assert_array_equal(ensemble.n_clusters, [len(set(column) - {-1}) for column in codes.T])
 
 
+@settings(max_examples=15)
 @given(label_tables())
 def test_what_partitions_saw(table):
     codes, weights, _ = table
@@ -94,6 +96,7 @@ def test_what_partitions_saw(table):
         assert_array_equal(ensemble.observed[groups], seen)
 
 
+@settings(max_examples=15)
 @given(label_tables())
 def test_similarity_is_the_collapsed_coassociation(table):
     codes, weights, _ = table
@@ -105,6 +108,7 @@ def test_similarity_is_the_collapsed_coassociation(table):
     assert_allclose(ensemble.similarity(np.float32).toarray(), expected, rtol=1e-5, atol=1e-5)
 
 
+@settings(max_examples=15)
 @given(label_tables())
 def test_sizes_are_the_numbers_of_samples_of_the_clusters(table):
     codes, weights, _ = table
@@ -117,6 +121,7 @@ def test_sizes_are_the_numbers_of_samples_of_the_clusters(table):
     assert_allclose(ensemble.sizes, expected)
 
 
+@settings(max_examples=15)
 @given(label_tables())
 def test_votes_of_clusters_and_scales_of_samples_make_a_similarity(table):
     codes, weights, rng = table
@@ -134,6 +139,7 @@ def test_votes_of_clusters_and_scales_of_samples_make_a_similarity(table):
     assert ensemble.similarity(np.float32, votes, scale).dtype == np.float32
 
 
+@settings(max_examples=15)
 @given(label_tables())
 def test_constant_is_the_loss_of_the_zero_factor(table):
     codes, weights, _ = table
@@ -141,6 +147,7 @@ def test_constant_is_the_loss_of_the_zero_factor(table):
     assert_allclose(ensemble.constant, disagreement(codes, weights, [-1] * len(codes)))
 
 
+@settings(max_examples=15)
 @given(label_tables())
 def test_hard_loss_is_the_number_of_pairs_in_disagreement(table):
     codes, weights, rng = table
@@ -150,6 +157,7 @@ def test_hard_loss_is_the_number_of_pairs_in_disagreement(table):
     assert_allclose(found, disagreement(codes, weights, labels[groups]), **exactly)
 
 
+@settings(max_examples=15)
 @given(label_tables(missing=0))
 def test_hard_loss_is_equation_12_up_to_a_constant(table):
     codes, weights, rng = table
@@ -163,6 +171,7 @@ def test_hard_loss_is_equation_12_up_to_a_constant(table):
     assert_allclose(differences, ((M**2) - M).sum(), **exactly)
 
 
+@settings(max_examples=15)
 @given(label_tables())
 def test_hard_losses_of_the_partitions_themselves(table):
     codes, weights, _ = table
@@ -186,6 +195,7 @@ def test_of_many_partitions_some_are_ranked_by_the_same_loss(table):
     assert_allclose(losses, np.sort(losses), **exactly)
 
 
+@settings(max_examples=15)
 @given(label_tables())
 def test_contingency_and_sizes_seen(table):
     codes, weights, rng = table
@@ -200,6 +210,7 @@ def test_contingency_and_sizes_seen(table):
     assert_allclose(ensemble.seen_sizes(N), [np.sum(rows, axis=0) for rows in tables], **exactly)
 
 
+@settings(max_examples=15)
 @given(label_tables())
 def test_profile_gives_the_mean_similarity_to_the_members_of_a_cluster(table):
     codes, weights, rng = table
@@ -219,6 +230,7 @@ def test_profile_of_a_cluster_without_members_is_zero():
     assert_allclose(ensemble.cluster_profile(np.array([[1, 0], [1, 0]])), [[0.5, 0], [0.5, 0]])
 
 
+@settings(max_examples=15)
 @given(label_tables())
 def test_a_sample_of_all_is_all_and_a_smaller_one_a_part(table):
     codes, weights, rng = table
@@ -245,6 +257,7 @@ def test_samples_are_drawn_by_count():
     assert len(set(drawn)) > 1
 
 
+@settings(max_examples=15)
 @given(label_tables())
 def test_agreement_is_the_adjusted_rand_index_over_what_was_seen(table):
     codes, weights, rng = table
@@ -268,6 +281,7 @@ def test_agreement_of_equal_partitions_is_1_also_for_a_single_cluster_or_sample(
             assert_allclose(found, expected)
 
 
+@settings(max_examples=15)
 @given(label_tables())
 def test_item_consensus_is_the_share_of_seen_pairs_that_are_together(table):
     codes, weights, rng = table
@@ -282,6 +296,7 @@ def test_item_consensus_is_the_share_of_seen_pairs_that_are_together(table):
         assert_allclose(found[i], M[i, others].sum() / seen if seen > 1e-12 else 1, **exactly)
 
 
+@settings(max_examples=15)
 @given(label_tables())
 def test_consensus_matrix_is_together_over_seen(table):
     codes, weights, _ = table
@@ -291,6 +306,7 @@ def test_consensus_matrix_is_together_over_seen(table):
     assert_allclose(consensus_matrix(codes, weights), expected, **exactly)
 
 
+@settings(max_examples=15)
 @given(label_tables())
 def test_consensus_matrix_of_groups_is_the_mean_over_their_pairs(table):
     codes, weights, rng = table

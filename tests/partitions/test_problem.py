@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 from comparing import same_partition
 from engine.recorded import Recorder, plan
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from partitions.cases import (
@@ -178,6 +178,7 @@ def test_the_start_whose_best_reading_has_the_smallest_hard_loss_is_kept():
     assert found.curves[0][0] == np.argmin(np.round(hard, 9))
 
 
+@settings(max_examples=15)
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 0.4]))
 def test_the_hard_loss_is_that_of_the_columns_of_a_partition(seed, missing):
     codes, weights, _ = table(seed, missing=missing, sizes=(8, 6), n_partitions=4)
@@ -229,6 +230,7 @@ def test_results_of_an_ensemble_depend_on_the_seed_alone():
 # --- memberships -------------------------------------------------------------------------------
 
 
+@settings(max_examples=15)
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 0.4]))
 def test_memberships_are_mean_coassociations_with_every_cluster(seed, missing):
     codes, weights, _ = table(seed, missing=missing, sizes=(8, 6), n_partitions=4)
