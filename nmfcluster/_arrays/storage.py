@@ -209,6 +209,8 @@ def group_indicator(groups: np.ndarray, dtype: Any = np.float64) -> sp.csr_array
         Type of the entries.
     """
     sizes = np.bincount(groups)
+    if not sizes.all():
+        raise ValueError(f"group {int(np.argmin(sizes))} is empty; groups are numbered from 0.")
     values = (1 / np.sqrt(sizes)).astype(dtype)[groups]
     return equal_rows(values[:, None], groups[:, None], len(sizes))
 

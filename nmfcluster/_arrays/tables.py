@@ -68,10 +68,10 @@ def _check_numbers(array: np.ndarray, name: str) -> None:
         return
     wrong = [value for value in array.ravel() if kind != "O" or not _is_number(value)]
     if wrong:
-        raise ValueError(
-            f"{name} must hold real numbers, got {shown(wrong[0])} of dtype {array.dtype}: leave "
-            "it out, or encode it. Complex data not supported."
-        )
+        text = f"{name} must hold real numbers, got {shown(wrong[0])} of dtype {array.dtype}"
+        if isinstance(wrong[0], dict | list | tuple | set):
+            raise TypeError(f"{text}: an argument must be a string of a number, or a number.")
+        raise ValueError(f"{text}: leave it out, or encode it. Complex data not supported.")
 
 
 def _check_gathered(X: Any, name: str) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from nmfcluster._arrays.arguments import counted, positions, shown
+from nmfcluster._arrays.storage import is_sparse
 from nmfcluster._compat import take_samples
 from nmfcluster.stack.sources import (
     Source,
@@ -55,7 +56,7 @@ class _Stack:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         raise TypeError(f"a {type(self).__name__} is no array: {self._as_array}.")
 
     def __getitem__(self, key: Any) -> Self:
@@ -182,6 +183,11 @@ class SimilarityStack(_Stack):
                [ True, False]])
         """
         return np.column_stack([source.rows for source in self._held])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False or any(is_sparse(source.values) for source in self._held):
+            return super().__array__()  # which refuses it
+        return self.toarray().astype(self.dtype if dtype is None else dtype, copy=False)
 
     def toarray(self) -> np.ndarray:
         """Return all sources as one dense array; the last axis is the sources.
