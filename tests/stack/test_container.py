@@ -96,10 +96,12 @@ def test_nothing_is_copied():
     assert np.shares_memory(sparse.data, T.data)
 
 
-def test_a_stack_is_no_array_and_is_not_walked_through():
-    for stack in (SimilarityStack(matrices(4)), mixed()[0]):
-        with pytest.raises(TypeError, match=r"no array: .*stack\.sources.*toarray\(\)"):
-            np.asarray(stack)
+def test_a_stack_is_an_array_if_it_is_dense_and_is_not_walked_through():
+    dense, (sparse, _) = SimilarityStack(matrices(4)), mixed()
+    assert_array_equal(np.asarray(dense), dense.toarray())
+    with pytest.raises(TypeError, match=r"no array: .*stack\.sources.*toarray\(\)"):
+        np.asarray(sparse)
+    for stack in (dense, sparse):
         with pytest.raises(TypeError, match="rows of a SimilarityStack"):
             list(stack)
 
