@@ -31,7 +31,7 @@ from nmfcluster.partitions import LandmarkSpectral
 collect_ignore = ["typed_script.py"]  # type checkers read it; looking for doctests would run it
 
 # The same examples in every run; no limit of time for one, since the machine may be busy.
-hypothesis.settings.register_profile("suite", max_examples=40, deadline=None, derandomize=True)
+hypothesis.settings.register_profile("suite", max_examples=25, deadline=None, derandomize=True)
 hypothesis.settings.load_profile("suite")
 
 # What most tests of estimators need: three clusters, few runs and updates.
