@@ -60,7 +60,7 @@ MODELS = {
         7, n_init=6, affinity="precomputed", **options
     ).fit(GRAM),
     "fusion": lambda **options: SimilarityFusionNMF(
-        7, n_init=10, affinity="rbf", tol=1e-6, **options
+        7, affinity=["rbf", "nearest_neighbors", "landmarks"], tol=1e-6, **options
     ).fit(X),
 }
 
