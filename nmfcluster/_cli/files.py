@@ -117,12 +117,12 @@ def _delimited(separator: str) -> Callable[[Path, str | None], FileTable]:
         place = 0 if names is None else titles.index(names)
         read_csv = partial(read_csv, header=0 if titled else None, index_col=False)
         read_csv = partial(read_csv, names=range(len(titles)))  # longer lines are refused
-        frame = read_csv(converters={place: str})  # 007 is not 7, and NA may be a name
-        rows = frame.pop(place).tolist()
-        unnamed = not titled or not (_is_blank(titles[place]) or _are_names(rows))
-        if names is None and unnamed:
-            frame.insert(place, place, read_csv(usecols=[place])[place])
-            rows = None
+        frame = read_csv()
+        # a column of names as it is written: 007 is not 7, and NA may be a name
+        rows = read_csv(usecols=[place], **_TEXT)[place].tolist()
+        named = titled and (_is_blank(titles[place]) or _are_names(rows))
+        rows = rows if named or names is not None else None
+        frame = frame if rows is None else frame.drop(columns=place)
         blank = [i for i in frame if _is_blank(titles[i]) and frame[i].isna().all()]
         frame = frame.drop(columns=blank)
         frame.index = frame.index if rows is None else rows
@@ -145,7 +145,7 @@ def _titles(read_csv: Callable[..., Any], separator: str) -> tuple[bool, list[st
     titled = not all(map(_is_number, first[: len(first) - _n_blank(first)]))
     body = read_csv(header=0 if titled else None, nrows=_HEAD, **_TEXT)
     titles = [str(title) for title in body]
-    lacking = 0 if (body.index == range(len(body))).all() else body.index.nlevels
+    lacking = 0 if isinstance(body.index, imported("pandas").RangeIndex) else body.index.nlevels
     body = body.reset_index() if lacking else body
     n_blank = _n_blank(["".join(body[column].fillna("-")) for column in body])
     if not titled:
