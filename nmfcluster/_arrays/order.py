@@ -7,9 +7,10 @@ they come: of a million samples that happens once in thirty million tables.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -94,7 +95,7 @@ def refined_keys(keys: np.ndarray, *matrices: Any) -> np.ndarray:
     -------
     ndarray of shape (n,), uint64
     """
-    n_distinct = len(np.unique(keys))
+    n_distinct = len(np.unique(keys)) if matrices else len(keys)
     for _ in range(5):
         if n_distinct == len(keys):
             break
@@ -111,29 +112,20 @@ def refined_keys(keys: np.ndarray, *matrices: Any) -> np.ndarray:
 
 @dataclass(frozen=True)
 class CanonicalOrder:
-    """Where samples go for a fit, and where results come from.
+    """Where samples go for a fit, and where its results come from.
 
     Attributes
     ----------
     samples : ndarray of shape (n,), int
         ``X[samples]`` is in canonical order.
     first : ndarray of shape (n,), int
-        Of every place in that order, the first place whose sample has the same key. The order
-        among these is that in which they were handed in, so that they must have one result.
+        Of every place in that order, the first place that holds an equal sample. Equal ones stand
+        there as they were handed in, so that a result is theirs alike only if it is that of one:
+        ``results[first]``.
     """
 
     samples: np.ndarray
     first: np.ndarray
-
-    @classmethod
-    def by(cls, *keys: np.ndarray) -> Self:
-        """Sort samples by their keys, those with the same ones by the next."""
-        samples = np.lexsort(keys[::-1]) if len(keys) > 1 else np.argsort(keys[0], kind="stable")
-        new = np.zeros(len(samples), dtype=bool)
-        new[:1] = True
-        for key in keys:
-            new[1:] |= np.diff(key[samples]) != 0
-        return cls(samples, np.maximum.accumulate(np.where(new, np.arange(len(new)), 0)))
 
     @cached_property
     def places(self) -> np.ndarray:
@@ -142,21 +134,43 @@ class CanonicalOrder:
         places[self.samples] = np.arange(len(places))
         return places
 
+    def of_both(self, S: Any) -> Any:
+        """Return a matrix with its rows and its columns, the same samples, in canonical order."""
+        if not is_sparse(S):
+            return S[np.ix_(self.samples, self.samples)]
+        S = S[self.samples][:, self.samples]
+        S.sort_indices()  # sums are made in the order of what is stored
+        return S
 
-def canonical_order(*tables: Any, links: Any = ()) -> CanonicalOrder:
-    """Return the order of samples by their rows in tables.
+
+def canonical_order(
+    *tables: Any, similarities: Sequence[Any] = (), links: Sequence[Any] = ()
+) -> CanonicalOrder:
+    """Return the order of samples by their rows in tables, and by how they are related.
 
     Parameters
     ----------
     *tables : ndarray or csr_array of shape (n, p)
-        What is known of the samples; of several tables all count.
+        Of several all count.
+    similarities : sequence of {ndarray, csr_array} of shape (n, n), default=()
+        Samples are equal if their rows are.
     links : sequence of csr_array of shape (n, n), default=()
-        Weights of their pairs, by which equal rows are told apart.
+        Weights of pairs, which tell equal rows apart: a sample in a pair is equal to no other.
     """
-    keys = np.zeros(tables[0].shape[0], dtype=np.uint64)
+    keys = np.zeros((*tables, *similarities)[0].shape[0], dtype=np.uint64)
     for table in tables:
         keys = _mixed(keys) + row_keys(table)
-    return CanonicalOrder.by(keys, refined_keys(keys, *links)) if links else CanonicalOrder.by(keys)
+    by = [refined_keys(keys, *similarities)]
+    linked = sum((np.diff(matrix.indptr) for matrix in links), np.zeros(len(keys)))
+    if linked.any():
+        by.append(refined_keys(by[0], *links))
+    if similarities and len(np.unique(by[0])) < len(keys):
+        by += map(row_keys, similarities)
+    samples = np.lexsort(by[::-1]) if len(by) > 1 else np.argsort(by[0], kind="stable")
+    new = np.ones(len(keys), dtype=bool)
+    new[1:] = np.any([np.diff(key[samples]) != 0 for key in by], axis=0)
+    new |= (linked > 0)[samples]
+    return CanonicalOrder(samples, np.maximum.accumulate(np.where(new, np.arange(len(new)), 0)))
 
 
 def equal_rows_of(X: Any, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -7,10 +7,8 @@ from numpy.testing import assert_array_equal
 
 from nmfcluster import PairwiseConstraints
 from nmfcluster._arrays.order import (
-    CanonicalOrder,
     canonical_order,
     equal_rows_of,
-    refined_keys,
     row_keys,
 )
 
@@ -81,8 +79,8 @@ def test_pairs_tell_equal_rows_apart_whatever_their_order():
     X = np.repeat([[0.0], [1.0]], 10, axis=0)
     known = PairwiseConstraints(20, [(0, 1), (2, 11)], [(3, 12, 0.5), (4, 13, 1), (14, 13, 1)])
     order = canonical_order(X, links=known.as_matrices())
-    alone = [[2], [3], [4], [11], [12], [13], [14]]
-    groups = [*alone, [0, 1], [5, 6, 7, 8, 9], [10, 15, 16, 17, 18, 19]]
+    groups = [[i] for i in (0, 1, 2, 3, 4, 11, 12, 13, 14)]  # no copies of each other
+    groups += [[5, 6, 7, 8, 9], [10, 15, 16, 17, 18, 19]]
     found = [order.samples[order.first == first] for first in np.unique(order.first)]
     assert sorted(sorted(group.tolist()) for group in found) == sorted(groups)
     moved = RNG.permutation(20)
@@ -94,13 +92,30 @@ def test_pairs_tell_equal_rows_apart_whatever_their_order():
 def test_shuffled_similarities_are_put_into_one_order(form):
     S = sp.random_array((40, 40), density=0.1, rng=1, data_sampler=lambda size: np.ones(size))
     S = (S + S.T).toarray() + np.diag(np.arange(40) % 2)  # few values: rows have ties
-    keys = refined_keys(np.zeros(40, np.uint64), form(S))
-    assert len(np.unique(np.sort(S, axis=1), axis=0)) < len(np.unique(keys))
-    moved = RNG.permutation(40)
-    assert_array_equal(refined_keys(np.zeros(40, np.uint64), form(S[moved][:, moved])), keys[moved])
-    order, again = CanonicalOrder.by(keys).samples, CanonicalOrder.by(keys[moved]).samples
-    T = S[moved][:, moved]
-    assert_array_equal(T[again][:, again], S[order][:, order])
+    S = S[np.ix_(*[[*range(40), 3, 3]] * 2)]  # and two copies
+    moved = RNG.permutation(42)
+    order, again = (
+        canonical_order(similarities=[form(T)]) for T in (S, S[np.ix_(moved, moved)])
+    )
+    expected, found = order.of_both(form(S)), again.of_both(form(S[np.ix_(moved, moved)]))
+    if form is sp.csr_array:
+        for part in ("indptr", "indices", "data"):
+            assert_array_equal(getattr(found, part), getattr(expected, part))
+    else:
+        assert_array_equal(found, expected)
+    assert_array_equal(again.first, order.first)
+    same = order.samples[order.first != np.arange(42)]
+    assert len(same) == 2
+    assert set(same) < {3, 40, 41}
+    # the copies apart, entries in any order have ties that those of neighbours resolve
+    assert len(np.unique(np.sort(S, axis=1), axis=0)) < len(np.unique(order.first))
+
+
+def test_equal_similarities_to_others_alone_make_no_copies():
+    blocks = np.kron(np.eye(2), np.ones((3, 3)))
+    order = canonical_order(similarities=[blocks])
+    groups = {tuple(sorted(order.samples[order.first == first])) for first in order.first}
+    assert groups == {(0, 1, 2), (3, 4, 5)}
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
