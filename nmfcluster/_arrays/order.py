@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from nmfcluster._arrays.storage import is_sparse, row_blocks, rows_of
+from nmfcluster._arrays.storage import as_dense, is_sparse, row_blocks, rows_of, without_diagonal
 
 _ENTRIES = 2**15  # of a table that are mixed at a time: 256 KiB, which stay in cache
 
@@ -134,6 +134,18 @@ class CanonicalOrder:
         places[self.samples] = np.arange(len(places))
         return places
 
+    @cached_property
+    def _group(self) -> np.ndarray:
+        return np.unique(self.first, return_inverse=True)[1]
+
+    def largest(self, values: np.ndarray) -> np.ndarray:
+        """Return the largest of the values, in canonical order, that equal samples have."""
+        if (self.first == np.arange(len(values))).all():
+            return values
+        out = values[np.unique(self.first)]
+        np.maximum.at(out, self._group, values)
+        return out[self._group]
+
     def of_both(self, S: Any) -> Any:
         """Return a matrix with its rows and its columns, the same samples, in canonical order."""
         if not is_sparse(S):
@@ -146,7 +158,11 @@ class CanonicalOrder:
 def canonical_order(
     *tables: Any, similarities: Sequence[Any] = (), links: Sequence[Any] = ()
 ) -> CanonicalOrder:
-    """Return the order of samples by their rows in tables, and by how they are related.
+    """Return the order of samples by their rows in tables, or by how they are related.
+
+    They are sorted by the extremes of their rows in the first of these, which stay in order where
+    it is multiplied by a number or rounded, and those of which these are equal by their keys. What
+    is sorted is then shuffled, always in the same way: the first samples are like all others.
 
     Parameters
     ----------
@@ -157,20 +173,59 @@ def canonical_order(
     links : sequence of csr_array of shape (n, n), default=()
         Weights of pairs, which tell equal rows apart: a sample in a pair is equal to no other.
     """
-    keys = np.zeros((*tables, *similarities)[0].shape[0], dtype=np.uint64)
+    n = (*tables, *similarities)[0].shape[0]
+    by = _extremes_of_others(similarities[0]) if similarities else _extremes(tables[0])
+    shuffled = np.random.default_rng(0).permutation(n)
+    by_size = np.argsort(by[0])
+    if (np.diff(by[0][by_size]) != 0).all():  # of numbers that are measured mostly
+        return CanonicalOrder(by_size[shuffled], np.arange(n))
+    keys = np.zeros(n, dtype=np.uint64)
     for table in tables:
         keys = _mixed(keys) + row_keys(table)
-    by = [refined_keys(keys, *similarities)]
-    linked = sum((np.diff(matrix.indptr) for matrix in links), np.zeros(len(keys)))
+    by.append(refined_keys(keys, *similarities))
+    linked = sum((np.diff(matrix.indptr) for matrix in links), np.zeros(n))
     if linked.any():
-        by.append(refined_keys(by[0], *links))
-    if similarities and len(np.unique(by[0])) < len(keys):
-        by += map(row_keys, similarities)
-    samples = np.lexsort(by[::-1]) if len(by) > 1 else np.argsort(by[0], kind="stable")
-    new = np.ones(len(keys), dtype=bool)
-    new[1:] = np.any([np.diff(key[samples]) != 0 for key in by], axis=0)
-    new |= (linked > 0)[samples]
-    return CanonicalOrder(samples, np.maximum.accumulate(np.where(new, np.arange(len(new)), 0)))
+        by.append(refined_keys(by[-1], *links))
+    by += map(row_keys, similarities)
+    in_order = np.lexsort(by[::-1])
+    new = linked[in_order] > 0
+    new[1:] |= np.any([np.diff(key[in_order]) != 0 for key in by], axis=0)
+    _, first, group = np.unique(np.cumsum(new)[shuffled], return_index=True, return_inverse=True)
+    return CanonicalOrder(in_order[shuffled], first[group])
+
+
+def _extremes(table: Any) -> list[np.ndarray]:
+    """Return the largest and the smallest entry of every row; 0 where that is NaN."""
+    if not table.shape[1]:
+        return [np.zeros(table.shape[0])] * 2
+    found = np.empty((2, table.shape[0]))
+    for block in row_blocks(table.shape[0], max(1, _ENTRIES // table.shape[1])):
+        rows = rows_of(table, block)
+        found[:, block] = [as_dense(F(axis=1)).ravel() for F in (rows.max, rows.min)]
+    return list(np.nan_to_num(found))
+
+
+def _extremes_of_others(similarity: Any) -> list[np.ndarray]:
+    """Return the same of what is not 0 off the diagonal, on which most have 0 or 1.
+
+    Of two entries that should be equal the larger one counts for both.
+    """
+    n = similarity.shape[0]
+    found = np.zeros((2, n))
+    if is_sparse(similarity):
+        others = without_diagonal(similarity)
+        others = others.maximum(others.T).tocsr()
+        others.eliminate_zeros()
+        some = np.flatnonzero(np.diff(others.indptr))
+        for extremes, extreme in zip(found, (np.maximum, np.minimum), strict=True):
+            extremes[some] = extreme.reduceat(others.data, others.indptr[some])
+        return list(found)
+    for block in row_blocks(n, max(1, _ENTRIES // n)):
+        rows = np.maximum(similarity[block], similarity[:, block].T)
+        rows[np.arange(len(rows)), np.arange(block.start, block.stop)] = 0
+        found[0, block] = np.where(rows == 0, -np.inf, rows).max(axis=1)
+        found[1, block] = np.where(rows == 0, np.inf, rows).min(axis=1)
+    return list(np.where(np.isinf(found), 0, found))
 
 
 def equal_rows_of(X: Any, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

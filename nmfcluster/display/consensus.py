@@ -130,7 +130,7 @@ class ConsensusMatrixDisplay:
             means = means_of_rows(estimator.membership_[order], cells[order])
             matrix, value_name = means @ means.T, "co-membership"
         elif estimator.partitions_ is None:
-            collapsed = estimator._source_.similarity.collapse(cells).toarray()
+            collapsed = estimator._source_.collapsed(cells)
             sizes = kept["cell_sizes"]
             matrix, value_name = collapsed / np.sqrt(np.outer(sizes, sizes)), "similarity"
         else:

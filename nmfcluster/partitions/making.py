@@ -19,6 +19,7 @@ from sklearn.utils.random import sample_without_replacement
 from nmfcluster._arrays.arguments import counted, last_step, warn
 from nmfcluster._arrays.jobs import one_thread, shared_out
 from nmfcluster._arrays.labels import narrow
+from nmfcluster._arrays.order import canonical_order
 from nmfcluster._arrays.storage import (
     FLOATS,
     divided,
@@ -132,10 +133,10 @@ class BasePartitions:
 
 def nearest_samples(X_train: Any, X: Any) -> np.ndarray:
     """Return the index of the nearest row of `X_train` for every row of `X`."""
-    exponent = exponent_beyond(X_train, 2)
-    search = NearestNeighbors(n_neighbors=1).fit(divided(X_train, exponent))
+    exponent, samples = exponent_beyond(X_train, 2), canonical_order(X_train).samples
+    search = NearestNeighbors(n_neighbors=1).fit(divided(X_train[samples], exponent))
     X = stored_like(divided(X, exponent), X_train)  # its trees want dense arrays
-    return search.kneighbors(X, return_distance=False)[:, 0]
+    return samples[search.kneighbors(X, return_distance=False)[:, 0]]  # the same one of ties
 
 
 def base_partitions(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import isqrt
 from numbers import Integral
 from typing import Any
@@ -12,6 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from nmfcluster._arrays.arguments import counted, normalised_weights, warn
 from nmfcluster._arrays.labels import cluster_counts, encode, indicator, one_hot
+from nmfcluster._arrays.order import CanonicalOrder, canonical_order
 from nmfcluster._arrays.storage import own_copy
 from nmfcluster._arrays.tables import (
     check_columns_differ,
@@ -88,14 +90,12 @@ def read_partitions(
 
 
 def _made(estimator: Any, X: Any, rng: np.random.RandomState) -> BasePartitions:
-    """Make base partitions by the parameters of an estimator."""
+    """Make base partitions by the parameters of an estimator, of the samples in canonical order."""
     estimator._check_not_alone(X.shape[0])
     estimator._check_n_clusters(X.shape[0])
-    sizes = estimator.base_n_clusters
+    order, sizes = canonical_order(X), estimator.base_n_clusters
     if sizes is None:  # as many as tell of the samples, and no more than these differ
-        some = X[: _FINEST**2]  # whose rows differ where their mean values differ, so weighted
-        weights = np.random.default_rng(0).uniform(size=X.shape[1]).astype(X.dtype) / X.shape[1]
-        finest = min(isqrt(X.shape[0]), _FINEST, len(np.unique(some @ weights)))
+        finest = min(isqrt(X.shape[0]), _FINEST, len(np.unique(order.first)))
         fewest = max(2, estimator.n_clusters)
         sizes = (fewest, max(fewest, finest))
     low, high = range_of_clusters(sizes, "base_n_clusters")
@@ -105,7 +105,11 @@ def _made(estimator: Any, X: Any, rng: np.random.RandomState) -> BasePartitions:
     plans = draw_plans(rng, X.shape, (low, high), *drawn)
     base, jobs = estimator.estimator, estimator.n_jobs
     with stage(task, len(plans)) as told:
-        return run_plans(X, base, plans, estimator.predict_unseen, jobs, told.heard)
+        made = run_plans(X[order.samples], base, plans, estimator.predict_unseen, jobs, told.heard)
+    samples = [s if s is None else np.sort(order.samples[s]) for s in made.samples]
+    for column in made.labels.T:  # in place, as there can be many; copies have the label of one
+        column[order.samples] = order.largest(column)
+    return replace(made, samples=samples)
 
 
 def _checked_table(estimator: Any, X: Any, reset: bool) -> Any:
@@ -243,43 +247,56 @@ class PrecomputedSimilarity:
                 "affinity='precomputed'."
             )
         X = read_similarity(estimator, X)
-        self.similarity, self._diagonal = Explicit(X), X.diagonal()
+        self._order = canonical_order(similarities=[X])
+        X = self._order.of_both(X)
+        self._similarity, self._diagonal = Explicit(X), X.diagonal()
 
     def __len__(self) -> int:
-        return self.similarity.shape[0]
+        return self._similarity.shape[0]
 
     def problem(self, weights: Any, normalize: bool) -> PrecomputedProblem:
         """Return the factorization of the similarity."""
-        degrees = (self.similarity @ np.ones((len(self), 1)))[:, 0]
-        alone = np.flatnonzero(degrees <= self._diagonal)
+        degrees = (self._similarity @ np.ones((len(self), 1)))[:, 0]
+        alone = self._order.samples[degrees <= self._diagonal]
         if len(alone) and len(self) > 1:
             warn(
                 f"{len(alone)} of the samples in X have no similarity to any other, the first is "
-                f"sample {alone[0]}: their clusters mean nothing."
+                f"sample {alone.min()}: their clusters mean nothing."
             )
-        return PrecomputedProblem(self.similarity, self._diagonal, degrees if normalize else None)
+        masses = degrees if normalize else None
+        return PrecomputedProblem(self._similarity, self._diagonal, masses, self._order)
 
     def extended(self, estimator: Any, X: Any, profile: np.ndarray) -> np.ndarray:
         """Return the mean similarity of new samples to every cluster."""
         X = read_features(estimator, X, reset=False)
         require_nonnegative(estimator, X, "similarities are at least 0")
-        return np.asarray(X @ profile)
+        return np.asarray(X[:, self._order.samples] @ profile)
 
     def matrix(self, indices: np.ndarray, weights: Any) -> np.ndarray:
         """Return the similarity of some samples as an array."""
-        return self.similarity.take(indices).toarray()
+        return self._similarity.take(self._order.places[indices]).toarray()
+
+    def collapsed(self, groups: np.ndarray) -> np.ndarray:
+        """Return the similarity of groups of samples, see `Similarity.collapse`, as an array."""
+        return self._similarity.collapse(groups[self._order.samples]).toarray()
 
 
 class PrecomputedProblem(SimilarityProblem):
     """A similarity that was handed in, to be factorized whole; by its `degrees` normalised."""
 
     counts = None  # every row is one sample
-    groups = slice(None)
     weights = None
     is_complete = True
 
-    def __init__(self, A: Explicit, diagonal: np.ndarray, degrees: np.ndarray | None) -> None:
+    def __init__(
+        self,
+        A: Explicit,
+        diagonal: np.ndarray,
+        degrees: np.ndarray | None,
+        order: CanonicalOrder,
+    ) -> None:
         self._A, self._diagonal, self.normalize = A, diagonal, degrees is not None
+        self.groups, self._first = order.places, order.first
         if degrees is None:
             super().__init__(A)
         else:
@@ -294,11 +311,13 @@ class PrecomputedProblem(SimilarityProblem):
         """Return mean similarities to every cluster if normalised, else the shares; a profile."""
         mass = np.maximum(shares.sum(axis=0), np.finfo(shares.dtype).tiny)
         profile = shares / mass
-        return membership(self._A @ profile) if self.normalize else shares, profile
+        P = membership(self._A @ profile) if self.normalize else shares
+        return P[self._first], profile
 
     def support(self, labels: np.ndarray, n_clusters: int) -> tuple[np.ndarray, None]:
         """Return every sample's mean similarity to the others of its cluster; 1 if it is alone."""
         E = one_hot(labels, n_clusters, self._A.dtype)
         together = (self._A @ E)[np.arange(len(labels)), labels] - self._diagonal
         others = E.sum(axis=0)[labels] - 1
-        return np.where(others > 0, together / np.maximum(others, 1), 1.0), None
+        means = np.where(others > 0, together / np.maximum(others, 1), 1.0)
+        return means[self._first[self.groups]], None

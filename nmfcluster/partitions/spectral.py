@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from nmfcluster._arrays.jobs import one_thread
+from nmfcluster._arrays.order import canonical_order
 from nmfcluster._arrays.storage import divided, exponent_beyond
 from nmfcluster._base import read_features
 from nmfcluster._compat import RANDOM_STATE, Interval, fit_context
@@ -132,8 +133,9 @@ class LandmarkSpectral(ClusterMixin, BaseEstimator):
         # where most samples are landmarks the graph falls apart; of few samples many are
         most = max(X.shape[0] // 4, 2 * self.n_clusters)
         n_landmarks = min(self.n_landmarks, most, X.shape[0])
+        order = canonical_order(X)
         self._exponent = exponent_beyond(X, 2)
-        X = divided(X, self._exponent)
+        X = divided(X[order.samples], self._exponent)
         graph = Landmarks(X, n_landmarks, self.n_neighbors, rng, max_parts=1, common_width=True)
         values, vectors = leading_eigenpairs(graph.similarity, self.n_clusters)
         told = values > 1e-12  # the largest is 1; 0 has no vector: fewer landmarks are in use
@@ -141,7 +143,8 @@ class LandmarkSpectral(ClusterMixin, BaseEstimator):
         self._onto = graph.onto(basis)
         self._kmeans = KMeans(self.n_clusters, n_init=1, random_state=rng)
         with one_thread():  # it sums by thread
-            self.labels_ = self._kmeans.fit_predict(normalize(graph.similarity @ basis))
+            labels = self._kmeans.fit_predict(normalize(graph.similarity @ basis))
+        self.labels_ = self._kmeans.labels_ = labels[order.first[order.places]]
         return self
 
     def predict(self, X: Any) -> np.ndarray:

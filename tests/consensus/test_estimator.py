@@ -195,10 +195,18 @@ def test_base_partitions_have_at_most_60_clusters_unless_more_are_wanted():
 
 
 def test_base_partitions_see_the_share_of_samples_asked_for():
-    X, _ = load_iris(return_X_y=True)
-    for max_samples, n_drawn in ((0.5, 75), (60, 60), (1.0, 150)):
+    X = np.unique(load_iris().data, axis=0)  # without the one copy that there is
+    for max_samples, n_drawn in ((0.5, 74), (60, 60), (1.0, 149)):
         model = NMFConsensus(3, n_estimators=20, max_samples=max_samples, random_state=0).fit(X)
         np.testing.assert_array_equal((model.partitions_ >= 0).sum(axis=0), n_drawn)
+
+
+def test_copies_of_a_sample_that_was_drawn_are_seen():
+    X = np.repeat(load_iris().data, 2, axis=0)
+    model = NMFConsensus(3, n_estimators=20, max_samples=50, random_state=0).fit(X)
+    np.testing.assert_array_equal(model.partitions_[::2], model.partitions_[1::2])
+    n_seen = (model.partitions_[::2] >= 0).sum(axis=0)
+    assert 25 < n_seen.min() <= n_seen.max() <= 52  # with both copies of the one in iris
 
 
 def test_base_partitions_see_the_features_asked_for():
