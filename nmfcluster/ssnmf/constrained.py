@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from nmfcluster._arrays.arguments import counted, warn
+from nmfcluster._arrays.order import CanonicalOrder, canonical_order
 from nmfcluster._arrays.storage import filled_with, stored_entries
 from nmfcluster._arrays.tables import in_order_of
 from nmfcluster._base import membership
@@ -60,6 +63,18 @@ def read_constraints(
     return ordered
 
 
+def in_canonical_order(
+    estimator: Any, X: Any, pairs: PairwiseConstraints
+) -> tuple[Any, PairwiseConstraints, CanonicalOrder]:
+    """Return samples and pairs of them in the order in which they are fitted, and that order."""
+    links = pairs.as_matrices()
+    if estimator.affinity == "precomputed":
+        order = canonical_order(similarities=[X], links=links)
+        return order.of_both(X), pairs[order.samples], order
+    order = canonical_order(X, links=links)
+    return X[order.samples], pairs[order.samples], order
+
+
 def affinity_of(estimator: Any, X: Any, rng: np.random.RandomState) -> Affinity:
     """Return the similarity that an estimator's parameters ask for."""
     with stage(f"similarities of {counted(X.shape[0], 'sample')}"):
@@ -67,6 +82,30 @@ def affinity_of(estimator: Any, X: Any, rng: np.random.RandomState) -> Affinity:
         options = {name: getattr(estimator, name) for name in names}
         n_landmarks = max(_LANDMARKS, estimator.n_clusters)
         return make_affinity(X, **options, n_landmarks=n_landmarks, random_state=rng)
+
+
+def onto(affinity: Affinity, P: np.ndarray, order: CanonicalOrder) -> Callable[[Any], np.ndarray]:
+    """Return a function of new samples: their similarities to those of a fit, times P.
+
+    Where they are given, they are in the order of the user.
+    """
+    product = affinity.onto(P)
+    return partial(_of_columns, product, order) if affinity.name == "precomputed" else product
+
+
+def _of_columns(
+    product: Callable[[Any], np.ndarray], order: CanonicalOrder, X: Any
+) -> np.ndarray:
+    return product(X[:, order.samples])
+
+
+def keep_pairs(estimator: Any, pairs: PairwiseConstraints) -> None:
+    """Set the fitted attributes that say what has become of pairs."""
+    must, cannot = pairs.satisfied(estimator.labels_)
+    estimator.constraints_, estimator.must_link_groups_ = pairs, pairs.components()
+    estimator.satisfaction_ = pairs.satisfaction(estimator.labels_)
+    estimator.violated_must_link_ = pairs.must_link[~must]
+    estimator.violated_cannot_link_ = pairs.cannot_link[~cannot]
 
 
 def check_constraints(pairs: PairwiseConstraints, n_clusters: int, contradictions: str) -> None:

@@ -52,6 +52,19 @@ class Doubt(NamedTuple):
             np.column_stack([pairs.cannot_link, pairs.cannot_link_weights * cannot]),
         )
 
+    def of_pairs(self, pairs: PairwiseConstraints, places: np.ndarray) -> Doubt:
+        """Return the same of pairs of samples that had been taken to other places."""
+        if self.must_link is None or self.cannot_link is None:
+            return self
+        must, cannot = (
+            right[np.argsort(np.lexsort(np.sort(places[links], axis=1).T[::-1]))]
+            for right, links in (
+                (self.must_link, pairs.must_link),
+                (self.cannot_link, pairs.cannot_link),
+            )
+        )
+        return self._replace(must_link=must, cannot_link=cannot)
+
 
 def doubt_of(
     estimator: Any, affinity: Affinity, pairs: PairwiseConstraints, rng: np.random.RandomState

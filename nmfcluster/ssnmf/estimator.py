@@ -312,9 +312,10 @@ class SSNMFClusterer(NMFClusterer):
             solver, form = self._solver()
             pairs = constrained.read_constraints(names, X, y, constraints, must_link, cannot_link)
             constrained.check_constraints(pairs, self.n_clusters, self.contradictions)
+            X, own, place = constrained.in_canonical_order(self, X, pairs)
             affinity = constrained.affinity_of(self, X, rng)
-            self.doubt_ = doubt_of(self, affinity, pairs, rng)
-            trusted = self.doubt_.weighed(pairs)
+            self.doubt_ = doubt_of(self, affinity, own, rng)
+            trusted = self.doubt_.weighed(own)
             self.propagation_ = constrained.width_of(self, affinity, trusted)
             W = constrained.spread(self, affinity, trusted, self.propagation_, rng)
             with stage(f"similarities under {counted(pairs.n_pairs, 'constraint')}"):
@@ -332,19 +333,16 @@ class SSNMFClusterer(NMFClusterer):
                 constrained.check_signs(problem.A)
             best = factorize(problem, self._plan(solver), rng, form, max(_COARSE, self.n_clusters))
             F, M = best.parts
-            P = problem.memberships(F, M)
+            P = problem.memberships(F, M)[place.first]
             P, labels, order = numbered(P, P.argmax(axis=1))
             self.affinity_, self.weight_unit_ = affinity.name, problem.unit
             FM = problem.expand(F)[:, order] @ M[np.ix_(order, order)]
-            self._products_, self._gram_ = affinity.onto(FM), FM.T @ FM
+            self._products_, self._gram_ = constrained.onto(affinity, FM, place), FM.T @ FM
             self._roots_ = np.sqrt(np.diagonal(M)[order])
             self.core_ = best.core[np.ix_(order, order)]
-            self._keep_clusters(best, P, labels)
-            self.constraints_, self.must_link_groups_ = pairs, pairs.components()
-            must, cannot = pairs.satisfied(labels)
-            self.satisfaction_ = pairs.satisfaction(labels)
-            self.violated_must_link_ = pairs.must_link[~must]
-            self.violated_cannot_link_ = pairs.cannot_link[~cannot]
+            self._keep_clusters(best, P[place.places], labels[place.places])
+            self.doubt_ = self.doubt_.of_pairs(pairs, place.places)
+            constrained.keep_pairs(self, pairs)
         return self
 
     def _solver(self) -> tuple[Callable[..., Any], type[Factorization]]:

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_blobs
 
+from nmfcluster._arrays.order import canonical_order
 from nmfcluster import PairwiseConstraints, SSNMFClusterer
 
 # many of these fits are stopped before they have converged
@@ -15,6 +16,9 @@ unconverged = pytest.mark.filterwarnings(
 
 X, Y = make_blobs(60, centers=3 * np.eye(3), cluster_std=1.0, random_state=0)
 X = X - X.min() + 0.1  # nonnegative, so that every solver can be run on every affinity
+IN_ORDER = canonical_order(X).samples
+X, Y = X[IN_ORDER], Y[IN_ORDER]  # in which rows of factors are
+PLACES = np.argsort(IN_ORDER)  # of the samples as they were drawn
 KNOWN = PairwiseConstraints.from_labels(Y, n_pairs=30, random_state=0)
 
 SOLVERS = {

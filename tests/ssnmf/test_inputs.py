@@ -16,6 +16,7 @@ from ssnmf.cases import (
     AFFINITIES,
     CONSTRAINED,
     KNOWN,
+    PLACES,
     SOLVERS,
     X,
     Y,
@@ -157,17 +158,17 @@ def test_one_feature_integers_and_constant_features(affinity):
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("normalize", [False, True])
 def test_an_isolated_sample_is_said_to_be_one(storage, normalize):
-    W = rbf_kernel(X, gamma=0.3)
-    W[7] = W[:, 7] = 0
+    W, one, other = rbf_kernel(X, gamma=0.3), PLACES[7], PLACES[8]
+    W[one] = W[:, one] = 0
     model = clusterer(affinity="precomputed", normalize=normalize)
     with pytest.warns(UserWarning, match="Nothing tells the cluster of 1 sample"):
         model.fit(storage(W))
-    assert_allclose(model.membership_[7], 1 / 3)
-    assert model.predict(storage(W))[7] == -1
-    rest = np.delete(np.arange(60), 7)
+    assert_allclose(model.membership_[one], 1 / 3)
+    assert model.predict(storage(W))[one] == -1
+    rest = np.delete(np.arange(60), one)
     alone = clusterer(affinity="precomputed", normalize=normalize).fit(storage(W[rest][:, rest]))
-    model.fit(storage(W), must_link=[(7, 8)])  # now it has company
-    assert model.labels_[7] == model.labels_[8]
+    model.fit(storage(W), must_link=[(one, other)])  # now it has company
+    assert model.labels_[one] == model.labels_[other]
     assert same_partition(model.labels_[rest], alone.labels_)
 
 
@@ -255,7 +256,7 @@ def test_parts_that_must_links_leave_apart_are_warned_of(hard):
 
 @pytest.mark.parametrize("affinity", ["nearest_neighbors", "landmarks"])
 def test_parts_of_a_graph_of_features_are_linked(affinity):
-    X, y = make_blobs(60, centers=[[0, 0], [50, 0], [80, 0]], random_state=0)
+    X, y = make_blobs([26, 18, 16], centers=[[0, 0], [50, 0], [80, 0]], random_state=0)
     model = clusterer(2, affinity=affinity, n_neighbors=5)
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
