@@ -116,7 +116,12 @@ HOLEY = np.where(RNG.uniform(size=BLOBS.shape) < 0.1, np.nan, abs(BLOBS))
 WEIGHTS = RNG.integers(3, size=N)
 LACKING = BLOBS.copy()
 LACKING[::9] = np.nan
-STACK = SimilarityStack([KERNELS["measured"], sp.csr_array(KERNELS["rounded"] * (CLASSES == 0)[:, None] * (CLASSES == 0))])
+STACK = SimilarityStack(
+    [
+        KERNELS["measured"],
+        sp.csr_array(KERNELS["rounded"] * (CLASSES == 0)[:, None] * (CLASSES == 0)),
+    ]
+)
 
 
 def given_partitions(rows, seed):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from nmfcluster._arrays.storage import as_dense, is_sparse, row_blocks, rows_of, without_diagonal
+from nmfcluster._arrays.storage import is_sparse, row_blocks, rows_of, without_diagonal
 
 _ENTRIES = 2**15  # of a table that are mixed at a time: 256 KiB, which stay in cache
 
@@ -156,7 +156,10 @@ class CanonicalOrder:
 
 
 def canonical_order(
-    *tables: Any, similarities: Sequence[Any] = (), links: Sequence[Any] = ()
+    *tables: Any,
+    similarities: Sequence[Any] = (),
+    links: Sequence[Any] = (),
+    weights: np.ndarray | None = None,
 ) -> CanonicalOrder:
     """Return the order of samples by their rows in tables, or by how they are related.
 
@@ -172,12 +175,14 @@ def canonical_order(
         Samples are equal if their rows are.
     links : sequence of csr_array of shape (n, n), default=()
         Weights of pairs, which tell equal rows apart: a sample in a pair is equal to no other.
+    weights : ndarray of shape (n,), default=None
+        These tell equal rows apart, too; what counts 0 times changes the order of no other.
     """
     n = (*tables, *similarities)[0].shape[0]
-    by = _extremes_of_others(similarities[0]) if similarities else _extremes(tables[0])
+    by = _extremes(similarities[0], off_diagonal=True) if similarities else _extremes(tables[0])
     shuffled = np.random.default_rng(0).permutation(n)
     by_size = np.argsort(by[0])
-    if (np.diff(by[0][by_size]) != 0).all():  # of numbers that are measured mostly
+    if weights is None and (np.diff(by[0][by_size]) != 0).all():  # as of most that is measured
         return CanonicalOrder(by_size[shuffled], np.arange(n))
     keys = np.zeros(n, dtype=np.uint64)
     for table in tables:
@@ -187,45 +192,43 @@ def canonical_order(
     if linked.any():
         by.append(refined_keys(by[-1], *links))
     by += map(row_keys, similarities)
+    if weights is not None:
+        by = [weights == 0, *by, weights]
     in_order = np.lexsort(by[::-1])
     new = linked[in_order] > 0
-    new[1:] |= np.any([np.diff(key[in_order]) != 0 for key in by], axis=0)
+    new[1:] |= np.any([key[in_order[1:]] != key[in_order[:-1]] for key in by], axis=0)
     _, first, group = np.unique(np.cumsum(new)[shuffled], return_index=True, return_inverse=True)
     return CanonicalOrder(in_order[shuffled], first[group])
 
 
-def _extremes(table: Any) -> list[np.ndarray]:
-    """Return the largest and the smallest entry of every row; 0 where that is NaN."""
-    if not table.shape[1]:
-        return [np.zeros(table.shape[0])] * 2
-    found = np.empty((2, table.shape[0]))
-    for block in row_blocks(table.shape[0], max(1, _ENTRIES // table.shape[1])):
-        rows = rows_of(table, block)
-        found[:, block] = [as_dense(F(axis=1)).ravel() for F in (rows.max, rows.min)]
-    return list(np.nan_to_num(found))
+def _extremes(array: Any, off_diagonal: bool = False) -> list[np.ndarray]:
+    """Return the largest and the smallest entry of every row; 0 where that is NaN.
 
-
-def _extremes_of_others(similarity: Any) -> list[np.ndarray]:
-    """Return the same of what is not 0 off the diagonal, on which most have 0 or 1.
-
-    Of two entries that should be equal the larger one counts for both.
+    Off the diagonal of a similarity, on which most have 0 or 1, zeros do not count, and of two
+    entries that should be equal the larger one is that of both.
     """
-    n = similarity.shape[0]
-    found = np.zeros((2, n))
-    if is_sparse(similarity):
-        others = without_diagonal(similarity)
-        others = others.maximum(others.T).tocsr()
-        others.eliminate_zeros()
-        some = np.flatnonzero(np.diff(others.indptr))
-        for extremes, extreme in zip(found, (np.maximum, np.minimum), strict=True):
-            extremes[some] = extreme.reduceat(others.data, others.indptr[some])
-        return list(found)
-    for block in row_blocks(n, max(1, _ENTRIES // n)):
-        rows = np.maximum(similarity[block], similarity[:, block].T)
-        rows[np.arange(len(rows)), np.arange(block.start, block.stop)] = 0
-        found[0, block] = np.where(rows == 0, -np.inf, rows).max(axis=1)
-        found[1, block] = np.where(rows == 0, np.inf, rows).min(axis=1)
-    return list(np.where(np.isinf(found), 0, found))
+    n, width = array.shape
+    found, extremes = np.zeros((2, n)), (np.maximum, np.minimum)
+    if is_sparse(array):
+        if off_diagonal:
+            array = without_diagonal(array)
+            array = array.maximum(array.T).tocsr()
+            array.eliminate_zeros()
+        n_stored = np.diff(array.indptr)
+        some, all_but_some = np.flatnonzero(n_stored), not off_diagonal and (n_stored < width)
+        for row, extreme in zip(found, extremes, strict=True):
+            row[some] = extreme.reduceat(array.data, array.indptr[some])
+            row[all_but_some] = extreme(row, 0)[all_but_some]
+        return list(np.nan_to_num(found))
+    for block in row_blocks(n, max(1, _ENTRIES // max(width, 1))):
+        rows = array[block]
+        if off_diagonal:
+            rows = np.maximum(rows, array[:, block].T)
+            rows[np.arange(len(rows)), np.arange(block.start, block.stop)] = 0
+        for row, extreme, zero in zip(found, extremes, (-np.inf, np.inf), strict=True):
+            counting = np.where(rows == 0, zero, rows) if off_diagonal else rows
+            row[block] = extreme.reduce(counting, axis=1, initial=None if width else 0)
+    return list(np.nan_to_num(found, posinf=0, neginf=0))
 
 
 def equal_rows_of(X: Any, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -23,7 +23,14 @@ from nmfcluster.meta.metaclusters import (
     n_distinct,
     refine,
 )
-from nmfcluster.meta.parameters import LOSSES, objective_of_table, read_fixed, read_weights
+from nmfcluster.meta.parameters import (
+    LOSSES,
+    objective_of_table,
+    order_of,
+    read_fixed,
+    read_weights,
+    strengths,
+)
 from nmfcluster.meta.programs import Programs
 from nmfcluster.meta.runs import draw_sizes, run_many
 from nmfcluster.meta.solvers import PENALTIES
@@ -270,6 +277,9 @@ class NMFMetaCluster(Programs):
             weights = read_weights(sample_weight, rows, X.shape[0], self.n_clusters)
             whole = objective_of_table(self, X, read_fixed(self, columns, X.dtype))
             whole.check_observed()
+            place = order_of(whole, weights)
+            whole = whole.taken(place.samples)
+            weights = None if weights is None else weights[place.samples]
             objective = whole.weighted(weights)
             objective.check_range()
             # many runs, the metaclusters of their clusters, and NMF from there
@@ -282,17 +292,22 @@ class NMFMetaCluster(Programs):
             metaclusters, end = refine(objective, plan, candidates)
             with stage(f"strengths of the clusters in {X.shape[0]} samples"):
                 W, H, order = by_their_size(whole, end.best, weights)
-            # what it found, clusters in their final order
-            weighted, labels = objective.weighted_rows(W), hard_labels(W)
-            self.components_, self.factor_ = H, W
-            self.rows_, self.columns_ = (members(F, self.threshold) for F in (W.T, H))
+            # what it found, clusters in their final order, and samples in that of the user
+            own, weighted, labels = place.places, objective.weighted_rows(W), hard_labels(W)
+            self.components_, self.factor_ = H, W[own]
+            self.rows_, self.columns_ = (members(F, self.threshold) for F in (self.factor_.T, H))
             self.correspondence_ = metaclusters.correspondence[:, order]
             self.base_runs_ = np.repeat(np.arange(len(runs)), runs.sizes)
             self.recurrence_ = runs.recurrence(weighted.T, H)
-            self.run_losses_, self.partitions_ = runs.losses, runs.partitions()
-            self.confidence_ = confidence(self.partitions_, labels)
+            self.run_losses_, partitions = runs.losses, runs.partitions()[place.first]
+            self.partitions_, self.confidence_ = (
+                partitions[own],
+                confidence(partitions, labels)[own],
+            )
             self.reconstruction_err_ = objective.error(weighted, H)
-            self._keep_clusters(end, membership(W), labels, n_distinct(W, unit_rows(H)[0]))
+            self._keep_clusters(
+                end, membership(W)[own], labels[own], n_distinct(W, unit_rows(H)[0])
+            )
             if n_lost := np.count_nonzero(~runs.converged):
                 warn(
                     f"{n_lost} of the {len(runs)} runs did not converge within "
@@ -308,7 +323,7 @@ class NMFMetaCluster(Programs):
         return X
 
     def _extend(self, X: Any) -> np.ndarray:
-        return objective_of_table(self, self._read(X, reset=False)).rows(self.components_)
+        return strengths(objective_of_table(self, self._read(X, reset=False)), self.components_)
 
     def transform(self, X: Any) -> np.ndarray:
         r"""Return how strong the clusters are in samples: W with the components fixed.

@@ -16,7 +16,7 @@ from nmfcluster._engine.executor import Plan, Start
 from nmfcluster._engine.loop import Solution
 from nmfcluster._engine.starts import draw_seeds
 from nmfcluster._engine.symmetric import Factorization
-from nmfcluster.meta.parameters import Objective
+from nmfcluster.meta.parameters import Objective, strengths
 from nmfcluster.meta.runs import Runs
 from nmfcluster.meta.solvers import RunsObjective, hals, tensor_hals
 from nmfcluster.meta.squares import MatrixObjective, fitted_rows, unit_rows
@@ -189,7 +189,7 @@ def by_their_size(
     Returns
     -------
     W : ndarray of shape (n, k)
-        What `rows` of the objective returns for H, to the last bit.
+        What `strengths` returns for H, to the last bit.
     H : ndarray of shape (k, p)
     order : ndarray of shape (k,), int
     """
@@ -202,7 +202,7 @@ def by_their_size(
         if attempt and (moved == np.arange(len(H))).all():
             break
         order, H = order[moved], H[moved]
-        W = objective.rows(H)
+        W = strengths(objective, H)
     return W, H, order
 
 

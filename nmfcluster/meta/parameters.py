@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
+from nmfcluster._arrays.order import CanonicalOrder, canonical_order
 from nmfcluster._arrays.places import split_missing
 from nmfcluster._arrays.tables import check_readable, columns_in_order_of, in_order_of
 from nmfcluster.meta.divergence import Divergence
@@ -42,6 +43,18 @@ def objective_of_table(model: Any, X: Any, fixed: np.ndarray | None = None) -> O
     if fixed is None:
         return objective
     return replace(objective, fixed=objective.scaled_columns(fixed))
+
+
+def order_of(objective: Objective, weights: np.ndarray | None = None) -> CanonicalOrder:
+    """Return the order in which samples are fitted."""
+    missing = () if objective.missing is None else (objective.missing,)
+    return canonical_order(objective.X, *missing, weights=weights)
+
+
+def strengths(objective: Objective, H: np.ndarray) -> np.ndarray:
+    """Return the best W for H, to the last bit the same for rows in any order."""
+    order = order_of(objective)
+    return objective.taken(order.samples).rows(H)[order.first[order.places]]
 
 
 def read_weights(

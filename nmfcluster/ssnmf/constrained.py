@@ -93,9 +93,7 @@ def onto(affinity: Affinity, P: np.ndarray, order: CanonicalOrder) -> Callable[[
     return partial(_of_columns, product, order) if affinity.name == "precomputed" else product
 
 
-def _of_columns(
-    product: Callable[[Any], np.ndarray], order: CanonicalOrder, X: Any
-) -> np.ndarray:
+def _of_columns(product: Callable[[Any], np.ndarray], order: CanonicalOrder, X: Any) -> np.ndarray:
     return product(X[:, order.samples])
 
 

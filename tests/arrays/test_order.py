@@ -94,9 +94,7 @@ def test_shuffled_similarities_are_put_into_one_order(form):
     S = (S + S.T).toarray() + np.diag(np.arange(40) % 2)  # few values: rows have ties
     S = S[np.ix_(*[[*range(40), 3, 3]] * 2)]  # and two copies
     moved = RNG.permutation(42)
-    order, again = (
-        canonical_order(similarities=[form(T)]) for T in (S, S[np.ix_(moved, moved)])
-    )
+    order, again = (canonical_order(similarities=[form(T)]) for T in (S, S[np.ix_(moved, moved)]))
     expected, found = order.of_both(form(S)), again.of_both(form(S[np.ix_(moved, moved)]))
     if form is sp.csr_array:
         for part in ("indptr", "indices", "data"):

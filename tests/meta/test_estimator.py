@@ -21,6 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 from nmfcluster import NMFConsensus, NMFMetaCluster
+from nmfcluster._arrays.order import canonical_order
 from nmfcluster.datasets import make_biclusters
 from nmfcluster.meta import estimator
 from nmfcluster.metrics import cophenetic_correlation, overlap_match
@@ -28,6 +29,7 @@ from nmfcluster.model_selection import FullSampleSplit, StabilityScorer
 
 NOISY = make_biclusters(noise=0.3, random_state=0)[0]
 NOISY[[4, 9]] = 0  # samples that no cluster explains any of
+NOISY = NOISY[canonical_order(NOISY).samples]  # in which runs are
 EASY, STRENGTH, _ = make_biclusters((40, 30), 3, twins=False, overlap=0.1, random_state=1)
 
 
@@ -47,7 +49,7 @@ def sets(mask):
 
 
 def test_planted_biclusters_are_found_where_single_runs_fail():
-    X, W, H = make_biclusters(random_state=4)
+    X, W, H = make_biclusters(random_state=7)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer clusters than asked for
         single = [model(n_estimators=1, random_state=s).fit(X) for s in range(3)]
@@ -116,7 +118,7 @@ def test_labels_and_memberships_are_those_of_the_factor(noisy):
         else:
             assert label == row.argmax()
             assert_allclose(membership, row / row.sum(), rtol=1e-12)
-    assert_array_equal(np.flatnonzero(fitted.labels_ == -1), [4, 9])
+    assert_array_equal(fitted.labels_ == -1, ~NOISY.any(axis=1))
     sizes = np.bincount(fitted.labels_[fitted.labels_ >= 0], minlength=k)
     assert all(a >= b for a, b in pairwise(sizes))
 
@@ -279,7 +281,7 @@ def test_in_a_pipeline():
 @pytest.mark.filterwarnings("ignore:NMFMetaCluster found:sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(("k", "resample", "n_subsamples"), [(3, None, 4), (4, 0.8, 10)])
 def test_a_search_finds_how_many_there_are(k, resample, n_subsamples):
-    X, *_ = make_biclusters((80, 40), k, twins=False, overlap=0.0, noise=0.2, random_state=0)
+    X, *_ = make_biclusters((80, 40), k, twins=False, overlap=0.0, noise=0.2, random_state=3)
     search = GridSearchCV(
         model(n_estimators=4, resample=resample),
         {"n_clusters": [2, 3, 4, 5]},
