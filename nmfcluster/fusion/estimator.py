@@ -284,7 +284,8 @@ class SimilarityFusionNMF(FusionReports):
             self._check_not_alone(n_samples)
             self._check_n_clusters(n_samples)
             with stage(f"similarities of {counted(n_samples, 'object')}"):
-                data = read_sources(reader, objects, self, rng)
+                place = reader.order_of(objects)
+                data = read_sources(reader, objects, place.samples, self, rng)
             # the factors and the weights
             objective = objective_of(data.mixture, self.criterion, float(self.eta), data.shift)
             n_init = number_of_starts(self.n_init, len(reader.names))
@@ -300,12 +301,13 @@ class SimilarityFusionNMF(FusionReports):
             posterior, core = fusion.posterior(data.dtype), fusion.core.astype(data.dtype)
             profile = posterior[data.compared] / np.diagonal(core)
             rows = np.empty((n_samples, self.n_clusters), dtype=posterior.dtype)
-            self.sample_indices_ = data.fitted
+            self.sample_indices_ = np.sort(data.fitted)
             rows[data.fitted] = posterior[: len(data.fitted)]
-            others = np.setdiff1d(np.arange(n_samples), data.fitted)
+            others = place.samples[~np.isin(place.samples, data.fitted)]
             if len(others):
                 with stage(f"memberships of {counted(len(others), 'other object')}"):
                     rows[others] = self._extended(objects, others, profile)
+            rows = rows[place.samples[place.first[place.places]]]
             # the clusters by their size
             P, labels, order = numbered(membership(rows), hard_labels(rows))
             if labels.min() < 0:

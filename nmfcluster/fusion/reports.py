@@ -93,12 +93,14 @@ class FusionReports(NMFClusterer):
         check_is_fitted(self)
         n = len(self.sample_indices_)
         matrix = self._fusion_.objective.mixture.matrix(n * self._shares())
+        places = own = np.argsort(self._data_.fitted)
         if self._data_.by_landmarks:
-            matrix = 2 * matrix[:n, n:]
-        if rows is None and columns is None:
-            return matrix
-        named = ((rows, n, "row"), (columns, matrix.shape[1], "column"))
-        return cut(matrix, *(positions(key, m, noun, "fused_similarity") for key, m, noun in named))
+            matrix, own = 2 * matrix[:n, n:], np.arange(matrix.shape[1] - n)
+        named = ((rows, places, "row"), (columns, own, "column"))
+        chosen = (
+            own[positions(key, len(own), noun, "fused_similarity")] for key, own, noun in named
+        )
+        return cut(matrix, *chosen)
 
     def source_contributions(self) -> np.ndarray:
         r"""Return how much of every cluster is told by every source.
@@ -177,7 +179,7 @@ class FusionReports(NMFClusterer):
         ['all', 'half', 'noise']
         """
         check_is_fitted(self)
-        fitted_labels = self.labels_[self.sample_indices_]
+        fitted_labels = self.labels_[self._data_.fitted]
         seen = self._fusion_.objective.mixture.seen[: len(fitted_labels)]
         ranked = []
         for i, name in enumerate(self.source_names_):

@@ -66,7 +66,7 @@ class FusionData:
     dtype : dtype
         Of the similarities.
     fitted : ndarray of int
-        The objects.
+        The objects, in the order in which the mixture has them.
     by_landmarks : bool
     """
 
@@ -88,19 +88,26 @@ class FusionData:
 
 
 def read_sources(
-    reader: StackReader, objects: Any, estimator: Any, rng: np.random.RandomState
+    reader: StackReader,
+    objects: Any,
+    ordered: np.ndarray,
+    estimator: Any,
+    rng: np.random.RandomState,
 ) -> FusionData:
     """Return what an estimator fits its model to, of the objects that were read.
 
     Without ``symmetric``, all objects are fitted to their similarities to those that are drawn.
+    `ordered` are their numbers, in the order in which they are fitted, (n,).
     """
     k, as_graphs = int(estimator.n_clusters), estimator.criterion == "relative"
     n_objects, n_columns = objects.shape[:2]
     chosen = draw_samples(n_columns, estimator.max_samples, k, rng)
+    chosen = ordered[chosen] if n_columns == n_objects else chosen  # others stay as they are
     by_landmarks = not estimator.symmetric and len(chosen) < n_objects
     # the similarities to the chosen objects, and how many of them each object keeps
     if by_landmarks:
-        sources, kept = _near_landmarks(reader, objects, chosen, k if as_graphs else None)
+        reader.compare_with(objects, chosen)
+        sources, kept = _near_landmarks(reader, objects, ordered, k if as_graphs else None)
         seen = np.ones((n_objects + len(chosen), len(sources)), dtype=bool)
     else:
         sources, seen = reader.fitted(objects, chosen)
@@ -113,22 +120,21 @@ def read_sources(
         sources, graphs = normalised(near_ones, kept, axis=0 if by_landmarks else 1)
     # and of both objects and landmarks
     if by_landmarks:
-        sources, chosen = list(map(both_ways, sources)), np.arange(n_objects)
+        sources, chosen = list(map(both_ways, sources)), ordered
     return FusionData(make_mixture(sources, seen), graphs, dtype, chosen, by_landmarks)
 
 
 def _near_landmarks(
-    reader: StackReader, objects: Any, chosen: np.ndarray, n_clusters: int | None
+    reader: StackReader, objects: Any, ordered: np.ndarray, n_clusters: int | None
 ) -> tuple[list[Any], list[int | None]]:
-    """Return the similarities of all objects to the chosen ones, and how many each object keeps.
+    """Return the similarities of all objects to landmarks, and how many each object keeps.
 
     It keeps those to the landmarks that are nearest to it. What some objects have tells how many;
     all, if the number of clusters is None.
     """
-    reader.compare_with(objects, chosen)
     kept: list[int | None] = []
     blocks: list[list[Any]] = []
-    for sources, seen in reader.blocks(objects, np.arange(objects.shape[0])):
+    for sources, seen in reader.blocks(objects, ordered):
         if not seen.all():
             raise ValueError(
                 f"samples are missing from {reader.labels[seen.all(axis=0).argmin()]}: with "

@@ -241,6 +241,12 @@ class KernelStack(Documented, TransformerMixin, BaseEstimator):
                 sources.append(Source(embedded(block, seen, view.seen), seen, view.seen))
         return SimilarityStack._made(sources, self.names_)
 
+    def _check_missing(self, X: Any, names: Any) -> None:
+        """Raise if a sample is NaN in part of a view, of features of these names, or None."""
+        for name, _, taken in _read_kernels(self.kernels):
+            label = f"source {name!r} of X"
+            _read_view(X, _read_columns(taken, X.shape[1], names, label), label)
+
     def _read(self, X: Any, reset: bool) -> Any:
         """Return features, in rows: sums of a data frame's columns round otherwise."""
         least = 2 if reset else 1

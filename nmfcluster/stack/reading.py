@@ -10,12 +10,13 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from nmfcluster._arrays.arguments import counted, shown
+from nmfcluster._arrays.order import CanonicalOrder, canonical_order
 from nmfcluster._arrays.storage import FLOATS, is_sparse, largest
-from nmfcluster._arrays.tables import check_readable, in_own_order, order_of, row_names
+from nmfcluster._arrays.tables import canonical, check_readable, in_own_order, order_of, row_names
 from nmfcluster._base import read_features
 from nmfcluster.stack.container import SimilarityStack, ViewStack
 from nmfcluster.stack.kernels import KernelStack
-from nmfcluster.stack.sources import check_cross, check_square, is_similarity
+from nmfcluster.stack.sources import check_cross, check_square, holds_nan, is_similarity
 
 _OF_VIEWS = "nearest_neighbors"  # kernel of views, where none is named
 _ROWS = 2048  # objects whose similarities are made at a time: their memory is bounded
@@ -140,6 +141,24 @@ class StackReader:
         held = [views.views[views.names.index(name)] for name in self.names]
         return ViewStack._made(held, self.names, views.index)
 
+    def order_of(self, objects: Any) -> CanonicalOrder:
+        """Return the order in which objects are fitted."""
+        if not self._kernels:
+            values, seen = objects.filled(), objects.seen().astype(np.float64)
+            if objects.shape[0] != objects.shape[1]:  # columns are others
+                return canonical_order(*values, seen)
+            return canonical_order(seen, similarities=values)
+        form: dict[str, Any] = {"accept_sparse": "csr", "dtype": FLOATS, "ensure_all_finite": False}
+        try:
+            tables = [canonical(check_array(view, **form)) for view in objects.views]
+        except (TypeError, ValueError):  # kernels refuse it, too, and say why
+            samples = np.arange(len(objects))
+            return CanonicalOrder(samples, samples)
+        for kernel, table, view in zip(self._kernels, tables, objects.views, strict=True):
+            if holds_nan(table):
+                kernel._check_missing(table, getattr(view, "columns", None))
+        return canonical_order(*tables)
+
     def fitted(self, objects: Any, chosen: np.ndarray) -> tuple[list[Any], np.ndarray]:
         """Return the similarities of the objects that the model is fitted to, to each other.
 
@@ -150,7 +169,7 @@ class StackReader:
         if stack.shape[0] != stack.shape[1] or not len(stack):
             raise _not_square(stack)
         for source, label in zip(stack._held, self.labels, strict=True):
-            check_square(source, label)
+            check_square(source, label, chosen)
         return list(stack.filled()), self._seen
 
     def compare_with(self, objects: Any, chosen: np.ndarray) -> None:
@@ -173,7 +192,7 @@ class StackReader:
         else:
             stack = objects[np.ix_(numbers, self._chosen)]
         for source, known, label in zip(stack._held, self._seen.T, self.labels, strict=True):
-            check_cross(source, known, label)
+            check_cross(source, known, label, self._chosen)
         return list(stack.filled()), stack.seen()
 
     def blocks(self, objects: Any, numbers: np.ndarray) -> Iterator[tuple[list[Any], np.ndarray]]:
@@ -187,7 +206,7 @@ class StackReader:
             pairs = zip(self._kernels, objects[chosen].views, strict=True)
             stack = _side_by_side(kernel.fit_transform(table) for kernel, table in pairs)
         else:
-            stack = objects if len(chosen) == len(objects) else objects[np.ix_(chosen, chosen)]
+            stack = objects[np.ix_(chosen, chosen)]
         self.names, self._chosen, self._seen = stack.names, chosen, stack.seen()
         return stack
 

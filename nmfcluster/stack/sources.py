@@ -145,11 +145,11 @@ def check_values(values: Any, label: str) -> None:
         raise ValueError(f"{label} must not be negative; its smallest entry is {smallest:.3g}.")
 
 
-def check_square(source: Source, label: str) -> None:
+def check_square(source: Source, label: str, numbers: np.ndarray | None = None) -> None:
     """Raise unless samples can be clustered by their similarities to each other.
 
     These must be symmetric, finite, nonnegative and not all 0; and a sample that is NaN in its row
-    must be so in its column.
+    must be so in its column. The samples have `numbers`, 0, 1, ... by default.
     """
     values, rows, columns = source
     check_values(values, label)
@@ -159,8 +159,9 @@ def check_square(source: Source, label: str) -> None:
     if sp.issparse(values):  # an entry that is not stored counts neither as a number nor as NaN
         apart &= rows | (values.sum(axis=0) > 0)
     if apart.any():
+        lost = np.flatnonzero(apart) if numbers is None else numbers[apart]
         raise ValueError(
-            f"{label} must be symmetric: sample {np.flatnonzero(apart)[0]} is NaN in its row or "
+            f"{label} must be symmetric: sample {lost.min()} is NaN in its row or "
             "in its column, as one that the source has not seen, but not in both."
         )
     require_symmetric(values, label)
@@ -169,17 +170,20 @@ def check_square(source: Source, label: str) -> None:
         raise ValueError(f"{label} must hold a similarity above 0; all entries are 0.")
 
 
-def check_cross(source: Source, known: np.ndarray, label: str) -> None:
+def check_cross(
+    source: Source, known: np.ndarray, label: str, numbers: np.ndarray | None = None
+) -> None:
     """Raise unless new samples can be placed by their similarities to those of a fit.
 
     These must be finite and nonnegative, and no number may be missing for a sample of the fit that
-    was `known` to the source.
+    was `known` to the source. These samples have `numbers`, 0, 1, ... by default.
     """
     check_values(source.values, label)
     lost = np.flatnonzero(~source.columns & known)
     if len(lost):
+        lost = lost if numbers is None else numbers[lost]
         raise ValueError(
-            f"{label} holds NaN in column {lost[0]}, the similarities to a sample that it had "
+            f"{label} holds NaN in column {lost.min()}, the similarities to a sample that it had "
             "seen in fit."
         )
 

@@ -75,6 +75,7 @@ def test_source_losses_are_those_of_the_memberships(criterion, eta):
 
 
 @pytest.mark.parametrize(("criterion", "symmetric"), [("kl", True), ("cross_entropy", False)])
+@pytest.mark.usefixtures("as_given")
 def test_one_update_with_equal_weights_keeps_the_row_sums_exactly(
     monkeypatch, criterion, symmetric
 ):

@@ -35,6 +35,7 @@ KERNELS = {
 
 
 @pytest.mark.parametrize("kernels", KERNELS)
+@pytest.mark.usefixtures("as_given")
 def test_features_are_their_kernels_as_a_stack(kernels):
     X, _ = features()
     X = pd.DataFrame(X, columns=NAMES) if kernels == "named columns" else X

@@ -60,6 +60,7 @@ def test_the_part_is_fitted_as_if_it_were_alone():
     assert adjusted_rand_score(part.labels_[chosen], alone.labels_) == 1
 
 
+@pytest.mark.usefixtures("as_given")
 def test_only_similarities_to_the_part_are_looked_at():
     X, _ = features()
     whole = KernelStack(VIEWS).fit_transform(X).toarray()
@@ -110,6 +111,7 @@ def test_other_sources_tell_what_one_has_not_seen(storage, criterion):
 
 
 @pytest.mark.parametrize("criterion", ["kl", "cross_entropy"])
+@pytest.mark.usefixtures("as_given")
 def test_losses_are_those_of_the_pairs_that_were_seen(criterion, monkeypatch):
     kept = record_fusions(monkeypatch)
     X, _ = features()
@@ -131,6 +133,7 @@ def test_losses_are_those_of_the_pairs_that_were_seen(criterion, monkeypatch):
         assert_allclose(loss, expected, rtol=1e-9)
 
 
+@pytest.mark.usefixtures("as_given")
 def test_samples_without_features_in_a_view():
     X, y = features()
     X[:6, VIEW_1] = np.nan

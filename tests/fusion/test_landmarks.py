@@ -44,6 +44,7 @@ def divergence(P, M):
     return float((P * np.log(P / M)).sum())
 
 
+@pytest.mark.usefixtures("as_given")
 def test_the_model_has_two_factors():
     (S, _) = OBLONG
     fitted = fusion(criterion="kl", max_iter=120, tol=-1.0).fit([S])
@@ -55,6 +56,7 @@ def test_the_model_has_two_factors():
     assert_allclose(np.diag(fitted.core_), np.sort(V.sum(axis=0))[::-1], atol=0.1)
 
 
+@pytest.mark.usefixtures("as_given")
 def test_a_step_is_the_one_of_both_factors():
     """From where the first of two fits ends, three literal steps lose no less than the next."""
     P = OBLONG[0] / OBLONG[0].sum()
@@ -68,6 +70,7 @@ def test_a_step_is_the_one_of_both_factors():
     assert after < first.source_losses_[0]
 
 
+@pytest.mark.usefixtures("as_given")
 def test_losses_are_relative_to_independence():
     fitted = fusion().fit(OBLONG)
     W, V = model_of(fitted, 150)
@@ -95,6 +98,7 @@ def test_clusters_and_new_objects(criterion):
     assert_array_equal(fitted.sample_indices_, np.arange(150))
 
 
+@pytest.mark.usefixtures("as_given")
 def test_columns_are_the_objects_that_are_drawn():
     square = [rbf_kernel(table, gamma=0.1) for table in TABLES.values()]
     fitted = fusion(max_samples=40, random_state=0).fit(SimilarityStack(square))

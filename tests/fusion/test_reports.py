@@ -49,6 +49,7 @@ def told_by_loops(sources, shares, W, H):
 
 
 @pytest.mark.parametrize(("storage", "symmetric"), [(np.asarray, True), (sp.csr_array, False)])
+@pytest.mark.usefixtures("as_given")
 def test_contributions(storage, symmetric):
     sources = problem(cut=0.1)[0]
     fitted = model(symmetric=symmetric, n_clusters=2, eta=1.0)

@@ -25,6 +25,7 @@ def frames():
 
 
 @pytest.mark.parametrize("affinity", ["rbf", "precomputed"])
+@pytest.mark.usefixtures("as_given")
 def test_views_are_their_kernels(affinity):
     kernel = "nearest_neighbors" if affinity == "precomputed" else affinity
     kernels = KernelStack([("one", kernel, VIEW_1), ("two", kernel, VIEW_2)], normalize="auto")
@@ -44,6 +45,7 @@ def test_ways_to_give_views():
         assert_same_fit(SimilarityFusionNMF(3).fit(views=views), expected)
 
 
+@pytest.mark.usefixtures("as_given")
 def test_a_kernel_a_view():
     kernels = KernelStack([("one", "rbf", VIEW_1), ("two", "nearest_neighbors", VIEW_2)])
     own = SimilarityFusionNMF(3, affinity=["rbf", "nearest_neighbors"], normalize=False)

@@ -1,0 +1,22 @@
+"""What tests of `SimilarityFusionNMF` share."""
+
+import numpy as np
+import pytest
+
+from nmfcluster._arrays.order import CanonicalOrder
+from nmfcluster.stack.reading import StackReader
+
+
+@pytest.fixture
+def as_given(monkeypatch):
+    """Let objects be fitted in the order in which they are given, in which then factors are.
+
+    In another one sums round otherwise: fits to features are those to their kernels to all digits
+    where neither are in an order of their own.
+    """
+
+    def order_of(self, objects):
+        samples = np.arange(len(objects))
+        return CanonicalOrder(samples, samples)
+
+    monkeypatch.setattr(StackReader, "order_of", order_of)
