@@ -63,25 +63,26 @@ def read_constraints(
     return ordered
 
 
-def in_canonical_order(
-    estimator: Any, X: Any, pairs: PairwiseConstraints
-) -> tuple[Any, PairwiseConstraints, CanonicalOrder]:
-    """Return samples and pairs of them in the order in which they are fitted, and that order."""
+def order_of(estimator: Any, X: Any, pairs: PairwiseConstraints) -> CanonicalOrder:
+    """Return the order in which samples, with their pairs, are fitted."""
     links = pairs.as_matrices()
     if estimator.affinity == "precomputed":
-        order = canonical_order(similarities=[X], links=links)
-        return order.of_both(X), pairs[order.samples], order
-    order = canonical_order(X, links=links)
-    return X[order.samples], pairs[order.samples], order
+        return canonical_order(similarities=[X], links=links)
+    return canonical_order(X, links=links)
 
 
-def affinity_of(estimator: Any, X: Any, rng: np.random.RandomState) -> Affinity:
-    """Return the similarity that an estimator's parameters ask for."""
+def affinity_of(
+    estimator: Any, X: Any, order: CanonicalOrder, rng: np.random.RandomState
+) -> Affinity:
+    """Return the similarity, of samples in an order, that an estimator's parameters ask for."""
     with stage(f"similarities of {counted(X.shape[0], 'sample')}"):
         names = ("affinity", "gamma", "n_neighbors", "normalize", "n_clusters", "n_jobs")
         options = {name: getattr(estimator, name) for name in names}
         n_landmarks = max(_LANDMARKS, estimator.n_clusters)
-        return make_affinity(X, **options, n_landmarks=n_landmarks, random_state=rng)
+        options |= {"n_landmarks": n_landmarks, "random_state": rng}
+        if estimator.affinity == "precomputed":
+            return make_affinity(order.of_both(X), **options)
+        return make_affinity(X[order.samples], **options)  # which it alone holds, and can let go
 
 
 def onto(affinity: Affinity, P: np.ndarray, order: CanonicalOrder) -> Callable[[Any], np.ndarray]:

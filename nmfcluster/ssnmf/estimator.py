@@ -312,8 +312,9 @@ class SSNMFClusterer(NMFClusterer):
             solver, form = self._solver()
             pairs = constrained.read_constraints(names, X, y, constraints, must_link, cannot_link)
             constrained.check_constraints(pairs, self.n_clusters, self.contradictions)
-            X, own, place = constrained.in_canonical_order(self, X, pairs)
-            affinity = constrained.affinity_of(self, X, rng)
+            place = constrained.order_of(self, X, pairs)
+            own = pairs[place.samples]
+            affinity = constrained.affinity_of(self, X, place, rng)
             self.doubt_ = doubt_of(self, affinity, own, rng)
             trusted = self.doubt_.weighed(own)
             self.propagation_ = constrained.width_of(self, affinity, trusted)
