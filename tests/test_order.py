@@ -5,9 +5,11 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
 from sklearn.cluster import DBSCAN
 from sklearn.datasets import make_blobs
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.utils import get_tags
 
 from nmfcluster import (
     NMFConsensus,
@@ -161,6 +163,18 @@ def test_order_of_rows_does_not_matter(seed, name):
     if hasattr(expected, "must_link_groups_"):  # numbered as they come
         groups, others = expected.must_link_groups_[moved], found.must_link_groups_
         assert_array_equal(others[:, None] == others, groups[:, None] == groups)
+
+
+def test_a_new_estimator_heeds_no_order_either(public_estimator, make_input):
+    X, _ = make_input(public_estimator)
+    moved = np.random.default_rng(0).permutation(len(X))
+    other = X[moved]
+    if get_tags(public_estimator).input_tags.pairwise:
+        other = other[:, moved]
+    model = clone(public_estimator).set_params(random_state=0).fit(X)
+    found = clone(public_estimator).set_params(random_state=0).fit(other)
+    assert_array_equal(found.labels_, model.labels_[moved])
+    assert_array_equal(found.membership_, model.membership_[moved])
 
 
 def test_what_is_known_of_pairs_comes_back_in_their_order():

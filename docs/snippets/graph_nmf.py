@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.neighbors import NearestNeighbors, kneighbors_graph
 
+from nmfcluster._arrays.order import canonical_order
 from nmfcluster._base import NMFClusterer, fitting, membership, numbered, read_features
 from nmfcluster._compat import Interval, fit_context
 from nmfcluster._engine.loop import Steps
@@ -149,19 +150,21 @@ class GraphNMF(NMFClusterer):
             X = read_features(self, X)
             self._check_not_alone(X.shape[0])
             self._check_n_clusters(X.shape[0])
+            order = canonical_order(X)
+            X = X[order.samples]
             # build the similarity
             A = Explicit(self._graph(X))
             # factorize
             best = factorize(SimilarityProblem(A), self._plan(damped_nmf), rng)
             # label, and number the clusters by size
-            memberships = membership(best.H)
-            memberships, labels, order = numbered(memberships, memberships.argmax(axis=1))
+            memberships = membership(best.H)[order.first]
+            memberships, labels, clusters = numbered(memberships, memberships.argmax(axis=1))
             # keep what `predict` needs, and what all estimators have
             self._X_fit_ = X
             mass = np.maximum(memberships.sum(axis=0), np.finfo(X.dtype).tiny)
             self._profile_ = memberships / mass
-            self.core_ = best.core[np.ix_(order, order)]
-            self._keep_clusters(best, memberships, labels)
+            self.core_ = best.core[np.ix_(clusters, clusters)]
+            self._keep_clusters(best, memberships[order.places], labels[order.places])
         return self
 
     def _graph(self, X: Any) -> Any:

@@ -58,7 +58,8 @@ class NMFConsensus(NMFClusterer):
         from `n_clusters` up to the root of the number of samples, but not beyond 60.
     max_samples : int or float, default=1.0
         Number (int) or share (float) of samples drawn, without replacement, for each base
-        partition. The others count as not seen by it, unless `predict_unseen`.
+        partition. The others, but copies of these, count as not seen by it, unless
+        `predict_unseen`.
     max_features : int or float, default=1.0
         Number or share of features drawn for each base partition.
     predict_unseen : bool, default=False
@@ -88,7 +89,7 @@ class NMFConsensus(NMFClusterer):
         H = 0. A negative value runs all updates.
     random_state : int, RandomState instance or None, default=None
         Determines the base partitions and the random starts. The result depends on it alone, not
-        on `n_jobs` nor on the number of threads.
+        on `n_jobs`, the number of threads or the order of the samples.
     n_jobs : int, default=None
         Number of base clusterings, and of starts, run at a time.
 
@@ -126,7 +127,7 @@ class NMFConsensus(NMFClusterer):
     n_iter_ : int
         Number of updates of the kept run.
     estimators_ : list of estimator
-        Fitted base clusterers, if `fit` made them.
+        Fitted base clusterers, if `fit` made them, of the samples in an order of their own.
     n_features_in_ : int
         Number of columns of `X`.
     feature_names_in_ : ndarray of shape (n_features_in_,)

@@ -105,7 +105,7 @@ class SimilarityFusionNMF(FusionReports):
         negative value runs all updates of all starts.
     random_state : int, RandomState instance or None, default=None
         Determines the objects of `max_samples`, and where the second factor starts. The result
-        depends on it alone, not on `n_jobs` nor on the number of threads.
+        depends on it alone, not on `n_jobs`, the number of threads or the order of the objects.
     n_jobs : int, default=None
         Number of starts that run at a time, and of jobs that look for neighbours.
 

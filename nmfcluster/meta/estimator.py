@@ -96,7 +96,8 @@ class NMFMetaCluster(Programs):
         Each has converged when ten updates lower its loss by less than `tol` times itself; a
         negative value runs all updates.
     random_state : int, RandomState instance or None, default=None
-        Determines the starts; the result depends neither on `n_jobs` nor on the number of threads.
+        Determines the starts; the result depends neither on `n_jobs` nor on the number of threads
+        or the order of the samples.
     n_jobs : int, default=None
         Number of threads that runs are shared out to, but those of small tables, which take one.
     memory : str or joblib.Memory, default=None

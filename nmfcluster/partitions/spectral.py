@@ -45,7 +45,7 @@ class LandmarkSpectral(ClusterMixin, BaseEstimator):
     n_neighbors : int, default=5
         Number of nearest landmarks that a sample is similar to.
     random_state : int, RandomState instance or None, default=None
-        Determines the landmarks and the start of k-means.
+        Determines the landmarks and the start of k-means; the order of the samples does not count.
 
     Attributes
     ----------

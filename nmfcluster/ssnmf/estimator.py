@@ -74,7 +74,7 @@ class SSNMFClusterer(NMFClusterer):
         2,000 points, never formed, in O(n); "auto": the former for up to 3,000 dense or 10,000
         sparse samples, the latter for more; "linear" and "cosine", never formed; "rbf", a dense
         array; "precomputed": `X` is W, symmetric, dense or sparse, of any sign; or a function of
-        two sets of samples. See `nmfcluster.affinity.make_affinity`.
+        two sets of samples, in whatever order. See `nmfcluster.affinity.make_affinity`.
     gamma : float, default=None
         Of the "rbf" affinity; 1 over the median squared distance of two samples by default.
     n_neighbors : int, default=None
@@ -103,8 +103,8 @@ class SSNMFClusterer(NMFClusterer):
         A start has converged when ten updates lower its loss by less than `tol` times the loss of
         H = 0. A negative value runs all updates.
     random_state : int, RandomState instance or None, default=None
-        Determines the random starts. The result depends on it alone, not on `n_jobs` nor on the
-        number of threads.
+        Determines the random starts. The result depends on it alone, not on `n_jobs`, the number of
+        threads or the order of the samples.
     n_jobs : int, default=None
         Number of jobs that look for neighbours, of starts run at a time, and of threads that share
         the rows of a start that runs alone on more than 32,768 of them.
