@@ -23,7 +23,7 @@ from nmfcluster._compat import (
 )
 from nmfcluster.similarity import Explicit, Factored, Similarity
 from nmfcluster.similarity.landmarks import Landmarks
-from nmfcluster.similarity.neighbors import NeighborGraph, few_enough
+from nmfcluster.similarity.neighbors import NeighborGraph, are_few, few_enough
 from nmfcluster.similarity.operators import SAMPLED
 from nmfcluster.similarity.paths import path_kernel
 
@@ -44,7 +44,7 @@ MAKING: dict[str, list[Any]] = {
 _POWERS = {"linear": 4, "cosine": 2, "rbf": 2, "nearest_neighbors": 2, "landmarks": 2}
 _ROWS = 512  # new samples compared with all others at a time
 _ROUNDING = {4: 1e-4, 8: 1e-10}  # of a row sum, relative to a sum with random signs
-_SOME, _FEW = 10, 5  # neighbours of a graph, and landmarks of a sample, unless given
+_FEW = 5  # landmarks of a sample, unless given
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,16 @@ class Affinity:
         ``between(X_new)`` returns these similarities, dense or CSR.
     name : str
         What it is made by, which "auto" leaves open; "callable" where that has no name.
+    counts : ndarray of shape (n_samples,), int, or None
+        How many samples each row stands for, divided by what they have in common where that says
+        nothing; None: it is one.
     """
 
     similarity: Similarity
     onto: Callable[[np.ndarray], Callable[[Any], np.ndarray]]
     between: Callable[[Any], Any]
     name: str
+    counts: np.ndarray | None = None
 
     def cross(self, X: Any, P: np.ndarray) -> np.ndarray:
         """Return the similarities of new samples to those of the fit, times P."""
@@ -90,6 +94,7 @@ def make_affinity(
     n_clusters: int | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
+    counts: np.ndarray | None = None,
 ) -> Affinity:
     r"""Return the similarity of samples.
 
@@ -98,9 +103,10 @@ def make_affinity(
     X : {ndarray, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
         Features, or with ``affinity="precomputed"`` the similarity itself.
     affinity : str or callable, default="auto"
-        - "nearest_neighbors": a sparse graph, :math:`\exp(-\|x_i - x_j\|^2 / (s_i s_j))` where one
-          is among the K nearest of the other, with :math:`s_i` the distance to the farthest of
-          them [1]_;
+        - "nearest_neighbors": a sparse graph of the rows that differ,
+          :math:`\exp(-\|x_i - x_j\|^2 / (s_i s_j))` where one is among the K nearest of the
+          other, or as near as these, with :math:`s_i` the distance to the K-th of them [1]_, and 1
+          between equal rows;
         - "landmarks": :math:`B \Lambda^{-1} B'`, :math:`b_{ij}` how near a sample is to each of its
           K nearest landmarks and :math:`\Lambda` its column sums [2]_, never formed, and
           O(n_samples) to make;
@@ -115,13 +121,14 @@ def make_affinity(
     gamma : float, default=None
         For "rbf"; 1 over the median squared distance by default.
     n_neighbors : int, default=None
-        For "nearest_neighbors", of at most n_samples - 1 others, and for "landmarks", of at most
-        all of them; 10 and 5 by default.
+        For "nearest_neighbors", of at most all other rows that differ, and for "landmarks", of at
+        most all of them; 10, or fewer where there are few rows a cluster, and 5 by default.
     n_landmarks : int, default=2_000
         For "landmarks"; up to as many samples are landmarks themselves.
     normalize : bool or "auto", default=False
         Whether to return :math:`D^{-1/2} W D^{-1/2}`, W with a diagonal of 0 and D its row sums;
-        "auto": for "nearest_neighbors" only.
+        "auto": where W is nowhere negative, as by "nearest_neighbors" and "rbf"; rows of
+        "landmarks" sum to 1 as they are.
     n_clusters : int, default=None
         Number of clusters that are wanted: where "nearest_neighbors" or "landmarks" fall into more
         parts that nothing connects, these are linked to what is nearest to them. None: never.
@@ -129,6 +136,8 @@ def make_affinity(
         Determines the landmarks, where not all samples are.
     n_jobs : int, default=None
         Number of jobs that look for neighbours.
+    counts : ndarray of shape (n_samples,), int, default=None
+        How many samples each row of features stands for, in sums over samples; 1 by default.
 
     Returns
     -------
@@ -179,10 +188,13 @@ def make_affinity(
     if name == "landmarks":
         if n_clusters is not None and n_landmarks < n_clusters:
             raise ValueError(f"n_landmarks={n_landmarks} must be at least n_clusters={n_clusters}.")
-        points = Landmarks(X, n_landmarks, n_neighbors or _FEW, random_state, n_clusters)
+        counts = in_proportion(counts)
+        points = Landmarks(
+            X, n_landmarks, n_neighbors or _FEW, random_state, n_clusters, counts=counts
+        )
         W, between, onto = points.similarity, points.between, points.onto
     elif name == "nearest_neighbors":
-        graph = NeighborGraph(X, n_neighbors or _SOME, n_jobs, n_clusters)
+        graph = NeighborGraph(X, n_neighbors, n_jobs, n_clusters)
         W, between = Explicit(graph.array), graph.between
     elif name in ("linear", "cosine"):
         lengths = inverse_root(Factored(X).diagonal()) if name == "cosine" else None
@@ -203,21 +215,42 @@ def make_affinity(
         kinds = f"one of {NAMES} or a callable that is no class"
         raise ValueError(f"affinity must be {kinds}, got {affinity!r}.")
     scale = None
-    if normalize is True or (normalize == "auto" and name == "nearest_neighbors"):
-        W, scale = normalized(W)
-    new = _NewSamples(between, onto, exponent, scale, _ROWS if name == "rbf" else None)
-    return Affinity(W, new.onto, new.between, name)
+    if normalize is True or (normalize == "auto" and _is_to_normalize(name, X, W)):
+        counts = in_proportion(counts)  # which is what row sums are divided by
+        to_itself = name == "nearest_neighbors" or are_few(W.shape[0], n_clusters)
+        W, scale = normalized(W, counts, to_itself)
+    rows = _ROWS if name == "rbf" else None
+    new = _NewSamples(between, onto, exponent, scale, counts, rows)
+    return Affinity(W, new.onto, new.between, name, counts)
 
 
-def normalized(W: Similarity) -> tuple[Similarity, np.ndarray]:
+def _is_to_normalize(name: str, X: Any, W: Similarity) -> bool:
+    """Return whether a similarity is nowhere negative, and its row sums say something."""
+    if name == "landmarks":  # the sums are 1
+        return False
+    if isinstance(W, Explicit):
+        return W.is_nonnegative()
+    return float(X.min()) >= 0 and storage.largest(X) > 0
+
+
+def in_proportion(counts: np.ndarray | None) -> np.ndarray | None:
+    """Return counts over the largest number that divides all of them."""
+    return None if counts is None else counts // np.gcd.reduce(counts)
+
+
+def normalized(
+    W: Similarity, counts: np.ndarray | None = None, to_itself: bool = False
+) -> tuple[Similarity, np.ndarray]:
     """Return ``D^-1/2 W D^-1/2``, D the row sums of W, and the diagonal of ``D^-1/2``.
 
     It turns the objective of kernel k-means into that of normalised cut: Li et al. (2007),
     section 2.3.2. The diagonal of W is put to 0 first, or a sample far from all others would be a
-    cluster of its own.
+    cluster of its own, unless it says how similar a sample is `to_itself` among its neighbours.
+    `counts` says how many samples each row stands for; None: one.
     """
-    W = W.without_diagonal()
-    degrees = (W @ np.ones((W.shape[0], 1), dtype=W.dtype))[:, 0]
+    W = W if to_itself else W.without_diagonal()
+    ones = np.ones(W.shape[0], dtype=W.dtype) if counts is None else counts.astype(W.dtype)
+    degrees = (W @ ones[:, None])[:, 0]
     signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(W.shape[0], 1))
     rounding = _ROUNDING[W.dtype.itemsize] * float(abs(W @ signs.astype(W.dtype)).max())
     if degrees.min() < -rounding or degrees.max() <= rounding:
@@ -245,6 +278,8 @@ class _NewSamples:
         Features are divided by this power of 2; None: they are no features of a known kind.
     scale : ndarray of shape (n_samples,) or None
         Roots of the inverse row sums of the fit; None: nothing is normalised.
+    counts : ndarray of shape (n_samples,), int, or None
+        How many samples each row of the fit stands for; None: one.
     rows : int or None
         New samples of which similarities are made at a time for a product; None: all.
     """
@@ -253,6 +288,7 @@ class _NewSamples:
     product_of: Callable[[np.ndarray], Callable[[Any], np.ndarray]] | None
     exponent: int | None
     scale: np.ndarray | None
+    counts: np.ndarray | None
     rows: int | None
 
     def between(self, X: Any) -> Any:
@@ -260,13 +296,14 @@ class _NewSamples:
         block = self.block_of(_like_fit(X, self.exponent))
         if self.scale is None:
             return block
-        return places.scaled(block, inverse_root(storage.row_sums(block)), self.scale)
+        sums = storage.row_sums(block) if self.counts is None else block @ self.counts
+        return places.scaled(block, inverse_root(sums.astype(block.dtype)), self.scale)
 
     def onto(self, P: np.ndarray) -> Callable[[Any], np.ndarray]:
         """Return a function of new samples: their similarities times P."""
         if self.scale is not None:  # a column more becomes their row sums
-            ones = np.ones(len(P), dtype=P.dtype)
-            P = np.column_stack([P * self.scale[:, None], ones])
+            ones = np.ones(len(P)) if self.counts is None else self.counts
+            P = np.column_stack([P * self.scale[:, None], ones.astype(P.dtype)])
         product_of = self.product_of or partial(partial, _block_product, self.block_of, self.rows)
         return partial(_product, product_of(P), self.exponent, self.scale is not None)
 

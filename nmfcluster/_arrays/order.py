@@ -135,6 +135,21 @@ class CanonicalOrder:
         return places
 
     @cached_property
+    def distinct(self) -> np.ndarray:
+        """Samples of which no two are equal, and which all others equal; in canonical order."""
+        return self.samples[np.unique(self.first)]
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """How many samples each of the distinct ones stands for."""
+        return np.bincount(self._group)
+
+    @cached_property
+    def among_distinct(self) -> np.ndarray:
+        """Which of the distinct ones every sample equals, (n,), in the user's order."""
+        return self._group[self.places]
+
+    @cached_property
     def _group(self) -> np.ndarray:
         return np.unique(self.first, return_inverse=True)[1]
 
@@ -165,7 +180,8 @@ def canonical_order(
 
     They are sorted by the extremes of their rows in the first of these, which stay in order where
     it is multiplied by a number or rounded, and those of which these are equal by their keys. What
-    is sorted is then shuffled, always in the same way: the first samples are like all others.
+    is sorted is then shuffled, always in the same way, so that the first samples are like all
+    others. Equal ones stay together.
 
     Parameters
     ----------
@@ -180,10 +196,9 @@ def canonical_order(
     """
     n = (*tables, *similarities)[0].shape[0]
     by = _extremes(similarities[0], off_diagonal=True) if similarities else _extremes(tables[0])
-    shuffled = np.random.default_rng(0).permutation(n)
     by_size = np.argsort(by[0])
     if weights is None and (np.diff(by[0][by_size]) != 0).all():  # as of most that is measured
-        return CanonicalOrder(by_size[shuffled], np.arange(n))
+        return CanonicalOrder(by_size[_shuffled(n)], np.arange(n))
     keys = np.zeros(n, dtype=np.uint64)
     for table in tables:
         keys = _mixed(keys) + row_keys(table)
@@ -197,8 +212,15 @@ def canonical_order(
     in_order = np.lexsort(by[::-1])
     new = linked[in_order] > 0
     new[1:] |= np.any([key[in_order[1:]] != key[in_order[:-1]] for key in by], axis=0)
-    _, first, group = np.unique(np.cumsum(new)[shuffled], return_index=True, return_inverse=True)
-    return CanonicalOrder(in_order[shuffled], first[group])
+    group = np.cumsum(new) - new[0]
+    place = np.argsort(_shuffled(int(group[-1]) + 1))[group]
+    by_place = np.argsort(place, kind="stable")
+    _, first, group = np.unique(place[by_place], return_index=True, return_inverse=True)
+    return CanonicalOrder(in_order[by_place], first[group])
+
+
+def _shuffled(n: int) -> np.ndarray:
+    return np.random.default_rng(0).permutation(n)
 
 
 def _extremes(array: Any, off_diagonal: bool = False) -> list[np.ndarray]:

@@ -5,12 +5,14 @@ restrictions, and never how it is stored.
 """
 
 from nmfcluster.similarity.factored import Factored
+from nmfcluster.similarity.neighbors import NeighborGraph
 from nmfcluster.similarity.operators import Explicit, Similarity, WeightedSum
 from nmfcluster.similarity.operators import inner as inner
 
 __all__ = [
     "Explicit",
     "Factored",
+    "NeighborGraph",
     "Similarity",
     "WeightedSum",
 ]

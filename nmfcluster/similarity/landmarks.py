@@ -51,6 +51,8 @@ class Landmarks:
     common_width : bool, default=False
         Whether one width, the root of 2 times the mean distance of a sample to its landmarks, is
         taken for all samples [2]_, in the place of the distance to its own farthest.
+    counts : ndarray of shape (n_samples,), int, default=None
+        How many samples each row stands for in the sums; 1 by default.
 
     Attributes
     ----------
@@ -88,6 +90,7 @@ class Landmarks:
         random_state: Any = 0,
         max_parts: int | None = None,
         common_width: bool = False,
+        counts: np.ndarray | None = None,
     ) -> None:
         # as Python's: numpy's small ints wrap around
         drawn, self.points = _points(X, int(n_landmarks), random_state)
@@ -102,7 +105,8 @@ class Landmarks:
         self._B = self.rows(X)
         if max_parts is not None:
             self._link(X, int(max_parts))
-        self._weights = storage.inverse(storage.row_sums(self._B.T))
+        ones = np.ones(X.shape[0]) if counts is None else counts
+        self._weights = storage.inverse(self._B.T @ ones.astype(X.dtype))
 
     def _link(self, X: Any, max_parts: int) -> None:
         while True:

@@ -211,6 +211,10 @@ class Explicit(Similarity):
             return self, None
         return Explicit(self._array - negative), Explicit(abs(negative))
 
+    def is_nonnegative(self) -> bool:
+        """Return whether no entry is below 0, and some are above."""
+        return float(self._array.min()) >= 0 < float(self._array.max())
+
     def take(self, indices: np.ndarray) -> Similarity:
         return Explicit(self._array[indices][:, indices])
 

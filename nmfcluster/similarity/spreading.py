@@ -27,6 +27,7 @@ def raised(
     width: float,
     rng: np.random.RandomState,
     by_landmarks: bool = False,
+    to_itself: bool = False,
 ) -> Similarity:
     r"""Return a similarity that is raised where links say that samples belong together.
 
@@ -59,6 +60,8 @@ def raised(
         Draws points, and entries.
     by_landmarks : bool, default=False
         Whether W is that of `Landmarks`.
+    to_itself : bool, default=False
+        Whether W keeps its diagonal where samples are points each, so that one can be a cluster.
 
     Returns
     -------
@@ -87,7 +90,10 @@ def raised(
         M = _sampled(M, rng)
     stored = W.stored_off_diagonal()
     if each:
-        return Explicit((_unit(V) if stored is None else sp.csr_array(_unit(V))) + M)
+        near = _unit(V)
+        if to_itself:
+            np.fill_diagonal(near, W.diagonal() / max(float(V.max()), np.finfo(V.dtype).tiny))
+        return Explicit((near if stored is None else sp.csr_array(near)) + M)
     largest = float((W.diagonal() if stored is None else stored).max())
     return W * (1 / largest) + Factored(B, M)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from nmfcluster._engine.symmetric import SimilarityProblem
 from nmfcluster.affinity import Affinity, make_affinity, normalized
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.similarity import Explicit, Similarity, inner
+from nmfcluster.similarity.neighbors import are_few
 from nmfcluster.similarity.operators import SAMPLED, unit_blocks
 from nmfcluster.similarity.spreading import raised
 
@@ -63,39 +64,69 @@ def read_constraints(
     return ordered
 
 
-def order_of(estimator: Any, X: Any, pairs: PairwiseConstraints) -> CanonicalOrder:
-    """Return the order in which samples, with their pairs, are fitted."""
+class Fitted(NamedTuple):
+    """What is fitted: rows in canonical order, which may stand for several equal samples.
+
+    A sample in a pair has a row of its own. So has every sample where similarities are given: what
+    copies are to themselves and to each other is up to the user.
+
+    Attributes
+    ----------
+    order : CanonicalOrder
+    pairs : PairwiseConstraints
+    samples : ndarray of shape (n_rows,), int
+        A sample of every row.
+    counts : ndarray of shape (n_rows,), int, or None
+        How many samples a row stands for; None: one.
+    row : ndarray of shape (n_samples,), int
+        Row of every sample.
+    """
+
+    order: CanonicalOrder
+    pairs: PairwiseConstraints
+    samples: np.ndarray
+    counts: np.ndarray | None
+    row: np.ndarray
+
+
+def rows_to_fit(estimator: Any, X: Any, pairs: PairwiseConstraints) -> Fitted:
+    """Return what is fitted of samples and pairs of them."""
     links = pairs.as_matrices()
     if estimator.affinity == "precomputed":
-        return canonical_order(similarities=[X], links=links)
-    return canonical_order(X, links=links)
+        order = canonical_order(similarities=[X], links=links)
+        samples, row = order.samples, order.first[order.places]
+        return Fitted(order, pairs[samples], samples, None, row)
+    order = canonical_order(X, links=links)
+    samples = order.distinct
+    counts = None if len(samples) == X.shape[0] else order.counts
+    return Fitted(order, pairs[samples], samples, counts, order.among_distinct)
 
 
-def affinity_of(
-    estimator: Any, X: Any, order: CanonicalOrder, rng: np.random.RandomState
-) -> Affinity:
-    """Return the similarity, of samples in an order, that an estimator's parameters ask for."""
+def affinity_of(estimator: Any, X: Any, rows: Fitted, rng: np.random.RandomState) -> Affinity:
+    """Return the similarity of the rows that an estimator's parameters ask for."""
     with stage(f"similarities of {counted(X.shape[0], 'sample')}"):
         names = ("affinity", "gamma", "n_neighbors", "normalize", "n_clusters", "n_jobs")
         options = {name: getattr(estimator, name) for name in names}
-        n_landmarks = max(_LANDMARKS, estimator.n_clusters)
-        options |= {"n_landmarks": n_landmarks, "random_state": rng}
+        options["n_landmarks"] = max(_LANDMARKS, estimator.n_clusters)
+        options |= {"random_state": rng, "counts": rows.counts}
         if estimator.affinity == "precomputed":
-            return make_affinity(order.of_both(X), **options)
-        return make_affinity(X[order.samples], **options)  # which it alone holds, and can let go
+            return make_affinity(rows.order.of_both(X), **options)
+        return make_affinity(X[rows.samples], **options)  # which it alone holds, and can let go
 
 
-def onto(affinity: Affinity, P: np.ndarray, order: CanonicalOrder) -> Callable[[Any], np.ndarray]:
+def onto(affinity: Affinity, P: np.ndarray, rows: Fitted) -> Callable[[Any], np.ndarray]:
     """Return a function of new samples: their similarities to those of a fit, times P.
 
     Where they are given, they are in the order of the user.
     """
     product = affinity.onto(P)
-    return partial(_of_columns, product, order) if affinity.name == "precomputed" else product
+    return (
+        partial(_of_columns, product, rows.samples) if affinity.name == "precomputed" else product
+    )
 
 
-def _of_columns(product: Callable[[Any], np.ndarray], order: CanonicalOrder, X: Any) -> np.ndarray:
-    return product(X[:, order.samples])
+def _of_columns(product: Callable[[Any], np.ndarray], samples: np.ndarray, X: Any) -> np.ndarray:
+    return product(X[:, samples])
 
 
 def keep_pairs(estimator: Any, pairs: PairwiseConstraints) -> None:
@@ -148,8 +179,12 @@ def spread(
     must_link, cannot_link = pairs.as_matrices(affinity.similarity.dtype)
     links = must_link - cannot_link if estimator.beta > 0 else must_link
     with stage(f"spread of {counted(pairs.n_pairs, 'pair')} to samples near theirs"):
-        W = raised(affinity.similarity, links, width, rng, affinity.name == "landmarks")
-        return W if estimator.normalize is False else normalized(W)[0]
+        by_landmarks, to_itself = (
+            affinity.name == "landmarks",
+            are_few(len(pairs), estimator.n_clusters),
+        )
+        W = raised(affinity.similarity, links, width, rng, by_landmarks, to_itself)
+        return W if estimator.normalize is False else normalized(W, affinity.counts, to_itself)[0]
 
 
 class ConstrainedProblem(SimilarityProblem):
@@ -169,7 +204,7 @@ class ConstrainedProblem(SimilarityProblem):
 
     def __init__(self, A: Similarity, groups: np.ndarray, unit: float, **options: Any) -> None:
         self.A, self.groups, self.unit = A, groups, unit
-        super().__init__(A, mass=np.bincount(groups), **options)
+        super().__init__(A, **options)
 
     def expand(self, h: np.ndarray) -> np.ndarray:
         """Return the factor of all samples, (n_samples, k), from that of the groups."""
@@ -202,6 +237,7 @@ def constrain(
     *,
     alpha: float,
     beta: float,
+    counts: np.ndarray | None = None,
     replace: bool = False,
     hard: bool = False,
     sure_start: bool = False,
@@ -218,6 +254,8 @@ def constrain(
     W : Similarity of shape (n, n)
     pairs : PairwiseConstraints
     alpha, beta : float
+    counts : ndarray of shape (n,), int, default=None
+        How many equal samples, all of them in no pair, each row stands for; 1 by default.
     replace : bool, default=False
         Put the largest entry of W in the place of those of must-link pairs and the smallest in that
         of cannot-link pairs, as in section 4.3 of Chen et al.; alpha, beta and weights are not
@@ -236,6 +274,8 @@ def constrain(
     groups = pairs.components() if hard else np.arange(W.shape[0])
     unit = 1.0 if replace else large_entry(W)
     smallest, largest = extremes(W) if replace else (None, None)
+    if counts is not None:  # equal samples share a row, which is longer by the root of their number
+        W = W.scaled(np.sqrt(counts))
     friendly = W
     if hard:
         rows, columns, weights = stored_entries(cannot_link)  # inside a group they cannot be had
@@ -262,6 +302,7 @@ def constrain(
         _sum(friendly, penalty),
         groups,
         unit,
+        mass=np.bincount(groups, counts).astype(int),
         constant=constant,  # of all samples, as that of the groups is smaller
         friendly=friendly,  # penalties are spikes that would draw eigenvectors to single samples
         wanted=linked > 0,

@@ -72,16 +72,18 @@ class SSNMFClusterer(NMFClusterer):
     affinity : str or callable, default="auto"
         How W is made of `X`: "nearest_neighbors", a sparse graph; "landmarks", by way of up to
         2,000 points, never formed, in O(n); "auto": the former for up to 3,000 dense or 10,000
-        sparse samples, the latter for more; "linear" and "cosine", never formed; "rbf", a dense
-        array; "precomputed": `X` is W, symmetric, dense or sparse, of any sign; or a function of
-        two sets of samples, in whatever order. See `nmfcluster.affinity.make_affinity`.
+        sparse rows that differ, the latter for more; "linear" and "cosine", never formed; "rbf", a
+        dense array; "precomputed": `X` is W, symmetric, dense or sparse, of any sign; or a function
+        of two sets of samples, in whatever order. See `nmfcluster.affinity.make_affinity`.
     gamma : float, default=None
         Of the "rbf" affinity; 1 over the median squared distance of two samples by default.
     n_neighbors : int, default=None
-        Of the "nearest_neighbors" and "landmarks" affinities, 10 and 5 by default.
+        Of the "nearest_neighbors" affinity, 10 by default, and of fewer than 14 different rows a
+        cluster three quarters of their number, but at least 3; of "landmarks", 5.
     normalize : bool or "auto", default="auto"
         Whether W is replaced by :math:`D^{-1/2} W D^{-1/2}`, D its row sums: the objective of
-        normalised cut instead of that of kernel k-means. "auto": for "nearest_neighbors" only.
+        normalised cut instead of that of kernel k-means, which splits large clusters and merges
+        small ones. "auto": where W is nowhere negative; rows of "landmarks" sum to 1 as they are.
     factorization : {"bi", "tri", "tri_full"}, default="bi"
         "bi" is HH', "tri" is GSG' with a diagonal S, which has the same solutions, and "tri_full"
         GSG' with any S >= 0.
@@ -312,11 +314,10 @@ class SSNMFClusterer(NMFClusterer):
             solver, form = self._solver()
             pairs = constrained.read_constraints(names, X, y, constraints, must_link, cannot_link)
             constrained.check_constraints(pairs, self.n_clusters, self.contradictions)
-            place = constrained.order_of(self, X, pairs)
-            own = pairs[place.samples]
-            affinity = constrained.affinity_of(self, X, place, rng)
-            self.doubt_ = doubt_of(self, affinity, own, rng)
-            trusted = self.doubt_.weighed(own)
+            rows = constrained.rows_to_fit(self, X, pairs)
+            affinity = constrained.affinity_of(self, X, rows, rng)
+            self.doubt_ = doubt_of(self, affinity, rows.pairs, rng)
+            trusted = self.doubt_.weighed(rows.pairs)
             self.propagation_ = constrained.width_of(self, affinity, trusted)
             W = constrained.spread(self, affinity, trusted, self.propagation_, rng)
             with stage(f"similarities under {counted(pairs.n_pairs, 'constraint')}"):
@@ -325,6 +326,7 @@ class SSNMFClusterer(NMFClusterer):
                     trusted,
                     alpha=self.alpha,
                     beta=self.beta,
+                    counts=affinity.counts,
                     replace=self.constraint_mode == "replace",
                     hard=self.doubt_.hard,
                     sure_start=affinity.name == "landmarks",
@@ -334,15 +336,16 @@ class SSNMFClusterer(NMFClusterer):
                 constrained.check_signs(problem.A)
             best = factorize(problem, self._plan(solver), rng, form, max(_COARSE, self.n_clusters))
             F, M = best.parts
-            P = problem.memberships(F, M)[place.first]
+            P = problem.memberships(F, M)[rows.row]
             P, labels, order = numbered(P, P.argmax(axis=1))
             self.affinity_, self.weight_unit_ = affinity.name, problem.unit
             FM = problem.expand(F)[:, order] @ M[np.ix_(order, order)]
-            self._products_, self._gram_ = constrained.onto(affinity, FM, place), FM.T @ FM
+            summed = FM if affinity.counts is None else FM * affinity.counts[:, None]
+            self._products_, self._gram_ = constrained.onto(affinity, summed, rows), FM.T @ summed
             self._roots_ = np.sqrt(np.diagonal(M)[order])
             self.core_ = best.core[np.ix_(order, order)]
-            self._keep_clusters(best, P[place.places], labels[place.places])
-            self.doubt_ = self.doubt_.of_pairs(pairs, place.places)
+            self._keep_clusters(best, P, labels)
+            self.doubt_ = self.doubt_.of_pairs(pairs, rows.row)
             constrained.keep_pairs(self, pairs)
         return self
 

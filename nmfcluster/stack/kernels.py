@@ -69,7 +69,8 @@ class KernelStack(Documented, TransformerMixin, BaseEstimator):
         taken.
     normalize : bool or "auto", default=False
         Whether every similarity W is replaced by :math:`D^{-1/2} W D^{-1/2}`, D its row sums, with
-        a diagonal of 0. "auto": those by "nearest_neighbors" only.
+        a diagonal of 0. "auto": those that are nowhere negative, as by
+        "nearest_neighbors" and "rbf".
     n_jobs : int, default=None
         Number of jobs that look for neighbours.
 
