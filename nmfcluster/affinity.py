@@ -71,6 +71,8 @@ class Affinity:
     between: Callable[[Any], Any]
     name: str
     counts: np.ndarray | None = None
+    is_even: bool = False
+    to_itself: bool = False
 
     def cross(self, X: Any, P: np.ndarray) -> np.ndarray:
         """Return the similarities of new samples to those of the fit, times P."""
@@ -214,14 +216,14 @@ def make_affinity(
     else:
         kinds = f"one of {NAMES} or a callable that is no class"
         raise ValueError(f"affinity must be {kinds}, got {affinity!r}.")
-    scale = None
+    scale, to_itself = None, name == "nearest_neighbors" or are_few(X.shape[0], n_clusters)
     if normalize is True or (normalize == "auto" and _is_to_normalize(name, X, W)):
         counts = in_proportion(counts)  # which is what row sums are divided by
-        to_itself = name == "nearest_neighbors" or are_few(W.shape[0], n_clusters)
         W, scale = normalized(W, counts, to_itself)
     rows = _ROWS if name == "rbf" else None
     new = _NewSamples(between, onto, exponent, scale, counts, rows)
-    return Affinity(W, new.onto, new.between, name, counts)
+    is_even = scale is not None or name == "landmarks"
+    return Affinity(W, new.onto, new.between, name, counts, is_even, to_itself)
 
 
 def _is_to_normalize(name: str, X: Any, W: Similarity) -> bool:

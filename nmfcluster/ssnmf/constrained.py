@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -138,17 +140,38 @@ def keep_pairs(estimator: Any, pairs: PairwiseConstraints) -> None:
     estimator.violated_cannot_link_ = pairs.cannot_link[~cannot]
 
 
-def check_constraints(pairs: PairwiseConstraints, n_clusters: int, contradictions: str) -> None:
-    """Raise, or warn, if no clustering satisfies all pairs, as far as that can be told."""
+def check_constraints(pairs: PairwiseConstraints, n_clusters: int, contradictions: str) -> bool:
+    """Raise, or warn, if no clustering satisfies all pairs; tell whether one is known to do so."""
     if contradictions == "ignore":
-        return
+        return False
     try:
-        pairs.check(n_clusters)
+        return pairs.check(n_clusters) == "feasible"
     except ValueError as error:
         if contradictions == "raise":
             cure = "Correct the pairs, or give contradictions='ignore', which looks for wrong ones."
             raise ValueError(f"{error} {cure}") from error
         warn(f"Not all constraints can be satisfied: {error}")
+        return False
+
+
+def warn_of_violations(estimator: Any, feasible: bool) -> None:
+    """Warn if a fit violates pairs, all of which could be satisfied."""
+    must, cannot = estimator.violated_must_link_, estimator.violated_cannot_link_
+    if not (feasible and len(must) + len(cannot)):
+        return
+    where, cures = [], []
+    if len(must):
+        where, cures = ["violated_must_link_"], ["hard_must_link=True"]
+    if len(cannot):
+        where.append("violated_cannot_link_")
+        replaced, beta = estimator.constraint_mode == "replace", max(10, 3 * estimator.beta)
+        cures.append("constraint_mode='add'" if replaced else f"beta={beta:g}")
+    n_pairs = counted(estimator.constraints_.n_pairs, "pair")
+    warn(
+        f"Labels violate {len(must) + len(cannot)} of {n_pairs}, though all can be satisfied: see "
+        f"{' and '.join(where)}. Give {' and '.join(cures)}, by which pairs count for more, or "
+        "contradictions='ignore' if some may be wrong."
+    )
 
 
 def width_of(estimator: Any, affinity: Affinity, pairs: PairwiseConstraints) -> float | None:
@@ -179,12 +202,51 @@ def spread(
     must_link, cannot_link = pairs.as_matrices(affinity.similarity.dtype)
     links = must_link - cannot_link if estimator.beta > 0 else must_link
     with stage(f"spread of {counted(pairs.n_pairs, 'pair')} to samples near theirs"):
-        by_landmarks, to_itself = (
-            affinity.name == "landmarks",
-            are_few(len(pairs), estimator.n_clusters),
-        )
-        W = raised(affinity.similarity, links, width, rng, by_landmarks, to_itself)
-        return W if estimator.normalize is False else normalized(W, affinity.counts, to_itself)[0]
+        by_landmarks, few = affinity.name == "landmarks", are_few(len(pairs), estimator.n_clusters)
+        W = raised(affinity.similarity, links, width, rng, by_landmarks, few)
+        return W if estimator.normalize is False else normalized(W, affinity.counts, few)[0]
+
+
+def problem_of(
+    estimator: Any, affinity: Affinity, W: Similarity, pairs: PairwiseConstraints, **more: Any
+) -> ConstrainedProblem:
+    """Return the problem that an estimator's parameters make of a similarity; see `constrain`."""
+    return constrain(
+        W,
+        pairs,
+        alpha=estimator.alpha,
+        beta=estimator.beta,
+        counts=affinity.counts,
+        replace=estimator.constraint_mode == "replace",
+        hard=estimator.doubt_.hard,
+        sure_start=affinity.name == "landmarks",
+        **more,
+    )
+
+
+def part_of(
+    estimator: Any,
+    affinity: Affinity,
+    pairs: PairwiseConstraints,
+    rng: np.random.RandomState,
+    samples: np.ndarray,
+) -> ConstrainedProblem:
+    """Return the problem of some samples, a mask, as if there were no others.
+
+    Where all rows weighed the same they do again: or else those that were similar to samples that
+    are gone would be worth less than others, and the cut would go through their clusters.
+    """
+    pairs, counts = pairs[samples], None if affinity.counts is None else affinity.counts[samples]
+    W = affinity.similarity.take(np.flatnonzero(samples))
+    width = width_of(estimator, affinity, pairs)
+    # what fails is left as it is: nothing is similar, or what is negative outweighs the rest
+    if affinity.is_even and (width is None or affinity.name != "landmarks"):  # spread as they are
+        with suppress(ValueError):
+            W = normalized(W, counts, affinity.to_itself)[0]
+    affinity = replace(affinity, similarity=W, counts=counts)
+    with suppress(ValueError):
+        W = spread(estimator, affinity, pairs, width, rng)
+    return problem_of(estimator, affinity, W, pairs, may_be_empty=True)
 
 
 class ConstrainedProblem(SimilarityProblem):
@@ -212,23 +274,29 @@ class ConstrainedProblem(SimilarityProblem):
         return (h / root[:, None])[self.groups]
 
     def memberships(self, F: np.ndarray, M: np.ndarray) -> np.ndarray:
-        """Return the rows of ``F M^1/2`` of all samples, scaled to sum to 1.
+        """Return the rows of ``F M^1/2``, scaled to sum to 1.
 
-        Penalties can outweigh all similarities of a sample, so that no cluster holds it. Such a
-        row of zeros is replaced by ``A F M``: the sample goes where the penalties are smallest.
+        Penalties can outweigh all similarities of a row, so that no cluster holds it. Such a
+        row of zeros is replaced by ``A F M``: it goes where the penalties are smallest.
         """
         P, lost = membership(F * np.sqrt(np.diagonal(M))), ~F.any(axis=1)
         if lost.any():
-            drawn = (self.A @ (F @ M))[lost]
-            drawn -= drawn.min(axis=1, keepdims=True)
-            P[lost] = membership(drawn)
-            n_alone = int((~drawn.any(axis=1)).sum())
-            if n_alone:
-                warn(
-                    f"Nothing tells the cluster of {counted(n_alone, 'sample')}, or as many groups "
-                    "that must be linked: memberships there are uniform, labels mean nothing."
-                )
-        return P[self.groups]
+            drawn = self.drawn(F, M)[lost]
+            P[lost] = membership(drawn - drawn.min(axis=1, keepdims=True))
+        return P
+
+    def warn_of_alone(self, F: np.ndarray, P: np.ndarray) -> None:
+        """Warn where nothing tells the cluster of rows of zeros: their memberships are uniform."""
+        n_alone = int((~F.any(axis=1) & (P == P[:, :1]).all(axis=1)).sum())
+        if n_alone:
+            warn(
+                f"Nothing tells the cluster of {counted(n_alone, 'sample')}, or as many groups "
+                "that must be linked: memberships there are uniform, labels mean nothing."
+            )
+
+    def drawn(self, F: np.ndarray, M: np.ndarray) -> np.ndarray:
+        """Return ``A F M``, what draws rows to clusters."""
+        return self.A @ (F @ M)
 
 
 def constrain(
@@ -241,6 +309,7 @@ def constrain(
     replace: bool = False,
     hard: bool = False,
     sure_start: bool = False,
+    may_be_empty: bool = False,
 ) -> ConstrainedProblem:
     r"""Reward must-link pairs and penalise cannot-link pairs in a similarity.
 
@@ -264,6 +333,8 @@ def constrain(
         Whether samples that must-links join share their row of the factor: eq. 34 of Li et al.
     sure_start : bool, default=False
         Whether one start, from eigenvectors, will do for many samples.
+    may_be_empty : bool, default=False
+        Whether all similarities may be 0, which is an error otherwise.
 
     Returns
     -------
@@ -285,7 +356,7 @@ def constrain(
         friendly = _sum(W, _change(W, must_link, alpha * unit, largest))
     penalty = _change(friendly, cannot_link, -beta * unit, smallest)
     constant = friendly.squared_norm()
-    if constant == 0:
+    if constant == 0 and not may_be_empty:
         raise ValueError("the similarities are all 0: samples of X must be similar to each other.")
     if penalty is not None:
         constant += 2 * inner(friendly, penalty) + inner(penalty, penalty)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
@@ -20,6 +21,7 @@ from nmfcluster._engine.report import stage
 from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
 from nmfcluster.affinity import MAKING, NAMES
 from nmfcluster.constraints import PairwiseConstraints
+from nmfcluster.ssnmf.apart import settled
 from nmfcluster.ssnmf.doubt import Doubt, doubt_of
 
 #: samples up to which all starts are run on all of them, where the similarity is no sparse graph
@@ -118,8 +120,9 @@ class SSNMFClusterer(NMFClusterer):
     membership_ : ndarray of shape (n_samples, n_clusters), float
         Rows of H, or of :math:`G \,\mathrm{diag}(S)^{1/2}`, scaled to sum to 1. A sample whose
         penalties outweigh its similarities has a row of zeros there, and gets shares of
-        :math:`\tilde A H` instead: it goes where the
-        penalties are smallest.
+        :math:`\tilde A H` instead: it goes where the penalties are smallest. If it violates pairs
+        there it goes where it violates the fewest, if need be to a cluster of its own, with a
+        column of zeros; the others are then fitted without it.
     core_ : ndarray of shape (n_clusters, n_clusters)
         S, where G has unit columns: weights of the clusters on its diagonal, and with
         ``factorization="tri_full"`` how similar they are to each other off it.
@@ -313,7 +316,7 @@ class SSNMFClusterer(NMFClusterer):
             self._check_n_clusters(X.shape[0])
             solver, form = self._solver()
             pairs = constrained.read_constraints(names, X, y, constraints, must_link, cannot_link)
-            constrained.check_constraints(pairs, self.n_clusters, self.contradictions)
+            feasible = constrained.check_constraints(pairs, self.n_clusters, self.contradictions)
             rows = constrained.rows_to_fit(self, X, pairs)
             affinity = constrained.affinity_of(self, X, rows, rng)
             self.doubt_ = doubt_of(self, affinity, rows.pairs, rng)
@@ -321,22 +324,20 @@ class SSNMFClusterer(NMFClusterer):
             self.propagation_ = constrained.width_of(self, affinity, trusted)
             W = constrained.spread(self, affinity, trusted, self.propagation_, rng)
             with stage(f"similarities under {counted(pairs.n_pairs, 'constraint')}"):
-                problem = constrained.constrain(
-                    W,
-                    trusted,
-                    alpha=self.alpha,
-                    beta=self.beta,
-                    counts=affinity.counts,
-                    replace=self.constraint_mode == "replace",
-                    hard=self.doubt_.hard,
-                    sure_start=affinity.name == "landmarks",
-                )
+                problem = constrained.problem_of(self, affinity, W, trusted)
             constrained.warn_of_parts(problem, self.n_clusters)
             if form is mu.TriFactorization and self.solver == "printed":
                 constrained.check_signs(problem.A)
-            best = factorize(problem, self._plan(solver), rng, form, max(_COARSE, self.n_clusters))
+            plan, coarse = self._plan(solver), max(_COARSE, self.n_clusters)
+            best, P = settled(
+                problem,
+                trusted,
+                self.n_clusters,
+                fit=lambda some, k: factorize(some, replace(plan, n_clusters=k), rng, form, coarse),
+                part=partial(constrained.part_of, self, affinity, trusted, rng),
+            )
             F, M = best.parts
-            P = problem.memberships(F, M)[rows.row]
+            P = P[rows.row]
             P, labels, order = numbered(P, P.argmax(axis=1))
             self.affinity_, self.weight_unit_ = affinity.name, problem.unit
             FM = problem.expand(F)[:, order] @ M[np.ix_(order, order)]
@@ -347,6 +348,7 @@ class SSNMFClusterer(NMFClusterer):
             self._keep_clusters(best, P, labels)
             self.doubt_ = self.doubt_.of_pairs(pairs, rows.row)
             constrained.keep_pairs(self, pairs)
+            constrained.warn_of_violations(self, feasible)
         return self
 
     def _solver(self) -> tuple[Callable[..., Any], type[Factorization]]:
