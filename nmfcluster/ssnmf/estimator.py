@@ -12,6 +12,7 @@ import numpy as np
 
 import nmfcluster._engine.multiplicative as mu
 import nmfcluster.ssnmf.constrained as constrained
+import nmfcluster.ssnmf.rows as fitted
 from nmfcluster._arrays.arguments import counted
 from nmfcluster._arrays.least_squares import exact_rows
 from nmfcluster._arrays.tables import row_names
@@ -315,10 +316,10 @@ class SSNMFClusterer(NMFClusterer):
             X, names = read_samples(self, X, signed=True), row_names(X)
             self._check_n_clusters(X.shape[0])
             solver, form = self._solver()
-            pairs = constrained.read_constraints(names, X, y, constraints, must_link, cannot_link)
-            feasible = constrained.check_constraints(pairs, self.n_clusters, self.contradictions)
-            rows = constrained.rows_to_fit(self, X, pairs)
-            affinity = constrained.affinity_of(self, X, rows, rng)
+            pairs = fitted.read_constraints(names, X, y, constraints, must_link, cannot_link)
+            feasible = fitted.check_constraints(pairs, self.n_clusters, self.contradictions)
+            rows = fitted.rows_to_fit(self, X, pairs)
+            affinity = fitted.affinity_of(self, X, rows, rng)
             self.doubt_ = doubt_of(self, affinity, rows.pairs, rng)
             trusted = self.doubt_.weighed(rows.pairs)
             self.propagation_ = constrained.width_of(self, affinity, trusted)
@@ -342,13 +343,13 @@ class SSNMFClusterer(NMFClusterer):
             self.affinity_, self.weight_unit_ = affinity.name, problem.unit
             FM = problem.expand(F)[:, order] @ M[np.ix_(order, order)]
             summed = FM if affinity.counts is None else FM * affinity.counts[:, None]
-            self._products_, self._gram_ = constrained.onto(affinity, summed, rows), FM.T @ summed
+            self._products_, self._gram_ = fitted.onto(affinity, summed, rows), FM.T @ summed
             self._roots_ = np.sqrt(np.diagonal(M)[order])
             self.core_ = best.core[np.ix_(order, order)]
             self._keep_clusters(best, P, labels)
             self.doubt_ = self.doubt_.of_pairs(pairs, rows.row)
-            constrained.keep_pairs(self, pairs)
-            constrained.warn_of_violations(self, feasible)
+            fitted.keep_pairs(self, pairs)
+            fitted.warn_of_violations(self, feasible)
         return self
 
     def _solver(self) -> tuple[Callable[..., Any], type[Factorization]]:

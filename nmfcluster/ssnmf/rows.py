@@ -1,0 +1,161 @@
+"""What a fit is made of: rows that stand for equal samples, with the pairs of these, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nmfcluster._arrays.arguments import counted, warn
+from nmfcluster._arrays.order import CanonicalOrder, canonical_order
+from nmfcluster._arrays.tables import in_order_of
+from nmfcluster._engine.report import stage
+from nmfcluster.affinity import Affinity, make_affinity
+from nmfcluster.constraints import PairwiseConstraints
+
+_LANDMARKS = 2_000  # of them, as make_affinity makes; more clusters need more
+
+
+def read_constraints(
+    names: Any, X: Any, y: Any, constraints: Any, must_link: Any, cannot_link: Any
+) -> PairwiseConstraints:
+    """Return the constraints that `fit` was given, which must be of its samples.
+
+    `names` is the index of the samples, or None; constraints of data with an index have theirs.
+    """
+    n_samples = X.shape[0]
+    if constraints is None:
+        labels = np.asarray(y) if hasattr(y, "dtype") else np.empty(0)
+        # labels of which some are -1, not known, as scikit-learn marks them
+        partial = labels.ndim == 1 and labels.dtype.kind in "if" and -1 in labels
+        ignored = (partial and labels.max() >= 0) or isinstance(y, PairwiseConstraints)
+        if ignored and must_link is None and cannot_link is None:
+            warn(
+                "fit ignores y, which says what is known of some samples: give it as fit(X, "
+                "constraints=...), labels as constraints=PairwiseConstraints.from_labels(y)."
+            )
+        return PairwiseConstraints(n_samples, must_link, cannot_link)
+    if must_link is not None or cannot_link is not None:
+        raise ValueError("give either constraints, or must_link and cannot_link, not both.")
+    if not isinstance(constraints, PairwiseConstraints):
+        raise TypeError(
+            f"constraints must be a PairwiseConstraints, got {type(constraints).__name__}; "
+            "plain pairs are given as must_link and cannot_link."
+        )
+    if len(constraints) != n_samples:
+        raise ValueError(
+            f"constraints must be about the samples of X: they are about {len(constraints)} "
+            f"samples, X has {n_samples}."
+        )
+    ordered: PairwiseConstraints = in_order_of(names, constraints, "constraints")
+    return ordered
+
+
+def check_constraints(pairs: PairwiseConstraints, n_clusters: int, contradictions: str) -> bool:
+    """Raise, or warn, if no clustering satisfies all pairs; tell whether one is known to do so."""
+    if contradictions == "ignore":
+        return False
+    try:
+        return pairs.check(n_clusters) == "feasible"
+    except ValueError as error:
+        if contradictions == "raise":
+            cure = "Correct the pairs, or give contradictions='ignore', which looks for wrong ones."
+            raise ValueError(f"{error} {cure}") from error
+        warn(f"Not all constraints can be satisfied: {error}")
+        return False
+
+
+class Fitted(NamedTuple):
+    """What is fitted: rows in canonical order, which may stand for several equal samples.
+
+    A sample in a pair has a row of its own. So has every sample where similarities are given: what
+    copies are to themselves and to each other is up to the user.
+
+    Attributes
+    ----------
+    order : CanonicalOrder
+    pairs : PairwiseConstraints
+    samples : ndarray of shape (n_rows,), int
+        A sample of every row.
+    counts : ndarray of shape (n_rows,), int, or None
+        How many samples a row stands for; None: one.
+    row : ndarray of shape (n_samples,), int
+        Row of every sample.
+    """
+
+    order: CanonicalOrder
+    pairs: PairwiseConstraints
+    samples: np.ndarray
+    counts: np.ndarray | None
+    row: np.ndarray
+
+
+def rows_to_fit(estimator: Any, X: Any, pairs: PairwiseConstraints) -> Fitted:
+    """Return what is fitted of samples and pairs of them."""
+    links = pairs.as_matrices()
+    if estimator.affinity == "precomputed":
+        order = canonical_order(similarities=[X], links=links)
+        samples, row = order.samples, order.first[order.places]
+        return Fitted(order, pairs[samples], samples, None, row)
+    order = canonical_order(X, links=links)
+    samples = order.distinct
+    counts = None if len(samples) == X.shape[0] else order.counts
+    return Fitted(order, pairs[samples], samples, counts, order.among_distinct)
+
+
+def affinity_of(estimator: Any, X: Any, rows: Fitted, rng: np.random.RandomState) -> Affinity:
+    """Return the similarity of the rows that an estimator's parameters ask for."""
+    with stage(f"similarities of {counted(X.shape[0], 'sample')}"):
+        names = ("affinity", "gamma", "n_neighbors", "normalize", "n_clusters", "n_jobs")
+        options = {name: getattr(estimator, name) for name in names}
+        options["n_landmarks"] = max(_LANDMARKS, estimator.n_clusters)
+        options |= {"random_state": rng, "counts": rows.counts}
+        if estimator.affinity == "precomputed":
+            return make_affinity(rows.order.of_both(X), **options)
+        return make_affinity(X[rows.samples], **options)  # which it alone holds, and can let go
+
+
+def onto(affinity: Affinity, P: np.ndarray, rows: Fitted) -> Callable[[Any], np.ndarray]:
+    """Return a function of new samples: their similarities to those of a fit, times P.
+
+    Where they are given, they are in the order of the user.
+    """
+    product = affinity.onto(P)
+    return (
+        partial(_of_columns, product, rows.samples) if affinity.name == "precomputed" else product
+    )
+
+
+def _of_columns(product: Callable[[Any], np.ndarray], samples: np.ndarray, X: Any) -> np.ndarray:
+    return product(X[:, samples])
+
+
+def keep_pairs(estimator: Any, pairs: PairwiseConstraints) -> None:
+    """Set the fitted attributes that say what has become of pairs."""
+    must, cannot = pairs.satisfied(estimator.labels_)
+    estimator.constraints_, estimator.must_link_groups_ = pairs, pairs.components()
+    estimator.satisfaction_ = pairs.satisfaction(estimator.labels_)
+    estimator.violated_must_link_ = pairs.must_link[~must]
+    estimator.violated_cannot_link_ = pairs.cannot_link[~cannot]
+
+
+def warn_of_violations(estimator: Any, feasible: bool) -> None:
+    """Warn if a fit violates pairs, all of which could be satisfied."""
+    must, cannot = estimator.violated_must_link_, estimator.violated_cannot_link_
+    if not (feasible and len(must) + len(cannot)):
+        return
+    where, cures = [], []
+    if len(must):
+        where, cures = ["violated_must_link_"], ["hard_must_link=True"]
+    if len(cannot):
+        where.append("violated_cannot_link_")
+        replaced, beta = estimator.constraint_mode == "replace", max(10, 3 * estimator.beta)
+        cures.append("constraint_mode='add'" if replaced else f"beta={beta:g}")
+    n_pairs = counted(estimator.constraints_.n_pairs, "pair")
+    warn(
+        f"Labels violate {len(must) + len(cannot)} of {n_pairs}, though all can be satisfied: see "
+        f"{' and '.join(where)}. Give {' and '.join(cures)}, by which pairs count for more, or "
+        "contradictions='ignore' if some may be wrong."
+    )
