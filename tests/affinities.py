@@ -1,5 +1,7 @@
 """Every affinity by its definition, written out sample by sample, and samples to try it on."""
 
+from itertools import combinations
+
 import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import laplacian_kernel
@@ -32,39 +34,55 @@ def nearest(distances, k):
     return sorted(range(len(distances)), key=lambda j: distances[j])[:k]
 
 
-def local_scales(X, k):
-    """Return the distance from every sample to its k-th neighbour, at least a tenth of the mean."""
+def differing(X):
+    """Return the rows that differ, and which of them each row is."""
+    rows = sorted({tuple(row) for row in X})
+    return np.array(rows), [rows.index(tuple(row)) for row in X]
+
+
+def steps(D):
+    """Return the steps of Kruskal's tree, the longest first."""
+    part, found = list(range(len(D))), []
+    for one, other in sorted(combinations(range(len(D)), 2), key=lambda pair: D[pair]):
+        if part[one] != part[other]:
+            part = [part[one] if p == part[other] else p for p in part]
+            found.append(D[one, other])
+    return found[::-1]
+
+
+def local_scales(X, k, longest=np.inf):
+    """Return distances of rows that differ, neighbours of each, its scale, and the least scale."""
     n = len(X)
-    k = min(k, n - 1)
     D = np.sqrt([[square(x, y) for y in X] for x in X])
-    others = [[j for j in range(n) if j != i] for i in range(n)]
-    far = np.array([sorted(D[i, others[i]])[k - 1] for i in range(n)])
-    floor = 0.1 * far.mean() or 1.0
-    neighbours = [[others[i][j] for j in nearest(D[i, others[i]], k)] for i in range(n)]
-    return D, neighbours, np.maximum(far, floor), floor
+    far = np.array([sorted(np.delete(D[i], i))[min(k, n - 1) - 1] for i in range(n)])
+    near = [[j for j in range(n) if j != i and D[i, j] <= far[i] * (1 + 1e-6)] for i in range(n)]
+    scales = np.minimum(far, longest)
+    return D, near, np.maximum(scales, 0.3 * scales.mean()), 0.3 * scales.mean()
 
 
-def literal_graph(X, k):
-    n = len(X)
-    D, neighbours, s, _ = local_scales(X, k)
-    W = np.zeros((n, n))
-    for i in range(n):
-        for j in range(n):
-            if i != j and (j in neighbours[i] or i in neighbours[j]):
+def literal_graph(X, k, longest=np.inf):
+    """Return the similarities of samples; equal ones have 1, and a sample to itself."""
+    rows, which = differing(X)
+    D, neighbours, s, _ = local_scales(rows, k, longest)
+    W = np.eye(len(rows))
+    for i in range(len(rows)):
+        for j in range(len(rows)):
+            if j in neighbours[i] or i in neighbours[j]:
                 W[i, j] = np.exp(-(D[i, j] ** 2) / (s[i] * s[j]))
-    return W
+    return W[np.ix_(which, which)]
 
 
 def literal_graph_of_new(X, new, k):
-    _, _, s, floor = local_scales(X, k)
-    W = np.zeros((len(new), len(X)))
+    rows, which = differing(X)
+    _, _, s, least = local_scales(rows, k)
+    W = np.zeros((len(new), len(rows)))
     for i, x in enumerate(new):
-        d = np.sqrt([square(x, y) for y in X])
-        found = nearest(d, min(k, len(X) - 1))
-        own = max(d[found[-1]], floor)
+        d = np.sqrt([square(x, y) for y in rows])
+        found = nearest(d, min(k, len(rows) - 1))
+        own = max(d[found[-1]], least)
         for j in found:
             W[i, j] = np.exp(-(d[j] ** 2) / (own * s[j]))
-    return W
+    return W[:, which]
 
 
 def literal_landmarks(X, rows, k):
@@ -105,9 +123,9 @@ def literal(affinity, X, new=None, k=10, gamma=None):
     return np.array([[pair(x, y) for y in X] for x in rows])
 
 
-def literal_normalized(W, cross=None):
+def literal_normalized(W, cross=None, to_itself=False):
     """Return D^-1/2 W D^-1/2, or new similarities divided by the roots of both degrees."""
-    W = W - np.diag(np.diag(W))
+    W = W if to_itself else W - np.diag(np.diag(W))
     d = W.sum(axis=1)
     root = np.array([1 / np.sqrt(x) if x > 0 else 0 for x in d])
     if cross is None:

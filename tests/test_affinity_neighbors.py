@@ -3,13 +3,22 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from affinities import literal_graph, literal_graph_of_new, local_scales, samples
+from affinities import (
+    differing,
+    literal_graph,
+    literal_graph_of_new,
+    local_scales,
+    samples,
+    square,
+    steps,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics.pairwise import laplacian_kernel
 from threadpoolctl import threadpool_limits
 
 from nmfcluster import affinity
 from nmfcluster.affinity import make_affinity
+from nmfcluster.similarity import NeighborGraph, neighbors
 from nmfcluster.similarity.neighbors import few_enough
 
 
@@ -22,19 +31,60 @@ def test_the_number_of_neighbours(k):
     assert_allclose(found.cross(new, np.eye(25)), expected, rtol=1e-9)
 
 
-def test_samples_that_coincide_are_most_similar_and_have_a_width():
-    """Four copies of each of six points: three neighbours at distance 0, the next far away."""
+def whole_numbers(n=40, width=3, seed=0):
+    """Draw rows of which many are equal, at distances of which many are."""
+    return np.random.default_rng(seed).integers(4, size=(n, width)).astype(float)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("k", [1, 4])
+def test_neighbours_are_looked_for_among_rows_that_differ_and_ties_kept(storage, k):
+    X = whole_numbers()
+    assert len(differing(X)[0]) < len(X)
+    found = make_affinity(storage(X), "nearest_neighbors", n_neighbors=k).similarity.toarray()
+    assert_allclose(found, literal_graph(X, k), rtol=1e-6)
+
+
+def test_few_rows_a_cluster_have_no_scale_beyond_the_steps_inside_of_clusters():
+    X = np.concatenate([samples(5, 6), [[9.0, 9, 9, 9]], [[-9.0, 9, 9, 9]]])
+    for n_clusters in (2, 3, 4):
+        longest = steps(np.sqrt([[square(x, y) for y in X] for x in X]))[n_clusters - 1]
+        made = make_affinity(X, "nearest_neighbors", n_clusters=n_clusters)
+        found, expected = made.similarity.toarray(), literal_graph(X, 3, longest)
+        joined = expected > np.exp(-30)
+        assert_allclose(found[joined], expected[joined], rtol=1e-9)
+        links = found[~joined]  # of the two far rows, where they are more parts than clusters
+        assert set(links) <= {0.0, np.exp(-1)}
+
+
+def test_samples_that_coincide_are_like_themselves():
+    """Four copies of each of six points."""
     rng = np.random.default_rng(3)
     X = np.repeat(rng.uniform(size=(6, 2)), 4, axis=0)
-    same = np.repeat(np.arange(6), 4)
-    same = (same[:, None] == same) & ~np.eye(24, dtype=bool)
-    # with three neighbours nobody has another one
+    same = np.arange(24) // 4 == np.arange(24)[:, None] // 4
     found = make_affinity(X, "nearest_neighbors", n_neighbors=3).similarity.toarray()
-    assert_array_equal(found, same)
+    assert_array_equal(found == 1, same)
+    assert_array_equal(found, found[::4, ::4].repeat(4, axis=0).repeat(4, axis=1))
     X[:4] += [[0], [1e-9], [2e-9], [3e-9]]  # near, but not the same
     found = make_affinity(X, "nearest_neighbors", n_neighbors=7).similarity.toarray()
     assert_allclose(found[same], 1, rtol=1e-6)
     assert found[~same].max() < 1
+
+
+def test_many_copies_of_rows_have_some_partners_and_as_large_sums(monkeypatch):
+    X = np.repeat(whole_numbers(12), 30, axis=0)[:-7]
+    whole = NeighborGraph(X, 4).array
+    monkeypatch.setattr(neighbors, "_ENTRIES", 1_000)
+    for most in (30, 1_000):  # partners: all
+        monkeypatch.setattr(neighbors, "_PARTNERS", most)
+        assert_allclose(NeighborGraph(X, 4).array.toarray(), whole.toarray())
+    monkeypatch.setattr(neighbors, "_PARTNERS", 3)
+    some = NeighborGraph(X, 4).array
+    assert some.nnz < whole.nnz / 4
+    assert_array_equal((some - some.T).toarray(), 0)
+    rows = np.unique(X, axis=0, return_inverse=True)[1].ravel()
+    E = np.eye(rows.max() + 1)[rows]
+    assert_allclose(E.T @ some @ E, E.T @ whole @ E)  # of any two rows
 
 
 def test_ties_inside_the_neighbourhood_do_not_matter():
@@ -50,18 +100,15 @@ def test_ties_inside_the_neighbourhood_do_not_matter():
 
 def test_one_point_taken_many_times():
     W = make_affinity(np.ones((30, 2)), "nearest_neighbors", n_neighbors=4)
-    found = W.similarity.toarray()
-    assert set(np.unique(found)) == {0.0, 1.0}
-    assert not found.diagonal().any()
-    assert_array_equal(found, found.T)
-    assert_allclose(W.cross(np.ones((2, 2)), np.ones((30, 1))), 4)
+    assert_array_equal(W.similarity.toarray(), 1)
+    assert_allclose(W.cross(np.ones((2, 2)), np.ones((30, 1))), 30)
 
 
-def test_the_graph_is_symmetric_without_a_diagonal_and_the_same_for_any_number_of_jobs():
+def test_the_graph_is_symmetric_and_the_same_for_any_number_of_jobs():
     X = samples(7, n=120)
     graph = make_affinity(X).similarity.toarray()
     assert_array_equal(graph, graph.T)
-    assert not graph.diagonal().any()
+    assert_array_equal(graph.diagonal(), 1)
     assert 0 < graph[graph > 0].min() <= graph.max() <= 1
     assert_array_equal(make_affinity(X, n_jobs=2).similarity.toarray(), graph)
 
@@ -83,8 +130,8 @@ def test_an_outlier_keeps_its_neighbours(dtype):
     X = np.concatenate([rng.normal(size=(20, 2)), [[500.0, 500.0]]]).astype(dtype)
     W = make_affinity(X, n_neighbors=5).similarity.toarray()
     assert W.dtype == dtype
-    assert (W[20] > 0).sum() == 5
-    assert_allclose(W[20].max(), np.exp(-60), rtol=1e-5)
+    assert (W[20, :20] > 0).sum() == 5
+    assert_allclose(W[20, :20].max(), np.exp(-60), rtol=1e-5)
 
 
 def test_the_default_is_a_graph_of_few_samples_and_landmarks_of_many(monkeypatch):

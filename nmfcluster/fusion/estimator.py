@@ -84,8 +84,7 @@ class SimilarityFusionNMF(FusionReports):
         those of a `KernelStack` in a pipeline, or of a function.
     normalize : bool or "auto", default="auto"
         Whether kernels of features are replaced by :math:`D^{-1/2} W D^{-1/2}`, D their row sums.
-        "auto": those that are nowhere negative, as by
-        "nearest_neighbors" and "rbf".
+        "auto": those by "nearest_neighbors" only.
     max_samples : int or float, default=None
         Number, or share, of the objects that the model is fitted to, drawn at random; the
         others are predicted. With ``symmetric=False`` they are landmarks: all objects are fitted

@@ -69,8 +69,7 @@ class KernelStack(Documented, TransformerMixin, BaseEstimator):
         taken.
     normalize : bool or "auto", default=False
         Whether every similarity W is replaced by :math:`D^{-1/2} W D^{-1/2}`, D its row sums, with
-        a diagonal of 0. "auto": those that are nowhere negative, as by
-        "nearest_neighbors" and "rbf".
+        a diagonal of 0. "auto": those by "nearest_neighbors" only.
     n_jobs : int, default=None
         Number of jobs that look for neighbours.
 
@@ -193,6 +192,7 @@ class KernelStack(Documented, TransformerMixin, BaseEstimator):
             X = self._read(X, reset=True)
             feature_names = getattr(self, "feature_names_in_", None)
             options = {name: getattr(self, name) for name in _OPTIONS}
+            graphs_alone = self.normalize == "auto"
             self._views_: list[_FittedView] = []
             for name, kernel, taken in triples:
                 # the features of the view, and the samples that it has
@@ -202,6 +202,8 @@ class KernelStack(Documented, TransformerMixin, BaseEstimator):
                 if seen.sum() < 2:
                     raise ValueError(f"{label} needs at least 2 samples that it has seen.")
                 # their similarities, and the way to make those of others to them
+                if graphs_alone:
+                    options["normalize"] = kernel == "nearest_neighbors"
                 with named_in_errors(label):
                     affinity = make_affinity(V, kernel, **options, n_jobs=self.n_jobs)
                     block = _read_block(affinity.block(), label)

@@ -3,7 +3,8 @@
 import pytest
 
 from nmfcluster.similarity import spreading
-from nmfcluster.ssnmf import constrained, estimator
+from nmfcluster.ssnmf import estimator
+from nmfcluster.ssnmf import rows as rows_to_fit
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def kept(monkeypatch):
 @pytest.fixture
 def few_landmarks(monkeypatch):
     """Return what makes fits by landmarks take so many."""
-    return lambda n: monkeypatch.setattr(constrained, "_LANDMARKS", n)
+    return lambda n: monkeypatch.setattr(rows_to_fit, "_LANDMARKS", n)
 
 
 @pytest.fixture
