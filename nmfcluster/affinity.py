@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any
@@ -24,6 +24,7 @@ from nmfcluster._compat import (
 from nmfcluster.similarity import Explicit, Factored, Similarity
 from nmfcluster.similarity.landmarks import Landmarks
 from nmfcluster.similarity.neighbors import NeighborGraph, are_few, few_enough
+from nmfcluster.similarity.new_samples import NewSamples, inverse_root
 from nmfcluster.similarity.operators import SAMPLED
 from nmfcluster.similarity.paths import path_kernel
 
@@ -216,23 +217,35 @@ def make_affinity(
     else:
         kinds = f"one of {NAMES} or a callable that is no class"
         raise ValueError(f"affinity must be {kinds}, got {affinity!r}.")
-    scale, to_itself = None, name == "nearest_neighbors" or are_few(X.shape[0], n_clusters)
-    if normalize is True or (normalize == "auto" and _is_to_normalize(name, X, W)):
-        counts = in_proportion(counts)  # which is what row sums are divided by
-        W, scale = normalized(W, counts, to_itself)
-    rows = _ROWS if name == "rbf" else None
-    new = _NewSamples(between, onto, exponent, scale, counts, rows)
-    is_even = scale is not None or name == "landmarks"
-    return Affinity(W, new.onto, new.between, name, counts, is_even, to_itself)
+    wanted = _is_nonnegative(name, X, W) if normalize == "auto" else bool(normalize)
+    new = NewSamples(between, onto, exponent, None, counts, _ROWS if name == "rbf" else None)
+    return _evened(W, new, name, wanted, n_clusters)
 
 
-def _is_to_normalize(name: str, X: Any, W: Similarity) -> bool:
-    """Return whether a similarity is nowhere negative, and its row sums say something."""
-    if name == "landmarks":  # the sums are 1
-        return False
+def _evened(
+    W: Similarity, new: NewSamples, name: str, wanted: bool, n_clusters: int | None
+) -> Affinity:
+    """Return an affinity, normalised if that is wanted."""
+    to_itself = name == "nearest_neighbors"
+    if are_few(W.shape[0], n_clusters):  # one can be a cluster, unless there is nobody else
+        to_itself = to_itself or not _is_diagonal(W)
+    if wanted:  # counts are what row sums are divided by
+        new = replace(new, counts=in_proportion(new.counts))
+        W, scale = normalized(W, new.counts, to_itself)
+        new = replace(new, scale=scale)
+    is_even = wanted or name == "landmarks"
+    return Affinity(W, new.onto, new.between, name, new.counts, is_even, to_itself)
+
+
+def _is_diagonal(W: Similarity) -> bool:
+    return W.without_diagonal().squared_norm() == 0
+
+
+def _is_nonnegative(name: str, X: Any, W: Similarity) -> bool:
+    """Return whether no similarity is negative, and rows do not sum to 1 as those of landmarks."""
     if isinstance(W, Explicit):
         return W.is_nonnegative()
-    return float(X.min()) >= 0 and storage.largest(X) > 0
+    return name != "landmarks" and float(X.min()) >= 0 and storage.largest(X) > 0
 
 
 def in_proportion(counts: np.ndarray | None) -> np.ndarray | None:
@@ -264,84 +277,6 @@ def normalized(
     degrees[degrees <= rounding] = 0
     scale = inverse_root(degrees)
     return W.scaled(scale), scale
-
-
-@dataclass(frozen=True)
-class _NewSamples:
-    """How similar new samples are to those of a fit; it can be pickled without their similarity.
-
-    Attributes
-    ----------
-    block_of : callable
-        Returns their similarities, where they are divided as those of the fit.
-    product_of : callable or None
-        ``product_of(P)`` is a function that returns them times P; None: they are made for that.
-    exponent : int or None
-        Features are divided by this power of 2; None: they are no features of a known kind.
-    scale : ndarray of shape (n_samples,) or None
-        Roots of the inverse row sums of the fit; None: nothing is normalised.
-    counts : ndarray of shape (n_samples,), int, or None
-        How many samples each row of the fit stands for; None: one.
-    rows : int or None
-        New samples of which similarities are made at a time for a product; None: all.
-    """
-
-    block_of: Callable[[Any], Any]
-    product_of: Callable[[np.ndarray], Callable[[Any], np.ndarray]] | None
-    exponent: int | None
-    scale: np.ndarray | None
-    counts: np.ndarray | None
-    rows: int | None
-
-    def between(self, X: Any) -> Any:
-        """Return the similarities of new samples."""
-        block = self.block_of(_like_fit(X, self.exponent))
-        if self.scale is None:
-            return block
-        sums = storage.row_sums(block) if self.counts is None else block @ self.counts
-        return places.scaled(block, inverse_root(sums.astype(block.dtype)), self.scale)
-
-    def onto(self, P: np.ndarray) -> Callable[[Any], np.ndarray]:
-        """Return a function of new samples: their similarities times P."""
-        if self.scale is not None:  # a column more becomes their row sums
-            ones = np.ones(len(P)) if self.counts is None else self.counts
-            P = np.column_stack([P * self.scale[:, None], ones.astype(P.dtype)])
-        product_of = self.product_of or partial(partial, _block_product, self.block_of, self.rows)
-        return partial(_product, product_of(P), self.exponent, self.scale is not None)
-
-
-def _product(
-    product: Callable[[Any], np.ndarray], exponent: int | None, is_normalized: bool, X: Any
-) -> np.ndarray:
-    made = product(_like_fit(X, exponent))
-    return made[:, :-1] * inverse_root(made[:, -1])[:, None] if is_normalized else made
-
-
-def _like_fit(X: Any, exponent: int | None) -> Any:
-    """Return new samples, divided by the power of 2 that those of the fit were."""
-    if exponent is None:
-        return X
-    divided = storage.divided(canonical(X), exponent)
-    if storage.exponent_beyond(divided, 2) > 0:
-        raise ValueError(
-            f"X must not hold values as large as {storage.largest(X):.3g}, so far from those of "
-            "fit that distances to them cannot be held."
-        )
-    return divided
-
-
-def _block_product(
-    block_of: Callable[[Any], Any], rows: int | None, P: np.ndarray, X: Any
-) -> np.ndarray:
-    if rows is None:
-        return block_of(X) @ P
-    blocks = storage.row_blocks(X.shape[0], rows)
-    return np.concatenate([block_of(X[block]) @ P for block in blocks])
-
-
-def inverse_root(values: np.ndarray) -> np.ndarray:
-    """Return 1 / sqrt(values), and 0 where a value is not above 0."""
-    return storage.inverse(np.sqrt(values.clip(0)))
 
 
 def _itself(X: Any) -> Any:

@@ -70,8 +70,7 @@ def test_the_loss_is_that_of_all_samples_and_never_rises(affinity, way, solver, 
         constraints=known, affinity=affinity, n_init=2, max_iter=30, tol=-1, alpha=1.5, beta=0.7,
         propagation=None, **CONSTRAINED[way], **SOLVERS[solver],
     )  # fmt: skip
-    normalize = affinity == "nearest_neighbors"
-    W = make_affinity(X, affinity, normalize=normalize).similarity.toarray()
+    W = make_affinity(X, affinity, normalize="auto").similarity.toarray()
     off = W[np.triu_indices(60, 1)]
     expected = 1.0 if "replace" in way else np.quantile(off[off != 0], 0.999)
     assert model.weight_unit_ == pytest.approx(expected, rel=1e-9)
@@ -121,10 +120,11 @@ def test_a_full_core_holds_similarity_between_clusters():
     G = np.kron(np.eye(2), np.ones((8, 1)) / np.sqrt(8))
     noise = 0.01 * np.random.default_rng(0).uniform(size=(16, 16))
     W = G @ S @ G.T + noise + noise.T
-    full = clusterer(2, affinity="precomputed", factorization="tri_full", n_init=10).fit(W)
+    options = {"affinity": "precomputed", "normalize": False}
+    full = clusterer(2, factorization="tri_full", n_init=10, **options).fit(W)
     assert same_partition(full.labels_, np.repeat([0, 1], 8))
     assert_allclose(full.core_, [[full.core_[0, 0], 2], [2, full.core_[1, 1]]], atol=0.3)
-    assert full.loss_ < 0.3 * clusterer(2, affinity="precomputed").fit(W).loss_
+    assert full.loss_ < 0.3 * clusterer(2, **options).fit(W).loss_
 
 
 @pytest.mark.parametrize("factorization", ["tri", "tri_full"])
@@ -195,7 +195,8 @@ def test_tiny_problems_whose_must_links_cut_across_the_clusters(must):
     W, y = corners()
     known = PairwiseConstraints(8, must)
     assert not same_partition(y, best_clustering(W, 2, known))
-    model = clusterer(2, affinity="precomputed", n_init=10).fit(W, constraints=known)
+    model = clusterer(2, affinity="precomputed", normalize=False, n_init=10)
+    model.fit(W, constraints=known)
     assert model.satisfaction_ == 1
     assert same_partition(model.labels_, best_clustering(W, 2, known))
 

@@ -52,11 +52,10 @@ def test_sparse_and_dense_features_are_the_same(affinity, way):
 
 @way_by_affinity
 def test_named_affinities_are_precomputed_ones(affinity, way):
-    normalize = affinity == "nearest_neighbors"
-    W = make_affinity(X, affinity, normalize=normalize).similarity.toarray()
+    W = make_affinity(X, affinity, normalize="auto").similarity.toarray()
     named = fitted(affinity=affinity, propagation=None, **CONSTRAINED[way])
     for storage in (np.asarray, sp.csr_matrix):
-        model = fitted(storage(W), affinity="precomputed", **CONSTRAINED[way])
+        model = fitted(storage(W), affinity="precomputed", normalize=False, **CONSTRAINED[way])
         assert model.weight_unit_ == pytest.approx(named.weight_unit_, rel=1e-9)
         assert_array_equal(model.labels_, named.labels_)
         assert model.loss_ == pytest.approx(named.loss_, rel=1e-5)

@@ -1,0 +1,91 @@
+"""Similarities of new samples to those of a fit, times a matrix, without all that a fit had."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from nmfcluster._arrays import places, storage
+from nmfcluster._arrays.tables import canonical
+
+
+@dataclass(frozen=True)
+class NewSamples:
+    """How similar new samples are to those of a fit; it can be pickled without their similarity.
+
+    Attributes
+    ----------
+    block_of : callable
+        Returns their similarities, where they are divided as those of the fit.
+    product_of : callable or None
+        ``product_of(P)`` is a function that returns them times P; None: they are made for that.
+    exponent : int or None
+        Features are divided by this power of 2; None: they are no features of a known kind.
+    scale : ndarray of shape (n_samples,) or None
+        Roots of the inverse row sums of the fit; None: nothing is normalised.
+    counts : ndarray of shape (n_samples,), int, or None
+        How many samples each row of the fit stands for; None: one.
+    rows : int or None
+        New samples of which similarities are made at a time for a product; None: all.
+    """
+
+    block_of: Callable[[Any], Any]
+    product_of: Callable[[np.ndarray], Callable[[Any], np.ndarray]] | None
+    exponent: int | None
+    scale: np.ndarray | None
+    counts: np.ndarray | None
+    rows: int | None
+
+    def between(self, X: Any) -> Any:
+        """Return the similarities of new samples."""
+        block = self.block_of(_like_fit(X, self.exponent))
+        if self.scale is None:
+            return block
+        sums = storage.row_sums(block) if self.counts is None else block @ self.counts
+        return places.scaled(block, inverse_root(sums.astype(block.dtype)), self.scale)
+
+    def onto(self, P: np.ndarray) -> Callable[[Any], np.ndarray]:
+        """Return a function of new samples: their similarities times P."""
+        if self.scale is not None:  # a column more becomes their row sums
+            ones = np.ones(len(P)) if self.counts is None else self.counts
+            P = np.column_stack([P * self.scale[:, None], ones.astype(P.dtype)])
+        product_of = self.product_of or partial(partial, _block_product, self.block_of, self.rows)
+        return partial(_product, product_of(P), self.exponent, self.scale is not None)
+
+
+def _product(
+    product: Callable[[Any], np.ndarray], exponent: int | None, is_normalized: bool, X: Any
+) -> np.ndarray:
+    made = product(_like_fit(X, exponent))
+    return made[:, :-1] * inverse_root(made[:, -1])[:, None] if is_normalized else made
+
+
+def _like_fit(X: Any, exponent: int | None) -> Any:
+    """Return new samples, divided by the power of 2 that those of the fit were."""
+    if exponent is None:
+        return X
+    divided = storage.divided(canonical(X), exponent)
+    if storage.exponent_beyond(divided, 2) > 0:
+        raise ValueError(
+            f"X must not hold values as large as {storage.largest(X):.3g}, so far from those of "
+            "fit that distances to them cannot be held."
+        )
+    return divided
+
+
+def _block_product(
+    block_of: Callable[[Any], Any], rows: int | None, P: np.ndarray, X: Any
+) -> np.ndarray:
+    if rows is None:
+        return block_of(X) @ P
+    blocks = storage.row_blocks(X.shape[0], rows)
+    return np.concatenate([block_of(X[block]) @ P for block in blocks])
+
+
+def inverse_root(values: np.ndarray) -> np.ndarray:
+    """Return 1 / sqrt(values), and 0 where a value is not above 0."""
+    return storage.inverse(np.sqrt(values.clip(0)))
