@@ -130,8 +130,8 @@ def make_affinity(
         For "landmarks"; up to as many samples are landmarks themselves.
     normalize : bool or "auto", default=False
         Whether to return :math:`D^{-1/2} W D^{-1/2}`, W with a diagonal of 0 and D its row sums;
-        "auto": where W is nowhere negative, as by "nearest_neighbors" and "rbf"; rows of
-        "landmarks" sum to 1 as they are.
+        "auto": for "nearest_neighbors", and where W is nowhere negative and clusters have 14 rows
+        or more, on average; rows of "landmarks" sum to 1 as they are.
     n_clusters : int, default=None
         Number of clusters that are wanted: where "nearest_neighbors" or "landmarks" fall into more
         parts that nothing connects, these are linked to what is nearest to them. None: never.
@@ -191,10 +191,8 @@ def make_affinity(
     if name == "landmarks":
         if n_clusters is not None and n_landmarks < n_clusters:
             raise ValueError(f"n_landmarks={n_landmarks} must be at least n_clusters={n_clusters}.")
-        counts = in_proportion(counts)
-        points = Landmarks(
-            X, n_landmarks, n_neighbors or _FEW, random_state, n_clusters, counts=counts
-        )
+        some, alike = n_neighbors or _FEW, in_proportion(counts)
+        points = Landmarks(X, n_landmarks, some, random_state, n_clusters, counts=alike)
         W, between, onto = points.similarity, points.between, points.onto
     elif name == "nearest_neighbors":
         graph = NeighborGraph(X, n_neighbors, n_jobs, n_clusters)
@@ -217,28 +215,23 @@ def make_affinity(
     else:
         kinds = f"one of {NAMES} or a callable that is no class"
         raise ValueError(f"affinity must be {kinds}, got {affinity!r}.")
-    wanted = _is_nonnegative(name, X, W) if normalize == "auto" else bool(normalize)
+    wanted = normalize is True
+    if normalize == "auto" and (name == "nearest_neighbors" or not are_few(X.shape[0], n_clusters)):
+        wanted = _is_nonnegative(name, X, W)
     new = NewSamples(between, onto, exponent, None, counts, _ROWS if name == "rbf" else None)
-    return _evened(W, new, name, wanted, n_clusters)
+    return _evened(W, new, name, wanted)
 
 
-def _evened(
-    W: Similarity, new: NewSamples, name: str, wanted: bool, n_clusters: int | None
-) -> Affinity:
+def _evened(W: Similarity, new: NewSamples, name: str, wanted: bool) -> Affinity:
     """Return an affinity, normalised if that is wanted."""
     to_itself = name == "nearest_neighbors"
-    if are_few(W.shape[0], n_clusters):  # one can be a cluster, unless there is nobody else
-        to_itself = to_itself or not _is_diagonal(W)
-    if wanted:  # counts are what row sums are divided by
+    is_even = wanted or name == "landmarks"
+    if is_even:  # counts are what row sums are divided by
         new = replace(new, counts=in_proportion(new.counts))
+    if wanted:
         W, scale = normalized(W, new.counts, to_itself)
         new = replace(new, scale=scale)
-    is_even = wanted or name == "landmarks"
     return Affinity(W, new.onto, new.between, name, new.counts, is_even, to_itself)
-
-
-def _is_diagonal(W: Similarity) -> bool:
-    return W.without_diagonal().squared_norm() == 0
 
 
 def _is_nonnegative(name: str, X: Any, W: Similarity) -> bool:

@@ -86,7 +86,8 @@ class SSNMFClusterer(NMFClusterer):
     normalize : bool or "auto", default="auto"
         Whether W is replaced by :math:`D^{-1/2} W D^{-1/2}`, D its row sums: the objective of
         normalised cut instead of that of kernel k-means, which splits large clusters and merges
-        small ones. "auto": where W is nowhere negative; rows of "landmarks" sum to 1 as they are.
+        small ones. "auto": for "nearest_neighbors", and where W is nowhere negative and clusters
+        have 14 rows or more, on average; rows of "landmarks" sum to 1 as they are.
     factorization : {"bi", "tri", "tri_full"}, default="bi"
         "bi" is HH', "tri" is GSG' with a diagonal S, which has the same solutions, and "tri_full"
         GSG' with any S >= 0.

@@ -163,7 +163,8 @@ def test_numbers_that_only_parts_allow_are_not_chosen():
     pairs = PairwiseConstraints.from_labels(y[order], n_pairs=100, random_state=0)
     model = SSNMFClusterer(2, n_init=1, propagation=None, random_state=0)
     options = {"fit_params": {"constraints": pairs}, "random_state": 1}
-    with pytest.warns(FitFailedWarning, match="n_clusters=2 failed.*too small"):
+    failed = pytest.warns(FitFailedWarning, match="n_clusters=2 failed.*too small")
+    with pytest.warns(UserWarning, match="Labels violate"), failed:
         found = chosen(model, X[order], [2, 4], **options)
     assert found.n_clusters_ == 4
     assert np.isnan(found.stability[0])
