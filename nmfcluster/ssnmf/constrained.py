@@ -17,6 +17,7 @@ from nmfcluster._engine.symmetric import SimilarityProblem
 from nmfcluster.affinity import Affinity, make_affinity, normalized
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.similarity import Explicit, Similarity, inner
+from nmfcluster.similarity.balance import warn_of_split
 from nmfcluster.similarity.operators import SAMPLED, unit_blocks
 from nmfcluster.similarity.spreading import raised
 
@@ -105,6 +106,12 @@ def warn_of_violations(estimator: Any, feasible: bool) -> None:
     )
 
 
+def warn_of_sizes(estimator: Any, affinity: Affinity) -> None:
+    """Warn if a fit is likely to have split a large cluster for want of normalisation."""
+    if not is_even(estimator, affinity):
+        warn_of_split(affinity.similarity, estimator.labels_, estimator.n_clusters)
+
+
 def width_of(estimator: Any, affinity: Affinity, pairs: PairwiseConstraints) -> float | None:
     """Return how far pairs spread to samples near theirs, None: not at all, as `propagation` says.
 
@@ -118,6 +125,12 @@ def width_of(estimator: Any, affinity: Affinity, pairs: PairwiseConstraints) -> 
     linked = np.union1d(pairs.must_link, pairs.cannot_link).size
     fits = affinity.name in MADE and estimator.constraint_mode == "add"
     return _WIDTH if fits and linked >= _SHARE * len(pairs) else None
+
+
+def is_even(estimator: Any, affinity: Affinity) -> bool:
+    """Tell whether all rows of a similarity weigh the same; those of landmarks always do."""
+    made_so = affinity.name in MADE and estimator.normalize == "auto"
+    return made_so or estimator.normalize is True
 
 
 def spread(
@@ -166,10 +179,10 @@ def part_of(
     are gone would be worth less than others, and the cut would go through their clusters.
     """
     pairs, W = pairs[samples], affinity.similarity.take(np.flatnonzero(samples))
-    width, wanted = width_of(estimator, affinity, pairs), estimator.normalize
-    even = wanted is True or (wanted == "auto" and affinity.name in MADE)
+    width = width_of(estimator, affinity, pairs)
+    spreads_as_it_is = affinity.name == "landmarks" and width is not None
     # what fails is left as it is: nothing is similar, or what is negative outweighs the rest
-    if even and (width is None or affinity.name != "landmarks"):  # these spread as they are
+    if is_even(estimator, affinity) and not spreads_as_it_is:
         with suppress(ValueError):
             W = normalized(W)[0]
     with suppress(ValueError):

@@ -347,6 +347,7 @@ class SSNMFClusterer(NMFClusterer):
             self.violated_must_link_ = pairs.must_link[~must]
             self.violated_cannot_link_ = pairs.cannot_link[~cannot]
             constrained.warn_of_violations(self, feasible)
+            constrained.warn_of_sizes(self, affinity)
         return self
 
     def _solver(self) -> tuple[Callable[..., Any], type[Factorization]]:
