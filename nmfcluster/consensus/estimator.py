@@ -8,11 +8,14 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from nmfcluster._arrays.arguments import positions
+from nmfcluster._arrays.tables import row_names
 from nmfcluster._base import NMFClusterer, fitting, membership, numbered
 from nmfcluster._compat import StrOptions, fit_context
 from nmfcluster._engine.multiplicative import TriFactorization, multiplicative_trinmf
 from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
+from nmfcluster.partitions.lone import warn_of_lone
 from nmfcluster.partitions.reading import MAKING, read_partitions
+from nmfcluster.similarity.balance import warn_of_split
 
 COARSE = 10_000  # distinct rows, of more of which a part is fitted first
 
@@ -269,6 +272,9 @@ class NMFConsensus(NMFClusterer):
             P, labels, order = numbered(P, P.argmax(axis=1), problem.counts)
             self.partitions_, self.weights_ = source.codes, problem.weights
             self.confidence_, self.agreement_ = problem.support(labels, self.n_clusters)
+            warn_of_lone(problem, labels, self.n_clusters, row_names(X))
+            if self.affinity == "precomputed" and not self.normalize:
+                warn_of_split(problem.objective.A, labels, self.n_clusters)
             self._profile_, self._source_ = profile[:, order], source
             if source.estimators is not None:
                 self.estimators_ = source.estimators

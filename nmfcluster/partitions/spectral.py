@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -30,6 +31,7 @@ class LandmarkSpectral(ClusterMixin, BaseEstimator):
     see `nmfcluster.affinity.make_affinity`. The leading eigenvectors of this matrix come from those
     of a matrix of landmarks, :math:`\Lambda^{-1/2} B'B \Lambda^{-1/2}`: time and memory grow
     linearly with the number of samples. Their rows, scaled to length 1, are clustered by k-means.
+    Samples that share their landmarks with nobody, far from all others, are placed as new ones are.
     This is U-SPEC [1]_ but for the choice of the landmarks; many runs of it, each with other
     landmarks, are the base partitions of U-SENC.
 
@@ -136,7 +138,10 @@ class LandmarkSpectral(ClusterMixin, BaseEstimator):
         order = canonical_order(X)
         self._exponent = exponent_beyond(X, 2)
         X = divided(X[order.samples], self._exponent)
-        graph = Landmarks(X, n_landmarks, self.n_neighbors, rng, max_parts=1, common_width=True)
+        made = partial(Landmarks, max_parts=1, common_width=True)
+        graph = made(X, n_landmarks, self.n_neighbors, rng)
+        if (alone := graph.alone).any() and n_landmarks <= (~alone).sum():
+            graph = made(X[~alone], n_landmarks, self.n_neighbors, rng)
         values, vectors = leading_eigenpairs(graph.similarity, self.n_clusters)
         told = values > 1e-12  # the largest is 1; 0 has no vector: fewer landmarks are in use
         basis = vectors[:, told] / values[told]
@@ -144,6 +149,8 @@ class LandmarkSpectral(ClusterMixin, BaseEstimator):
         self._kmeans = KMeans(self.n_clusters, n_init=1, random_state=rng)
         with one_thread():  # it sums by thread
             labels = self._kmeans.fit_predict(normalize(graph.similarity @ basis))
+            if len(labels) < X.shape[0]:  # those that are alone go where new samples would
+                labels = self._kmeans.predict(normalize(self._onto(X)))
         self.labels_ = self._kmeans.labels_ = labels[order.first[order.places]]
         return self
 

@@ -21,6 +21,8 @@ from nmfcluster.similarity.factored import Factored
 from nmfcluster.similarity.neighbors import nearest_outside
 
 _STEPS = 5  # of k-means: landmarks need not have converged
+_FAR = 50.0  # times the median distance to the nearest landmark: no such sample has a say in widths
+_ALONE = 0.99  # of a walk from a sample to a landmark and back: it leads to nobody else
 _MEASURED = 2_000  # samples whose distances make the common width: a mean of 10,000 distances
 
 
@@ -50,7 +52,8 @@ class Landmarks:
         farthest; None: into any number.
     common_width : bool, default=False
         Whether one width, the root of 2 times the mean distance of a sample to its landmarks, is
-        taken for all samples [2]_, in the place of the distance to its own farthest.
+        taken for all samples [2]_, in the place of the distance to its own farthest; of samples
+        that are not a multiple as far from their nearest landmark as others are.
     counts : ndarray of shape (n_samples,), int, default=None
         How many samples each row stands for in the sums; 1 by default.
 
@@ -100,7 +103,9 @@ class Landmarks:
         if common_width:
             with one_thread():
                 distances, _ = search.kneighbors(drawn[:: -(-drawn.shape[0] // _MEASURED)])
-            width = float(distances.mean()) * 2**0.5
+            nearest = distances[:, 0]
+            usual = nearest <= max(_FAR * float(np.median(nearest)), float(nearest.min()))
+            width = float(distances[usual].mean()) * 2**0.5
         self.rows = _Weights(search, X.dtype, width)
         self._B = self.rows(X)
         if max_parts is not None:
@@ -124,6 +129,11 @@ class Landmarks:
     def similarity(self) -> Factored:
         """The similarity of the samples to each other."""
         return Factored(self._B, self._weights)
+
+    @property
+    def alone(self) -> np.ndarray:
+        """Which samples of the fit share their landmarks with nobody, (n_samples,), bool."""
+        return np.asarray(self.similarity.diagonal() > _ALONE)
 
     def onto(self, P: np.ndarray) -> Callable[[Any], np.ndarray]:
         """Return a function of new samples: their similarities to those of the fit, times P.

@@ -351,6 +351,7 @@ class SSNMFClusterer(NMFClusterer):
             self.doubt_ = self.doubt_.of_pairs(pairs, rows.row)
             fitted.keep_pairs(self, pairs)
             fitted.warn_of_violations(self, feasible)
+            fitted.warn_of_sizes(self, affinity, rows)
         return self
 
     def _solver(self) -> tuple[Callable[..., Any], type[Factorization]]:

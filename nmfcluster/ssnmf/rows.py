@@ -14,6 +14,7 @@ from nmfcluster._arrays.tables import in_order_of
 from nmfcluster._engine.report import stage
 from nmfcluster.affinity import Affinity, make_affinity
 from nmfcluster.constraints import PairwiseConstraints
+from nmfcluster.similarity.balance import warn_of_split
 
 _LANDMARKS = 2_000  # of them, as make_affinity makes; more clusters need more
 
@@ -159,3 +160,13 @@ def warn_of_violations(estimator: Any, feasible: bool) -> None:
         f"{' and '.join(where)}. Give {' and '.join(cures)}, by which pairs count for more, or "
         "contradictions='ignore' if some may be wrong."
     )
+
+
+def warn_of_sizes(estimator: Any, affinity: Affinity, rows: Fitted) -> None:
+    """Warn if a fit is likely to have split a large cluster for want of normalisation."""
+    if affinity.is_even:
+        return
+    W, labels = affinity.similarity, estimator.labels_[rows.samples]
+    if affinity.counts is not None:
+        W = W.scaled(np.sqrt(affinity.counts))
+    warn_of_split(W, labels, estimator.n_clusters)

@@ -1,0 +1,60 @@
+"""Samples so far from all others that base runs, and the consensus, spend clusters on them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nmfcluster._arrays.arguments import counted, warn
+from nmfcluster.partitions.problem import EnsembleProblem
+
+_SHOWN = 5  # samples that a warning names
+_SIZE = 10  # samples a cluster in the mean, from which on none was ever alone among drawn Gaussians
+
+
+def lone_samples(problem: EnsembleProblem, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Return the samples that are clusters, and are so in most partitions that saw them.
+
+    None where clusters are small in the mean.
+
+    Parameters
+    ----------
+    problem : EnsembleProblem
+    labels : ndarray of shape (m,), int
+        Clusters of its distinct rows.
+    n_clusters : int
+
+    Returns
+    -------
+    ndarray of int
+    """
+    ensemble, sizes = problem.ensemble, np.bincount(labels, weights=problem.counts)
+    rows = np.flatnonzero(sizes[labels] == 1)
+    if not len(rows) or problem.counts.sum() < _SIZE * n_clusters:
+        return np.empty(0, dtype=int)
+    alone = ensemble.cluster_weights * (ensemble.sizes == 1)
+    shares = ensemble.spread(alone[:, None])[rows, 0] / ensemble.coverage[rows]
+    lone = np.zeros(len(labels), dtype=bool)
+    lone[rows] = shares > 0.5
+    return np.flatnonzero(lone if problem.groups is None else lone[problem.groups])
+
+
+def warn_of_lone(problem: Any, labels: np.ndarray, n_clusters: int, names: Any) -> None:
+    """Warn of samples that a consensus and most of its partitions spend clusters on.
+
+    `names` is the index of the samples, or None; a similarity that was handed in has no partitions.
+    """
+    if not isinstance(problem, EnsembleProblem):
+        return
+    samples = lone_samples(problem, labels, n_clusters)
+    if not len(samples):
+        return
+    shown = samples[:_SHOWN] if names is None else names[samples[:_SHOWN]]
+    more = f" and {len(samples) - _SHOWN} more" if len(samples) > _SHOWN else ""
+    warn(
+        f"{counted(len(samples), 'cluster')} of one sample, alone in most base partitions, too: "
+        f"{', '.join(map(str, shown))}{more}. If they are outliers, they take clusters that others "
+        "need: leave them out, or clip features, as by numpy.clip(RobustScaler().fit_transform(X), "
+        "-5, 5), or give estimator=LandmarkSpectral() with base_n_clusters=n_clusters."
+    )
