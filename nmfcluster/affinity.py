@@ -182,7 +182,7 @@ def make_affinity(
     exponent, onto = None, None
     if name in _POWERS:
         exponent = storage.exponent_beyond(X, _POWERS[name])
-        if exponent and gamma is not None:
+        if exponent and gamma:
             gamma = storage.divided_number(gamma, -2 * exponent)
         X = storage.own_copy(X) if exponent == 0 else storage.divided(X, exponent)
     # the similarity, and how that of new samples is made
@@ -215,11 +215,10 @@ def make_affinity(
     else:
         kinds = f"one of {NAMES} or a callable that is no class"
         raise ValueError(f"affinity must be {kinds}, got {affinity!r}.")
-    wanted = normalize is True
-    if normalize == "auto" and (name == "nearest_neighbors" or not are_few(X.shape[0], n_clusters)):
-        wanted = _is_nonnegative(name, X, W)
+    if normalize == "auto":
+        normalize = _is_to_normalize(name, X, W, n_clusters)
     new = NewSamples(between, onto, exponent, None, counts, _ROWS if name == "rbf" else None)
-    return _evened(W, new, name, wanted)
+    return _evened(W, new, name, bool(normalize))
 
 
 def _evened(W: Similarity, new: NewSamples, name: str, wanted: bool) -> Affinity:
@@ -234,11 +233,15 @@ def _evened(W: Similarity, new: NewSamples, name: str, wanted: bool) -> Affinity
     return Affinity(W, new.onto, new.between, name, new.counts, is_even, to_itself)
 
 
-def _is_nonnegative(name: str, X: Any, W: Similarity) -> bool:
-    """Return whether no similarity is negative, and rows do not sum to 1 as those of landmarks."""
+def _is_to_normalize(name: str, X: Any, W: Similarity, n_clusters: int | None) -> bool:
+    """Return whether no similarity is negative, and one row cannot be a cluster of a kernel."""
+    if name == "landmarks":  # rows sum to 1
+        return False
+    if are_few(X.shape[0], n_clusters) and name != "nearest_neighbors":
+        return False
     if isinstance(W, Explicit):
         return W.is_nonnegative()
-    return name != "landmarks" and float(X.min()) >= 0 and storage.largest(X) > 0
+    return float(X.min()) >= 0 and storage.largest(X) > 0
 
 
 def in_proportion(counts: np.ndarray | None) -> np.ndarray | None:

@@ -135,7 +135,7 @@ def test_six_points_of_other_packages():
     assert_array_equal(np.sort(labels_of(np.eye(2), 2)), [0, 1])
 
 
-@pytest.mark.parametrize("options", [{}, {"n_neighbors": 2}, {"affinity": "rbf"}])
+@pytest.mark.parametrize("options", [{}, {"n_neighbors": 2}])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_records_of_whom_most_occur_once_or_twice(seed, options):
     rng = np.random.default_rng(seed)

@@ -69,7 +69,7 @@ class ConstraintDisplay:
     >>> display.must_link.tolist()
     [[11, 0, 0], [0, 9, 0], [0, 0, 7]]
     >>> display.cannot_link.diagonal().tolist()  # within clusters: violated
-    [1, 0, 0]
+    [0, 0, 0]
     >>> display.figure_.savefig("constraints.png")  # doctest: +SKIP
     """
 

@@ -165,7 +165,7 @@ def test_numbers_that_only_parts_allow_are_not_chosen():
     options = {"fit_params": {"constraints": pairs}, "random_state": 1}
     failed = pytest.warns(FitFailedWarning, match="n_clusters=2 failed.*too small")
     with pytest.warns(UserWarning, match="Labels violate"), failed:
-        found = chosen(model, X[order], [2, 4], **options)
+        found = chosen(model, X[order], [2, 4, 20], **options)
     assert found.n_clusters_ == 4
     assert np.isnan(found.stability[0])
     assert found.best_estimator_.n_clusters == 4
