@@ -124,9 +124,13 @@ class NeighborGraph:
         """Return the similarities of rows that differ, the diagonal left out, and set scales."""
         n, K = self._X.shape[0], self._K
         # more than K where several are as far as the last, or long steps are looked for
-        distances, nearest = self._asked(_MOST_TIED * _SOME if by_steps else K + 1)
-        if distances.shape[1] > K and (distances[:, K] <= distances[:, K - 1] * _TIED).any():
-            distances, nearest = self._asked(max(_MOST_TIED * K, distances.shape[1]))
+        distances, nearest = self._asked(None, _MOST_TIED * _SOME if by_steps else K + 1)
+        most = min(_MOST_TIED * K, n - 1)
+        tied = np.flatnonzero(distances[:, -1] <= distances[:, K - 1] * _TIED)
+        if len(tied) and most > distances.shape[1]:
+            farther = self._asked(tied, most)
+            distances = _replaced(distances, farther[0], tied)
+            nearest = _replaced(nearest, farther[1], tied)
         self._scales, self._longest = distances[:, K - 1], np.inf
         if by_steps and self._n_parts is not None:
             self._longest = longest_step(storage.equal_rows(distances, nearest, n), self._n_parts)
@@ -140,10 +144,16 @@ class NeighborGraph:
         W = storage.filled_with(W, np.where(near.ravel(), W.data, 0).astype(self._X.dtype))
         return sp.csr_array(W.maximum(W.T))
 
-    def _asked(self, most: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the distances to other rows, and these rows, up to `most` of them."""
+    def _asked(self, rows: np.ndarray | None, most: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distances of some rows, or all, to others, and which these are."""
+        most = min(most, self._X.shape[0] - 1)
         with one_thread():  # ties are broken by the number of threads
-            return self._search.kneighbors(n_neighbors=min(most, self._X.shape[0] - 1))
+            if rows is None:
+                return self._search.kneighbors(n_neighbors=most)
+            distances, nearest = self._search.kneighbors(self._X[rows], most + 1)
+        others = nearest != rows[:, None]  # one of them is the row itself, or left out for it
+        others[others.all(axis=1), -1] = False
+        return distances[others].reshape(-1, most), nearest[others].reshape(-1, most)
 
     def _linked(self, W: sp.csr_array, max_parts: int) -> sp.csr_array:
         """Return the graph with links of parts that are too many."""
@@ -176,6 +186,13 @@ class NeighborGraph:
         scales = np.maximum(np.minimum(distances[:, -1], self._longest), self._least)
         W = storage.knn_weights(distances, nearest, scales, self._scales, _FARTHEST)
         return sp.csr_array(W.astype(self._X.dtype)[:, self._row])
+
+
+def _replaced(array: np.ndarray, rows: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Return an array with longer rows at some places; others are filled up with their last."""
+    array = np.pad(array, ((0, 0), (0, rows.shape[1] - array.shape[1])), mode="edge")
+    array[places] = rows
+    return array
 
 
 def longest_step(distances: sp.csr_array, n_clusters: int) -> float:
