@@ -10,6 +10,7 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from sklearn.neighbors import NearestNeighbors
 
 from nmfcluster._arrays import storage
+from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.jobs import one_thread
 from nmfcluster._arrays.order import equal_rows_of, row_keys
 
@@ -21,6 +22,7 @@ _TIED = 1 + 1e-6  # times as far is as far: more than what distances are rounded
 _LEAST_SCALE = 0.3  # of the mean: best mean of 31 sets, .1 to .6 hardly change it
 _FARTHEST = 60.0  # exponent of a neighbour's weight: beyond, it would be 0 in float32
 _APART = 30.0  # exponent from which on neighbours are no more joined than parts are
+_ISLANDS, _MANY = 5, 50  # parts, a cluster and at all: 31 sets have one more than clusters at most
 _ENTRIES = 2**24  # of a graph of samples: 200 MB, from which on those of equal rows are thinned
 _PARTNERS = 10  # copies of a row that one of another is joined to, where all are too many
 
@@ -117,6 +119,7 @@ class NeighborGraph:
         if self._K:
             W = W + self._joined(are_few(n, self._n_parts))
             if self._n_parts is not None:
+                _warn_of_islands(W, self._n_parts, self._K)
                 W = self._linked(W, self._n_parts)
         self.array = sp.csr_array(W) if n == X.shape[0] else _of_copies(W, self._row)
 
@@ -186,6 +189,17 @@ class NeighborGraph:
         scales = np.maximum(np.minimum(distances[:, -1], self._longest), self._least)
         W = storage.knn_weights(distances, nearest, scales, self._scales, _FARTHEST)
         return sp.csr_array(W.astype(self._X.dtype)[:, self._row])
+
+
+def _warn_of_islands(W: sp.csr_array, n_clusters: int, n_neighbors: int) -> None:
+    """Warn where rows nearly coincide in so many groups that links between these decide."""
+    n_parts = connected_components(W, directed=False)[0]
+    if n_parts > max(_ISLANDS * n_clusters, _MANY):
+        warn(
+            f"The graph of the {n_neighbors} nearest neighbours falls into {n_parts:,} parts, far "
+            f"more than n_clusters={n_clusters}, as where rows nearly coincide: round them, so "
+            "that they coincide, or give a larger n_neighbors, or affinity='rbf'."
+        )
 
 
 def _replaced(array: np.ndarray, rows: np.ndarray, places: np.ndarray) -> np.ndarray:

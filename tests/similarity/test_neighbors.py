@@ -1,5 +1,7 @@
 """The graph of neighbours where it falls into parts; its weights are tested with affinities."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -79,3 +81,14 @@ def test_a_fit_of_more_parts_than_clusters_joins_what_is_near():
     y = np.tile(np.repeat(np.arange(3), 20), 2)
     model = SSNMFClusterer(3, n_neighbors=5, random_state=0).fit(X)
     assert adjusted_rand_score(y, model.labels_) == 1
+
+
+def test_rows_that_nearly_coincide_are_warned_of():
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(60, 2)), 20, axis=0)
+    with pytest.warns(UserWarning, match=r"falls into 60 parts.*nearly coincide.*'rbf'"):
+        NeighborGraph(X + 1e-6 * rng.normal(size=X.shape), max_parts=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        NeighborGraph(X, max_parts=3)
+        NeighborGraph(X + rng.normal(size=X.shape), max_parts=3)
