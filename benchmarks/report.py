@@ -144,6 +144,17 @@ def _laid_out(value: Any, depth: int = 0) -> str:
     return "\n".join((start, ",\n".join(lines), margin + end))
 
 
+def by_run(keys: Sequence[str], runs: Mapping[Any, Sequence[Any]]) -> list[Row]:
+    """Return rows for the JSON file: the names of a key, and of its runs every figure, or ARI."""
+
+    def figures(own: Sequence[Any]) -> Row:
+        if isinstance(own[0], dict):
+            return {figure: [run[figure] for run in own] for figure in own[0]}
+        return {"ARI": own}
+
+    return [dict(zip(keys, key, strict=True)) | figures(own) for key, own in runs.items() if own]
+
+
 def markdown(rows: Sequence[Row]) -> str:
     """Return rows as a table; where a row lacks a key, its cell is empty."""
     columns = list(dict.fromkeys(key for row in rows for key in row))

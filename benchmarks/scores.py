@@ -35,15 +35,19 @@ def score(y: np.ndarray, labels: np.ndarray, pairs: PairwiseConstraints) -> dict
     samples" is their number. The matching is that of all samples: a new one of a few samples would
     flatter any clustering.
     """
-    right = matched(y, labels)
-    free = np.ones(len(y), dtype=bool)
-    free[np.concatenate([pairs.must_link, pairs.cannot_link]).ravel()] = False
+    right, free = matched(y, labels), samples_in_no_pair(pairs)
     return {
         "accuracy": float(right.mean()),
         "free": float(right[free].mean()) if free.any() else float("nan"),
         "free samples": int(free.sum()),
         "violated": 1 - pairs.satisfaction(labels),
     }
+
+
+def samples_in_no_pair(pairs: PairwiseConstraints) -> np.ndarray:
+    free = np.ones(len(pairs), dtype=bool)
+    free[np.concatenate([pairs.must_link, pairs.cannot_link]).ravel()] = False
+    return free
 
 
 def cosines(A: np.ndarray, B: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import report, scores
+from benchmarks import scores
 from benchmarks.datasets import Dataset
 from benchmarks.methods import Method
 from benchmarks.methods.peer import NoClusteringError
@@ -52,16 +52,3 @@ def spread(runs: Sequence[Run]) -> float:
     values = np.array([run["accuracy"] for run in runs])
     there = ~np.isnan(values)
     return float(values[there].std()) if there.any() else np.nan
-
-
-def failures(runs: Sequence[Run]) -> int:
-    return sum(bool(np.isnan(run["accuracy"])) for run in runs)
-
-
-def summary(runs: Sequence[Run]) -> report.Row:
-    """Return the means of all scores of a method, for the JSON file."""
-    row: report.Row = {"trials": len(runs), "failed": failures(runs)}
-    for figure in FIGURES:
-        row[figure] = mean(runs, figure)
-    row["standard deviation of accuracy"] = spread(runs)
-    return row

@@ -58,7 +58,6 @@ def test_means_over_trials():
     assert trials.mean(runs, "accuracy") == 0.75
     assert trials.mean(runs, "free") == pytest.approx(3 / 6)  # of all samples, not of trials
     assert trials.spread(runs) == 0.25
-    assert trials.failures(runs) == 1
     assert np.isnan(trials.mean(runs[2:], "accuracy"))
 
 
@@ -100,6 +99,12 @@ def test_row_of_a_table_is_a_line_of_the_json():
         ' "skipped": {}',
         "}",
     ]
+
+
+def test_runs_are_rows_of_the_details():
+    of_figures = {("a", 1): [{"s": 2.0}, {"s": 3.0}], ("a", 2): []}
+    assert report.by_run(("data", "k"), of_figures) == [{"data": "a", "k": 1, "s": [2.0, 3.0]}]
+    assert report.by_run(("data",), {("a",): [0.5]}) == [{"data": "a", "ARI": [0.5]}]
 
 
 def test_kept_results_have_the_form_of_new_ones():

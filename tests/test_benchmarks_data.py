@@ -18,6 +18,7 @@ from benchmarks.datasets import (  # noqa: E402
     gaussians,
     handwritten,
     proteins,
+    tables,
     text,
     topics,
     views,
@@ -60,6 +61,23 @@ def test_generated_data():
     assert table.shape == (200, 4)
     assert 1 < len(np.unique(table)) <= 5
     assert gaussians.random_labels(50, 3, 6).shape == (50, 6)
+
+
+@pytest.mark.parametrize("name", tables.MADE)
+def test_made_table(name):
+    (X, y), (again, _) = (tables.MADE[name](np.random.default_rng(0)) for _ in range(2))
+    np.testing.assert_array_equal(X, again)
+    classes, counts = np.unique(y[y >= 0], return_counts=True)
+    assert (len(X), classes.tolist()) == (len(y), list(range(len(classes))))
+    _, copies = np.unique(X, axis=0, return_counts=True)
+    if name.endswith("times"):
+        assert set(copies) == {int(name.split()[-2])}
+    if "far" in name:
+        assert (np.linalg.norm(X[y < 0], axis=1) > 10 * abs(X[y >= 0]).max()).all()
+    if name == "oversampled":
+        assert counts.max() / counts.min() < 1.2
+    if "questions" in name or name == "rounded":
+        assert copies.max() > 10  # more than neighbours
 
 
 def test_drawn_documents():

@@ -146,7 +146,7 @@ def test_worker_returns_factors(monkeypatch, tmp_path):
     file = tmp_path / "worker.py"
     file.write_text(WORKER)
     X = np.arange(12.0).reshape(4, 3)
-    W, H, seconds = peer.factors(file, X, [2], 10, "toy", 5, peer.CNMF_PYTHON, 60)
+    W, H, seconds = peer.factors(file, 10, "toy", peer.CNMF_PYTHON, X, [2], 5, 60)
     np.testing.assert_array_equal(W, X[:, :2])
     np.testing.assert_array_equal(H, np.arange(6).reshape(3, 2).T + 15)
     assert seconds > 0
@@ -160,7 +160,7 @@ def test_what_a_worker_found_is_kept(monkeypatch, tmp_path):
     file.write_text(WORKER)
 
     def find(seed=5):
-        return peer.factors(file, np.eye(3), [2], 10, "toy", seed, peer.CNMF_PYTHON, 60)
+        return peer.factors(file, 10, "toy", peer.CNMF_PYTHON, np.eye(3), [2], seed, 60)
 
     first = find()
     monkeypatch.setenv(peer.CNMF_PYTHON, "/nowhere")
@@ -176,7 +176,7 @@ def test_processes_of_a_stopped_worker_are_stopped(monkeypatch, tmp_path):
     file, told = tmp_path / "worker.py", tmp_path / "child"
     file.write_text(SLEEPER.format(told=told))
     with pytest.raises(NoClusteringError, match="toy took longer than 3 s"):
-        peer.factors(file, np.eye(3), [2], 1, "toy", 0, peer.CNMF_PYTHON, 3)
+        peer.factors(file, 1, "toy", peer.CNMF_PYTHON, np.eye(3), [2], 0, 3)
     stat = Path("/proc", told.read_text(), "stat")
     for _ in range(50):
         if not stat.exists() or stat.read_text().split()[2] == "Z":

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 import numpy as np
@@ -80,20 +82,5 @@ def available(names: Iterable[str]) -> tuple[dict[str, Dataset], dict[str, str]]
 
 
 def _loaders() -> dict[str, Any]:
-    from benchmarks.datasets import (
-        bundled,
-        counted,
-        documents,
-        every,
-        expression,
-        handwritten,
-        news,
-        pictures,
-        proteins,
-        text,
-        uci,
-    )
-
-    features = (bundled, uci, text, documents, expression, counted, every)
-    modules = (*features, handwritten, news, pictures, proteins)
-    return {name: module.load for module in modules for name in sorted(module.NAMES)}
+    modules = [import_module(f"{__name__}.{own.name}") for own in iter_modules(__path__)]
+    return {name: each.load for each in modules for name in sorted(getattr(each, "NAMES", ()))}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from importlib import import_module
+from pkgutil import iter_modules
 from time import perf_counter
 from typing import Any
 
@@ -48,45 +50,10 @@ def timed(cluster: Callable[[Any, Any, int, int], np.ndarray]) -> Run:
 
 
 def load_all() -> dict[str, Method]:
-    from benchmarks.methods import (
-        cnmf,
-        constraint_propagation,
-        fusion,
-        hbgf,
-        kc,
-        kernel_kmeans,
-        kmeans,
-        label_spreading,
-        linkage,
-        locally_weighted,
-        mcla,
-        mean_similarity,
-        metacluster,
-        ncut,
-        nmf,
-        nmf_runs,
-        nmfc,
-        peer_activesemi,
-        peer_fast_hdbscan,
-        peer_snf,
-        peer_views,
-        simple_mkkm,
-        spectral,
-        ss_kernel_kmeans,
-        ss_ncut,
-        ssnmf,
-        transfer_cut,
-    )
-
-    consensus = (nmfc, kc, linkage, spectral)
-    ensembles = (locally_weighted, transfer_cut, hbgf, mcla)
-    unsupervised = (kmeans, kernel_kmeans, ncut, nmf)
-    constrained = (ssnmf, ss_kernel_kmeans, ss_ncut, constraint_propagation, peer_activesemi)
-    labelled = (label_spreading, peer_fast_hdbscan)
-    fused = (fusion, mean_similarity, simple_mkkm, peer_snf, peer_views)
-    many_runs = (metacluster, nmf_runs, cnmf)
-    modules = (*consensus, *ensembles, *unsupervised, *constrained, *labelled, *fused, *many_runs)
-    return {method.name: method for module in modules for method in module.METHODS}
+    """Return the methods that modules here list; those of peers' own processes are not read."""
+    found = [own.name for own in iter_modules(__path__) if not own.name.endswith("_worker")]
+    modules = [import_module(f"{__name__}.{name}") for name in found]
+    return {method.name: method for module in modules for method in getattr(module, "METHODS", ())}
 
 
 def load(name: str) -> Method:

@@ -6,24 +6,20 @@ clustering stands in for METIS, which cuts the graph of base clusters into parts
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.cluster import SpectralClustering
 
 from benchmarks.methods import Method, timed
 from benchmarks.methods.base_clusters import indicator
+from benchmarks.methods.ncut import cut
 
 
 def cluster(X: Any, table: np.ndarray, k: int, seed: int) -> np.ndarray:
     Z = indicator(table)
     shared, sizes = (Z.T @ Z).toarray(), Z.sum(axis=0)
     jaccard = shared / (sizes[:, None] + sizes - shared)
-    model = SpectralClustering(k, affinity="precomputed", random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the graph may have separate blocks
-        groups = np.eye(k)[model.fit_predict(jaccard)]
+    groups = np.eye(k)[cut(jaccard, k, seed)]
     return ((Z @ groups) / groups.sum(axis=0)).argmax(axis=1)
 
 

@@ -11,11 +11,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.cluster import SpectralClustering
 from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.methods import SIMILARITIES, Method, timed
+from benchmarks.methods.ncut import cut
 from nmfcluster import SimilarityStack
 
 
@@ -27,16 +27,9 @@ def mean(stack: SimilarityStack, scaled: bool) -> np.ndarray:
     return total / total.mean()  # entries of about 1, which all solvers can handle
 
 
-def spectral(M: np.ndarray, k: int, seed: int, labels: str = "kmeans") -> np.ndarray:
-    model = SpectralClustering(k, affinity="precomputed", assign_labels=labels, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a graph may fall apart
-        return model.fit_predict(M)
-
-
 def regularised(M: np.ndarray, k: int, seed: int) -> np.ndarray:
     """Add the mean of M to all entries, so that the graph is connected, and cluster it."""
-    return spectral(M + M.mean(), k, seed)
+    return cut(M + M.mean(), k, seed)
 
 
 def nmf(M: np.ndarray, k: int, seed: int, **options: Any) -> np.ndarray:
@@ -53,7 +46,7 @@ def cluster(
     stack: SimilarityStack,
     k: int,
     seed: int,
-    way: Callable[[np.ndarray, int, int], np.ndarray] = spectral,
+    way: Callable[[np.ndarray, int, int], np.ndarray] = cut,
     scaled: bool = False,
 ) -> np.ndarray:
     return way(mean(stack, scaled), k, seed)
@@ -63,7 +56,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "spectral, mean": {},
     "spectral, mean of scaled": {"scaled": True},
     "spectral, mean and a little": {"way": regularised},
-    "NCut, mean": {"way": partial(spectral, labels="discretize")},
+    "NCut, mean": {"way": partial(cut, labels="discretize")},
     "NMF, mean": {"way": nmf},
     "NMF KL, mean of scaled": {
         "way": partial(nmf, solver="mu", beta_loss="kullback-leibler"),

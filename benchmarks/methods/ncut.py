@@ -19,8 +19,8 @@ def similarity(X: Any, affinity: str) -> np.ndarray:
     return np.asarray(make_affinity(X, affinity).similarity.toarray())
 
 
-def cut(W: np.ndarray, k: int, seed: int) -> np.ndarray:
-    model = SpectralClustering(k, affinity="precomputed", random_state=seed)
+def cut(W: np.ndarray, k: int, seed: int, labels: str = "kmeans") -> np.ndarray:
+    model = SpectralClustering(k, affinity="precomputed", assign_labels=labels, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a graph may fall apart
         return model.fit_predict(W)

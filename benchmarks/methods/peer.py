@@ -124,12 +124,12 @@ def _run(
 
 def factors(
     worker: Path,
-    X: np.ndarray,
-    ks: Sequence[int],
     n_runs: int,
     name: str,
-    seed: int,
     python: str,
+    X: np.ndarray,
+    ks: Sequence[int],
+    seed: int,
     longest: float,
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Return W, H and seconds of a worker that saves them as one array, H transposed below W.

@@ -6,11 +6,8 @@ numbers of programs it is given that with the most stable spectra, by the silhou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-
-import numpy as np
 
 from benchmarks.methods import peer
 from benchmarks.methods.programs import Finder
@@ -19,14 +16,12 @@ WORKER = Path(__file__).with_name("peer_cnmf_worker.py")
 NAME = "cNMF"
 RUNS = 100  # its default
 AT_K, BY_CHOICE = 900, 600  # seconds until it is stopped
-
-
-def find(
-    X: np.ndarray, ks: Sequence[int], seed: int, longest: float = AT_K
-) -> tuple[np.ndarray, np.ndarray, float]:
-    return peer.factors(WORKER, X, ks, RUNS, NAME, seed, peer.CNMF_PYTHON, longest)
-
-
+find = partial(peer.factors, WORKER, RUNS, NAME, peer.CNMF_PYTHON)
 FINDERS = [
-    Finder(NAME, find, partial(find, longest=BY_CHOICE), partial(peer.reason, peer.CNMF_PYTHON))
+    Finder(
+        NAME,
+        partial(find, longest=AT_K),
+        partial(find, longest=BY_CHOICE),
+        partial(peer.reason, peer.CNMF_PYTHON),
+    )
 ]

@@ -6,11 +6,8 @@ by its bi-cross-validation in ninths, with fewer shuffles than its default of 10
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-
-import numpy as np
 
 from benchmarks.methods import peer
 from benchmarks.methods.programs import Finder
@@ -20,18 +17,11 @@ NAME = "cvanmf"
 RUNS = 100  # its default
 AT_K, BY_CHOICE = 900, 1_800  # seconds until it is stopped
 ROWS_BY_CHOICE = 50  # it validates every number of programs many times
-
-
-def find(
-    X: np.ndarray, ks: Sequence[int], seed: int, longest: float = AT_K
-) -> tuple[np.ndarray, np.ndarray, float]:
-    return peer.factors(WORKER, X, ks, RUNS, NAME, seed, peer.CNMF_PYTHON, longest)
-
-
+find = partial(peer.factors, WORKER, RUNS, NAME, peer.CNMF_PYTHON)
 FINDERS = [
     Finder(
         NAME,
-        find,
+        partial(find, longest=AT_K),
         partial(find, longest=BY_CHOICE),
         partial(peer.reason, peer.CNMF_PYTHON),
         rows_by_choice=ROWS_BY_CHOICE,

@@ -7,11 +7,8 @@ genes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-
-import numpy as np
 
 from benchmarks.methods import peer
 from benchmarks.methods.programs import SIGNATURES, Finder
@@ -21,18 +18,11 @@ NAME = "SigProfilerExtractor"
 RUNS = 10  # 100 are its default, and take ten times as long
 AT_K, BY_CHOICE = 900, 3_600  # seconds until it is stopped
 ROWS_AT_K, ROWS_BY_CHOICE = 200, 50  # beyond, a call takes tens of minutes
-
-
-def find(
-    X: np.ndarray, ks: Sequence[int], seed: int, longest: float = AT_K
-) -> tuple[np.ndarray, np.ndarray, float]:
-    return peer.factors(WORKER, X, ks, RUNS, NAME, seed, peer.SIGPROFILER_PYTHON, longest)
-
-
+find = partial(peer.factors, WORKER, RUNS, NAME, peer.SIGPROFILER_PYTHON)
 FINDERS = [
     Finder(
         NAME,
-        find,
+        partial(find, longest=AT_K),
         partial(find, longest=BY_CHOICE),
         partial(peer.reason, peer.SIGPROFILER_PYTHON),
         (SIGNATURES,),

@@ -19,6 +19,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "SSNMF, cosine": {"affinity": "cosine", "normalize": True},
     "SSNMF, replace": {
         "affinity": "linear",
+        "normalize": False,
         "hard_must_link": False,
         "constraint_mode": "replace",
         "factorization": "tri",

@@ -10,6 +10,7 @@ NAMES = (
     "pairs_everywhere",
     "wrong_pairs",
     "asked_pairs",
+    "affinities",
     "fusion",
     "fusion_noise",
     "meta",

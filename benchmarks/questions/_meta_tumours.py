@@ -7,19 +7,18 @@ from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_digits
-from sklearn.metrics import adjusted_rand_score
 
 from benchmarks import datasets, methods, report
 from benchmarks.datasets import Dataset, expression
 from benchmarks.datasets.expression import PREPARATIONS
 from benchmarks.methods import metacluster, nmf_runs
+from benchmarks.questions._fusion_runs import Run, scores
 from benchmarks.runner import Progress
 from nmfcluster.metrics import clustering_accuracy, cophenetic_correlation
 
 TAKERS = (*metacluster.VARIANTS, "cNMF-style", "KMeans(n_init=10)", "NMFC, of features")
 BEST, SINGLE = f"NMF, best of {nmf_runs.N_RUNS}", "NMF, a single run"
 
-Run = dict[str, Any]
 Results = dict[tuple[str, str], dict[str, list[Run]]]  # by data and preparation, then by method
 
 
@@ -46,22 +45,14 @@ def compare(
             for seed in seeds:
                 for method, taker in takers.items():
                     labels, seconds = taker.run(X, None, k, seed)
-                    own.setdefault(method, []).append(_told(data.y, labels, seconds))
+                    own.setdefault(method, []).append(scores(data.y, labels) | {"seconds": seconds})
                 singles = nmf_runs.run_many(X, k, nmf_runs.N_RUNS, seed, **nmf_runs.PATIENT)
-                told = [_told(data.y, one.labels) for one in singles]
+                told = [scores(data.y, one.labels) for one in singles]
                 own.setdefault(BEST, []).append(told[0])
                 own.setdefault(SINGLE, []).extend(told)
                 progress.step(f"{name}, {how}")
             results[name, how] = own
     return results
-
-
-def _told(y: np.ndarray, labels: np.ndarray, seconds: float = float("nan")) -> Run:
-    return {
-        "accuracy": clustering_accuracy(y, labels),
-        "ari": float(adjusted_rand_score(y, labels)),
-        "seconds": seconds,
-    }
 
 
 def table(results: Results, figure: str) -> list[report.Row]:
@@ -74,15 +65,6 @@ def table(results: Results, figure: str) -> list[report.Row]:
             row[f"{name}, {how}"] = f"{np.mean(values):.3f} ± {np.std(values):.3f}"
         rows.append(row)
     return rows
-
-
-def details(results: Results) -> list[report.Row]:
-    return [
-        {"data": name, "preparation": how, "method": method}
-        | {figure: [run[figure] for run in runs] for figure in ("accuracy", "ari", "seconds")}
-        for (name, how), own in results.items()
-        for method, runs in own.items()
-    ]
 
 
 def by_k(

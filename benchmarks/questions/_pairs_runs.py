@@ -11,6 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 from benchmarks.datasets import Dataset
 from benchmarks.methods import CONSTRAINTS, LABELS, Method
 from benchmarks.methods.peer import NoClusteringError, TooLongError
+from benchmarks.scores import samples_in_no_pair
 from nmfcluster.constraints import PairwiseConstraints
 
 FEWEST = 20  # samples in no pair, for a score of them
@@ -38,12 +39,6 @@ def measure(
         else:
             run = _one(method, data.name, X, codes, extras[method.wants], free, draw, failed)
         runs.setdefault((data.name, count, name), []).append(run)
-
-
-def samples_in_no_pair(pairs: PairwiseConstraints) -> np.ndarray:
-    free = np.ones(len(pairs), dtype=bool)
-    free[np.concatenate([pairs.must_link, pairs.cannot_link]).ravel()] = False
-    return free
 
 
 def _one(

@@ -45,12 +45,7 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
         f"ask {STEP} and one at a time. Rules were chosen on the same sets, with other draws."
     )
     tables = {"Mean ARI by number of answers": rows_}
-    details = {
-        "runs": [
-            {"data": data, "way": way, "answers": count, "ARI": own}
-            for (data, way, count), own in runs.items()
-        ]
-    }
+    details = {"runs": report.by_run(("data", "way", "answers"), runs)}
     notes, draw_it, skipped = [_worth(rows_)], partial(_draw, rows_), missing | every.left_out()
     return report.write(out, "asked_pairs", caption, tables, draw_it, notes, skipped, details)
 

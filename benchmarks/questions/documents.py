@@ -115,13 +115,7 @@ def _report(
         "X X' with its largest and smallest entries in place of constraints, factorized by G S G'. "
         "SS-KK and SS-SNC are kernel k-means and spectral clustering under constraints."
     )
-    details = {
-        "runs": [
-            dict(zip(("words", "data", "per cent", "method"), key, strict=True))
-            | trials.summary(runs)
-            for key, runs in results.items()
-        ]
-    }
+    details = {"runs": report.by_run(("words", "data", "per cent", "method"), results)}
     notes = [*_verdicts(rows), _without(sets, results), *_diagonal(cores, results)]
     draw = partial(_draw, list(sets), results)
     return report.write(out, "documents", caption, tables, draw, notes, skipped, details)

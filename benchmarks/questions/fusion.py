@@ -157,7 +157,11 @@ def _report(
         "polyview's. The best of a single source is chosen by the classes, which nobody has in "
         "practice."
     )
-    details = {"runs": [row for name, own in results.items() for row in _details(name, own)]}
+    details = {
+        name: report.by_run(("similarities", "method"), own.runs)
+        + report.by_run(("source", "method"), own.alone)
+        for name, own in results.items()
+    }
     notes = [_verdict(results, figure) for figure in SCORES]
     draw = partial(_draw, results)
     return report.write(out, "fusion", caption, tables, draw, notes, skipped, details)
@@ -244,16 +248,6 @@ def _verdict(results: dict[str, Results], figure: str) -> str:
         f"of {len(results)} sets. Met: {'; '.join(met) or 'none'}. "
         f"Missed: {'; '.join(missed) or 'none'}."
     )
-
-
-def _details(name: str, own: Results) -> list[report.Row]:
-    kinds = (("similarities", own.runs), ("source", own.alone))
-    return [
-        {"data": name, kind: where, "method": method, "runs": len(runs)}
-        | {figure: [run[figure] for run in runs] for figure in FIGURES}
-        for kind, results in kinds
-        for (where, method), runs in results.items()
-    ]
 
 
 def _draw(results: dict[str, Results], figure: Any) -> None:

@@ -19,7 +19,6 @@ from benchmarks import datasets, methods, report
 from benchmarks.datasets.proteins import neighbours
 from benchmarks.datasets.views import GRAPH, Views
 from benchmarks.methods import fusion, simple_mkkm
-from benchmarks.methods.mean_similarity import mean, spectral
 from benchmarks.methods.peer import NoClusteringError
 from benchmarks.questions._fusion_runs import LONG, SETS, Run, scores, toy
 from benchmarks.questions._fusion_runs import mean as mean_of
@@ -123,9 +122,9 @@ def _takers() -> tuple[dict[str, Taker], dict[str, str]]:
     takers: dict[str, Taker] = {
         name: partial(_timed, partial(_ours, **options)) for name, options in VARIANTS.items()
     }
-    peers, skipped = methods.available((SNF,))
-    takers |= {name: partial(_peer, method) for name, method in peers.items()}
-    takers |= {SPECTRAL: partial(_timed, _spectral), MKKM: partial(_timed, simple_mkkm.fit)}
+    others, skipped = methods.available((SNF, SPECTRAL))
+    takers |= {name: partial(_other, method) for name, method in others.items()}
+    takers[MKKM] = partial(_timed, simple_mkkm.fit)
     return takers, skipped
 
 
@@ -134,17 +133,13 @@ def _ours(stack: SimilarityStack, k: int, seed: int, **options: Any) -> tuple[An
     return model.labels_, model.weights_
 
 
-def _spectral(stack: SimilarityStack, k: int, seed: int) -> tuple[Any, Any]:
-    return spectral(mean(stack, scaled=False), k, seed), None
-
-
 def _timed(fit: Callable[..., tuple[Any, Any]], stack: SimilarityStack, k: int, seed: int) -> Any:
     began = perf_counter()
     labels, weights = fit(stack, k, seed)
     return labels, weights, perf_counter() - began
 
 
-def _peer(method: methods.Method, stack: SimilarityStack, k: int, seed: int) -> Any:
+def _other(method: methods.Method, stack: SimilarityStack, k: int, seed: int) -> Any:
     labels, seconds = method.run(None, stack, k, seed)
     return labels, None, seconds
 
@@ -181,7 +176,7 @@ def _measure(
 
 def _alone(data: Views, stack: SimilarityStack, seeds: Iterable[int]) -> list[Run]:
     """Return the runs of spectral clustering on the source with the largest mean ARI."""
-    taker: dict[str, Taker] = {ORACLE: partial(_timed, _spectral)}
+    taker: dict[str, Taker] = {ORACLE: partial(_other, methods.load(SPECTRAL))}
     case = (DENSE, CLEAN)  # nothing is added
     results = [
         _measure(data, SimilarityStack([source]), case, taker, seeds, {})[ORACLE]
@@ -210,7 +205,9 @@ def _report(
         behind(case, means["ari"]) for case in CASES
     ]
     notes, draw = verdicts(means["ari"], ranks), partial(_draw, means["ari"])
-    caption, details = _caption(n_seeds), {"runs": _details(runs)}
+    asked = {(name, *case, method): own for (name, case, method), own in runs.items()}
+    details = {"runs": report.by_run(("data", "similarities", "added", "method"), asked)}
+    caption = _caption(n_seeds)
     return report.write(out, "fusion_noise", caption, tables, draw, notes, skipped, details)
 
 
@@ -340,15 +337,6 @@ def verdicts(means: Means, ranks: Means) -> list[str]:
         f"{n_far} of {total} cases of a set (target: none): {'missed' if n_far else 'met'}."
     )
     return told
-
-
-def _details(runs: Runs) -> list[report.Row]:
-    return [
-        {"data": name, "similarities": kind, "added": regime, "method": method}
-        | {figure: [one[figure] for one in own] for figure in own[0]}
-        for (name, (kind, regime), method), own in runs.items()
-        if own
-    ]
 
 
 def _draw(means: Means, figure: Any) -> None:

@@ -50,13 +50,12 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
         tables |= {title: tumours.curves(clear, figure) for title, figure in by_k.items()}
     notes = [planted.verdict(match), planted.minima(sparse), *tumours.verdicts(tumour_results)]
     details = {
-        "planted": [
-            {"metaclusters by": row, "runs": objects, "found": told}
-            for (row, objects), told in match.items()
-        ],
-        "larger": planted.larger(harder),
+        "planted": report.by_run(("metaclusters by", "runs"), match),
         "sparser": sparse,
-        "tumours": tumours.details(tumour_results),
+        "tumours": report.by_run(
+            ("data", "preparation", "method"),
+            {(*at, name): runs for at, own in tumour_results.items() for name, runs in own.items()},
+        ),
         "numbers of clusters": clear,
     }
     draw = partial(_draw, match, sparse, tumour_results, clear)

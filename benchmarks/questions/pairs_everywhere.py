@@ -57,18 +57,10 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
     tables = {f"Mean ARI on {title}": means[figure] for figure, title in FIGURES.items()}
     tables[f"ARI of {OURS} on every set, by number of pairs"] = rows
     notes = [*_worse(rows, counts), *_compared(means["ARI"]), *_failures(runs, failed, counts)]
-    details = {"draws": _details(runs)}
-    draw_it = partial(_draw, means)
-    return report.write(
-        out,
-        "pairs_everywhere",
-        _caption(len(sets), n_draws),
-        tables,
-        draw_it,
-        notes,
-        skipped | missing | every.left_out(),
-        details,
-    )
+    caption, draw_it = _caption(len(sets), n_draws), partial(_draw, means)
+    details = {"draws": report.by_run(("data", "pairs", "method"), runs)}
+    skipped |= missing | every.left_out()
+    return report.write(out, "pairs_everywhere", caption, tables, draw_it, notes, skipped, details)
 
 
 def _caption(n_sets: int, n_draws: int) -> str:
@@ -175,14 +167,6 @@ def _failures(runs: Runs, failed: Failed, counts: tuple[int, ...]) -> list[str]:
             if lost:
                 told.append(f"{name} found no clustering on {lost} sets with {count} pairs")
     return [f"{'; '.join(told)}."] if told else []
-
-
-def _details(runs: Runs) -> list[report.Row]:
-    return [
-        {"data": data, "pairs": count, "method": method}
-        | {figure: [each[figure] for each in own] for figure in (*FIGURES, "s")}
-        for (data, count, method), own in runs.items()
-    ]
 
 
 def _draw(means: dict[str, list[report.Row]], figure: Any) -> None:

@@ -49,7 +49,7 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
         tables |= {f"{title}, {mode}": rows for title, rows in made.items() if rows}
     notes = [line for mode in MODES for line in verdicts(results, mode, settings)]
     notes += restricted(finders)
-    details = {"runs": _details(results)}
+    details = {"runs": report.by_run(("k", "table", "method"), results.runs)}
     draw = partial(_draw, results, settings)
     skipped |= results.failed
     return report.write(out, "programs", _caption(), tables, draw, notes, skipped, details)
@@ -192,14 +192,6 @@ def _verdict(results: Results, mode: str, tables: Sequence[str], figure: str) ->
         f"{len(tables)} tables (target: {SHARE:.0%}): {reached}. "
         f"Below: {'; '.join(missed) or 'none'}."
     )
-
-
-def _details(results: Results) -> list[report.Row]:
-    return [
-        {"k": mode, "table": table, "method": method}
-        | {f"{figure}s": [run[figure] for run in runs] for figure in runs[0]}
-        for (mode, table, method), runs in results.runs.items()
-    ]
 
 
 def _draw(results: Results, settings: Sequence[Setting], figure: Any) -> None:

@@ -48,11 +48,7 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
             shown[heading] = rows
     shown["The default, when each table in turn is left out"] = left_out(means)
     details = {
-        "planted": [
-            {"loss": loss, "setting": name, "resample": str(way)}
-            | {figure: [run[figure] for run in own] for figure in planted.FIGURES}
-            for (loss, name, way), own in runs.items()
-        ],
+        "planted": report.by_run(("loss", "setting", "resample"), runs),
         "halves": [
             {"loss": loss, "data": name, "resample": str(way)}
             | {"recurrence": own[0].round(3), "return": own[1].round(3)}

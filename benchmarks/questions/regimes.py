@@ -83,8 +83,13 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
         "Made sets": planted,
     }
     notes = [*rank_verdicts(ranks), printed_verdict(rows)]
-    draw, details = partial(_draw, rows, ranks), {"seeds": _details(scores)}
-    caption, skipped = _caption(effort), missing | every.left_out()
+    draw, caption, skipped = (
+        partial(_draw, rows, ranks),
+        _caption(effort),
+        missing | every.left_out(),
+    )
+    runs = {(*case, name): own for case, of_case in scores.items() for name, own in of_case.items()}
+    details = {"seeds": report.by_run(("data", "clusters", "method"), runs)}
     return report.write(out, "regimes", caption, tables_shown, draw, notes, skipped, details)
 
 
@@ -215,14 +220,6 @@ def printed_verdict(rows: list[report.Row]) -> str:
         f"{f'missed, {named}' if under else 'met'}. It is more than that over it on "
         f"{sum(gap < -WORSE for gap in gaps.values())}."
     )
-
-
-def _details(scores: dict[Case, Scores]) -> list[report.Row]:
-    return [
-        {"data": case[0], "clusters": case[1], "method": name, "ARI": np.round(own, 4)}
-        for case, of_case in scores.items()
-        for name, own in of_case.items()
-    ]
 
 
 def _draw(rows: list[report.Row], ranks: dict[str, dict[str, float]], figure: Any) -> None:

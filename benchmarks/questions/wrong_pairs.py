@@ -52,12 +52,7 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
         "Nothing was chosen on these draws."
     )
     tables = {"Mean ARI": rows, f"Sets worse than without pairs, by more than {WORSE:g}": worst}
-    details = {
-        "runs": [
-            {"data": data, "wrong": share, "pairs": count, "variant": variant, "ARI": own}
-            for (data, share, count, variant), own in runs.items()
-        ]
-    }
+    details = {"runs": report.by_run(("data", "wrong", "pairs", "variant"), runs)}
     draw_it, skipped = partial(_draw, rows), missing | every.left_out()
     return report.write(out, "wrong_pairs", caption, tables, draw_it, [], skipped, details)
 
