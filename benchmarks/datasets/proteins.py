@@ -53,7 +53,7 @@ def by_width(D: np.ndarray) -> SimilarityStack:
 
 
 def neighbours(D: np.ndarray, n_neighbors: int = 10) -> sp.csr_array:
-    """Return the graph that `make_affinity` makes from features, made from distances."""
+    """Return the graph that `make_affinity` makes from features, without a diagonal."""
     search = NearestNeighbors(n_neighbors=n_neighbors, metric="precomputed").fit(D)
     distances, nearest = search.kneighbors()
     scales = distances[:, -1]
