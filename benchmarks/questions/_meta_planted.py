@@ -179,7 +179,7 @@ def metaclusters(meta: str, runs: list[Factors], k: int, seed: int) -> np.ndarra
     H = np.concatenate([normalize(own) for _, own in runs])
     if meta == KMEANS:
         centres = KMeans(k, n_init=N_STARTS, random_state=seed).fit(H).cluster_centers_
-        return centres.clip(0)  # it centres H, after which rounding can leave -1e-17
+        return np.maximum(centres, 0)  # rounding can be below
     if meta == FCM:
         return fcm.best_of(H, k, np.random.RandomState(seed), N_STARTS)[1]
     if meta == NMF:
