@@ -24,7 +24,6 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils._param_validation import Interval as _Interval
 from sklearn.utils.parallel import delayed
-from sklearn.utils.validation import _num_samples as num_samples
 from threadpoolctl import ThreadpoolController, threadpool_info
 
 try:
@@ -50,7 +49,6 @@ __all__ = [
     "StrOptions",
     "blas_threads",
     "fit_context",
-    "num_samples",
     "one_openmp_thread",
     "set_blas_threads",
     "show_versions",

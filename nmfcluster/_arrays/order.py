@@ -251,36 +251,3 @@ def _extremes(array: Any, off_diagonal: bool = False) -> list[np.ndarray]:
             counting = np.where(rows == 0, zero, rows) if off_diagonal else rows
             row[block] = extreme.reduce(counting, axis=1, initial=None if width else 0)
     return list(np.nan_to_num(found, posinf=0, neginf=0))
-
-
-def equal_rows_of(X: Any, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Find the rows that are equal.
-
-    Rows are compared by their keys, and each is then checked against the first of its group, so
-    that a collision of keys costs time and never correctness.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n, p)
-        Without NaN, which equals nothing.
-    keys : ndarray of shape (n,), uint64
-        Those of `row_keys`, or others that equal rows have in common.
-
-    Returns
-    -------
-    representatives : ndarray of shape (n_groups,), int
-        The first row of every group; groups are in the order of their keys.
-    group : ndarray of shape (n,), int
-        Group of every row: ``X[representatives][group]`` equals `X`.
-    """
-    while True:
-        _, representatives, group = np.unique(keys, return_index=True, return_inverse=True)
-        other = np.zeros(len(keys), dtype=bool)
-        if len(representatives) < len(keys):
-            for block in row_blocks(len(keys), max(1, _ENTRIES // max(X.shape[1], 1))):
-                same = X[representatives[group[block]]]
-                other[block] = np.asarray((X[block] != same).sum(axis=1)).ravel() > 0
-        other[representatives] = False
-        if not other.any():
-            return representatives, group
-        keys = np.where(other, _mixed(keys + np.uint64(1)), keys)

@@ -12,7 +12,7 @@ from sklearn.neighbors import NearestNeighbors
 from nmfcluster._arrays import storage
 from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.jobs import one_thread
-from nmfcluster._arrays.order import equal_rows_of, row_keys
+from nmfcluster._arrays.order import canonical_order
 
 _SOME = 10  # neighbours of a row where there are rows enough
 _FEWEST = 3  # neighbours: with two, rows of one cluster often fall into chains
@@ -105,12 +105,12 @@ class NeighborGraph:
         n_jobs: int | None = None,
         max_parts: int | None = None,
     ) -> None:
-        first, row = equal_rows_of(X, row_keys(X))
-        n, self._n_parts = len(first), None if max_parts is None else int(max_parts)
+        order = canonical_order(X)
+        n, self._n_parts = len(order.distinct), None if max_parts is None else int(max_parts)
         #: the rows that differ, and which of them every sample has
         self._X, self._row = X, np.arange(n)
         if n < X.shape[0]:
-            self._X, self._row = X[first], row
+            self._X, self._row = X[order.distinct], order.among_distinct
         if n_neighbors is None:
             n_neighbors = _SOME if max_parts is None else max(of_a_cluster(n, max_parts), _FEWEST)
         self._K = min(int(n_neighbors), n - 1)
@@ -221,13 +221,16 @@ def longest_step(distances: sp.csr_array, n_clusters: int) -> float:
     Returns
     -------
     float
-        Infinite where neighbours alone form more parts, and where no cluster has a step.
+        Infinite where neighbours alone form more parts. Where no cluster has a step it is a quarter
+        of the shortest one: next to nothing is similar at that scale.
     """
     ends = distances.maximum(distances.T)
     ends.data = np.maximum(ends.data, np.finfo(float).tiny)  # a stored 0 would be no step
     steps = np.sort(minimum_spanning_tree(ends).data)[::-1]
     n_cut = n_clusters - (ends.shape[0] - len(steps))  # steps between clusters, the longest ones
-    return float(steps[n_cut]) if 0 <= n_cut < len(steps) else np.inf
+    if n_cut >= len(steps):
+        return float(steps[-1]) / 4
+    return float(steps[n_cut]) if n_cut >= 0 else np.inf
 
 
 def _of_copies(W: sp.csr_array, row: np.ndarray) -> sp.csr_array:

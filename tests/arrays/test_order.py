@@ -8,7 +8,6 @@ from numpy.testing import assert_array_equal
 from nmfcluster import PairwiseConstraints
 from nmfcluster._arrays.order import (
     canonical_order,
-    equal_rows_of,
     row_keys,
 )
 
@@ -117,10 +116,12 @@ def test_equal_similarities_to_others_alone_make_no_copies():
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("keys", [row_keys, lambda X: np.zeros(len(X), np.uint64)])
-def test_equal_rows_are_found_even_where_keys_collide(form, keys):
-    representatives, group = equal_rows_of(form(TABLE), keys(TABLE))
-    assert_array_equal(TABLE[representatives][group], TABLE)
-    assert len(representatives) == len(np.unique(TABLE, axis=0))
-    if keys is row_keys:
-        assert (np.diff(row_keys(TABLE)[representatives].astype(object)) > 0).all()
+def test_rows_that_differ_stand_for_their_copies(form):
+    order = canonical_order(form(TABLE))
+    rows = TABLE[order.distinct]
+    assert len(rows) == len(np.unique(TABLE, axis=0)) < len(TABLE)
+    assert_array_equal(rows[order.among_distinct], TABLE)
+    assert_array_equal(order.counts, np.bincount(order.among_distinct))
+    twice = canonical_order(form(np.repeat(TABLE, 2, axis=0)))  # in the same order
+    assert_array_equal(TABLE[twice.distinct // 2], rows)
+    assert_array_equal(twice.counts, 2 * order.counts)
