@@ -138,7 +138,7 @@ class NeighborGraph:
         if by_steps and self._n_parts is not None:
             self._longest = longest_step(storage.equal_rows(distances, nearest, n), self._n_parts)
             self._scales = np.minimum(self._scales, self._longest)
-        self._least = _LEAST_SCALE * float(self._scales.mean())
+        self._least = _LEAST_SCALE * float(self._scales.mean()) or 1.0  # of rows next to equal
         self._scales = np.maximum(self._scales, self._least)
         near = distances <= distances[:, K - 1 : K] * _TIED
         W = storage.knn_weights(distances, nearest, self._scales, self._scales, _FARTHEST)
