@@ -129,7 +129,8 @@ def make_affinity(
     n_landmarks : int, default=2_000
         For "landmarks"; up to as many samples are landmarks themselves.
     normalize : bool or "auto", default=False
-        Whether to return :math:`D^{-1/2} W D^{-1/2}`, W with a diagonal of 0 and D its row sums;
+        Whether to return :math:`D^{-1/2} W D^{-1/2}`, W with a diagonal of 0 and D its row sums; a
+        graph keeps its diagonal where `n_clusters` is given, so that one sample can be a cluster.
         "auto": for "nearest_neighbors", and where W is nowhere negative and clusters have 14 rows
         or more, on average; rows of "landmarks" sum to 1 as they are.
     n_clusters : int, default=None
@@ -215,15 +216,15 @@ def make_affinity(
     else:
         kinds = f"one of {NAMES} or a callable that is no class"
         raise ValueError(f"affinity must be {kinds}, got {affinity!r}.")
-    if normalize == "auto":
-        normalize = _is_to_normalize(name, X, W, n_clusters)
+    wanted = _is_to_normalize(name, X, W, n_clusters) if normalize == "auto" else bool(normalize)
     new = NewSamples(between, onto, exponent, None, counts, _ROWS if name == "rbf" else None)
-    return _evened(W, new, name, bool(normalize))
+    # the diagonal of a graph counts where clusters are looked for, of which one row can be one
+    to_itself = name == "nearest_neighbors" and n_clusters is not None
+    return _evened(W, new, name, wanted, to_itself)
 
 
-def _evened(W: Similarity, new: NewSamples, name: str, wanted: bool) -> Affinity:
+def _evened(W: Similarity, new: NewSamples, name: str, wanted: bool, to_itself: bool) -> Affinity:
     """Return an affinity, normalised if that is wanted."""
-    to_itself = name == "nearest_neighbors"
     is_even = wanted or name == "landmarks"
     if is_even:  # counts are what row sums are divided by
         new = replace(new, counts=in_proportion(new.counts))

@@ -26,9 +26,8 @@ def test_similarities_products_and_blocks_are_their_definitions(affinity, form):
     P = np.random.default_rng(1).normal(size=(25, 3))
     for normalize in (False, True):
         if normalize:
-            to_itself = affinity == "nearest_neighbors"
-            C = literal_normalized(W, C, to_itself)
-            W = literal_normalized(W, to_itself=to_itself)
+            C = literal_normalized(W, C)
+            W = literal_normalized(W)
         found = make_affinity(FORMS[form](handed), affinity, normalize=normalize)
         assert_allclose(found.similarity.toarray(), W, rtol=1e-9, atol=1e-12)
         for shape in FORMS.values():

@@ -7,6 +7,7 @@ from affinities import (
     differing,
     literal_graph,
     literal_graph_of_new,
+    literal_normalized,
     local_scales,
     samples,
     square,
@@ -55,6 +56,15 @@ def test_few_rows_a_cluster_have_no_scale_beyond_the_steps_inside_of_clusters():
         assert_allclose(found[joined], expected[joined], rtol=1e-9)
         links = found[~joined]  # of the two far rows, where they are more parts than clusters
         assert set(links) <= {0.0, np.exp(-1)}
+
+
+def test_the_diagonal_counts_where_clusters_are_looked_for():
+    X = samples(5)
+    W = literal_graph(X, 10)
+    for n_clusters in (None, 1):
+        options = {"normalize": True, "n_clusters": n_clusters}
+        found = make_affinity(X, "nearest_neighbors", **options).similarity.toarray()
+        assert_allclose(found, literal_normalized(W, to_itself=n_clusters is not None), rtol=1e-9)
 
 
 def test_samples_that_coincide_are_like_themselves():

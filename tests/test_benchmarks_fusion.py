@@ -123,8 +123,7 @@ def test_graph_of_noise_is_that_of_its_features():
     n = 60
     features = np.random.default_rng(0).normal(size=(n, question.FEATURES))
     actual = question.graph(question.noise(n, np.random.default_rng(0)))
-    near = make_affinity(features, "nearest_neighbors").block()
-    expected = make_affinity(near, "precomputed", normalize=True).block()
+    expected = make_affinity(features, "nearest_neighbors", normalize=True).block()
     np.testing.assert_allclose(actual.toarray(), expected.toarray(), atol=1e-9)
 
 

@@ -70,7 +70,7 @@ def test_the_loss_is_that_of_all_samples_and_never_rises(affinity, way, solver, 
         constraints=known, affinity=affinity, n_init=2, max_iter=30, tol=-1, alpha=1.5, beta=0.7,
         propagation=None, **CONSTRAINED[way], **SOLVERS[solver],
     )  # fmt: skip
-    W = make_affinity(X, affinity, normalize="auto").similarity.toarray()
+    W = make_affinity(X, affinity, normalize="auto", n_clusters=3).similarity.toarray()
     off = W[np.triu_indices(60, 1)]
     expected = 1.0 if "replace" in way else np.quantile(off[off != 0], 0.999)
     assert model.weight_unit_ == pytest.approx(expected, rel=1e-9)

@@ -52,7 +52,7 @@ def test_sparse_and_dense_features_are_the_same(affinity, way):
 
 @way_by_affinity
 def test_named_affinities_are_precomputed_ones(affinity, way):
-    W = make_affinity(X, affinity, normalize="auto").similarity.toarray()
+    W = make_affinity(X, affinity, normalize="auto", n_clusters=3).similarity.toarray()
     named = fitted(affinity=affinity, propagation=None, **CONSTRAINED[way])
     for storage in (np.asarray, sp.csr_matrix):
         model = fitted(storage(W), affinity="precomputed", normalize=False, **CONSTRAINED[way])

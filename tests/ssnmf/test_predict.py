@@ -36,7 +36,8 @@ def test_new_samples_are_least_squares_fits_to_the_factor(affinity, way, kept):
     model = fitted(affinity=affinity, **CONSTRAINED[way])
     new, _ = make_blobs(40, centers=3 * np.eye(3), random_state=7)
     new = new - new.min()
-    S = make_affinity(X, affinity, normalize="auto").cross(new, np.eye(60))
+    made = make_affinity(X, affinity, normalize="auto", n_clusters=3)
+    S = made.cross(new, np.eye(60))
     H, _ = factors_of_samples(model, kept[-1])
     order = [
         abs(H / H.sum(axis=1, keepdims=True) - column[:, None]).sum(axis=0).argmin()
