@@ -318,6 +318,7 @@ class NMFClusterer(
         memberships: np.ndarray,
         labels: np.ndarray,
         n_distinct: int | None = None,
+        cure: str = "",
     ) -> None:
         """Set the fitted attributes that all estimators have.
 
@@ -329,6 +330,8 @@ class NMFClusterer(
         labels : ndarray of shape (n_samples,), int
         n_distinct : int
             Number of clusters that are neither empty nor equal to another.
+        cure : str, default=""
+            What a warning of fewer clusters adds.
         """
         best, scale, name = factorization.best, factorization.scale, type(self).__name__
         if not best.converged and self.tol >= 0:  # a negative one asks for all updates
@@ -344,7 +347,7 @@ class NMFClusterer(
         if n_distinct < self.n_clusters:
             warn(
                 f"{name} found {counted(n_distinct, 'cluster')}, "
-                f"fewer than n_clusters={self.n_clusters}.",
+                f"fewer than n_clusters={self.n_clusters}.{cure}",
                 ConvergenceWarning,
             )
         self.labels_, self.membership_ = labels, memberships

@@ -347,7 +347,7 @@ class SSNMFClusterer(NMFClusterer):
             self._products_, self._gram_ = fitted.onto(affinity, summed, rows), FM.T @ summed
             self._roots_ = np.sqrt(np.diagonal(M)[order])
             self.core_ = best.core[np.ix_(order, order)]
-            self._keep_clusters(best, P, labels)
+            self._keep_clusters(best, P, labels, cure=fitted.CURES.get(affinity.name, ""))
             self.doubt_ = self.doubt_.of_pairs(pairs, rows.row)
             fitted.keep_pairs(self, pairs)
             fitted.warn_of_violations(self, feasible)

@@ -16,6 +16,8 @@ from nmfcluster.affinity import Affinity, make_affinity
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.similarity.balance import warn_of_split
 
+#: what to do where a similarity leads to fewer clusters than are wanted
+CURES = {"nearest_neighbors": " Give fewer n_neighbors, which keep small clusters apart."}
 _LANDMARKS = 2_000  # of them, as make_affinity makes; more clusters need more
 
 
