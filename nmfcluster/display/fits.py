@@ -232,11 +232,7 @@ class SourceWeightsDisplay:
 
     @classmethod
     def from_estimators(
-        cls,
-        estimators: Iterable[Any],
-        *,
-        chosen: float | None = None,
-        ax: Any = None,
+        cls, estimators: Iterable[Any], *, chosen: float | None = None, ax: Any = None
     ) -> SourceWeightsDisplay:
         """Show how the weights change with `eta`.
 

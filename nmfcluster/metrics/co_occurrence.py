@@ -16,8 +16,6 @@ from nmfcluster._arrays.labels import (
     over_seen,
 )
 
-__all__ = ["cluster_consensus", "item_consensus"]
-
 
 def consensus_matrix(
     codes: np.ndarray, weights: np.ndarray, groups: np.ndarray | None = None

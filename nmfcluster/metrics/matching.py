@@ -13,8 +13,6 @@ from nmfcluster._arrays.arguments import check_number
 from nmfcluster._arrays.storage import row_blocks
 from nmfcluster._arrays.tables import check_readable, columns_in_order_of, row_names
 
-__all__ = ["match_components", "overlap_match"]
-
 _CELLS = 2**20  # memberships of cells that are held at a time: 8 MiB in float64
 _ROUNDING = 1e-12  # relative: sums of float64 that differ by less are equal
 
