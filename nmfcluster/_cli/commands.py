@@ -54,12 +54,8 @@ def _run(options: argparse.Namespace) -> None:
     result = find(options)
     written = place.write(result)
     if options.command == "how-many":
-        _say(result.chosen.n_clusters_)
-    _say(f"{', '.join(options.files)}: {result}; wrote {written}")
-
-
-def _say(what: object) -> None:
-    print(what)
+        print(result.chosen.n_clusters_)
+    print(f"{', '.join(options.files)}: {result}; wrote {written}")
 
 
 def _in_one_line(message: Warning | str, *_: Any, **__: Any) -> str:

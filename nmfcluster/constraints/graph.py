@@ -62,10 +62,7 @@ def components(n_samples: int, pairs: np.ndarray) -> np.ndarray:
     if n_samples == 0:
         return np.empty(0, dtype=np.intp)
     _, labels = connected_components(_adjacency(n_samples, pairs), directed=False)
-    _, first, group = np.unique(labels, return_index=True, return_inverse=True)
-    number = np.empty(len(first), dtype=np.intp)
-    number[np.argsort(first)] = np.arange(len(first))
-    return number[group]
+    return np.asarray(labels, dtype=np.intp)  # SciPy numbers parts as it meets them, from node 0
 
 
 def check_pairs(
