@@ -76,12 +76,9 @@ class LossCurveDisplay:
         LossCurveDisplay
             The picture, drawn.
         """
-        look.check_fitted(
-            estimator,
-            "loss_curve_",
-            "an estimator with loss_curve_, as all of nmfcluster are",
-            "LossCurveDisplay(curves=[losses]) takes the losses of others",
-        )
+        who = "an estimator with loss_curve_, as all of nmfcluster are"
+        cure = "LossCurveDisplay(curves=[losses]) takes the losses of others"
+        look.check_fitted(estimator, "loss_curve_", who, cure)
         curves = getattr(estimator, "loss_curves_", [estimator.loss_curve_])
         return cls(curves=curves).plot(ax)
 
@@ -125,9 +122,8 @@ class LossCurveDisplay:
             # one line stands in the legend for all others
             style = kept if i == 0 else other | {"label": of_others if i == 1 else "_"}
             last = np.flatnonzero(np.isfinite(losses))[-1:].tolist() or None
-            line = look.draw_curve(
-                self.ax_, np.arange(len(losses)), losses, markevery=last, **style
-            )
+            updates = np.arange(len(losses))
+            line = look.draw_curve(self.ax_, updates, losses, markevery=last, **style)
             self.lines_.insert(0, line)
 
 
@@ -223,12 +219,11 @@ class SourceWeightsDisplay:
             The picture, drawn.
         """
         look.check_fitted(estimator, *_FUSED)
-        display = cls(
+        return cls(
             names=estimator.source_names_,
             weights=estimator.weights_,
             losses=estimator.source_losses_,
-        )
-        return display.plot(ax)
+        ).plot(ax)
 
     @classmethod
     def from_estimators(
@@ -269,8 +264,7 @@ class SourceWeightsDisplay:
         if chosen is not None and chosen not in values:
             raise ValueError(f"chosen must be the eta of an estimator, {values}, got {chosen!r}.")
         weights = np.array([model.weights_ for model in models])
-        display = cls(names=names[0], weights=weights, values=values, chosen=chosen)
-        return display.plot(ax)
+        return cls(names=names[0], weights=weights, values=values, chosen=chosen).plot(ax)
 
     def plot(self, ax: Any = None) -> SourceWeightsDisplay:
         """Draw the picture.
