@@ -117,10 +117,10 @@ def _delimited(separator: str, path: Path, names: str | None) -> FileTable:
     frame = read_csv()
     # a column of names as it is written: 007 is not 7, and NA may be a name
     rows = read_csv(usecols=[place], **_TEXT)[place].tolist()
-    named = titled and (_is_blank(titles[place]) or _are_names(rows))
+    named = titled and (titles[place].startswith(_BLANK) or _are_names(rows))
     rows = rows if named or names is not None else None
     frame = frame if rows is None else frame.drop(columns=place)
-    blank = [i for i in frame if _is_blank(titles[i]) and frame[i].isna().all()]
+    blank = [i for i in frame if titles[i].startswith(_BLANK) and frame[i].isna().all()]
     frame = frame.drop(columns=blank)
     frame.index = frame.index if rows is None else rows
     if not titled and names is None:
@@ -164,11 +164,6 @@ def _is_number(entry: str) -> bool:
     except ValueError:
         return False
     return "_" not in entry  # which Python reads over
-
-
-def _is_blank(title: str) -> bool:
-    """Return whether a column has no title; pandas calls it by its number."""
-    return title.startswith(_BLANK)
 
 
 def _are_names(entries: list[str]) -> bool:

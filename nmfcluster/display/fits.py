@@ -10,11 +10,8 @@ import numpy as np
 
 import nmfcluster.display.style as look
 
-_FUSED = (
-    "source_names_",
-    "a SimilarityFusionNMF",
-    "the constructor takes names and weights of others",
-)
+_CURE = "the constructor takes names and weights of others"
+_FUSED = ("source_names_", "a SimilarityFusionNMF", _CURE)
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
