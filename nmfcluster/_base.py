@@ -18,31 +18,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from nmfcluster._arrays import storage, tables
 from nmfcluster._arrays.arguments import counted, warn
 from nmfcluster._arrays.blocks import shared_blocks
 from nmfcluster._arrays.jobs import one_blas_thread
 from nmfcluster._arrays.places import any_negative
-from nmfcluster._arrays.storage import (
-    FLOATS,
-    in_range,
-    largest,
-    looks_like_distances,
-    require_symmetric,
-)
-from nmfcluster._arrays.tables import (
-    canonical,
-    check_readable,
-    columns_in_order_of,
-    in_own_order,
-    row_names,
-)
-from nmfcluster._compat import (
-    N_JOBS,
-    RANDOM_STATE,
-    CallbackSupport,
-    Documented,
-    Interval,
-)
+from nmfcluster._compat import N_JOBS, RANDOM_STATE, CallbackSupport, Documented, Interval
 from nmfcluster._engine.executor import Plan
 from nmfcluster._engine.loop import WINDOW, StopRule
 from nmfcluster._engine.report import CALLBACKS, reported
@@ -74,11 +55,13 @@ def fitting(estimator: Any) -> Iterator[np.random.RandomState]:
 
 def read_features(estimator: Any, X: Any, reset: bool = True, **checks: Any) -> Any:
     """Return X as floats, dense or CSR; `checks` are further options of `validate_data`."""
-    check_readable(X)
+    tables.check_readable(X)
     if not reset and not hasattr(estimator, "feature_names_in_"):  # scikit-learn compares those
-        X = columns_in_order_of(getattr(estimator, "_names_", None), X, "X", "fit's samples")
-    X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=FLOATS, **checks)
-    return canonical(X)
+        X = tables.columns_in_order_of(getattr(estimator, "_names_", None), X, "X", "fit's samples")
+    X = validate_data(
+        estimator, X, reset=reset, accept_sparse="csr", dtype=storage.FLOATS, **checks
+    )
+    return tables.canonical(X)
 
 
 def require_nonnegative(estimator: Any, X: Any, cure: str) -> None:
@@ -94,8 +77,8 @@ def read_similarity(estimator: Any, X: Any, signed: bool = False) -> Any:
     It is divided by a power of two where its largest entry is too large, or too small, for sums
     of fourth powers: similarities have no unit.
     """
-    X = in_own_order(X, "X")
-    estimator._names_ = row_names(getattr(X, "columns", None))
+    X = tables.in_own_order(X, "X")
+    estimator._names_ = tables.row_names(getattr(X, "columns", None))
     X = read_features(estimator, X)
     if not signed:
         require_nonnegative(estimator, X, "similarities are at least 0")
@@ -104,16 +87,16 @@ def read_similarity(estimator: Any, X: Any, signed: bool = False) -> Any:
             "X must be a square kernel matrix of shape (n_samples, n_samples) with "
             f"affinity='precomputed', got {X.shape}."
         )
-    require_symmetric(X, "X with affinity='precomputed'")
+    storage.require_symmetric(X, "X with affinity='precomputed'")
     warn_of_distances(X, "X")
-    if largest(X) == 0:
+    if storage.largest(X) == 0:
         raise ValueError("X must hold a similarity above 0; all entries are 0.")
-    return in_range(X)
+    return storage.in_range(X)
 
 
 def warn_of_distances(array: Any, name: str) -> None:
     """Warn where what should be similarities looks like distances."""
-    if looks_like_distances(array):
+    if storage.looks_like_distances(array):
         warn(
             f"{name} is 0 on the diagonal and above 0 elsewhere, as distances D are. If so, "
             "give similarities, such as numpy.exp(-(D / numpy.median(D)) ** 2)."

@@ -36,25 +36,13 @@ except ImportError:  # scikit-learn < 1.9
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-__all__ = [
-    "DOCS",
-    "MOST",
-    "N_JOBS",
-    "RANDOM_STATE",
+__all__ = [  # what is scikit-learn's own, and handed on; the rest is made here
     "CallbackSupport",
-    "Documented",
     "HasMethods",
-    "Interval",
     "RealNotInt",
     "StrOptions",
-    "blas_threads",
-    "fit_context",
-    "one_openmp_thread",
-    "set_blas_threads",
-    "show_versions",
     "take_samples",
     "validate_parameter_constraints",
-    "with_settings_of_caller",
 ]
 
 DOCS = "https://nmfcluster.readthedocs.io/en/latest/"

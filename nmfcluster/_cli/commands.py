@@ -9,17 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from nmfcluster import display
 from nmfcluster._cli import demo
 from nmfcluster._cli.files import FileTable, imported, read_table
 from nmfcluster._cli.output import Columns, Place, Result, of_clusters, of_rows, stem
 from nmfcluster.consensus import NMFConsensus
 from nmfcluster.constraints import PairwiseConstraints
-from nmfcluster.display import (
-    BiclusterDisplay,
-    ConsensusMatrixDisplay,
-    ConstraintDisplay,
-    SourceWeightsDisplay,
-)
 from nmfcluster.fusion import SimilarityFusionNMF
 from nmfcluster.meta import NMFMetaCluster
 from nmfcluster.model_selection import choose_n_clusters
@@ -59,12 +54,8 @@ def _run(options: argparse.Namespace) -> None:
     result = find(options)
     written = place.write(result)
     if options.command == "how-many":
-        _say(result.chosen.n_clusters_)
-    _say(f"{', '.join(options.files)}: {result}; wrote {written}")
-
-
-def _say(what: object) -> None:
-    print(what)
+        print(result.chosen.n_clusters_)
+    print(f"{', '.join(options.files)}: {result}; wrote {written}")
 
 
 def _in_one_line(message: Warning | str, *_: Any, **__: Any) -> str:
@@ -75,7 +66,9 @@ def _consensus(options: argparse.Namespace) -> Result:
     table = _read(options, text=options.partitions, whole=not options.partitions)
     model, chosen = _fitted(_of_runs(options), table.X, options)
     tables = _of_model(model, table, [("confidence", model.confidence_)])
-    return Result(model, chosen, tables, lambda: ConsensusMatrixDisplay.from_estimator(model))
+    return Result(
+        model, chosen, tables, lambda: display.ConsensusMatrixDisplay.from_estimator(model)
+    )
 
 
 def _of_runs(options: argparse.Namespace) -> NMFConsensus:
@@ -86,7 +79,7 @@ def _cluster(options: argparse.Namespace) -> Result:
     table = _read(options, whole=True)
     given = {"constraints": _pairs(options, table)} if options.constraints else {}
     model, chosen = _fitted(SSNMFClusterer(2), table.X, options, **given)
-    draw = (ConstraintDisplay if given else ConsensusMatrixDisplay).from_estimator
+    draw = (display.ConstraintDisplay if given else display.ConsensusMatrixDisplay).from_estimator
     return Result(model, chosen, _of_model(model, table), lambda: draw(model))
 
 
@@ -118,7 +111,7 @@ def _fuse(options: argparse.Namespace) -> Result:
     table = FileTable(views, None if views.index is None else list(views.index))
     weights = [("source", names), ("weight", model.weights_), ("loss", model.source_losses_)]
     tables = {**_of_model(model, table), "weights": weights}
-    return Result(model, chosen, tables, lambda: SourceWeightsDisplay.from_estimator(model))
+    return Result(model, chosen, tables, lambda: display.SourceWeightsDisplay.from_estimator(model))
 
 
 def _programs(options: argparse.Namespace) -> Result:
@@ -132,7 +125,9 @@ def _programs(options: argparse.Namespace) -> Result:
         "components": [numbers, *zip(genes, model.components_.T, strict=True)],
         "recurrence": [numbers, ("recurrence", model.recurrence_)],
     }
-    return Result(model, chosen, tables, lambda: BiclusterDisplay.from_estimator(model, table.X))
+    return Result(
+        model, chosen, tables, lambda: display.BiclusterDisplay.from_estimator(model, table.X)
+    )
 
 
 def _of_counts() -> NMFMetaCluster:

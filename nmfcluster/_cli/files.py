@@ -104,34 +104,29 @@ def read_table(path: Path, names: str | None = None, text: bool = False) -> File
     return table
 
 
-def _delimited(separator: str) -> Callable[[Path, str | None], FileTable]:
-    def read(path: Path, names: str | None) -> FileTable:
-        read_csv = partial(imported("pandas").read_csv, path, sep=separator, encoding="utf-8-sig")
-        titled, titles = _titles(read_csv, separator)
-        if names is not None and names not in titles:
-            raise ValueError(f"--names must be one of {', '.join(titles)}; got {names!r}.")
-        if names is not None and titles[0] == _BLANK:
-            raise ValueError(
-                "--names cannot be given: the first column, without a title, has names."
-            )
-        place = 0 if names is None else titles.index(names)
-        read_csv = partial(read_csv, header=0 if titled else None, index_col=False)
-        read_csv = partial(read_csv, names=range(len(titles)))  # longer lines are refused
-        frame = read_csv()
-        # a column of names as it is written: 007 is not 7, and NA may be a name
-        rows = read_csv(usecols=[place], **_TEXT)[place].tolist()
-        named = titled and (_is_blank(titles[place]) or _are_names(rows))
-        rows = rows if named or names is not None else None
-        frame = frame if rows is None else frame.drop(columns=place)
-        blank = [i for i in frame if _is_blank(titles[i]) and frame[i].isna().all()]
-        frame = frame.drop(columns=blank)
-        frame.index = frame.index if rows is None else rows
-        if not titled and names is None:
-            return FileTable(frame)
-        frame.columns = [titles[i] for i in frame]
-        return FileTable(frame, rows, list(frame))
-
-    return read
+def _delimited(separator: str, path: Path, names: str | None) -> FileTable:
+    read_csv = partial(imported("pandas").read_csv, path, sep=separator, encoding="utf-8-sig")
+    titled, titles = _titles(read_csv, separator)
+    if names is not None and names not in titles:
+        raise ValueError(f"--names must be one of {', '.join(titles)}; got {names!r}.")
+    if names is not None and titles[0] == _BLANK:
+        raise ValueError("--names cannot be given: the first column, without a title, has names.")
+    place = 0 if names is None else titles.index(names)
+    read_csv = partial(read_csv, header=0 if titled else None, index_col=False)
+    read_csv = partial(read_csv, names=range(len(titles)))  # longer lines are refused
+    frame = read_csv()
+    # a column of names as it is written: 007 is not 7, and NA may be a name
+    rows = read_csv(usecols=[place], **_TEXT)[place].tolist()
+    named = titled and (titles[place].startswith(_BLANK) or _are_names(rows))
+    rows = rows if named or names is not None else None
+    frame = frame if rows is None else frame.drop(columns=place)
+    blank = [i for i in frame if titles[i].startswith(_BLANK) and frame[i].isna().all()]
+    frame = frame.drop(columns=blank)
+    frame.index = frame.index if rows is None else rows
+    if not titled and names is None:
+        return FileTable(frame)
+    frame.columns = [titles[i] for i in frame]
+    return FileTable(frame, rows, list(frame))
 
 
 def _titles(read_csv: Callable[..., Any], separator: str) -> tuple[bool, list[str]]:
@@ -169,11 +164,6 @@ def _is_number(entry: str) -> bool:
     except ValueError:
         return False
     return "_" not in entry  # which Python reads over
-
-
-def _is_blank(title: str) -> bool:
-    """Return whether a column has no title; pandas calls it by its number."""
-    return title.startswith(_BLANK)
 
 
 def _are_names(entries: list[str]) -> bool:
@@ -223,9 +213,9 @@ def _annotated(path: Path, names: str | None) -> FileTable:
     return FileTable(X, data.obs_names.tolist(), data.var_names.tolist())
 
 
-_READERS = {
-    ".csv": _delimited(","),
-    ".tsv": _delimited("\t"),
+_READERS: dict[str, Callable[[Path, str | None], FileTable]] = {
+    ".csv": partial(_delimited, ","),
+    ".tsv": partial(_delimited, "\t"),
     ".npy": _array,
     ".npz": _arrays,
     ".mtx": _matrix_market,

@@ -167,14 +167,8 @@ def _similarity(model: Any, X: Any, drawn: np.ndarray) -> np.ndarray:
     by_name = model.affinity_ if model.affinity_ != "callable" else model.affinity
     if by_name == "landmarks":  # those of so few samples are the samples
         by_name = "nearest_neighbors"
-    made = make_affinity(
-        X,
-        by_name,
-        gamma=model.gamma,
-        n_neighbors=model.n_neighbors,
-        n_clusters=model.n_clusters,
-        n_jobs=model.n_jobs,
-    )
+    names = ("gamma", "n_neighbors", "n_clusters", "n_jobs")
+    made = make_affinity(X, by_name, **{name: getattr(model, name) for name in names})
     W = storage.as_dense(made.similarity.toarray())
     return np.maximum(W, 0).astype(np.float64)
 

@@ -59,13 +59,8 @@ def components(n_samples: int, pairs: np.ndarray) -> np.ndarray:
     ndarray of shape (n_samples,), int
         Sample 0 is in group 0; each new number is one more than the largest before it.
     """
-    if n_samples == 0:
-        return np.empty(0, dtype=np.intp)
     _, labels = connected_components(_adjacency(n_samples, pairs), directed=False)
-    _, first, group = np.unique(labels, return_index=True, return_inverse=True)
-    number = np.empty(len(first), dtype=np.intp)
-    number[np.argsort(first)] = np.arange(len(first))
-    return number[group]
+    return np.asarray(labels, dtype=np.intp)  # SciPy numbers parts as it meets them, from node 0
 
 
 def check_pairs(
@@ -147,13 +142,8 @@ def _odd_cycle(n_nodes: int, edges: np.ndarray) -> list[int]:
 
 def _searched(n_nodes: int, edges: np.ndarray, roots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Search a graph in breadth, from roots: the depth of every node, and the node before it."""
-    depth, before, _ = dijkstra(
-        _adjacency(n_nodes, edges),
-        indices=roots,
-        unweighted=True,
-        min_only=True,
-        return_predecessors=True,
-    )
+    how = {"unweighted": True, "min_only": True, "return_predecessors": True}
+    depth, before, _ = dijkstra(_adjacency(n_nodes, edges), indices=roots, **how)
     return depth, before
 
 

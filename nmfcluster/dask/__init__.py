@@ -13,9 +13,4 @@ from nmfcluster.dask.making import base_partitions
 from nmfcluster.dask.models import predict, transform
 
 del _array, _distributed
-__all__ = [
-    "NMFConsensus",
-    "base_partitions",
-    "predict",
-    "transform",
-]
+__all__ = ["NMFConsensus", "base_partitions", "predict", "transform"]

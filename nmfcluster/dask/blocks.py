@@ -178,8 +178,7 @@ def _counted(labels: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.nda
         sizes = _sums(labels.astype(np.int64) + 1, counts, 1)[1:]
         known = np.flatnonzero(sizes)
         return known, sizes[known]
-    known, groups = np.unique(labels, return_inverse=True)
-    sizes = _sums(groups, counts, len(known))
+    known, sizes = _added([labels], [counts])
     return known[known >= 0].astype(np.int64), sizes[known >= 0]
 
 

@@ -15,18 +15,11 @@ from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted
 
 import nmfcluster.consensus.estimator as consensus
+import nmfcluster.dask.blocks as blocks
 from nmfcluster._arrays.arguments import counted, normalised_weights, warn
 from nmfcluster._base import fitting
 from nmfcluster._compat import Interval, fit_context
 from nmfcluster._engine.symmetric import bregman_nmf, factorize
-from nmfcluster.dask.blocks import (
-    BlockedTable,
-    CountedRows,
-    Distinct,
-    KnownRows,
-    RowIndex,
-    TableSummary,
-)
 from nmfcluster.dask.models import predict, transform
 from nmfcluster.dask.passes import BlockedConsensus, BlockedProblem, all_added, improved
 from nmfcluster.dask.tables import by_blocks, of_blocks, read_rows, reduced, rows_at, shared
@@ -216,9 +209,11 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
                     f"n_clusters={self.n_clusters}: so many rows are fitted."
                 )
             summary = _summarised(X, weights, self.max_distinct)
-            table = BlockedTable(summary.known, summary.sizes, weights, X.shape[0], summary.least)
+            table = blocks.BlockedTable(
+                summary.known, summary.sizes, weights, X.shape[0], summary.least
+            )
             self.n_samples_, self.n_features_in_ = X.shape
-            rows: KnownRows | BlockedConsensus
+            rows: blocks.KnownRows | BlockedConsensus
             if summary.distinct is not None:
                 rows = self._fit_all(local, table, summary.distinct, rng)
             else:
@@ -238,29 +233,29 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
     def _fit_all(
         self,
         local: consensus.NMFConsensus,
-        table: BlockedTable,
-        distinct: Distinct,
+        table: blocks.BlockedTable,
+        distinct: blocks.Distinct,
         rng: np.random.RandomState,
-    ) -> KnownRows:
+    ) -> blocks.KnownRows:
         """Fit all distinct rows, as in memory."""
-        source = CountedRows(table.codes(distinct.rows), distinct.counts, table)
+        source = blocks.CountedRows(table.codes(distinct.rows), distinct.counts, table)
         local.random_state = rng  # which may have been drawn from already
         local.fit(source)
         local.random_state = self.random_state
         values = {name: getattr(local, f"{name}_") for name in _OF_ROWS}
-        return KnownRows(table, RowIndex(source.codes), values)
+        return blocks.KnownRows(table, blocks.RowIndex(source.codes), values)
 
     def _fit_drawn(
         self,
         local: consensus.NMFConsensus,
         X: da.Array,
-        table: BlockedTable,
+        table: blocks.BlockedTable,
         rng: np.random.RandomState,
     ) -> BlockedConsensus:
         """Fit some rows, and improve the fit by passes over all."""
         # the factor of some rows, drawn without replacement whatever the blocks are
         drawn = np.sort(sample_without_replacement(X.shape[0], self.max_distinct, random_state=rng))
-        source = CountedRows(table.codes(rows_at(X, drawn)), np.ones(len(drawn)), table)
+        source = blocks.CountedRows(table.codes(rows_at(X, drawn)), np.ones(len(drawn)), table)
         problem = source.problem(self.weights, self.normalize)
         best = factorize(problem, local._plan(bregman_nmf), rng, coarse_size=consensus.COARSE)
         # is improved by passes, which need one function that sums over all blocks
@@ -343,11 +338,11 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         return transform(local, X) if isinstance(X, da.Array) else local.transform(X)
 
 
-def _summarised(X: da.Array, weights: np.ndarray, most: int) -> TableSummary:
+def _summarised(X: da.Array, weights: np.ndarray, most: int) -> blocks.TableSummary:
     """Return the summary of all blocks, checked."""
-    parts = of_blocks(X, TableSummary.of_block, weights, most, rows=True)
+    parts = of_blocks(X, blocks.TableSummary.of_block, weights, most, rows=True)
     # two at a time: with 50 partitions 200,000 rows are 10 MB, and a worker holds what it merges
-    summary = reduced(parts, partial(TableSummary.merged, most=most), fan=2)
+    summary = reduced(parts, partial(blocks.TableSummary.merged, most=most), fan=2)
     if summary.n_lost:
         raise ValueError(
             "X must label every sample at least once; without a label: "
@@ -359,5 +354,5 @@ def _summarised(X: da.Array, weights: np.ndarray, most: int) -> TableSummary:
     return summary
 
 
-def _told(name: str, block: Any, rows: KnownRows | BlockedConsensus) -> np.ndarray:
+def _told(name: str, block: Any, rows: blocks.KnownRows | BlockedConsensus) -> np.ndarray:
     return rows.of_block(block, name)

@@ -15,19 +15,13 @@ from nmfcluster._arrays.blocks import ROWS
 from nmfcluster._arrays.storage import FLOATS, row_blocks
 from nmfcluster._compat import validate_parameter_constraints
 from nmfcluster.dask.tables import by_blocks, read_rows, rows_at
-from nmfcluster.partitions.making import (
-    ALLOWED,
-    BasePartitions,
-    draw_plans,
-    range_of_clusters,
-    run_plans,
-)
+from nmfcluster.partitions import making
 
 
 class Labeller(NamedTuple):
     """What labels the rows of any block as base partitions do."""
 
-    partitions: BasePartitions
+    partitions: making.BasePartitions
     drawn: np.ndarray | None  # the samples of the fit where some clusterer cannot predict
     dtype: np.dtype  # of labels
 
@@ -152,15 +146,15 @@ def base_partitions(
     dask.array<concatenate, shape=(5000, 10), dtype=int8, chunksize=(1000, 10), chunktype=...>
     >>> labels = NMFConsensus(n_clusters=4, random_state=0).fit_predict(made.labels)
     """
-    given = {name: value for name, value in locals().items() if name in ALLOWED}
-    validate_parameter_constraints(ALLOWED, given, caller_name="base_partitions")
+    given = {name: value for name, value in locals().items() if name in making.ALLOWED}
+    validate_parameter_constraints(making.ALLOWED, given, caller_name="base_partitions")
     rng = check_random_state(random_state)
     X = read_rows(X)
     if isinstance(max_samples, Integral):
         max_samples = min(int(max_samples), X.shape[0])
     # what is drawn of all samples is what would be drawn in memory
-    sizes = range_of_clusters(n_clusters, "n_clusters")
-    plans = draw_plans(rng, X.shape, sizes, n_estimators, max_samples, max_features)
+    sizes = making.range_of_clusters(n_clusters, "n_clusters")
+    plans = making.draw_plans(rng, X.shape, sizes, n_estimators, max_samples, max_features)
     chosen = [np.arange(X.shape[0]) if plan.samples is None else plan.samples for plan in plans]
     # only samples that some run is fitted to are held here: runs take their places among these
     drawn = np.unique(np.concatenate(chosen))
@@ -169,7 +163,7 @@ def base_partitions(
         plan._replace(samples=np.searchsorted(drawn, samples))
         for plan, samples in zip(plans, chosen, strict=True)
     ]
-    runs = run_plans(rows, estimator, plans, False, n_jobs)
+    runs = making.run_plans(rows, estimator, plans, False, n_jobs)
     # labels of all samples follow from the clusterers, a block at a time
     largest = max(int(runs.labels.max()), *(plan.n_clusters - 1 for plan in plans))
     dtype = np.result_type(np.int8, np.min_scalar_type(-largest - 1))

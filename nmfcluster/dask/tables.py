@@ -125,13 +125,4 @@ def reduced(parts: Sequence[Any], merge: Callable[[list[Any]], Any], fan: int = 
 
 def rows_at(X: da.Array, rows: np.ndarray) -> np.ndarray:
     """Return some rows of a Dask array, whose numbers increase, as an array in memory."""
-    ends = np.searchsorted(rows, np.cumsum(X.chunks[0]))
-    firsts = (first for first, _ in row_ranges(X))
-    parts = [some - first for some, first in zip(np.split(rows, ends[:-1]), firsts, strict=True)]
-    call = delayed(_taken, pure=False)
-    blocks = zip(X.to_delayed().ravel(), parts, strict=True)
-    return np.concatenate(compute(*(call(b, shared(part)) for b, part in blocks if len(part))))
-
-
-def _taken(block: Any, rows: np.ndarray) -> np.ndarray:
-    return np.asarray(block)[rows]
+    return np.asarray(X[rows])

@@ -153,10 +153,8 @@ class NumberDisplay:
         self, ax: Any, table: dict[str, np.ndarray], name: str, error: str, **style: Any
     ) -> None:
         """Draw what the choice was made by."""
-        places, heights, good = table["n_clusters"], table[name], table["as_good"]
-        self.lines_[name] = look.draw_curve(
-            ax, places, heights, table[error], as_good=good, **style
-        )
+        curve = table["n_clusters"], table[name], table[error]
+        self.lines_[name] = look.draw_curve(ax, *curve, as_good=table["as_good"], **style)
         ax.legend(loc="best", **look.LEGEND)
 
     def _draw_recurrence(self, table: dict[str, np.ndarray]) -> None:
@@ -164,12 +162,7 @@ class NumberDisplay:
         self.error_ax_ = self.ax_.twinx()
         error = {"ax": self.error_ax_, "colour": _ERROR, "marker": "s"}
         mean = {"ax": self.ax_, "label": "mean of all clusters"}
-        least = {
-            "ax": self.ax_,
-            "label": "least recurrent cluster",
-            "marker": "^",
-            "linestyle": "--",
-        }
+        least = mean | {"label": "least recurrent cluster", "marker": "^", "linestyle": "--"}
         names = "reconstruction_err", "recurrence", "smallest_recurrence"
         for name, style in zip(names, (error, mean, least), strict=True):
             self.lines_[name] = look.draw_curve(x=table["n_clusters"], heights=table[name], **style)
@@ -186,11 +179,10 @@ class NumberDisplay:
 
     def _draw_losses(self, ax: Any, table: dict[str, np.ndarray]) -> None:
         """Draw the held-out losses over the least one: linear near it, and a logarithm above."""
-        excess = table["held_out_loss"] - np.nanmin(table["held_out_loss"])
+        losses = table["held_out_loss"]
+        table = table | {"held_out_loss": losses - np.nanmin(losses)}
         style = {"colour": look.COLOURS[2], "clip_on": False}
-        self._draw_criterion(
-            ax, table | {"held_out_loss": excess}, "held_out_loss", "held_out_se", **style
-        )
+        self._draw_criterion(ax, table, "held_out_loss", "held_out_se", **style)
         scale = float(np.nanmax(table["held_out_se"]))
         if scale > 0:  # few losses are near the least, and these are what is looked at
             linear = 10 ** np.ceil(np.log10(scale))

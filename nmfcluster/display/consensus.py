@@ -112,13 +112,11 @@ class ConsensusMatrixDisplay:
         ConsensusMatrixDisplay
             The picture, drawn.
         """
-        look.check_fitted(
-            estimator,
-            "membership_",
-            "an estimator of nmfcluster",
+        cure = (
             "from_partitions takes clusterings of others, NMFConsensus(affinity='precomputed') a "
-            "similarity",
+            "similarity"
         )
+        look.check_fitted(estimator, "membership_", "an estimator of nmfcluster", cure)
         # samples in no cluster are a last one
         n_clusters = estimator.membership_.shape[1]
         labels = np.where(estimator.labels_ < 0, n_clusters, estimator.labels_)

@@ -204,13 +204,9 @@ class ConstraintDisplay:
                 text.set(ha="center", va="center_baseline", color="white" if dark else "black")
                 text.set_fontweight("bold" if number < 0 else "normal")
                 self.texts_.append(text)
-        style = {
-            "vmin": -1,
-            "vmax": 1,
-            "edgecolor": "white",
-            "linewidth": min(1.5, 20 / len(values)),
-        }
-        return self.ax_.pcolor(edges + shift, edges, heights, cmap=shades, **style)
+        style = {"edgecolor": "white", "linewidth": min(1.5, 20 / len(values))}
+        colours = {"cmap": shades, "vmin": -1, "vmax": 1}
+        return self.ax_.pcolor(edges + shift, edges, heights, **colours, **style)
 
     def _name_clusters(
         self, must: np.ma.MaskedArray, cannot: np.ma.MaskedArray, shift: float, cell: float

@@ -10,11 +10,8 @@ import numpy as np
 
 import nmfcluster.display.style as look
 
-_FUSED = (
-    "source_names_",
-    "a SimilarityFusionNMF",
-    "the constructor takes names and weights of others",
-)
+_CURE = "the constructor takes names and weights of others"
+_FUSED = ("source_names_", "a SimilarityFusionNMF", _CURE)
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -76,12 +73,9 @@ class LossCurveDisplay:
         LossCurveDisplay
             The picture, drawn.
         """
-        look.check_fitted(
-            estimator,
-            "loss_curve_",
-            "an estimator with loss_curve_, as all of nmfcluster are",
-            "LossCurveDisplay(curves=[losses]) takes the losses of others",
-        )
+        who = "an estimator with loss_curve_, as all of nmfcluster are"
+        cure = "LossCurveDisplay(curves=[losses]) takes the losses of others"
+        look.check_fitted(estimator, "loss_curve_", who, cure)
         curves = getattr(estimator, "loss_curves_", [estimator.loss_curve_])
         return cls(curves=curves).plot(ax)
 
@@ -125,9 +119,8 @@ class LossCurveDisplay:
             # one line stands in the legend for all others
             style = kept if i == 0 else other | {"label": of_others if i == 1 else "_"}
             last = np.flatnonzero(np.isfinite(losses))[-1:].tolist() or None
-            line = look.draw_curve(
-                self.ax_, np.arange(len(losses)), losses, markevery=last, **style
-            )
+            updates = np.arange(len(losses))
+            line = look.draw_curve(self.ax_, updates, losses, markevery=last, **style)
             self.lines_.insert(0, line)
 
 
@@ -223,20 +216,15 @@ class SourceWeightsDisplay:
             The picture, drawn.
         """
         look.check_fitted(estimator, *_FUSED)
-        display = cls(
+        return cls(
             names=estimator.source_names_,
             weights=estimator.weights_,
             losses=estimator.source_losses_,
-        )
-        return display.plot(ax)
+        ).plot(ax)
 
     @classmethod
     def from_estimators(
-        cls,
-        estimators: Iterable[Any],
-        *,
-        chosen: float | None = None,
-        ax: Any = None,
+        cls, estimators: Iterable[Any], *, chosen: float | None = None, ax: Any = None
     ) -> SourceWeightsDisplay:
         """Show how the weights change with `eta`.
 
@@ -273,8 +261,7 @@ class SourceWeightsDisplay:
         if chosen is not None and chosen not in values:
             raise ValueError(f"chosen must be the eta of an estimator, {values}, got {chosen!r}.")
         weights = np.array([model.weights_ for model in models])
-        display = cls(names=names[0], weights=weights, values=values, chosen=chosen)
-        return display.plot(ax)
+        return cls(names=names[0], weights=weights, values=values, chosen=chosen).plot(ax)
 
     def plot(self, ax: Any = None) -> SourceWeightsDisplay:
         """Draw the picture.

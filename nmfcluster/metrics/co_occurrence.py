@@ -7,16 +7,7 @@ from typing import Any
 import numpy as np
 
 from nmfcluster._arrays.arguments import normalised_weights
-from nmfcluster._arrays.labels import (
-    as_vector,
-    cluster_counts,
-    encode,
-    indicator,
-    one_hot,
-    over_seen,
-)
-
-__all__ = ["cluster_consensus", "item_consensus"]
+from nmfcluster._arrays.labels import cluster_counts, encode, indicator, one_hot, over_seen
 
 
 def consensus_matrix(
@@ -167,9 +158,8 @@ def _mean_over_pairs(together: np.ndarray, seen: np.ndarray) -> np.ndarray:
 def _read(partitions: Any, labels: Any, weights: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return codes, the clusters of the samples from 0, -1 for none, and weights that sum to 1."""
     codes, _ = encode(partitions, "partitions")
-    labels = as_vector(labels)
-    if labels.ndim != 1:
-        raise ValueError(f"labels must have shape (n_samples,), got shape {labels.shape}.")
+    if np.ndim(labels) != 1:
+        raise ValueError(f"labels must have shape (n_samples,), got shape {np.shape(labels)}.")
     clusters = encode([labels], "labels")[0][:, 0]
     if len(clusters) != len(codes):
         raise ValueError(f"labels must be {len(codes)}, one a sample, got {len(clusters)}.")

@@ -13,8 +13,6 @@ from nmfcluster._arrays.arguments import check_number
 from nmfcluster._arrays.storage import row_blocks
 from nmfcluster._arrays.tables import check_readable, columns_in_order_of, row_names
 
-__all__ = ["match_components", "overlap_match"]
-
 _CELLS = 2**20  # memberships of cells that are held at a time: 8 MiB in float64
 _ROUNDING = 1e-12  # relative: sums of float64 that differ by less are equal
 
@@ -58,10 +56,8 @@ def match_components(components_a: Any, components_b: Any) -> tuple[np.ndarray, 
     """
     own = row_names(getattr(components_a, "columns", None))
     components_b = columns_in_order_of(own, components_b, "components_b", "components_a")
-    a, b = (
-        _read_components(components_a, "components_a"),
-        _read_components(components_b, "components_b"),
-    )
+    a = _read_components(components_a, "components_a")
+    b = _read_components(components_b, "components_b")
     if a.shape[1] != b.shape[1]:
         raise ValueError(
             f"components_a and components_b must have the same features, got {a.shape[1]} and "

@@ -14,8 +14,6 @@ from nmfcluster._arrays.labels import encode, is_missing
 from nmfcluster._arrays.tables import check_readable
 from nmfcluster.metrics.agreement import differing_share, matched
 
-__all__ = ["clustering_accuracy", "cophenetic_correlation", "disagreement"]
-
 
 def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
     """Return the share of samples in the right cluster under the best matching of clusters.

@@ -11,33 +11,17 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, get_tags
 
+import nmfcluster.model_selection.results as results
 from nmfcluster._arrays.arguments import generator_of, last_step, shown, warn
 from nmfcluster._arrays.tables import check_readable
 from nmfcluster._compat import N_JOBS, StrOptions, validate_parameter_constraints
 from nmfcluster._engine.report import say
 from nmfcluster.meta import NMFMetaCluster
 from nmfcluster.model_selection.by_stability import agreement_of_parts, steadiest
-from nmfcluster.model_selection.copies import (
-    SEEDS,
-    is_pairwise,
-    n_entries,
-    read_samples,
-    seeded,
-)
-from nmfcluster.model_selection.results import (
-    MOST_SAMPLES,
-    ClusterSweep,
-    NumberOfClusters,
-    name_of_number,
-    read_candidates,
-    warn_of_largest,
-    without_one,
-)
+from nmfcluster.model_selection.copies import SEEDS, is_pairwise, n_entries, read_samples, seeded
 from nmfcluster.model_selection.sweep import sweep_n_clusters
 from nmfcluster.model_selection.vote.clusters import PER_CLUSTER
 from nmfcluster.model_selection.vote.poll import as_good_as, poll_of, some_of, tally
-
-__all__ = ["choose_n_clusters"]
 
 _say = partial(say, speaker="choose_n_clusters")
 _DEFAULT = range(1, 16)
@@ -60,7 +44,7 @@ def choose_n_clusters(
     fit_params: dict[str, Any] | None = None,
     n_jobs: int | None = None,
     random_state: int | np.random.RandomState | None = None,
-) -> NumberOfClusters | ClusterSweep:
+) -> results.NumberOfClusters | results.ClusterSweep:
     r"""Say how many clusters the data have, and fit an estimator with that number.
 
     Features are put to a vote of six criteria that see different things, and 1 is among their
@@ -136,7 +120,7 @@ def choose_n_clusters(
     """
     options = {"method": method, "fit_params": fit_params, "n_jobs": n_jobs}
     validate_parameter_constraints(_ALLOWED, options, caller_name="choose_n_clusters")
-    name = name_of_number(estimator)
+    name = results.name_of_number(estimator)
     rng = generator_of(random_state)
     n_samples = n_entries(X)
     if n_samples < 0:
@@ -158,7 +142,7 @@ def choose_n_clusters(
         shared: dict[str, Any] = {"n_estimators": "auto", "n_jobs": n_jobs, "random_state": rng}
         return sweep_n_clusters(estimator, X, candidates, method=method, **shared)
 
-    numbers = read_candidates(candidates, n_samples)
+    numbers = results.read_candidates(candidates, n_samples)
     fit_params, seed = fit_params or {}, int(rng.randint(SEEDS))
     # one table of numbers: no similarities, nor labels of partitions
     table = isinstance(X, list) or getattr(X, "ndim", 0) == 2
@@ -184,19 +168,19 @@ def choose_n_clusters(
     # everything else: fits to parts of the samples, by which they agree
     else:
         samples = read_samples(estimator, X, None, {}, fit_params, _NEEDED)
-        size = n_samples // 2 if features else min(n_samples // 2, MOST_SAMPLES)
-        numbers = without_one(numbers, "stability")
+        size = n_samples // 2 if features else min(n_samples // 2, results.MOST_SAMPLES)
+        numbers = results.without_one(numbers, "stability")
         _say(f"fitting {len(numbers)} numbers of clusters to parts of {size} samples")
         agreement = agreement_of_parts(estimator, name, numbers, samples, size, seed, n_jobs)
         chosen = steadiest(numbers, *agreement, fitted)
 
-    warn_of_largest(numbers, chosen.n_clusters_)
+    results.warn_of_largest(numbers, chosen.n_clusters_)
     return chosen
 
 
 def _by_vote(
     estimator: Any, X: Any, numbers: np.ndarray, seed: int, fitted: Callable[[int], Any]
-) -> NumberOfClusters:
+) -> results.NumberOfClusters:
     """Return the number that most criteria see in what the last step of a pipeline sees."""
     check_readable(X)
     if isinstance(estimator, Pipeline):
@@ -214,7 +198,7 @@ def _by_vote(
             f"No two criteria agree on a number of clusters ({said}): {k}, near the median of "
             "their answers, is often not right."
         )
-    return NumberOfClusters(
+    return results.NumberOfClusters(
         candidates=numbers,
         n_clusters_=k,
         as_good=as_good_as(k, n_votes, answers, numbers),

@@ -168,11 +168,7 @@ def attempted(task: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def labels_by_copy(
-    samples: Samples,
-    size: int,
-    asked: np.ndarray | None,
-    estimator: Any,
-    rng: np.random.Generator,
+    samples: Samples, size: int, asked: np.ndarray | None, estimator: Any, rng: np.random.Generator
 ) -> np.ndarray:
     """Return the clusters of some samples, or all, by a copy fitted to some, drawn at random.
 

@@ -19,8 +19,6 @@ from nmfcluster.constraints.graph import folds_of_pairs
 from nmfcluster.model_selection.copies import Samples, fitted_copy, labels_of_fit
 from nmfcluster.model_selection.search import OF_COPIES, ClusterScorer, score_request
 
-__all__ = ["ConstraintScorer", "HeldOutPairsScorer"]
-
 _NAME = "constraints"  # the argument of fit
 _NEEDED = (
     "needs constraints: give a PairwiseConstraints as y too, search.fit(X, pairs, "

@@ -13,8 +13,6 @@ from sklearn.exceptions import FitFailedWarning
 from nmfcluster._arrays.arguments import check_count, last_step, shown, warn
 from nmfcluster.display import NumberDisplay
 
-__all__ = ["ClusterSweep", "NumberOfClusters"]
-
 MOST_SAMPLES = 500  # where time grows with the square of their number
 
 

@@ -19,8 +19,6 @@ from nmfcluster._compat import N_JOBS, Documented, Interval
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.model_selection.copies import Samples, attempted, n_entries, read_samples
 
-__all__ = ["FullSampleSplit", "one_standard_error"]
-
 #: the parameters that all scorers have which fit copies
 OF_COPIES: dict[str, list[Any]] = {
     "details": ["boolean"],

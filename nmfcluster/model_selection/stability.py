@@ -17,15 +17,8 @@ from nmfcluster.metrics.agreement import (
     rand_indices,
     shuffled,
 )
-from nmfcluster.model_selection.copies import (
-    Samples,
-    labels_by_copy,
-    labels_by_halves,
-    n_entries,
-)
+from nmfcluster.model_selection.copies import Samples, labels_by_copy, labels_by_halves, n_entries
 from nmfcluster.model_selection.search import OF_COPIES, ClusterScorer
-
-__all__ = ["StabilityScorer"]
 
 _NEARLY_ALL = 0.95  # of the samples, on average, in the largest cluster: worth nothing
 

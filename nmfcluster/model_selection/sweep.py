@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+import nmfcluster.model_selection.results as results
 from nmfcluster import _base
 from nmfcluster._arrays.arguments import counted, generator_of, shown
 from nmfcluster._arrays.dispersion import overdispersion
@@ -25,16 +26,6 @@ from nmfcluster.meta.parameters import read_fixed
 from nmfcluster.metrics import cophenetic_correlation
 from nmfcluster.model_selection.copies import SEEDS, attempted
 from nmfcluster.model_selection.held_out_counts import held_out_losses, least_held_out
-from nmfcluster.model_selection.results import (
-    MOST_SAMPLES,
-    ClusterSweep,
-    read_candidates,
-    tell_failures,
-    warn_of_largest,
-    without_one,
-)
-
-__all__ = ["sweep_n_clusters"]
 
 _say = partial(say, speaker="sweep_n_clusters")
 _AS_SURE = 0.15  # of the smallest recurrence, by which a number may lie below the largest one
@@ -59,7 +50,7 @@ def sweep_n_clusters(
     n_estimators: str | int | None = None,
     n_jobs: int | None = None,
     random_state: int | np.random.RandomState | None = None,
-) -> ClusterSweep:
+) -> results.ClusterSweep:
     r"""Fit several numbers of clusters, and choose the one that the data speak for.
 
     Counts are chosen by held-out loss: every count is shared out at random to `n_folds` parts,
@@ -156,8 +147,8 @@ def sweep_n_clusters(
     # what is compared, and by what
     model, table = _read(estimator, X)
     by_counts = _holds_counts(table, method)
-    numbers = read_candidates(candidates, table.shape[0])
-    numbers = numbers if by_counts else without_one(numbers, "recurrence")
+    numbers = results.read_candidates(candidates, table.shape[0])
+    numbers = numbers if by_counts else results.without_one(numbers, "recurrence")
     if model.random_state is None:
         model.set_params(random_state=int(rng.randint(SEEDS)))
 
@@ -184,12 +175,12 @@ def sweep_n_clusters(
 
     # one is chosen, and has all runs
     k, estimators = int(numbers[best]), list(fits)
-    warn_of_largest(numbers, k)
+    results.warn_of_largest(numbers, k)
     if n_runs < model.n_estimators:
         _say(f"fitting n_clusters={k}, {counted(model.n_estimators, 'run')}")
         estimators[best] = clone(model).set_params(n_clusters=k).fit(samples)
-    drawn = some_positions(table.shape[0], MOST_SAMPLES, np.random.default_rng(seeds[0]))
-    return ClusterSweep(
+    drawn = some_positions(table.shape[0], results.MOST_SAMPLES, np.random.default_rng(seeds[0]))
+    return results.ClusterSweep(
         candidates=numbers,
         n_clusters_=k,
         as_good=as_good,
@@ -243,7 +234,7 @@ def _fits(model: NMFMetaCluster, X: Any, numbers: np.ndarray, n_jobs: int | None
     with one_blas_thread():
         fits = shared_out(attempted, (_fit, model, X), calls, n_jobs)
     errors = [fit if isinstance(fit, Exception) else None for fit in fits]
-    tell_failures(numbers, errors, "sweep_n_clusters")
+    results.tell_failures(numbers, errors, "sweep_n_clusters")
     return [fit if error is None else None for fit, error in zip(fits, errors, strict=True)]
 
 
@@ -276,7 +267,7 @@ def _losses(
     _say(f"fitting {len(tried)} numbers of clusters to {len(parts)} parts of the counts")
     losses = np.full((len(numbers), len(parts)), np.nan)
     losses[fitted], errors = held_out_losses(model, table, parts, tried, seeds, n_jobs)
-    tell_failures(tried, errors, "sweep_n_clusters")
+    results.tell_failures(tried, errors, "sweep_n_clusters")
     return float(dispersion), losses
 
 

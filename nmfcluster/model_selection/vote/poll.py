@@ -15,13 +15,7 @@ from nmfcluster._arrays.places import centred
 from nmfcluster._arrays.storage import as_dense
 from nmfcluster._compat import take_samples
 from nmfcluster.model_selection.copies import SEEDS, n_entries
-from nmfcluster.model_selection.vote.clusters import (
-    PER_CLUSTER,
-    largest_silhouette,
-    most_apart,
-    most_predicted,
-)
-from nmfcluster.model_selection.vote.density import fitted_mixtures, modes_of, n_bumps, n_dense
+from nmfcluster.model_selection.vote import clusters, density
 
 SEPARATION, PREDICTION, DENSITY = "separation", "prediction strength", "density"
 _SAMPLES = 2000  # that are looked at: the time of some criteria grows with their square
@@ -75,19 +69,19 @@ def poll_of(X: Any, most: int, rng: np.random.Generator) -> tuple[dict[str, int]
     with one_thread(), checked:
         Z = main_axes(X)
         n_places = len(np.unique(Z.round(9), axis=0))  # others are at one place but for rounding
-        tried = range(2, min(most, len(Z) // PER_CLUSTER, n_places) + 1)
+        tried = range(2, min(most, len(Z) // clusters.PER_CLUSTER, n_places) + 1)
         S = Z.astype(np.float32)  # whose digits are enough, but to solve systems of equations
-        mixtures = fitted_mixtures(S, [1, *tried], seed)
+        mixtures = density.fitted_mixtures(S, [1, *tried], seed)
         labellings = {k: mixture.predict(S) for k, mixture in mixtures.items()}
         best = min(mixtures.values(), key=lambda mixture: float(mixture.bic(S)))
-        likely_modes, certain_modes = modes_of(S)
+        likely_modes, certain_modes = density.modes_of(S)
         answers = {
-            "mixture": n_bumps(best),
+            "mixture": density.n_bumps(best),
             "modes": likely_modes,
-            "silhouette": largest_silhouette(S, labellings),
-            SEPARATION: most_apart(Z, tried),
-            PREDICTION: most_predicted(S, tried, rng),
-            DENSITY: n_dense(S),
+            "silhouette": clusters.largest_silhouette(S, labellings),
+            SEPARATION: clusters.most_apart(Z, tried),
+            PREDICTION: clusters.most_predicted(S, tried, rng),
+            DENSITY: density.n_dense(S),
         }
     return answers, certain_modes
 
