@@ -89,7 +89,7 @@ def test_pairs_tell_equal_rows_apart_whatever_their_order():
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_shuffled_similarities_are_put_into_one_order(form):
-    S = sp.random_array((40, 40), density=0.1, rng=1, data_sampler=lambda size: np.ones(size))
+    S = sp.csr_array((np.random.default_rng(1).random((40, 40)) < 0.1).astype(float))
     S = (S + S.T).toarray() + np.diag(np.arange(40) % 2)  # few values: rows have ties
     S = S[np.ix_(*[[*range(40), 3, 3]] * 2)]  # and two copies
     moved = RNG.permutation(42)
