@@ -192,8 +192,8 @@ def make_affinity(
     if name == "landmarks":
         if n_clusters is not None and n_landmarks < n_clusters:
             raise ValueError(f"n_landmarks={n_landmarks} must be at least n_clusters={n_clusters}.")
-        some, alike = n_neighbors or _FEW, in_proportion(counts)
-        points = Landmarks(X, n_landmarks, some, random_state, n_clusters, counts=alike)
+        some, counts = n_neighbors or _FEW, in_proportion(counts)
+        points = Landmarks(X, n_landmarks, some, random_state, n_clusters, counts=counts)
         W, between, onto = points.similarity, points.between, points.onto
     elif name == "nearest_neighbors":
         graph = NeighborGraph(X, n_neighbors, n_jobs, n_clusters)
@@ -226,11 +226,10 @@ def make_affinity(
 def _evened(W: Similarity, new: NewSamples, name: str, wanted: bool, to_itself: bool) -> Affinity:
     """Return an affinity, normalised if that is wanted."""
     is_even = wanted or name == "landmarks"
-    if is_even:  # counts are what row sums are divided by
-        new = replace(new, counts=in_proportion(new.counts))
     if wanted:
-        W, scale = normalized(W, new.counts, to_itself)
-        new = replace(new, scale=scale)
+        counts = in_proportion(new.counts)  # which is what row sums are divided by
+        W, scale = normalized(W, counts, to_itself)
+        new = replace(new, scale=scale, counts=counts)
     return Affinity(W, new.onto, new.between, name, new.counts, is_even, to_itself)
 
 

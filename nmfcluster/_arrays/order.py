@@ -135,9 +135,17 @@ class CanonicalOrder:
         return places
 
     @cached_property
+    def back(self) -> np.ndarray:
+        """Where the results of samples are, (n,): those in canonical order are ``results[back]``.
+
+        Equal samples have that of the first of them.
+        """
+        return self.first[self.places]
+
+    @cached_property
     def distinct(self) -> np.ndarray:
         """Samples of which no two are equal, and which all others equal; in canonical order."""
-        return self.samples[np.unique(self.first)]
+        return self.samples[self._firsts]
 
     @cached_property
     def counts(self) -> np.ndarray:
@@ -150,14 +158,18 @@ class CanonicalOrder:
         return self._group[self.places]
 
     @cached_property
+    def _firsts(self) -> np.ndarray:
+        return np.unique(self.first)
+
+    @cached_property
     def _group(self) -> np.ndarray:
-        return np.unique(self.first, return_inverse=True)[1]
+        return np.searchsorted(self._firsts, self.first)
 
     def largest(self, values: np.ndarray) -> np.ndarray:
         """Return the largest of the values, in canonical order, that equal samples have."""
-        if (self.first == np.arange(len(values))).all():
+        if len(self._firsts) == len(values):
             return values
-        out = values[np.unique(self.first)]
+        out = values[self._firsts]
         np.maximum.at(out, self._group, values)
         return out[self._group]
 

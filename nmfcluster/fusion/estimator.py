@@ -307,7 +307,7 @@ class SimilarityFusionNMF(FusionReports):
             if len(others):
                 with stage(f"memberships of {counted(len(others), 'other object')}"):
                     rows[others] = self._extended(objects, others, profile)
-            rows = rows[place.samples[place.first[place.places]]]
+            rows = rows[place.samples[place.back]]
             # the clusters by their size
             P, labels, order = numbered(membership(rows), hard_labels(rows))
             if labels.min() < 0:

@@ -54,7 +54,7 @@ def order_of(objective: Objective, weights: np.ndarray | None = None) -> Canonic
 def strengths(objective: Objective, H: np.ndarray) -> np.ndarray:
     """Return the best W for H, to the last bit the same for rows in any order."""
     order = order_of(objective)
-    return objective.taken(order.samples).rows(H)[order.first[order.places]]
+    return objective.taken(order.samples).rows(H)[order.back]
 
 
 def read_weights(

@@ -95,7 +95,7 @@ def _made(estimator: Any, X: Any, rng: np.random.RandomState) -> BasePartitions:
     estimator._check_n_clusters(X.shape[0])
     order, sizes = canonical_order(X), estimator.base_n_clusters
     if sizes is None:  # as many as tell of the samples, and no more than these differ
-        finest = min(isqrt(X.shape[0]), _FINEST, len(np.unique(order.first)))
+        finest = min(isqrt(X.shape[0]), _FINEST, len(order.distinct))
         fewest = max(2, estimator.n_clusters)
         sizes = (fewest, max(fewest, finest))
     low, high = range_of_clusters(sizes, "base_n_clusters")

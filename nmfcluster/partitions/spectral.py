@@ -151,7 +151,7 @@ class LandmarkSpectral(ClusterMixin, BaseEstimator):
             labels = self._kmeans.fit_predict(normalize(graph.similarity @ basis))
             if len(labels) < X.shape[0]:  # those that are alone go where new samples would
                 labels = self._kmeans.predict(normalize(self._onto(X)))
-        self.labels_ = self._kmeans.labels_ = labels[order.first[order.places]]
+        self.labels_ = self._kmeans.labels_ = labels[order.back]
         return self
 
     def predict(self, X: Any) -> np.ndarray:

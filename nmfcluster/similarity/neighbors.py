@@ -119,7 +119,6 @@ class NeighborGraph:
         if self._K:
             W = W + self._joined(are_few(n, self._n_parts))
             if self._n_parts is not None:
-                _warn_of_islands(W, self._n_parts, self._K)
                 W = self._linked(W, self._n_parts)
         self.array = sp.csr_array(W) if n == X.shape[0] else _of_copies(W, self._row)
 
@@ -159,16 +158,22 @@ class NeighborGraph:
         return distances[others].reshape(-1, most), nearest[others].reshape(-1, most)
 
     def _linked(self, W: sp.csr_array, max_parts: int) -> sp.csr_array:
-        """Return the graph with links of parts that are too many."""
-        while True:
-            _, part = connected_components(W, directed=False)
+        """Return the graph with links of parts that are too many; warn if these are very many."""
+        n_parts, part = connected_components(W, directed=False)
+        if n_parts > max(_ISLANDS * max_parts, _MANY):
+            warn(
+                f"The graph of the {self._K} nearest neighbours falls into {n_parts:,} parts, far "
+                f"more than n_clusters={max_parts}, as where rows nearly coincide: round them, so "
+                "that they coincide, or give a larger n_neighbors, or affinity='rbf'."
+            )
+        while n_parts > max_parts:
             rows, columns = nearest_outside(self._X, part, self._search, part, max_parts)
-            if not len(rows):
-                return W
             # as heavy as a neighbour at the local scales
             weights = np.full(len(rows), np.exp(-1), W.dtype)
             links = sp.csr_array((weights, (rows, columns)), W.shape)
             W = W.maximum(links.maximum(links.T))
+            n_parts, part = connected_components(W, directed=False)
+        return W
 
     def between(self, X: Any) -> sp.csr_array:
         """Return the weights of the neighbours of new samples.
@@ -189,17 +194,6 @@ class NeighborGraph:
         scales = np.maximum(np.minimum(distances[:, -1], self._longest), self._least)
         W = storage.knn_weights(distances, nearest, scales, self._scales, _FARTHEST)
         return sp.csr_array(W.astype(self._X.dtype)[:, self._row])
-
-
-def _warn_of_islands(W: sp.csr_array, n_clusters: int, n_neighbors: int) -> None:
-    """Warn where rows nearly coincide in so many groups that links between these decide."""
-    n_parts = connected_components(W, directed=False)[0]
-    if n_parts > max(_ISLANDS * n_clusters, _MANY):
-        warn(
-            f"The graph of the {n_neighbors} nearest neighbours falls into {n_parts:,} parts, far "
-            f"more than n_clusters={n_clusters}, as where rows nearly coincide: round them, so "
-            "that they coincide, or give a larger n_neighbors, or affinity='rbf'."
-        )
 
 
 def _replaced(array: np.ndarray, rows: np.ndarray, places: np.ndarray) -> np.ndarray:

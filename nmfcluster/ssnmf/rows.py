@@ -100,8 +100,8 @@ def rows_to_fit(estimator: Any, X: Any, pairs: PairwiseConstraints) -> Fitted:
     links = pairs.as_matrices()
     if estimator.affinity == "precomputed":
         order = canonical_order(similarities=[X], links=links)
-        samples, row = order.samples, order.first[order.places]
-        return Fitted(order, pairs[samples], samples, None, row)
+        samples = order.samples
+        return Fitted(order, pairs[samples], samples, None, order.back)
     order = canonical_order(X, links=links)
     samples = order.distinct
     counts = None if len(samples) == X.shape[0] else order.counts

@@ -192,7 +192,6 @@ class KernelStack(Documented, TransformerMixin, BaseEstimator):
             X = self._read(X, reset=True)
             feature_names = getattr(self, "feature_names_in_", None)
             options = {name: getattr(self, name) for name in _OPTIONS}
-            graphs_alone = self.normalize == "auto"
             self._views_: list[_FittedView] = []
             for name, kernel, taken in triples:
                 # the features of the view, and the samples that it has
@@ -202,7 +201,7 @@ class KernelStack(Documented, TransformerMixin, BaseEstimator):
                 if seen.sum() < 2:
                     raise ValueError(f"{label} needs at least 2 samples that it has seen.")
                 # their similarities, and the way to make those of others to them
-                if graphs_alone:
+                if self.normalize == "auto":  # of graphs alone
                     options["normalize"] = kernel == "nearest_neighbors"
                 with named_in_errors(label):
                     affinity = make_affinity(V, kernel, **options, n_jobs=self.n_jobs)
