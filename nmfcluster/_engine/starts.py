@@ -147,17 +147,36 @@ def _linear_operator(A: Similarity) -> LinearOperator:
 
 
 def spectral_start(A: Similarity, n_clusters: int) -> np.ndarray:
-    """Return the nonnegative part of the leading eigenvectors, turned towards the axes.
-
-    ``V diag(values)^1/2 R`` reproduces the best rank-k part of A for every rotation R. The one
-    taken here makes k rows of the product, chosen by a pivoted QR decomposition [1]_, as close as
-    it can to multiples of unit vectors: for a block diagonal A that is the solution. Nothing
-    is random, and it does not matter which basis of an eigenspace the eigensolver returns.
+    """Return the nonnegative part of the leading eigenvectors of A, turned towards the axes.
 
     Parameters
     ----------
     A : Similarity of shape (n, n)
     n_clusters : int
+
+    Returns
+    -------
+    ndarray of shape (n, n_clusters)
+    """
+    values, vectors = leading_eigenpairs(A, min(n_clusters, A.shape[0]))
+    return turned(values, vectors, n_clusters).astype(A.dtype)
+
+
+def turned(values: np.ndarray, vectors: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Return the nonnegative part of eigenvectors, turned towards the axes.
+
+    ``V diag(values)^1/2 R`` reproduces the best rank-k part of a matrix for every rotation R. The
+    one taken here makes k rows of the product, chosen by a pivoted QR decomposition [1]_, as close
+    as it can to multiples of unit vectors: for a block diagonal matrix that is the solution.
+    Nothing is random, and it does not matter which basis of an eigenspace the eigensolver returns.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_components,)
+        As `leading_eigenpairs` returns them.
+    vectors : ndarray of shape (n, n_components)
+    n_clusters : int
+        At least as many.
 
     Returns
     -------
@@ -168,12 +187,10 @@ def spectral_start(A: Similarity, n_clusters: int) -> np.ndarray:
     .. [1] A. Damle, V. Minden, L. Ying. Simple, direct and efficient multi-way spectral
        clustering. Information and Inference 8, 2019.
     """
-    n_components = min(n_clusters, A.shape[0])
-    values, vectors = leading_eigenpairs(A, n_components)
+    n_components = len(values)
     _, _, pivots = scipy.linalg.qr(vectors.T, mode="economic", pivoting=True)
     U, _, Vt = np.linalg.svd(vectors[pivots[:n_components]].T)
     H = np.maximum((vectors * np.sqrt(np.maximum(values, 0))) @ (U @ Vt), 0)
     H += 1e-2 * H.mean()  # a positive entry everywhere, for the multiplicative rules
     missing = n_clusters - n_components
-    H = np.pad(H, ((0, 0), (0, missing)), constant_values=1e-2 * float(H.mean()))
-    return H.astype(A.dtype)
+    return np.pad(H, ((0, 0), (0, missing)), constant_values=1e-2 * float(H.mean()))

@@ -13,10 +13,13 @@ from nmfcluster._base import NMFClusterer, fitting, hard_labels, membership, num
 from nmfcluster._compat import Interval, RealNotInt, StrOptions, fit_context
 from nmfcluster._engine.report import stage
 from nmfcluster.affinity import MAKING, NAMES
-from nmfcluster.fusion.model import fuse, fusion_nmf, number_of_starts
-from nmfcluster.fusion.objective import SHARP, objective_of
+from nmfcluster.fusion.agreeing import Agreeing
+from nmfcluster.fusion.as_given import AsGiven
+from nmfcluster.fusion.model import fusion_nmf
 from nmfcluster.fusion.reports import FusionReports
-from nmfcluster.fusion.sources import read_sources
+from nmfcluster.fusion.residuals import Agreement
+from nmfcluster.fusion.sources import drawn
+from nmfcluster.fusion.votes import weights_of
 from nmfcluster.stack.reading import read_objects, takes_similarities
 
 _ALONE = 0.95  # weight of a source beside which the others hardly count
@@ -198,8 +201,9 @@ class SimilarityFusionNMF(FusionReports):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **NMFClusterer._parameter_constraints,
         "eta": [Interval(Real, 0, None, closed="both")],
+        "weights": ["array-like", dict, None],
         "n_init": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "criterion": [StrOptions({"relative", "kl", "cross_entropy"})],
+        "criterion": [StrOptions({"agreement", "kl", "cross_entropy"})],
         "symmetric": ["boolean"],
         "affinity": [StrOptions(set(NAMES) - {"auto"}), callable, list],
         "normalize": MAKING["normalize"],
@@ -210,14 +214,13 @@ class SimilarityFusionNMF(FusionReports):
         ],
     }
 
-    n_nearest_: tuple[int | None, ...]
-
     def __init__(
         self,
         n_clusters: int,
         *,
-        eta: float = 1.0,
-        criterion: str = "relative",
+        criterion: str = "agreement",
+        eta: float = np.inf,
+        weights: Any = None,
         symmetric: bool = True,
         affinity: str | Callable[[Any, Any], Any] | list[Any] = "precomputed",
         normalize: bool | str = "auto",
@@ -229,8 +232,9 @@ class SimilarityFusionNMF(FusionReports):
         n_jobs: int | None = None,
     ) -> None:
         self.n_clusters = n_clusters
-        self.eta = eta
         self.criterion = criterion
+        self.eta = eta
+        self.weights = weights
         self.symmetric = symmetric
         self.affinity = affinity
         self.normalize = normalize
@@ -285,25 +289,29 @@ class SimilarityFusionNMF(FusionReports):
             self._check_n_clusters(n_samples)
             with stage(f"similarities of {counted(n_samples, 'object')}"):
                 place = reader.order_of(objects)
-                data = read_sources(reader, objects, place.samples, self, rng)
+                sample = drawn(reader, objects, place.samples, self, rng)
+                agreeing = self.criterion == "agreement"
+                sources = Agreeing(sample) if agreeing else AsGiven(sample, self.criterion)
             # the factors and the weights
-            objective = objective_of(data.mixture, self.criterion, float(self.eta), data.shift)
-            n_init = number_of_starts(self.n_init, len(reader.names))
-            plan = self._plan(fusion_nmf, n_init=n_init)
-            fusion = fuse(objective, plan, rng, self.symmetric or data.by_landmarks)
-            self._reader_, self._data_, self._fusion_ = reader, data, fusion
-            self.n_nearest_, self.source_names_ = data.graphs.n_nearest, reader.names
-            self.source_losses_ = objective.source_losses(fusion.best.factors[0])
-            self.weights_, _ = objective.weigh(self.source_losses_)
-            _warn_of_weights(self, reader.labels)
+            L, prior = len(reader.names), weights_of(self.weights, reader.names)
+            plan = self._plan(fusion_nmf, n_init=2 + L if self.n_init == "auto" else self.n_init)
+            sources.fit(plan, rng, self.symmetric, float(self.eta), prior)
+            fusion = sources.fusion
+            self._reader_, self._sources_ = reader, sources
+            self.source_names_, self.weights_ = reader.names, sources.weights
+            self.source_losses_ = sources.losses
+            if isinstance(sources, Agreeing):
+                self.agreement_, self.counted_ = sources.found, sources.counted
+            else:
+                _warn_of_weights(self, reader.labels)
             # the memberships of the fitted objects, and by these of the others
-            self._scales_ = objective.shares(self.weights_) / data.mixture.totals
-            posterior, core = fusion.posterior(data.dtype), fusion.core.astype(data.dtype)
-            profile = posterior[data.compared] / np.diagonal(core)
+            posterior, core = fusion.posterior(sources.dtype), fusion.core.astype(sources.dtype)
+            compared = slice(len(sample.fitted) if sample.by_landmarks else 0, None)
+            profile = posterior[compared] / np.diagonal(core)
             rows = np.empty((n_samples, self.n_clusters), dtype=posterior.dtype)
-            self.sample_indices_ = np.sort(data.fitted)
-            rows[data.fitted] = posterior[: len(data.fitted)]
-            others = place.samples[~np.isin(place.samples, data.fitted)]
+            self.sample_indices_, self._fitted_ = np.sort(sample.fitted), sample.fitted
+            rows[sample.fitted] = posterior[: len(sample.fitted)]
+            others = place.samples[~np.isin(place.samples, sample.fitted)]
             if len(others):
                 with stage(f"memberships of {counted(len(others), 'other object')}"):
                     rows[others] = self._extended(objects, others, profile)
@@ -349,8 +357,8 @@ class SimilarityFusionNMF(FusionReports):
 
     def _extended(self, objects: Any, numbers: np.ndarray, profile: np.ndarray) -> np.ndarray:
         """Return the similarity of objects to the clusters that a profile describes."""
-        joined = self._data_.graphs.joined
-        return self._reader_.extended(objects, numbers, self._scales_, profile, joined)
+        sources = self._sources_
+        return self._reader_.extended(objects, numbers, sources.scales, profile, sources.joined)
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags, which depend on `affinity`."""
@@ -362,20 +370,12 @@ class SimilarityFusionNMF(FusionReports):
 
 
 def _warn_of_weights(model: SimilarityFusionNMF, labels: list[str]) -> None:
-    """Warn if no source is explained, or one has all of the weight without being asked to.
+    """Warn if one source has all of the weight without being asked to.
 
     `labels` are what error messages call the sources.
     """
-    relative, least = model.criterion == "relative", model.source_losses_.min()
-    if relative and model.n_clusters > 1 and least >= 1:
-        warn(
-            f"{model.n_clusters} clusters explain no source better than independent objects do: "
-            f"the smallest of source_losses_ is {least:.3g}; in a source with clusters it is below "
-            "1. The labels are those of the least bad model."
-        )
     largest = int(model.weights_.argmax())
-    asked_for = model.eta <= (SHARP if relative else 0) or len(labels) == 1
-    if model.weights_[largest] > _ALONE and not asked_for:
+    if model.weights_[largest] > _ALONE and model.eta > 0 and model.weights is None and len(labels) > 1:
         warn(
             f"{labels[largest]} has the weight {model.weights_[largest]:.3f}, so that the others "
             "hardly count. See source_losses_ for how well each is explained; a larger eta makes "

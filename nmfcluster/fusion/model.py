@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.preprocessing import normalize
 
 from nmfcluster._arrays import storage
 from nmfcluster._arrays.arguments import counted
+from nmfcluster._arrays.jobs import one_thread
 from nmfcluster._base import membership
 from nmfcluster._engine.executor import Plan, Start
-from nmfcluster._engine.loop import Solution, Steps, best_first, is_below, kept
-from nmfcluster._engine.starts import draw_seeds, spectral_start
+from nmfcluster._engine.loop import Steps, kept
+from nmfcluster._engine.starts import draw_seeds, leading_eigenpairs, turned
 from nmfcluster._engine.symmetric import Factorization
 from nmfcluster.fusion.mixture import Mixture
 from nmfcluster.fusion.objective import SMALLEST, FusionObjective, factors_of
 from nmfcluster.similarity import Explicit
 
 _MIN_ITER = 10  # updates, of two or three EM steps each: the first ones can gain little
-_RACE_FROM = 3  # updates: a start that can win is below the end of the others by then
+_RACE_FROM = 3  # updates: a start that can win is below the end of the first by then
 _RACE_FROM_NATS = 20  # the same of losses in nats, which flat kernels hardly change
-_WARM_UP = 5  # EM steps on equal weights: losses of a raw start say nothing of the sources
-_TOLD = 1 / 3  # of what can be explained of a source: of noise it was at most 0.28, mostly 0
+_WARM_UP = 5  # EM steps on what a start is made of: losses of a raw one say nothing of sources
+_KMEANS = 5  # runs of k-means on eigenvectors, which are few: one is not always the best
 
 
 def _positive(Z: np.ndarray) -> np.ndarray:
@@ -137,9 +141,8 @@ def fusion_nmf(objective: FusionObjective, Z: np.ndarray) -> Steps:
     ----------
     .. [1] T. Lange, J. M. Buhmann. Fusion of similarity data in clustering. NIPS 2005.
     """
-    mixture = objective.mixture
+    mixture, Z = objective.mixture, np.stack(list(map(_positive, Z)))
     mixed = [(mixture.mixed(mixture.equal), mixture.equal) for _ in Z]
-    Z = np.stack([_warmed_up(objective, *mixed[0], start) for start in Z])
     weighed = [objective.weigh(objective.source_losses(start)) for start in Z]
     weights = np.stack([best for best, _ in weighed])
     loss = np.array([smallest for _, smallest in weighed])
@@ -150,7 +153,7 @@ def fusion_nmf(objective: FusionObjective, Z: np.ndarray) -> Steps:
         Z, weights, loss = (array.copy() for array in kept(keep, Z, weights, loss))
         for s in range(len(Z)):
             # EM steps on the mixture with the weights so far
-            mixed[s] = _remixed(mixture, objective.shares(weights[s]), *mixed[s])
+            mixed[s] = _remixed(mixture, weights[s], *mixed[s])
             step = partial(em_step, objective, *mixed[s])
             # where they lead, with the weights that are best there, if that does not raise F
             for candidate in _extrapolated_and_plain(step, Z[s]):
@@ -158,15 +161,6 @@ def fusion_nmf(objective: FusionObjective, Z: np.ndarray) -> Steps:
                 if smallest <= loss[s]:
                     Z[s], weights[s], loss[s] = candidate, best, smallest
                     break
-
-
-def _warmed_up(
-    objective: FusionObjective, P: object, weights: np.ndarray, Z: np.ndarray
-) -> np.ndarray:
-    Z = _positive(Z)
-    for _ in range(_WARM_UP):
-        Z = em_step(objective, P, weights, Z)
-    return Z
 
 
 def _remixed(
@@ -201,104 +195,114 @@ class Fusion(Factorization):
         it tells nothing of others.
         """
         mixture, (Z, weights) = self.objective.mixture, self.best.factors
-        margin = mixture.margin(mixture.mixed(self.objective.shares(weights)))
+        margin = mixture.margin(mixture.mixed(weights))
         known = margin > 1e-12 * margin.mean()  # of less an object's start is not moved
         return membership(Z[-1].astype(dtype)) * known[:, None]
 
 
-def number_of_starts(n_init: int | str, n_sources: int) -> int:
-    """Return the number of starts: "auto" is all that there are, a number the first of them.
+@dataclass(frozen=True)
+class Origin:
+    """What starts are made of: a matrix, and the weights of its sources in the objective.
 
-    They are those on the mean source, on the sources by what they are worth, and on each alone.
+    Attributes
+    ----------
+    matrix : callable
+        Returns the {ndarray, csr_array} of shape (n, n), which need not exist before.
+    weights : ndarray of shape (L,)
+    n_clusters : int
     """
-    most = 2 + n_sources if n_sources > 1 else 1
-    return most if isinstance(n_init, str) else min(int(n_init), most)
+
+    matrix: Callable[[], Any]
+    weights: np.ndarray
+    n_clusters: int
+
+    @cached_property
+    def spectrum(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Its degrees; of it over their roots, the leading eigenvalues, and their vectors."""
+        A = Explicit(self.matrix()).without_diagonal()
+        degrees = (A @ np.ones((A.shape[0], 1), dtype=A.dtype))[:, 0]
+        A = A.scaled(storage.inverse(np.sqrt(degrees)))
+        return degrees, *leading_eigenpairs(A, min(self.n_clusters, A.shape[0]))
+
+    def spectral(self) -> np.ndarray:
+        """Return W from eigenvectors turned towards the axes, (n, k); its scale is of no use."""
+        degrees, values, vectors = self.spectrum
+        H = turned(values, vectors, self.n_clusters) * np.sqrt(degrees)[:, None]
+        H += 1e-3 * H.mean()  # an entry that begins at 0 stays there
+        return np.asarray(H * H.sum(axis=0), dtype=degrees.dtype)
+
+    def clustered(self) -> np.ndarray:
+        """Return W of clusters that k-means finds in the rows of the eigenvectors, (n, k)."""
+        degrees, _, vectors = self.spectrum
+        kmeans = KMeans(vectors.shape[1], n_init=_KMEANS, random_state=0)
+        with one_thread():
+            labels = kmeans.fit_predict(normalize(vectors))
+        clusters = np.eye(self.n_clusters, dtype=degrees.dtype)[labels]
+        return np.asarray((clusters + 0.1 / self.n_clusters) * degrees[:, None])
 
 
-def fuse(
-    objective: FusionObjective, plan: Plan, rng: np.random.RandomState, symmetric: bool
-) -> Fusion:
-    """Fit the factors, one or two, and the weights; the run with the smallest loss is kept.
-
-    The first start is spectral, on the mean source. It tells what the sources are worth: the
-    second is spectral on the mixture with its weights, and others are on single sources. All but
-    the first must soon be below it by `tol`.
-    """
-    mixture = objective.mixture
-    task = f"{mixture.shape[0]} objects, {counted(len(mixture.totals), 'source')}"
-    race_from = _RACE_FROM_NATS if objective.scales is None else _RACE_FROM
-    plan = plan.stopping(min_iter=_MIN_ITER, race_from=race_from)
-    seeds = draw_seeds(rng, plan.n_init)
-
-    def start(weights: np.ndarray, seed: int) -> Start:
-        return partial(spectral_factors, mixture, plan.n_clusters, symmetric, weights, seed)
-
-    # the first start, which says what the sources are worth
-    solutions = plan.run(objective, [start(mixture.equal, seeds[0])], task)
-    # the others, by the weights that it found, and by one source each
-    shares = objective.shares(solutions[0].factors[1])
-    weights = [shares, *np.eye(len(shares))]
-    others = [start(one, seed) for one, seed in zip(weights, seeds[1:], strict=False)]
-    if others:
-        lead = solutions[0].loss - max(plan.stop.tol, 0) * objective.constant
-        solutions += plan.run(objective, others, task, lead=lead)
-    best = _best_of(objective, solutions)
-    solutions.sort(key=lambda one: (one is not best, one.given_up, one.loss))
-    curves = [solution.history for solution in solutions]
-    return Fusion(best, curves, objective.constant, objective)
-
-
-def spectral_factors(
-    mixture: Mixture, n_clusters: int, symmetric: bool, weights: np.ndarray, seed: int
+def start_from(
+    objective: FusionObjective, origin: Origin, by_kmeans: bool, symmetric: bool, seed: int
 ) -> np.ndarray:
-    """Return the factors where a run starts: from leading eigenvectors of a mixture.
+    """Return the factors where a run starts, after some EM steps on what they are made of.
 
     Parameters
     ----------
-    mixture : Mixture
-    n_clusters : int
+    objective : FusionObjective
+    origin : Origin
+    by_kmeans : bool
+        Whether it is made of clusters, and not of eigenvectors.
     symmetric : bool
         Whether the two factors are one.
-    weights : ndarray of shape (L,)
-        Of the sources in the mixture.
     seed : int
         Of the other factor.
 
     Returns
     -------
     ndarray of shape (1 or 2, n, k)
-        W, or W and V; their scale is of no importance.
+        W, or W and V.
     """
-    A = Explicit(mixture.matrix(weights)).without_diagonal()
-    degrees = (A @ np.ones((A.shape[0], 1), dtype=A.dtype))[:, 0]
-    if degrees.any():
-        roots = np.sqrt(degrees)
-        H = spectral_start(A.scaled(storage.inverse(roots)), n_clusters) * roots[:, None]
-        H += 1e-3 * H.mean()  # an entry that begins at 0 stays there
-        W = H * H.sum(axis=0)
-    else:  # a similarity of 0 has no eigenvectors: all clusters are alike
-        W = np.ones((A.shape[0], n_clusters), dtype=A.dtype)
-    if symmetric:
-        return W[None]
-    noise = np.random.RandomState(seed).uniform(0.5, 1.5, size=W.shape).astype(W.dtype)
-    return np.stack([W, W * noise])
+    degrees = origin.spectrum[0]
+    W = origin.clustered() if by_kmeans else origin.spectral()
+    Z = W[None]
+    if not degrees.any():  # a similarity of 0 has no clusters: all are alike
+        Z = np.ones((1 if symmetric else 2, *W.shape), dtype=W.dtype)
+    elif not symmetric:
+        noise = np.random.RandomState(seed).uniform(0.5, 1.5, size=W.shape).astype(W.dtype)
+        Z = np.stack([W, W * noise])
+    Z, P = _positive(Z), objective.mixture.mixed(origin.weights)
+    for _ in range(_WARM_UP):
+        Z = em_step(objective, P, origin.weights, Z)
+    return Z
 
 
-def _best_of(objective: FusionObjective, solutions: list[Solution]) -> Solution:
-    """Return the solution with the smallest loss that tells of no fewer sources than the first.
+def fuse(
+    objective: FusionObjective,
+    plan: Plan,
+    rng: np.random.RandomState,
+    symmetric: bool,
+    alone: Sequence[Callable[[], Any]] = (),
+) -> Fusion:
+    """Fit the factors, one or two, and the weights; the run with the smallest loss is kept.
 
-    Clusters that fit one source closely, and no other, can have a smaller loss than those that
-    all sources share. A solution tells of a source if it explains a part of what the best
-    solution for that source does.
+    The first start is spectral, on all sources as they are weighed before anything is known of the
+    model; the second has the clusters of k-means on the same eigenvectors. The others are
+    spectral, on matrices that are given: those of single sources, for which the objective has
+    weights if there are several in it. All but the first are given up if they are not soon below
+    it.
     """
-    if objective.scales is None:
-        return best_first([one for one in solutions if not one.given_up])[0]
-    losses = np.array([objective.source_losses(one.factors[0]) for one in solutions])
-    explained = np.maximum(1 - losses, 0)
-    told = (explained > _TOLD * explained.max(axis=0)).sum(axis=1)
-    best = 0
-    for i, one in enumerate(solutions):
-        better = is_below(one.loss, solutions[best].loss, solutions[best])
-        if not one.given_up and better and told[i] >= told[best]:
-            best = i
-    return solutions[best]
+    mixture, k = objective.mixture, plan.n_clusters
+    task = f"{mixture.shape[0]} objects, {counted(len(mixture.totals), 'source')}"
+    whole = Origin(partial(mixture.matrix, objective.prior), objective.prior, k)
+    own = np.eye(len(alone)) if len(mixture.totals) == len(alone) else np.ones((len(alone), 1))
+    origins = [whole, whole, *(Origin(*pair, k) for pair in zip(alone, own, strict=True))]
+    seeds = draw_seeds(rng, len(origins))
+    starts: list[Start] = [
+        partial(start_from, objective, origin, number == 1, symmetric, seed)
+        for number, (origin, seed) in enumerate(zip(origins, seeds, strict=True))
+    ]
+    race_from = _RACE_FROM_NATS if objective.scales is None else _RACE_FROM
+    plan = plan.stopping(min_iter=_MIN_ITER, race_from=race_from)
+    solutions = plan.run(objective, starts[: plan.n_init], task)
+    curves = [solution.history for solution in solutions]
+    return Fusion(solutions[0], curves, objective.constant, objective)

@@ -12,8 +12,6 @@ from nmfcluster.fusion.mixture import Mixture, entropy_of
 # entry of factors that sum to 1, by bytes a number: 0 would be final; products of two are above 0
 SMALLEST = {4: 1e-18, 8: 1e-20}
 _LEAST = 1e-6  # nats a source must hold about pairs: less is rounding of float32
-_NOTHING = 1e6  # loss of a source that holds nothing: far above all others, and finite
-SHARP = 0.3  # eta, of relative losses, that asks for nearly all weight on the best source
 
 
 def factors_of(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -21,16 +19,21 @@ def factors_of(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return Z[0], Z[-1] / Z[-1].sum(axis=0)
 
 
-def gibbs_weights(losses: np.ndarray, eta: float) -> np.ndarray:
-    """Return the weights ``a_l ~ exp(-c_l / eta)`` that minimise ``a'c - eta H(a)`` (eq. 7).
+def gibbs_weights(losses: np.ndarray, eta: float, prior: np.ndarray) -> np.ndarray:
+    """Return the weights ``a_l ~ p_l exp(-x_l / eta)`` that are best for losses (eq. 7).
+
+    They minimise ``a'x + eta D(a || p)``; with equal p that is ``a'x - eta H(a)``, but for a
+    constant.
 
     Parameters
     ----------
     losses : ndarray of shape (L,)
-        The c_l, in nats.
+        The x_l.
     eta : float
-        In nats; 0 gives all weight to the first of the sources with the smallest loss, infinity
-        the same weight to all.
+        In the unit of the losses; 0 gives all weight to the first of the sources with the smallest
+        loss, infinity gives every source its p.
+    prior : ndarray of shape (L,)
+        The p_l, which sum to 1. One of 0 leaves a source out.
 
     Returns
     -------
@@ -40,30 +43,33 @@ def gibbs_weights(losses: np.ndarray, eta: float) -> np.ndarray:
     --------
     >>> import numpy as np
     >>> from nmfcluster.fusion.objective import gibbs_weights
-    >>> gibbs_weights(np.array([1.0, 1.0, 1.0 + np.log(2)]), eta=1.0)
+    >>> gibbs_weights(np.array([1.0, 1.0, 1.0 + np.log(2)]), 1.0, np.full(3, 1 / 3))
     array([0.4, 0.4, 0.2])
     """
     if np.isinf(eta):
-        return np.full(len(losses), 1 / len(losses))
+        return prior
+    losses = np.where(prior > 0, losses, np.inf)
     if eta == 0:
         return np.eye(len(losses))[losses.argmin()]
     with np.errstate(over="ignore"):  # a quotient that overflows is a weight of 0
-        shares = np.exp(-(losses - losses.min()) / eta)
-    return shares / shares.sum()
+        shares = prior * np.exp(-(losses - losses.min()) / eta)
+    return np.asarray(shares / shares.sum())
 
 
-def smallest_objective(losses: np.ndarray, eta: float) -> float:
-    """Return the smallest ``a'c + eta (log L - H(a))``: ``-eta log mean exp(-c / eta)``.
+def smallest_objective(losses: np.ndarray, eta: float, prior: np.ndarray) -> float:
+    """Return the smallest ``a'x + eta D(a || p)``: ``-eta log sum_l p_l exp(-x_l / eta)``.
 
     It lies between the smallest loss, for eta 0, and the mean loss, for infinity.
     """
+    used = prior > 0
+    losses, prior = losses[used], prior[used]
     if np.isinf(eta):
-        return float(losses.mean())
+        return float(prior @ losses)
     best = float(losses.min())
     if eta == 0:
         return best
     with np.errstate(over="ignore"):  # the exponential of a quotient that overflows is 0
-        rest = np.expm1(-(losses - best) / eta).mean()
+        rest = prior @ np.expm1(-(losses - best) / eta)
     return best - eta * float(np.log1p(rest))
 
 
@@ -71,21 +77,17 @@ def smallest_objective(losses: np.ndarray, eta: float) -> float:
 class FusionObjective:
     r"""The objective of fusion, after its minimisation over the weights of the sources.
 
-    .. math:: F = \min_a \sum_l a_l x_l + \eta\, (\log L - H(a))
-                = -\eta \log \frac1L \sum_l e^{-x_l / \eta}
+    .. math:: F = \min_a \sum_l a_l x_l + \eta\, D(a \,\|\, p)
+                = -\eta \log \sum_l p_l e^{-x_l / \eta}
 
-    Lange and Buhmann, eqs. 4 and 6, have :math:`x_l = c_l`, the loss of a source,
+    Lange and Buhmann, eqs. 4 and 6, have equal :math:`p_l`, and :math:`x_l = c_l`, the loss of a
+    source,
 
     .. math:: c_l = b_l - \sum_{ij} p^l_{ij} \log (W H')_{ij} .
 
-    The constant :math:`\log L`, which is not in eq. 6, makes F the mean loss as eta grows. With
-    `scales` :math:`d_l` a loss is relative to what there is to explain, and is 1 at most,
-
-    .. math:: x_l = \min(c_l / d_l, 1), \quad a_l = 0 \text{ where } c_l \ge d_l :
-
-    a source counts as far as the model explains it better than independent objects do. F is
+    The constant :math:`\log L`, which is not in eq. 6, makes F the mean loss as eta grows. F is
     concave in the losses and does not fall as one grows, so that EM steps on the mixture with
-    weights proportional to :math:`a_l / d_l` never raise it.
+    weights :math:`a_l` never raise it.
 
     Where a source did not see all objects, it says how those it saw occur together: the model
     is conditioned on them, :math:`c_l = b_l - \sum p^l_{ij} \log ((W H')_{ij} / M_l)` with
@@ -97,13 +99,17 @@ class FusionObjective:
     offsets : ndarray of shape (L,)
         The b_l, which do not depend on the model.
     eta : float
+    prior : ndarray of shape (L,)
+        The p_l, which sum to 1.
     scales : ndarray of shape (L,), default=None
-        The d_l; None: losses count as they are.
+        What there is to explain of every source, :math:`d_l`, of which its loss is a share,
+        :math:`x_l = c_l / d_l`; None: losses are in nats.
     """
 
     mixture: Mixture
     offsets: np.ndarray
     eta: float
+    prior: np.ndarray
     scales: np.ndarray | None = None
 
     wide = False  # starts side by side are not faster: a quotient is as large as the similarity
@@ -120,7 +126,7 @@ class FusionObjective:
         return max(float(apart.mean()), 0.0)  # below 0 by rounding alone
 
     def source_losses(self, Z: np.ndarray) -> np.ndarray:
-        """Return c_l, or c_l / d_l, for the factors Z, as `fusion_nmf` has them.
+        """Return x_l for the factors Z, as `fusion_nmf` has them.
 
         Infinity is that of a source that says nothing, of which d_l is 0.
         """
@@ -140,45 +146,35 @@ class FusionObjective:
         return np.where(self.mixture.complete, 1.0, ((seen @ W) * (seen @ H)).sum(axis=1))
 
     def weigh(self, losses: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return the best weights for losses of the sources, and the objective F.
-
-        Where no source is explained better than by independence, losses relative to it count as
-        they are, and `eta` is small, to tell apart the best of a bad lot: F is then above 1.
-        """
-        if self.scales is None:
-            return gibbs_weights(losses, self.eta), smallest_objective(losses, self.eta)
-        if losses.min() >= 1:
-            losses, eta = np.minimum(losses, _NOTHING), min(self.eta, SHARP)
-            return gibbs_weights(losses, eta), smallest_objective(losses, eta)
-        at_most_1 = np.minimum(losses, 1)
-        weights = np.where(losses < 1, gibbs_weights(at_most_1, self.eta), 0)
-        return weights / weights.sum(), smallest_objective(at_most_1, self.eta)
-
-    def shares(self, weights: np.ndarray) -> np.ndarray:
-        """Return the weights of the sources in the mixture that the model is fitted to, (L,)."""
-        if self.scales is None:
-            return weights
-        shares = weights / np.maximum(self.scales, _LEAST)
-        return shares / shares.sum()
+        """Return the best weights for losses of the sources, and the objective F."""
+        weights = gibbs_weights(losses, self.eta, self.prior)
+        return weights, smallest_objective(losses, self.eta, self.prior)
 
 
-def objective_of(
-    mixture: Mixture, criterion: str, eta: float, shift: float = 0.0
+def in_nats(
+    mixture: Mixture, criterion: str, eta: float, prior: np.ndarray, shift: float = 0.0
 ) -> FusionObjective:
-    """Return the objective of a criterion.
+    """Return the objective of a criterion of the paper.
 
-    `shift` is what the losses, and what there is to explain, are too large by.
-
-    The loss of a source is its divergence from the model in "kl" and in "relative", where it is
-    divided by that from independent objects; and the cross-entropy in "cross_entropy"; there, a
-    source that did not see all objects counts as if it knew nothing of the others.
+    The loss of a source is its divergence from the model in "kl", and the cross-entropy in
+    "cross_entropy"; there, a source that did not see all objects counts as if it knew nothing of
+    the others. `shift` is what the losses are too large by.
     """
     if criterion == "cross_entropy":
         offsets = -2 * np.log(mixture.seen.mean(axis=0)) - shift
-        return FusionObjective(mixture, offsets, eta)
+    else:
+        offsets = -mixture.entropies() - shift
+    return FusionObjective(mixture, offsets, eta, prior)
+
+
+def relative(mixture: Mixture, shift: float = 0.0) -> FusionObjective:
+    """Return the objective whose losses are shares of what there is to explain of every source.
+
+    `shift` is what the losses, and what there is to explain, are too large by.
+    """
     entropies = mixture.entropies()
-    scales = mutual_information(mixture, entropies) - shift if criterion == "relative" else None
-    return FusionObjective(mixture, -entropies - shift, eta, scales)
+    scales = mutual_information(mixture, entropies) - shift
+    return FusionObjective(mixture, -entropies - shift, np.inf, mixture.equal, scales)
 
 
 def mutual_information(mixture: Mixture, entropies: np.ndarray) -> np.ndarray:

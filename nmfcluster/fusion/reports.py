@@ -10,11 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from nmfcluster._arrays.arguments import positions
 from nmfcluster._arrays.jobs import one_blas_thread
-from nmfcluster._base import NMFClusterer, hard_labels
-from nmfcluster.fusion.mixture import make_mixture
-from nmfcluster.fusion.model import Fusion, fuse, fusion_nmf
-from nmfcluster.fusion.objective import factors_of, objective_of
-from nmfcluster.fusion.sources import FusionData
+from nmfcluster._base import NMFClusterer
+from nmfcluster.fusion.model import fusion_nmf
+from nmfcluster.fusion.objective import factors_of
+from nmfcluster.fusion.sources import FittedSources
 from nmfcluster.stack.sources import cut
 
 
@@ -46,11 +45,10 @@ class FusionReports(NMFClusterer):
     source_losses_: np.ndarray
     sample_indices_: np.ndarray
 
-    _fusion_: Fusion
+    _sources_: FittedSources
+    _fitted_: np.ndarray  # the objects, in the order in which the model has them
     _order_: np.ndarray  # what the clusters were called in the factors
-    _data_: FusionData
     symmetric: bool
-    criterion: str
 
     def fused_similarity(self, rows: Any = None, columns: Any = None) -> Any:
         r"""Return the similarity that all sources make together, which the clusters explain.
@@ -92,9 +90,10 @@ class FusionReports(NMFClusterer):
         """
         check_is_fitted(self)
         n = len(self.sample_indices_)
-        matrix = self._fusion_.objective.mixture.matrix(n * self._shares())
-        places = own = np.argsort(self._data_.fitted)
-        if self._data_.by_landmarks:
+        fusion = self._sources_.fusion
+        matrix = fusion.objective.mixture.matrix(n * fusion.best.factors[1])
+        places = own = np.argsort(self._fitted_)
+        if self._sources_.by_landmarks:
             matrix, own = 2 * matrix[:n, n:], np.arange(matrix.shape[1] - n)
         named = ((rows, places, "row"), (columns, own, "column"))
         chosen = (
@@ -139,10 +138,11 @@ class FusionReports(NMFClusterer):
                [1., 0.]])
         """
         check_is_fitted(self)
-        W, H = factors_of(self._fusion_.best.factors[0])
+        W, H = factors_of(self._sources_.fusion.best.factors[0])
         with one_blas_thread():
-            told = self._fusion_.objective.mixture.told(W, H, self._data_.shift)
-        told = np.maximum((told * self._shares()[:, None]).T[self._order_], 0)
+            parts, weights = self._sources_.parts()
+            told = parts.told(W, H, self._sources_.shift)
+        told = np.maximum((told * weights[:, None]).T[self._order_], 0)
         sums = told.sum(axis=1, keepdims=True)
         return np.where(sums > 0, told / np.where(sums > 0, sums, 1), self.weights_)
 
@@ -179,28 +179,13 @@ class FusionReports(NMFClusterer):
         ['all', 'half', 'noise']
         """
         check_is_fitted(self)
-        fitted_labels = self.labels_[self._data_.fitted]
-        seen = self._fusion_.objective.mixture.seen[: len(fitted_labels)]
+        fitted_labels, plan = self.labels_[self._fitted_], self._plan(fusion_nmf, n_init=1)
         ranked = []
         for i, name in enumerate(self.source_names_):
-            alone = self._labels_of_one(i)[: len(seen)][seen[:, i]]
-            agreement = float(normalized_mutual_info_score(fitted_labels[seen[:, i]], alone))
+            with one_blas_thread(), np.errstate(under="ignore"):
+                alone = self._sources_.labels_alone(i, plan, self.symmetric)[: len(fitted_labels)]
+            seen = alone >= 0
+            agreement = float(normalized_mutual_info_score(fitted_labels[seen], alone[seen]))
             loss = float(self.source_losses_[i])
             ranked.append(RankedSource(name, agreement, float(self.weights_[i]), loss))
         return sorted(ranked, key=lambda source: -source.agreement)
-
-    def _labels_of_one(self, number: int) -> np.ndarray:
-        """Return the clusters of one source alone, (n_fitted,)."""
-        mixture = self._fusion_.objective.mixture
-        source = mixture.matrix(np.eye(len(mixture.totals))[number])
-        with one_blas_thread(), np.errstate(under="ignore"):
-            single = make_mixture([source], mixture.seen[:, [number]])
-            objective = objective_of(single, self.criterion, 1.0, self._data_.shift)
-            plan = self._plan(fusion_nmf, n_init=1)
-            one_factor = self.symmetric or self._data_.by_landmarks
-            fusion = fuse(objective, plan, np.random.RandomState(0), one_factor)
-            return hard_labels(fusion.posterior(single.dtype))
-
-    def _shares(self) -> np.ndarray:
-        """Return the weights of the sources in the mixture, (L,)."""
-        return self._fusion_.objective.shares(self.weights_)

@@ -1,7 +1,4 @@
-"""What a model is fitted to: sources of similarities of objects to each other, or to landmarks.
-
-Sources stay as they are given, or are made graphs of near objects, so that all of them count next
-to alike.
+"""What a model is fitted to: the objects that are drawn, and who is compared with whom.
 
 A source S of n objects and p landmarks is read as the graph of both, ``[[0, S], [S', 0]]``. One
 factor of it holds W of the objects above H of the landmarks: an EM step is that of ``P = W H'``,
@@ -11,187 +8,128 @@ explain, are both larger by log 2 than for ``P``: it says which end of a pair is
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
-from math import ceil, isqrt
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from nmfcluster._arrays.nearest import both_ways, graph_of, mean_degree, near, stacked
-from nmfcluster._arrays.storage import filled_with, stored_entries, total
-from nmfcluster.fusion.mixture import Mixture, make_mixture
+from nmfcluster._base import hard_labels
+from nmfcluster._engine.executor import Plan
+from nmfcluster.fusion.mixture import Mixture
+from nmfcluster.fusion.model import Fusion, fuse
+from nmfcluster.fusion.objective import FusionObjective
 from nmfcluster.stack.reading import StackReader
 
-_ROOM = 1e3  # times the sum of a source, or over it, must not overflow: sums grow in the products
-_MANY = 2  # times the root of n, on average: a source with more neighbours is no graph yet
-_OF_A_CLUSTER = 0.75  # of its mean size: those of an object in a small cluster are not all others
-
 
 @dataclass(frozen=True)
-class Graphs:
-    """How sources were made graphs of near objects, and how new objects are joined to them.
-
-    An edge joins two objects one of which is among the most similar to the other, and none an
-    object to itself. Its weight is ``s_ij / (d_i d_j)^1/2`` with the degrees d.
+class Sample:
+    """The objects that a model is fitted to.
 
     Attributes
     ----------
-    n_nearest : tuple of (int or None)
-        How many similarities of every object a source keeps; None: all.
-    degrees : tuple of ndarray of shape (n,), or None
-        One a source; None: the sources stayed as they were.
-    """
-
-    n_nearest: tuple[int | None, ...]
-    degrees: tuple[np.ndarray, ...] | None
-
-    def joined(self, sources: list[Any]) -> list[Any]:
-        """Return the similarities of new objects to those of the fit, made edges likewise."""
-        if self.degrees is None:
-            return sources
-        kept = map(near, sources, self.n_nearest)
-        return [over_roots(S, degrees) for S, degrees in zip(kept, self.degrees, strict=True)]
-
-
-@dataclass(frozen=True)
-class FusionData:
-    """What a model is fitted to.
-
-    Attributes
-    ----------
-    mixture : Mixture
-        Of the fitted objects, and of landmarks behind them if there are some.
-    graphs : Graphs
-    dtype : dtype
-        Of the similarities.
+    reader : StackReader
+    objects : SimilarityStack or ViewStack
     fitted : ndarray of int
-        The objects, in the order in which the mixture has them.
+        The objects, in the order in which they are fitted.
+    compared : ndarray of int
+        Those that they are compared with, or columns of their similarities; landmarks if they are
+        others.
     by_landmarks : bool
     """
 
-    mixture: Mixture
-    graphs: Graphs
-    dtype: np.dtype
+    reader: StackReader
+    objects: Any
     fitted: np.ndarray
+    compared: np.ndarray
     by_landmarks: bool
+
+    def blocks(self) -> Iterator[tuple[list[Any], np.ndarray]]:
+        """Yield the similarities of the fitted objects, some at a time, to landmarks.
+
+        There is a matrix a source, and which of the objects each source saw.
+        """
+        return self.reader.blocks(self.objects, self.fitted)
+
+
+def drawn(
+    reader: StackReader,
+    objects: Any,
+    ordered: np.ndarray,
+    estimator: Any,
+    rng: np.random.RandomState,
+) -> Sample:
+    """Return the objects that an estimator fits its model to, of those that were read.
+
+    Without ``symmetric``, all objects are fitted to their similarities to those that are drawn.
+    `ordered` are their numbers, in the order in which they are fitted, (n,).
+    """
+    n_objects, n_columns = objects.shape[:2]
+    chosen = draw_samples(n_columns, estimator.max_samples, int(estimator.n_clusters), rng)
+    chosen = ordered[chosen] if n_columns == n_objects else chosen  # others stay as they are
+    by_landmarks = not estimator.symmetric and len(chosen) < n_objects
+    return Sample(reader, objects, ordered if by_landmarks else chosen, chosen, by_landmarks)
+
+
+class FittedSources(ABC):
+    """Sources, and the model that explains them.
+
+    Attributes
+    ----------
+    fusion : Fusion
+    weights : ndarray of shape (L,)
+    losses : ndarray of shape (L,)
+    scales : ndarray of shape (n_joined,)
+        What the matrices of `joined` are multiplied by.
+    """
+
+    fusion: Fusion
+    weights: np.ndarray
+    losses: np.ndarray
+    scales: np.ndarray
+    by_landmarks: bool
+    dtype: np.dtype
+
+    @abstractmethod
+    def fit(
+        self,
+        plan: Plan,
+        rng: np.random.RandomState,
+        symmetric: bool,
+        eta: float,
+        prior: np.ndarray | None,
+    ) -> None:
+        """Find the model and the weights.
+
+        `prior` are the weights that sources have before anything is known of the model, of sum 1;
+        None: the user leaves that open.
+        """
+
+    @abstractmethod
+    def joined(self, sources: list[Any]) -> list[Any]:
+        """Return how the model sees the similarities of other objects to those of the fit."""
+
+    @abstractmethod
+    def parts(self) -> tuple[Mixture, np.ndarray]:
+        """Return sources that together make what is explained, and the weight of each of them."""
+
+    @abstractmethod
+    def alone(self, number: int) -> FusionObjective:
+        """Return the objective of one source alone."""
 
     @property
     def shift(self) -> float:
         """What a mixture of objects and landmarks adds to losses, in nats."""
         return float(np.log(2)) if self.by_landmarks else 0.0
 
-    @property
-    def compared(self) -> slice:
-        """The rows of the mixture that new objects are compared with."""
-        return slice(len(self.fitted) if self.by_landmarks else 0, None)
-
-
-def read_sources(
-    reader: StackReader,
-    objects: Any,
-    ordered: np.ndarray,
-    estimator: Any,
-    rng: np.random.RandomState,
-) -> FusionData:
-    """Return what an estimator fits its model to, of the objects that were read.
-
-    Without ``symmetric``, all objects are fitted to their similarities to those that are drawn.
-    `ordered` are their numbers, in the order in which they are fitted, (n,).
-    """
-    k, as_graphs = int(estimator.n_clusters), estimator.criterion == "relative"
-    n_objects, n_columns = objects.shape[:2]
-    chosen = draw_samples(n_columns, estimator.max_samples, k, rng)
-    chosen = ordered[chosen] if n_columns == n_objects else chosen  # others stay as they are
-    by_landmarks = not estimator.symmetric and len(chosen) < n_objects
-    # the similarities to the chosen objects, and how many of them each object keeps
-    if by_landmarks:
-        reader.compare_with(objects, chosen)
-        sources, kept = _near_landmarks(reader, objects, ordered, k if as_graphs else None)
-        seen = np.ones((n_objects + len(chosen), len(sources)), dtype=bool)
-    else:
-        sources, seen = reader.fitted(objects, chosen)
-        kept = [n_to_keep(S, k) if as_graphs else None for S in sources]
-    _check_sums(sources, reader.labels)
-    dtype, graphs = sources[0].dtype, Graphs(tuple(kept), None)
-    # graphs on one scale
-    if as_graphs:
-        near_ones = sources if by_landmarks else list(map(graph_of, sources, kept))
-        sources, graphs = normalised(near_ones, kept, axis=0 if by_landmarks else 1)
-    # and of both objects and landmarks
-    if by_landmarks:
-        sources, chosen = list(map(both_ways, sources)), ordered
-    return FusionData(make_mixture(sources, seen), graphs, dtype, chosen, by_landmarks)
-
-
-def _near_landmarks(
-    reader: StackReader, objects: Any, ordered: np.ndarray, n_clusters: int | None
-) -> tuple[list[Any], list[int | None]]:
-    """Return the similarities of all objects to landmarks, and how many each object keeps.
-
-    It keeps those to the landmarks that are nearest to it. What some objects have tells how many;
-    all, if the number of clusters is None.
-    """
-    kept: list[int | None] = []
-    blocks: list[list[Any]] = []
-    for sources, seen in reader.blocks(objects, ordered):
-        if not seen.all():
-            raise ValueError(
-                f"samples are missing from {reader.labels[seen.all(axis=0).argmin()]}: with "
-                "max_samples, or fewer columns than rows, only symmetric=True can leave any out."
-            )
-        kept = kept or [None if n_clusters is None else n_to_keep(S, n_clusters) for S in sources]
-        blocks.append(list(map(near, sources, kept)))
-    return [stacked(list(rows)) for rows in zip(*blocks, strict=True)], kept
-
-
-def n_to_keep(source: Any, n_clusters: int) -> int | None:
-    """Return how many similarities an object keeps; None: all of a source that is a graph.
-
-    That is one with few enough entries in a row.
-    """
-    n = source.shape[1]
-    if mean_degree(source) <= _MANY * isqrt(n):
-        return None
-    return min(isqrt(n), max(2, ceil(_OF_A_CLUSTER * n / n_clusters)))
-
-
-def normalised(
-    graphs: list[Any], n_nearest: list[int | None], axis: int
-) -> tuple[list[Any], Graphs]:
-    """Return graphs over the roots of degrees; those of columns are the sums along an axis."""
-    degrees = [_degrees(graph, axis) for graph in graphs]
-    return list(map(over_roots, graphs, degrees)), Graphs(tuple(n_nearest), tuple(degrees))
-
-
-def _degrees(graph: Any, axis: int) -> np.ndarray:
-    return np.asarray(graph.sum(axis=axis, dtype=np.float64)).ravel()
-
-
-def over_roots(graph: Any, columns: np.ndarray) -> Any:
-    """Return the entries divided by the roots of the degrees of both objects.
-
-    Those of rows are their sums, those of columns are given. A degree counts as at least the entry
-    itself: a new object would have been a neighbour, too.
-    """
-    rows = _degrees(graph, axis=1)
-    i, j, values = stored_entries(graph.astype(np.float64))
-    shares = values / np.sqrt(rows[i]) / np.sqrt(np.maximum(columns[j], values))
-    return filled_with(graph, shares.astype(np.float32))
-
-
-def _check_sums(sources: list[Any], labels: list[str]) -> None:
-    """Raise unless every source has a sum that its dtype can hold, and can be divided by."""
-    dtype = sources[0].dtype
-    most = float(np.finfo(dtype).max) / _ROOM
-    for source, label in zip(sources, labels, strict=True):
-        with np.errstate(over="ignore"):  # a sum that is too large is refused
-            size = total(source)
-        if not 1 / most < size < most:
-            raise ValueError(
-                f"{label} must have a sum that {dtype} can hold with some room, got {size:.3g}; "
-                "scale it."
-            )
+    def labels_alone(self, number: int, plan: Plan, symmetric: bool) -> np.ndarray:
+        """Return the clusters of one source alone, from its first start; -1: it did not see one."""
+        objective = self.alone(number)
+        fusion = fuse(objective, plan, np.random.RandomState(0), symmetric or self.by_landmarks)
+        labels = hard_labels(fusion.posterior(self.dtype))
+        return np.where(objective.mixture.seen[:, 0], labels, -1)
 
 
 def draw_samples(

@@ -1,0 +1,194 @@
+"""Fusion of sources that agree: of what they say beyond independence, one graph is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from nmfcluster._arrays.arguments import warn
+from nmfcluster._arrays.nearest import both_ways
+from nmfcluster._arrays.storage import filled_with, identity
+from nmfcluster._engine.executor import Plan
+from nmfcluster._engine.starts import leading_eigenpairs
+from nmfcluster.fusion.fused import (
+    FusedGraph,
+    graphs_of,
+    is_graph,
+    n_to_keep,
+    over_roots,
+    told_alike,
+)
+from nmfcluster.fusion.mixture import Mixture, make_mixture
+from nmfcluster.fusion.model import fuse
+from nmfcluster.fusion.objective import (
+    FusionObjective,
+    gibbs_weights,
+    relative,
+    smallest_objective,
+)
+from nmfcluster.fusion.residuals import Agreement, Residual, agreement, residual
+from nmfcluster.fusion.sources import FittedSources, Sample
+from nmfcluster.fusion.votes import candidates, check_joined, shares_of_votes, warn_of_votes
+from nmfcluster.similarity import Explicit
+
+_ROUNDS = 5  # of weights and models: labels mostly stay from the second or third on
+
+
+class Agreeing(FittedSources):
+    """Sources of which those count that agree, and the graph that these make.
+
+    Inside, they are in an order of their own: sums round alike in any order of the sources.
+
+    Parameters
+    ----------
+    sample : Sample
+
+    Attributes
+    ----------
+    found : Agreement
+    counted : ndarray of shape (L,), bool
+    """
+
+    found: Agreement
+    counted: np.ndarray
+
+    def __init__(self, sample: Sample) -> None:
+        self.by_landmarks, reader, objects = sample.by_landmarks, sample.reader, sample.objects
+        square = not sample.by_landmarks or objects.shape[0] == objects.shape[1]
+        if square:
+            sources, _ = reader.fitted(objects, sample.compared)
+        else:  # similarities to what are no objects
+            reader.compare_with(objects, sample.compared)
+            sources, _ = reader.cross(objects, sample.fitted)
+        self.dtype, residuals = sources[0].dtype, []
+        while sources:  # let go one by one: they and their residuals are twice as large
+            residuals.append(residual(sources.pop(0), square))
+        check_joined(np.column_stack([R.seen for R in residuals]), reader.names)
+        keys = [(R.size, R.share) for R in residuals]
+        self._order = np.array(sorted(range(len(keys)), key=keys.__getitem__))
+        self._back = np.argsort(self._order)
+        self._residuals = [residuals[i] for i in self._order]
+        self._names = tuple(reader.names[i] for i in self._order)
+        self._sample = sample if sample.by_landmarks and square else None
+        self._found = agreement(self._residuals)
+        self.found = Agreement(*(each[self._back][:, self._back] for each in self._found))
+
+    def fit(
+        self,
+        plan: Plan,
+        rng: np.random.RandomState,
+        symmetric: bool,
+        eta: float,
+        prior: np.ndarray | None,
+    ) -> None:
+        """Find the model and the weights."""
+        k, symmetric = plan.n_clusters, symmetric or self.by_landmarks
+        prior = self._prior(k) if prior is None else self._that_tell(prior[self._order])
+        # the graphs of single sources, and how well a model explains them
+        kinds = [self._kind(one, k) for one in np.eye(len(prior))]
+        fused, *own = graphs_of(self._blocks(), [self._kind(prior, k), *kinds])
+        self._own = [self._both(graph.A) for graph in own]
+        seen = np.column_stack([A.sum(axis=1) > 0 for A in self._own])
+        apart = relative(make_mixture(self._own, seen), self.shift)
+        # models and weights in turn; by eta=inf the weights stay, and one model is enough
+        used = [A for A, w in zip(self._own, prior, strict=True) if w > 0]
+        graphs = all(is_graph(R.N) for R, w in zip(self._residuals, prior, strict=True) if w > 0)
+        alone = [partial(_itself, A) for A in used] if graphs and len(used) > 1 else []
+        weights, least, labels = prior, np.inf, None
+        for _ in range(_ROUNDS):
+            A = self._both(fused.A) if fused.A.nnz else identity(len(seen), np.float32)
+            mixture = make_mixture([A], np.ones((len(seen), 1), dtype=bool))
+            fusion = fuse(relative(mixture, self.shift), plan, rng, symmetric, alone)
+            losses = apart.source_losses(fusion.best.factors[0])
+            reached = smallest_objective(losses, eta, prior) if prior.any() else 0.0
+            if reached < least:
+                least, self.fusion = reached, fusion
+                self.weights, self.losses = weights[self._back], losses[self._back]
+                self._fused, self._weights = fused, weights
+                self.scales = 1 / mixture.totals
+            before, labels = labels, fusion.posterior(self.dtype).argmax(axis=1)
+            if np.isinf(eta) or not prior.any() or np.array_equal(before, labels):
+                break
+            weights = gibbs_weights(losses, eta, prior)
+            [fused] = graphs_of(self._blocks(), [self._kind(weights, k)])
+        self.counted = prior[self._back] > 0
+        # what new objects are joined by; the similarities are needed no more
+        self._n_nearest = self._kind(self._weights, k)[1]
+        self._residuals = [replace(R, N=R.N[:0]) for R in self._residuals]
+        self._sample = None
+
+    def joined(self, sources: list[Any]) -> list[Any]:
+        pairs = zip(self._residuals, self._order, strict=True)
+        residuals = [R.of_new(sources[i]) for R, i in pairs]
+        graph = told_alike(residuals, self._weights, self._n_nearest)
+        return [over_roots(graph, self._fused.degrees)]
+
+    def parts(self) -> tuple[Mixture, np.ndarray]:
+        A, told = self._fused.A, iter(self._fused.parts)
+        parts = [
+            self._both(filled_with(A, next(told))) if w > 0 else self._both(A[:0])
+            for w in self._weights
+        ]
+        mixture = make_mixture([parts[i] for i in self._back], self.fusion.objective.mixture.seen)
+        return mixture, mixture.totals
+
+    def alone(self, number: int) -> FusionObjective:
+        A = self._own[self._back[number]]
+        return relative(make_mixture([A], A.sum(axis=1)[:, None] > 0), self.shift)
+
+    def _prior(self, n_clusters: int) -> np.ndarray:
+        """Return the weights of sources that agree; in doubt, of those whose clusters stand out."""
+        told = np.array([R.size > 0 for R in self._residuals])
+        if not told.any():
+            warn(
+                "No source says anything beyond independence: all of its similarities are next to "
+                "equal. Nothing tells clusters apart."
+            )
+            return np.zeros(len(told))
+        options = candidates(self._found, told)
+        chosen = options[0]
+        if len(options) > 1:
+            kinds = [self._kind(mask.astype(float), n_clusters) for mask in options]
+            graphs = graphs_of([self._residuals], kinds)
+            gaps = [self._gap(graph, n_clusters) for graph in graphs]
+            chosen = options[int(np.argmax(gaps))]
+        warn_of_votes(self._found, options, chosen, self._names)
+        return self._that_tell(chosen * shares_of_votes(self._found))
+
+    def _that_tell(self, weights: np.ndarray) -> np.ndarray:
+        """Return weights, which sum to 1, without those of sources that say nothing."""
+        weights = np.where([R.size > 0 for R in self._residuals], weights, 0)
+        return weights / weights.sum() if weights.any() else weights
+
+    def _gap(self, graph: FusedGraph, n_clusters: int) -> float:
+        """Return how far k eigenvalues of a graph are above the next: how far k clusters stand out."""
+        square = self._residuals[0].square
+        A = Explicit((graph.A if square else both_ways(graph.A)).astype(np.float64))
+        values, _ = leading_eigenpairs(A, min(n_clusters + 1, A.shape[0]))
+        return float(values[n_clusters - 1] - values[n_clusters]) if len(values) > n_clusters else 0.0
+
+    def _kind(self, weights: np.ndarray, n_clusters: int) -> tuple[np.ndarray, int | None]:
+        """Return weights, and how many neighbours an object has by them."""
+        return weights, n_to_keep(self._residuals, weights, n_clusters)
+
+    def _blocks(self) -> Iterator[list[Residual]]:
+        """Yield the residuals of the fitted objects: all at once, or some at a time to landmarks."""
+        if self._sample is None:
+            yield self._residuals
+            return
+        for sources, _ in self._sample.blocks():
+            pairs = zip(self._residuals, self._order, strict=True)
+            yield [R.of_new(sources[i]) for R, i in pairs]
+
+    def _both(self, A: sp.csr_array) -> sp.csr_array:
+        """Return a graph as the model sees it: that of objects and landmarks, if there are some."""
+        return both_ways(A) if self.by_landmarks else A
+
+
+def _itself(A: Any) -> Any:
+    return A

@@ -1,0 +1,180 @@
+"""One graph of several sources: who is more alike in all of them than independent objects are.
+
+Sources are summed in an order of their own, which the caller sees to: sums round alike then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import ceil, isqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from nmfcluster._arrays import storage
+from nmfcluster._arrays.nearest import near, stacked
+from nmfcluster.fusion.residuals import Residual
+
+_ROWS = 256  # of a dense graph that are summed at a time
+_MANY = 2  # times the root of n, on average: a source with more neighbours is no graph yet
+_OF_A_CLUSTER = 0.75  # of its mean size: those of an object in a small cluster are not all others
+
+
+class FusedGraph(NamedTuple):
+    """The graph of pairs that sources together call alike.
+
+    Attributes
+    ----------
+    A : csr_array of shape (n, p)
+        :math:`D_r^{-1/2} G D_c^{-1/2}`, G the graph.
+    degrees : ndarray of shape (p,)
+        The sums of the columns of G.
+    parts : ndarray of shape (n_counted, nnz), float32
+        What every source that counts adds to the entries of A, in their order. It can be negative.
+    """
+
+    A: sp.csr_array
+    degrees: np.ndarray
+    parts: np.ndarray
+
+
+def is_graph(source: Any) -> bool:
+    """Return whether a source is sparse, with few enough entries in a row to be a graph."""
+    return sp.issparse(source) and source.nnz <= _MANY * isqrt(source.shape[1]) * source.shape[0]
+
+
+def n_to_keep(residuals: list[Residual], weights: np.ndarray, n_clusters: int) -> int | None:
+    """Return how many neighbours an object has in the sum of sources; None: all that one has.
+
+    That is where all that count are graphs. Else it is the root of the number of objects that
+    there are, or three quarters of a mean cluster, if these are fewer.
+
+    Parameters
+    ----------
+    residuals : list of Residual
+    weights : ndarray of shape (L,)
+    n_clusters : int
+
+    Returns
+    -------
+    int or None
+    """
+    if all(is_graph(R.N) for R, w in zip(residuals, weights, strict=True) if w > 0):
+        return None
+    n = residuals[0].N.shape[1]
+    return min(isqrt(n), max(2, ceil(_OF_A_CLUSTER * n / n_clusters)))
+
+
+def graphs_of(
+    blocks: Iterable[list[Residual]], kinds: list[tuple[np.ndarray, int | None]]
+) -> list[FusedGraph]:
+    """Return the graphs that sources make with several weights.
+
+    Parameters
+    ----------
+    blocks : iterable of list of Residual
+        Of all objects, or of some at a time, in their order.
+    kinds : list of tuple
+        Weights of shape (L,), and how many neighbours are kept, see `told_alike`; one a graph.
+
+    Returns
+    -------
+    list of FusedGraph
+    """
+    found: list[list[tuple[sp.csr_array, np.ndarray]]] = [[] for _ in kinds]
+    for residuals in blocks:
+        for rows, (weights, n_nearest) in zip(found, kinds, strict=True):
+            G = told_alike(residuals, weights, n_nearest)
+            G = sp.csr_array(G.maximum(G.T)) if residuals[0].square else G
+            i, j, _ = storage.stored_entries(G)
+            rows.append((G, _parts_of(_used(residuals, weights), i, j)))
+    graphs = []
+    for rows in found:
+        G, parts = stacked([G for G, _ in rows]), np.concatenate([part for _, part in rows], axis=1)
+        degrees = np.asarray(G.sum(axis=0, dtype=np.float64)).ravel()
+        A = over_roots(G, degrees)
+        graphs.append(FusedGraph(A, degrees, parts * (A.data / G.data)))
+    return graphs
+
+
+def told_alike(
+    residuals: list[Residual], weights: np.ndarray, n_nearest: int | None
+) -> sp.csr_array:
+    r"""Return the pairs that sources together call alike, and how much.
+
+    .. math:: R_{ij} = \frac{\sum_l w_l R^l_{ij} / s_l}{\sqrt{\sum_l w_l}}
+
+    over the sources l that saw both objects, :math:`s_l` the root mean square of :math:`R^l`: of
+    independent sources a z-score. Of a row the K largest above 0 are kept, and those as large.
+
+    Parameters
+    ----------
+    residuals : list of Residual
+        Of the same objects.
+    weights : ndarray of shape (L,)
+        At least 0. A source of size 0 says nothing, whatever its weight.
+    n_nearest : int or None
+        K; None: all pairs that a source has. All that count are sparse then.
+
+    Returns
+    -------
+    csr_array of shape (n, p), float32
+    """
+    used = _used(residuals, weights)
+    if not used:
+        return sp.csr_array(residuals[0].N.shape, dtype=np.float32)
+    if n_nearest is None:
+        return _on_pairs(used)
+    blocks = storage.row_blocks(residuals[0].N.shape[0], _ROWS)
+    return stacked([_of_rows(used, rows, n_nearest) for rows in blocks])
+
+
+def _used(residuals: list[Residual], weights: np.ndarray) -> list[tuple[Residual, float]]:
+    """Return the sources that count, and their weights."""
+    pairs = zip(residuals, weights, strict=True)
+    return [(R, float(w)) for R, w in pairs if w > 0 and R.size > 0]
+
+
+def _parts_of(
+    used: list[tuple[Residual, float]], rows: np.ndarray, columns: np.ndarray
+) -> np.ndarray:
+    """Return what every source adds to some entries of R, (n_used, n_pairs), in float32."""
+    parts, by = np.zeros((len(used), len(rows)), dtype=np.float32), np.zeros(len(rows))
+    for part, (R, w) in zip(parts, used, strict=True):
+        part[:] = w / R.size * R.entries(rows, columns)
+        by += w * (R.seen[rows] & (R.columns[columns] > 0))
+    return parts / np.sqrt(np.maximum(by, np.finfo(float).tiny)).astype(np.float32)
+
+
+def _on_pairs(used: list[tuple[Residual, float]]) -> sp.csr_array:
+    """Return what is above 0 of the pairs that one source has."""
+    pairs = sum((R.N != 0).astype(np.float32) for R, _ in used).tocoo()
+    told = _parts_of(used, *pairs.coords).sum(axis=0)
+    A = sp.csr_array((np.maximum(told, 0), pairs.coords), shape=pairs.shape)
+    A.eliminate_zeros()
+    return A
+
+
+def _of_rows(used: list[tuple[Residual, float]], rows: slice, n_nearest: int) -> sp.csr_array:
+    """Return the largest of some rows."""
+    told, by = 0.0, 0.0
+    for R, w in used:
+        told = told + w / R.size * R.rows(rows)
+        by = by + w * np.outer(R.seen[rows], R.columns > 0)
+    told = told / np.sqrt(np.maximum(by, np.finfo(float).tiny))
+    if used[0][0].square:
+        told[np.arange(len(told)), np.arange(rows.start, rows.stop)] = 0
+    return near(np.maximum(told, 0).astype(np.float32), n_nearest)
+
+
+def over_roots(graph: Any, columns: np.ndarray) -> Any:
+    """Return the entries divided by the roots of the degrees of both objects.
+
+    Those of rows are their sums, those of columns are given. A degree counts as at least the entry
+    itself: a new object would have been a neighbour, too.
+    """
+    rows = np.asarray(graph.sum(axis=1, dtype=np.float64)).ravel()
+    i, j, values = storage.stored_entries(graph.astype(np.float64))
+    shares = values / np.sqrt(rows[i]) / np.sqrt(np.maximum(columns[j], values))
+    return storage.filled_with(graph, shares.astype(np.float32))
