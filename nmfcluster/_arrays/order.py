@@ -198,18 +198,21 @@ def canonical_order(
     Parameters
     ----------
     *tables : ndarray or csr_array of shape (n, p)
-        Of several all count.
+        Of several all count, in any order.
     similarities : sequence of {ndarray, csr_array} of shape (n, n), default=()
-        Samples are equal if their rows are.
+        Samples are equal if their rows are. Of several all count, in any order.
     links : sequence of csr_array of shape (n, n), default=()
         Weights of pairs, which tell equal rows apart: a sample in a pair is equal to no other.
     weights : ndarray of shape (n,), default=None
         These tell equal rows apart, too; what counts 0 times changes the order of no other.
     """
     n = (*tables, *similarities)[0].shape[0]
-    by = _extremes(similarities[0], off_diagonal=True) if similarities else _extremes(tables[0])
-    by_size = np.argsort(by[0])
-    if weights is None and (np.diff(by[0][by_size]) != 0).all():  # as of most that is measured
+    tables, by_table = _sorted(tables, off_diagonal=False)
+    similarities, by_similarity = _sorted(similarities, off_diagonal=True)
+    by = by_similarity if similarities else by_table
+    by_size = np.lexsort(by[::-1])
+    differ = np.any([np.diff(extreme[by_size]) != 0 for extreme in by], axis=0)
+    if weights is None and differ.all():  # as of most that is measured
         return CanonicalOrder(by_size[_shuffled(n)], np.arange(n))
     keys = np.zeros(n, dtype=np.uint64)
     for table in tables:
@@ -229,6 +232,28 @@ def canonical_order(
     by_place = np.argsort(place, kind="stable")
     _, first, group = np.unique(place[by_place], return_index=True, return_inverse=True)
     return CanonicalOrder(in_order[by_place], first[group])
+
+
+def _sorted(
+    arrays: Sequence[Any], off_diagonal: bool
+) -> tuple[tuple[Any, ...], list[np.ndarray]]:
+    """Return arrays in an order of their own, and the extremes of the rows of the first.
+
+    They are sorted by their largest entry and their smallest; and where these are the same, as those
+    of cosines are, by sums, modulo 2^64, over the extremes and how many entries of a row are stored.
+    """
+    if len(arrays) <= 1:
+        return tuple(arrays), _extremes(arrays[0], off_diagonal) if arrays else []
+    keys: list[tuple[float, ...]] = [
+        (float(array.max()), float(array.min())) if min(array.shape) else () for array in arrays
+    ]
+    if len(set(keys)) < len(keys):
+        for number, array in enumerate(arrays):
+            stored = np.diff(array.indptr) if is_sparse(array) else np.zeros(1)
+            of_rows = (*_extremes(array, off_diagonal), stored)
+            keys[number] += tuple(int(_mixed(_bits(part)).sum()) for part in of_rows)
+    order = sorted(range(len(arrays)), key=keys.__getitem__)
+    return tuple(arrays[i] for i in order), _extremes(arrays[order[0]], off_diagonal)
 
 
 def _shuffled(n: int) -> np.ndarray:

@@ -24,18 +24,21 @@ from nmfcluster.fusion.fused import (
     told_alike,
 )
 from nmfcluster.fusion.mixture import Mixture, make_mixture
-from nmfcluster.fusion.model import fuse
+from nmfcluster.fusion.model import Fusion, fuse
 from nmfcluster.fusion.objective import (
     FusionObjective,
+    factors_of,
     gibbs_weights,
     relative,
     smallest_objective,
+    unexplained,
 )
 from nmfcluster.fusion.residuals import Agreement, Residual, agreement, residual
 from nmfcluster.fusion.sources import FittedSources, Sample
 from nmfcluster.fusion.votes import candidates, check_joined, shares_of_votes, warn_of_votes
 from nmfcluster.similarity import Explicit
 
+_SAMPLED = 1_000  # objects by whose pairs is told how well a model explains a dense source
 _ROUNDS = 5  # of weights and models: labels mostly stay from the second or third on
 
 
@@ -74,6 +77,8 @@ class Agreeing(FittedSources):
         self._back = np.argsort(self._order)
         self._residuals = [residuals[i] for i in self._order]
         self._names = tuple(reader.names[i] for i in self._order)
+        self._square, self.judged = square, sample.compared if square else sample.fitted
+        self._n_nodes = len(sample.fitted) + (len(sample.compared) if sample.by_landmarks else 0)
         self._sample = sample if sample.by_landmarks and square else None
         self._found = agreement(self._residuals)
         self.found = Agreement(*(each[self._back][:, self._back] for each in self._found))
@@ -89,30 +94,29 @@ class Agreeing(FittedSources):
         """Find the model and the weights."""
         k, symmetric = plan.n_clusters, symmetric or self.by_landmarks
         prior = self._prior(k) if prior is None else self._that_tell(prior[self._order])
-        # the graphs of single sources, and how well a model explains them
-        kinds = [self._kind(one, k) for one in np.eye(len(prior))]
-        fused, *own = graphs_of(self._blocks(), [self._kind(prior, k), *kinds])
-        self._own = [self._both(graph.A) for graph in own]
-        seen = np.column_stack([A.sum(axis=1) > 0 for A in self._own])
-        apart = relative(make_mixture(self._own, seen), self.shift)
+        used = np.flatnonzero(prior)
+        # the graph of all, and where these are graphs, those of single sources to start from
+        kinds = [self._kind(prior, k)]
+        if kinds[0][1] is None and len(used) > 1:
+            kinds += [self._kind(one, k) for one in np.eye(len(prior))[used]]
+        fused, *single = graphs_of(self._blocks(), kinds)
+        alone = [partial(self._both, graph.A) for graph in single]
+        self._own = self._own_graphs(k)
         # models and weights in turn; by eta=inf the weights stay, and one model is enough
-        used = [A for A, w in zip(self._own, prior, strict=True) if w > 0]
-        graphs = all(is_graph(R.N) for R, w in zip(self._residuals, prior, strict=True) if w > 0)
-        alone = [partial(_itself, A) for A in used] if graphs and len(used) > 1 else []
+        eta = eta if len(used) else np.inf
         weights, least, labels = prior, np.inf, None
         for _ in range(_ROUNDS):
-            A = self._both(fused.A) if fused.A.nnz else identity(len(seen), np.float32)
-            mixture = make_mixture([A], np.ones((len(seen), 1), dtype=bool))
+            A = self._both(fused.A) if len(used) else identity(self._n_nodes, np.float32)
+            mixture = make_mixture([A], np.ones((self._n_nodes, 1), dtype=bool))
             fusion = fuse(relative(mixture, self.shift), plan, rng, symmetric, alone)
-            losses = apart.source_losses(fusion.best.factors[0])
-            reached = smallest_objective(losses, eta, prior) if prior.any() else 0.0
+            losses = self._unexplained(fusion)
+            reached = smallest_objective(losses, eta, prior)
             if reached < least:
-                least, self.fusion = reached, fusion
+                least, self.fusion, self._fused, self._weights = reached, fusion, fused, weights
                 self.weights, self.losses = weights[self._back], losses[self._back]
-                self._fused, self._weights = fused, weights
                 self.scales = 1 / mixture.totals
             before, labels = labels, fusion.posterior(self.dtype).argmax(axis=1)
-            if np.isinf(eta) or not prior.any() or np.array_equal(before, labels):
+            if np.isinf(eta) or np.array_equal(before, labels):
                 break
             weights = gibbs_weights(losses, eta, prior)
             [fused] = graphs_of(self._blocks(), [self._kind(weights, k)])
@@ -139,7 +143,9 @@ class Agreeing(FittedSources):
 
     def alone(self, number: int) -> FusionObjective:
         A = self._own[self._back[number]]
-        return relative(make_mixture([A], A.sum(axis=1)[:, None] > 0), self.shift)
+        A = A if self._square else both_ways(A)
+        shift = 0.0 if self._square else self.shift
+        return relative(make_mixture([A], A.sum(axis=1)[:, None] > 0), shift)
 
     def _prior(self, n_clusters: int) -> np.ndarray:
         """Return the weights of sources that agree; in doubt, of those whose clusters stand out."""
@@ -167,14 +173,34 @@ class Agreeing(FittedSources):
 
     def _gap(self, graph: FusedGraph, n_clusters: int) -> float:
         """Return how far k eigenvalues of a graph are above the next: how far k clusters stand out."""
-        square = self._residuals[0].square
-        A = Explicit((graph.A if square else both_ways(graph.A)).astype(np.float64))
+        A = Explicit((graph.A if self._square else both_ways(graph.A)).astype(np.float64))
         values, _ = leading_eigenpairs(A, min(n_clusters + 1, A.shape[0]))
         return float(values[n_clusters - 1] - values[n_clusters]) if len(values) > n_clusters else 0.0
 
     def _kind(self, weights: np.ndarray, n_clusters: int) -> tuple[np.ndarray, int | None]:
         """Return weights, and how many neighbours an object has by them."""
         return weights, n_to_keep(self._residuals, weights, n_clusters)
+
+    def _own_graphs(self, n_clusters: int) -> list[sp.csr_array]:
+        """Return the graph of every source alone, of some of the objects where it is dense.
+
+        The first ones are as good as any: their order is random.
+        """
+        found = []
+        for R in self._residuals:
+            part = R if is_graph(R.N) else R.among(np.arange(R.N.shape[0]) < _SAMPLED)
+            [graph] = graphs_of([[part]], [(np.ones(1), n_to_keep([part], np.ones(1), n_clusters))])
+            found.append(graph.A)
+        return found
+
+    def _unexplained(self, fusion: Fusion) -> np.ndarray:
+        """Return what a model leaves unexplained of every source, a share of what there is, (L,)."""
+        W, H = factors_of(fusion.best.factors[0])
+        if self.by_landmarks and self._square:  # objects come first, then those they are compared with
+            W = W[-self._residuals[0].N.shape[1] :]
+        H = H[-self._residuals[0].N.shape[1] :]
+        pairs = ((W[: A.shape[0]], H[: A.shape[1]], A) for A in self._own)
+        return np.array([unexplained(A, W, H) for W, H, A in pairs])
 
     def _blocks(self) -> Iterator[list[Residual]]:
         """Yield the residuals of the fitted objects: all at once, or some at a time to landmarks."""

@@ -30,7 +30,7 @@ class AsGiven(FittedSources):
     """
 
     def __init__(self, sample: Sample, criterion: str) -> None:
-        reader, self.by_landmarks = sample.reader, sample.by_landmarks
+        reader, self.by_landmarks, self.judged = sample.reader, sample.by_landmarks, sample.fitted
         if sample.by_landmarks:
             reader.compare_with(sample.objects, sample.compared)
             sources = self._near_landmarks(sample)

@@ -23,7 +23,7 @@ from nmfcluster._arrays.storage import (
 )
 
 _ROWS = 64  # rows of a dense mixture worked on at a time: a block stays in the cache
-_PAIRS = 2**13  # of a sparse mixture worked on at a time: their rows of the factors stay there
+PAIRS = 2**13  # of a sparse mixture worked on at a time: their rows of the factors stay there
 
 
 class _Sources:
@@ -214,7 +214,7 @@ class SparseMixture(_Sources):
         self._rows: np.ndarray = (pairs // n).astype(kind)
         self._columns: np.ndarray = (pairs % n).astype(kind)
         self._indptr = np.searchsorted(self._rows, np.arange(n + 1)).astype(kind)
-        blocks = row_blocks(len(pairs), _PAIRS)
+        blocks = row_blocks(len(pairs), PAIRS)
         self._blocks = [(block, self._rows[block], self._columns[block]) for block in blocks]
 
     def mixed(self, weights: np.ndarray, out: Any = None) -> Any:
@@ -242,7 +242,7 @@ class SparseMixture(_Sources):
         sums, times = np.zeros(len(self.totals)), 2 if symmetric else 1
         for one, other in ((W, H),) if symmetric else ((W, H), (H, W)):
             for block, rows, columns in self._blocks:
-                logs = np.log(_entries(one, other, rows, columns))
+                logs = np.log(entries(one, other, rows, columns))
                 sums -= times * (self._values[:, block] * logs).sum(axis=1, dtype=np.float64)
         return sums / self.totals
 
@@ -270,7 +270,7 @@ class SparseMixture(_Sources):
         """Return the entries of a mixture over those of ``W H'``."""
         quotients = np.empty_like(P)
         for block, rows, columns in self._blocks:
-            np.divide(P[block], _entries(W, H, rows, columns), out=quotients[block])
+            np.divide(P[block], entries(W, H, rows, columns), out=quotients[block])
         return quotients
 
     def _matrix(self, values: np.ndarray) -> sp.csr_array:
@@ -306,7 +306,7 @@ def _upper_half(source: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return i, j, np.where(i == j, values / 2, values)
 
 
-def _entries(W: np.ndarray, H: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+def entries(W: np.ndarray, H: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Return entries of ``W H'``."""
     return np.einsum("ec,ec->e", W.take(rows, axis=0), H.take(columns, axis=0))
 

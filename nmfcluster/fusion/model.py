@@ -21,7 +21,7 @@ from nmfcluster._engine.starts import draw_seeds, leading_eigenpairs, turned
 from nmfcluster._engine.symmetric import Factorization
 from nmfcluster.fusion.mixture import Mixture
 from nmfcluster.fusion.objective import SMALLEST, FusionObjective, factors_of
-from nmfcluster.similarity import Explicit
+from nmfcluster.similarity import Explicit, Similarity
 
 _MIN_ITER = 10  # updates, of two or three EM steps each: the first ones can gain little
 _RACE_FROM = 3  # updates: a start that can win is below the end of the first by then
@@ -217,28 +217,35 @@ class Origin:
     n_clusters: int
 
     @cached_property
-    def spectrum(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Its degrees; of it over their roots, the leading eigenvalues, and their vectors."""
-        A = Explicit(self.matrix()).without_diagonal()
-        degrees = (A @ np.ones((A.shape[0], 1), dtype=A.dtype))[:, 0]
-        A = A.scaled(storage.inverse(np.sqrt(degrees)))
-        return degrees, *leading_eigenpairs(A, min(self.n_clusters, A.shape[0]))
+    def degrees(self) -> np.ndarray:
+        """The sums of its rows, without its diagonal."""
+        A = self._compared
+        return (A @ np.ones((A.shape[0], 1), dtype=A.dtype))[:, 0]
+
+    @cached_property
+    def _compared(self) -> Similarity:
+        return Explicit(self.matrix()).without_diagonal()
+
+    @cached_property
+    def spectrum(self) -> tuple[np.ndarray, np.ndarray]:
+        """Leading eigenvalues, and their vectors, of the matrix over the roots of degrees."""
+        A = self._compared.scaled(storage.inverse(np.sqrt(self.degrees)))
+        return leading_eigenpairs(A, min(self.n_clusters, A.shape[0]))
 
     def spectral(self) -> np.ndarray:
         """Return W from eigenvectors turned towards the axes, (n, k); its scale is of no use."""
-        degrees, values, vectors = self.spectrum
-        H = turned(values, vectors, self.n_clusters) * np.sqrt(degrees)[:, None]
+        H = turned(*self.spectrum, self.n_clusters) * np.sqrt(self.degrees)[:, None]
         H += 1e-3 * H.mean()  # an entry that begins at 0 stays there
-        return np.asarray(H * H.sum(axis=0), dtype=degrees.dtype)
+        return np.asarray(H * H.sum(axis=0), dtype=self.degrees.dtype)
 
     def clustered(self) -> np.ndarray:
         """Return W of clusters that k-means finds in the rows of the eigenvectors, (n, k)."""
-        degrees, _, vectors = self.spectrum
+        _, vectors = self.spectrum
         kmeans = KMeans(vectors.shape[1], n_init=_KMEANS, random_state=0)
         with one_thread():
             labels = kmeans.fit_predict(normalize(vectors))
-        clusters = np.eye(self.n_clusters, dtype=degrees.dtype)[labels]
-        return np.asarray((clusters + 0.1 / self.n_clusters) * degrees[:, None])
+        clusters = np.eye(self.n_clusters, dtype=self.degrees.dtype)[labels]
+        return np.asarray((clusters + 0.1 / self.n_clusters) * self.degrees[:, None])
 
 
 def start_from(
@@ -262,14 +269,14 @@ def start_from(
     ndarray of shape (1 or 2, n, k)
         W, or W and V.
     """
-    degrees = origin.spectrum[0]
-    W = origin.clustered() if by_kmeans else origin.spectral()
-    Z = W[None]
+    degrees, k = origin.degrees, origin.n_clusters
     if not degrees.any():  # a similarity of 0 has no clusters: all are alike
-        Z = np.ones((1 if symmetric else 2, *W.shape), dtype=W.dtype)
-    elif not symmetric:
-        noise = np.random.RandomState(seed).uniform(0.5, 1.5, size=W.shape).astype(W.dtype)
-        Z = np.stack([W, W * noise])
+        Z = np.ones((1 if symmetric else 2, len(degrees), k), dtype=degrees.dtype)
+    else:
+        Z = (origin.clustered() if by_kmeans else origin.spectral())[None]
+        if not symmetric:
+            noise = np.random.RandomState(seed).uniform(0.5, 1.5, size=Z.shape).astype(Z.dtype)
+            Z = np.concatenate([Z, Z * noise])
     Z, P = _positive(Z), objective.mixture.mixed(origin.weights)
     for _ in range(_WARM_UP):
         Z = em_step(objective, P, origin.weights, Z)

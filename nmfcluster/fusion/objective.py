@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy.sparse as sp
 
-from nmfcluster.fusion.mixture import Mixture, entropy_of
+from nmfcluster._arrays.storage import row_blocks, stored_entries, total
+from nmfcluster.fusion.mixture import PAIRS, Mixture, entries, entropy_of
 
 # entry of factors that sum to 1, by bytes a number: 0 would be final; products of two are above 0
 SMALLEST = {4: 1e-18, 8: 1e-20}
@@ -184,3 +186,33 @@ def mutual_information(mixture: Mixture, entropies: np.ndarray) -> np.ndarray:
     """
     margins = (mixture.margin(mixture.mixed(one)) for one in np.eye(len(entropies)))
     return np.array([2 * entropy_of(r) for r in margins]) - entropies
+
+
+def unexplained(A: sp.csr_array, W: np.ndarray, H: np.ndarray) -> float:
+    r"""Return the share of what there is to explain of a graph that a model leaves unexplained.
+
+    .. math:: \frac{D(P \,\|\, W H' / M)}{D(P \,\|\, r s')} , \quad P = A / 1'A1 ,
+
+    r and s the margins of P, and M the mass of the model on the rows and columns that have entries.
+
+    Parameters
+    ----------
+    A : csr_array of shape (n, p)
+    W, H : ndarray of shape (n, k) and (p, k)
+
+    Returns
+    -------
+    float
+        Infinity where there is nothing to explain.
+    """
+    i, j, values = stored_entries(A)
+    if not len(values):
+        return np.inf
+    p = values.astype(np.float64) / total(A)
+    r, s = np.bincount(i, p, A.shape[0]), np.bincount(j, p, A.shape[1])
+    there = entropy_of(r) + entropy_of(s) - entropy_of(p)
+    mass = float(W[r > 0].sum(axis=0, dtype=np.float64) @ H[s > 0].sum(axis=0, dtype=np.float64))
+    left = np.log(mass) - entropy_of(p)
+    for block in row_blocks(len(p), PAIRS):
+        left -= float(p[block] @ np.log(entries(W, H, i[block], j[block])))
+    return left / there if there > _LEAST else np.inf

@@ -179,13 +179,12 @@ class FusionReports(NMFClusterer):
         ['all', 'half', 'noise']
         """
         check_is_fitted(self)
-        fitted_labels, plan = self.labels_[self._fitted_], self._plan(fusion_nmf, n_init=1)
-        ranked = []
+        sources, plan, ranked = self._sources_, self._plan(fusion_nmf, n_init=1), []
         for i, name in enumerate(self.source_names_):
             with one_blas_thread(), np.errstate(under="ignore"):
-                alone = self._sources_.labels_alone(i, plan, self.symmetric)[: len(fitted_labels)]
-            seen = alone >= 0
-            agreement = float(normalized_mutual_info_score(fitted_labels[seen], alone[seen]))
+                alone = sources.labels_alone(i, plan, self.symmetric)
+            labels, seen = self.labels_[sources.judged[: len(alone)]], alone >= 0
+            agreement = float(normalized_mutual_info_score(labels[seen], alone[seen]))
             loss = float(self.source_losses_[i])
             ranked.append(RankedSource(name, agreement, float(self.weights_[i]), loss))
         return sorted(ranked, key=lambda source: -source.agreement)

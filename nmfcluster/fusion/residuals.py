@@ -72,7 +72,7 @@ class Residual:
 
     def of_new(self, source: Any) -> Residual:
         """Return the residual of the similarities of other objects, (m, n), to these."""
-        source = _cleaned(source, square=False)
+        source = _cleaned(sp.csr_array(source) if sp.issparse(self.N) else source, square=False)
         N = storage.scaled_columns(source, storage.inverse(np.sqrt(self.degrees)))
         N = storage.scaled_rows(N, storage.inverse(np.sqrt(storage.row_sums(source))))
         return replace(self, N=N, square=False)

@@ -83,6 +83,11 @@ class FittedSources(ABC):
     losses : ndarray of shape (L,)
     scales : ndarray of shape (n_joined,)
         What the matrices of `joined` are multiplied by.
+    by_landmarks : bool
+    dtype : dtype
+        Of the similarities.
+    judged : ndarray of int
+        The objects whose clusters by single sources can be told, the first or all of them.
     """
 
     fusion: Fusion
@@ -91,6 +96,7 @@ class FittedSources(ABC):
     scales: np.ndarray
     by_landmarks: bool
     dtype: np.dtype
+    judged: np.ndarray
 
     @abstractmethod
     def fit(
@@ -125,11 +131,14 @@ class FittedSources(ABC):
         return float(np.log(2)) if self.by_landmarks else 0.0
 
     def labels_alone(self, number: int, plan: Plan, symmetric: bool) -> np.ndarray:
-        """Return the clusters of one source alone, from its first start; -1: it did not see one."""
+        """Return the clusters of one source alone, from its first start; -1: it did not see one.
+
+        They are those of the judged objects, or of as many of them as the source is judged by.
+        """
         objective = self.alone(number)
         fusion = fuse(objective, plan, np.random.RandomState(0), symmetric or self.by_landmarks)
         labels = hard_labels(fusion.posterior(self.dtype))
-        return np.where(objective.mixture.seen[:, 0], labels, -1)
+        return np.where(objective.mixture.seen[:, 0], labels, -1)[: len(self.judged)]
 
 
 def draw_samples(

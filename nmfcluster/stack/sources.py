@@ -19,6 +19,7 @@ from nmfcluster._arrays.storage import (
     filled_with,
     largest,
     require_symmetric,
+    row_blocks,
 )
 from nmfcluster._arrays.tables import check_opened, check_readable, in_one_order, with_all_samples
 from nmfcluster._base import warn_of_distances
@@ -252,7 +253,12 @@ def with_nan(source: Source, mark: bool = False) -> Any:
 def cut(array: Any, rows: np.ndarray, columns: np.ndarray | None = None) -> Any:
     """Return some rows and columns of a matrix, or all columns, in a new matrix of its kind."""
     if not sp.issparse(array):
-        return array[rows] if columns is None else array[np.ix_(rows, columns)]
+        if columns is None:
+            return array[rows]
+        part = np.empty((len(rows), len(columns)), dtype=array.dtype)
+        for block in row_blocks(len(rows)):  # faster than both at once; "raise" would copy once more
+            np.take(array[rows[block]], columns, axis=1, out=part[block], mode="clip")
+        return part
     part = array[rows] if columns is None else array[rows][:, columns]
     part.sort_indices()
     return part
