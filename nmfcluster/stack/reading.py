@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
+from nmfcluster._arrays import tables
 from nmfcluster._arrays.arguments import counted, shown
 from nmfcluster._arrays.order import CanonicalOrder, canonical_order
 from nmfcluster._arrays.storage import FLOATS, is_sparse, largest
-from nmfcluster._arrays.tables import canonical, check_readable, in_own_order, order_of, row_names
 from nmfcluster._base import read_features
 from nmfcluster.stack.container import SimilarityStack, ViewStack
 from nmfcluster.stack.kernels import KernelStack
@@ -49,10 +49,17 @@ def read_objects(
         objects = SimilarityStack(given)
         if objects.shape[0] != objects.shape[1] and estimator.symmetric:
             raise _not_square(objects)
-        estimator.n_features_in_ = objects.shape[1]
+        _keep_sizes(estimator, objects, objects.shape[1])
         return StackReader(objects), objects
     objects = _read_features(estimator, X, reset=True)
     return StackReader(None, [KernelStack(estimator.affinity, **options)]), objects
+
+
+def _keep_sizes(estimator: Any, objects: Any, n_features: int) -> None:
+    """Keep the number of columns, and the names of objects that have some."""
+    estimator.n_features_in_ = n_features
+    if objects.index is not None:
+        estimator.sample_names_ = np.asarray(objects.index)
 
 
 def takes_similarities(affinity: Any) -> bool:
@@ -118,7 +125,8 @@ class StackReader:
                 f"X has {counted(stack.shape[1], 'column')}, but {type(estimator).__name__} was "
                 f"fitted to {estimator.n_features_in_} objects: give the similarities to all."
             )
-        order = order_of(self._columns, stack._columns, "the columns of X", "what fit was given")
+        own, given = self._columns, stack._columns
+        order = tables.order_of(own, given, "the columns of X", "what fit was given")
         stack = stack if order is None else stack[:, order]
         n_sources = len(self.names)
         given_names = {self.names, stack.names} - {tuple(f"source{i}" for i in range(n_sources))}
@@ -150,14 +158,14 @@ class StackReader:
             return canonical_order(seen, similarities=values)
         form: dict[str, Any] = {"accept_sparse": "csr", "dtype": FLOATS, "ensure_all_finite": False}
         try:
-            tables = [canonical(check_array(view, **form)) for view in objects.views]
+            read = [tables.canonical(check_array(view, **form)) for view in objects.views]
         except (TypeError, ValueError):  # kernels refuse it, too, and say why
             samples = np.arange(len(objects))
             return CanonicalOrder(samples, samples)
-        for kernel, table, view in zip(self._kernels, tables, objects.views, strict=True):
+        for kernel, table, view in zip(self._kernels, read, objects.views, strict=True):
             if holds_nan(table):
                 kernel._check_missing(table, getattr(view, "columns", None))
-        return canonical_order(*tables)
+        return canonical_order(*read)
 
     def fitted(self, objects: Any, chosen: np.ndarray) -> tuple[list[Any], np.ndarray]:
         """Return the similarities of the objects that the model is fitted to, to each other.
@@ -240,13 +248,14 @@ def _read_stack(estimator: Any, X: Any, reset: bool) -> SimilarityStack:
     array = isinstance(X, np.ndarray) and X.ndim == 3
     if listed or array or isinstance(X, SimilarityStack) or _is_dict(X):
         return SimilarityStack(X)
-    check_readable(X)
-    X = in_own_order(X, "X")
+    tables.check_readable(X)
+    X = tables.in_own_order(X, "X")
     form: dict[str, Any] = {"accept_sparse": "csr", "allow_nd": True, "dtype": FLOATS}
     entries: dict[str, Any] = {"ensure_all_finite": "allow-nan", "ensure_non_negative": True}
     checked = check_array(X, **form, **entries, estimator=estimator, input_name="X")
     stack = SimilarityStack([checked] if checked.ndim == 2 else checked)
-    stack.index, stack._columns = row_names(X), row_names(getattr(X, "columns", None))
+    stack.index = tables.sample_names(X)
+    stack._columns = tables.row_names(getattr(X, "columns", None))
     named = X if hasattr(X, "columns") else checked
     validate_data(estimator, named, reset=reset, skip_check_array=True)
     return stack
@@ -267,9 +276,7 @@ def _read_views(estimator: Any, X: Any) -> ViewStack:
             "give those as a SimilarityStack, or as similarities=. If they are features, "
             f"name the affinity, {_OF_VIEWS!r} say."
         )
-    estimator.n_features_in_ = sum(views.n_features.values())
-    if views.index is not None:
-        estimator.sample_names_ = np.asarray(views.index)
+    _keep_sizes(estimator, views, sum(views.n_features.values()))
     return views
 
 
