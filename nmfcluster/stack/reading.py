@@ -13,10 +13,16 @@ from nmfcluster._arrays import tables
 from nmfcluster._arrays.arguments import counted, shown
 from nmfcluster._arrays.order import CanonicalOrder, canonical_order
 from nmfcluster._arrays.storage import FLOATS, is_sparse, largest
-from nmfcluster._base import read_features
+from nmfcluster._base import read_features, require_nonnegative
 from nmfcluster.stack.container import SimilarityStack, ViewStack
 from nmfcluster.stack.kernels import KernelStack
-from nmfcluster.stack.sources import check_cross, check_square, holds_nan, is_similarity
+from nmfcluster.stack.sources import (
+    check_cross,
+    check_square,
+    holds_nan,
+    is_similarity,
+    of_negative,
+)
 
 _OF_VIEWS = "nearest_neighbors"  # kernel of views, where none is named
 _ROWS = 2048  # objects whose similarities are made at a time: their memory is bounded
@@ -29,7 +35,7 @@ def read_objects(
 
     Views are told from others by their type. Else "precomputed", the `affinity` of an estimator,
     says that `X` holds similarities; of features kernels are made by its `affinity`, `normalize`
-    and `n_jobs`.
+    and `n_jobs`. Similarities can be negative where its `criterion` is "agreement".
     """
     if sum(given is not None for given in (X, similarities, views)) > 1:
         raise ValueError(
@@ -37,22 +43,23 @@ def read_objects(
             "Cross-validation splits X alone: give it a SimilarityStack, or a ViewStack."
         )
     options = {"normalize": estimator.normalize, "n_jobs": estimator.n_jobs}
+    signed = getattr(estimator, "criterion", None) == "agreement"
     objects: SimilarityStack | ViewStack
     if views is not None or isinstance(X, ViewStack) or _is_dict(X):
         objects = _read_views(estimator, X if views is None else views)
         kernels = _one_a_view(estimator.affinity, objects.names)
         pairs = zip(objects.names, kernels, strict=True)
         stacks = [KernelStack([(name, kernel, None)], **options) for name, kernel in pairs]
-        return StackReader(objects, stacks), objects
+        return StackReader(objects, stacks, signed), objects
     if similarities is not None or takes_similarities(estimator.affinity):
-        given = _read_stack(estimator, X, reset=True) if similarities is None else similarities
+        given = _read_stack(estimator, X, True, signed) if similarities is None else similarities
         objects = SimilarityStack(given)
         if objects.shape[0] != objects.shape[1] and estimator.symmetric:
             raise _not_square(objects)
         _keep_sizes(estimator, objects, objects.shape[1])
-        return StackReader(objects), objects
+        return StackReader(objects, signed=signed), objects
     objects = _read_features(estimator, X, reset=True)
-    return StackReader(None, [KernelStack(estimator.affinity, **options)]), objects
+    return StackReader(None, [KernelStack(estimator.affinity, **options)], signed), objects
 
 
 def _keep_sizes(estimator: Any, objects: Any, n_features: int) -> None:
@@ -84,25 +91,30 @@ class StackReader:
         What new objects must be like; None: features, which scikit-learn compares.
     kernels : list of KernelStack, default=()
         One a table.
+    signed : bool, default=False
+        Whether similarities can be negative.
 
     Attributes
     ----------
     names : tuple of str
         Of the sources, once the model is fitted.
+    signed : bool
+        Whether similarities can be negative.
     """
 
     names: tuple[str, ...]
 
-    def __init__(self, like: SimilarityStack | ViewStack | None, kernels: Any = ()) -> None:
-        self._kernels = list(kernels)
+    def __init__(self, like: Any, kernels: Any = (), signed: bool = False) -> None:
+        self._kernels, self.signed = list(kernels), signed
         self._widths = like.n_features if isinstance(like, ViewStack) else None
         self._columns = None if like is None else like._columns
         self.names = () if like is None else like.names
 
     @property
     def labels(self) -> list[str]:
-        """What error messages call the sources."""
-        return [f"source {name!r} of X" for name in self.names]
+        """What error messages call the sources; of features these are their kernels."""
+        kind = "the kernel of source" if self._kernels else "source"
+        return [f"{kind} {name!r} of X" for name in self.names]
 
     def read_new(self, estimator: Any, X: Any) -> SimilarityStack | ViewStack:
         """Return other objects, like those of the fit."""
@@ -119,7 +131,7 @@ class StackReader:
 
     def _new_similarities(self, estimator: Any, X: Any) -> SimilarityStack:
         """Return the similarities of new objects to all objects of the fit."""
-        stack = _read_stack(estimator, X, reset=False)
+        stack = _read_stack(estimator, X, False, self.signed)
         if stack.shape[1] != estimator.n_features_in_:
             raise ValueError(
                 f"X has {counted(stack.shape[1], 'column')}, but {type(estimator).__name__} was "
@@ -177,7 +189,7 @@ class StackReader:
         if stack.shape[0] != stack.shape[1] or not len(stack):
             raise _not_square(stack)
         for source, label in zip(stack._held, self.labels, strict=True):
-            check_square(source, label, chosen)
+            check_square(source, label, chosen, self.signed)
         return list(stack.filled()), self._seen
 
     def compare_with(self, objects: Any, chosen: np.ndarray) -> None:
@@ -200,7 +212,7 @@ class StackReader:
         else:
             stack = objects[np.ix_(numbers, self._chosen)]
         for source, known, label in zip(stack._held, self._seen.T, self.labels, strict=True):
-            check_cross(source, known, label, self._chosen)
+            check_cross(source, known, label, self._chosen, self.signed)
         return list(stack.filled()), stack.seen()
 
     def blocks(self, objects: Any, numbers: np.ndarray) -> Iterator[tuple[list[Any], np.ndarray]]:
@@ -242,7 +254,7 @@ def _side_by_side(stacks: Iterable[SimilarityStack]) -> SimilarityStack:
     return SimilarityStack._made([held for held, _ in pairs], tuple(name for _, name in pairs))
 
 
-def _read_stack(estimator: Any, X: Any, reset: bool) -> SimilarityStack:
+def _read_stack(estimator: Any, X: Any, reset: bool, signed: bool) -> SimilarityStack:
     """Return X as a stack; its columns are the objects of a fit."""
     listed = isinstance(X, list | tuple) and any(getattr(one, "ndim", 0) == 2 for one in X)
     array = isinstance(X, np.ndarray) and X.ndim == 3
@@ -251,9 +263,11 @@ def _read_stack(estimator: Any, X: Any, reset: bool) -> SimilarityStack:
     tables.check_readable(X)
     X = tables.in_own_order(X, "X")
     form: dict[str, Any] = {"accept_sparse": "csr", "allow_nd": True, "dtype": FLOATS}
-    entries: dict[str, Any] = {"ensure_all_finite": "allow-nan", "ensure_non_negative": True}
-    checked = check_array(X, **form, **entries, estimator=estimator, input_name="X")
+    form |= {"ensure_all_finite": "allow-nan", "estimator": estimator, "input_name": "X"}
+    checked = check_array(X, **form)
     stack = SimilarityStack([checked] if checked.ndim == 2 else checked)
+    for source in () if signed else stack.filled():
+        require_nonnegative(estimator, source, of_negative(source))
     stack.index = tables.sample_names(X)
     stack._columns = tables.row_names(getattr(X, "columns", None))
     named = X if hasattr(X, "columns") else checked

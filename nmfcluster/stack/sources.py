@@ -143,30 +143,38 @@ def named_in_errors(label: str) -> Iterator[None]:
         raise kind(message if label in message else f"{label}: {message}") from error
 
 
-def check_values(values: Any, label: str) -> None:
-    """Raise if an entry is negative or infinite."""
+def check_values(values: Any, label: str, signed: bool = False) -> None:
+    """Raise if an entry is infinite, or negative unless these are `signed`."""
     if not all(values.shape):
         return
     if not np.isfinite(largest(values)):
         raise ValueError(f"{label} must be finite; it holds infinity.")
-    smallest = float(values.min())
-    if smallest < 0:
-        raise ValueError(f"{label} must not be negative; its smallest entry is {smallest:.3g}.")
+    if values.min() < 0 and not signed:
+        raise ValueError(f"{label} must not be negative; {of_negative(values)}.")
 
 
-def check_square(source: Source, label: str, numbers: np.ndarray | None = None) -> None:
+def of_negative(values: Any) -> str:
+    """Return what an error message says of negative similarities, and what to do about them."""
+    cure = "criterion='agreement' takes what is negative, or set it to 0, numpy.maximum(S, 0)"
+    if values.max() <= 0:
+        cure = "negated distances -D need a kernel, numpy.exp(-D / D.mean()) say"
+    return f"its smallest entry is {values.min():.3g}: {cure}"
+
+
+def check_square(source: Source, label: str, numbers: Any = None, signed: bool = False) -> None:
     """Raise unless samples can be clustered by their similarities to each other.
 
-    These must be symmetric, finite, nonnegative and not all 0; and a sample that is NaN in its row
-    must be so in its column. The samples have `numbers`, 0, 1, ... by default.
+    These must be symmetric, finite, nonnegative unless `signed`, and some above 0; and a sample
+    that is NaN in its row must be so in its column. The samples have `numbers`, 0, 1, ... by
+    default.
     """
     values, rows, columns = source
-    check_values(values, label)
+    check_values(values, label, signed)
     if not rows.any():
         raise ValueError(f"{label} must have seen a sample; all of it is NaN.")
     apart = rows != columns
     if sp.issparse(values):  # an entry that is not stored counts neither as a number nor as NaN
-        apart &= rows | (values.sum(axis=0) > 0)
+        apart &= rows | (abs(values).sum(axis=0) > 0)
     if apart.any():
         lost = np.flatnonzero(apart) if numbers is None else numbers[apart]
         raise ValueError(
@@ -175,19 +183,20 @@ def check_square(source: Source, label: str, numbers: np.ndarray | None = None) 
         )
     require_symmetric(values, label)
     warn_of_distances(values, label)
-    if largest(values) == 0:
-        raise ValueError(f"{label} must hold a similarity above 0; all entries are 0.")
+    if values.max() <= 0:
+        found = of_negative(values) if largest(values) else "all entries are 0"
+        raise ValueError(f"{label} must hold a similarity above 0; {found}.")
 
 
 def check_cross(
-    source: Source, known: np.ndarray, label: str, numbers: np.ndarray | None = None
+    source: Source, known: np.ndarray, label: str, numbers: Any = None, signed: bool = False
 ) -> None:
     """Raise unless new samples can be placed by their similarities to those of a fit.
 
-    These must be finite and nonnegative, and no number may be missing for a sample of the fit that
-    was `known` to the source. These samples have `numbers`, 0, 1, ... by default.
+    These must be finite, and nonnegative unless `signed`; no number may be missing for a sample of
+    the fit that was `known` to the source. These samples have `numbers`, 0, 1, ... by default.
     """
-    check_values(source.values, label)
+    check_values(source.values, label, signed)
     lost = np.flatnonzero(~source.columns & known)
     if len(lost):
         lost = lost if numbers is None else numbers[lost]
