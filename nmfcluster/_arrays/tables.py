@@ -170,6 +170,12 @@ def row_names(table: Any) -> Any:
     return index if hasattr(index, "get_indexer") else None
 
 
+def sample_names(table: Any) -> Any:
+    """Return what `row_names` does, but None for 0, 1, 2, ...: these are positions."""
+    index = row_names(table)
+    return None if index is None or _is_default(index) else index
+
+
 def order_of(own: Any, other: Any, name: str, owner: str = "X") -> np.ndarray | None:
     """Return the rows of another table in the order of a table's rows, or None if they are.
 
@@ -247,10 +253,11 @@ def in_own_order(table: Any, name: str) -> Any:
     return columns_in_order_of(own, table, name, "its rows")
 
 
-def in_one_order(tables: list[Any], names: list[str]) -> tuple[list[Any], Any, Any]:
-    """Return similarities with rows and columns in the order of the first data frame among them.
+def in_one_order(tables: list[Any], names: list[str]) -> tuple[list[Any], list[Any], Any, Any]:
+    """Return similarities with rows and columns in the order of the first named data frame.
 
-    The columns of one that is square by its names come in the order of its rows.
+    The columns of one that is square by its names come in the order of its rows. If all are, and
+    differ in their names, they are of some of the samples each.
 
     Parameters
     ----------
@@ -262,20 +269,45 @@ def in_one_order(tables: list[Any], names: list[str]) -> tuple[list[Any], Any, A
     Returns
     -------
     tables : list of object
+    held : list of {ndarray of bool, None}
+        Which of all samples a table is of; None: it has a row for each.
     index, columns : pandas Index or None
         The names of rows and of columns, if any of them has some.
     """
-    frames = [i for i, table in enumerate(tables) if hasattr(table, "columns")]
-    frames = [i for i in frames if row_names(tables[i]) is not None]
+    own = list(map(sample_names, tables))
+    ordered = list(tables)
+    held: list[Any] = [None for _ in tables]
+    if all(map(_is_square, own, tables)) and len(set(map(frozenset, own))) > 1:
+        union = _union(own, names)
+        held = [union.isin(index) for index in own]
+        for i, table in enumerate(map(in_own_order, tables, names)):
+            order = own[i].get_indexer(union[held[i]])
+            ordered[i] = table.iloc[order, order] if (np.diff(order) < 0).any() else table
+        return ordered, held, union, union
+    frames = [i for i, T in enumerate(tables) if hasattr(T, "columns") and row_names(T) is not None]
     if not frames:
-        return tables, None, None
-    ordered, owner = list(tables), "the first data frame"
-    first = ordered[frames[0]] = in_own_order(tables[frames[0]], names[frames[0]])
+        return ordered, held, None, None
+    frames.sort(key=lambda i: own[i] is None)  # what has no names is taken by position
+    owner = names[frames[0]]
+    first = ordered[frames[0]] = in_own_order(tables[frames[0]], owner)
     for i in frames[1:]:
+        if own[i] is None and own[frames[0]] is not None and first.index.dtype.kind in "iu":
+            warn(
+                f"{names[i]} has the index 0, 1, 2, ..., and is taken by position beside the "
+                f"numbers that name the samples of {owner}: text, S.index.astype(str), is a name."
+            )
         order = order_of(first.index, tables[i].index, names[i], owner)
         table = tables[i] if order is None else tables[i].iloc[order]
         ordered[i] = columns_in_order_of(first.columns, table, names[i], owner)
-    return ordered, first.index, first.columns
+    return ordered, held, own[frames[0]], first.columns
+
+
+def _is_square(own: Any, table: Any) -> bool:
+    """Return whether columns have the names of the rows; numbers in a file can be text in one."""
+    columns = getattr(table, "columns", None)
+    if own is None or columns is None:
+        return False
+    return set(own) == set(columns) or list(map(str, own)) == list(map(str, columns))
 
 
 def with_all_samples(tables: list[Any], names: list[str]) -> tuple[list[Any], Any]:
@@ -299,11 +331,10 @@ def with_all_samples(tables: list[Any], names: list[str]) -> tuple[list[Any], An
     ValueError
         If it is not known which rows belong together.
     """
-    own = [row_names(table) for table in tables]
-    named = [i for i, index in enumerate(own) if index is not None and not _is_default(index)]
-    index = _union([own[i] for i in named], [names[i] for i in named]) if named else None
+    named = {i: own for i, T in enumerate(tables) if (own := sample_names(T)) is not None}
+    index = _union(list(named.values()), [names[i] for i in named]) if named else None
     n = tables[0].shape[0] if index is None else len(index)
-    same = all(own[i].equals(index) for i in named)
+    same = all(own.equals(index) for own in named.values())
     for i, (table, name) in enumerate(zip(tables, names, strict=True)):
         if i not in named and not (same and table.shape[0] == n):
             raise ValueError(
@@ -311,7 +342,7 @@ def with_all_samples(tables: list[Any], names: list[str]) -> tuple[list[Any], An
                 "of all others, in one order, NaN where it lacks one: only data frames whose index "
                 "names the samples may leave some out, or have them in another order."
             )
-    return [tables[i].reindex(index) if i in named else tables[i] for i in range(len(own))], index
+    return [T.reindex(index) if i in named else T for i, T in enumerate(tables)], index
 
 
 def _union(indices: list[Any], names: list[str]) -> Any:
@@ -321,10 +352,11 @@ def _union(indices: list[Any], names: list[str]) -> Any:
             twice = index[index.duplicated()][0]
             raise ValueError(f"{name} has the sample {twice!r} twice in its index.")
         others = [other for j, other in enumerate(indices) if j != i]
-        if others and not any(index.isin(other).any() for other in others):
+        if others and all(set(index).isdisjoint(other) for other in others):
             raise ValueError(
-                f"{name} has no sample in common with the other views, by their index: "
-                f"{shown(list(index[:3]))} in it, {shown(list(others[0][:3]))} in another."
+                f"{name} has no sample in common with the others, by their index: "
+                f"{shown(list(index[:3]))} in it, {shown(list(others[0][:3]))} in another. Tables "
+                "with different names of samples belong together by those that they share."
             )
     union = indices[0]
     for index in indices[1:]:

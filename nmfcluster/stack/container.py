@@ -87,8 +87,12 @@ class SimilarityStack(_Stack):
     sources : list or dict of {array-like, sparse matrix} of shape (n, m), ndarray of shape \
             (n, m, L) or SimilarityStack
         Similarities of n samples to m samples: to each other, n = m, or to the samples that a
-        model was fitted on. float32 stays float32 if all sources are, everything else becomes
-        float64. Not copied where that can be avoided, and never written to.
+        model was fitted on. Rows and columns of data frames are matched by their names, if these
+        are not 0, 1, ...; those of other matrices are taken by position. If all sources are data
+        frames that have the same names in rows and columns, each can have some of the samples:
+        these are then those of all of them, in the order in which they occur, and a source has
+        not seen those that its frame does not have. float32 stays float32 if all sources are,
+        everything else becomes float64. Not copied where that can be avoided, and never written to.
     names : sequence of str, default=None
         One name for each source, no two the same; the keys of a dict, or "source0", "source1",
         ... by default.
@@ -98,7 +102,7 @@ class SimilarityStack(_Stack):
     names : tuple of str
         The names of the sources.
     index : Index or None
-        The index of the first data frame among the sources, None if there was none.
+        Names of the samples, if a data frame has some.
     shape : tuple of int
         ``(n, m, L)``: samples, samples that they are similar to, sources.
 
@@ -107,7 +111,8 @@ class SimilarityStack(_Stack):
     TypeError
         If `sources` is none of the above, or empty, or a source does not hold numbers.
     ValueError
-        If sources differ in shape, a row and a column are both NaN in part, or `names` do not fit.
+        If sources differ in shape, a row and a column are both NaN in part, `names` do not fit, or
+        it is not known which rows of the data frames belong together.
 
     Examples
     --------
@@ -120,6 +125,11 @@ class SimilarityStack(_Stack):
     >>> stack[np.ix_([0, 2], [1, 2, 3])].toarray()[:, :, 1]
     array([[0., 0., 0.],
            [0., 1., 0.]])
+    >>> import pandas as pd
+    >>> frames = [pd.DataFrame(np.ones((2, 2)), [*names], [*names]) for names in ("ab", "bc")]
+    >>> partial = SimilarityStack(frames)
+    >>> list(partial.index), partial.seen()[:, 0]
+    (['a', 'b', 'c'], array([ True,  True, False]))
     """
 
     _as_array = "its matrices are in stack.sources, and stack.toarray() makes one of them"

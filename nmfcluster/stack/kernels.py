@@ -12,14 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from nmfcluster._arrays.arguments import positions, shown
 from nmfcluster._arrays.jobs import one_blas_thread
-from nmfcluster._arrays.storage import as_matrix, filled_with, is_sparse, largest
+from nmfcluster._arrays.storage import as_matrix, largest, minimum
 from nmfcluster._base import fitting, read_features
 from nmfcluster._compat import N_JOBS, Documented, StrOptions, fit_context
 from nmfcluster.affinity import MAKING, NAMES, make_affinity
 from nmfcluster.stack.container import SimilarityStack
 from nmfcluster.stack.sources import (
     Source,
-    check_values,
     embedded,
     first_nan,
     held,
@@ -156,7 +155,7 @@ class KernelStack(Documented, TransformerMixin, BaseEstimator):
         ------
         ValueError
             If `X` or a parameter is not as described, a sample is NaN in part of a view, or a
-            similarity is negative.
+            similarity is infinite.
         TypeError
             If an item of `kernels` is neither a kernel nor a triple.
         """
@@ -177,13 +176,13 @@ class KernelStack(Documented, TransformerMixin, BaseEstimator):
         Returns
         -------
         SimilarityStack of shape (n_samples, n_samples, L)
-            Its matrices are symmetric.
+            Its matrices are symmetric, and negative where kernels are.
 
         Raises
         ------
         ValueError
             If `X` or a parameter is not as described, a sample is NaN in part of a view, or a
-            similarity is negative.
+            similarity is infinite.
         TypeError
             If an item of `kernels` is neither a kernel nor a triple.
         """
@@ -205,7 +204,7 @@ class KernelStack(Documented, TransformerMixin, BaseEstimator):
                     options["normalize"] = kernel == "nearest_neighbors"
                 with named_in_errors(label):
                     affinity = make_affinity(V, kernel, **options, n_jobs=self.n_jobs)
-                    block = _read_block(affinity.block(), label)
+                    block = _read_block(affinity.block())
                 sources.append(Source(embedded(block, seen, seen), seen, seen))
                 empty = block[:0].copy()
                 self._views_.append(_FittedView(name, columns, seen, affinity.between, empty))
@@ -230,7 +229,7 @@ class KernelStack(Documented, TransformerMixin, BaseEstimator):
             If `fit` has not been called.
         ValueError
             If `X` is not of the kind or width that `fit` was given, a sample is NaN in part of a
-            view, or a similarity is negative.
+            view, or a similarity is infinite.
         """
         check_is_fitted(self)
         X, sources = self._read(X, reset=False), []
@@ -239,7 +238,7 @@ class KernelStack(Documented, TransformerMixin, BaseEstimator):
                 label = f"source {view.name!r} of X"
                 V, seen = _read_view(X, view.columns, label)
                 with named_in_errors(label):
-                    block = _read_block(view.between(V), label) if seen.any() else view.empty
+                    block = _read_block(view.between(V)) if seen.any() else view.empty
                 sources.append(Source(embedded(block, seen, view.seen), seen, view.seen))
         return SimilarityStack._made(sources, self.names_)
 
@@ -262,14 +261,12 @@ class KernelStack(Documented, TransformerMixin, BaseEstimator):
         return tags
 
 
-def _read_block(block: Any, label: str) -> Any:
-    """Return similarities, in which no entry is negative but for rounding, which is undone."""
+def _read_block(block: Any) -> Any:
+    """Return similarities; where none is negative but for rounding, this is undone."""
     block = as_matrix(block)
     rounding = _ROUNDING * float(np.finfo(block.dtype).eps) * largest(block)
     if -rounding <= float(block.min()) < 0:
-        least_0 = np.maximum(block.data if is_sparse(block) else block, 0)
-        return filled_with(block, least_0) if is_sparse(block) else least_0
-    check_values(block, label)
+        return block - minimum(block, 0)
     return block
 
 

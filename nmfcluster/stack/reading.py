@@ -9,14 +9,20 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
+from nmfcluster._arrays import tables
 from nmfcluster._arrays.arguments import counted, shown
 from nmfcluster._arrays.order import CanonicalOrder, canonical_order
 from nmfcluster._arrays.storage import FLOATS, is_sparse, largest
-from nmfcluster._arrays.tables import canonical, check_readable, in_own_order, order_of, row_names
-from nmfcluster._base import read_features
+from nmfcluster._base import read_features, require_nonnegative
 from nmfcluster.stack.container import SimilarityStack, ViewStack
 from nmfcluster.stack.kernels import KernelStack
-from nmfcluster.stack.sources import check_cross, check_square, holds_nan, is_similarity
+from nmfcluster.stack.sources import (
+    check_cross,
+    check_square,
+    holds_nan,
+    is_similarity,
+    of_negative,
+)
 
 _OF_VIEWS = "nearest_neighbors"  # kernel of views, where none is named
 _ROWS = 2048  # objects whose similarities are made at a time: their memory is bounded
@@ -29,7 +35,7 @@ def read_objects(
 
     Views are told from others by their type. Else "precomputed", the `affinity` of an estimator,
     says that `X` holds similarities; of features kernels are made by its `affinity`, `normalize`
-    and `n_jobs`.
+    and `n_jobs`. Similarities can be negative where its `criterion` is "agreement".
     """
     if sum(given is not None for given in (X, similarities, views)) > 1:
         raise ValueError(
@@ -37,22 +43,30 @@ def read_objects(
             "Cross-validation splits X alone: give it a SimilarityStack, or a ViewStack."
         )
     options = {"normalize": estimator.normalize, "n_jobs": estimator.n_jobs}
+    signed = getattr(estimator, "criterion", None) == "agreement"
     objects: SimilarityStack | ViewStack
     if views is not None or isinstance(X, ViewStack) or _is_dict(X):
         objects = _read_views(estimator, X if views is None else views)
         kernels = _one_a_view(estimator.affinity, objects.names)
         pairs = zip(objects.names, kernels, strict=True)
         stacks = [KernelStack([(name, kernel, None)], **options) for name, kernel in pairs]
-        return StackReader(objects, stacks), objects
+        return StackReader(objects, stacks, signed), objects
     if similarities is not None or takes_similarities(estimator.affinity):
-        given = _read_stack(estimator, X, reset=True) if similarities is None else similarities
+        given = _read_stack(estimator, X, True, signed) if similarities is None else similarities
         objects = SimilarityStack(given)
         if objects.shape[0] != objects.shape[1] and estimator.symmetric:
             raise _not_square(objects)
-        estimator.n_features_in_ = objects.shape[1]
-        return StackReader(objects), objects
+        _keep_sizes(estimator, objects, objects.shape[1])
+        return StackReader(objects, signed=signed), objects
     objects = _read_features(estimator, X, reset=True)
-    return StackReader(None, [KernelStack(estimator.affinity, **options)]), objects
+    return StackReader(None, [KernelStack(estimator.affinity, **options)], signed), objects
+
+
+def _keep_sizes(estimator: Any, objects: Any, n_features: int) -> None:
+    """Keep the number of columns, and the names of objects that have some."""
+    estimator.n_features_in_ = n_features
+    if objects.index is not None:
+        estimator.sample_names_ = np.asarray(objects.index)
 
 
 def takes_similarities(affinity: Any) -> bool:
@@ -77,25 +91,30 @@ class StackReader:
         What new objects must be like; None: features, which scikit-learn compares.
     kernels : list of KernelStack, default=()
         One a table.
+    signed : bool, default=False
+        Whether similarities can be negative.
 
     Attributes
     ----------
     names : tuple of str
         Of the sources, once the model is fitted.
+    signed : bool
+        Whether similarities can be negative.
     """
 
     names: tuple[str, ...]
 
-    def __init__(self, like: SimilarityStack | ViewStack | None, kernels: Any = ()) -> None:
-        self._kernels = list(kernels)
+    def __init__(self, like: Any, kernels: Any = (), signed: bool = False) -> None:
+        self._kernels, self.signed = list(kernels), signed
         self._widths = like.n_features if isinstance(like, ViewStack) else None
         self._columns = None if like is None else like._columns
         self.names = () if like is None else like.names
 
     @property
     def labels(self) -> list[str]:
-        """What error messages call the sources."""
-        return [f"source {name!r} of X" for name in self.names]
+        """What error messages call the sources; of features these are their kernels."""
+        kind = "the kernel of source" if self._kernels else "source"
+        return [f"{kind} {name!r} of X" for name in self.names]
 
     def read_new(self, estimator: Any, X: Any) -> SimilarityStack | ViewStack:
         """Return other objects, like those of the fit."""
@@ -112,13 +131,14 @@ class StackReader:
 
     def _new_similarities(self, estimator: Any, X: Any) -> SimilarityStack:
         """Return the similarities of new objects to all objects of the fit."""
-        stack = _read_stack(estimator, X, reset=False)
+        stack = _read_stack(estimator, X, False, self.signed)
         if stack.shape[1] != estimator.n_features_in_:
             raise ValueError(
                 f"X has {counted(stack.shape[1], 'column')}, but {type(estimator).__name__} was "
                 f"fitted to {estimator.n_features_in_} objects: give the similarities to all."
             )
-        order = order_of(self._columns, stack._columns, "the columns of X", "what fit was given")
+        own, given = self._columns, stack._columns
+        order = tables.order_of(own, given, "the columns of X", "what fit was given")
         stack = stack if order is None else stack[:, order]
         n_sources = len(self.names)
         given_names = {self.names, stack.names} - {tuple(f"source{i}" for i in range(n_sources))}
@@ -150,14 +170,14 @@ class StackReader:
             return canonical_order(seen, similarities=values)
         form: dict[str, Any] = {"accept_sparse": "csr", "dtype": FLOATS, "ensure_all_finite": False}
         try:
-            tables = [canonical(check_array(view, **form)) for view in objects.views]
+            read = [tables.canonical(check_array(view, **form)) for view in objects.views]
         except (TypeError, ValueError):  # kernels refuse it, too, and say why
             samples = np.arange(len(objects))
             return CanonicalOrder(samples, samples)
-        for kernel, table, view in zip(self._kernels, tables, objects.views, strict=True):
+        for kernel, table, view in zip(self._kernels, read, objects.views, strict=True):
             if holds_nan(table):
                 kernel._check_missing(table, getattr(view, "columns", None))
-        return canonical_order(*tables)
+        return canonical_order(*read)
 
     def fitted(self, objects: Any, chosen: np.ndarray) -> tuple[list[Any], np.ndarray]:
         """Return the similarities of the objects that the model is fitted to, to each other.
@@ -169,7 +189,7 @@ class StackReader:
         if stack.shape[0] != stack.shape[1] or not len(stack):
             raise _not_square(stack)
         for source, label in zip(stack._held, self.labels, strict=True):
-            check_square(source, label, chosen)
+            check_square(source, label, chosen, self.signed)
         return list(stack.filled()), self._seen
 
     def compare_with(self, objects: Any, chosen: np.ndarray) -> None:
@@ -192,7 +212,7 @@ class StackReader:
         else:
             stack = objects[np.ix_(numbers, self._chosen)]
         for source, known, label in zip(stack._held, self._seen.T, self.labels, strict=True):
-            check_cross(source, known, label, self._chosen)
+            check_cross(source, known, label, self._chosen, self.signed)
         return list(stack.filled()), stack.seen()
 
     def blocks(self, objects: Any, numbers: np.ndarray) -> Iterator[tuple[list[Any], np.ndarray]]:
@@ -234,19 +254,22 @@ def _side_by_side(stacks: Iterable[SimilarityStack]) -> SimilarityStack:
     return SimilarityStack._made([held for held, _ in pairs], tuple(name for _, name in pairs))
 
 
-def _read_stack(estimator: Any, X: Any, reset: bool) -> SimilarityStack:
+def _read_stack(estimator: Any, X: Any, reset: bool, signed: bool) -> SimilarityStack:
     """Return X as a stack; its columns are the objects of a fit."""
     listed = isinstance(X, list | tuple) and any(getattr(one, "ndim", 0) == 2 for one in X)
     array = isinstance(X, np.ndarray) and X.ndim == 3
     if listed or array or isinstance(X, SimilarityStack) or _is_dict(X):
         return SimilarityStack(X)
-    check_readable(X)
-    X = in_own_order(X, "X")
+    tables.check_readable(X)
+    X = tables.in_own_order(X, "X")
     form: dict[str, Any] = {"accept_sparse": "csr", "allow_nd": True, "dtype": FLOATS}
-    entries: dict[str, Any] = {"ensure_all_finite": "allow-nan", "ensure_non_negative": True}
-    checked = check_array(X, **form, **entries, estimator=estimator, input_name="X")
+    form |= {"ensure_all_finite": "allow-nan", "estimator": estimator, "input_name": "X"}
+    checked = check_array(X, **form)
     stack = SimilarityStack([checked] if checked.ndim == 2 else checked)
-    stack.index, stack._columns = row_names(X), row_names(getattr(X, "columns", None))
+    for source in () if signed else stack.filled():
+        require_nonnegative(estimator, source, of_negative(source))
+    stack.index = tables.sample_names(X)
+    stack._columns = tables.row_names(getattr(X, "columns", None))
     named = X if hasattr(X, "columns") else checked
     validate_data(estimator, named, reset=reset, skip_check_array=True)
     return stack
@@ -267,9 +290,7 @@ def _read_views(estimator: Any, X: Any) -> ViewStack:
             "give those as a SimilarityStack, or as similarities=. If they are features, "
             f"name the affinity, {_OF_VIEWS!r} say."
         )
-    estimator.n_features_in_ = sum(views.n_features.values())
-    if views.index is not None:
-        estimator.sample_names_ = np.asarray(views.index)
+    _keep_sizes(estimator, views, sum(views.n_features.values()))
     return views
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
+from nmfcluster._arrays import tables
 from nmfcluster._arrays.arguments import shown
 from nmfcluster._arrays.storage import (
     FLOATS,
@@ -21,7 +22,6 @@ from nmfcluster._arrays.storage import (
     require_symmetric,
     row_blocks,
 )
-from nmfcluster._arrays.tables import check_opened, check_readable, in_one_order, with_all_samples
 from nmfcluster._base import warn_of_distances
 
 
@@ -54,7 +54,7 @@ def read_sources(sources: Any, names: Any) -> tuple[list[Source], tuple[str, ...
     if isinstance(sources, np.ndarray) and sources.ndim == 3:
         sources = list(np.moveaxis(sources, 2, 0))
     if not isinstance(sources, list | tuple) or not sources:
-        check_opened(sources, "sources", "a list of similarity matrices")
+        tables.check_opened(sources, "sources", "a list of similarity matrices")
         got = f"shape {sources.shape}" if hasattr(sources, "shape") else shown(sources)
         raise TypeError(
             "sources must be a list of at least one similarity matrix, an array of shape "
@@ -62,20 +62,29 @@ def read_sources(sources: Any, names: Any) -> tuple[list[Source], tuple[str, ...
         )
     names = read_names(names, len(sources), "source")
     labels = [f"source {name!r} of sources" for name in names]
-    sources, index, columns = in_one_order(list(sources), labels)
+    sources, held_by, index, columns = tables.in_one_order(list(sources), labels)
     read: list[Source] = []
-    for source, label in zip(sources, labels, strict=True):
-        check_opened(source, label, "a matrix of numbers")
+    for source, some, label in zip(sources, held_by, labels, strict=True):
+        tables.check_opened(source, label, "a matrix of numbers")
         with named_in_errors(label):
             array = as_matrix(source)
-        if read and array.shape != read[0].values.shape:
+        if read and some is None and array.shape != read[0].values.shape:
             raise ValueError(
                 f"sources must be of one shape: {label} has shape {array.shape}, {labels[0]} has "
-                f"{read[0].values.shape}. Features of several views are no similarities: give "
-                "them to fit as views=."
+                f"{read[0].values.shape}. Some samples can be left out where all sources are data "
+                "frames whose index and columns name their samples, not by 0, 1, 2, ...; features "
+                "of several views are given to fit as views=."
             )
-        read.append(_read_nan(array, label))
+        found = _read_nan(array, label)
+        read.append(found if some is None else _among(found, some))
     return read, names, index, columns
+
+
+def _among(source: Source, some: np.ndarray) -> Source:
+    """Return a source of some samples as one of all, which has not seen the others."""
+    rows, columns = np.zeros((2, len(some)), dtype=bool)
+    rows[some], columns[some] = source.rows, source.columns
+    return Source(embedded(source.values, some, some), rows, columns)
 
 
 def _read_nan(array: Any, label: str) -> Source:
@@ -107,14 +116,14 @@ def read_tables(views: Any) -> tuple[list[Any], tuple[str, ...], Any]:
     keys, views = (list(views), list(views.values())) if isinstance(views, dict) else (None, views)
     names = read_names(keys, len(views), "view")
     labels = [f"view {name!r} of views" for name in names]
-    tables = [_read_table(view, label) for view, label in zip(views, labels, strict=True)]
-    tables, index = with_all_samples(tables, labels)
-    return tables, names, index
+    read = [_read_table(view, label) for view, label in zip(views, labels, strict=True)]
+    read, index = tables.with_all_samples(read, labels)
+    return read, names, index
 
 
 def _read_table(view: Any, label: str) -> Any:
     """Return a table of numbers: data frames as they are, else an array or a CSR matrix."""
-    check_readable(view, label)
+    tables.check_readable(view, label)
     if hasattr(view, "columns"):
         return view
     if isinstance(view, str) or np.ndim(view) == 1:
@@ -135,30 +144,38 @@ def named_in_errors(label: str) -> Iterator[None]:
         raise kind(message if label in message else f"{label}: {message}") from error
 
 
-def check_values(values: Any, label: str) -> None:
-    """Raise if an entry is negative or infinite."""
+def check_values(values: Any, label: str, signed: bool = False) -> None:
+    """Raise if an entry is infinite, or negative unless these are `signed`."""
     if not all(values.shape):
         return
     if not np.isfinite(largest(values)):
         raise ValueError(f"{label} must be finite; it holds infinity.")
-    smallest = float(values.min())
-    if smallest < 0:
-        raise ValueError(f"{label} must not be negative; its smallest entry is {smallest:.3g}.")
+    if values.min() < 0 and not signed:
+        raise ValueError(f"{label} must not be negative; {of_negative(values)}.")
 
 
-def check_square(source: Source, label: str, numbers: np.ndarray | None = None) -> None:
+def of_negative(values: Any) -> str:
+    """Return what an error message says of negative similarities, and what to do about them."""
+    cure = "criterion='agreement' takes what is negative, or set it to 0, numpy.maximum(S, 0)"
+    if values.max() <= 0:
+        cure = "negated distances -D need a kernel, numpy.exp(-D / D.mean()) say"
+    return f"its smallest entry is {values.min():.3g}: {cure}"
+
+
+def check_square(source: Source, label: str, numbers: Any = None, signed: bool = False) -> None:
     """Raise unless samples can be clustered by their similarities to each other.
 
-    These must be symmetric, finite, nonnegative and not all 0; and a sample that is NaN in its row
-    must be so in its column. The samples have `numbers`, 0, 1, ... by default.
+    These must be symmetric, finite, nonnegative unless `signed`, and some above 0; and a sample
+    that is NaN in its row must be so in its column. The samples have `numbers`, 0, 1, ... by
+    default.
     """
     values, rows, columns = source
-    check_values(values, label)
+    check_values(values, label, signed)
     if not rows.any():
         raise ValueError(f"{label} must have seen a sample; all of it is NaN.")
     apart = rows != columns
     if sp.issparse(values):  # an entry that is not stored counts neither as a number nor as NaN
-        apart &= rows | (values.sum(axis=0) > 0)
+        apart &= rows | (abs(values).sum(axis=0) > 0)
     if apart.any():
         lost = np.flatnonzero(apart) if numbers is None else numbers[apart]
         raise ValueError(
@@ -167,19 +184,20 @@ def check_square(source: Source, label: str, numbers: np.ndarray | None = None) 
         )
     require_symmetric(values, label)
     warn_of_distances(values, label)
-    if largest(values) == 0:
-        raise ValueError(f"{label} must hold a similarity above 0; all entries are 0.")
+    if values.max() <= 0:
+        found = of_negative(values) if largest(values) else "all entries are 0"
+        raise ValueError(f"{label} must hold a similarity above 0; {found}.")
 
 
 def check_cross(
-    source: Source, known: np.ndarray, label: str, numbers: np.ndarray | None = None
+    source: Source, known: np.ndarray, label: str, numbers: Any = None, signed: bool = False
 ) -> None:
     """Raise unless new samples can be placed by their similarities to those of a fit.
 
-    These must be finite and nonnegative, and no number may be missing for a sample of the fit that
-    was `known` to the source. These samples have `numbers`, 0, 1, ... by default.
+    These must be finite, and nonnegative unless `signed`; no number may be missing for a sample of
+    the fit that was `known` to the source. These samples have `numbers`, 0, 1, ... by default.
     """
-    check_values(source.values, label)
+    check_values(source.values, label, signed)
     lost = np.flatnonzero(~source.columns & known)
     if len(lost):
         lost = lost if numbers is None else numbers[lost]
@@ -190,11 +208,16 @@ def check_cross(
 
 
 def is_similarity(view: Any) -> bool:
-    """Return whether a table looks like similarities of its rows to each other."""
-    if view.shape[0] != view.shape[1] or view.shape[0] < 2:
-        return False
+    """Return whether a table looks like similarities of its rows, but for NaN, to each other."""
     table = view if sp.issparse(view) else np.asarray(view)
-    return table.dtype.kind in "biuf" and asymmetry(as_float(table)) == 0
+    if table.dtype.kind not in "biuf" or table.shape[0] < table.shape[1]:
+        return False
+    rows, columns = held(table)
+    names = tables.sample_names(view)
+    if names is not None and set(names[rows]) == set(view.columns[columns]):
+        return True
+    table = cut(table, rows, columns)
+    return table.shape[0] == table.shape[1] > 1 and asymmetry(as_float(table)) == 0
 
 
 # --- what is NaN, and so is not equal to itself; of a sparse matrix the stored entries count -----

@@ -154,3 +154,73 @@ def test_a_stack_keeps_the_names_of_its_samples():
     part = SimilarityStack(stack)[np.ix_(ORDER[:9], ORDER[3:])]
     assert list(part.index) == [NAMES[i] for i in ORDER[:9]]
     assert SimilarityStack([np.eye(3)]).index is None
+
+
+# --- similarities of some of the samples each -----------------------------------------------------
+
+
+def some_of(K, chosen):
+    return K.iloc[chosen, chosen]
+
+
+@pytest.mark.parametrize("ids", ["words", "numbers", "numbers, and text in columns"])
+def test_frames_of_some_samples_are_those_that_pandas_fills_up(ids):
+    rng = np.random.default_rng(1)
+    names = NAMES if ids == "words" else [*range(100, 140)]
+    whole = [pd.DataFrame(K.to_numpy(np.float32), names, names) for K in KERNELS]
+    whole[1].iloc[17], whole[1].iloc[:, 17] = np.nan, np.nan  # in the frame, but not seen
+    chosen = [np.arange(30), rng.permutation(np.arange(10, 38))]
+    frames = [some_of(K, some) for K, some in zip(whole, chosen, strict=True)]
+    union = [*frames[0].index, *(name for name in frames[1].index if name not in frames[0].index)]
+    expected = [K.reindex(index=union, columns=union).to_numpy() for K in frames]
+    if ids.endswith("columns"):  # as they are read from a file
+        frames = [K.set_axis(K.columns.astype(str), axis=1) for K in frames]
+    kept = [K.copy() for K in frames]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        stack = SimilarityStack(dict(zip("ab", frames, strict=True)))
+    assert stack.names == ("a", "b")
+    assert list(stack.index) == union
+    assert stack.dtype == np.float32
+    assert_array_equal(stack.toarray(), np.stack(expected, axis=-1))
+    assert_array_equal(stack.seen(), ~np.isnan(stack.toarray()).all(axis=1))
+    assert all(K.equals(as_before) for K, as_before in zip(frames, kept, strict=True))
+
+
+def test_the_columns_of_some_samples_are_put_into_the_order_of_rows():
+    frames = [some_of(KERNELS[0], range(30)), some_of(KERNELS[1], range(10, 40))]
+    plain = SimilarityStack(frames)
+    with pytest.warns(UserWarning, match="columns of source 'source1' of sources .* its rows"):
+        found = SimilarityStack([frames[0], frames[1].iloc[:, ::-1]])
+    assert_array_equal(found.toarray(), plain.toarray())
+
+
+def test_frames_with_names_are_matched_whatever_comes_before():
+    bare = pd.DataFrame(KERNELS[0].to_numpy())
+    with pytest.warns(UserWarning, match="source 'source2' .* another order"):
+        stack = SimilarityStack([bare, KERNELS[0], some_of(KERNELS[1], ORDER)])
+    assert_array_equal(stack.toarray(), SimilarityStack([*KERNELS[:1] * 2, KERNELS[1]]).toarray())
+    assert list(stack.index) == NAMES
+    numbered = KERNELS[0].set_axis(range(1, 41)).set_axis(range(1, 41), axis=1)
+    with pytest.warns(UserWarning, match="source 'source1' .* is taken by position beside the num"):
+        stack = SimilarityStack([numbered, bare])
+    assert_array_equal(stack.toarray(), SimilarityStack(KERNELS[:1] * 2).toarray())
+
+
+def test_a_fit_to_some_samples_of_each_source_names_them():
+    nets = {"a": some_of(KERNELS[0], range(30)), "b": some_of(KERNELS[0], range(39, 4, -1))}
+    model = SimilarityFusionNMF(3, random_state=0).fit(similarities=nets)
+    assert list(model.sample_names_) == NAMES[:30] + NAMES[:29:-1]
+    whole = [K.reindex(index=NAMES, columns=NAMES) for K in nets.values()]
+    expected = SimilarityFusionNMF(3, random_state=0).fit(similarities=whole)
+    labels = pd.Series(model.labels_, model.sample_names_)
+    assert_array_equal(labels[NAMES], expected.labels_)
+    assert_array_equal(model.predict(nets), model.predict(SimilarityStack(nets)))
+    new = {name: K.iloc[:4].reindex(columns=model.sample_names_) for name, K in nets.items()}
+    new["b"] = new["b"].set_axis(new["a"].index)
+    assert model.predict(new).shape == (4,)
+    assert list(SimilarityFusionNMF(3).fit(KERNELS[0]).sample_names_) == NAMES
+    assert not hasattr(SimilarityFusionNMF(3).fit(KERNELS[0].to_numpy()), "sample_names_")
+    assert not hasattr(
+        SimilarityFusionNMF(3).fit(pd.DataFrame(KERNELS[0].to_numpy())), "sample_names_"
+    )

@@ -145,6 +145,41 @@ def test_features_are_read_as_kernels(chosen):
     )
 
 
+def correlation(A, B):
+    return np.corrcoef(A, B)[: len(A), len(A) :]
+
+
+@pytest.mark.parametrize("form", ["X", "beside", "kernel"])
+def test_the_criterion_says_whether_similarities_can_be_negative(form):
+    X = features(9) - 0.5
+    S = np.corrcoef(X)
+    given = {"X": (S, None), "beside": (None, [S]), "kernel": (X, None)}[form]
+    label = {
+        "X": "Negative values in data passed to X in OtherPaper: ",
+        "beside": "source 'source0' of X must not be negative; .* -",
+        "kernel": "the kernel of source 'correlation' of X must not be negative; .* -",
+    }[form]
+    estimator = OtherPaper([correlation] if form == "kernel" else "precomputed")
+
+    def read(criterion):
+        estimator.criterion = criterion
+        reader, objects = read_objects(estimator, *given, None)
+        return reader, *reader.fitted(objects, np.arange(9))
+
+    cure = ".*criterion='agreement' takes what is negative, or set it to 0, numpy.maximum"
+    with pytest.raises(ValueError, match=label + cure):
+        read("kl")
+    reader, (square,), _ = read("agreement")
+    assert reader.signed
+    assert_allclose(square, S, atol=1e-12)
+    new = reader.read_new(estimator, X[:3] if form == "kernel" else S[:3])
+    (cross,), _ = reader.cross(new, np.arange(3))
+    assert_allclose(cross, S[:3], atol=1e-12)
+    reader.signed = False
+    with pytest.raises(ValueError, match="must not be negative; its smallest entry is -"):
+        reader.cross(new, np.arange(3))
+
+
 def test_similarities_are_made_for_some_rows_at_a_time(monkeypatch):
     monkeypatch.setattr(nmfcluster.stack.reading, "_ROWS", 6)
     asked = []

@@ -20,7 +20,15 @@ from stack.shared import (
 )
 
 from nmfcluster import SimilarityStack
-from nmfcluster.stack.sources import cut, embedded, first_nan, held, with_nan
+from nmfcluster.stack.sources import (
+    check_cross,
+    check_square,
+    cut,
+    embedded,
+    first_nan,
+    held,
+    with_nan,
+)
 
 
 @pytest.mark.parametrize("storage", STORAGES.values())
@@ -145,7 +153,8 @@ def test_a_cut_keeps_the_order_that_was_asked_for(storage):
 @pytest.mark.parametrize(
     ("S", "message"),
     [
-        (sp.csr_array(-SQUARE), "source 1 must not be negative; its smallest entry is -1"),
+        (sp.csr_array(-SQUARE), "source 1 must not be negative; its smallest .* -1: negated dist"),
+        (SQUARE - np.eye(3) * 3, r"1 must not be negative; its smallest .* -2: .*maximum\(S, 0\)"),
         (np.array([[1.0, np.inf], [np.inf, 1]]), "source 1 must be finite"),
         (np.array([[1.0, 0.5], [0.4, 1]]), "source 1 must be symmetric"),
         (sp.csr_array([[1.0, 0.5], [0, 1]]), "source 1 must be symmetric"),
@@ -163,6 +172,22 @@ def test_a_cut_keeps_the_order_that_was_asked_for(storage):
 def test_what_cannot_be_fitted(S, message):
     with pytest.raises(ValueError, match=message):
         square_sources(SimilarityStack([np.ones(S.shape), S]))
+
+
+@pytest.mark.parametrize("storage", STORAGES.values())
+def test_negative_similarities_where_they_are_allowed(storage):
+    S = np.array([[1.0, 0.5, -0.5], [0.5, 0.0, -0.5], [-0.5, -0.5, 0.0]])
+    stack = SimilarityStack([storage(without(np.pad(S, (0, 1)), 3)), storage(np.eye(4) - 1)])
+    known, distances = stack._held
+    check_square(known, "S", signed=True)
+    check_cross(distances, np.ones(4, dtype=bool), "S", signed=True)  # similar to no one
+    with pytest.raises(ValueError, match=r"above 0; .* is -1: negated .*exp\(-D / "):
+        check_square(distances, "S", signed=True)
+    (half,) = SimilarityStack([storage(nan_in(S, 2))])._held
+    with pytest.raises(ValueError, match="sample 2 is NaN in its row"):
+        check_square(half, "S", signed=True)
+    with pytest.raises(ValueError, match=r"source 0 must not be negative; .* is -0.5: criterion="):
+        square_sources(stack)
 
 
 def test_what_cannot_be_predicted():
