@@ -234,9 +234,7 @@ def canonical_order(
     return CanonicalOrder(in_order[by_place], first[group])
 
 
-def _sorted(
-    arrays: Sequence[Any], off_diagonal: bool
-) -> tuple[tuple[Any, ...], list[np.ndarray]]:
+def _sorted(arrays: Sequence[Any], off_diagonal: bool) -> tuple[tuple[Any, ...], list[np.ndarray]]:
     """Return arrays in an order of their own, and the extremes of the rows of the first.
 
     They are sorted by their largest entry and their smallest; and where these are the same, as those

@@ -50,7 +50,10 @@ def dot(a: Any, b: Any) -> float:
         return total(a.multiply(b))
     if sp.issparse(b):
         return total(b.multiply(a))
-    return float(np.vdot(a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)))
+    if a.dtype == b.dtype == np.float64:
+        return float(np.vdot(a, b))
+    blocks = row_blocks(len(a))  # their copies in float64 stay in cache
+    return sum(float(np.vdot(as_float64(a[rows]), as_float64(b[rows]))) for rows in blocks)
 
 
 def row_blocks(n: int, size: int = 256) -> Iterator[slice]:

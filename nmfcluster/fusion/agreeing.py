@@ -38,7 +38,7 @@ from nmfcluster.fusion.sources import FittedSources, Sample
 from nmfcluster.fusion.votes import candidates, check_joined, shares_of_votes, warn_of_votes
 from nmfcluster.similarity import Explicit
 
-_SAMPLED = 1_000  # objects by whose pairs is told how well a model explains a dense source
+_SAMPLED = 500  # objects by whose pairs is told how well a model explains a dense source
 _ROUNDS = 5  # of weights and models: labels mostly stay from the second or third on
 
 
@@ -63,14 +63,18 @@ class Agreeing(FittedSources):
     def __init__(self, sample: Sample) -> None:
         self.by_landmarks, reader, objects = sample.by_landmarks, sample.reader, sample.objects
         square = not sample.by_landmarks or objects.shape[0] == objects.shape[1]
+        dtypes: list[np.dtype] = []
+
+        def read(source: Any) -> Residual:
+            dtypes.append(source.dtype)
+            return residual(source, square)
+
         if square:
-            sources, _ = reader.fitted(objects, sample.compared)
+            residuals, _ = reader.fitted(objects, sample.compared, read)
         else:  # similarities to what are no objects
             reader.compare_with(objects, sample.compared)
-            sources, _ = reader.cross(objects, sample.fitted)
-        self.dtype, residuals = sources[0].dtype, []
-        while sources:  # let go one by one: they and their residuals are twice as large
-            residuals.append(residual(sources.pop(0), square))
+            residuals = [read(source) for source in reader.cross(objects, sample.fitted)[0]]
+        self.dtype = np.result_type(*dtypes)
         check_joined(np.column_stack([R.seen for R in residuals]), reader.names)
         keys = [(R.size, R.share) for R in residuals]
         self._order = np.array(sorted(range(len(keys)), key=keys.__getitem__))
@@ -123,7 +127,7 @@ class Agreeing(FittedSources):
         self.counted = prior[self._back] > 0
         # what new objects are joined by; the similarities are needed no more
         self._n_nearest = self._kind(self._weights, k)[1]
-        self._residuals = [replace(R, N=R.N[:0]) for R in self._residuals]
+        self._residuals = [replace(R, stored=R.stored[:0]) for R in self._residuals]
         self._sample = None
 
     def joined(self, sources: list[Any]) -> list[Any]:
@@ -175,7 +179,9 @@ class Agreeing(FittedSources):
         """Return how far k eigenvalues of a graph are above the next: how far k clusters stand out."""
         A = Explicit((graph.A if self._square else both_ways(graph.A)).astype(np.float64))
         values, _ = leading_eigenpairs(A, min(n_clusters + 1, A.shape[0]))
-        return float(values[n_clusters - 1] - values[n_clusters]) if len(values) > n_clusters else 0.0
+        return (
+            float(values[n_clusters - 1] - values[n_clusters]) if len(values) > n_clusters else 0.0
+        )
 
     def _kind(self, weights: np.ndarray, n_clusters: int) -> tuple[np.ndarray, int | None]:
         """Return weights, and how many neighbours an object has by them."""
@@ -188,7 +194,7 @@ class Agreeing(FittedSources):
         """
         found = []
         for R in self._residuals:
-            part = R if is_graph(R.N) else R.among(np.arange(R.N.shape[0]) < _SAMPLED)
+            part = R if is_graph(R.stored) else R.among(np.arange(min(R.stored.shape[0], _SAMPLED)))
             [graph] = graphs_of([[part]], [(np.ones(1), n_to_keep([part], np.ones(1), n_clusters))])
             found.append(graph.A)
         return found
@@ -196,9 +202,11 @@ class Agreeing(FittedSources):
     def _unexplained(self, fusion: Fusion) -> np.ndarray:
         """Return what a model leaves unexplained of every source, a share of what there is, (L,)."""
         W, H = factors_of(fusion.best.factors[0])
-        if self.by_landmarks and self._square:  # objects come first, then those they are compared with
-            W = W[-self._residuals[0].N.shape[1] :]
-        H = H[-self._residuals[0].N.shape[1] :]
+        if (
+            self.by_landmarks and self._square
+        ):  # objects come first, then those they are compared with
+            W = W[-self._residuals[0].stored.shape[1] :]
+        H = H[-self._residuals[0].stored.shape[1] :]
         pairs = ((W[: A.shape[0]], H[: A.shape[1]], A) for A in self._own)
         return np.array([unexplained(A, W, H) for W, H, A in pairs])
 

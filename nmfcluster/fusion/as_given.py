@@ -37,10 +37,14 @@ class AsGiven(FittedSources):
             n = len(sample.fitted) + len(sample.compared)
             seen = np.ones((n, len(sources)), dtype=bool)
         else:
-            sources, seen = reader.fitted(sample.objects, sample.compared)
+            sources, seen = reader.fitted(sample.objects, sample.compared, lambda source: source)
             check_joined(seen, reader.names)
+        self.dtype, self._criterion = (
+            np.result_type(*(source.dtype for source in sources)),
+            criterion,
+        )
+        sources = [source.astype(self.dtype, copy=False) for source in sources]
         _check_sums(sources, reader.labels)
-        self.dtype, self._criterion = sources[0].dtype, criterion
         if sample.by_landmarks:
             sources = list(map(both_ways, sources))
         self._mixture = make_mixture(sources, seen)
@@ -57,7 +61,9 @@ class AsGiven(FittedSources):
         prior = self._mixture.equal if prior is None else prior
         objective = in_nats(self._mixture, self._criterion, eta, prior, self.shift)
         several = len(prior) > 1
-        alone = [partial(self._mixture.matrix, one) for one in np.eye(len(prior))] if several else []
+        alone = (
+            [partial(self._mixture.matrix, one) for one in np.eye(len(prior))] if several else []
+        )
         self.fusion = fuse(objective, plan, rng, symmetric or self.by_landmarks, alone)
         self.losses = objective.source_losses(self.fusion.best.factors[0])
         self.weights, _ = objective.weigh(self.losses)

@@ -1,4 +1,4 @@
-"""Clustering by several similarities at once, with learned weights (Lange and Buhmann, 2005)."""
+"""Clustering by several similarities at once, by what they agree in (Lange and Buhmann, 2005)."""
 
 from __future__ import annotations
 
@@ -26,31 +26,33 @@ _ALONE = 0.95  # weight of a source beside which the others hardly count
 
 
 class SimilarityFusionNMF(FusionReports):
-    r"""Clustering by several similarities of the same objects, with learned weights.
+    r"""Clustering by several similarities of the same objects: what they agree in.
 
     Each of L sources says how similar the objects are: an array, a sparse graph, a kernel of the
-    features or of some of them. Scaled to sum to 1, a source :math:`P_l` is read as how
-    often two objects occur together, and all are explained by one model: cluster :math:`\nu` has
+    features or of some of them. What it says beyond independence counts, its residual
+    :math:`R_l = N_l - c_l r_l r_l'`: :math:`N_l = D^{-1/2} S_l D^{-1/2}` without its diagonal, less
+    what objects as frequent as in it would be alike, with :math:`r_l = N_l 1`.
+
+    A source counts if it agrees with another one: if the correlation of their residuals, over all
+    pairs of objects that both saw, is more than chance makes of independent sources. Residuals of
+    those that count are added as z-scores, and only then neighbours are looked for,
+
+    .. math:: R_{ij} = \frac{\sum_l \alpha_l R^l_{ij} / s_l}{\sqrt{\sum_l \alpha_l}} , \quad
+              s_l \text{ the root mean square of } R_l :
+
+    pairs that one source calls unlike cancel chance neighbours in another. The graph P of the
+    largest of them, scaled to sum to 1, is explained by the model of [1]_: cluster :math:`\nu` has
     probability :math:`q_\nu`, and draws two objects independently, each by :math:`h_\nu`,
 
-    .. math:: P_l \approx H \,\mathrm{diag}(q)\, H' , \quad 1'H = 1', \quad 1'q = 1 .
+    .. math:: \min_{H, q} D(P \,\|\, H \,\mathrm{diag}(q)\, H') , \quad 1'H = 1', \quad 1'q = 1 .
 
-    The weights :math:`\alpha` of the sources and the model are found together [1]_:
+    With a finite `eta`, sources that this model explains better get larger weights, and model and
+    weights are found in turn: :math:`\alpha_l \propto p_l e^{-x_l / \eta}`, with
+    :math:`p_l` the weights before, and :math:`x_l` the share of the source's own graph
+    :math:`P_l` that the model leaves unexplained,
 
-    .. math:: \min_{\alpha, H, q} \sum_l \alpha_l x_l - \eta\, H(\alpha) , \quad
-              \alpha_l \propto e^{-x_l / \eta} .
-
-    :math:`x_l` is the share of a source that the model does not explain: its divergence from the
-    model, relative to that from independent objects, as frequent as they are in it,
-
-    .. math:: x_l = \min\left(\frac{c_l}{d_l}, 1\right), \quad
-              c_l = D\bigl(P_l \,\|\, H \,\mathrm{diag}(q)\, H'\bigr) , \quad
-              d_l = D(P_l \,\|\, r_l r_l') , \quad r_l = P_l 1 .
-
-    A source that the clusters explain well gets a large weight, and one that they explain no
-    better than independence does gets none: noise, or a similarity that is nearly constant.
-    `eta` says how much that counts: 0 leaves one source, infinity gives all that are explained
-    the same weight. [1]_ has :math:`x_l = c_l`, see `criterion`.
+    .. math:: x_l = \frac{D\bigl(P_l \,\|\, H \,\mathrm{diag}(q)\, H'\bigr)}
+                         {D(P_l \,\|\, m_l m_l')} , \quad m_l = P_l 1 .
 
     Read more in the :ref:`User Guide <fusion>`.
 
@@ -58,23 +60,21 @@ class SimilarityFusionNMF(FusionReports):
     ----------
     n_clusters : int
         Number of clusters.
-    eta : float, default=1.0
+    criterion : {"agreement", "kl", "cross_entropy"}, default="agreement"
+        How sources are weighed: as above; or as in [1]_, which fits one model to the sources as
+        they are, :math:`\min_{\alpha, H, q} \sum_l \alpha_l c_l - \eta H(\alpha)`, with the loss
+        of a source :math:`c_l` its Kullback-Leibler divergence from the model, "kl", or its
+        cross-entropy, larger by the entropy of the source. They have no defence against noise.
+    eta : float, default=numpy.inf
         How even the weights are: sources whose losses differ by `eta` have weights that differ by
-        the factor e. Relative losses are between 0 and 1, and telling values of `eta` from 0.1 to
-        3; those of the other criteria are in nats. 0: the best source only; ``numpy.inf``: equal
-        weights. To choose it see `nmfcluster.model_selection.StabilityScorer`.
-    criterion : {"relative", "kl", "cross_entropy"}, default="relative"
-        The loss of a source: as above; "kl": its Kullback-Leibler divergence from the model,
-        :math:`c_l`, which is small for a source in which there is little to explain; or the
-        cross-entropy of [1]_, larger by the entropy of the source. That favours sources with few
-        large similarities, whatever the model. The last two take the sources as they are. With
-        "relative" a source first becomes a graph, of pairs that are near, without its diagonal:
-        each object keeps its largest similarities, the root of the number of objects, or three
-        quarters of a mean cluster if these are fewer; but all of a source that has no more than
-        twice the root on average. S is replaced by :math:`D^{-1/2} S D^{-1/2}`, D its row sums, so
-        that all objects count next to alike.
+        the factor e. Infinity: those that count have equal weights; 0: the best of them only.
+        Losses are shares with "agreement", telling values of `eta` from 0.03 to 1; in nats with the
+        other criteria. To choose it see `nmfcluster.model_selection.StabilityScorer`.
+    weights : array-like of shape (n_sources,) or dict, default=None
+        Your own weights of the sources, or of some of them by name; the others have none. Then no
+        source has to agree with another. With a finite `eta` they are :math:`p_l`.
     symmetric : bool, default=True
-        Whether the model is symmetric, as above. False fits :math:`P_l \approx W H'` with two
+        Whether the model is symmetric, as above. False fits :math:`P \approx W H'` with two
         factors, as [1]_ does; similarities can then be those of n objects to p others, the same
         in all sources, of shape (n, p), and `max_samples` makes such ones.
     affinity : str, callable or list, default="precomputed"
@@ -94,47 +94,52 @@ class SimilarityFusionNMF(FusionReports):
         to their similarities to these, in time linear in their number. None: all.
     n_init : int or "auto", default="auto"
         Largest number of starts; the solution with the smallest loss is kept. The first is
-        computed from leading eigenvectors of the mean source, the second from those of the sources
-        by the weights that the first one found, the others from single sources, in their order.
-        "auto" has all of these, and there are no more. All but the first are given up after 3
-        updates, 20 with another `criterion`, unless they are below it by what `tol` counts as
-        progress.
+        computed from leading eigenvectors, of the fused graph or the mean source, the second from
+        clusters of k-means on these; where all sources that count are graphs, the others from
+        single ones. "auto" has all of these, and there are no more. All but the first are given up
+        after 3 updates, 20 with another `criterion`, unless they are below it by what `tol` counts
+        as progress.
     max_iter : int, default=500
-        Largest number of updates of a start. An update finds the weights, and takes three EM steps
-        on the mixture that they make, one of them extrapolated.
+        Largest number of updates of a start: three EM steps, one of them extrapolated.
     tol : float, default=1e-4
-        A start has converged when ten updates lower a relative loss by less than `tol`, another
-        by less than `tol` times the mean divergence of the sources from independent objects. A
-        negative value runs all updates of all starts.
+        A start has converged when ten updates lower its loss by less than `tol`; in nats, by less
+        than `tol` times the mean divergence of the sources from independent objects. A negative
+        value runs all updates of all starts.
     random_state : int, RandomState instance or None, default=None
         Determines the objects of `max_samples`, and where the second factor starts. The result
-        depends on it alone, not on `n_jobs`, the number of threads or the order of the objects.
+        depends on it alone, not on `n_jobs`, the number of threads, or the order of the objects or
+        of the sources.
     n_jobs : int, default=None
         Number of starts that run at a time, and of jobs that look for neighbours.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int
-        Cluster of every object. Clusters are numbered by decreasing size.
+        Cluster of every object, numbered by decreasing size; -1 if no source that counts says
+        anything of it.
     membership_ : ndarray of shape (n_samples, n_clusters), float
         Probability of the clusters given the object, :math:`h_{i\nu} q_\nu` scaled to sum to 1.
     weights_ : ndarray of shape (n_sources,), float
         :math:`\alpha`, which sum to 1.
+    counted_ : ndarray of shape (n_sources,), bool
+        Which sources count, with ``criterion="agreement"``.
+    agreement_ : tuple of ndarray of shape (n_sources, n_sources)
+        With ``criterion="agreement"``: ``agreement_.correlations`` of the residuals, and
+        ``agreement_.scores``, these times the root of the number of pairs, which have mean 0 and
+        variance 1 for independent sources. From 5 on two sources agree.
     source_losses_ : ndarray of shape (n_sources,), float
-        :math:`c_l / d_l`: from 1 on, a source is not explained; :math:`c_l`, in nats, with
-        another `criterion`.
+        :math:`x_l`: from 1 on, a source is not explained. Of dense sources, over the first 500
+        objects in a random order. :math:`c_l`, in nats, with another `criterion`.
     source_names_ : tuple of str
         Names of the sources.
     core_ : ndarray of shape (n_clusters, n_clusters)
         :math:`\mathrm{diag}(q)`: the probability of every cluster.
-    n_nearest_ : tuple of (int or None)
-        How many similarities of an object are kept, for each source; None: all.
     loss_ : float
-        Objective of the kept model, with :math:`\eta \log L` added, so that it lies between the
-        smallest and the mean of the losses :math:`x_l`. Above 1 with ``criterion="relative"`` if
-        no source is explained; losses then count as they are, and `eta` is at most 0.3.
+        Of the kept model: the share of the fused graph that it leaves unexplained. With another
+        `criterion` the objective, with :math:`\eta \log L` added, so that it lies between the
+        smallest and the mean of the losses.
     loss_curve_ : ndarray of shape (n_iter_ + 1,)
-        Objective before the first and after every update of the kept run.
+        Loss before the first and after every update of the kept run.
     loss_curves_ : list of ndarray
         The same for all starts, the kept one first; short for those that were given up.
     n_iter_ : int
@@ -142,7 +147,8 @@ class SimilarityFusionNMF(FusionReports):
     sample_indices_ : ndarray of shape (n_fitted,), int
         The objects that the model was fitted to: all, unless there is `max_samples`.
     sample_names_ : ndarray of shape (n_samples,)
-        Names of the objects, in the order of `labels_`, if views are data frames that have them.
+        Names of the objects, in the order of `labels_`, if views or similarities are data frames
+        that have them.
     n_features_in_ : int
         Number of columns of `X`, or of all views.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -157,25 +163,25 @@ class SimilarityFusionNMF(FusionReports):
 
     Notes
     -----
-    A new object o gets :math:`z_{o\nu} \propto \sum_i \hat p_{oi} z_{i\nu} / q_\nu` from the
-    memberships z of the objects that the model was fitted to, with
-    :math:`\hat p_{oi} = \sum_l \beta_l s^l_{oi} / 1'S_l1` for the sources :math:`S_l` as the
-    model saw them, their weights in the mixture that it explains being
-    :math:`\beta_l \propto \alpha_l / d_l`, or :math:`\alpha_l` with another `criterion`. Eq. 8 of
-    [1]_ has neither :math:`q_\nu`, without which flat kernels send all objects to the largest
-    cluster, nor the sums of the sources, by which the weights were learned. The objects of `fit`
-    are extended like any others, so that `predict` can differ from `labels_`.
+    Of a row of R the largest entries are kept, the root of the number of objects, or three quarters
+    of a mean cluster if these are fewer; where all sources that count are graphs, all pairs that
+    one of them has. Each pair counts of which one keeps the other, over the roots of degrees.
 
+    Where several groups of sources agree, the largest counts; sources that are next to equal have
+    one vote together. If no two sources agree, or two groups are as large, those count whose
+    clusters stand out most, one alone or all: whose graph has the widest gap behind its k-th
+    eigenvalue. A warning says so, as two sources cannot outvote each other.
+
+    What is negative in a source counts as 0 with "agreement", and is refused by the other criteria.
     An object that a source did not see has NaN in its row and column there, see
-    `SimilarityStack`. The source then says how the objects it saw occur together, and nothing of
-    the others.
+    `SimilarityStack`, or is similar to nobody. The source then says nothing of it.
 
-    A fitted model keeps the sources as it saw them, without a copy where that can be avoided:
-    `fused_similarity`, `source_contributions` and `rank_sources` read them.
-
-    An update costs O(nnz k) if all sources are sparse, or made so, and else O(n^2 k); only finding
-    the weights looks at every source, and needs no products. A sparse similarity that is 0 is a
-    statement: these two objects never occur together.
+    A new object o gets :math:`z_{o\nu} \propto \sum_i \hat p_{oi} z_{i\nu} / q_\nu` from the
+    memberships z of the objects that the model was fitted to, :math:`\hat p` being its row of the
+    fused graph, or of the mixture of the sources with another `criterion`. Eq. 8 of [1]_ has
+    neither :math:`q_\nu`, without which flat kernels send all objects to the largest cluster, nor
+    the sums of the sources, by which the weights were learned. The objects of `fit` are extended
+    like any others, so that `predict` can differ from `labels_`.
 
     References
     ----------
@@ -194,7 +200,7 @@ class SimilarityFusionNMF(FusionReports):
     >>> model = SimilarityFusionNMF(n_clusters=2).fit(similarities=sources)
     >>> bool((model.labels_ == y).all())
     True
-    >>> model.weights_.round(1)
+    >>> model.weights_
     array([0.5, 0.5, 0. ])
     """
 
@@ -375,7 +381,12 @@ def _warn_of_weights(model: SimilarityFusionNMF, labels: list[str]) -> None:
     `labels` are what error messages call the sources.
     """
     largest = int(model.weights_.argmax())
-    if model.weights_[largest] > _ALONE and model.eta > 0 and model.weights is None and len(labels) > 1:
+    if (
+        model.weights_[largest] > _ALONE
+        and model.eta > 0
+        and model.weights is None
+        and len(labels) > 1
+    ):
         warn(
             f"{labels[largest]} has the weight {model.weights_[largest]:.3f}, so that the others "
             "hardly count. See source_losses_ for how well each is explained; a larger eta makes "

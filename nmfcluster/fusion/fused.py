@@ -60,9 +60,9 @@ def n_to_keep(residuals: list[Residual], weights: np.ndarray, n_clusters: int) -
     -------
     int or None
     """
-    if all(is_graph(R.N) for R, w in zip(residuals, weights, strict=True) if w > 0):
+    if all(is_graph(R.stored) for R, w in zip(residuals, weights, strict=True) if w > 0):
         return None
-    n = residuals[0].N.shape[1]
+    n = residuals[0].stored.shape[1]
     return min(isqrt(n), max(2, ceil(_OF_A_CLUSTER * n / n_clusters)))
 
 
@@ -123,10 +123,10 @@ def told_alike(
     """
     used = _used(residuals, weights)
     if not used:
-        return sp.csr_array(residuals[0].N.shape, dtype=np.float32)
+        return sp.csr_array(residuals[0].stored.shape, dtype=np.float32)
     if n_nearest is None:
         return _on_pairs(used)
-    blocks = storage.row_blocks(residuals[0].N.shape[0], _ROWS)
+    blocks = storage.row_blocks(residuals[0].stored.shape[0], _ROWS)
     return stacked([_of_rows(used, rows, n_nearest) for rows in blocks])
 
 
@@ -149,7 +149,7 @@ def _parts_of(
 
 def _on_pairs(used: list[tuple[Residual, float]]) -> sp.csr_array:
     """Return what is above 0 of the pairs that one source has."""
-    pairs = sum((R.N != 0).astype(np.float32) for R, _ in used).tocoo()
+    pairs = sum((R.stored != 0).astype(np.float32) for R, _ in used).tocoo()
     told = _parts_of(used, *pairs.coords).sum(axis=0)
     A = sp.csr_array((np.maximum(told, 0), pairs.coords), shape=pairs.shape)
     A.eliminate_zeros()
@@ -158,14 +158,13 @@ def _on_pairs(used: list[tuple[Residual, float]]) -> sp.csr_array:
 
 def _of_rows(used: list[tuple[Residual, float]], rows: slice, n_nearest: int) -> sp.csr_array:
     """Return the largest of some rows."""
-    told, by = 0.0, 0.0
-    for R, w in used:
-        told = told + w / R.size * R.rows(rows)
-        by = by + w * np.outer(R.seen[rows], R.columns > 0)
-    told = told / np.sqrt(np.maximum(by, np.finfo(float).tiny))
+    told = sum(R.rows(rows) * np.float32(w / R.size) for R, w in used)
+    if not all(R.seen[rows].all() and R.columns.all() for R, _ in used):
+        by = sum(w * np.outer(R.seen[rows], R.columns > 0) for R, w in used)
+        told /= np.sqrt(np.maximum(by, np.finfo(float).tiny))
     if used[0][0].square:
         told[np.arange(len(told)), np.arange(rows.start, rows.stop)] = 0
-    return near(np.maximum(told, 0).astype(np.float32), n_nearest)
+    return near(np.maximum(told, 0, out=told), n_nearest)
 
 
 def over_roots(graph: Any, columns: np.ndarray) -> Any:

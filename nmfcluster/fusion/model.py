@@ -295,8 +295,7 @@ def fuse(
     The first start is spectral, on all sources as they are weighed before anything is known of the
     model; the second has the clusters of k-means on the same eigenvectors. The others are
     spectral, on matrices that are given: those of single sources, for which the objective has
-    weights if there are several in it. All but the first are given up if they are not soon below
-    it.
+    weights if there are several in it. All but the first must soon be below it by `tol`.
     """
     mixture, k = objective.mixture, plan.n_clusters
     task = f"{mixture.shape[0]} objects, {counted(len(mixture.totals), 'source')}"
@@ -310,6 +309,10 @@ def fuse(
     ]
     race_from = _RACE_FROM_NATS if objective.scales is None else _RACE_FROM
     plan = plan.stopping(min_iter=_MIN_ITER, race_from=race_from)
-    solutions = plan.run(objective, starts[: plan.n_init], task)
+    solutions = plan.run(objective, starts[:1], task)
+    if others := starts[1 : plan.n_init]:
+        lead = solutions[0].loss - max(plan.stop.tol, 0) * objective.constant
+        solutions += plan.run(objective, others, task, lead=lead)
+        solutions.sort(key=lambda one: (one.given_up, one.loss))
     curves = [solution.history for solution in solutions]
     return Fusion(solutions[0], curves, objective.constant, objective)

@@ -13,7 +13,9 @@ from scipy.sparse.csgraph import connected_components
 from nmfcluster._arrays import storage
 
 _LEAST = 1e-12  # of the largest entry: less is no similarity
-_ALONE = 2  # objects of a part of a sparse source that says nothing of them: they are a pair at most
+_ALONE = (
+    2  # objects of a part of a sparse source that says nothing of them: they are a pair at most
+)
 _CONSTANT = 1e-5  # of the size of a source: less is what float32 leaves where all are alike
 
 
@@ -27,16 +29,18 @@ class Residual:
     .. math:: R = N - c\, r s', \quad c = \frac{1}{1'r} .
 
     Of objects with each other N is symmetric, and nothing is said of its diagonal, which is 0:
-    there :math:`c = 1'r / ((1'r)^2 - \sum_i r_i^2)`. R sums to 0, and is never formed.
+    there :math:`c = 1'r / ((1'r)^2 - \sum_i r_i^2)`. R sums to 0.
 
     Attributes
     ----------
-    N : {ndarray, csr_array} of shape (n, p)
-        Rows and columns of objects that the source did not see are 0.
+    stored : {ndarray, csr_array} of shape (n, p)
+        R in float32 if the source is dense, and N if it is sparse: then R is never formed.
+    margins : ndarray of shape (n,)
+        r; 0 of objects that the source did not see, whose rows are 0.
+    columns : ndarray of shape (p,)
+        s.
     degrees : ndarray of shape (p,)
         The sums of the columns of S.
-    columns : ndarray of shape (p,)
-        The margins s.
     share : float
         c.
     size : float
@@ -45,47 +49,54 @@ class Residual:
         Whether the objects are compared with each other.
     """
 
-    N: Any
-    degrees: np.ndarray
+    stored: Any
+    margins: np.ndarray
     columns: np.ndarray
+    degrees: np.ndarray
     share: float
     size: float
     square: bool
 
-    @cached_property
-    def margins(self) -> np.ndarray:
-        """The sums r of the rows, (n,), in float64."""
-        return _sums(self.N, axis=1)
-
-    @cached_property
+    @property
     def seen(self) -> np.ndarray:
         """Which objects the source saw, in its rows, (n,), bool."""
-        return np.asarray(self.margins > 0)
+        return self.margins > 0
+
+    @property
+    def left(self) -> float:
+        """What of ``r s'`` is to be subtracted from what is stored, to have R."""
+        return self.share if sp.issparse(self.stored) else 0.0
 
     def among(self, objects: np.ndarray) -> Residual:
-        """Return the residual of some objects, a mask of rows, alone."""
-        if objects.all():
-            return self
-        there = np.flatnonzero(objects)
-        N = self.N[there][:, there] if self.square else self.N[there]
-        return _residual(N, self.degrees, self.square)
+        """Return what the source says beyond independence of some objects, places, alone."""
+        N = self.stored[objects][:, objects] if self.square else self.stored[objects]
+        if not sp.issparse(N):
+            columns = self.columns[objects] if self.square else self.columns
+            N = N + np.outer(self.share * self.margins[objects], columns)
+        return _beyond(N, self.degrees, self.square)
 
     def of_new(self, source: Any) -> Residual:
         """Return the residual of the similarities of other objects, (m, n), to these."""
-        source = _cleaned(sp.csr_array(source) if sp.issparse(self.N) else source, square=False)
-        N = storage.scaled_columns(source, storage.inverse(np.sqrt(self.degrees)))
-        N = storage.scaled_rows(N, storage.inverse(np.sqrt(storage.row_sums(source))))
-        return replace(self, N=N, square=False)
+        source = _cleaned(
+            sp.csr_array(source) if sp.issparse(self.stored) else source, square=False
+        )
+        N = _over_roots(source, storage.row_sums(source), self.degrees)
+        margins = _sums(N, axis=1)
+        new = replace(self, stored=N, margins=margins, square=False)
+        return new if sp.issparse(N) else replace(new, stored=_explicit(new))
 
     def rows(self, rows: slice) -> np.ndarray:
-        """Return some rows of R as an array, with what stands on its diagonal."""
-        block = storage.as_dense(storage.rows_of(self.N, rows))
-        return block - np.outer(self.share * self.margins[rows], self.columns).astype(block.dtype)
+        """Return some rows of R as an array, in float32, with what stands on its diagonal."""
+        if not sp.issparse(self.stored):
+            return np.asarray(self.stored[rows])
+        block = storage.as_dense(storage.rows_of(self.stored, rows)).astype(np.float32)
+        block -= np.outer((self.share * self.margins[rows]).astype(np.float32), self.columns)
+        return block
 
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Return entries of R, off its diagonal, in float64."""
-        stored = np.asarray(self.N[rows, columns], dtype=np.float64).ravel()
-        return stored - self.share * self.margins[rows] * self.columns[columns]
+        stored = np.asarray(self.stored[rows, columns], dtype=np.float64).ravel()
+        return stored - self.left * self.margins[rows] * self.columns[columns]
 
 
 class Agreement(NamedTuple):
@@ -128,23 +139,35 @@ def residual(source: Any, square: bool) -> Residual:
         S.eliminate_zeros()
     degrees = _sums(S, axis=0)
     of_rows = degrees if square else _sums(S, axis=1)
-    S = storage.scaled_rows(S, storage.inverse(np.sqrt(of_rows)))
-    return _residual(
-        storage.scaled_columns(S, storage.inverse(np.sqrt(degrees))), degrees, square
-    )
+    return _beyond(_over_roots(S, of_rows, degrees), degrees, square)
 
 
-def _residual(N: Any, degrees: np.ndarray, square: bool) -> Residual:
+def _beyond(N: Any, degrees: np.ndarray, square: bool) -> Residual:
     """Return the residual of a source that was scaled."""
-    columns = _sums(N, axis=0)
-    told = float(columns.sum())
-    of_self = float((columns**2).sum()) if square else 0.0
-    share = told / max(told**2 - of_self, np.finfo(float).tiny)
-    whole = Residual(N, degrees, columns, share, 1.0, square)
-    n_seen, n_columns = int(whole.seen.sum()), int((columns > 0).sum())
-    n_pairs = n_seen * (n_columns - 1 if square else n_columns)
-    size, least = inner(whole, whole), _CONSTANT**2 * storage.sum_of_squares(N)
-    return replace(whole, size=float(np.sqrt(size / n_pairs)) if size > least else 0.0)
+    r, s = _sums(N, axis=1), _sums(N, axis=0)
+    told = float(r.sum())
+    c = told / max(told**2 - (float(r @ s) if square else 0.0), np.finfo(float).tiny)
+    R = Residual(N, r, s, degrees, c, 1.0, square)
+    if not sp.issparse(N):
+        R = replace(R, stored=_explicit(R))
+    size, least = inner(R, R), _CONSTANT**2 * storage.sum_of_squares(N)
+    return replace(R, size=float(np.sqrt(size / n_pairs(R, R))) if size > least else 0.0)
+
+
+def _explicit(R: Residual) -> np.ndarray:
+    """Return, in float32, the residual of which a dense N is stored, without a diagonal."""
+    out = np.empty(R.stored.shape, dtype=np.float32)
+    for rows in storage.row_blocks(len(out)):
+        out[rows] = R.stored[rows] - np.outer(R.share * R.margins[rows], R.columns)
+    if R.square:
+        np.fill_diagonal(out, 0)
+    return out
+
+
+def n_pairs(one: Residual, other: Residual) -> int:
+    """Return the number of pairs, both ways, of whose objects both sources saw both."""
+    seen = int((one.seen & other.seen).sum())
+    return seen * (seen - 1 if one.square else int(((one.columns > 0) & (other.columns > 0)).sum()))
 
 
 def _cleaned(source: Any, square: bool) -> Any:
@@ -159,6 +182,16 @@ def _cleaned(source: Any, square: bool) -> Any:
     return cleaned
 
 
+def _over_roots(S: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
+    """Return a source over the roots of its sums; an array in its place."""
+    of_rows, of_columns = (storage.inverse(np.sqrt(sums)) for sums in (rows, columns))
+    if sp.issparse(S):
+        return storage.scaled_columns(storage.scaled_rows(S, of_rows), of_columns)
+    S *= of_rows[:, None]
+    S *= of_columns
+    return S
+
+
 def _sums(array: Any, axis: int) -> np.ndarray:
     return np.asarray(array.sum(axis=axis, dtype=np.float64)).ravel()
 
@@ -166,11 +199,15 @@ def _sums(array: Any, axis: int) -> np.ndarray:
 def inner(one: Residual, other: Residual) -> float:
     """Return the sum of the products of equal entries of two residuals, off the diagonal."""
     r, s, u, v = one.margins, one.columns, other.margins, other.columns
-    expected = other.share * float(u @ (one.N @ v)) + one.share * float(r @ (other.N @ s))
+    expected = _form(other.left, u, one.stored, v) + _form(one.left, r, other.stored, s)
     of_both = float(r @ u) * float(s @ v)
     if one.square:
         of_both -= float((r * s) @ (u * v))
-    return storage.dot(one.N, other.N) - expected + one.share * other.share * of_both
+    return storage.dot(one.stored, other.stored) - expected + one.left * other.left * of_both
+
+
+def _form(left: float, r: np.ndarray, stored: Any, s: np.ndarray) -> float:
+    return left * float(r @ (stored @ s.astype(stored.dtype))) if left else 0.0
 
 
 def agreement(residuals: list[Residual]) -> Agreement:
@@ -188,13 +225,13 @@ def agreement(residuals: list[Residual]) -> Agreement:
     correlations, scores = np.eye(L), np.zeros((L, L))
     for i in range(L):
         for j in range(i):
-            both = residuals[i].seen & residuals[j].seen
-            one, other = (R.among(both) for R in (residuals[i], residuals[j]))
+            one, other = residuals[i], residuals[j]
+            if not (one.seen.all() and other.seen.all()):
+                both = np.flatnonzero(one.seen & other.seen)
+                one, other = one.among(both), other.among(both)
             if one.size and other.size:
-                n_columns = int(((one.columns > 0) & (other.columns > 0)).sum())
-                n_pairs = int(both.sum()) * (n_columns - 1 if one.square else n_columns)
-                told = inner(one, other) / (one.size * other.size * n_pairs)
-                n_told = n_pairs / 2 if one.square else n_pairs
+                n = n_pairs(one, other)
+                told = inner(one, other) / (one.size * other.size * n)
                 correlations[i, j] = correlations[j, i] = told
-                scores[i, j] = scores[j, i] = told * np.sqrt(n_told)
+                scores[i, j] = scores[j, i] = told * np.sqrt(n / 2 if one.square else n)
     return Agreement(correlations, scores)

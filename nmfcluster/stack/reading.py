@@ -179,26 +179,38 @@ class StackReader:
                 kernel._check_missing(table, getattr(view, "columns", None))
         return canonical_order(*read)
 
-    def fitted(self, objects: Any, chosen: np.ndarray) -> tuple[list[Any], np.ndarray]:
-        """Return the similarities of the objects that the model is fitted to, to each other.
+    def fitted(
+        self, objects: Any, chosen: np.ndarray, reading: Callable[[Any], Any]
+    ) -> tuple[list[Any], np.ndarray]:
+        """Return what is read of the similarities of the objects that the model is fitted to.
 
-        `chosen` holds their positions in what `read` returned. There is a matrix a source, with 0
-        for NaN, and which objects each source saw, of shape (n_chosen, L).
+        `chosen` holds their positions in what `read` returned. A matrix a source, with 0 for NaN,
+        is given to `reading`, one after the other: together they can be large. Returns what that
+        returned, and which objects each source saw, of shape (n_chosen, L).
         """
-        stack = self._square(objects, chosen)
-        if stack.shape[0] != stack.shape[1] or not len(stack):
-            raise _not_square(stack)
-        for source, label in zip(stack._held, self.labels, strict=True):
-            check_square(source, label, chosen, self.signed)
-        return list(stack.filled()), self._seen
+        self.names, self._chosen, read, seen = (), chosen, [], []
+        for stack in self._squares(objects, chosen):
+            if stack.shape[0] != stack.shape[1] or not len(stack):
+                raise _not_square(objects if isinstance(objects, SimilarityStack) else stack)
+            self.names += stack.names
+            seen.append(stack.seen())
+            labels = self.labels[-len(stack.names) :]
+            for source, label in zip(stack._held, labels, strict=True):
+                check_square(source, label, chosen, self.signed)
+                read.append(reading(source.values))
+        self._seen = np.hstack(seen)
+        return read, self._seen
 
     def compare_with(self, objects: Any, chosen: np.ndarray) -> None:
         """Prepare for `cross`, without the similarities of the chosen objects to each other."""
         if self._kernels:
-            self._square(objects, chosen)
+            stacks = list(self._squares(objects, chosen))
+            self.names = sum((stack.names for stack in stacks), ())
+            self._seen = np.hstack([stack.seen() for stack in stacks])
         else:  # the chosen objects are columns
-            self.names, self._chosen = objects.names, chosen
+            self.names = objects.names
             self._seen = np.ones((len(chosen), objects.shape[2]), dtype=bool)
+        self._chosen = chosen
 
     def cross(self, objects: Any, numbers: np.ndarray) -> tuple[list[Any], np.ndarray]:
         """Return the similarities of some objects to those that the model is fitted to.
@@ -220,15 +232,14 @@ class StackReader:
         for start in range(0, len(numbers), _ROWS):
             yield self.cross(objects, numbers[start : start + _ROWS])
 
-    def _square(self, objects: Any, chosen: np.ndarray) -> SimilarityStack:
-        """Return the similarities of the chosen objects to each other, and keep who they are."""
+    def _squares(self, objects: Any, chosen: np.ndarray) -> Iterator[SimilarityStack]:
+        """Yield the similarities of the chosen objects to each other, of some sources at a time."""
         if self._kernels:
             pairs = zip(self._kernels, objects[chosen].views, strict=True)
-            stack = _side_by_side(kernel.fit_transform(table) for kernel, table in pairs)
+            yield from (kernel.fit_transform(table) for kernel, table in pairs)
         else:
-            stack = objects[np.ix_(chosen, chosen)]
-        self.names, self._chosen, self._seen = stack.names, chosen, stack.seen()
-        return stack
+            for held, name in zip(objects._held, objects.names, strict=True):
+                yield SimilarityStack._made([objects._cut(held, chosen, chosen)], (name,))
 
     def extended(
         self,
