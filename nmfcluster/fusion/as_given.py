@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from nmfcluster._arrays.nearest import both_ways, stacked
 from nmfcluster._arrays.storage import total
 from nmfcluster._engine.executor import Plan
-from nmfcluster.fusion.mixture import Mixture, make_mixture
-from nmfcluster.fusion.model import fuse
-from nmfcluster.fusion.objective import FusionObjective, in_nats
+from nmfcluster.fusion.pairs import cross_entropy, entropy_of
 from nmfcluster.fusion.sources import FittedSources, Sample
-from nmfcluster.fusion.votes import check_joined
 
 _ROOM = 1e3  # times the sum of a source, or over it, must not overflow: sums grow in the products
 
 
+class Mixture(NamedTuple):
+    """Sources in one."""
+
+    A: Any
+
+
 class AsGiven(FittedSources):
-    """Sources as they are given, whose losses are in nats.
+    """Sources as they are given, each scaled to sum to 1: ``P_l = S_l / 1'S_l1``.
 
     Parameters
     ----------
@@ -29,70 +30,69 @@ class AsGiven(FittedSources):
     criterion : {"kl", "cross_entropy"}
     """
 
+    relative, n_rounds = False, 100
+
     def __init__(self, sample: Sample, criterion: str) -> None:
-        reader, self.by_landmarks, self.judged = sample.reader, sample.by_landmarks, sample.fitted
-        if sample.by_landmarks:
-            reader.compare_with(sample.objects, sample.compared)
-            sources = self._near_landmarks(sample)
-            n = len(sample.fitted) + len(sample.compared)
-            seen = np.ones((n, len(sources)), dtype=bool)
-        else:
+        reader, self.symmetric = sample.reader, sample.symmetric
+        if sample.symmetric:
             sources, seen = reader.fitted(sample.objects, sample.compared, lambda source: source)
-            check_joined(seen, reader.names)
-        self.dtype, self._criterion = (
-            np.result_type(*(source.dtype for source in sources)),
-            criterion,
-        )
-        sources = [source.astype(self.dtype, copy=False) for source in sources]
-        _check_sums(sources, reader.labels)
-        if sample.by_landmarks:
-            sources = list(map(both_ways, sources))
-        self._mixture = make_mixture(sources, seen)
+        else:
+            reader.compare_with(sample.objects, sample.compared)
+            sources, seen = reader.cross(sample.objects, sample.fitted)
+        if not seen.all():
+            raise ValueError(
+                f"samples are missing from {reader.labels[int(seen.all(axis=0).argmin())]}: only "
+                'criterion="agreement" can leave any out.'
+            )
+        self.dtype = np.result_type(*(source.dtype for source in sources))
+        self._sources = [source.astype(self.dtype, copy=False) for source in sources]
+        _check_sums(self._sources, reader.labels)
+        self._sizes = np.array(list(map(total, self._sources)))
+        values = (source.data if sp.issparse(source) else source for source in self._sources)
+        self._entropies = np.array(list(map(entropy_of, values, self._sizes)))
+        self.n_compared, self._divergence = len(sample.compared), criterion == "kl"
+        self.judged = sample.fitted
 
-    def fit(
-        self,
-        plan: Plan,
-        rng: np.random.RandomState,
-        symmetric: bool,
-        eta: float,
-        prior: np.ndarray | None,
-    ) -> None:
-        """Find the model and the weights."""
-        prior = self._mixture.equal if prior is None else prior
-        objective = in_nats(self._mixture, self._criterion, eta, prior, self.shift)
-        several = len(prior) > 1
-        alone = (
-            [partial(self._mixture.matrix, one) for one in np.eye(len(prior))] if several else []
-        )
-        self.fusion = fuse(objective, plan, rng, symmetric or self.by_landmarks, alone)
-        self.losses = objective.source_losses(self.fusion.best.factors[0])
-        self.weights, _ = objective.weigh(self.losses)
-        self.scales = self.weights / self._mixture.totals
+    def fit_to(self, plan: Plan, eta: float, given: np.ndarray | None) -> None:
+        L = len(self._sources)
+        self.fit(plan, eta, np.full(L, 1 / L) if given is None else given)
 
-    def joined(self, sources: list[Any]) -> list[Any]:
-        return sources
+    def mix(self, weights: np.ndarray) -> Mixture:
+        return Mixture(self._sum(self._sources, weights))
 
-    def parts(self) -> tuple[Mixture, np.ndarray]:
-        return self._mixture, self.weights
+    def losses_of(self, W: np.ndarray) -> np.ndarray:
+        H, p = W / W.sum(axis=0), self.n_compared
+        W, H = (W, H) if self.symmetric else (W[:-p], H[-p:])
+        mass = np.log(float(W.sum(axis=0) @ H.sum(axis=0)))
+        losses = np.array([cross_entropy(source, W, H) + mass for source in self._sources])
+        return losses - self._entropies if self._divergence else losses
 
-    def alone(self, number: int) -> FusionObjective:
-        source = self._mixture.matrix(np.eye(len(self.weights))[number])
-        single = make_mixture([source], self._mixture.seen[:, [number]])
-        return in_nats(single, self._criterion, 1.0, np.ones(1), self.shift)
+    def joined(self, sources: list[Any]) -> Any:
+        return self._sum(sources, self.weights)
 
-    @staticmethod
-    def _near_landmarks(sample: Sample) -> list[Any]:
-        """Return the similarities of all objects to landmarks."""
-        blocks: list[list[Any]] = []
-        for sources, seen in sample.blocks():
-            if not seen.all():
-                label = sample.reader.labels[seen.all(axis=0).argmin()]
-                raise ValueError(
-                    f"samples are missing from {label}: with max_samples, or fewer columns than "
-                    'rows, only symmetric=True, or criterion="agreement", can leave any out.'
-                )
-            blocks.append(list(map(sp.csr_array, sources)))
-        return [stacked(list(rows)) for rows in zip(*blocks, strict=True)]
+    def parts(self) -> list[Any]:
+        return [
+            w / size * sp.csr_array(source)
+            for source, w, size in zip(self._sources, self.weights, self._sizes, strict=True)
+        ]
+
+    def alone(self, number: int) -> Any:
+        return self._sources[number]
+
+    def _sum(self, sources: list[Any], weights: np.ndarray) -> Any:
+        """Return the mixture of sources: sparse if all of those with a weight are."""
+        scales = (weights / self._sizes).astype(self.dtype)
+        used = [(s, S) for s, S in zip(scales, sources, strict=True) if s > 0]
+        dense = [pair for pair in used if not sp.issparse(pair[1])]
+        rest = [pair for pair in used if sp.issparse(pair[1])]
+        if not dense:
+            return sp.csr_array(sum(s * S for s, S in rest))
+        mixed = dense[0][0] * dense[0][1]
+        for s, S in dense[1:]:
+            mixed += s * S
+        for s, S in rest:
+            mixed += s * S.toarray()
+        return mixed
 
 
 def _check_sums(sources: list[Any], labels: list[str]) -> None:

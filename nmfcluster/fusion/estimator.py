@@ -17,12 +17,9 @@ from nmfcluster.fusion.agreeing import Agreeing
 from nmfcluster.fusion.as_given import AsGiven
 from nmfcluster.fusion.model import fusion_nmf
 from nmfcluster.fusion.reports import FusionReports
-from nmfcluster.fusion.residuals import Agreement
-from nmfcluster.fusion.sources import drawn
+from nmfcluster.fusion.sources import FittedSources, drawn
 from nmfcluster.fusion.votes import weights_of
 from nmfcluster.stack.reading import read_objects, takes_similarities
-
-_ALONE = 0.95  # weight of a source beside which the others hardly count
 
 
 class SimilarityFusionNMF(FusionReports):
@@ -296,24 +293,23 @@ class SimilarityFusionNMF(FusionReports):
             with stage(f"similarities of {counted(n_samples, 'object')}"):
                 place = reader.order_of(objects)
                 sample = drawn(reader, objects, place.samples, self, rng)
-                agreeing = self.criterion == "agreement"
-                sources = Agreeing(sample) if agreeing else AsGiven(sample, self.criterion)
-            # the factors and the weights
-            L, prior = len(reader.names), weights_of(self.weights, reader.names)
+                sources: FittedSources
+                if self.criterion == "agreement":
+                    sources = Agreeing(sample, int(self.n_clusters))
+                else:
+                    sources = AsGiven(sample, self.criterion)
+            # the factor and the weights
+            L, given = len(reader.names), weights_of(self.weights, reader.names)
             plan = self._plan(fusion_nmf, n_init=2 + L if self.n_init == "auto" else self.n_init)
-            sources.fit(plan, rng, self.symmetric, float(self.eta), prior)
-            fusion = sources.fusion
+            sources.fit_to(plan, float(self.eta), given)
             self._reader_, self._sources_ = reader, sources
             self.source_names_, self.weights_ = reader.names, sources.weights
-            self.source_losses_ = sources.losses
+            self.source_losses_, fusion = sources.losses, sources.fusion
             if isinstance(sources, Agreeing):
                 self.agreement_, self.counted_ = sources.found, sources.counted
-            else:
-                _warn_of_weights(self, reader.labels)
             # the memberships of the fitted objects, and by these of the others
             posterior, core = fusion.posterior(sources.dtype), fusion.core.astype(sources.dtype)
-            compared = slice(len(sample.fitted) if sample.by_landmarks else 0, None)
-            profile = posterior[compared] / np.diagonal(core)
+            profile = posterior[-sources.n_compared :] / np.diagonal(core)
             rows = np.empty((n_samples, self.n_clusters), dtype=posterior.dtype)
             self.sample_indices_, self._fitted_ = np.sort(sample.fitted), sample.fitted
             rows[sample.fitted] = posterior[: len(sample.fitted)]
@@ -363,8 +359,7 @@ class SimilarityFusionNMF(FusionReports):
 
     def _extended(self, objects: Any, numbers: np.ndarray, profile: np.ndarray) -> np.ndarray:
         """Return the similarity of objects to the clusters that a profile describes."""
-        sources = self._sources_
-        return self._reader_.extended(objects, numbers, sources.scales, profile, sources.joined)
+        return self._reader_.extended(objects, numbers, profile, self._sources_.joined)
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags, which depend on `affinity`."""
@@ -373,22 +368,3 @@ class SimilarityFusionNMF(FusionReports):
         tags.input_tags.pairwise = takes_similarities(self.affinity)
         tags.input_tags.positive_only = tags.input_tags.pairwise
         return tags
-
-
-def _warn_of_weights(model: SimilarityFusionNMF, labels: list[str]) -> None:
-    """Warn if one source has all of the weight without being asked to.
-
-    `labels` are what error messages call the sources.
-    """
-    largest = int(model.weights_.argmax())
-    if (
-        model.weights_[largest] > _ALONE
-        and model.eta > 0
-        and model.weights is None
-        and len(labels) > 1
-    ):
-        warn(
-            f"{labels[largest]} has the weight {model.weights_[largest]:.3f}, so that the others "
-            "hardly count. See source_losses_ for how well each is explained; a larger eta makes "
-            "the weights of those that are more even."
-        )

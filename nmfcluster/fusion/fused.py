@@ -158,10 +158,14 @@ def _on_pairs(used: list[tuple[Residual, float]]) -> sp.csr_array:
 
 def _of_rows(used: list[tuple[Residual, float]], rows: slice, n_nearest: int) -> sp.csr_array:
     """Return the largest of some rows."""
-    told = sum(R.rows(rows) * np.float32(w / R.size) for R, w in used)
+    told = np.zeros((rows.stop - rows.start, used[0][0].stored.shape[1]), dtype=np.float32)
+    for R, w in used:
+        told += R.rows(rows) * np.float32(w / R.size)
     if not all(R.seen[rows].all() and R.columns.all() for R, _ in used):
-        by = sum(w * np.outer(R.seen[rows], R.columns > 0) for R, w in used)
-        told /= np.sqrt(np.maximum(by, np.finfo(float).tiny))
+        by = np.zeros(told.shape, dtype=np.float32)
+        for R, w in used:
+            by += np.outer(np.float32(w) * R.seen[rows], R.columns > 0)
+        told /= np.sqrt(np.maximum(by, np.finfo(np.float32).tiny))
     if used[0][0].square:
         told[np.arange(len(told)), np.arange(rows.start, rows.stop)] = 0
     return near(np.maximum(told, 0, out=told), n_nearest)

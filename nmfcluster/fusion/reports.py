@@ -10,9 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from nmfcluster._arrays.arguments import positions
 from nmfcluster._arrays.jobs import one_blas_thread
+from nmfcluster._arrays.storage import total
 from nmfcluster._base import NMFClusterer
 from nmfcluster.fusion.model import fusion_nmf
-from nmfcluster.fusion.objective import factors_of
+from nmfcluster.fusion.pairs import told_of_clusters
 from nmfcluster.fusion.sources import FittedSources
 from nmfcluster.stack.sources import cut
 
@@ -48,7 +49,6 @@ class FusionReports(NMFClusterer):
     _sources_: FittedSources
     _fitted_: np.ndarray  # the objects, in the order in which the model has them
     _order_: np.ndarray  # what the clusters were called in the factors
-    symmetric: bool
 
     def fused_similarity(self, rows: Any = None, columns: Any = None) -> Any:
         r"""Return the similarity that all sources make together, which the clusters explain.
@@ -90,16 +90,13 @@ class FusionReports(NMFClusterer):
         """
         check_is_fitted(self)
         n = len(self.sample_indices_)
-        fusion = self._sources_.fusion
-        matrix = fusion.objective.mixture.matrix(n * fusion.best.factors[1])
-        places = own = np.argsort(self._fitted_)
-        if self._sources_.by_landmarks:
-            matrix, own = 2 * matrix[:n, n:], np.arange(matrix.shape[1] - n)
+        matrix, places = self._sources_.mixed.A, np.argsort(self._fitted_)
+        own = places if self._sources_.symmetric else np.arange(matrix.shape[1])
         named = ((rows, places, "row"), (columns, own, "column"))
         chosen = (
             own[positions(key, len(own), noun, "fused_similarity")] for key, own, noun in named
         )
-        return cut(matrix, *chosen)
+        return cut(matrix, *chosen) * (n / (total(matrix) or 1.0))
 
     def source_contributions(self) -> np.ndarray:
         r"""Return how much of every cluster is told by every source.
@@ -138,11 +135,12 @@ class FusionReports(NMFClusterer):
                [1., 0.]])
         """
         check_is_fitted(self)
-        W, H = factors_of(self._sources_.fusion.best.factors[0])
+        W, H = self._sources_.halves()
+        told = np.zeros((len(self.weights_), self.n_clusters))
         with one_blas_thread():
-            parts, weights = self._sources_.parts()
-            told = parts.told(W, H, self._sources_.shift)
-        told = np.maximum((told * weights[:, None]).T[self._order_], 0)
+            for row, part in zip(told, self._sources_.parts(), strict=True):
+                row[:] = 0 if part is None else told_of_clusters(part, W, H)
+        told = np.maximum(told.T[self._order_], 0)
         sums = told.sum(axis=1, keepdims=True)
         return np.where(sums > 0, told / np.where(sums > 0, sums, 1), self.weights_)
 
@@ -182,7 +180,7 @@ class FusionReports(NMFClusterer):
         sources, plan, ranked = self._sources_, self._plan(fusion_nmf, n_init=1), []
         for i, name in enumerate(self.source_names_):
             with one_blas_thread(), np.errstate(under="ignore"):
-                alone = sources.labels_alone(i, plan, self.symmetric)
+                alone = sources.labels_alone(i, plan)
             labels, seen = self.labels_[sources.judged[: len(alone)]], alone >= 0
             agreement = float(normalized_mutual_info_score(labels[seen], alone[seen]))
             loss = float(self.source_losses_[i])

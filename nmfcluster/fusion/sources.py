@@ -1,4 +1,4 @@
-"""What a model is fitted to: the objects that are drawn, and who is compared with whom.
+"""What a model is fitted to: the objects that are drawn, and the sources, weighed in turn with it.
 
 A source S of n objects and p landmarks is read as the graph of both, ``[[0, S], [S', 0]]``. One
 factor of it holds W of the objects above H of the landmarks: an EM step is that of ``P = W H'``,
@@ -9,19 +9,23 @@ explain, are both larger by log 2 than for ``P``: it says which end of a pair is
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import log
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from nmfcluster._arrays.nearest import both_ways
 from nmfcluster._base import hard_labels
 from nmfcluster._engine.executor import Plan
-from nmfcluster.fusion.mixture import Mixture
 from nmfcluster.fusion.model import Fusion, fuse
-from nmfcluster.fusion.objective import FusionObjective
+from nmfcluster.fusion.objective import FusionObjective, gibbs_weights, smallest_objective
+from nmfcluster.fusion.pairs import make_pairs
 from nmfcluster.stack.reading import StackReader
+
+_SETTLED = 1e-3  # a change of weights that moves nobody
 
 
 @dataclass(frozen=True)
@@ -35,22 +39,19 @@ class Sample:
     fitted : ndarray of int
         The objects, in the order in which they are fitted.
     compared : ndarray of int
-        Those that they are compared with, or columns of their similarities; landmarks if they are
-        others.
-    by_landmarks : bool
+        Those that they are compared with, or columns of their similarities.
+    symmetric : bool
+        Whether these are the same; else they are landmarks.
     """
 
     reader: StackReader
     objects: Any
     fitted: np.ndarray
     compared: np.ndarray
-    by_landmarks: bool
+    symmetric: bool
 
     def blocks(self) -> Iterator[tuple[list[Any], np.ndarray]]:
-        """Yield the similarities of the fitted objects, some at a time, to landmarks.
-
-        There is a matrix a source, and which of the objects each source saw.
-        """
+        """Yield the similarities of the fitted objects, some at a time, and who saw these."""
         return self.reader.blocks(self.objects, self.fitted)
 
 
@@ -69,8 +70,8 @@ def drawn(
     n_objects, n_columns = objects.shape[:2]
     chosen = draw_samples(n_columns, estimator.max_samples, int(estimator.n_clusters), rng)
     chosen = ordered[chosen] if n_columns == n_objects else chosen  # others stay as they are
-    by_landmarks = not estimator.symmetric and len(chosen) < n_objects
-    return Sample(reader, objects, ordered if by_landmarks else chosen, chosen, by_landmarks)
+    fitted = chosen if estimator.symmetric else ordered
+    return Sample(reader, objects, fitted, chosen, bool(estimator.symmetric))
 
 
 class FittedSources(ABC):
@@ -79,66 +80,103 @@ class FittedSources(ABC):
     Attributes
     ----------
     fusion : Fusion
+    mixed : object
+        What the sources make, of which `A` is the matrix that is explained.
     weights : ndarray of shape (L,)
     losses : ndarray of shape (L,)
-    scales : ndarray of shape (n_joined,)
-        What the matrices of `joined` are multiplied by.
-    by_landmarks : bool
+    symmetric : bool
+    n_compared : int
+        Number of those that objects are compared with.
+    judged : ndarray of int
+        The objects, the first of which `alone` compares.
     dtype : dtype
         Of the similarities.
-    judged : ndarray of int
-        The objects whose clusters by single sources can be told, the first or all of them.
     """
 
     fusion: Fusion
+    mixed: Any
     weights: np.ndarray
     losses: np.ndarray
-    scales: np.ndarray
-    by_landmarks: bool
-    dtype: np.dtype
+    symmetric: bool
+    n_compared: int
     judged: np.ndarray
+    dtype: np.dtype
+    relative: bool  # whether losses are shares, or in nats
+    n_rounds: int  # of weights and models, at most
 
     @abstractmethod
-    def fit(
-        self,
-        plan: Plan,
-        rng: np.random.RandomState,
-        symmetric: bool,
-        eta: float,
-        prior: np.ndarray | None,
-    ) -> None:
-        """Find the model and the weights.
+    def fit_to(self, plan: Plan, eta: float, given: np.ndarray | None) -> None:
+        """Find the model and the weights; `given` are the user's own, if there are any."""
 
-        `prior` are the weights that sources have before anything is known of the model, of sum 1;
-        None: the user leaves that open.
+    @abstractmethod
+    def mix(self, weights: np.ndarray) -> Any:
+        """Return what sources with these weights make."""
+
+    @abstractmethod
+    def losses_of(self, W: np.ndarray) -> np.ndarray:
+        """Return the loss of every source by a model, (L,)."""
+
+    @abstractmethod
+    def joined(self, sources: list[Any]) -> Any:
+        """Return how the model sees similarities of other objects, {ndarray, csr_array} (m, p)."""
+
+    @abstractmethod
+    def parts(self) -> list[Any]:
+        """Return what every source adds to what is explained, (n, p) each; None: nothing."""
+
+    @abstractmethod
+    def alone(self, number: int) -> Any:
+        """Return the matrix of one source alone, of some of the objects at least."""
+
+    def fit(self, plan: Plan, eta: float, prior: np.ndarray, alone: Sequence[Any] = ()) -> None:
+        """Find the model and the weights, in turn: the nested alternation of the paper, section 3.
+
+        Parameters
+        ----------
+        plan : Plan
+        eta : float
+        prior : ndarray of shape (L,)
+            Weights before anything is known of the model, which stay by ``eta=inf``.
+        alone : sequence of {ndarray, csr_array} of shape (n, p), default=()
+            Of single sources, to start from.
         """
+        weights, least, before = prior, np.inf, None
+        for number in range(self.n_rounds):
+            mixed = self.mix(weights)
+            fusion = self._fused(mixed.A, plan, alone, before)
+            before = fusion.best.factors[0]
+            losses = self.losses_of(before)
+            reached = smallest_objective(losses, eta, prior)
+            if reached < least or number == 1:  # the first has weights that eta did not see
+                least, self.weights, self.losses = reached, weights, losses
+                self.fusion, self.mixed = fusion, mixed
+            old, weights = weights, gibbs_weights(losses, eta, prior)
+            if abs(weights - old).max() < _SETTLED:
+                break
 
-    @abstractmethod
-    def joined(self, sources: list[Any]) -> list[Any]:
-        """Return how the model sees the similarities of other objects to those of the fit."""
+    def halves(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the factors of ``W H'`` for objects, and for those that they are compared with."""
+        W, p = self.fusion.best.factors[0], self.n_compared
+        H = W / W.sum(axis=0)
+        return (W, H) if self.symmetric else (W[:-p], H[-p:])
 
-    @abstractmethod
-    def parts(self) -> tuple[Mixture, np.ndarray]:
-        """Return sources that together make what is explained, and the weight of each of them."""
+    def labels_alone(self, number: int, plan: Plan) -> np.ndarray:
+        """Return the clusters of the first objects by one source alone; -1: it did not see one."""
+        matrix = self.alone(number)
+        posterior = self._fused(matrix, plan).posterior(self.dtype)[: matrix.shape[0]]
+        seen = np.asarray(matrix.sum(axis=1)).ravel() > 0
+        return np.where(seen, hard_labels(posterior), -1)
 
-    @abstractmethod
-    def alone(self, number: int) -> FusionObjective:
-        """Return the objective of one source alone."""
+    def _fused(self, A: Any, plan: Plan, alone: Any = (), before: Any = None) -> Fusion:
+        symmetric = self.symmetric
+        A, alone = self._both(A, symmetric), [self._both(one, symmetric) for one in alone]
+        objective = FusionObjective(make_pairs(A), self.relative, 0.0 if symmetric else log(2))
+        return fuse(objective, A, plan, alone, before)
 
-    @property
-    def shift(self) -> float:
-        """What a mixture of objects and landmarks adds to losses, in nats."""
-        return float(np.log(2)) if self.by_landmarks else 0.0
-
-    def labels_alone(self, number: int, plan: Plan, symmetric: bool) -> np.ndarray:
-        """Return the clusters of one source alone, from its first start; -1: it did not see one.
-
-        They are those of the judged objects, or of as many of them as the source is judged by.
-        """
-        objective = self.alone(number)
-        fusion = fuse(objective, plan, np.random.RandomState(0), symmetric or self.by_landmarks)
-        labels = hard_labels(fusion.posterior(self.dtype))
-        return np.where(objective.mixture.seen[:, 0], labels, -1)[: len(self.judged)]
+    @staticmethod
+    def _both(A: Any, symmetric: bool) -> Any:
+        """Return a matrix as the model sees it: the graph of objects and landmarks, if any."""
+        return A if symmetric else both_ways(A)
 
 
 def draw_samples(

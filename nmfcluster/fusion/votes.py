@@ -122,9 +122,7 @@ def check_joined(seen: np.ndarray, names: tuple[str, ...]) -> None:
     names : tuple of str
         Of the sources.
     """
-    n, n_sources = seen.shape
-    if seen.all():
-        return
+    n = len(seen)
     pairs: Any = sp.block_array([[None, sp.csr_array(seen)], [sp.csr_array(seen.T), None]])
     part = connected_components(pairs, directed=False)[1]
     of_sources, sizes = part[n:], np.bincount(part[:n], minlength=part.max() + 1)

@@ -245,18 +245,24 @@ class StackReader:
         self,
         objects: Any,
         numbers: np.ndarray,
-        weights: np.ndarray,
         profile: np.ndarray,
-        prepare: Callable[[list[Any]], list[Any]],
+        joined: Callable[[list[Any]], Any],
     ) -> np.ndarray:
         """Return the similarity of some objects to every cluster, (n_numbers, n_clusters).
 
-        It is ``sum_l w_l S_l @ profile`` for the sources S_l that `prepare` makes of those of
-        `cross`, for some rows at a time. The `profile` says what similarity to a fitted object
-        tells of every cluster.
+        It is ``S @ profile`` for the one S that `joined` makes of the sources of `cross`, for some
+        rows at a time. The `profile` says what similarity to a fitted object tells of a cluster.
         """
-        blocks = (prepare(sources) for sources, _ in self.blocks(objects, numbers))
-        return np.concatenate([_weighted(block, weights, profile) for block in blocks])
+        parts = []
+        for sources, _ in self.blocks(objects, numbers):
+            with np.errstate(over="ignore", invalid="ignore"):
+                parts.append(np.asarray(joined(sources) @ profile))
+            if not np.isfinite(parts[-1]).all():
+                raise ValueError(
+                    "X must not hold similarities whose sums are too large for their dtype, "
+                    f"{sources[0].dtype}; the largest is {max(map(largest, sources)):.3g}."
+                )
+        return np.concatenate(parts)
 
 
 def _side_by_side(stacks: Iterable[SimilarityStack]) -> SimilarityStack:
@@ -316,19 +322,6 @@ def _one_a_view(affinity: Any, names: tuple[str, ...]) -> list[Any]:
             f"{list(names)}, without columns; got {shown(kernels)}."
         )
     return kernels
-
-
-def _weighted(sources: list[Any], weights: np.ndarray, profile: np.ndarray) -> np.ndarray:
-    """Return the sum of the sources, each times its weight and the profile."""
-    terms = zip(weights, sources, strict=True)
-    with np.errstate(over="ignore", invalid="ignore"):
-        rows = sum(float(weight) * (source @ profile) for weight, source in terms)
-    if not np.isfinite(rows).all():
-        raise ValueError(
-            "X must not hold similarities whose sums are too large for their dtype, "
-            f"{sources[0].dtype}; the largest is {max(largest(s) for s in sources):.3g}."
-        )
-    return np.asarray(rows)
 
 
 def _not_square(stack: SimilarityStack) -> ValueError:
