@@ -46,10 +46,11 @@ class SimilarityFusionNMF(FusionReports):
     With a finite `eta`, sources that this model explains better get larger weights, and model and
     weights are found in turn: :math:`\alpha_l \propto p_l e^{-x_l / \eta}`, with
     :math:`p_l` the weights before, and :math:`x_l` the share of the source's own graph
-    :math:`P_l` that the model leaves unexplained,
+    :math:`P_l`, with margins :math:`m_l`, that the model leaves unexplained,
 
-    .. math:: x_l = \frac{D\bigl(P_l \,\|\, H \,\mathrm{diag}(q)\, H'\bigr)}
-                         {D(P_l \,\|\, m_l m_l')} , \quad m_l = P_l 1 .
+    .. math:: x_l = \min_{0 \le \lambda \le 1}
+        \frac{D\bigl(P_l \,\|\, \lambda\, H \,\mathrm{diag}(q)\, H' + (1 - \lambda)\, m_l m_l'\bigr)}
+             {D(P_l \,\|\, m_l m_l')} .
 
     Read more in the :ref:`User Guide <fusion>`.
 
@@ -125,16 +126,15 @@ class SimilarityFusionNMF(FusionReports):
         ``agreement_.scores``, these times the root of the number of pairs, which have mean 0 and
         variance 1 for independent sources. From 5 on two sources agree.
     source_losses_ : ndarray of shape (n_sources,), float
-        :math:`x_l`: from 1 on, a source is not explained. Of dense sources, over the first 500
+        :math:`x_l`, between 0 and 1: a source of 1 is not explained. Of dense sources, over 500
         objects in a random order. :math:`c_l`, in nats, with another `criterion`.
     source_names_ : tuple of str
         Names of the sources.
     core_ : ndarray of shape (n_clusters, n_clusters)
         :math:`\mathrm{diag}(q)`: the probability of every cluster.
     loss_ : float
-        Of the kept model: the share of the fused graph that it leaves unexplained. With another
-        `criterion` the objective, with :math:`\eta \log L` added, so that it lies between the
-        smallest and the mean of the losses.
+        Of the kept model: its divergence from the fused graph, a share of that from independent
+        objects; in nats, from the mixture of the sources, with another `criterion`.
     loss_curve_ : ndarray of shape (n_iter_ + 1,)
         Loss before the first and after every update of the kept run.
     loss_curves_ : list of ndarray
