@@ -21,7 +21,7 @@ from nmfcluster.fusion.fused import (
     told_alike,
 )
 from nmfcluster.fusion.pairs import left_unexplained
-from nmfcluster.fusion.residuals import Residual, agreement, residual
+from nmfcluster.fusion.residuals import Residual, agreement, copies, residual
 from nmfcluster.fusion.sources import FittedSources, Sample
 from nmfcluster.fusion.votes import candidates, check_joined, shares_of_votes, warn_of_votes
 from nmfcluster.similarity import Explicit
@@ -54,11 +54,15 @@ class Agreeing(FittedSources):
             dtypes.append(source.dtype)
             return residual(source, square)
 
-        if sample.symmetric or square:
-            residuals, _ = reader.fitted(objects, sample.compared, read)
-        else:  # similarities to what are no objects
-            reader.compare_with(objects, sample.compared)
-            residuals = list(map(read, _without_self(reader.cross(objects, sample.fitted)[0])))
+        with np.errstate(over="ignore"):  # a sum that is too large is refused
+            if sample.symmetric or square:
+                residuals, _ = reader.fitted(objects, sample.compared, read)
+            else:  # similarities to what are no objects
+                reader.compare_with(objects, sample.compared)
+                residuals = list(map(read, _without_self(reader.cross(objects, sample.fitted)[0])))
+            for R, label in zip(residuals, reader.labels, strict=True):
+                if not np.isfinite(R.degrees.sum()):
+                    raise ValueError(f"{label} must have a sum that float64 can hold; scale it.")
         self.dtype, self.n_compared = np.result_type(*dtypes), len(sample.compared)
         self.judged = sample.compared if square else sample.fitted
         check_joined(np.column_stack([R.seen for R in residuals]), reader.names)
@@ -68,6 +72,7 @@ class Agreeing(FittedSources):
         self._order = sorted(range(len(keys)), key=keys.__getitem__)
         self._sample = sample if square and len(sample.fitted) > self.n_compared else None
         self.found = agreement(residuals)
+        self._same = copies(residuals, self.found)
 
     def fit_to(self, plan: Plan, eta: float, given: np.ndarray | None) -> None:
         prior = self._that_tell(self._votes() if given is None else given)
@@ -113,13 +118,13 @@ class Agreeing(FittedSources):
                 "equal. Nothing tells clusters apart."
             )
             return np.zeros(len(told))
-        options = candidates(self.found, told)
+        options = candidates(self.found, self._same, told)
         chosen = options[0]
         if len(options) > 1:
             graphs = graphs_of([self._in_order()], [self._kind(mask) for mask in options])
             chosen = options[int(np.argmax(list(map(self._gap, graphs))))]
-        warn_of_votes(self.found, options, chosen, self._names)
-        return chosen * shares_of_votes(self.found)
+        warn_of_votes(self.found, self._same, options, chosen, self._names)
+        return chosen * shares_of_votes(self._same)
 
     def _that_tell(self, weights: np.ndarray) -> np.ndarray:
         """Return weights, which sum to 1, without those of sources that say nothing."""

@@ -10,7 +10,7 @@ import nmfcluster.fusion.estimator
 from nmfcluster import SimilarityFusionNMF
 
 PRINTED = ["kl", "cross_entropy"]
-CRITERIA = ["relative", *PRINTED]
+CRITERIA = ["agreement", *PRINTED]
 VIEW_1, VIEW_2 = slice(0, 3), slice(3, 6)
 VIEWS = [("one", "rbf", VIEW_1), ("two", "rbf", VIEW_2)]
 
@@ -31,8 +31,8 @@ def problem(seed=0, cut=0.0):
 
 
 def default_model(**parameters):
-    """Return a model with the default eta."""
-    return model(**{"eta": 1.0} | parameters)
+    """Return a model of what sources agree in."""
+    return SimilarityFusionNMF(**{"n_clusters": 3} | parameters)
 
 
 def model(**parameters):
@@ -58,6 +58,14 @@ def features(n=60, seed=0):
     centres = np.zeros((3, 6))
     centres[0, :3] = centres[1, 3:] = 5
     return centres[y] + rng.normal(size=(n, 6)), y
+
+
+def blobs(sizes, n_views, *, sep, width=3, seed=0):
+    """Draw views of clusters of some sizes, so many standard deviations apart, in random order."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    centres = sep * np.eye(len(sizes), width)
+    return [centres[y] + rng.normal(size=(len(y), width)) for _ in range(n_views)], y
 
 
 def assert_same_fit(one, other):
