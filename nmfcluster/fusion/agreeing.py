@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import fsum
 from typing import Any
 
 import numpy as np
@@ -129,7 +130,7 @@ class Agreeing(FittedSources):
     def _that_tell(self, weights: np.ndarray) -> np.ndarray:
         """Return weights, which sum to 1, without those of sources that say nothing."""
         weights = np.where([R.size > 0 for R in self._residuals], weights, 0)
-        return weights / weights.sum() if weights.any() else weights
+        return np.asarray(weights / fsum(weights)) if weights.any() else weights
 
     def _gap(self, graph: FusedGraph) -> float:
         """Return how far k eigenvalues are above the next: how far k clusters stand out."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import fsum
 from typing import Any
 
 import numpy as np
@@ -115,7 +116,7 @@ def weights_of(given: Any, names: tuple[str, ...]) -> np.ndarray | None:
     weights = weights.astype(np.float64)
     if not np.isfinite(weights).all() or weights.min() < 0 or not weights.any():
         raise ValueError(f"weights must be finite, at least 0, and not all 0, got {shown(given)}.")
-    return weights / weights.sum()
+    return np.asarray(weights / fsum(weights))
 
 
 def check_joined(seen: np.ndarray, names: tuple[str, ...]) -> None:
