@@ -26,6 +26,7 @@ from nmfcluster.fusion.residuals import Residual, agreement, copies, residual
 from nmfcluster.fusion.sources import FittedSources, Sample
 from nmfcluster.fusion.votes import candidates, check_joined, shares_of_votes, warn_of_votes
 from nmfcluster.similarity import Explicit
+from nmfcluster.stack.sources import check_above_0
 
 _SAMPLED = 500  # objects by whose pairs is told how well a model explains a dense source
 
@@ -60,7 +61,10 @@ class Agreeing(FittedSources):
                 residuals, _ = reader.fitted(objects, sample.compared, read)
             else:  # similarities to what are no objects
                 reader.compare_with(objects, sample.compared)
-                residuals = list(map(read, _without_self(reader.cross(objects, sample.fitted)[0])))
+                sources, _ = reader.cross(objects, sample.fitted)
+                for source, label in zip(sources, reader.labels, strict=True):
+                    check_above_0(source, label)
+                residuals = list(map(read, _without_self(sources)))
             for R, label in zip(residuals, reader.labels, strict=True):
                 if not np.isfinite(R.degrees.sum()):
                     raise ValueError(f"{label} must have a sum that float64 can hold; scale it.")

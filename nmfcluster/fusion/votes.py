@@ -83,7 +83,7 @@ def warn_of_votes(
         most = float(found.scores[~same].max(initial=0))
         why = (
             "No two sources agree in more than what chance would make of independent ones: the "
-            f"largest of agreement_.scores is {most:.1f}, {_AGREE:.0f} is asked"
+            f"largest of agreement_.scores is {most:.2f}, {_AGREE:.0f} is asked"
         )
     warn(
         f"{why}. The clusters are those of {kept}, which stand out most, and may be noise: so few "

@@ -184,6 +184,11 @@ def check_square(source: Source, label: str, numbers: Any = None, signed: bool =
         )
     require_symmetric(values, label)
     warn_of_distances(values, label)
+    check_above_0(values, label)
+
+
+def check_above_0(values: Any, label: str) -> None:
+    """Raise if no entry is above 0."""
     if values.max() <= 0:
         found = of_negative(values) if largest(values) else "all entries are 0"
         raise ValueError(f"{label} must hold a similarity above 0; {found}.")
