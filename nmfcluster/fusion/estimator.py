@@ -104,9 +104,8 @@ class SimilarityFusionNMF(FusionReports):
         than `tol` times the mean divergence of the sources from independent objects. A negative
         value runs all updates of all starts.
     random_state : int, RandomState instance or None, default=None
-        Determines the objects of `max_samples`, and where the second factor starts. The result
-        depends on it alone, not on `n_jobs`, the number of threads, or the order of the objects or
-        of the sources.
+        Determines the objects of `max_samples`; nothing else is random. The result does not depend
+        on `n_jobs`, the number of threads, or the order of the objects or of the sources.
     n_jobs : int, default=None
         Number of starts that run at a time, and of jobs that look for neighbours.
 
