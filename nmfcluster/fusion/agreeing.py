@@ -87,6 +87,8 @@ class Agreeing(FittedSources):
             of_one = [self._kind(np.eye(len(prior))[i]) for i in self._order if prior[i] > 0]
             single = [graph.A for graph in graphs_of(self._blocks(), of_one)]
         self.fit(plan, eta, prior, single)
+        if not prior.any():  # no source says anything, and none is less than another
+            self.weights = np.full(len(prior), 1 / len(prior)) if given is None else given
         # the similarities are needed no more
         self._n_nearest = self._kind(self.weights)[1]
         self._residuals = [replace(R, stored=R.stored[:0]) for R in self._residuals]
@@ -108,7 +110,8 @@ class Agreeing(FittedSources):
 
     def parts(self) -> list[Any]:
         A, told = self.mixed.A, iter(self.mixed.parts)
-        found = {i: filled_with(A, next(told)) for i in self._order if self.weights[i] > 0}
+        used = [i for i in self._order if self.weights[i] > 0 and self._residuals[i].size > 0]
+        found = {i: filled_with(A, next(told)) for i in used}
         return [found.get(i) for i in range(len(self.weights))]
 
     def alone(self, number: int) -> Any:

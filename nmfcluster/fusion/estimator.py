@@ -361,9 +361,10 @@ class SimilarityFusionNMF(FusionReports):
         return self._reader_.extended(objects, numbers, profile, self._sources_.joined)
 
     def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags, which depend on `affinity`."""
+        """Return scikit-learn's tags, which depend on `affinity` and `criterion`."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = takes_similarities(self.affinity)
-        tags.input_tags.positive_only = tags.input_tags.pairwise
+        signed = self.criterion == "agreement"
+        tags.input_tags.positive_only = tags.input_tags.pairwise and not signed
         return tags

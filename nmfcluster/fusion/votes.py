@@ -116,6 +116,7 @@ def weights_of(given: Any, names: tuple[str, ...]) -> np.ndarray | None:
     weights = weights.astype(np.float64)
     if not np.isfinite(weights).all() or weights.min() < 0 or not weights.any():
         raise ValueError(f"weights must be finite, at least 0, and not all 0, got {shown(given)}.")
+    weights = weights / weights.max()  # whose sum is no overflow
     return np.asarray(weights / fsum(weights))
 
 

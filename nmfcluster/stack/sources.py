@@ -214,7 +214,7 @@ def check_cross(
 
 def is_similarity(view: Any) -> bool:
     """Return whether a table looks like similarities of its rows, but for NaN, to each other."""
-    table = view if sp.issparse(view) else np.asarray(view)
+    table = sp.csr_array(view) if sp.issparse(view) else np.asarray(view)
     if table.dtype.kind not in "biuf" or table.shape[0] < table.shape[1]:
         return False
     rows, columns = held(table)

@@ -1,6 +1,7 @@
 """SimilarityFusionNMF in scikit-learn: names, refits, warnings, cross-validation."""
 
 from functools import partial
+from itertools import product
 
 import joblib
 import numpy as np
@@ -41,10 +42,12 @@ def test_outputs_are_named_after_the_class(library):
 
 
 def test_tags_say_what_is_read():
-    for affinity in ("precomputed", "rbf", ["rbf"]):
-        tags = get_tags(SimilarityFusionNMF(2, affinity=affinity)).input_tags
+    for affinity, criterion in product(("precomputed", "rbf", ["rbf"]), ("agreement", "kl")):
+        made = SimilarityFusionNMF(2, affinity=affinity, criterion=criterion)
+        tags = get_tags(made).input_tags
         assert tags.sparse
-        assert tags.pairwise == tags.positive_only == (affinity == "precomputed")
+        assert tags.pairwise == (affinity == "precomputed")
+        assert tags.positive_only == (tags.pairwise and criterion == "kl")
 
 
 def test_names_and_index_of_a_data_frame_are_kept():

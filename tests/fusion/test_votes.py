@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 
-from nmfcluster import SimilarityFusionNMF
+from nmfcluster import SimilarityFusionNMF, SimilarityStack
 from nmfcluster.fusion.residuals import Agreement
 from nmfcluster.fusion.votes import candidates, check_joined, shares_of_votes, weights_of
 
@@ -196,8 +196,13 @@ def test_where_no_source_says_anything_there_is_one_cluster(S, symmetric):
     assert told[0].startswith("No source says anything beyond independence")
     assert_array_equal(fitted.labels_, 0)
     assert_allclose(fitted.membership_, 0.5)
-    assert_array_equal(fitted.weights_, 0)
+    assert not fitted.counted_.any()
+    assert_array_equal(fitted.weights_, 0.5)  # they sum to 1, whatever is said
     assert_array_equal(fitted.source_losses_, 1)
+    assert_array_equal(fitted.source_contributions(), 0.5)
+    assert_array_equal(fitted.predict(SimilarityStack([S, S])), -1)
+    fitted, told = told_by(lambda: fitted.set_params(weights=[1, 0]).fit([S, S]))
+    assert_array_equal(fitted.weights_, [1, 0])
 
 
 # --- the user's own weights ----------------------------------------------------------------------
@@ -214,6 +219,7 @@ def test_weights_of_the_user(criterion, eta):
         and (made.weights_, made.labels_, made.source_losses_)
         for weights in ([3, 0, 1], {"b": 0.25, "a": 0.75}, np.array([0.75, 0, 0.25], np.float32))
     ]
+    assert_allclose(weights_of([1e308, 0, 1e308], ("a", "noise", "b")), [0.5, 0, 0.5])
     weights, labels, losses = fits[0]
     for other in fits[1:]:
         for one, same in zip(fits[0], other, strict=True):
