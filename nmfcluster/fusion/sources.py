@@ -146,7 +146,10 @@ class FittedSources(ABC):
             fusion = self._fused(mixed.A, plan, alone, before)
             before = fusion.best.factors[0]
             losses = self.losses_of(before)
-            reached, best = smallest_objective(losses, eta, prior), gibbs_weights(losses, eta, prior)
+            reached, best = (
+                smallest_objective(losses, eta, prior),
+                gibbs_weights(losses, eta, prior),
+            )
             settled = abs(best - weights).max() < _SETTLED
             # the first has weights that eta did not see; neighbours can change with the weights, so
             # that what is settled can be above what was not by a little

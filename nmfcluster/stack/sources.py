@@ -214,7 +214,7 @@ def check_cross(
 
 def is_similarity(view: Any) -> bool:
     """Return whether a table looks like similarities of its rows, but for NaN, to each other."""
-    table = sp.csr_array(view) if sp.issparse(view) else np.asarray(view)
+    table = view if sp.issparse(view) else np.asarray(view)
     if table.dtype.kind not in "biuf" or table.shape[0] < table.shape[1]:
         return False
     rows, columns = held(table)
@@ -241,6 +241,7 @@ def first_nan(array: Any) -> tuple[int, int] | None:
 
 def held(array: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return which rows are not NaN throughout, and which columns are not so in these rows."""
+    array = sp.csr_array(array) if sp.issparse(array) else array  # whose sums are arrays
     nan = array != array
     numbers = filled_with(array, ~np.isnan(array.data)) if sp.issparse(array) else ~nan
     rows = (numbers.sum(axis=1) > 0) | (nan.sum(axis=1) == 0)

@@ -1,4 +1,4 @@
-"""What must not matter to a fusion: orders, storage, the number of jobs; and what weights follow."""
+"""What must not matter to a fusion: orders, storage, jobs; and what weights follow."""
 
 import pickle
 
@@ -165,7 +165,7 @@ def test_what_was_handed_in_is_not_written_to(max_samples, symmetric, criterion)
 
 
 def two_of_three(symmetric):
-    """Return three kernels that agree, of which each tells the clusters less than the one before."""
+    """Return three kernels that agree, of which each tells less than the one before."""
     (a, b, c), y = blobs([50, 40, 30], 3, sep=5)
     views = (a, b + 0.8 * np.roll(b, 1, axis=0), c + 1.2 * np.roll(c, 7, axis=0))
     sources = [rbf_kernel(v, gamma=0.1) for v in views]

@@ -28,13 +28,13 @@ def literal_memberships(fitted, rows):
 def literal_rows(fitted, sources, new, K):
     """Return rows of the fused graph: of new objects by the sums and margins of the old ones."""
     told, by, used = 0.0, 0.0, np.flatnonzero(fitted.weights_)
-    for l in used:
-        w, S = fitted.weights_[l], sources[l] * (1 - np.eye(len(sources[l])))
+    for i in used:
+        w, S = fitted.weights_[i], sources[i] * (1 - np.eye(len(sources[i])))
         N = literal_scaled(S, True)
         r = N.sum(axis=1)
         c = r.sum() / (r.sum() ** 2 - (r**2).sum())
-        own = new[l].sum(axis=1, keepdims=True)
-        rows = new[l] / np.sqrt(np.where(own > 0, own, 1) * S.sum(axis=0))
+        own = new[i].sum(axis=1, keepdims=True)
+        rows = new[i] / np.sqrt(np.where(own > 0, own, 1) * S.sum(axis=0))
         told = told + w * (rows - c * np.outer(rows.sum(axis=1), r)) / literal_residual(S)[2]
         by = by + w * (own > 0)
     kept = literal_largest(told / np.sqrt(np.where(by > 0, by, 1)), K)

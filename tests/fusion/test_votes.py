@@ -83,7 +83,10 @@ def test_sources_that_agree_count_alike_and_others_not_at_all():
     assert_array_equal(fitted.weights_, [0, 0.5, 0, 0.5, 0])
     assert_array_equal(fitted.counted_, [False, True, False, True, False])
     assert fitted.agreement_.scores[1, 3] > 10
-    assert_array_equal(fitted.agreement_.scores > 5, np.outer(fitted.counted_, fitted.counted_) & ~np.eye(5, dtype=bool))
+    assert_array_equal(
+        fitted.agreement_.scores > 5,
+        np.outer(fitted.counted_, fitted.counted_) & ~np.eye(5, dtype=bool),
+    )
     assert adjusted_rand_score(y, fitted.labels_) > 0.95
     assert (fitted.source_losses_[~fitted.counted_] > 0.95).all()
     alone = SimilarityFusionNMF(3).fit(similarities=[sources[1], sources[3]])
@@ -103,7 +106,9 @@ def test_of_one_real_source_and_noise_the_real_one_is_taken_with_a_warning(sizes
     assert told[0].startswith(NOBODY)
     assert "The clusters are those of ['a'], which stand out most" in told[0]
     (a, b), y = blobs(sizes, 2, sep=20, width=5)
-    fitted, told = told_by(lambda: SimilarityFusionNMF(3).fit({"a": a, "noise": views["noise"], "b": b}))
+    fitted, told = told_by(
+        lambda: SimilarityFusionNMF(3).fit({"a": a, "noise": views["noise"], "b": b})
+    )
     assert not told
     assert adjusted_rand_score(y, fitted.labels_) > 0.99
 
@@ -152,10 +157,17 @@ def test_groups_that_do_not_agree():
 
 def test_near_copies_have_one_vote_together_and_are_named():
     (a, b), y = blobs([50, 50], 2, sep=4)
-    views = {"noise": noise(100, 2), "a": a, "b": b, "again": noise(100, 2) + 1e-3 * noise(100, 2, 7)}
+    views = {
+        "noise": noise(100, 2),
+        "a": a,
+        "b": b,
+        "again": noise(100, 2) + 1e-3 * noise(100, 2, 7),
+    }
     fitted, told = told_by(lambda: SimilarityFusionNMF(2, affinity="rbf").fit(views))
     assert len(told) == 1
-    assert "1 pair of sources are next to equal, such as 'noise' and 'again', and share one" in told[0]
+    assert (
+        "1 pair of sources are next to equal, such as 'noise' and 'again', and share one" in told[0]
+    )
     assert_array_equal(fitted.weights_, [0, 0.5, 0.5, 0])
     assert adjusted_rand_score(y, fitted.labels_) > 0.9
     views = {"a": a, "again": a * 2, "b": b}
@@ -286,9 +298,7 @@ def test_no_form_of_the_data_lets_such_groups_pass(form, first):
         }
         options["affinity"] = "rbf"
     elif form == "arrays":
-        given = {
-            name: np.where(rows[name][:, None], view, np.nan) for name, view in views.items()
-        }
+        given = {name: np.where(rows[name][:, None], view, np.nan) for name, view in views.items()}
         options["affinity"] = "rbf"
     else:
         kernels = {name: rbf_kernel(view, gamma=0.1) for name, view in views.items()}

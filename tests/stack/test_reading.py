@@ -122,7 +122,9 @@ def test_similarities_are_read_in_every_form(form):
     cross, _ = reader.cross(objects, numbers)
     assert_array_equal(as_array(cross), whole[np.ix_(numbers, chosen)])
     expected = literal_extension(whole[np.ix_(numbers, chosen)], weights, profile)
-    assert_allclose(reader.extended(objects, numbers, profile, mixed(weights)), expected, rtol=1e-12)
+    assert_allclose(
+        reader.extended(objects, numbers, profile, mixed(weights)), expected, rtol=1e-12
+    )
     new = reader.read_new(estimator, np.stack(matrices(4, 7, seed=1), axis=-1))
     expected = literal_extension(new.toarray()[:, chosen], weights, profile)
     rows = reader.extended(new, np.arange(4), profile, mixed(weights))
@@ -146,7 +148,9 @@ def test_features_are_read_as_kernels(chosen):
     weights, profile = rng.uniform(size=2), rng.uniform(size=(len(chosen), 3))
     numbers = np.array([5, 1, 1])
     expected = literal_extension(kernels.transform(X[numbers]).toarray(), weights, profile)
-    assert_allclose(reader.extended(objects, numbers, profile, mixed(weights)), expected, rtol=1e-12)
+    assert_allclose(
+        reader.extended(objects, numbers, profile, mixed(weights)), expected, rtol=1e-12
+    )
     others = reader.read_new(estimator, new)
     expected = literal_extension(kernels.transform(new).toarray(), weights, profile)
     assert_allclose(
