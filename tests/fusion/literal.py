@@ -92,8 +92,9 @@ def literal_graph(sources, weights, K, square=True):
 
 
 def literal_divergence(P, M):
-    """Return ``D(P || M)`` of matrices that sum to 1, pair by pair."""
-    return sum(P[i, j] * np.log(P[i, j] / M[i, j]) for i, j in np.argwhere(P > 0))
+    """Return ``D(P || M)`` of matrices that sum to 1."""
+    there = P > 0
+    return float((P[there] * np.log(P[there] / M[there])).sum())
 
 
 def literal_left(S, W, H):

@@ -36,7 +36,7 @@ def default_model(**parameters):
 
 def model(**parameters):
     """Return a model of the sources as they are given, as in the paper."""
-    options = {"n_clusters": 3, "eta": 0.1, "n_init": 2, "tol": 1e-5, "random_state": 0}
+    options = {"n_clusters": 3, "eta": 0.1, "n_init": 2, "tol": 1e-4, "random_state": 0}
     return SimilarityFusionNMF(**options | {"criterion": "kl"} | parameters)
 
 

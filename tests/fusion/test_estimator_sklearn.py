@@ -145,18 +145,17 @@ def test_parameters_by_stability():
     noisy = np.hstack([X, np.random.RandomState(1).normal(size=(45, 2))])
     kernels = [*VIEWS, ("noise", partial(rbf_kernel, gamma=3), slice(6, 8))]
     grid = [
-        {"eta": [0, 0.03, 0.3, np.inf]},
-        {"criterion": ["kl"], "eta": [1.0]},
+        {"eta": [0, 0.3, np.inf]},
+        {"criterion": ["kl"], "eta": [1.0], "tol": [1e-2]},
         {"weights": [[1, 1, 0], {"noise": 1}]},
     ]
     search = GridSearchCV(
         default_model(),
         grid,
-        scoring=StabilityScorer(4, subsample_size=0.7, random_state=0),
+        scoring=StabilityScorer(3, subsample_size=0.7, random_state=0),
         cv=FullSampleSplit(),
         error_score="raise",
     ).fit(KernelStack(kernels).fit_transform(noisy))
     scores = search.cv_results_["mean_test_score"]
-    assert len(set(scores[:4])) > 1  # eta is not without effect
-    assert max(scores[[0, 6]]) < min(scores[2:6])  # one view is not enough, and noise is nothing
+    assert max(scores[[0, 5]]) < min(scores[1:5])  # one view is not enough, and noise is nothing
     assert adjusted_rand_score(y, search.best_estimator_.labels_) > 0.9

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from fusion.literal import dense, literal_largest, literal_residual, literal_scaled
-from fusion.shared import PRINTED, blobs, default_model, fitted_model, model, problem
+from fusion.shared import blobs, default_model, fitted_model, model, problem
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
@@ -68,7 +68,8 @@ def test_new_objects_are_placed_by_their_rows_of_the_fused_graph(options):
 @pytest.mark.parametrize(
     ("max_samples", "options"),
     [
-        *((size, {"criterion": criterion}) for size in (None, 25) for criterion in PRINTED),
+        (None, {"criterion": "kl"}),
+        (25, {"criterion": "cross_entropy"}),
         (None, {"symmetric": False}),
     ],
 )

@@ -221,11 +221,11 @@ def test_where_no_source_says_anything_there_is_one_cluster(S, symmetric):
 
 
 @pytest.mark.parametrize("eta", [np.inf, 0.3, 0])
-@pytest.mark.parametrize("criterion", ["agreement", "kl", "cross_entropy"])
+@pytest.mark.parametrize("criterion", ["agreement", "kl"])
 def test_weights_of_the_user(criterion, eta):
     (a, b), y = blobs([40, 30], 2, sep=5)
     sources = {"a": rbf_kernel(a), "noise": rbf_kernel(noise(70, 2)), "b": rbf_kernel(b)}
-    made = SimilarityFusionNMF(2, criterion=criterion, eta=eta, tol=1e-6)
+    made = SimilarityFusionNMF(2, criterion=criterion, eta=eta)
     fits = [
         made.set_params(weights=weights).fit(similarities=sources)
         and (made.weights_, made.labels_, made.source_losses_)
