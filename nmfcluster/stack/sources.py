@@ -216,7 +216,7 @@ def is_similarity(view: Any) -> bool:
     names = tables.sample_names(view)
     if names is not None and set(names[rows]) == set(view.columns[columns]):
         return True
-    table = cut(table, rows, columns)
+    table = cut(table, np.flatnonzero(rows), np.flatnonzero(columns))
     return table.shape[0] == table.shape[1] > 1 and asymmetry(as_float(table)) == 0
 
 
