@@ -97,11 +97,11 @@ kernels = KernelStack([(n, jensen_shannon, c) for n, c in zip(NAMES, columns, st
 # %%
 # Fit to 500 sites, predict 4240
 # ------------------------------
-# As in the paper, 500 sites drawn at random are fitted and all are predicted: with the defaults, and
-# by the criterion of the paper, which compares the similarities as they are (``criterion="kl"``) and
-# needs an `eta`, here chosen by stability over 20 fifths of the 500. For comparison there is
-# normalised cut of the mean similarity. Normalised cut cannot predict, so a site goes to the cluster
-# of those 500 to which its mean similarity is largest.
+# As in the paper, 500 sites drawn at random are fitted and all are predicted: with the defaults,
+# and by the criterion of the paper, which compares the similarities as they are
+# (``criterion="kl"``) and needs an `eta`, here chosen by stability over 20 fifths of the 500. For
+# comparison there is normalised cut of the mean similarity. Normalised cut cannot predict, so a
+# site goes to the cluster of those 500 to which its mean similarity is largest.
 
 warnings.filterwarnings("ignore", category=ConvergenceWarning)
 ETAS = [np.inf, 1, 0.3, 0.1]
@@ -224,8 +224,8 @@ for name, found in (("temple", of_temple), ("flower", of_flower)):
 show_stability(flower)
 
 # %%
-# Equal weights are the most stable, and divide the flower by light and shade, much as normalised cut
-# does. The smaller `eta` is, the more the finest filters count:
+# Equal weights are the most stable, and divide the flower by light and shade, much as normalised
+# cut does. The smaller `eta` is, the more the finest filters count:
 
 drawn = [sites[draw(sites)] for sites, _ in described]
 stack = kernels.fit_transform(drawn[1])

@@ -57,9 +57,9 @@ for name, source in zip(stack.names[3:], stack.sources[3:], strict=True):
 # %%
 # With the defaults
 # -----------------
-# What counts of a source is what it says beyond independence, and whether another one says the same.
-# The two narrowest kernels say nothing, and agree with nobody. The others agree, are fused, and the
-# neighbours of a point are looked for in their sum. There is no error.
+# What counts of a source is what it says beyond independence, and whether another one says the
+# same. The two narrowest kernels say nothing, and agree with nobody. The others agree, are fused,
+# and the neighbours of a point are looked for in their sum. There is no error.
 
 model = SimilarityFusionNMF(2).fit(stack)
 print(f"{errors(model.labels_)} errors")
@@ -72,11 +72,11 @@ plt.show()
 #
 # Choosing eta by stability
 # -------------------------
-# With equal weights all that count count alike, whatever their loss. A smaller `eta` gives those with
-# a small loss more weight. For each value the model is fitted to 20 random fifths of the points, as
-# in the paper, and predicts all of them; if the 20 answers agree, the value is stable. Labels are
-# not used. Of equally good values a search takes the first, so they are listed from the largest,
-# which has the most even weights.
+# With equal weights all that count have the same say, whatever their loss. A smaller `eta` gives
+# those with a small loss more weight. For each value the model is fitted to 20 random fifths of the
+# points, as in the paper, and predicts all of them; if the 20 answers agree, the value is stable.
+# Labels are not used. Of equally good values a search takes the first, so they are listed from the
+# largest, which has the most even weights.
 
 
 def search_eta(criterion, etas):
@@ -123,7 +123,7 @@ plt.show()
 def figure_1(search, models):
     """Draw the stability over eta, and the weights."""
     chosen = search.best_params_["eta"]
-    figure, axes = plt.subplots(1, 2, figsize=(9.6, 3.6), layout="constrained")
+    axes = plt.subplots(1, 2, figsize=(9.6, 3.6), layout="constrained")[1]
     StabilityDisplay.from_estimator(search, ax=axes[0])
     SourceWeightsDisplay.from_estimators(models, chosen=chosen, ax=axes[1])
     plt.show()
@@ -156,9 +156,10 @@ figure_1(search, models)
 # %%
 # Here the search is needed: it takes one of the values that find the rings. The narrow kernels, and
 # the one of width 1, then have small weights. The path kernel has a large one, and the widest
-# Gaussian nearly the same. That one does not find the rings, but does no harm either: it is flat, and
-# a constant added to a similarity changes little. A flat source is easy to explain, and its weight
-# says only that. For the smallest `eta` it has nearly all the weight, and the clusters are lost.
+# Gaussian nearly the same. That one does not find the rings, but does no harm either: it is flat,
+# and a constant added to a similarity changes little. A flat source is easy to explain, and its
+# weight says only that. For the smallest `eta` it has nearly all the weight, and the clusters are
+# lost.
 #
 # As printed, the paper compares sources by the cross-entropy of the model, which contains the
 # entropy of the source: narrow kernels win whatever the model is.
