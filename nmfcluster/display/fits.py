@@ -290,7 +290,7 @@ class SourceWeightsDisplay:
             self._plot_lines(self.values, ax)
             return self
         self._plot_bars(ax)
-        if ax is None and self.agreement is not None:
+        if ax is None and self.agreement is not None and len(self.names) > 1:
             self._plot_agreement(*self.agreement)
         return self
 
@@ -303,16 +303,15 @@ class SourceWeightsDisplay:
         ax.axvline(1 / n_sources, **look.DASHED | {"zorder": 3})
         ax.set_yticks(places, [look.cut(name) for name in self.names])
         ax.set_ylim(n_sources - 0.4, -0.6)  # the first on top
-        ax.set_xlim(0, 1.06 * float(np.max(self.weights)))
+        ax.set_xlim(0, 1.06 * float(np.max(self.weights) or 1))  # all are 0 if none says anything
         ax.set_xlabel("weight")
         ax.tick_params(axis="y", length=0)
         ax.spines[["top", "right"]].set_visible(False)
         if self.losses is not None:
-            beside: dict[str, Any] = {"textcoords": "offset points", "ha": "right"}
-            beside |= {"fontsize": look.FONT, "xycoords": ax.get_yaxis_transform()}
-            for place, loss in zip(places, self.losses, strict=True):
-                ax.annotate(f"{loss:.3g}", (1, place), (34, 0), va="center", **beside)
-            ax.annotate("loss", (1, -0.6), (34, 0), va="bottom", **beside)
+            beside: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "va": "center"}
+            beside |= {"xycoords": ax.get_yaxis_transform(), "fontsize": look.FONT}
+            for place, text in [*enumerate(f"{loss:.3g}" for loss in self.losses), (-1, "loss")]:
+                ax.annotate(text, (1, place), (34, 0), **beside)
 
     def _plot_agreement(self, correlations: np.ndarray, scores: np.ndarray) -> None:
         """Draw a cell for every two sources at the left of the bars, in the same rows."""
@@ -342,7 +341,7 @@ class SourceWeightsDisplay:
             for i, (name, weights) in enumerate(zip(self.names, self.weights.T, strict=True))
         ]
         self.ax_.axhline(1 / len(self.names), **look.DASHED)
-        highest = float(np.max(self.weights))
+        highest = float(np.max(self.weights) or 1)
         self.ax_.set(ylim=(-0.02 * highest, 1.06 * highest), ylabel="weight")
         look.mark_value(self.ax_, values, self.chosen)
         title = {"title": "source", "title_fontsize": look.FONT, "alignment": "left"}

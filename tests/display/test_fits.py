@@ -136,6 +136,15 @@ def test_the_agreement_of_a_model_is_shown_beside_its_weights(stack):
     assert display.plot(display.ax_).cells_ is None  # there is room for the weights alone
 
 
+def test_sources_that_say_nothing_are_shown_without_a_bar():
+    nothing = {"weights": np.zeros(2), "agreement": (np.eye(2), np.zeros((2, 2)))}
+    display = SourceWeightsDisplay(names=["a", "b"], **nothing).plot()
+    assert [bar.get_width() for bar in display.bars_] == [0, 0]
+    assert np.ma.getmaskarray(display.cells_.get_array()).all()
+    one = SourceWeightsDisplay(names=["a"], weights=np.ones(1), agreement=(np.eye(1), np.eye(1)))
+    assert one.plot().cells_ is None  # with which other one should it agree?
+
+
 def test_weights_can_be_shown_without_losses():
     display = SourceWeightsDisplay(names=["a", "b"], weights=np.array([0.25, 0.75])).plot()
     assert texts_of(display) == []
