@@ -292,7 +292,7 @@ class SimilarityFusionNMF(FusionReports):
             self._check_n_clusters(n_samples)
             with stage(f"similarities of {counted(n_samples, 'object')}"):
                 place = reader.order_of(objects)
-                sample = drawn(reader, objects, place.samples, self, rng)
+                sample = drawn(reader, objects, place, self, rng)
                 sources: FittedSources
                 if self.criterion == "agreement":
                     sources = Agreeing(sample, int(self.n_clusters))
