@@ -181,6 +181,8 @@ def _of_rows(
         for R, w in used:
             by += np.outer(np.float32(w) * R.seen[rows], R.columns > 0)
         told /= np.sqrt(np.maximum(by, np.finfo(np.float32).tiny))
+    else:
+        told /= np.float32(np.sqrt(sum(w for _, w in used)))
     if used[0][0].square:
         told[np.arange(len(told)), np.arange(rows.start, rows.stop)] = 0
     return near(np.maximum(told, 0, out=told), n_nearest, among)

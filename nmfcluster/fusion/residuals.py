@@ -72,6 +72,8 @@ class Residual:
         if not sp.issparse(N):
             columns = self.columns[objects] if self.square else self.columns
             N = N + np.outer(self.share * self.margins[objects], columns)
+            if self.square:
+                np.fill_diagonal(N, 0)
         return _beyond(N, self.degrees, self.square)
 
     def of_new(self, source: Any) -> Residual:
@@ -173,7 +175,8 @@ def _cleaned(source: Any, square: bool) -> Any:
     """Return a source without what is negative or next to 0; of a square one, its diagonal."""
     least = _LEAST * max(float(source.max()), 0) if 0 not in source.shape else 0.0
     if sp.issparse(source):
-        source = storage.filled_with(source, np.where(source.data < least, 0, source.data))
+        values = source.data.astype(np.float64)  # sums over R are differences of sums over N
+        source = storage.filled_with(source, np.where(values < least, 0, values))
         return storage.without_diagonal(source) if square else source
     cleaned = np.where(source < least, 0, source)
     if square:
