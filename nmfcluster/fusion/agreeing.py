@@ -64,7 +64,7 @@ class Agreeing(FittedSources):
         check_joined(np.column_stack([R.seen for R in residuals]), reader.names)
         self._square, self._residuals, self._names = square, residuals, reader.names
         # in an order of their own: sums round alike in any order of the sources
-        keys = [(R.size, R.share) for R in residuals]
+        keys = [(R.size, float(R.columns.sum())) for R in residuals]
         self._order = sorted(range(len(keys)), key=keys.__getitem__)
         self._distinct = sample.distinct
         self._sample = sample if square and len(sample.fitted) > self.n_compared else None

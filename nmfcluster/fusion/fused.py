@@ -175,7 +175,7 @@ def _of_rows(
     """Return the largest of some rows."""
     told = np.zeros((rows.stop - rows.start, used[0][0].stored.shape[1]), dtype=np.float32)
     for R, w in used:
-        told += R.rows(rows) * np.float32(w / R.size)
+        told += R.block(rows) * np.float32(w / R.size)
     if not all(R.seen[rows].all() and R.columns.all() for R, _ in used):
         by = np.zeros(told.shape, dtype=np.float32)
         for R, w in used:

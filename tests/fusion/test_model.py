@@ -6,7 +6,7 @@ from itertools import islice, pairwise, product
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from fusion.literal import literal_divergence, literal_step
+from fusion.literal import literal_step
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
