@@ -20,7 +20,7 @@ _ROWS = 256  # of a dense matrix that are worked on at a time
 _LEAST = 1e-12  # of the largest entry: less is no similarity
 
 
-def near(source: Any, n_neighbors: int | None) -> sp.csr_array:
+def near(source: Any, n_neighbors: int | None, among: Any = slice(None)) -> sp.csr_array:
     """Return the similarities of every row that are not below the K-th largest, sparse.
 
     Parameters
@@ -29,6 +29,8 @@ def near(source: Any, n_neighbors: int | None) -> sp.csr_array:
         Nonnegative.
     n_neighbors : int or None
         K; None: all that are above 0.
+    among : ndarray of int or slice, default=slice(None)
+        The columns of an array whose entries are counted: of those that are equal, one.
 
     Returns
     -------
@@ -39,16 +41,18 @@ def near(source: Any, n_neighbors: int | None) -> sp.csr_array:
     if sp.issparse(source):
         return _near_of_sparse(source, n_neighbors, least)
     blocks = [
-        _near_of_dense(source[rows], n_neighbors, least)
+        _near_of_dense(source[rows], n_neighbors, least, among)
         for rows in row_blocks(source.shape[0], _ROWS)
     ]
     return sp.csr_array(sp.vstack(blocks, format="csr"))
 
 
-def _near_of_dense(block: np.ndarray, n_neighbors: int | None, least: float) -> sp.csr_array:
-    kept = block > least
-    if n_neighbors is not None and n_neighbors < block.shape[1]:
-        smallest = np.partition(block, -n_neighbors, axis=1)[:, -n_neighbors, None]
+def _near_of_dense(
+    block: np.ndarray, n_neighbors: int | None, least: float, among: Any
+) -> sp.csr_array:
+    kept, counted = block > least, block[:, among]
+    if n_neighbors is not None and n_neighbors < counted.shape[1]:
+        smallest = np.partition(counted, -n_neighbors, axis=1)[:, -n_neighbors, None]
         kept &= block >= smallest
     return sp.csr_array(np.where(kept, block, 0))
 

@@ -12,7 +12,7 @@ from nmfcluster._arrays.arguments import counted, shown, warn
 from nmfcluster.fusion.residuals import Agreement
 
 _AGREE = 5.0  # z-score from which on sources agree: of 23,562 independent ones .05 % are above
-_COPIES = 0.95  # correlation from which on two sources are one: no two measured ones were above
+_COPIES = 0.99  # correlation from which on two sources are one: halves of many genes have up to .98
 
 
 def shares_of_votes(found: Agreement) -> np.ndarray:
@@ -22,7 +22,7 @@ def shares_of_votes(found: Agreement) -> np.ndarray:
     ----------
     found : Agreement
     """
-    copies = _parts(found.correlations > _COPIES)
+    copies = _parts(_are_copies(found))
     return np.asarray(1 / np.bincount(copies)[copies])
 
 
@@ -44,11 +44,16 @@ def candidates(found: Agreement, told: np.ndarray) -> list[np.ndarray]:
         The only one where there is no doubt.
     """
     votes = shares_of_votes(found)
-    group = _parts((found.scores > _AGREE) | (found.correlations > _COPIES))
+    group = _parts(found.scores > _AGREE)
     groups = [(group == g) & told for g in np.unique(group[told])]
     sizes = np.round([votes[members].sum() for members in groups])
     largest = [members for members, size in zip(groups, sizes, strict=True) if size == max(sizes)]
     return largest if len(largest) == 1 else [*largest, np.any(largest, axis=0)]
+
+
+def _are_copies(found: Agreement) -> np.ndarray:
+    """Return which pairs of sources are next to equal: by more than a few pairs of objects."""
+    return (found.correlations > _COPIES) & (found.scores > _AGREE)
 
 
 def _parts(joined: np.ndarray) -> np.ndarray:
@@ -59,7 +64,8 @@ def warn_of_votes(
     found: Agreement, options: list[np.ndarray], chosen: np.ndarray, names: tuple[str, ...]
 ) -> None:
     """Warn of sources that are next to equal, and where it was in doubt which count."""
-    same = np.argwhere(np.triu(found.correlations > _COPIES, 1))
+    copies = _are_copies(found)
+    same = np.argwhere(np.triu(copies, 1))
     if len(same):
         one, other = (names[i] for i in same[0])
         warn(
@@ -73,10 +79,10 @@ def warn_of_votes(
     if max(np.round(shares_of_votes(found)[mask].sum()) for mask in options[:-1]) > 1:
         why = "The sources fall into groups that do not agree with each other, and none is larger"
     else:
-        most = float(found.scores[np.triu_indices(len(names), 1)].max(initial=0))
+        most = found.scores[~copies & ~np.eye(len(names), dtype=bool)].max()
         why = (
             "No two sources agree in more than what chance would make of independent ones: the "
-            f"largest of agreement_.scores is {most:.1f}, {_AGREE:.0f} is asked"
+            f"largest of agreement_.scores, but of copies, is {most:.1f}, {_AGREE:.0f} is asked"
         )
     warn(
         f"{why}. The clusters are those of {kept}, which stand out most, and may be noise: so few "
