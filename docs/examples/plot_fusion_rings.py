@@ -11,6 +11,7 @@ and its path kernel, so the numbers here are not those of the paper.
 """
 
 # sphinx_gallery_thumbnail_number = 2
+import warnings
 from functools import partial
 
 import matplotlib.pyplot as plt
@@ -18,6 +19,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.cluster import SpectralClustering
 from sklearn.decomposition import NMF
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 
@@ -150,6 +152,7 @@ for size in (0.2, 0.5):
 # The paper does not ask which sources agree. One model explains all of them as they are, and much
 # depends on `eta`. With ``criterion="kl"`` the loss is a divergence, in nats:
 
+warnings.filterwarnings("ignore", category=ConvergenceWarning)  # some eta lose a cluster
 search, models = search_eta("kl", [np.inf, 3, 1, 0.3, 0.1, 0.03, 0.01])
 figure_1(search, models)
 
