@@ -99,7 +99,7 @@ class Documented:
         return {"name": f"{package}.{name}" if public else f"{package}.{folder}.{name}"}
 
 
-def with_settings_of_caller(function: Callable[..., Any]) -> Callable[..., Any]:
+def with_settings(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that another process calls with scikit-learn's settings of this one.
 
     Those, and the filters of warnings, are what scikit-learn's own `Parallel` hands over.
