@@ -211,17 +211,12 @@ def best_first(
         return []
     figures = list(map(rank, solutions))
     order = np.argsort(figures, kind="stable").tolist()
+    resolution = float(np.finfo(solutions[0].factors[0].dtype).eps)
     lowest, first = figures[order[0]], 0
-    while is_below(lowest, figures[first], solutions[first]):
+    while figures[first] - lowest > max(_TIE, resolution) * abs(lowest):
         first += 1
     order.remove(first)
     return [solutions[i] for i in (first, *order)]
-
-
-def is_below(figure: float, other: float, solution: Solution) -> bool:
-    """Tell whether a figure is below that of a solution by more than rounding."""
-    resolution = float(np.finfo(solution.factors[0].dtype).eps)
-    return other - figure > max(_TIE, resolution) * abs(figure)
 
 
 @dataclass(kw_only=True)

@@ -140,15 +140,13 @@ def bregman_nmf(objective: SymmetricObjective, H: np.ndarray) -> Steps:
         inverse_step, pace = kept(keep, inverse_step, pace)
         faster = (1 + np.sqrt(1 + 4 * pace**2)) / 2
         ahead = (pace - 1) / faster
-        base = _run_ahead(objective, now, before, ahead) if ahead.any() else now
+        base = _run_up(objective, now, before, ahead) if ahead.any() else now
         before, tried = now, np.maximum(_LONGER * inverse_step, _SMALLEST_INVERSE)
         now, inverse_step, fell_back = _descend(objective, now, base, tried)
         pace = np.where(fell_back & (ahead > 0), 1, faster)
 
 
-def _run_ahead(
-    objective: SymmetricObjective, now: Point, before: Point, ahead: np.ndarray
-) -> Point:
+def _run_up(objective: SymmetricObjective, now: Point, before: Point, ahead: np.ndarray) -> Point:
     """Return the point that lies ahead on the line of the last step, by a share of the step."""
     share = per_start(ahead, now.H)
     Y = beyond(before.H, now.H, share)
@@ -195,15 +193,10 @@ def _descend(
 
 
 def _growth(
-    new: np.ndarray,
-    Y: np.ndarray,
-    slope: np.ndarray,
-    a: float,
-    norm: np.ndarray,
-    inverse: np.ndarray,
+    H: np.ndarray, Y: np.ndarray, slope: np.ndarray, a: float, norm: np.ndarray, inverse: np.ndarray
 ) -> np.ndarray:
-    """Return ``<slope, D> + inverse D_h(new, Y)``, D = new - Y: the bound on the growth of J/4."""
-    square, along, down = products_of_step(Y, new, slope)
+    """Return ``<slope, D> + inverse D_h(H, Y)``, D = H - Y: the bound on the growth of J/4."""
+    square, along, down = products_of_step(Y, H, slope)
     longer = 2 * along + square  # by how much the squared norm grows
     return down + inverse * a / 4 * (2 * norm * square + longer**2)
 
