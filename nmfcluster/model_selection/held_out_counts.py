@@ -10,18 +10,13 @@ from sklearn.base import clone
 from nmfcluster._arrays.jobs import one_blas_thread, shared_out
 from nmfcluster._arrays.storage import as_float64, row_sums
 from nmfcluster.meta.parameters import objective_of_table
+from nmfcluster.model_selection.copies import attempted
 
 _MIXED = 0.1  # share of the held-out means that knows no clusters
 _PRIOR = 0.5  # counts that every column has more than were seen: unseen ones are not impossible
 #: parameters of the fits to parts: a single run, as nothing is asked about runs; k-means sees at
 #: once that the k clusters of one run are the metaclusters
-SHORT = {
-    "n_estimators": 1,
-    "n_init": 1,
-    "base_n_clusters": None,
-    "resample": None,
-    "meta": "kmeans",
-}
+SHORT = dict(n_estimators=1, n_init=1, base_n_clusters=None, resample=None, meta="kmeans")
 
 
 def held_out_losses(
@@ -58,19 +53,17 @@ def held_out_losses(
     """
     calls = [(int(k), fold, seed) for k in candidates for fold, seed in enumerate(seeds)]
     with one_blas_thread():  # of all fits: looking the libraries up takes long beside a short one
-        found = shared_out(held_out_loss, (estimator, X, parts), calls, n_jobs)
+        found = shared_out(attempted, (held_out_loss, estimator, X, parts), calls, n_jobs)
     losses = [np.nan if isinstance(result, Exception) else result for result in found]
-    errors: list[Exception | None] = [None] * len(candidates)
-    for number, result in reversed(list(enumerate(found))):
-        if isinstance(result, Exception):
-            errors[number // len(parts)] = result
+    of_numbers = [found[i : i + len(parts)] for i in range(0, len(found), len(parts))]
+    errors = [next((r for r in own if isinstance(r, Exception)), None) for own in of_numbers]
     return np.reshape(losses, (len(candidates), len(parts))), errors
 
 
 def held_out_loss(
     estimator: Any, X: Any, parts: list[Any], n_clusters: int, fold: int, seed: int
-) -> float | Exception:
-    r"""Return the loss of one part by what the others lead to, or why there is none.
+) -> float:
+    r"""Return the loss of one part by what the others lead to.
 
     The expected counts are :math:`((1 - \delta) WH + \delta rc) / (m - 1)`, for m parts, W and H
     being fitted to the sum of the other ones, r the sums of its rows, and c the shares of its
@@ -85,22 +78,15 @@ def held_out_loss(
 
     Returns
     -------
-    float or Exception
+    float
     """
     model = clone(estimator).set_params(**SHORT, n_clusters=n_clusters, random_state=seed)
-    held, seen = parts[fold], X - parts[fold]
-    try:
-        with one_blas_thread():
-            return _score(model.fit(seen), as_float64(seen), as_float64(held), len(parts))
-    except Exception as error:
-        return error
-
-
-def _score(model: Any, seen: Any, held: Any, n_parts: int) -> float:
-    """Return the loss of what was held out by a fit to the other parts, see `held_out_loss`."""
+    seen = X - parts[fold]
+    model.fit(seen)
+    held, seen = as_float64(parts[fold]), as_float64(seen)
     shares = row_sums(seen.T) + _PRIOR
     rows, columns = as_float64(model.factor_), as_float64(model.components_)
-    W = np.column_stack([(1 - _MIXED) * rows, _MIXED * row_sums(seen)]) / (n_parts - 1)
+    W = np.column_stack([(1 - _MIXED) * rows, _MIXED * row_sums(seen)]) / (len(parts) - 1)
     H = np.vstack([columns, shares / shares.sum()])
     return float(objective_of_table(model, held).error(W, H) ** 2 / 2)
 

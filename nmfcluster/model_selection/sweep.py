@@ -227,9 +227,8 @@ def _holds_counts(table: Any, method: str) -> bool:
 
 def _fits(model: NMFMetaCluster, X: Any, numbers: np.ndarray, n_jobs: int | None) -> list[Any]:
     """Return the fits of all numbers of clusters, None where one failed."""
-    _say(
-        f"fitting {len(numbers)} numbers of clusters, {counted(model.n_estimators, 'run')} of each"
-    )
+    runs = counted(model.n_estimators, "run")
+    _say(f"fitting {len(numbers)} numbers of clusters, {runs} of each")
     calls = [(int(k),) for k in numbers]
     with one_blas_thread():
         fits = shared_out(attempted, (_fit, model, X), calls, n_jobs)
