@@ -125,10 +125,9 @@ def onto(affinity: Affinity, P: np.ndarray, rows: Fitted) -> Callable[[Any], np.
 
     Where they are given, they are in the order of the user.
     """
-    product = affinity.onto(P)
-    return (
-        partial(_of_columns, product, rows.samples) if affinity.name == "precomputed" else product
-    )
+    if affinity.name == "precomputed":
+        return partial(_of_columns, affinity.onto(P), rows.samples)
+    return affinity.onto(P)
 
 
 def _of_columns(product: Callable[[Any], np.ndarray], samples: np.ndarray, X: Any) -> np.ndarray:
