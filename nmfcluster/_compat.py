@@ -51,9 +51,7 @@ MOST = 2**31 - 1  # of anything that is counted: more never ends
 
 def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[F], F]:
     """Return scikit-learn's decorator of `fit`, which has no types."""
-    decorator: Callable[[F], F]
-    decorator = _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
-    return decorator
+    return _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
 
 
 class Interval(_Interval):

@@ -191,7 +191,6 @@ class Executor:
     ) -> list[loop.Solution]:
         """Run the solver on a batch, or recall its solutions, and tell that it is done."""
         compute = partial(self._computed, batch, race, interrupted)
-        solutions: list[loop.Solution]
         solutions = compute() if self.recall is None else self.recall(batch, compute)
         self.done()
         return solutions

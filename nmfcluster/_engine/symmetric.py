@@ -173,7 +173,10 @@ def _descend(
         again = None if new is None else trying
         old, gradient, inverse, size = kept(again, Y, slope, inverse_step, norm)
         trial = objective.evaluate(_proximal_step(old, gradient, a, size, inverse))
-        growth = _growth(trial.H, old, gradient, a, size, inverse)
+        # <gradient, D> + inverse D_h(trial, old), D the step, which bounds the growth of J/4
+        square, along, down = products_of_step(old, trial.H, gradient)
+        longer = 2 * along + square  # by how much the squared norm grows
+        growth = down + inverse * a / 4 * (2 * size * square + longer**2)
         smooth = (trial.loss <= level[trying] + 4 * growth + slack) | (inverse >= _LARGEST_INVERSE)
         accepted = smooth & (fell_back[trying] | (trial.loss <= now.loss[trying]))
         if new is None:  # the first time all are tried: what is not accepted is overwritten later
@@ -190,15 +193,6 @@ def _descend(
         trying = trying[~accepted]
     assert new is not None
     return new, inverse_step, fell_back
-
-
-def _growth(
-    H: np.ndarray, Y: np.ndarray, slope: np.ndarray, a: float, norm: np.ndarray, inverse: np.ndarray
-) -> np.ndarray:
-    """Return ``<slope, D> + inverse D_h(H, Y)``, D = H - Y: the bound on the growth of J/4."""
-    square, along, down = products_of_step(Y, H, slope)
-    longer = 2 * along + square  # by how much the squared norm grows
-    return down + inverse * a / 4 * (2 * norm * square + longer**2)
 
 
 def _proximal_step(

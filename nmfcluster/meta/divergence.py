@@ -256,7 +256,11 @@ class Divergence(Table):
         add = self._add_of_stored if storage.is_sparse(self.X) else self._add_of_all
         for s in range(len(W)):
             losses[s] = add(W[s], H[s], rows[s], columns[s], of_loss)
-            losses[s] -= self._add_of_missing(W[s], H[s], rows[s], columns[s])
+            if self.missing is not None:  # the quotients of these entries are 1
+                lacking = (self.missing @ H[s].T).T
+                rows[s] += lacking
+                columns[s] += (self.missing.T @ W[s].T).T
+                losses[s] -= np.einsum("kn,kn->", W[s], lacking, dtype=np.float64)
         if of_loss:
             mass = [F.sum(axis=2, dtype=np.float64) for F in (W, H)]
             losses += np.einsum("sk,sk->s", *mass) - float(self._sums[0].sum())
@@ -287,17 +291,6 @@ class Divergence(Table):
         Q = holding(X, q)
         rows[:], columns[:] = (Q @ H.T).T, (Q.T @ upright).T
         return logs
-
-    def _add_of_missing(
-        self, W: np.ndarray, H: np.ndarray, rows: np.ndarray, columns: np.ndarray
-    ) -> float:
-        """Add the same for missing entries, whose quotients are 1; return the sum of WH there."""
-        if self.missing is None:
-            return 0.0
-        lacking = (self.missing @ H.T).T
-        rows += lacking
-        columns += (self.missing.T @ W.T).T
-        return float(np.einsum("kn,kn->", W, lacking, dtype=np.float64))
 
 
 def _quotients(x: np.ndarray, means: np.ndarray) -> np.ndarray:

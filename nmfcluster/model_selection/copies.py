@@ -245,9 +245,7 @@ def _numbered(labels: Any, n_samples: int) -> np.ndarray:
 
 def seeded(estimator: Any, rng: np.random.Generator) -> Any:
     """Set every `random_state` of an estimator that is None; return the estimator."""
-    unset = [
-        name
-        for name, value in sorted(estimator.get_params().items(), key=lambda item: item[0])
-        if name.split("__")[-1] == "random_state" and value is None
-    ]
+    given = estimator.get_params()
+    names = [name for name in sorted(given) if name.split("__")[-1] == "random_state"]
+    unset = [name for name in names if given[name] is None]
     return estimator.set_params(**{name: int(rng.integers(SEEDS)) for name in unset})

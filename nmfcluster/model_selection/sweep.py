@@ -13,8 +13,7 @@ from sklearn.base import clone
 import nmfcluster.model_selection.results as results
 from nmfcluster import _base
 from nmfcluster._arrays.arguments import counted, generator_of, shown
-from nmfcluster._arrays.dispersion import overdispersion
-from nmfcluster._arrays.draws import holds_whole_numbers, some_positions, thinned
+from nmfcluster._arrays.draws import holds_whole_numbers, some_positions
 from nmfcluster._arrays.jobs import one_blas_thread, shared_out
 from nmfcluster._arrays.storage import largest
 from nmfcluster._arrays.tables import row_names
@@ -166,7 +165,7 @@ def sweep_n_clusters(
     # and of counts, to all parts but one, which says how well the others foretell it
     smallest, losses, errors, phi = told(lambda fit: fit.recurrence_.min()), None, None, None
     if by_counts:
-        phi, losses = _losses(model, table, dispersion, numbers, fits, seeds, n_jobs)
+        phi, losses = held_out_losses(model, table, dispersion, numbers, fits, seeds, n_jobs)
         as_good, errors = least_held_out(losses)
         best = np.flatnonzero(as_good)[0]
     else:  # the largest of which all clusters recur about as surely as they ever do
@@ -239,35 +238,6 @@ def _fits(model: NMFMetaCluster, X: Any, numbers: np.ndarray, n_jobs: int | None
 
 def _fit(model: NMFMetaCluster, X: Any, n_clusters: int) -> NMFMetaCluster:
     return clone(model).set_params(n_clusters=n_clusters).fit(X)
-
-
-def _losses(
-    model: NMFMetaCluster,
-    table: Any,
-    dispersion: str | float,
-    numbers: np.ndarray,
-    fits: list[Any],
-    seeds: list[int],
-    n_jobs: int | None,
-) -> tuple[float, np.ndarray]:
-    """Return the dispersion, and held-out losses; NaN of what could not be fitted before.
-
-    "auto" is the dispersion by the fit of most clusters. The first seed is for that, the second
-    for the parts, the others are those of the fits to them.
-    """
-    fitted = np.array([fit is not None for fit in fits])
-    if dispersion == "auto":
-        last = fits[np.flatnonzero(fitted)[-1]]
-        rng = np.random.default_rng(seeds[0])
-        with one_blas_thread():
-            dispersion = overdispersion(table, last.factor_, last.components_, rng)
-    rng, seeds = np.random.default_rng(seeds[1]), seeds[2:]
-    parts, tried = thinned(table, len(seeds), rng, float(dispersion)), numbers[fitted]
-    _say(f"fitting {len(tried)} numbers of clusters to {len(parts)} parts of the counts")
-    losses = np.full((len(numbers), len(parts)), np.nan)
-    losses[fitted], errors = held_out_losses(model, table, parts, tried, seeds, n_jobs)
-    results.tell_failures(tried, errors, "sweep_n_clusters")
-    return float(dispersion), losses
 
 
 def _cophenetic(fit: NMFMetaCluster, drawn: np.ndarray) -> float:

@@ -52,8 +52,7 @@ def read_constraints(
             f"constraints must be about the samples of X: they are about {len(constraints)} "
             f"samples, X has {n_samples}."
         )
-    ordered: PairwiseConstraints = in_order_of(names, constraints, "constraints")
-    return ordered
+    return in_order_of(names, constraints, "constraints")
 
 
 def check_constraints(pairs: PairwiseConstraints, n_clusters: int, contradictions: str) -> bool:
