@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
@@ -75,6 +75,8 @@ class Interval(_Interval):
 
 
 #: what the parameters may be that are the same everywhere
+COUNT = Interval(Integral, 1, None, closed="left")
+SHARE = Interval(Real, 0, 1, closed="neither")
 RANDOM_STATE = [Interval(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None]
 _JOBS = 2**16  # threads or processes: more than any machine starts
 N_JOBS = [

@@ -88,7 +88,7 @@ class Plan:
         objective: Objective,
         starts: Sequence[Start],
         task: str,
-        rank: Callable[[loop.Solution], float] = loop.loss_of,
+        rank: loop.Rank = loop.loss_of,
         lead: float | None = None,
     ) -> list[loop.Solution]:
         """Run the solver from all starts and return the solutions, the best first.
@@ -136,9 +136,7 @@ class Plan:
             told.outcome = f"best loss {best.loss:.6g} after {counted(best.n_iter, 'update')}"
         return solutions
 
-    def _race(
-        self, objective: Objective, rank: Callable[[loop.Solution], float], lead: float | None
-    ) -> loop.Race | None:
+    def _race(self, objective: Objective, rank: loop.Rank, lead: float | None) -> loop.Race | None:
         """Return the race of the starts, if there is one."""
         if self.stop.race_from is None or self.stop.tol < 0:
             return None

@@ -185,14 +185,15 @@ def per_start(values: np.ndarray, like: np.ndarray) -> np.ndarray:
     return values.astype(like.dtype)[:, None, None]
 
 
+Rank = Callable[[Solution], float]  # by which solutions are compared: the smallest is best
+
+
 def loss_of(solution: Solution) -> float:
     """Return the figure that runs are mostly ranked by."""
     return solution.loss
 
 
-def best_first(
-    solutions: Sequence[Solution], rank: Callable[[Solution], float] = loss_of
-) -> list[Solution]:
+def best_first(solutions: Sequence[Solution], rank: Rank = loss_of) -> list[Solution]:
     """Return solutions in order; the earliest is the best of those that only rounding tells apart.
 
     Factors can differ where losses do not, as those of three factors do, which rotate.
@@ -293,7 +294,7 @@ class Heat(Race):
         The smallest is best.
     """
 
-    figure: Callable[[Solution], float]
+    figure: Rank
 
     def going_on(self, running: Sequence[Solution]) -> np.ndarray:
         """Tell which starts go on."""

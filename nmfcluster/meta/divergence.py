@@ -79,9 +79,9 @@ def joint_em(objective: Divergence, F: np.ndarray) -> Steps:
     while True:
         keep = yield (W.mT, H), loss
         W, H, N, M, loss, longest = kept(keep, W, H, N, M, loss, longest)
-        W1, H1 = _maximised(N, M, H, m)
+        W1, H1 = N, _most_likely(M, H, m)  # expected counts are the most likely W
         N, M, _ = objective.expected(W1, H1, of_loss=False)
-        W2, H2 = _maximised(N, M, H1, m)
+        W2, H2 = N, _most_likely(M, H1, m)
         length = np.minimum(_length((W, W1, W2), (H, H1, H2)), longest)
         ahead = (_ahead(length, W, W1, W2), _ahead(length, H, H1, H2))
         W, H = _in_probabilities(*ahead, m)
@@ -102,14 +102,12 @@ def _in_probabilities(W: np.ndarray, H: np.ndarray, n_fixed: int) -> tuple[np.nd
     return W * sums, H / np.where(sums > 0, sums, 1)
 
 
-def _maximised(
-    N: np.ndarray, M: np.ndarray, H: np.ndarray, n_fixed: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the most likely W and H for expected counts; a cluster without any keeps its H."""
+def _most_likely(M: np.ndarray, H: np.ndarray, n_fixed: int) -> np.ndarray:
+    """Return the most likely H for expected counts; a cluster without any keeps its own."""
     sums = M.sum(axis=2, keepdims=True)
     new = np.where(sums > 0, M / np.where(sums > 0, sums, 1), H)
     new[:, :n_fixed] = H[:, :n_fixed]
-    return N, new
+    return new
 
 
 def _length(*paths: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:

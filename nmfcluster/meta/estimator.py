@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+import nmfcluster.meta.parameters as parameters
 from nmfcluster import _base
 from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.tables import row_names
 from nmfcluster._base import NMFClusterer, fitting, hard_labels, membership
-from nmfcluster._compat import HasMethods, Interval, StrOptions, fit_context
+from nmfcluster._compat import COUNT, SHARE, HasMethods, Interval, StrOptions, fit_context
 from nmfcluster._engine.memory import memory_of
 from nmfcluster._engine.report import stage
-from nmfcluster.meta import parameters
 from nmfcluster.meta.metaclusters import WAYS, by_their_size, metaclustered, n_distinct, refine
 from nmfcluster.meta.programs import Programs
 from nmfcluster.meta.runs import draw_sizes, run_many
@@ -176,13 +176,9 @@ class NMFMetaCluster(Programs):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **NMFClusterer._parameter_constraints,
         "loss": [StrOptions(set(parameters.LOSSES))],
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "base_n_clusters": [Interval(Integral, 1, None, closed="left"), tuple, list, None],
-        "resample": [
-            StrOptions({"poisson", "bootstrap"}),
-            Interval(Real, 0, 1, closed="neither"),
-            None,
-        ],
+        "n_estimators": [COUNT],
+        "base_n_clusters": [COUNT, tuple, list, None],
+        "resample": [StrOptions({"poisson", "bootstrap"}), SHARE, None],
         "fixed_components": ["array-like", None],
         "meta": [StrOptions(set(WAYS))],
         "sparsity": [Interval(Real, 0, None, closed="left")],

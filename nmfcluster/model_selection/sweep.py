@@ -17,7 +17,7 @@ from nmfcluster._arrays.draws import holds_whole_numbers, some_positions
 from nmfcluster._arrays.jobs import one_blas_thread, shared_out
 from nmfcluster._arrays.storage import largest
 from nmfcluster._arrays.tables import row_names
-from nmfcluster._compat import N_JOBS, Interval, StrOptions, validate_parameter_constraints
+from nmfcluster._compat import COUNT, N_JOBS, Interval, StrOptions, validate_parameter_constraints
 from nmfcluster._engine.report import say
 from nmfcluster._engine.starts import draw_seeds
 from nmfcluster.meta import NMFMetaCluster
@@ -33,7 +33,7 @@ _ALLOWED: dict[str, list[Any]] = {
     "method": [StrOptions({"auto", "held-out", "recurrence"})],
     "n_folds": [Interval(Integral, 2, 1000, closed="both")],
     "dispersion": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
-    "n_estimators": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left"), None],
+    "n_estimators": [StrOptions({"auto"}), COUNT, None],
     "n_jobs": N_JOBS,
 }
 
