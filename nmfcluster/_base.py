@@ -58,10 +58,8 @@ def read_features(estimator: Any, X: Any, reset: bool = True, **checks: Any) -> 
     tables.check_readable(X)
     if not reset and not hasattr(estimator, "feature_names_in_"):  # scikit-learn compares those
         X = tables.columns_in_order_of(getattr(estimator, "_names_", None), X, "X", "fit's samples")
-    X = validate_data(
-        estimator, X, reset=reset, accept_sparse="csr", dtype=storage.FLOATS, **checks
-    )
-    return tables.canonical(X)
+    checks |= {"accept_sparse": "csr", "dtype": storage.FLOATS}
+    return tables.canonical(validate_data(estimator, X, reset=reset, **checks))
 
 
 def require_nonnegative(estimator: Any, X: Any, cure: str) -> None:

@@ -67,9 +67,8 @@ class Interval(_Interval):
 
     def is_satisfied_by(self, val: Any) -> bool:
         """Return whether a value is such a number."""
-        if isinstance(val, bool | np.bool_ | np.timedelta64):
-            return False
-        if isinstance(val, int) and abs(val) > sys.float_info.max:
+        too_large = isinstance(val, int) and abs(val) > sys.float_info.max
+        if too_large or isinstance(val, bool | np.bool_ | np.timedelta64):
             return False
         return bool(super().is_satisfied_by(val))
 
@@ -79,11 +78,7 @@ COUNT = Interval(Integral, 1, None, closed="left")
 SHARE = Interval(Real, 0, 1, closed="neither")
 RANDOM_STATE = [Interval(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None]
 _JOBS = 2**16  # threads or processes: more than any machine starts
-N_JOBS = [
-    Interval(Integral, 1, _JOBS, closed="both"),
-    Interval(Integral, -_JOBS, -1, closed="both"),
-    None,
-]
+N_JOBS = [*(Interval(Integral, *ends, closed="both") for ends in ((1, _JOBS), (-_JOBS, -1))), None]
 
 
 class Documented:

@@ -25,7 +25,7 @@ from nmfcluster._compat import (
 from nmfcluster.similarity import Explicit, Factored, Similarity
 from nmfcluster.similarity.landmarks import Landmarks
 from nmfcluster.similarity.neighbors import NeighborGraph, are_few, few_enough
-from nmfcluster.similarity.new_samples import NewSamples, inverse_root
+from nmfcluster.similarity.new_samples import NewSamples, Products, inverse_root
 from nmfcluster.similarity.operators import SAMPLED
 from nmfcluster.similarity.paths import path_kernel
 
@@ -68,7 +68,7 @@ class Affinity:
     """
 
     similarity: Similarity
-    onto: Callable[[np.ndarray], Callable[[Any], np.ndarray]]
+    onto: Callable[[np.ndarray], Products]
     between: Callable[[Any], Any]
     name: str
     counts: np.ndarray | None = None
@@ -286,9 +286,7 @@ def _linear(X_fit: Any, scale: np.ndarray | None, X: Any) -> np.ndarray:
     return places.scaled(products, inverse_root(Factored(X).diagonal()), scale)
 
 
-def _linear_onto(
-    X_fit: Any, scale: np.ndarray | None, P: np.ndarray
-) -> Callable[[Any], np.ndarray]:
+def _linear_onto(X_fit: Any, scale: np.ndarray | None, P: np.ndarray) -> Products:
     scaled = P if scale is None else P * scale[:, None]
     return partial(_linear_product, X_fit.T @ scaled, scale is not None)
 

@@ -91,9 +91,8 @@ def on_cluster() -> bool:
     """
     backend, _ = get_active_backend()
     # joblib's own backends, and those that share memory, need no cluster
-    if type(backend).__module__ == "joblib._parallel_backends":
-        return False
-    if getattr(backend, "supports_sharedmem", False):
+    of_joblib = type(backend).__module__ == "joblib._parallel_backends"
+    if of_joblib or getattr(backend, "supports_sharedmem", False):
         return False
     # a task of Dask should not wait for others
     utils = sys.modules.get("distributed.utils")

@@ -229,10 +229,7 @@ def indicator(codes: np.ndarray, n_clusters: np.ndarray) -> sp.csr_array:
 
 
 def tuple_indicator(
-    codes: np.ndarray,
-    n_clusters: np.ndarray,
-    rows: np.ndarray | None = None,
-    most: int | None = None,
+    codes: np.ndarray, n_clusters: np.ndarray, rows: np.ndarray | None, most: int | None
 ) -> tuple[sp.csr_array, sp.csr_array]:
     """Factor the indicator of all clusters through the label tuples that occur.
 
@@ -247,10 +244,10 @@ def tuple_indicator(
         Encoded labels; -1: not seen.
     n_clusters : ndarray of shape (n_partitions,), int
         Number of clusters of every partition.
-    rows : ndarray of shape (n_rows,), int, default=None
-        Rows of `codes` to make it for; all by default.
-    most : int, default=None
-        Largest number of tuples of a group; by default more for more rows. The partitions of a
+    rows : ndarray of shape (n_rows,), int, or None
+        Rows of `codes` to make it for; None: all.
+    most : int or None
+        Largest number of tuples of a group; None: more for more rows. The partitions of a
         group, and so the last bits of products, depend on it.
 
     Returns

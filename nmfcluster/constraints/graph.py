@@ -209,12 +209,10 @@ def folds_of_pairs(pairs: Any, n_splits: int, rng: np.random.Generator) -> Itera
         piece = components(n_samples, forest[cut_in != fold])
         open_must = piece[must[:, 0]] != piece[must[:, 1]]
         open_cannot = (asked_in == fold)[_first_alike(piece, cannot)]
-        kept = pairs._of_links(
-            n_samples,
-            Links(must[~open_must], pairs.must_link_weights[~open_must]),
-            Links(cannot[~open_cannot], pairs.cannot_link_weights[~open_cannot]),
-            pairs.index,  # or fit could not put them into the order of its samples
-        )
+        kept_must = Links(must[~open_must], pairs.must_link_weights[~open_must])
+        kept_cannot = Links(cannot[~open_cannot], pairs.cannot_link_weights[~open_cannot])
+        # with the names of samples, or fit could not put them into the order of its own
+        kept = pairs._of_links(n_samples, kept_must, kept_cannot, pairs.index)
         # a cannot-link within a piece is contradicted by pairs that are kept
         open_cannot &= piece[cannot[:, 0]] != piece[cannot[:, 1]]
         if open_must.any() or open_cannot.any():

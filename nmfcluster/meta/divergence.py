@@ -157,8 +157,7 @@ class Divergence(Table):
     def constant(self) -> float:
         """Loss of the best product of rank 1, which knows no clusters."""
         rows, columns = self._sums
-        size = rows.sum()
-        loss = 0.0
+        size, loss = rows.sum(), 0.0
         for block in storage.row_blocks(len(rows), max(1, _COMPARED // len(columns))):
             x = storage.as_float64(storage.rows_of(self.X, block))
             at, across = x.nonzero()

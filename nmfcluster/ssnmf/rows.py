@@ -99,12 +99,10 @@ def rows_to_fit(estimator: Any, X: Any, pairs: PairwiseConstraints) -> Fitted:
     links = pairs.as_matrices()
     if estimator.affinity == "precomputed":
         order = canonical_order(similarities=[X], links=links)
-        samples = order.samples
-        return Fitted(order, pairs[samples], samples, None, order.back)
+        return Fitted(order, pairs[order.samples], order.samples, None, order.back)
     order = canonical_order(X, links=links)
-    samples = order.distinct
-    counts = None if len(samples) == X.shape[0] else order.counts
-    return Fitted(order, pairs[samples], samples, counts, order.among_distinct)
+    counts = None if len(order.distinct) == X.shape[0] else order.counts
+    return Fitted(order, pairs[order.distinct], order.distinct, counts, order.among_distinct)
 
 
 def affinity_of(estimator: Any, X: Any, rows: Fitted, rng: np.random.RandomState) -> Affinity:

@@ -180,8 +180,6 @@ def n_dense(X: np.ndarray) -> int:
     """
     fewest = 5
     size = max(fewest, len(X) // 50)
-    if len(X) <= size:
-        return 1
     found = HDBSCAN(min_cluster_size=size, min_samples=fewest, allow_single_cluster=True, copy=True)
     return max(int(found.fit(X).labels_.max()) + 1, 1)
 
