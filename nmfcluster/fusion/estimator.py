@@ -105,9 +105,8 @@ class SimilarityFusionNMF(FusionReports):
         than `tol` times the mean divergence of the sources from independent objects. A negative
         value runs all updates of all starts.
     random_state : int, RandomState instance or None, default=None
-        Determines the objects of `max_samples`, and where the second factor starts. The result
-        depends on it alone, not on `n_jobs`, the number of threads, or the order of the objects or
-        of the sources.
+        Determines the objects of `max_samples`; nothing else is random. The result does not depend
+        on `n_jobs`, the number of threads, or the order of the objects or of the sources.
     n_jobs : int, default=None
         Number of starts that run at a time, and of jobs that look for neighbours.
 
@@ -363,9 +362,10 @@ class SimilarityFusionNMF(FusionReports):
         return self._reader_.extended(objects, numbers, profile, self._sources_.joined)
 
     def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags, which depend on `affinity`."""
+        """Return scikit-learn's tags, which depend on `affinity` and `criterion`."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = takes_similarities(self.affinity)
-        tags.input_tags.positive_only = tags.input_tags.pairwise
+        signed = self.criterion == "agreement"
+        tags.input_tags.positive_only = tags.input_tags.pairwise and not signed
         return tags

@@ -12,10 +12,11 @@ from scipy.sparse.csgraph import connected_components
 from nmfcluster._arrays import storage
 
 _LEAST = 1e-12  # of the largest entry: less is no similarity
-_ALONE = (
-    2  # objects of a part of a sparse source that says nothing of them: they are a pair at most
-)
+_ALONE = 2  # objects: a sparse source says nothing of those in a part as small, a pair at most
+AGREE = 5.0  # z-score from which on sources agree: of 23,562 independent ones .05 % are above
 _STEPS = 50  # to the margins without a diagonal: of a few objects; many need three
+_COPIES = 0.95  # correlation from which on two sources are one: no two measured ones were above
+_ENTRIES = 2**22  # of rows by which copies are told
 _CONSTANT = 1e-5  # of the size of a source: less is what float32 leaves where all are alike
 
 
@@ -245,3 +246,27 @@ def agreement(residuals: list[Residual]) -> Agreement:
                 correlations[i, j] = correlations[j, i] = told
                 scores[i, j] = scores[j, i] = told * np.sqrt(n / 2 if one.square else n)
     return Agreement(correlations, scores)
+
+
+def copies(residuals: list[Residual], found: Agreement) -> np.ndarray:
+    """Return which sources are next to equal, (L, L), bool.
+
+    Their residuals correlate, and those of the pairs that both call alike, by themselves, too: two
+    sources that see the same clear clusters differ inside of these.
+    """
+    same = np.eye(len(residuals), dtype=bool)
+    for i, j in np.argwhere(np.triu((found.correlations > _COPIES) & (found.scores > AGREE), 1)):
+        same[i, j] = same[j, i] = _alike_inside(residuals[i], residuals[j])
+    return same
+
+
+def _alike_inside(one: Residual, other: Residual) -> bool:
+    rows = slice(0, min(len(one.rows), max(1, _ENTRIES // len(one.columns))))
+    R, Q = one.block(rows), other.block(rows)
+    both = (R > 0) & (Q > 0)
+    n = np.maximum(both.sum(axis=1), 1)
+    means = (np.where(both, values, 0).sum(axis=1, dtype=np.float64) / n for values in (R, Q))
+    a, b = ((values - mean[:, None])[both] for values, mean in zip((R, Q), means, strict=True))
+    least = _CONSTANT**2 * len(a)  # what rounding leaves of a source that is constant inside
+    varied = a @ a > least * one.size**2, b @ b > least * other.size**2
+    return not any(varied) or bool(all(varied) and a @ b > _COPIES * np.sqrt((a @ a) * (b @ b)))

@@ -154,13 +154,19 @@ class FittedSources(ABC):
             fusion = self._fused(mixed.A, plan, alone, before)
             before = fusion.best.factors[0]
             losses = self.losses_of(before)
-            reached = smallest_objective(losses, eta, prior)
-            if reached < least or number == 1:  # the first has weights that eta did not see
+            reached, best = (
+                smallest_objective(losses, eta, prior),
+                gibbs_weights(losses, eta, prior),
+            )
+            settled = abs(best - weights).max() < _SETTLED
+            # the first has weights that eta did not see; neighbours can change with the weights, so
+            # that what is settled can be above what was not by a little
+            if reached < least or number == 1 or settled:
                 least, self.weights, self.losses = reached, weights, losses
                 self.fusion, self.mixed = fusion, mixed
-            old, weights = weights, gibbs_weights(losses, eta, prior)
-            if abs(weights - old).max() < _SETTLED:
+            if settled:
                 break
+            weights = best
 
     def halves(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the factors of ``W H'`` for objects, and for those that they are compared with."""

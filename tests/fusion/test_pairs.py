@@ -135,9 +135,9 @@ def test_the_share_that_is_left_is_the_smallest_over_how_many_pairs_are_of_the_m
     S[1] = 0
     W = rng.uniform(0.1, 1, size=(n, k)) ** 2
     H = W / W.sum(axis=0) if square else rng.dirichlet(np.ones(p), size=k).T
-    for W in (W / W.sum(), 5 * (np.eye(k)[labels] + 0.1) / n):  # of any scale
-        left = left_unexplained(sp.csr_array(S), W, H)
-        expected = literal_left(S, W, H)
+    for own in (W / W.sum(), 5 * (np.eye(k)[labels] + 0.1) / n):  # of any scale
+        left = left_unexplained(sp.csr_array(S), own, H)
+        expected = literal_left(S, own, H)
         assert 0 <= left <= expected + 1e-12 <= 1 + 1e-12
         assert_allclose(left, expected, atol=1e-3)
 

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import kneighbors_graph
 
-from nmfcluster.fusion.residuals import agreement, inner, residual
+from nmfcluster.fusion.residuals import agreement, copies, inner, residual
 
 STORAGES = {
     "dense": np.array,
@@ -168,3 +168,21 @@ def test_scores_of_independent_sources_are_standard(storage):
     assert abs(scores.mean()) < 3 / np.sqrt(300)
     assert 0.85 < scores.std() < 1.15
     assert scores.max() < 5
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse", "sparse float32"])
+def test_copies_are_alike_inside_of_clusters_too(storage):
+    labels = np.arange(60) % 3
+    blocks = (labels[:, None] == labels) + 0.0
+    rng = np.random.default_rng(3)
+    S, T = (blocks + 0.1 * (E + E.T) for E in rng.uniform(size=(2, 60, 60)))
+    near = S + 1e-3 * T
+    many = np.where(np.add.outer(labels, labels) % 2, 0.5, 1.0) * blocks
+    sources = [S, T, 5 * S, near, blocks, 2 * blocks, many]
+    residuals = [residual(STORAGES[storage](one.copy()), True) for one in sources]
+    found = agreement(residuals)
+    assert found.correlations[0, 1] > 0.95
+    expected = np.eye(7, dtype=bool)
+    for group in ([0, 2, 3], [4, 5, 6]):  # what is constant in clusters differs by rounding alone
+        expected[np.ix_(group, group)] = True
+    assert_array_equal(copies(residuals, found), expected)
