@@ -169,7 +169,7 @@ class Agreeing(FittedSources):
         return [self._residuals[i] for i in self._order]
 
     def _blocks(self) -> Iterator[list[Residual]]:
-        """Yield the residuals of the fitted objects: all at once, or some at a time to landmarks."""
+        """Yield the residuals of the fitted objects: all at once, or by and by to landmarks."""
         if self._sample is None:
             yield self._in_order()
             return

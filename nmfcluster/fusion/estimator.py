@@ -50,7 +50,7 @@ class SimilarityFusionNMF(FusionReports):
     :math:`P_l`, with margins :math:`m_l`, that the model leaves unexplained,
 
     .. math:: x_l = \min_{0 \le \lambda \le 1}
-        \frac{D\bigl(P_l \,\|\, \lambda\, H \,\mathrm{diag}(q)\, H' + (1 - \lambda)\, m_l m_l'\bigr)}
+        \frac{D\bigl(P_l \,\|\, \lambda H \mathrm{diag}(q) H' + (1 - \lambda) m_l m_l'\bigr)}
              {D(P_l \,\|\, m_l m_l')} .
 
     Read more in the :ref:`User Guide <fusion>`.

@@ -17,6 +17,7 @@ AGREE = 5.0  # z-score from which on sources agree: of 23,562 independent ones .
 _STEPS = 50  # to the margins without a diagonal: of a few objects; many need three
 _COPIES = 0.95  # correlation from which on two sources are one: no two measured ones were above
 _ENTRIES = 2**22  # of rows by which copies are told
+_ROUNDED = 1e-6  # of the largest entry: less is what float32 leaves of 0
 _CONSTANT = 1e-5  # of the size of a source: less is what float32 leaves where all are alike
 
 
@@ -66,6 +67,7 @@ class Residual:
         if not sp.issparse(N):
             columns = self.columns[objects] if self.square else self.columns
             N = N + np.outer(self.rows[objects], columns)
+            N[N < _ROUNDED * N.max(initial=0)] = 0  # what was 0 before float32
             if self.square:
                 np.fill_diagonal(N, 0)
         return _beyond(N, self.degrees, self.square)
