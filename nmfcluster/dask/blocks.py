@@ -49,11 +49,11 @@ def clean_block(block: Any, first: int = 0) -> np.ndarray:
             f"X must hold integers as labels, got dtype {block.dtype} in the block of row {first}: "
             "give every string a number first, as pandas.factorize does."
         )
-    seen, wrong = np.ones(block.shape, dtype=bool), np.zeros(block.shape, dtype=bool)
+    wrong = np.zeros(block.shape, dtype=bool)
     if kind == "f":
         block = block.astype(np.float64, copy=False)  # float16 could not hold what follows
-        seen = ~np.isnan(block)
-        wrong = seen & ((block != np.floor(block)) | (np.abs(block) > 2**53))
+        block = np.where(np.isnan(block), -1, block)
+        wrong = (block != np.floor(block)) | (np.abs(block) > 2**53)
     elif block.dtype == np.uint64:
         wrong = block > np.uint64(2**63 - 1)
     if wrong.any():
@@ -62,12 +62,10 @@ def clean_block(block: Any, first: int = 0) -> np.ndarray:
             "X must hold integers as labels, NaN or -1 where not seen, up to 2**63 - 1, got "
             f"{shown(block[row, t].item())} in row {first + row}, partition {t}."
         )
-    if kind == "f":
-        return np.where(seen & (block >= 0), block, -1).astype(np.int64)
-    if kind == "i":
-        return block if block.min(initial=0) >= -1 else np.maximum(block, -1)
-    signed = {"bool": np.int8, "uint64": np.int64}
-    return block.astype(signed.get(block.dtype.name, block.dtype), copy=False)
+    if kind in "if" and block.min(initial=0) < -1:
+        block = np.maximum(block, -1)
+    kept = {"bool": np.int8, "uint64": np.int64, "float64": np.int64}
+    return block.astype(kept.get(block.dtype.name, block.dtype), copy=False)
 
 
 class Distinct(NamedTuple):
@@ -285,8 +283,8 @@ class RowIndex:
             If one is not among them: the table is not what it was when it was read before.
         """
         keys = row_keys(codes, self._seed)
-        places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-        if (self._keys[places] != keys).any():
+        places = places_of(keys, self._keys)
+        if (places < 0).any():
             raise changed("a label row is new")
         return self._order[places]
 

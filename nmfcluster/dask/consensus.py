@@ -224,8 +224,8 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
             # what is told of all samples is computed when it is asked for
             for name in _OF_ROWS:
                 like = getattr(local, f"{name}_")
-                told = by_blocks(X, partial(_told, name), rows, like.dtype, like.shape[1:])
-                setattr(self, f"{name}_", told)
+                of_block = partial(rows.of_block, what=name)
+                setattr(self, f"{name}_", by_blocks(X, of_block, like.dtype, like.shape[1:]))
             for name in _OF_ALL:
                 setattr(self, f"{name}_", getattr(local, f"{name}_"))
         return self
@@ -352,7 +352,3 @@ def _summarised(X: da.Array, weights: np.ndarray, most: int) -> blocks.TableSumm
     if empty:
         raise ValueError(f"X must not hold an empty partition: partition {empty[0]} is.")
     return summary
-
-
-def _told(name: str, block: Any, rows: blocks.KnownRows | BlockedConsensus) -> np.ndarray:
-    return rows.of_block(block, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -61,10 +62,10 @@ class BlockPartitions:
 
 def _labelled(X: da.Array, by: Labeller) -> da.Array:
     """Return the labels of a Dask array, which are not computed yet."""
-    return by_blocks(X, _labels, by, by.dtype, (len(by.partitions.estimators),))
+    return by_blocks(X, partial(_labels, by), by.dtype, (len(by.partitions.estimators),))
 
 
-def _labels(block: Any, by: Labeller) -> np.ndarray:
+def _labels(by: Labeller, block: Any) -> np.ndarray:
     out = np.empty((len(block), len(by.partitions.estimators)), dtype=by.dtype)
     for rows in row_blocks(len(block), ROWS):  # labels are 8 bytes at first
         X = check_array(block[rows], dtype=FLOATS, input_name="X")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import dask.array as da
@@ -47,7 +48,7 @@ def predict(model: Any, X: da.Array) -> da.Array:
     >>> predict(model, X).shape
     (1000,)
     """
-    return by_blocks(_checked(model, X, "predict"), _predicted, model, np.dtype(np.int64))
+    return by_blocks(_checked(model, X, "predict"), partial(_predicted, model), np.int64)
 
 
 def transform(model: Any, X: da.Array) -> da.Array:
@@ -91,7 +92,7 @@ def transform(model: Any, X: da.Array) -> da.Array:
             f"model must make a dense table of numbers of X, got {type(made).__name__}: "
             "X.map_blocks calls anything else."
         )
-    return by_blocks(X, _transformed, model, of_one.dtype, of_one.shape[1:])
+    return by_blocks(X, partial(_transformed, model), of_one.dtype, of_one.shape[1:])
 
 
 def _checked(model: Any, X: Any, method: str) -> da.Array:
@@ -105,7 +106,7 @@ def _checked(model: Any, X: Any, method: str) -> da.Array:
     return X
 
 
-def _predicted(block: Any, model: Any) -> np.ndarray:
+def _predicted(model: Any, block: Any) -> np.ndarray:
     labels = np.asarray(model.predict(np.asarray(block)))
     if labels.dtype.kind not in "biu" or labels.ndim != 1:
         raise TypeError(
@@ -115,5 +116,5 @@ def _predicted(block: Any, model: Any) -> np.ndarray:
     return labels.astype(np.int64)
 
 
-def _transformed(block: Any, model: Any) -> np.ndarray:
+def _transformed(model: Any, block: Any) -> np.ndarray:
     return np.asarray(model.transform(np.asarray(block)))

@@ -120,14 +120,13 @@ class Target:
 
     def grid(self, problem: BlockedProblem) -> np.ndarray:
         """Return steps, powers of two, by which all entries of a column can be counted, (k,)."""
-        T, k = len(problem.table.n_clusters), self.links.shape[1]
-        owner = np.repeat(np.arange(T), problem.table.n_clusters)
-        squares = np.einsum("...cc->...c", self.grams)
-        lengths = np.broadcast_to(squares, (T, k))[owner]  # an entry is at most b / g
+        sizes, k = problem.table.n_clusters, self.links.shape[1]
+        squares = np.broadcast_to(np.einsum("...cc->...c", self.grams), (len(sizes), k))
+        lengths = np.repeat(squares, sizes, axis=0)  # an entry is at most b / g
         ratios = np.divide(
             self.links * problem.shares[:, None],
             lengths,
-            out=np.zeros((len(owner), k)),
+            out=np.zeros(lengths.shape),
             where=(lengths > 0) & (problem.weights > 0)[:, None],
         )
         highest = np.maximum(ratios.max(axis=0), np.finfo(float).tiny)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from math import isnan
 from typing import Any
 
@@ -53,12 +52,6 @@ def read_rows(X: Any, name: str = "X") -> da.Array:
     return X.rechunk((rows, -1))
 
 
-def row_ranges(X: da.Array) -> list[tuple[int, int]]:
-    """Return the numbers of the first row of every block and of the first after it."""
-    ends = [int(end) for end in np.cumsum((0, *X.chunks[0]))]
-    return list(pairwise(ends))
-
-
 def shared(value: Any) -> Any:
     """Return a value as one node of a graph: it goes to a worker once, and not with every task."""
     return delayed(value, traverse=False)
@@ -77,21 +70,21 @@ def of_blocks(X: da.Array, function: Callable[..., Any], *args: Any, rows: bool 
     ----------
     X : dask.array.Array
     function : callable
-        Takes a block, with `rows` the number of its first row, and `args`.
+        Takes a block, with `rows` the number of its first row, and `args`. It may be delayed.
     *args : object
         Delayed objects, or such as are small.
     rows : bool, default=False
     """
     call = delayed(on_block, pure=False)
     blocks = X.to_delayed().ravel()
-    firsts = [(first,) if rows else () for first, _ in row_ranges(X)]
+    firsts = [(first,) if rows else () for first in np.cumsum((0, *X.chunks[0][:-1])).tolist()]
     return [
         call(function, block, *first, *args) for block, first in zip(blocks, firsts, strict=True)
     ]
 
 
 def by_blocks(
-    X: da.Array, function: Callable[..., Any], held: Any, dtype: Any, shape: tuple[int, ...] = ()
+    X: da.Array, function: Callable[[Any], Any], dtype: Any, shape: tuple[int, ...] = ()
 ) -> da.Array:
     """Return what a function makes of every block as a Dask array, one row for every row.
 
@@ -99,17 +92,15 @@ def by_blocks(
     ----------
     X : dask.array.Array
     function : callable
-        Takes a block and what is held.
-    held : object
-        Sent to every worker once.
+        Takes a block; it is sent to every worker once, with all that it holds.
     dtype : dtype
     shape : tuple of int
         Of what is made of one row.
     """
-    made = of_blocks(X, function, shared(held))
+    made = of_blocks(X, shared(function))
     parts = [
-        da.from_delayed(part, (last - first, *shape), dtype)
-        for part, (first, last) in zip(made, row_ranges(X), strict=True)
+        da.from_delayed(part, (n_rows, *shape), dtype)
+        for part, n_rows in zip(made, X.chunks[0], strict=True)
     ]
     return da.concatenate(parts)
 
