@@ -186,10 +186,8 @@ class EnsembleProblem(Problem):
         if self.normalize or self.is_complete:
             G = weighted.T @ rows
         else:  # a row is compared with the samples that its partitions saw
-            k = H.shape[1]
-            grams = seen_grams(coarse.codes >= 0, weighted, rows).reshape(-1, k * k)
-            seen = grams * whole.weights[:, None]
-            G = (whole.observed @ seen).reshape(-1, k, k)
+            grams = seen_grams(coarse.codes >= 0, weighted, rows)
+            G = np.tensordot(whole.observed, grams * whole.weights[:, None, None], axes=1)
         votes = whole.spread(profile)
         votes /= np.sqrt(self._mass)[:, None]
         fitted = fitted_factor(votes, G)
