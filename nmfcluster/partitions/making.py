@@ -16,19 +16,11 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.random import sample_without_replacement
 
+from nmfcluster._arrays import storage, tables
 from nmfcluster._arrays.arguments import counted, last_step, warn
 from nmfcluster._arrays.jobs import one_thread, shared_out
 from nmfcluster._arrays.labels import narrow
 from nmfcluster._arrays.order import canonical_order
-from nmfcluster._arrays.storage import (
-    FLOATS,
-    divided,
-    exponent_beyond,
-    largest,
-    stored_like,
-    writable,
-)
-from nmfcluster._arrays.tables import canonical, check_readable
 from nmfcluster._compat import (
     MOST,
     N_JOBS,
@@ -116,13 +108,13 @@ class BasePartitions:
         ValueError
             If `X` holds NaN or infinity, or has not as many columns as what was partitioned.
         """
-        X = check_array(X, accept_sparse="csr", dtype=FLOATS, input_name="X")
+        X = check_array(X, accept_sparse="csr", dtype=storage.FLOATS, input_name="X")
         if X.shape[1] != self.n_features:
             raise ValueError(f"X must have {counted(self.n_features, 'column')}, got {X.shape[1]}.")
         # k-means wants the type that it was fitted on, and arrays that it could write to
-        X = writable(divided(X.astype(self.dtype, copy=False), self.exponent))
+        X = storage.writable(storage.divided(X.astype(self.dtype, copy=False), self.exponent))
         if X_train is not None:
-            X_train = divided(X_train, self.exponent)
+            X_train = storage.divided(X_train, self.exponent)
         if self._centres is not None and isinstance(X, np.ndarray):
             return self._centres.nearest(X)
         labels = np.empty((X.shape[0], len(self.estimators)), dtype=np.int64)
@@ -133,9 +125,9 @@ class BasePartitions:
 
 def nearest_samples(X_train: Any, X: Any) -> np.ndarray:
     """Return the index of the nearest row of `X_train` for every row of `X`."""
-    exponent, samples = exponent_beyond(X_train, 2), canonical_order(X_train).samples
-    search = NearestNeighbors(n_neighbors=1).fit(divided(X_train[samples], exponent))
-    X = stored_like(divided(X, exponent), X_train)  # its trees want dense arrays
+    exponent, samples = storage.exponent_beyond(X_train, 2), canonical_order(X_train).samples
+    search = NearestNeighbors(n_neighbors=1).fit(storage.divided(X_train[samples], exponent))
+    X = storage.stored_like(storage.divided(X, exponent), X_train)  # its trees want dense arrays
     return samples[search.kneighbors(X, return_distance=False)[:, 0]]  # the same one of ties
 
 
@@ -205,8 +197,8 @@ def base_partitions(
     given = {name: value for name, value in locals().items() if name in ALLOWED}
     validate_parameter_constraints(ALLOWED, given, caller_name="base_partitions")
     rng = check_random_state(random_state)
-    check_readable(X)
-    X = canonical(check_array(X, accept_sparse="csr", dtype=FLOATS))
+    tables.check_readable(X)
+    X = tables.canonical(check_array(X, accept_sparse="csr", dtype=storage.FLOATS))
     sizes = range_of_clusters(n_clusters, "n_clusters")
     plans = draw_plans(rng, X.shape, sizes, n_estimators, max_samples, max_features)
     return run_plans(X, estimator, plans, predict_unseen, n_jobs)
@@ -258,13 +250,13 @@ def run_plans(
     `each` is called as often as there are runs, see `shared_out`.
     """
     bases, n_estimators = clusterers(estimator), len(plans)
-    exponent = exponent_beyond(X, 2)
+    exponent = storage.exponent_beyond(X, 2)
     if exponent and estimator is not None:  # what has parameters in the unit of X
         raise ValueError(
-            f"X must hold values whose squares {X.dtype} can sum, got some up to {largest(X):.3g}: "
-            "scale it."
+            f"X must hold values whose squares {X.dtype} can sum, got some up to "
+            f"{storage.largest(X):.3g}: scale it."
         )
-    X = divided(X, exponent)
+    X = storage.divided(X, exponent)
     calls = [(clone(base), plan) for base, plan in zip(cycle(bases), plans, strict=False)]
     results = shared_out(_run, (X, predict_unseen), calls, n_jobs, each)
     runs = [(*r, *plan) for r, plan in zip(results, plans, strict=True) if r[1].max() >= 0]

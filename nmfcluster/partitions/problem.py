@@ -183,7 +183,7 @@ class EnsembleProblem(Problem):
         scaled = rows / np.sqrt(part._mass)[:, None]
         profile = self._votes[:, None] * coarse.contingency(scaled)
         weighted = rows * coarse.counts[:, None]
-        if self.normalize or self.is_complete:
+        if self.normalize or whole.observed is None:
             G = weighted.T @ rows
         else:  # a row is compared with the samples that its partitions saw
             grams = seen_grams(coarse.codes >= 0, weighted, rows)
