@@ -201,8 +201,7 @@ class BiclusterDisplay:
         colours = {"cmap": "PuOr", "vmin": -high} if signed else {"cmap": "Greys", "vmin": 0}
         self.mesh_ = look.draw_cells(self.ax_, x, y, self.matrix, vmax=high, **colours)
         self.ax_.set(xlabel="columns", ylabel="rows")
-        for axis in (self.ax_.xaxis, self.ax_.yaxis):
-            look.count_along(axis)
+        look.count_along(self.ax_.yaxis)
         order = range(len(self.row_shares)) if self.clusters is None else self.clusters
         clusters = [
             (look.colour_of(i), self.row_shares[c], self.column_shares[c])

@@ -137,14 +137,10 @@ class NumberDisplay:
         """Draw a row for every criterion, the first at the top, with a dot at its answer."""
         low, high = candidates[0], candidates[-1]
         for row, (name, answer) in enumerate(votes.items()):
-            self.lines_[name] = look.draw_curve(
-                self.ax_,
-                np.clip([answer], low - 0.5, high + 0.5),
-                [row],
-                marker=">" if answer > high else "<" if answer < low else "o",
-                as_good=np.array([answer == n_clusters]),
-                clip_on=False,
-            )
+            at = np.clip([answer], low - 0.5, high + 0.5), [row]
+            marker = ">" if answer > high else "<" if answer < low else "o"
+            style = {"as_good": np.array([answer == n_clusters]), "clip_on": False}
+            self.lines_[name] = look.draw_curve(self.ax_, *at, marker=marker, **style)
         ends = len(votes) - 0.5, -0.5
         self.ax_.set(yticks=range(len(votes)), yticklabels=list(votes), ylim=ends)
         self.ax_.grid(axis="y", color="0.9", linewidth=0.8)

@@ -209,7 +209,6 @@ class ConsensusMatrixDisplay:
         self.mesh_ = look.draw_cells(self.ax_, edges, edges, values, **colours)
         self.ax_.set(aspect="equal", xlabel="samples", ylabel="cluster")
         self.ax_.patch.set(**look.UNKNOWN, linewidth=0)
-        look.count_along(self.ax_.xaxis)
         clusters, first = np.unique(self.cell_labels, return_index=True)
         begin = edges[first]
         end = np.append(begin[1:], edges[-1])

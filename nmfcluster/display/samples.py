@@ -148,7 +148,6 @@ class MembershipDisplay:
         self.figure_, self.ax_ = look.axes_for(ax, figsize=(6.4, height))
         x, y = np.concatenate([[0], np.cumsum(self.cell_sizes)]), np.arange(n_clusters + 1)
         self.mesh_ = look.draw_cells(self.ax_, x, y, self.shares, cmap="Blues", vmin=0, vmax=1)
-        look.count_along(self.ax_.xaxis)
         self.ax_.set(xlabel="samples", ylabel="cluster")
         line = 1.25 * look.FONT * n_clusters / look.height_in_points(self.ax_)  # in clusters
         named = range(0, n_clusters, int(np.ceil(line)))  # names that would overlap are left out
@@ -279,7 +278,6 @@ class ClusterTrackingDisplay:
         self.ax_.set_xlabel("samples")
         for row in rows[1:-1]:
             self.ax_.axhline(row, color="white", linewidth=2)
-        look.count_along(self.ax_.xaxis)
         return self
 
 

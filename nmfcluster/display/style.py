@@ -136,10 +136,14 @@ def mark_value(ax: Any, values: Sequence[Any], chosen: Any) -> None:
 
 
 def draw_cells(ax: Any, x: np.ndarray, y: np.ndarray, values: np.ndarray, **colours: Any) -> Any:
-    """Draw a matrix, its first row on top, and return the mesh; x and y are edges of the cells."""
+    """Draw a matrix, its first row on top, and return the mesh; x and y are edges of the cells.
+
+    The columns are counted below it.
+    """
     mesh = ax.pcolormesh(x, y, values, **colours)
     mesh.set_rasterized(True)  # in a PDF, too: thousands of cells are slow to show one by one
     ax.set(xlim=(0, x[-1]), ylim=(y[-1], 0))
+    count_along(ax.xaxis)
     ax.grid(False)
     return mesh
 
