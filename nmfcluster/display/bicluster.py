@@ -202,11 +202,9 @@ class BiclusterDisplay:
         self.mesh_ = look.draw_cells(self.ax_, x, y, self.matrix, vmax=high, **colours)
         self.ax_.set(xlabel="columns", ylabel="rows")
         look.count_along(self.ax_.yaxis)
-        order = range(len(self.row_shares)) if self.clusters is None else self.clusters
-        clusters = [
-            (look.colour_of(i), self.row_shares[c], self.column_shares[c])
-            for i, c in enumerate(order)
-        ]
+        order = np.arange(len(self.row_shares)) if self.clusters is None else self.clusters
+        shares = zip(self.row_shares[order], self.column_shares[order], strict=True)
+        clusters = [(look.colour_of(i), *both) for i, both in enumerate(shares)]
         few = len(clusters) <= 24  # more frames would hide the table
         self.outlines_ = _draw_outlines(self.ax_, x, y, clusters) if few else []
         self.strips_ = _draw_strips(self.ax_, x, y, clusters, order)

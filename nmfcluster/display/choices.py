@@ -139,7 +139,7 @@ class NumberDisplay:
         for row, (name, answer) in enumerate(votes.items()):
             at = np.clip([answer], low - 0.5, high + 0.5), [row]
             marker = ">" if answer > high else "<" if answer < low else "o"
-            style = {"as_good": np.array([answer == n_clusters]), "clip_on": False}
+            style: dict[str, Any] = {"as_good": np.array([answer == n_clusters]), "clip_on": False}
             self.lines_[name] = look.draw_curve(self.ax_, *at, marker=marker, **style)
         ends = len(votes) - 0.5, -0.5
         self.ax_.set(yticks=range(len(votes)), yticklabels=list(votes), ylim=ends)
@@ -286,10 +286,8 @@ class StabilityDisplay:
         scores, errors = _scores(results, metric)
         param, candidates = _along(results["params"])
         # of every value its best candidate
-        best = [
-            max(numbers, key=lambda i: np.nan_to_num(scores[i], nan=-np.inf))
-            for _, numbers in candidates
-        ]
+        ranks = np.nan_to_num(scores, nan=-np.inf)
+        best = [max(numbers, key=lambda i: ranks[i]) for _, numbers in candidates]
         chosen = getattr(estimator, "best_index_", None)
         return cls(
             param_name=param,

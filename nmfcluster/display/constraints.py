@@ -139,10 +139,8 @@ class ConstraintDisplay:
         codes, (values,) = encode([labels], "labels")
         if codes.min() < 0:
             raise ValueError("labels must hold a cluster for every sample, got samples in none.")
-        must, cannot = (
-            _pairs_between(codes[:, 0], pairs, len(values))
-            for pairs in (constraints.must_link, constraints.cannot_link)
-        )
+        kinds = constraints.must_link, constraints.cannot_link
+        must, cannot = (_pairs_between(codes[:, 0], pairs, len(values)) for pairs in kinds)
         return cls(must_link=must, cannot_link=cannot, names=[str(v) for v in values]).plot(ax)
 
     def plot(self, ax: Any = None) -> ConstraintDisplay:

@@ -102,8 +102,7 @@ def draw_curve(
         filled = {"linestyle": "none", "markerfacecolor": colour, "label": "as good as the best"}
         ax.plot(x[as_good], heights[as_good], zorder=3, **options | filled)
     ax.spines[["top", "right"]].set_visible(False)
-    (line,) = ax.plot(x, heights, **options)
-    return line
+    return ax.plot(x, heights, **options)[0]
 
 
 def mark_chosen(ax: Any, place: float) -> None:
@@ -150,9 +149,7 @@ def draw_cells(ax: Any, x: np.ndarray, y: np.ndarray, values: np.ndarray, **colo
 
 def add_colorbar(mesh: Any, label: str, extend: str = "neither") -> Any:
     """Draw the scale of colours beside a mesh, pointed where `extend` says, and return it."""
-    colorbar = mesh.axes.figure.colorbar(mesh, ax=mesh.axes, extend=extend, shrink=0.8)
-    colorbar.set_label(label)
-    return colorbar
+    return mesh.axes.figure.colorbar(mesh, ax=mesh.axes, extend=extend, shrink=0.8, label=label)
 
 
 def count_along(axis: Any, most: int = 5) -> None:
