@@ -16,12 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 
 import nmfcluster.consensus.estimator as consensus
 import nmfcluster.dask.blocks as blocks
+import nmfcluster.dask.passes as passes
 from nmfcluster._arrays.arguments import counted, normalised_weights, warn
 from nmfcluster._base import fitting
 from nmfcluster._compat import Interval, fit_context
 from nmfcluster._engine.symmetric import bregman_nmf, factorize
 from nmfcluster.dask.models import predict, transform
-from nmfcluster.dask.passes import BlockedConsensus, BlockedProblem, all_added, improved
 from nmfcluster.dask.tables import by_blocks, of_blocks, read_rows, reduced, rows_at, shared
 
 #: parameters that the estimator in memory has, too
@@ -212,15 +212,14 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
             table = blocks.BlockedTable(
                 summary.known, summary.sizes, weights, X.shape[0], summary.least
             )
+            self._local_, self.is_exact_ = local, summary.distinct is not None
             self.n_samples_, self.n_features_in_ = X.shape
-            rows: blocks.KnownRows | BlockedConsensus
+            rows: blocks.KnownRows | passes.BlockedConsensus
             if summary.distinct is not None:
-                rows = self._fit_all(local, table, summary.distinct, rng)
+                rows = self._fit_all(table, summary.distinct, rng)
             else:
-                rows = self._fit_drawn(local, X, table, rng)
-            self.is_exact_ = summary.distinct is not None
-            self._local_, self.n_distinct_ = local, len(local.labels_)
-            local.n_features_in_ = self.n_features_in_
+                rows = self._fit_drawn(X, table, rng)
+            self.n_distinct_, local.n_features_in_ = len(local.labels_), self.n_features_in_
             # what is told of all samples is computed when it is asked for
             for name in _OF_ROWS:
                 like = getattr(local, f"{name}_")
@@ -231,13 +230,10 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         return self
 
     def _fit_all(
-        self,
-        local: consensus.NMFConsensus,
-        table: blocks.BlockedTable,
-        distinct: blocks.Distinct,
-        rng: np.random.RandomState,
+        self, table: blocks.BlockedTable, distinct: blocks.Distinct, rng: np.random.RandomState
     ) -> blocks.KnownRows:
         """Fit all distinct rows, as in memory."""
+        local = self._local_
         source = blocks.CountedRows(table.codes(distinct.rows), distinct.counts, table)
         local.random_state = rng  # which may have been drawn from already
         local.fit(source)
@@ -246,26 +242,24 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         return blocks.KnownRows(table, blocks.RowIndex(source.codes), values)
 
     def _fit_drawn(
-        self,
-        local: consensus.NMFConsensus,
-        X: da.Array,
-        table: blocks.BlockedTable,
-        rng: np.random.RandomState,
-    ) -> BlockedConsensus:
+        self, X: da.Array, table: blocks.BlockedTable, rng: np.random.RandomState
+    ) -> passes.BlockedConsensus:
         """Fit some rows, and improve the fit by passes over all."""
+        local = self._local_
         # the factor of some rows, drawn without replacement whatever the blocks are
         drawn = np.sort(sample_without_replacement(X.shape[0], self.max_distinct, random_state=rng))
         source = blocks.CountedRows(table.codes(rows_at(X, drawn)), np.ones(len(drawn)), table)
         problem = source.problem(self.weights, self.normalize)
         best = factorize(problem, local._plan(bregman_nmf), rng, coarse_size=consensus.COARSE)
         # is improved by passes, which need one function that sums over all blocks
-        blocked = BlockedProblem(table, self.normalize)
+        blocked = passes.BlockedProblem(table, self.normalize)
         node = shared(blocked)
 
         def everywhere(function: Any, *args: Any) -> Any:
-            return reduced(of_blocks(X, function, node, *map(shared, args)), all_added)
+            return reduced(of_blocks(X, function, node, *map(shared, args)), passes.all_added)
 
-        found, losses = improved(everywhere, blocked, problem.ensemble, best.H, self.n_passes)
+        first = passes.first_target(problem.ensemble, best.H, blocked)
+        found, losses = passes.improved(everywhere, blocked, first, self.n_passes)
         n_found = int((found.contingency.sum(axis=0) > 0).sum())
         if n_found < self.n_clusters:
             few = f"fewer than n_clusters={self.n_clusters}"

@@ -334,11 +334,7 @@ class BlockedConsensus:
 
 
 def improved(
-    everywhere: Callable[..., Sums],
-    problem: BlockedProblem,
-    rows: Ensemble,
-    H: np.ndarray,
-    n_passes: int,
+    everywhere: Callable[..., Sums], problem: BlockedProblem, target: Target, n_passes: int
 ) -> tuple[BlockedConsensus, np.ndarray]:
     """Return the consensus after the best of some passes, and the losses of all.
 
@@ -348,13 +344,11 @@ def improved(
         ``everywhere(function, *args)`` returns the sum of ``function(block, problem, *args)`` over
         all blocks: who holds the blocks gives it.
     problem : BlockedProblem
-    rows : Ensemble
-        The distinct rows of a sample.
-    H : ndarray of shape (m, k)
-        Their factor.
+    target : Target
+        Of the first pass, see `first_target`.
     n_passes : int
     """
-    target, passes, targets = first_target(rows, H, problem), [], []
+    passes, targets = [], []
     for number in range(n_passes):
         with stage(f"pass {number + 1} over {problem.table.n_samples} rows") as told:
             grid = target.grid(problem)
