@@ -309,10 +309,8 @@ class KnownRows:
     def of_block(self, block: Any, what: str) -> np.ndarray:
         """Return the values of the rows of a block."""
         block, values = np.asarray(block), self.values[what]
-        out = np.empty((len(block), *values.shape[1:]), dtype=values.dtype)
-        for rows in row_blocks(len(block), ROWS):
-            out[rows] = values[self.index.positions(self.table.codes(block[rows]))]
-        return out
+        parts = (self.table.codes(block[rows]) for rows in row_blocks(len(block), ROWS))
+        return np.concatenate([values[self.index.positions(codes)] for codes in parts])
 
 
 class CountedRows(LabelTable):

@@ -23,18 +23,11 @@ from nmfcluster._compat import Interval, fit_context
 from nmfcluster._engine.symmetric import bregman_nmf, factorize
 from nmfcluster.dask.models import predict, transform
 from nmfcluster.dask.tables import by_blocks, of_blocks, read_rows, reduced, rows_at, shared
+from nmfcluster.partitions.reading import MAKING
 
-#: parameters that the estimator in memory has, too
-_SHARED = (
-    "n_clusters",
-    "weights",
-    "normalize",
-    "n_init",
-    "max_iter",
-    "tol",
-    "random_state",
-    "n_jobs",
-)
+_IN_MEMORY = consensus.NMFConsensus._parameter_constraints
+#: parameters that the estimator in memory has, too: all but those of making partitions
+_SHARED = sorted(_IN_MEMORY.keys() - {"affinity", "factorization", *MAKING})
 _OF_ROWS = ("labels", "membership", "confidence")  # attributes with an entry a sample
 _OF_ALL = ("agreement", "weights", "core", "loss", "loss_curve", "n_iter")  # and the others
 
@@ -140,7 +133,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{name: consensus.NMFConsensus._parameter_constraints[name] for name in _SHARED},
+        **{name: _IN_MEMORY[name] for name in _SHARED},
         "max_distinct": [Interval(Integral, 1, None, closed="left")],
         "n_passes": [Interval(Integral, 1, None, closed="left")],
     }
