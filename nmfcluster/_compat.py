@@ -77,6 +77,7 @@ class Interval(_Interval):
 
 
 #: what the parameters may be that are the same everywhere
+COUNT = Interval(Integral, 1, None, closed="left")
 RANDOM_STATE = [Interval(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None]
 _JOBS = 2**16  # threads or processes: more than any machine starts
 N_JOBS = [

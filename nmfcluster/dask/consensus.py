@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from copy import copy
 from functools import partial
-from numbers import Integral
 from typing import Any, ClassVar
 
 import dask.array as da
@@ -19,7 +18,7 @@ import nmfcluster.dask.blocks as blocks
 import nmfcluster.dask.passes as passes
 from nmfcluster._arrays.arguments import counted, normalised_weights, warn
 from nmfcluster._base import fitting
-from nmfcluster._compat import Interval, fit_context
+from nmfcluster._compat import COUNT, fit_context
 from nmfcluster._engine.symmetric import bregman_nmf, factorize
 from nmfcluster.dask.models import predict, transform
 from nmfcluster.dask.tables import by_blocks, of_blocks, read_rows, reduced, rows_at, shared
@@ -134,8 +133,8 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{name: _IN_MEMORY[name] for name in _SHARED},
-        "max_distinct": [Interval(Integral, 1, None, closed="left")],
-        "n_passes": [Interval(Integral, 1, None, closed="left")],
+        "max_distinct": [COUNT],
+        "n_passes": [COUNT],
     }
 
     def __init__(

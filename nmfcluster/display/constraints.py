@@ -249,6 +249,4 @@ def _shorten(number: int) -> str:
     """Return a number in four characters at most: 999, 1.2k, 12k, 123k, 1M ..."""
     from matplotlib.ticker import EngFormatter
 
-    if number < 1000:
-        return str(number)
-    return EngFormatter(places=int(number < 9950), sep="")(number)
+    return EngFormatter(places=int(1000 <= number < 9950), sep="")(number)

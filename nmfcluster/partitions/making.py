@@ -22,6 +22,7 @@ from nmfcluster._arrays.jobs import one_thread, shared_out
 from nmfcluster._arrays.labels import narrow
 from nmfcluster._arrays.order import canonical_order
 from nmfcluster._compat import (
+    COUNT,
     MOST,
     N_JOBS,
     RANDOM_STATE,
@@ -34,11 +35,11 @@ from nmfcluster.partitions.centres import Centres
 
 Chosen = np.ndarray | None  # positions that were drawn; None: all
 
-_SHARE = [Interval(Integral, 1, None, closed="left"), Interval(RealNotInt, 0, 1, closed="right")]
+_SHARE = [COUNT, Interval(RealNotInt, 0, 1, closed="right")]
 #: what most of the parameters may be
 OPTIONS: dict[str, list[Any]] = {
     "estimator": [HasMethods(["fit_predict"]), list, tuple, None],
-    "n_estimators": [Interval(Integral, 1, None, closed="left")],
+    "n_estimators": [COUNT],
     "max_samples": _SHARE,
     "max_features": _SHARE,
     "predict_unseen": ["boolean"],

@@ -120,8 +120,7 @@ class EnsembleProblem(Problem):
         A = ensemble.similarity(dtype, self._votes, 1 / np.sqrt(self._mass))
         self.objective = SymmetricObjective(A, constant)
         if not normalize and ensemble.observed is not None:
-            observed, weights = ensemble.observed, ensemble.weights
-            self.objective = SeenPairsObjective(A, constant, observed, weights)
+            self.objective = SeenPairsObjective(A, constant, ensemble.observed, ensemble.weights)
 
     def __len__(self) -> int:
         return len(self.ensemble)

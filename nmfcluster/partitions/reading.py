@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import isqrt
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from nmfcluster._arrays.arguments import counted, normalised_weights, warn
 from nmfcluster._arrays.labels import cluster_counts, encode, indicator, one_hot
 from nmfcluster._arrays.order import canonical_order
 from nmfcluster._base import membership, read_features, read_similarity, require_nonnegative
-from nmfcluster._compat import Interval
+from nmfcluster._compat import COUNT
 from nmfcluster._engine.report import say, stage
 from nmfcluster._engine.symmetric import SimilarityProblem
 from nmfcluster.metrics.co_occurrence import consensus_matrix
@@ -29,7 +28,7 @@ _FINEST = 60  # clusters of a base partition, unless more are wanted: as many te
 #: what the parameters may be by which an estimator has base partitions made
 MAKING: dict[str, list[Any]] = {
     **making.OPTIONS,
-    "base_n_clusters": [Interval(Integral, 1, None, closed="left"), tuple, list, None],
+    "base_n_clusters": [COUNT, tuple, list, None],
 }
 
 
