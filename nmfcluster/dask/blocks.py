@@ -68,10 +68,10 @@ def clean_block(block: Any, first: int = 0) -> np.ndarray:
     return block.astype(kept.get(block.dtype.name, block.dtype), copy=False)
 
 
-class Distinct(NamedTuple):
-    """Distinct label rows, and the number of samples with each."""
+class Counted(NamedTuple):
+    """Distinct labels, or label rows, and the number of samples with each."""
 
-    rows: np.ndarray
+    values: np.ndarray
     counts: np.ndarray
 
 
@@ -81,11 +81,9 @@ class TableSummary:
 
     Attributes
     ----------
-    known : list of ndarray
+    clusters : list of Counted
         The labels of every partition, in increasing order.
-    sizes : list of ndarray of int64
-        The number of samples with each of them.
-    distinct : Distinct or None
+    distinct : Counted or None
         The distinct label rows; None where they are more than was allowed.
     n_lost : int
         Samples that no partition saw.
@@ -95,9 +93,8 @@ class TableSummary:
         The smallest weight of the partitions that saw a sample.
     """
 
-    known: list[np.ndarray]
-    sizes: list[np.ndarray]
-    distinct: Distinct | None
+    clusters: list[Counted]
+    distinct: Counted | None
     n_lost: int
     first_lost: int
     least: float
@@ -127,42 +124,37 @@ class TableSummary:
     def _of_part(cls, part: np.ndarray, first: int, weights: np.ndarray) -> TableSummary:
         where, _, counts = distinct_rows(part)
         rows = narrow(part[where])
-        pairs = [_counted(labels, counts) for labels in rows.T]
+        clusters = [_counted(labels, counts) for labels in rows.T]
         coverage = np.where(rows >= 0, weights, 0.0).sum(axis=1)
         lost = coverage <= 0
         least = float(coverage.min(where=~lost, initial=np.inf))
         first_lost = first + int(where[lost].min()) if lost.any() else -1
-        known, sizes = (list(several) for several in zip(*pairs, strict=True))
         n_lost = int(counts[lost].sum())
-        return cls(known, sizes, Distinct(rows, counts), n_lost, first_lost, least)
+        return cls(clusters, Counted(rows, counts), n_lost, first_lost, least)
 
     @classmethod
     def merged(cls, parts: Sequence[TableSummary], most: int) -> TableSummary:
         """Return the summary of the rows of several."""
-        pairs = [
-            _added([part.known[t] for part in parts], [part.sizes[t] for part in parts])
-            for t in range(len(parts[0].known))
-        ]
-        known, sizes = (list(several) for several in zip(*pairs, strict=True))
+        clusters = [_added(several) for several in zip(*(p.clusters for p in parts), strict=True)]
         distinct = _together([part.distinct for part in parts], most)
         lost = [part.first_lost for part in parts if part.first_lost >= 0]
         n_lost, least = sum(p.n_lost for p in parts), min(p.least for p in parts)
-        return cls(known, sizes, distinct, n_lost, min(lost, default=-1), least)
+        return cls(clusters, distinct, n_lost, min(lost, default=-1), least)
 
 
-def _together(parts: Sequence[Distinct | None], most: int) -> Distinct | None:
+def _together(parts: Sequence[Counted | None], most: int) -> Counted | None:
     """Return the distinct rows of several; None if these are more than `most`."""
-    held = [part for part in parts if part is not None and len(part.rows) <= most]
+    held = [part for part in parts if part is not None and len(part.values) <= most]
     if len(held) < len(parts):
         return None
     merged = held[0]
     for part in held[1:]:  # one by one: it ends as soon as they are too many
-        every = np.concatenate([merged.rows, part.rows])
+        every = np.concatenate([merged.values, part.values])
         where, groups, _ = distinct_rows(every)
         if len(where) > most:
             return None
         counts = _sums(groups, np.concatenate([merged.counts, part.counts]), len(where))
-        merged = Distinct(every[where], counts)
+        merged = Counted(every[where], counts)
     return merged
 
 
@@ -170,19 +162,20 @@ def _sums(groups: np.ndarray, numbers: np.ndarray, n_groups: int) -> np.ndarray:
     return np.bincount(groups, weights=numbers, minlength=n_groups).astype(np.int64)  # < 2^53
 
 
-def _counted(labels: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the labels of a partition that occur, and how many samples have each."""
+def _counted(labels: np.ndarray, counts: np.ndarray) -> Counted:
+    """Return the labels of a partition that occur, those of so many samples each."""
     if labels.max(initial=0) < _DENSE:  # of an unsigned type, it may be, which has no -1
         sizes = _sums(labels.astype(np.int64) + 1, counts, 1)[1:]
         known = np.flatnonzero(sizes)
-        return known, sizes[known]
-    known, sizes = _added([labels], [counts])
-    return known[known >= 0].astype(np.int64), sizes[known >= 0]
+        return Counted(known, sizes[known])
+    known, sizes = _added([Counted(labels, counts)])
+    return Counted(known[known >= 0].astype(np.int64), sizes[known >= 0])
 
 
-def _added(known: list[np.ndarray], sizes: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    labels, groups = np.unique(np.concatenate(known), return_inverse=True)
-    return labels, _sums(groups, np.concatenate(sizes), len(labels))
+def _added(several: Sequence[Counted]) -> Counted:
+    values, counts = map(np.concatenate, zip(*several, strict=True))
+    labels, groups = np.unique(values, return_inverse=True)
+    return Counted(labels, _sums(groups, counts, len(labels)))
 
 
 @dataclass(frozen=True)
@@ -191,10 +184,8 @@ class BlockedTable:
 
     Attributes
     ----------
-    known : list of ndarray
+    clusters : list of Counted
         The labels of every partition, in increasing order: a code is a position among them.
-    sizes_of : list of ndarray of int64
-        The number of samples with each of them.
     weights : ndarray of shape (n_partitions,)
         Weights of the partitions, which sum to 1.
     n_samples : int
@@ -202,11 +193,15 @@ class BlockedTable:
         The smallest weight of the partitions that saw a sample; 0: that of a partition.
     """
 
-    known: list[np.ndarray]
-    sizes_of: list[np.ndarray]
+    clusters: list[Counted]
     weights: np.ndarray
     n_samples: int
     least: float = 0.0
+
+    @cached_property
+    def known(self) -> list[np.ndarray]:
+        """The labels of every partition, in increasing order."""
+        return [labels for labels, _ in self.clusters]
 
     @cached_property
     def n_clusters(self) -> np.ndarray:
@@ -216,7 +211,7 @@ class BlockedTable:
     @cached_property
     def is_complete(self) -> bool:
         """Whether every partition saw all samples."""
-        return all(sizes.sum() == self.n_samples for sizes in self.sizes_of)
+        return all(sizes.sum() == self.n_samples for _, sizes in self.clusters)
 
     def codes(self, block: Any, first: int = 0) -> np.ndarray:
         """Return the labels of a block as positions among those of their partitions; -1: not seen.

@@ -201,9 +201,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
                     f"n_clusters={self.n_clusters}: so many rows are fitted."
                 )
             summary = _summarised(X, weights, self.max_distinct)
-            table = blocks.BlockedTable(
-                summary.known, summary.sizes, weights, X.shape[0], summary.least
-            )
+            table = blocks.BlockedTable(summary.clusters, weights, X.shape[0], summary.least)
             self._local_, self.is_exact_ = local, summary.distinct is not None
             self.n_samples_, self.n_features_in_ = X.shape
             rows: blocks.KnownRows | passes.BlockedConsensus
@@ -222,11 +220,11 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         return self
 
     def _fit_all(
-        self, table: blocks.BlockedTable, distinct: blocks.Distinct, rng: np.random.RandomState
+        self, table: blocks.BlockedTable, distinct: blocks.Counted, rng: np.random.RandomState
     ) -> blocks.KnownRows:
         """Fit all distinct rows, as in memory."""
         local = self._local_
-        source = blocks.CountedRows(table.codes(distinct.rows), distinct.counts, table)
+        source = blocks.CountedRows(table.codes(distinct.values), distinct.counts, table)
         local.random_state = rng  # which may have been drawn from already
         local.fit(source)
         local.random_state = self.random_state
@@ -334,7 +332,7 @@ def _summarised(X: da.Array, weights: np.ndarray, most: int) -> blocks.TableSumm
             "X must label every sample at least once; without a label: "
             f"{counted(summary.n_lost, 'sample')}, the first is row {summary.first_lost}."
         )
-    empty = [t for t in np.flatnonzero(weights) if not len(summary.known[t])]
+    empty = [t for t in np.flatnonzero(weights) if not len(summary.clusters[t].values)]
     if empty:
         raise ValueError(f"X must not hold an empty partition: partition {empty[0]} is.")
     return summary

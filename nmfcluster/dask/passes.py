@@ -54,7 +54,7 @@ class BlockedProblem:
     @cached_property
     def sizes(self) -> np.ndarray:
         """Number of samples of every base cluster, (C,)."""
-        return np.concatenate(self.table.sizes_of)
+        return np.concatenate([sizes for _, sizes in self.table.clusters])
 
     @cached_property
     def shares(self) -> np.ndarray:

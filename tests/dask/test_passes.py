@@ -54,7 +54,7 @@ class Blocks:
 
     def __init__(self, codes, weights, normalize, n_blocks=3):
         whole = TableSummary.of_block(codes, 0, weights > 0, 10**6)
-        table = BlockedTable(whole.known, whole.sizes, weights, len(codes))
+        table = BlockedTable(whole.clusters, weights, len(codes))
         self.problem, self.codes = BlockedProblem(table, normalize), codes
         self.parts = np.array_split(codes, n_blocks)
         self.calls = []
