@@ -263,11 +263,10 @@ class RowIndex:
 
     def __init__(self, codes: np.ndarray) -> None:
         for seed in count():  # until no two rows have one key, which is at once
-            keys = row_keys(codes, seed)
-            order = np.argsort(keys, kind="stable")
-            if len(codes) == 1 or (np.diff(keys[order]) > 0).all():
+            keys, order = np.unique(row_keys(codes, seed), return_index=True)
+            if len(keys) == len(codes):
                 break
-        self._seed, self._keys, self._order = seed, keys[order], order.astype(np.int32)
+        self._seed, self._keys, self._order = seed, keys, order.astype(np.int32)
 
     def positions(self, codes: np.ndarray) -> np.ndarray:
         """Return where rows are among the distinct ones, (n_rows,), int.
