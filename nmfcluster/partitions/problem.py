@@ -49,17 +49,14 @@ class SeenPairsObjective(SymmetricObjective):
 
     def quartic(self, H: np.ndarray) -> np.ndarray:
         """Return C(H), of the shape of H: (n_starts, n, k)."""
-        return np.stack([self._of_one(factor) for factor in H])
-
-    def _of_one(self, H: np.ndarray) -> np.ndarray:
-        n, k = H.shape
-        G = seen_grams(self.observed, H, H).reshape(-1, k * k)
-        G *= np.asarray(self.weights, dtype=H.dtype)[:, None]
-        C = np.empty_like(H)
-        size = max(1, PRODUCTS // (k * k))
-        for b in row_blocks(n, size):  # row i: the sum of w_t G_t of those that saw i, times h_i
-            seen = (self.observed[b].astype(H.dtype) @ G).reshape(-1, k, k)
-            C[b] = np.einsum("ncd,nd->nc", seen, H[b])
+        C, k = np.empty(H.shape, dtype=H.dtype), H.shape[2]
+        weights = np.asarray(self.weights, dtype=H.dtype)[:, None, None]
+        for factor, out in zip(H, C, strict=True):
+            G = (weights * seen_grams(self.observed, factor, factor)).reshape(-1, k * k)
+            # row i: the sum of w_t G_t of those that saw i, times h_i
+            for b in row_blocks(len(factor), max(1, PRODUCTS // (k * k))):
+                seen = (self.observed[b].astype(H.dtype) @ G).reshape(-1, k, k)
+                out[b] = np.einsum("ncd,nd->nc", seen, factor[b])
         return C
 
 
