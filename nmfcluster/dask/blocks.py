@@ -114,10 +114,8 @@ class TableSummary:
             Number of distinct rows that are kept at most.
         """
         block = clean_block(block, first)
-        parts = [
-            cls._of_part(block[rows], first + rows.start, weights)
-            for rows in row_blocks(len(block), ROWS)
-        ]
+        pieces = row_blocks(len(block), ROWS)
+        parts = [cls._of_part(block[rows], first + rows.start, weights) for rows in pieces]
         return cls.merged(parts, most)
 
     @classmethod

@@ -158,10 +158,8 @@ def base_partitions(
     # only samples that some run is fitted to are held here: runs take their places among these
     drawn = np.unique(np.concatenate(chosen))
     rows = check_array(rows_at(X, drawn), dtype=FLOATS, input_name="X")
-    plans = [
-        plan._replace(samples=np.searchsorted(drawn, samples))
-        for plan, samples in zip(plans, chosen, strict=True)
-    ]
+    places = [np.searchsorted(drawn, samples) for samples in chosen]
+    plans = [plan._replace(samples=own) for plan, own in zip(plans, places, strict=True)]
     runs = making.run_plans(rows, estimator, plans, False, n_jobs)
     # labels of all samples follow from the clusterers, a block at a time
     largest = max(int(runs.labels.max()), *(plan.n_clusters - 1 for plan in plans))

@@ -123,12 +123,8 @@ class Target:
         sizes, k = problem.table.n_clusters, self.links.shape[1]
         squares = np.broadcast_to(np.einsum("...cc->...c", self.grams), (len(sizes), k))
         lengths = np.repeat(squares, sizes, axis=0)  # an entry is at most b / g
-        ratios = np.divide(
-            self.links * problem.shares[:, None],
-            lengths,
-            out=np.zeros(lengths.shape),
-            where=(lengths > 0) & (problem.weights > 0)[:, None],
-        )
+        links, told = self.links * problem.shares[:, None], problem.weights[:, None] > 0
+        ratios = np.divide(links, lengths, out=np.zeros(lengths.shape), where=told & (lengths > 0))
         highest = np.maximum(ratios.max(axis=0), np.finfo(float).tiny)
         return np.exp2(np.ceil(np.log2(highest)) - _BITS)
 

@@ -76,11 +76,9 @@ def of_blocks(X: da.Array, function: Callable[..., Any], *args: Any, rows: bool 
     rows : bool, default=False
     """
     call = delayed(on_block, pure=False)
-    blocks = X.to_delayed().ravel()
     firsts = [(first,) if rows else () for first in np.cumsum((0, *X.chunks[0][:-1])).tolist()]
-    return [
-        call(function, block, *first, *args) for block, first in zip(blocks, firsts, strict=True)
-    ]
+    blocks = zip(X.to_delayed().ravel(), firsts, strict=True)
+    return [call(function, block, *first, *args) for block, first in blocks]
 
 
 def by_blocks(
@@ -97,12 +95,8 @@ def by_blocks(
     shape : tuple of int
         Of what is made of one row.
     """
-    made = of_blocks(X, shared(function))
-    parts = [
-        da.from_delayed(part, (n_rows, *shape), dtype)
-        for part, n_rows in zip(made, X.chunks[0], strict=True)
-    ]
-    return da.concatenate(parts)
+    made = zip(of_blocks(X, shared(function)), X.chunks[0], strict=True)
+    return da.concatenate([da.from_delayed(part, (n, *shape), dtype) for part, n in made])
 
 
 def reduced(parts: Sequence[Any], merge: Callable[[list[Any]], Any], fan: int = 8) -> Any:

@@ -184,11 +184,9 @@ class Ensemble:
         partitions disagree, and counts only the pairs that a partition saw.
         """
         N = self.contingency(indicator)
-        return float(
-            self.constant
-            - 2 * self.cluster_weights @ (N**2).sum(axis=1)
-            + self.weights @ (self.seen_sizes(N) ** 2).sum(axis=1)
-        )
+        shared = self.cluster_weights @ (N**2).sum(axis=1)
+        seen = self.weights @ (self.seen_sizes(N) ** 2).sum(axis=1)
+        return float(self.constant - 2 * shared + seen)
 
     def hard_losses_of_partitions(self) -> np.ndarray:
         """Return the hard loss of every partition as a consensus of all, (T,)."""
