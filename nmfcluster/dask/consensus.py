@@ -191,9 +191,8 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         X = read_rows(X)
         with fitting(self) as rng:
             weights = normalised_weights(self.weights, X.shape[1])
-            local = consensus.NMFConsensus(
-                affinity="partitions", **{name: getattr(self, name) for name in _SHARED}
-            )
+            own = {name: getattr(self, name) for name in _SHARED}
+            local = consensus.NMFConsensus(affinity="partitions", **own)
             local._check_n_clusters(X.shape[0])
             if self.max_distinct < self.n_clusters:
                 raise ValueError(
@@ -328,10 +327,8 @@ def _summarised(X: da.Array, weights: np.ndarray, most: int) -> blocks.TableSumm
     # two at a time: with 50 partitions 200,000 rows are 10 MB, and a worker holds what it merges
     summary = reduced(parts, partial(blocks.TableSummary.merged, most=most), fan=2)
     if summary.n_lost:
-        raise ValueError(
-            "X must label every sample at least once; without a label: "
-            f"{counted(summary.n_lost, 'sample')}, the first is row {summary.first_lost}."
-        )
+        lost = f"{counted(summary.n_lost, 'sample')}, the first is row {summary.first_lost}"
+        raise ValueError(f"X must label every sample at least once; without a label: {lost}.")
     empty = [t for t in np.flatnonzero(weights) if not len(summary.clusters[t].values)]
     if empty:
         raise ValueError(f"X must not hold an empty partition: partition {empty[0]} is.")

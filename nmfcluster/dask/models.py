@@ -12,6 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from nmfcluster._arrays.arguments import counted, shown
 from nmfcluster.dask.tables import by_blocks, read_rows
 
+_ELSE = "X.map_blocks calls anything else"
+
 
 def predict(model: Any, X: da.Array) -> da.Array:
     """Return the cluster of every row of a Dask array, by a model that is in memory.
@@ -88,10 +90,8 @@ def transform(model: Any, X: da.Array) -> da.Array:
     made = model.transform(np.ones((1, X.shape[1]), dtype=X.dtype))
     of_one = np.asarray(made)
     if of_one.dtype.kind not in "biuf" or of_one.ndim != 2:
-        raise TypeError(
-            f"model must make a dense table of numbers of X, got {type(made).__name__}: "
-            "X.map_blocks calls anything else."
-        )
+        got = type(made).__name__
+        raise TypeError(f"model must make a dense table of numbers of X, got {got}: {_ELSE}.")
     return by_blocks(X, partial(_transformed, model), of_one.dtype, of_one.shape[1:])
 
 
@@ -109,10 +109,8 @@ def _checked(model: Any, X: Any, method: str) -> da.Array:
 def _predicted(model: Any, block: Any) -> np.ndarray:
     labels = np.asarray(model.predict(np.asarray(block)))
     if labels.dtype.kind not in "biu" or labels.ndim != 1:
-        raise TypeError(
-            "model must predict one integer a row, as clusterers do, got "
-            f"{labels.dtype} of shape {labels.shape}: X.map_blocks calls anything else."
-        )
+        got = f"{labels.dtype} of shape {labels.shape}: {_ELSE}"
+        raise TypeError(f"model must predict one integer a row, as clusterers do, got {got}.")
     return labels.astype(np.int64)
 
 

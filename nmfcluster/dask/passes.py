@@ -361,10 +361,8 @@ def improved(
         sizes = np.maximum(problem.sizes, 1)[:, None]
         profiles = np.stack([profile / sizes**power for power in POWERS])
         sums = everywhere(counts_of_block, profiles)
-        hard = [
-            normalised_loss(end.constant, problem.votes, N, problem.weights @ N)
-            for N in sums["labels"].astype(np.float64)
-        ]
+        held = sums["labels"].astype(np.float64)
+        hard = [normalised_loss(end.constant, problem.votes, N, problem.weights @ N) for N in held]
         reading = int(np.argmin(hard))
         labels, members = sums["labels"][reading], sums["members"][reading]
         profile = profiles[reading]

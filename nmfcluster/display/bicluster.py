@@ -171,10 +171,8 @@ class BiclusterDisplay:
         """
         rows, columns = _check_members(rows, "rows"), _check_members(columns, "columns")
         if len(rows) != len(columns):
-            raise ValueError(
-                f"rows and columns must be of the same clusters, got {len(rows)} and "
-                f"{len(columns)} of them."
-            )
+            got = f"{len(rows)} and {len(columns)}"
+            raise ValueError(f"rows and columns must be of the same clusters, got {got} of them.")
         table = _check_table(X, (rows.shape[1], columns.shape[1]))
         contents = arrange_table(table, (rows, rows), (columns, columns), max_cells)
         return cls(**contents).plot(ax)
@@ -222,10 +220,8 @@ def _draw_outlines(ax: Any, x: np.ndarray, y: np.ndarray, clusters: list[_Cluste
     outlines: list[Any] = []
     around = withStroke(linewidth=3.2, foreground="white")
     for colour, rows, columns in clusters:
-        sizes = [
-            (right - left, bottom - top, (left, top))
-            for (top, bottom), (left, right) in product(_runs(y, rows), _runs(x, columns))
-        ]
+        runs = product(_runs(y, rows), _runs(x, columns))
+        sizes = [(right - left, bottom - top, (left, top)) for (top, bottom), (left, right) in runs]
         sizes.sort(key=lambda size: -size[0] * size[1])
         for width, height, corner in sizes[:4]:  # more pieces tell less than the strips
             frame = Rectangle(corner, width, height, fill=False, linewidth=1.6, zorder=2.6)
@@ -272,10 +268,8 @@ def _check_table(X: Any, shape: tuple[int, int]) -> Any:
     options: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
     X = check_array(X, ensure_all_finite="allow-nan", input_name="X", **options)
     if X.shape != shape:
-        raise ValueError(
-            f"X must have the {shape[0]} rows and {shape[1]} columns of the biclusters, got shape "
-            f"{X.shape}."
-        )
+        wanted = f"{shape[0]} rows and {shape[1]} columns"
+        raise ValueError(f"X must have the {wanted} of the biclusters, got shape {X.shape}.")
     return X
 
 

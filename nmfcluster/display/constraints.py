@@ -132,9 +132,8 @@ class ConstraintDisplay:
                [0, 1]])
         """
         if not isinstance(constraints, PairwiseConstraints):
-            raise TypeError(
-                f"constraints must be a PairwiseConstraints, got {type(constraints).__name__}."
-            )
+            got = type(constraints).__name__
+            raise TypeError(f"constraints must be a PairwiseConstraints, got {got}.")
         constraints.satisfied(labels)  # raises where labels do not fit
         codes, (values,) = encode([labels], "labels")
         if codes.min() < 0:

@@ -59,10 +59,8 @@ def match_components(components_a: Any, components_b: Any) -> tuple[np.ndarray, 
     a = _read_components(components_a, "components_a")
     b = _read_components(components_b, "components_b")
     if a.shape[1] != b.shape[1]:
-        raise ValueError(
-            f"components_a and components_b must have the same features, got {a.shape[1]} and "
-            f"{b.shape[1]}."
-        )
+        got = f"{a.shape[1]} and {b.shape[1]}"
+        raise ValueError(f"components_a and components_b must have the same features, got {got}.")
     cosines = np.minimum(a @ b.T, 1)  # it may be more by rounding
     rows, columns = linear_sum_assignment(cosines, maximize=True)
     counterparts, of_pairs = np.full(len(a), -1), np.zeros(len(a))

@@ -228,10 +228,8 @@ class PrecomputedSimilarity:
 
     def __init__(self, estimator: Any, X: Any) -> None:
         if getattr(estimator, "weights", None) is not None:
-            raise ValueError(
-                f"weights={estimator.weights!r} needs partitions; it must be None with "
-                "affinity='precomputed'."
-            )
+            wanted = "it must be None with affinity='precomputed'"
+            raise ValueError(f"weights={estimator.weights!r} needs partitions; {wanted}.")
         X = read_similarity(estimator, X)
         self.order = canonical_order(similarities=[X])
         X = self.order.of_both(X)
