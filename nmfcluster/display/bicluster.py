@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_array
@@ -102,7 +102,7 @@ class BiclusterDisplay:
     @classmethod
     def from_estimator(
         cls, estimator: Any, X: Any, *, max_cells: int = 400, ax: Any = None
-    ) -> BiclusterDisplay:
+    ) -> Self:
         """Show the biclusters that a fitted estimator found in its table.
 
         A row of several clusters joins the block of the one that adds most to it, and a column
@@ -135,7 +135,7 @@ class BiclusterDisplay:
     @classmethod
     def from_biclusters(
         cls, X: Any, rows: Any, columns: Any, *, max_cells: int = 400, ax: Any = None
-    ) -> BiclusterDisplay:
+    ) -> Self:
         """Show any biclusters: `rows_` and `columns_` of scikit-learn's, or known ones.
 
         A row of several clusters joins the block of the first of them, and a column likewise.
@@ -177,7 +177,7 @@ class BiclusterDisplay:
         contents = arrange_table(table, (rows, rows), (columns, columns), max_cells)
         return cls(**contents).plot(ax)
 
-    def plot(self, ax: Any = None) -> BiclusterDisplay:
+    def plot(self, ax: Any = None) -> Self:
         """Draw the picture.
 
         Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -74,7 +74,7 @@ class NumberDisplay:
     agreed: bool = True
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> NumberDisplay:
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
         """Show a choice.
 
         Parameters
@@ -94,7 +94,7 @@ class NumberDisplay:
         votes, agreed = getattr(estimator, "votes", None), getattr(estimator, "agreed", True)
         return cls(table=estimator.table, votes=votes, agreed=agreed).plot(ax)
 
-    def plot(self, ax: Any = None) -> NumberDisplay:
+    def plot(self, ax: Any = None) -> Self:
         """Draw the picture.
 
         Parameters
@@ -258,7 +258,7 @@ class StabilityDisplay:
     metric: str = "score"
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> StabilityDisplay:
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
         """Show the scores of a fitted search, those that it went by.
 
         Where several parameters varied, the one with the most values is shown: the score of a value
@@ -298,7 +298,7 @@ class StabilityDisplay:
             metric=metric,
         ).plot(ax)
 
-    def plot(self, ax: Any = None) -> StabilityDisplay:
+    def plot(self, ax: Any = None) -> Self:
         """Draw the picture.
 
         Parameters

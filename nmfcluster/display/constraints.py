@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -78,7 +78,7 @@ class ConstraintDisplay:
     names: Sequence[str] | None = None
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> ConstraintDisplay:
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
         """Show which of its constraints a fitted estimator satisfies.
 
         Parameters
@@ -100,7 +100,7 @@ class ConstraintDisplay:
     @classmethod
     def from_predictions(
         cls, labels: Any, constraints: PairwiseConstraints, *, ax: Any = None
-    ) -> ConstraintDisplay:
+    ) -> Self:
         """Show which constraints any clustering satisfies, whoever made it.
 
         Parameters
@@ -142,7 +142,7 @@ class ConstraintDisplay:
         must, cannot = (_pairs_between(codes[:, 0], pairs, len(values)) for pairs in kinds)
         return cls(must_link=must, cannot_link=cannot, names=[str(v) for v in values]).plot(ax)
 
-    def plot(self, ax: Any = None) -> ConstraintDisplay:
+    def plot(self, ax: Any = None) -> Self:
         """Draw the picture.
 
         Parameters

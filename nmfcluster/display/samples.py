@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -69,9 +69,7 @@ class MembershipDisplay:
     order: np.ndarray | None = None
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, *, max_cells: int = 400, ax: Any = None
-    ) -> MembershipDisplay:
+    def from_estimator(cls, estimator: Any, *, max_cells: int = 400, ax: Any = None) -> Self:
         """Show the memberships of a fitted estimator.
 
         Parameters
@@ -93,9 +91,7 @@ class MembershipDisplay:
         return cls.from_matrix(estimator.membership_, max_cells=max_cells, ax=ax)
 
     @classmethod
-    def from_matrix(
-        cls, memberships: Any, *, max_cells: int = 400, ax: Any = None
-    ) -> MembershipDisplay:
+    def from_matrix(cls, memberships: Any, *, max_cells: int = 400, ax: Any = None) -> Self:
         """Show memberships, whoever made them: `predict_proba` of a mixture, say.
 
         Parameters
@@ -130,7 +126,7 @@ class MembershipDisplay:
         shares, sizes = means_of_rows(P[order], cells[order]).T, np.bincount(cells)
         return cls(shares=shares, cell_sizes=sizes, order=order).plot(ax)
 
-    def plot(self, ax: Any = None) -> MembershipDisplay:
+    def plot(self, ax: Any = None) -> Self:
         """Draw the picture.
 
         Parameters
@@ -215,9 +211,7 @@ class ClusterTrackingDisplay:
     labels: Mapping[Any, Any]
 
     @classmethod
-    def from_estimators(
-        cls, estimators: Iterable[Any], *, ax: Any = None
-    ) -> ClusterTrackingDisplay:
+    def from_estimators(cls, estimators: Iterable[Any], *, ax: Any = None) -> Self:
         """Show the clusters of estimators that were fitted to the same samples.
 
         Parameters
@@ -245,7 +239,7 @@ class ClusterTrackingDisplay:
             rows[name] = estimator.labels_
         return cls(labels=rows).plot(ax)
 
-    def plot(self, ax: Any = None) -> ClusterTrackingDisplay:
+    def plot(self, ax: Any = None) -> Self:
         """Draw the picture.
 
         Parameters
