@@ -110,10 +110,8 @@ class ConsensusMatrixDisplay:
         ConsensusMatrixDisplay
             The picture, drawn.
         """
-        cure = (
-            "from_partitions takes clusterings of others, NMFConsensus(affinity='precomputed') a "
-            "similarity"
-        )
+        similarity = "NMFConsensus(affinity='precomputed') a similarity"
+        cure = f"from_partitions takes clusterings of others, {similarity}"
         look.check_fitted(estimator, "membership_", "an estimator of nmfcluster", cure)
         # samples in no cluster are a last one
         n_clusters = estimator.membership_.shape[1]

@@ -64,10 +64,8 @@ def read_partitions(
         table = LabelTable(_checked_table(estimator, X, reset=True), "X", np.dtype(np.float64))
         n_samples, n_partitions = table.codes.shape
         if estimator.n_clusters <= n_samples < n_partitions:
-            warn(
-                f"X holds {n_partitions} partitions of {n_samples} samples: a row is a sample. If "
-                "a row is a partition, give X.T."
-            )
+            cure = "a row is a sample. If a row is a partition, give X.T"
+            warn(f"X holds {n_partitions} partitions of {n_samples} samples: {cure}.")
         return table
     if partitions is not None:
         partitions = tables.in_order_of(tables.row_names(X), partitions, "partitions")
@@ -243,10 +241,8 @@ class PrecomputedSimilarity:
         degrees = (self.similarity @ np.ones((len(self), 1)))[:, 0]
         alone = self.order.samples[degrees <= self.diagonal]
         if len(alone) and len(self) > 1:
-            warn(
-                f"{len(alone)} of the samples in X have no similarity to any other, the first is "
-                f"sample {alone.min()}: their clusters mean nothing."
-            )
+            first = f"the first is sample {alone.min()}: their clusters mean nothing"
+            warn(f"{len(alone)} of the samples in X have no similarity to any other, {first}.")
         return PrecomputedProblem(self, degrees if normalize else None)
 
     def extended(self, estimator: Any, X: Any, profile: np.ndarray) -> np.ndarray:
