@@ -160,7 +160,10 @@ class ConstraintDisplay:
         self.figure_, self.ax_ = look.axes_for(ax, figsize=(side + 2.2, side + 1.2))
         # cells, of the upper triangle to the right, so that the two edges are told apart
         shift = 1 + max(0.4, n / 40)
-        must, cannot = self._signed()
+        # the two triangles, negative where pairs are violated
+        within, below = np.eye(n, dtype=bool), np.tri(n) > 0
+        must = np.ma.array(np.where(within, self.must_link, -self.must_link), mask=~below)
+        cannot = np.ma.array(np.where(within, -self.cannot_link, self.cannot_link), mask=~below.T)
         tops = max(must.max(), cannot.max()), -min(must.min(), cannot.min())
         self.ax_.set(xlim=(0, n + shift), ylim=(n, 0), aspect="equal", ylabel="cluster")
         self.ax_.grid(False)
@@ -172,13 +175,6 @@ class ConstraintDisplay:
         self.cannot_link_cells_ = self._draw(cannot, shift, tops, font)
         self._name_clusters(must, cannot, shift, cell)
         return self
-
-    def _signed(self) -> tuple[np.ma.MaskedArray, np.ma.MaskedArray]:
-        """Return the numbers of the two triangles, negative where pairs are violated."""
-        within, below = np.eye(len(self.must_link), dtype=bool), np.tri(len(self.must_link)) > 0
-        must = np.where(within, self.must_link, -self.must_link)
-        cannot = np.where(within, -self.cannot_link, self.cannot_link)
-        return np.ma.array(must, mask=~below), np.ma.array(cannot, mask=~below.T)
 
     def _draw(
         self, values: np.ma.MaskedArray, shift: float, tops: tuple[int, int], font: float
