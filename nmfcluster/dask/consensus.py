@@ -195,10 +195,8 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
             local = consensus.NMFConsensus(affinity="partitions", **own)
             local._check_n_clusters(X.shape[0])
             if self.max_distinct < self.n_clusters:
-                raise ValueError(
-                    f"max_distinct={self.max_distinct} must be at least "
-                    f"n_clusters={self.n_clusters}: so many rows are fitted."
-                )
+                least = f"n_clusters={self.n_clusters}: so many rows are fitted"
+                raise ValueError(f"max_distinct={self.max_distinct} must be at least {least}.")
             summary = _summarised(X, weights, self.max_distinct)
             table = blocks.BlockedTable(summary.clusters, weights, X.shape[0], summary.least)
             self._local_, self.is_exact_ = local, summary.distinct is not None

@@ -43,9 +43,8 @@ def read_rows(X: Any, name: str = "X") -> da.Array:
             "know of it by its dtype."
         )
     if any(isnan(size) for sizes in X.chunks for size in sizes):
-        raise ValueError(
-            f"{name} must have blocks of known sizes: call {name}.compute_chunk_sizes() first."
-        )
+        cure = f"call {name}.compute_chunk_sizes() first"
+        raise ValueError(f"{name} must have blocks of known sizes: {cure}.")
     if X.ndim != 2 or 0 in X.shape:
         raise ValueError(f"{name} must be a table with rows and columns, got shape {X.shape}.")
     rows = tuple(size for size in X.chunks[0] if size)  # a filter may leave blocks without any

@@ -288,15 +288,11 @@ class StabilityDisplay:
         # of every value its best candidate
         ranks = np.nan_to_num(scores, nan=-np.inf)
         best = [max(numbers, key=lambda i: ranks[i]) for _, numbers in candidates]
-        chosen = getattr(estimator, "best_index_", None)
-        return cls(
-            param_name=param,
-            values=[value for value, _ in candidates],
-            scores=scores[best],
-            errors=None if errors is None else errors[best],
-            chosen=None if chosen is None else results["params"][chosen].get(param),
-            metric=metric,
-        ).plot(ax)
+        values, index = [value for value, _ in candidates], getattr(estimator, "best_index_", None)
+        errors = None if errors is None else errors[best]
+        chosen = None if index is None else results["params"][index].get(param)
+        told: dict[str, Any] = {"scores": scores[best], "errors": errors, "chosen": chosen}
+        return cls(param_name=param, values=values, metric=metric, **told).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the picture.

@@ -180,10 +180,9 @@ def _read_clusters(value: Any, name: str) -> _Clusters:
     if pair and all(np.ndim(part) == 2 for part in value):
         rows, columns = (_read_memberships(part, f"{name}[{i}]") for i, part in enumerate(value))
         if len(rows) != len(columns):
-            raise ValueError(
-                f"{name} must have rows and columns of the same number of clusters, got "
-                f"{len(rows)} and {len(columns)}."
-            )
+            wanted = "rows and columns of the same number of clusters"
+            got = f"{len(rows)} and {len(columns)}"
+            raise ValueError(f"{name} must have {wanted}, got {got}.")
         return _Clusters(rows, columns)
     columns = _read_memberships(value, name)
     return _Clusters(np.ones((len(columns), 1)), columns)

@@ -227,15 +227,12 @@ def draw_plans(
     n_drawn = _how_many(max_samples, n_samples, "max_samples", least=min(2, n_samples))
     n_columns = _how_many(max_features, n_features, "max_features", least=1)
     fewest, most = n_clusters
-    return [
-        RunPlan(
-            int(min(rng.randint(fewest, most + 1), n_drawn)),
-            _draw(rng, n_samples, n_drawn),
-            _draw(rng, n_features, n_columns),
-            int(rng.randint(np.iinfo(np.int32).max)),
-        )
-        for _ in range(n_estimators)
-    ]
+    plans = []
+    for _ in range(n_estimators):
+        k = int(min(rng.randint(fewest, most + 1), n_drawn))
+        samples, features = _draw(rng, n_samples, n_drawn), _draw(rng, n_features, n_columns)
+        plans.append(RunPlan(k, samples, features, int(rng.randint(np.iinfo(np.int32).max))))
+    return plans
 
 
 def run_plans(
@@ -253,10 +250,8 @@ def run_plans(
     bases, n_estimators = clusterers(estimator), len(plans)
     exponent = storage.exponent_beyond(X, 2)
     if exponent and estimator is not None:  # what has parameters in the unit of X
-        raise ValueError(
-            f"X must hold values whose squares {X.dtype} can sum, got some up to "
-            f"{storage.largest(X):.3g}: scale it."
-        )
+        got = f"some up to {storage.largest(X):.3g}: scale it"
+        raise ValueError(f"X must hold values whose squares {X.dtype} can sum, got {got}.")
     X = storage.divided(X, exponent)
     calls = [(clone(base), plan) for base, plan in zip(cycle(bases), plans, strict=False)]
     results = shared_out(_run, (X, predict_unseen), calls, n_jobs, each)
@@ -268,10 +263,9 @@ def run_plans(
     estimators, labels, _, samples, features, _ = map(list, zip(*runs, strict=True))
     table = np.column_stack(labels).astype(np.int64)
     if estimator is not None and table.max() == 0:
-        raise ValueError(
-            f"estimator {estimator!r} found a single cluster in all of its runs, which say nothing "
-            "then: give it parameters with which it finds several."
-        )
+        found = "a single cluster in all of its runs, which say nothing then"
+        cure = "give it parameters with which it finds several"
+        raise ValueError(f"estimator {estimator!r} found {found}: {cure}.")
     return BasePartitions(table, estimators, samples, features, exponent, X.dtype, X.shape[1])
 
 
@@ -282,10 +276,8 @@ def clusterers(estimator: Any) -> list[Any]:
         several = [KMeans(n_init=1)]
     for base in several or [several]:
         if not hasattr(base, "fit_predict") or isinstance(base, type):
-            raise TypeError(
-                "estimator must be a clusterer with `fit_predict`, or a list of such, got "
-                f"{base!r}."
-            )
+            wanted = "a clusterer with `fit_predict`, or a list of such"
+            raise TypeError(f"estimator must be {wanted}, got {base!r}.")
     return several
 
 
@@ -302,10 +294,8 @@ def range_of_clusters(value: Any, name: str) -> tuple[int, int]:
     bounds: list[Any] = list(value) if several else [value, value]
     whole = all(isinstance(b, Integral) and not isinstance(b, bool | np.bool_) for b in bounds)
     if len(bounds) != 2 or not whole or not 1 <= bounds[0] <= bounds[1] <= MOST:
-        raise ValueError(
-            f"{name} must be an int, or a pair of ints (low, high) with 1 <= low <= high, got "
-            f"{value!r}; {MOST} is the largest."
-        )
+        wanted = "an int, or a pair of ints (low, high) with 1 <= low <= high"
+        raise ValueError(f"{name} must be {wanted}, got {value!r}; {MOST} is the largest.")
     return int(bounds[0]), int(bounds[1])
 
 

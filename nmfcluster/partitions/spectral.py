@@ -125,10 +125,9 @@ class LandmarkSpectral(ClusterMixin, BaseEstimator):
         rng = check_random_state(self.random_state)
         X = read_features(self, X)
         if self.n_clusters > min(self.n_landmarks, X.shape[0]):
-            raise ValueError(
-                f"n_clusters={self.n_clusters} must be at most the number of samples and of "
-                f"landmarks, got {X.shape[0]} samples and n_landmarks={self.n_landmarks}."
-            )
+            wanted = "at most the number of samples and of landmarks"
+            got = f"{X.shape[0]} samples and n_landmarks={self.n_landmarks}"
+            raise ValueError(f"n_clusters={self.n_clusters} must be {wanted}, got {got}.")
         # where most samples are landmarks the graph falls apart; of few samples many are
         most = max(X.shape[0] // 4, 2 * self.n_clusters)
         n_landmarks = min(self.n_landmarks, most, X.shape[0])
