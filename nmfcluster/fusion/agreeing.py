@@ -74,8 +74,9 @@ class Agreeing(FittedSources):
         check_joined(np.column_stack([R.seen for R in residuals]), reader.names)
         self._square, self._residuals, self._names = square, residuals, reader.names
         # in an order of their own: sums round alike in any order of the sources
-        keys = [(R.size, R.share) for R in residuals]
+        keys = [(R.size, float(R.columns.sum())) for R in residuals]
         self._order = sorted(range(len(keys)), key=keys.__getitem__)
+        self._distinct = sample.distinct
         self._sample = sample if square and len(sample.fitted) > self.n_compared else None
         self.found = agreement(residuals)
         self._same = copies(residuals, self.found)
@@ -86,7 +87,7 @@ class Agreeing(FittedSources):
         self._own, single = list(map(self._own_graph, self._residuals)), []
         if self._kind(prior)[1] is None and len(used) > 1:  # graphs can be started from one by one
             of_one = [self._kind(np.eye(len(prior))[i]) for i in self._order if prior[i] > 0]
-            single = [graph.A for graph in graphs_of(self._blocks(), of_one)]
+            single = [graph.A for graph in graphs_of(self._blocks(), of_one, self._distinct)]
         self.fit(plan, eta, prior, single)
         if not prior.any():  # no source says anything, and none is less than another
             self.weights = np.full(len(prior), 1 / len(prior)) if given is None else given
@@ -96,7 +97,7 @@ class Agreeing(FittedSources):
         self._sample = None
 
     def mix(self, weights: np.ndarray) -> FusedGraph:
-        [graph] = graphs_of(self._blocks(), [self._kind(weights)])
+        [graph] = graphs_of(self._blocks(), [self._kind(weights)], self._distinct)
         return graph
 
     def losses_of(self, W: np.ndarray) -> np.ndarray:
@@ -107,7 +108,9 @@ class Agreeing(FittedSources):
     def joined(self, sources: list[Any]) -> Any:
         new = [self._residuals[i].of_new(sources[i]) for i in self._order]
         weights = self.weights[self._order]
-        return over_roots(told_alike(new, weights, self._n_nearest), self.mixed.degrees)
+        return over_roots(
+            told_alike(new, weights, self._n_nearest, self._distinct), self.mixed.degrees
+        )
 
     def parts(self) -> list[Any]:
         A, told = self.mixed.A, iter(self.mixed.parts)
@@ -130,7 +133,7 @@ class Agreeing(FittedSources):
         options = candidates(self.found, self._same, told)
         chosen = options[0]
         if len(options) > 1:
-            graphs = graphs_of([self._in_order()], [self._kind(mask) for mask in options])
+            graphs = graphs_of([self._in_order()], list(map(self._kind, options)), self._distinct)
             chosen = options[int(np.argmax(list(map(self._gap, graphs))))]
         warn_of_votes(self.found, self._same, options, chosen, self._names)
         return chosen * shares_of_votes(self._same)
@@ -152,20 +155,22 @@ class Agreeing(FittedSources):
         The first ones are as good as any: their order is random.
         """
         few = is_graph(R.stored) or R.stored.shape[0] <= _SAMPLED
-        R = R if few else R.among(np.arange(_SAMPLED))
-        one = np.ones(1)
-        return graphs_of([[R]], [(one, n_to_keep([R], one, self._k))])[0].A
+        one, distinct = np.ones(1), self._distinct
+        if not few:
+            R = R.among(np.arange(_SAMPLED))
+            distinct = distinct if isinstance(distinct, slice) else distinct[distinct < _SAMPLED]
+        return graphs_of([[R]], [(one, n_to_keep([R], one, self._k, distinct))], distinct)[0].A
 
     def _kind(self, weights: np.ndarray) -> tuple[np.ndarray, int | None]:
         """Return weights in the order of sums, and how many neighbours an object has by them."""
         weights = np.asarray(weights, dtype=np.float64)
-        return weights[self._order], n_to_keep(self._residuals, weights, self._k)
+        return weights[self._order], n_to_keep(self._residuals, weights, self._k, self._distinct)
 
     def _in_order(self) -> list[Residual]:
         return [self._residuals[i] for i in self._order]
 
     def _blocks(self) -> Iterator[list[Residual]]:
-        """Yield the residuals of the fitted objects: all at once, or some at a time to landmarks."""
+        """Yield the residuals of the fitted objects: all at once, or by and by to landmarks."""
         if self._sample is None:
             yield self._in_order()
             return

@@ -27,8 +27,9 @@ class SimilarityFusionNMF(FusionReports):
 
     Each of L sources says how similar the objects are: an array, a sparse graph, a kernel of the
     features or of some of them. What it says beyond independence counts, its residual
-    :math:`R_l = N_l - c_l r_l r_l'`: :math:`N_l = D^{-1/2} S_l D^{-1/2}` without its diagonal, less
-    what objects as frequent as in it would be alike, with :math:`r_l = N_l 1`.
+    :math:`R_l = N_l - u_l u_l'`: :math:`N_l = D^{-1/2} S_l D^{-1/2}` without its diagonal, less
+    what objects as frequent as in it would be alike, with :math:`u_{li} \sum_{j \ne i} u_{lj}`
+    the sum of row i of :math:`N_l`.
 
     A source counts if it agrees with another one: if the correlation of their residuals, over all
     pairs of objects that both saw, is more than chance makes of independent sources. Residuals of
@@ -49,7 +50,7 @@ class SimilarityFusionNMF(FusionReports):
     :math:`P_l`, with margins :math:`m_l`, that the model leaves unexplained,
 
     .. math:: x_l = \min_{0 \le \lambda \le 1}
-        \frac{D\bigl(P_l \,\|\, \lambda\, H \,\mathrm{diag}(q)\, H' + (1 - \lambda)\, m_l m_l'\bigr)}
+        \frac{D\bigl(P_l \,\|\, \lambda H \mathrm{diag}(q) H' + (1 - \lambda) m_l m_l'\bigr)}
              {D(P_l \,\|\, m_l m_l')} .
 
     Read more in the :ref:`User Guide <fusion>`.
@@ -291,7 +292,7 @@ class SimilarityFusionNMF(FusionReports):
             self._check_n_clusters(n_samples)
             with stage(f"similarities of {counted(n_samples, 'object')}"):
                 place = reader.order_of(objects)
-                sample = drawn(reader, objects, place.samples, self, rng)
+                sample = drawn(reader, objects, place, self, rng)
                 sources: FittedSources
                 if self.criterion == "agreement":
                     sources = Agreeing(sample, int(self.n_clusters))

@@ -10,9 +10,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from nmfcluster._arrays.arguments import counted, shown, warn
-from nmfcluster.fusion.residuals import Agreement
-
-_AGREE = 5.0  # z-score from which on sources agree: of 23,562 independent ones .05 % are above
+from nmfcluster.fusion.residuals import AGREE, Agreement
 
 
 def shares_of_votes(same: np.ndarray) -> np.ndarray:
@@ -47,7 +45,7 @@ def candidates(found: Agreement, same: np.ndarray, told: np.ndarray) -> list[np.
         The only one where there is no doubt.
     """
     votes = shares_of_votes(same)
-    group = _parts((found.scores > _AGREE) | same)
+    group = _parts((found.scores > AGREE) | same)
     groups = [(group == g) & told for g in np.unique(group[told])]
     sizes = np.round([votes[members].sum() for members in groups])
     largest = [members for members, size in zip(groups, sizes, strict=True) if size == max(sizes)]
@@ -80,10 +78,10 @@ def warn_of_votes(
     if max(np.round(shares_of_votes(same)[mask].sum()) for mask in options[:-1]) > 1:
         why = "The sources fall into groups that do not agree with each other, and none is larger"
     else:
-        most = float(found.scores[~same].max(initial=0))
+        most = float(found.scores[~same].max())
         why = (
             "No two sources agree in more than what chance would make of independent ones: the "
-            f"largest of agreement_.scores is {most:.2f}, {_AGREE:.0f} is asked"
+            f"largest of agreement_.scores is {most:.2f}, {AGREE:.0f} is asked"
         )
     warn(
         f"{why}. The clusters are those of {kept}, which stand out most, and may be noise: so few "

@@ -16,14 +16,26 @@ def literal_scaled(S, square):
     return N
 
 
+def literal_factor(r):
+    """Return u, of which ``u_i sum_{j != i} u_j`` is r_i, or next to it where that cannot be."""
+    u = r / np.sqrt(r.sum() or 1)
+    for _ in range(50):
+        others = [sum(u[:i]) + sum(u[i + 1 :]) for i in range(len(u))]
+        u = np.array([np.sqrt(a * b / c) if b else 0 for a, b, c in zip(u, r, others, strict=True)])
+    return u
+
+
 def literal_beyond(N, square):
-    """Return ``N - c r s'``, which sums to 0, and which pairs are in it, a mask."""
+    """Return ``N - u v'``, whose rows and columns sum to 0, and which pairs are in it, a mask."""
     r, s = N.sum(axis=1), N.sum(axis=0)
     pairs = np.outer(r > 0, s > 0)
     if square:
         np.fill_diagonal(pairs, False)
-    c = N.sum() / np.outer(r, s)[pairs].sum()
-    return np.where(pairs, N - c * np.outer(r, s), 0), pairs
+        u = literal_factor(r)
+        v = u
+    else:
+        u, v = r / np.sqrt(r.sum()), s / np.sqrt(r.sum())
+    return np.where(pairs, N - np.outer(u, v), 0), pairs
 
 
 def literal_residual(S, square=True):

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from fusion.literal import dense, literal_largest, literal_residual, literal_scaled
+from fusion.literal import dense, literal_factor, literal_largest, literal_residual, literal_scaled
 from fusion.shared import blobs, default_model, fitted_model, model, problem
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
@@ -30,12 +30,10 @@ def literal_rows(fitted, sources, new, K):
     told, by, used = 0.0, 0.0, np.flatnonzero(fitted.weights_)
     for i in used:
         w, S = fitted.weights_[i], sources[i] * (1 - np.eye(len(sources[i])))
-        N = literal_scaled(S, True)
-        r = N.sum(axis=1)
-        c = r.sum() / (r.sum() ** 2 - (r**2).sum())
+        u = literal_factor(literal_scaled(S, True).sum(axis=1))
         own = new[i].sum(axis=1, keepdims=True)
         rows = new[i] / np.sqrt(np.where(own > 0, own, 1) * S.sum(axis=0))
-        told = told + w * (rows - c * np.outer(rows.sum(axis=1), r)) / literal_residual(S)[2]
+        told = told + w * (rows - np.outer(rows.sum(axis=1) / u.sum(), u)) / literal_residual(S)[2]
         by = by + w * (own > 0)
     kept = literal_largest(told / np.sqrt(np.where(by > 0, by, 1)), K)
     sums = kept.sum(axis=1, keepdims=True)
