@@ -53,9 +53,8 @@ class FusionReports(NMFClusterer):
     def fused_similarity(self, rows: Any = None, columns: Any = None) -> Any:
         r"""Return the similarity that all sources make together, which the clusters explain.
 
-        It is :math:`n \sum_l \beta_l P_l`, for heat maps, or for methods that take a graph. The
-        weights :math:`\beta` are those of the mixture, see the notes of the class. Its rows sum to
-        1 on average.
+        It is the fused graph, or the mixture of the sources with another `criterion`, for heat maps,
+        or for methods that take a graph. Its rows sum to 1 on average.
 
         Parameters
         ----------
@@ -66,8 +65,7 @@ class FusionReports(NMFClusterer):
         Returns
         -------
         {ndarray, csr_array} of shape (n_rows, n_columns)
-            Sparse if all sources are, as the model sees them: with ``criterion="relative"`` they
-            are graphs.
+            Sparse, but with another `criterion` if a source is not.
 
         Raises
         ------
@@ -104,12 +102,13 @@ class FusionReports(NMFClusterer):
         That objects occur together more often than independent ones would is what a cluster
         explains:
 
-        .. math:: e_{\nu l} = \beta_l \sum_{ij} p^l_{ij}\, \tau_{ij\nu}
+        .. math:: e_{\nu l} = \sum_{ij} p^l_{ij}\, \tau_{ij\nu}
             \log \frac{m_{ij}}{m_{i\cdot}\, m_{\cdot j}} , \quad
             \tau_{ij\nu} = \frac{h_{i\nu} q_\nu h_{j\nu}}{m_{ij}}
 
-        with :math:`M = H \mathrm{diag}(q) H'`. A contribution is the share of a source in that,
-        :math:`e_{\nu l} / \sum_{l'} e_{\nu l'}`.
+        with :math:`M = H \mathrm{diag}(q) H'`, and :math:`p^l_{ij}` what the source adds to
+        :math:`P_{ij}`: of these the sum is P. A contribution is the share of a source in that,
+        :math:`e_{\nu l} / \sum_{l'} e_{\nu l'}`, or 0 if it is below.
 
         Returns
         -------
@@ -127,12 +126,14 @@ class FusionReports(NMFClusterer):
         >>> from nmfcluster import SimilarityFusionNMF
         >>> rng = np.random.RandomState(0)
         >>> y = np.repeat([0, 1], 30)
-        >>> views = {"size": 4 * y[:, None] + rng.normal(size=(60, 1))}
-        >>> views["noise"] = rng.normal(size=(60, 5))
+        >>> names = ("height", "weight", "noise")
+        >>> views = {name: rng.normal(size=(60, 3)) for name in names}
+        >>> for name in names[:2]:
+        ...     views[name] += 4 * y[:, None]
         >>> model = SimilarityFusionNMF(n_clusters=2).fit(views)
-        >>> model.source_contributions()
-        array([[1., 0.],
-               [1., 0.]])
+        >>> model.source_contributions().round(1)
+        array([[0.5, 0.5, 0. ],
+               [0.5, 0.5, 0. ]])
         """
         check_is_fitted(self)
         W, H = self._sources_.halves()
