@@ -28,6 +28,7 @@ from nmfcluster.fusion.votes import candidates, check_joined, shares_of_votes, w
 from nmfcluster.similarity import Explicit
 from nmfcluster.stack.sources import check_above_0
 
+_FEW = 50_000  # objects up to which single graphs are started from: each is an eigenproblem, too
 _SAMPLED = 500  # objects by whose pairs is told how well a model explains a dense source
 
 
@@ -85,7 +86,8 @@ class Agreeing(FittedSources):
         prior = self._that_tell(self._votes() if given is None else given)
         self.counted, used = prior > 0, np.flatnonzero(prior)
         self._own, single = list(map(self._own_graph, self._residuals)), []
-        if self._kind(prior)[1] is None and len(used) > 1:  # graphs can be started from one by one
+        few = len(self._residuals[0].rows) <= _FEW
+        if few and self._kind(prior)[1] is None and len(used) > 1:  # each is a start, too
             of_one = [self._kind(np.eye(len(prior))[i]) for i in self._order if prior[i] > 0]
             single = [graph.A for graph in graphs_of(self._blocks(), of_one, self._distinct)]
         self.fit(plan, eta, prior, single)

@@ -94,10 +94,10 @@ class SimilarityFusionNMF(FusionReports):
     n_init : int or "auto", default="auto"
         Largest number of starts; the solution with the smallest loss is kept. The first is
         computed from leading eigenvectors, of the fused graph or the mean source, the second from
-        clusters of k-means on these; where all sources that count are graphs, the others from
-        single ones. "auto" has all of these, and there are no more. All but the first are given up
-        after 3 updates, 20 with another `criterion`, unless they are below it by what `tol` counts
-        as progress.
+        clusters of k-means on these; where all sources that count are graphs, of at most 50,000
+        objects, the others from single ones. "auto" has all of these, and there are no more. All
+        but the first are given up after 3 updates, 20 with another `criterion`, unless they are
+        below it by what `tol` counts as progress.
     max_iter : int, default=500
         Largest number of updates of a start: three EM steps, one of them extrapolated.
     tol : float, default=1e-4

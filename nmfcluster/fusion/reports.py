@@ -53,8 +53,8 @@ class FusionReports(NMFClusterer):
     def fused_similarity(self, rows: Any = None, columns: Any = None) -> Any:
         r"""Return the similarity that all sources make together, which the clusters explain.
 
-        It is the fused graph, or the mixture of the sources with another `criterion`, for heat maps,
-        or for methods that take a graph. Its rows sum to 1 on average.
+        It is the fused graph, or the mixture of the sources with another `criterion`: for heat
+        maps, or for methods that take a graph. Its rows sum to 1 on average.
 
         Parameters
         ----------
