@@ -77,13 +77,14 @@ class SimilarityFusionNMF(FusionReports):
         factors, as [1]_ does; similarities can then be those of n objects to p others, the same
         in all sources, of shape (n, p), and `max_samples` makes such ones.
     affinity : str, callable or list, default="precomputed"
-        "precomputed": `X` holds the similarities; of views, graphs of nearest neighbours are made.
-        Otherwise similarities are made of the features in `X`, as by
-        `nmfcluster.stack.KernelStack`: a kernel, or a list of kernels or of triples
-        (name, kernel, columns), a kernel being a name that `nmfcluster.affinity.make_affinity`
-        knows or a function of two sets of samples. For views: a kernel, or a list of one a view.
-        All but "nearest_neighbors" are dense, n × n: see `max_samples`. Parameters of kernels are
-        those of a `KernelStack` in a pipeline, or of a function.
+        "precomputed": `X` holds the similarities; of views Gaussian kernels are made, "rbf", or
+        graphs of nearest neighbours if there are more than 3,000 objects. Otherwise similarities
+        are made of the features in `X`, as by `nmfcluster.stack.KernelStack`: a kernel, or a list
+        of kernels or of triples (name, kernel, columns), a kernel being a name that
+        `nmfcluster.affinity.make_affinity` knows or a function of two sets of samples. For views: a
+        kernel, or a list of one a view. All but "nearest_neighbors" are dense, n × n: see
+        `max_samples`. Parameters of kernels are those of a `KernelStack` in a pipeline, or of a
+        function.
     normalize : bool or "auto", default="auto"
         Whether kernels of features are replaced by :math:`D^{-1/2} W D^{-1/2}`, D their row sums.
         "auto": those by "nearest_neighbors" only.

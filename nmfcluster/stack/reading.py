@@ -24,7 +24,7 @@ from nmfcluster.stack.sources import (
     of_negative,
 )
 
-_OF_VIEWS = "nearest_neighbors"  # kernel of views, where none is named
+_FEW = 3_000  # objects up to which views that name no kernel have a dense one: 72 MB each
 _ROWS = 2048  # objects whose similarities are made at a time: their memory is bounded
 
 
@@ -47,7 +47,7 @@ def read_objects(
     objects: SimilarityStack | ViewStack
     if views is not None or isinstance(X, ViewStack) or _is_dict(X):
         objects = _read_views(estimator, X if views is None else views)
-        kernels = _one_a_view(estimator.affinity, objects.names)
+        kernels = _one_a_view(estimator.affinity, objects)
         pairs = zip(objects.names, kernels, strict=True)
         stacks = [KernelStack([(name, kernel, None)], **options) for name, kernel in pairs]
         return StackReader(objects, stacks, signed), objects
@@ -305,15 +305,17 @@ def _read_views(estimator: Any, X: Any) -> ViewStack:
         raise ValueError(
             f"the views {list(views.names)} are square and symmetric, as similarities are: "
             "give those as a SimilarityStack, or as similarities=. If they are features, "
-            f"name the affinity, {_OF_VIEWS!r} say."
+            "name the affinity, 'rbf' say."
         )
     _keep_sizes(estimator, views, sum(views.n_features.values()))
     return views
 
 
-def _one_a_view(affinity: Any, names: tuple[str, ...]) -> list[Any]:
+def _one_a_view(affinity: Any, views: ViewStack) -> list[Any]:
     """Return the kernel of every view."""
-    kernels = _OF_VIEWS if takes_similarities(affinity) else affinity
+    names = views.names
+    by_default = "rbf" if len(views) <= _FEW else "nearest_neighbors"
+    kernels = by_default if takes_similarities(affinity) else affinity
     if not isinstance(kernels, list):
         return [kernels] * len(names)
     if len(kernels) != len(names) or any(isinstance(item, tuple) for item in kernels):

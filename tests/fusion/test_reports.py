@@ -95,7 +95,7 @@ def three_groups(n=90):
 
 def test_clusters_are_told_by_the_views_that_show_them():
     one, two, y = three_groups()
-    fitted = SimilarityFusionNMF(3).fit({"one": one, "two": two})
+    fitted = SimilarityFusionNMF(3, affinity="nearest_neighbors").fit({"one": one, "two": two})
     assert adjusted_rand_score(y, fitted.labels_) > 0.9
     shares = fitted.source_contributions()
     assert_allclose(shares.sum(axis=1), 1, rtol=1e-6)

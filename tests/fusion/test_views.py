@@ -24,10 +24,17 @@ def frames():
     return {name: pd.DataFrame(table, index=NAMES) for name, table in TABLES.items()}
 
 
-@pytest.mark.parametrize("affinity", ["rbf", "precomputed"])
+@pytest.mark.parametrize(
+    ("affinity", "few", "kernel"),
+    [
+        ("nearest_neighbors", 3_000, "nearest_neighbors"),
+        ("precomputed", 3_000, "rbf"),
+        ("precomputed", 10, "nearest_neighbors"),
+    ],
+)
 @pytest.mark.usefixtures("as_given")
-def test_views_are_their_kernels(affinity):
-    kernel = "nearest_neighbors" if affinity == "precomputed" else affinity
+def test_views_are_their_kernels(affinity, few, kernel, monkeypatch):
+    monkeypatch.setattr("nmfcluster.stack.reading._FEW", few)
     kernels = KernelStack([("one", kernel, VIEW_1), ("two", kernel, VIEW_2)], normalize="auto")
     expected = SimilarityFusionNMF(3).fit(kernels.fit_transform(X))
     fitted = SimilarityFusionNMF(3, affinity=affinity).fit(TABLES)
