@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,7 +23,7 @@ from nmfcluster._arrays.arguments import counted, warn
 from nmfcluster._arrays.blocks import shared_blocks
 from nmfcluster._arrays.jobs import one_blas_thread
 from nmfcluster._arrays.places import any_negative
-from nmfcluster._compat import N_JOBS, RANDOM_STATE, CallbackSupport, Documented, Interval
+from nmfcluster._compat import COUNT, N_JOBS, RANDOM_STATE, CallbackSupport, Documented, Interval
 from nmfcluster._engine.executor import Plan
 from nmfcluster._engine.loop import WINDOW, StopRule
 from nmfcluster._engine.report import CALLBACKS, reported
@@ -58,10 +58,8 @@ def read_features(estimator: Any, X: Any, reset: bool = True, **checks: Any) -> 
     tables.check_readable(X)
     if not reset and not hasattr(estimator, "feature_names_in_"):  # scikit-learn compares those
         X = tables.columns_in_order_of(getattr(estimator, "_names_", None), X, "X", "fit's samples")
-    X = validate_data(
-        estimator, X, reset=reset, accept_sparse="csr", dtype=storage.FLOATS, **checks
-    )
-    return tables.canonical(X)
+    checks |= {"accept_sparse": "csr", "dtype": storage.FLOATS}
+    return tables.canonical(validate_data(estimator, X, reset=reset, **checks))
 
 
 def require_nonnegative(estimator: Any, X: Any, cure: str) -> None:
@@ -181,9 +179,9 @@ class NMFClusterer(
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_clusters": [COUNT],
+        "n_init": [COUNT],
+        "max_iter": [COUNT],
         "tol": [Interval(Real, None, None, closed="neither")],
         "random_state": RANDOM_STATE,
         "n_jobs": N_JOBS,

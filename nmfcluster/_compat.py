@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
@@ -51,9 +51,7 @@ MOST = 2**31 - 1  # of anything that is counted: more never ends
 
 def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[F], F]:
     """Return scikit-learn's decorator of `fit`, which has no types."""
-    decorator: Callable[[F], F]
-    decorator = _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
-    return decorator
+    return _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
 
 
 class Interval(_Interval):
@@ -69,21 +67,18 @@ class Interval(_Interval):
 
     def is_satisfied_by(self, val: Any) -> bool:
         """Return whether a value is such a number."""
-        if isinstance(val, bool | np.bool_ | np.timedelta64):
-            return False
-        if isinstance(val, int) and abs(val) > sys.float_info.max:
+        too_large = isinstance(val, int) and abs(val) > sys.float_info.max
+        if too_large or isinstance(val, bool | np.bool_ | np.timedelta64):
             return False
         return bool(super().is_satisfied_by(val))
 
 
 #: what the parameters may be that are the same everywhere
+COUNT = Interval(Integral, 1, None, closed="left")
+SHARE = Interval(Real, 0, 1, closed="neither")
 RANDOM_STATE = [Interval(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None]
 _JOBS = 2**16  # threads or processes: more than any machine starts
-N_JOBS = [
-    Interval(Integral, 1, _JOBS, closed="both"),
-    Interval(Integral, -_JOBS, -1, closed="both"),
-    None,
-]
+N_JOBS = [*(Interval(Integral, *ends, closed="both") for ends in ((1, _JOBS), (-_JOBS, -1))), None]
 
 
 class Documented:
@@ -99,7 +94,7 @@ class Documented:
         return {"name": f"{package}.{name}" if public else f"{package}.{folder}.{name}"}
 
 
-def with_settings_of_caller(function: Callable[..., Any]) -> Callable[..., Any]:
+def with_settings(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that another process calls with scikit-learn's settings of this one.
 
     Those, and the filters of warnings, are what scikit-learn's own `Parallel` hands over.

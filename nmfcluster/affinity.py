@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from sklearn.utils import check_array
 from nmfcluster._arrays import places, storage
 from nmfcluster._arrays.tables import canonical
 from nmfcluster._compat import (
+    COUNT,
     N_JOBS,
     RANDOM_STATE,
     Interval,
@@ -24,20 +25,19 @@ from nmfcluster._compat import (
 from nmfcluster.similarity import Explicit, Factored, Similarity
 from nmfcluster.similarity.landmarks import Landmarks
 from nmfcluster.similarity.neighbors import NeighborGraph, are_few, few_enough
-from nmfcluster.similarity.new_samples import NewSamples, inverse_root
+from nmfcluster.similarity.new_samples import NewSamples, Products, inverse_root
 from nmfcluster.similarity.operators import SAMPLED
 from nmfcluster.similarity.paths import path_kernel
 
 __all__ = ["make_affinity", "path_kernel"]
 
-_COUNT = Interval(Integral, 1, None, closed="left")
 #: the affinities that are known by name
 NAMES = ("auto", "nearest_neighbors", "landmarks", "linear", "cosine", "rbf", "precomputed")
 #: the parameters of an estimator by which they are made, and what these may be
 MAKING: dict[str, list[Any]] = {
     "gamma": [Interval(Real, 0, None, closed="neither"), None],
-    "n_neighbors": [_COUNT, None],
-    "n_landmarks": [_COUNT],
+    "n_neighbors": [COUNT, None],
+    "n_landmarks": [COUNT],
     "normalize": ["boolean", StrOptions({"auto"})],
 }
 
@@ -68,7 +68,7 @@ class Affinity:
     """
 
     similarity: Similarity
-    onto: Callable[[np.ndarray], Callable[[Any], np.ndarray]]
+    onto: Callable[[np.ndarray], Products]
     between: Callable[[Any], Any]
     name: str
     counts: np.ndarray | None = None
@@ -172,8 +172,7 @@ def make_affinity(
     >>> make_affinity(load_iris().data).similarity
     Explicit(shape=(150, 150), dtype=float64)
     """
-    more = {"n_clusters": [_COUNT, None], "random_state": RANDOM_STATE, "n_jobs": N_JOBS}
-    allowed = {**MAKING, **more}
+    allowed = MAKING | {"n_clusters": [COUNT, None], "random_state": RANDOM_STATE, "n_jobs": N_JOBS}
     given = {name: value for name, value in locals().items() if name in allowed}
     validate_parameter_constraints(allowed, given, caller_name="make_affinity")
     X = canonical(X)
@@ -287,9 +286,7 @@ def _linear(X_fit: Any, scale: np.ndarray | None, X: Any) -> np.ndarray:
     return places.scaled(products, inverse_root(Factored(X).diagonal()), scale)
 
 
-def _linear_onto(
-    X_fit: Any, scale: np.ndarray | None, P: np.ndarray
-) -> Callable[[Any], np.ndarray]:
+def _linear_onto(X_fit: Any, scale: np.ndarray | None, P: np.ndarray) -> Products:
     scaled = P if scale is None else P * scale[:, None]
     return partial(_linear_product, X_fit.T @ scaled, scale is not None)
 

@@ -53,6 +53,7 @@ OTHER_MODES = {
     "SimilarityFusionNMF": [
         {"affinity": "rbf"},
         {"affinity": ["nearest_neighbors", "rbf"], "symmetric": False, "eta": 0.3},
+        {"criterion": "kl"},
     ],
 }
 

@@ -38,6 +38,8 @@ stack = assert_type(KernelStack("rbf").fit_transform(X), SimilarityStack)
 fused = SimilarityFusionNMF(3, eta=0.5).fit(stack)
 assert_type(fused.source_names_, tuple[str, ...])
 assert_type(fused.weights_, np.ndarray)
+assert_type(fused.counted_, np.ndarray)
+assert_type(fused.agreement_.scores, np.ndarray)
 
 biclusters = NMFMetaCluster(3).fit(X)
 assert_type(biclusters.components_, np.ndarray)

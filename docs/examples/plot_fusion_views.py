@@ -4,8 +4,8 @@ Views of the same objects, and what each of them gave
 
 Handwritten digits are described three times: by the upper half of the picture, by the lower half,
 and by how much ink there is in every row and column. A fourth view is noise. Some digits are
-missing from the first view. `SimilarityFusionNMF` takes the tables as they are, clusters the digits
-by all of them, and says what each view gave.
+missing from the first view. `SimilarityFusionNMF` takes the tables as they are, finds out which of
+them agree, clusters the digits by these, and says what each view gave.
 """
 
 import matplotlib.pyplot as plt
@@ -54,11 +54,17 @@ for name, view in views.items():
 # %%
 # What each view gave
 # -------------------
-# Noise has no weight. The agreement is that of the clusters of a view alone with those of all.
+# Three views agree in what they say beyond independence, and count alike. Noise agrees with none of
+# them, and has no weight. At the left of the picture are the correlations of the views.
 
-print(pd.DataFrame(model.rank_sources()).round(2).to_string(index=False))
 SourceWeightsDisplay.from_estimator(model)
 plt.show()
+
+# %%
+# Each view can also be clustered alone. The agreement here is that of its clusters with those of
+# all: the one view that nearly found them is the ink.
+
+print(pd.DataFrame(model.rank_sources()).round(2).to_string(index=False))
 
 # %%
 # A cluster need not be told by all views alike: here are their shares, beside the digit that is
@@ -69,6 +75,8 @@ shares.index = [f"mostly {found[model.labels_ == c].mode()[0]}" for c in range(1
 print(shares.round(2).to_string())
 
 # %%
+# A fifth of the digits is missing from the upper half, which therefore tells less than the others.
+#
 # The fused similarity is the graph that the clusters explain. In the order of the clusters it is
 # close to blocks. Each cell of the picture is the mean of six by six digits.
 

@@ -19,9 +19,8 @@ from sklearn.utils import check_random_state
 from nmfcluster._compat import MOST, Interval
 
 # Folders whose frames are no user's: the package, and what calls its methods for the user.
-_NOT_THE_USER = tuple(
-    f"{folder}/" for folder in (Path(__file__).parents[1], *sklearn.__path__, *joblib.__path__)
-)
+_FOLDERS = (Path(__file__).parents[1], *sklearn.__path__, *joblib.__path__)
+_NOT_THE_USER = tuple(f"{folder}/" for folder in _FOLDERS)
 
 
 def shown(value: Any) -> str:

@@ -18,12 +18,7 @@ from joblib.parallel import get_active_backend
 from sklearn.utils.parallel import Parallel, delayed
 
 from nmfcluster._arrays.arguments import warn
-from nmfcluster._compat import (
-    blas_threads,
-    one_openmp_thread,
-    set_blas_threads,
-    with_settings_of_caller,
-)
+from nmfcluster._compat import blas_threads, one_openmp_thread, set_blas_threads, with_settings
 
 _CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 
@@ -96,9 +91,8 @@ def on_cluster() -> bool:
     """
     backend, _ = get_active_backend()
     # joblib's own backends, and those that share memory, need no cluster
-    if type(backend).__module__ == "joblib._parallel_backends":
-        return False
-    if getattr(backend, "supports_sharedmem", False):
+    of_joblib = type(backend).__module__ == "joblib._parallel_backends"
+    if of_joblib or getattr(backend, "supports_sharedmem", False):
         return False
     # a task of Dask should not wait for others
     utils = sys.modules.get("distributed.utils")
@@ -163,7 +157,7 @@ def shared_out(
             if each is not None:
                 each()
         return results
-    shared = Parcel((with_settings_of_caller(function), *common))
+    shared = Parcel((with_settings(function), *common))
     try:
         results = _by_client(backend, shared, calls)
     except BaseException as error:

@@ -146,10 +146,8 @@ def clean_labels(column: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]
     """Return the labels that are there, comparable with each other, and where they are."""
     if column.dtype.kind == "O":
         seen = np.array([not is_missing(value) for value in column])
-        values = [
-            value.item() if isinstance(value, np.generic) else value for value in column[seen]
-        ]
-        kinds = {str if isinstance(value, str) else type(value) for value in values}
+        values = [v.item() if isinstance(v, np.generic) else v for v in column[seen]]
+        kinds = {str if isinstance(v, str) else type(v) for v in values}
         if kinds <= {bool, int, float}:
             column = np.where(seen, column, np.nan).astype(float)
         elif kinds == {str}:
@@ -210,7 +208,7 @@ def cluster_counts(codes: np.ndarray) -> np.ndarray:
     return codes.max(axis=0, initial=-1) + 1
 
 
-def indicator(codes: np.ndarray, n_clusters: np.ndarray, dtype: Any = np.float64) -> sp.csr_array:
+def indicator(codes: np.ndarray, n_clusters: np.ndarray) -> sp.csr_array:
     """Return Z, (n_samples, sum(n_clusters)): 1 where a sample is in a cluster of a partition.
 
     Parameters
@@ -219,25 +217,19 @@ def indicator(codes: np.ndarray, n_clusters: np.ndarray, dtype: Any = np.float64
         Encoded labels; -1 leaves its row empty for that partition.
     n_clusters : ndarray of shape (n_partitions,), int
         Number of columns to give each partition.
-    dtype : dtype, default=float64
-        Type of the ones.
     """
     offsets = np.concatenate([[0], np.cumsum(n_clusters)]).astype(np.int32)
     columns, seen = codes + offsets[:-1], codes >= 0
     if seen.all():
-        return equal_rows(np.ones(columns.shape, dtype), columns, int(offsets[-1]))
+        return equal_rows(np.ones(columns.shape), columns, int(offsets[-1]))
     columns, ends = columns[seen], np.concatenate([[0], np.cumsum(seen.sum(axis=1))])
     ends = ends.astype(index_dtype(len(columns)))
     shape = (len(codes), int(offsets[-1]))
-    return sp.csr_array((np.ones(len(columns), dtype), columns, ends), shape=shape)
+    return sp.csr_array((np.ones(len(columns)), columns, ends), shape=shape)
 
 
 def tuple_indicator(
-    codes: np.ndarray,
-    n_clusters: np.ndarray,
-    dtype: Any = np.float64,
-    rows: np.ndarray | None = None,
-    most: int | None = None,
+    codes: np.ndarray, n_clusters: np.ndarray, rows: np.ndarray | None, most: int | None
 ) -> tuple[sp.csr_array, sp.csr_array]:
     """Factor the indicator of all clusters through the label tuples that occur.
 
@@ -252,12 +244,10 @@ def tuple_indicator(
         Encoded labels; -1: not seen.
     n_clusters : ndarray of shape (n_partitions,), int
         Number of clusters of every partition.
-    dtype : dtype, default=float64
-        Type of the entries.
-    rows : ndarray of shape (n_rows,), int, default=None
-        Rows of `codes` to make it for; all by default.
-    most : int, default=None
-        Largest number of tuples of a group; by default more for more rows. The partitions of a
+    rows : ndarray of shape (n_rows,), int, or None
+        Rows of `codes` to make it for; None: all.
+    most : int or None
+        Largest number of tuples of a group; None: more for more rows. The partitions of a
         group, and so the last bits of products, depend on it.
 
     Returns
@@ -290,7 +280,7 @@ def tuple_indicator(
     number = np.cumsum(occurs, dtype=number_type) - 1
     for block in row_blocks(n_rows, ROWS):
         tuples[block] = number[tuples[block]]
-    J = equal_rows(np.ones(tuples.shape, dtype), tuples, int(occurs.sum()))
+    J = equal_rows(np.ones(tuples.shape), tuples, int(occurs.sum()))
     # say of each which clusters it stands for
     kept, offsets = np.flatnonzero(occurs), np.concatenate([[0], np.cumsum(n_clusters)])
     members_of, columns = [], []
@@ -302,8 +292,7 @@ def tuple_indicator(
             columns.append(code[code >= 0] + offsets[t])
     row = np.concatenate(members_of).astype(number_type)
     column = np.concatenate(columns).astype(number_type)
-    ones = np.ones(len(row), dtype)
-    return J, sp.csr_array((ones, (row, column)), shape=(J.shape[1], int(offsets[-1])))
+    return J, sp.csr_array((np.ones(len(row)), (row, column)), shape=(J.shape[1], int(offsets[-1])))
 
 
 def over_seen(together: np.ndarray, seen: np.ndarray, never: float = NEVER) -> np.ndarray:

@@ -8,86 +8,32 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from nmfcluster._arrays.storage import (
-    filled_with,
-    index_dtype,
-    largest,
-    row_blocks,
-    without_diagonal,
-)
+from nmfcluster._arrays.storage import index_dtype, largest
 
-_ROWS = 256  # of a dense matrix that are worked on at a time
 _LEAST = 1e-12  # of the largest entry: less is no similarity
 
 
-def near(source: Any, n_neighbors: int | None) -> sp.csr_array:
+def near(rows: np.ndarray, n_neighbors: int, among: Any = slice(None)) -> sp.csr_array:
     """Return the similarities of every row that are not below the K-th largest, sparse.
 
     Parameters
     ----------
-    source : {ndarray, csr_array} of shape (r, n)
+    rows : ndarray of shape (r, n)
         Nonnegative.
-    n_neighbors : int or None
-        K; None: all that are above 0.
+    n_neighbors : int
+        K.
+    among : ndarray of int or slice, default=slice(None)
+        The columns whose entries are counted: of those that are equal, one.
 
     Returns
     -------
     csr_array of shape (r, n)
         More than K of a row where several are as large as its K-th.
     """
-    least = _LEAST * largest(source)
-    if sp.issparse(source):
-        return _near_of_sparse(source, n_neighbors, least)
-    blocks = [
-        _near_of_dense(source[rows], n_neighbors, least)
-        for rows in row_blocks(source.shape[0], _ROWS)
-    ]
-    return sp.csr_array(sp.vstack(blocks, format="csr"))
-
-
-def _near_of_dense(block: np.ndarray, n_neighbors: int | None, least: float) -> sp.csr_array:
-    kept = block > least
-    if n_neighbors is not None and n_neighbors < block.shape[1]:
-        smallest = np.partition(block, -n_neighbors, axis=1)[:, -n_neighbors, None]
-        kept &= block >= smallest
-    return sp.csr_array(np.where(kept, block, 0))
-
-
-def _near_of_sparse(source: Any, n_neighbors: int | None, least: float) -> sp.csr_array:
-    data, indptr = source.data, source.indptr
-    counts = np.diff(indptr)
-    kept = data > least
-    if n_neighbors is not None and counts.max(initial=0) > n_neighbors:
-        rows = np.repeat(np.arange(len(counts)), counts)
-        falling = np.lexsort((-data, rows))
-        more = np.flatnonzero(counts > n_neighbors)
-        smallest = np.zeros(len(counts), dtype=data.dtype)
-        smallest[more] = data[falling[indptr[more] + n_neighbors - 1]]
-        kept &= data >= smallest[rows]
-    return filled_with(source, np.where(kept, data, 0))
-
-
-def graph_of(array: Any, n_neighbors: int | None) -> sp.csr_array:
-    """Return the similarities of pairs of which one is `near` the other, without the diagonal.
-
-    Parameters
-    ----------
-    array : {ndarray, csr_array} of shape (n, n)
-        Symmetric, nonnegative.
-    n_neighbors : int or None
-
-    Returns
-    -------
-    csr_array of shape (n, n)
-    """
-    graph = near(without_diagonal(array), n_neighbors)
-    return sp.csr_array(graph.maximum(graph.T))
-
-
-def mean_degree(array: Any) -> float:
-    """Return how many entries a row of a square matrix has that are not 0, on average."""
-    held = array.count_nonzero() if sp.issparse(array) else np.count_nonzero(array)
-    return float(held) / array.shape[0]
+    kept, counted = rows > _LEAST * largest(rows), rows[:, among]
+    if n_neighbors < counted.shape[1]:
+        kept &= rows >= np.partition(counted, -n_neighbors, axis=1)[:, -n_neighbors, None]
+    return sp.csr_array(np.where(kept, rows, 0))
 
 
 def stacked(blocks: list[Any]) -> sp.csr_array:

@@ -237,8 +237,8 @@ def canonical_order(
 def _sorted(arrays: Sequence[Any], off_diagonal: bool) -> tuple[tuple[Any, ...], list[np.ndarray]]:
     """Return arrays in an order of their own, and the extremes of the rows of the first.
 
-    They are sorted by their largest entry and their smallest; and where these are the same, as those
-    of cosines are, by sums, modulo 2^64, over the extremes and how many entries of a row are stored.
+    They are sorted by their largest entry and their smallest; where these are the same, as those of
+    cosines are, by sums, modulo 2^64, over the extremes and how many entries of a row are stored.
     """
     if len(arrays) <= 1:
         return tuple(arrays), _extremes(arrays[0], off_diagonal) if arrays else []

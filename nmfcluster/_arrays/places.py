@@ -121,10 +121,9 @@ def split_missing(X: Any) -> tuple[Any, Any]:
     """
     if not np.isnan(X.sum()):
         return X, None
-    if not sp.issparse(X):
-        unknown = np.isnan(X)
-        return np.where(unknown, 0, X).astype(X.dtype, copy=False), sp.csr_array(
-            unknown, dtype=X.dtype
-        )
-    unknown = np.isnan(X.data)
-    return filled_with(X, np.where(unknown, 0, X.data)), filled_with(X, unknown.astype(X.dtype))
+    if sp.issparse(X):
+        unknown = np.isnan(X.data)
+        return filled_with(X, np.where(unknown, 0, X.data)), filled_with(X, unknown.astype(X.dtype))
+    unknown = np.isnan(X)
+    known = np.where(unknown, 0, X).astype(X.dtype, copy=False)
+    return known, sp.csr_array(unknown, dtype=X.dtype)

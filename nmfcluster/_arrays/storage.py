@@ -237,18 +237,13 @@ def own_copy(array: Any) -> Any:
 
 def writable(array: Any) -> Any:
     """Return a sparse matrix whose parts can be written to; a dense array as it is."""
-    if not sp.issparse(array) or all(
-        part.flags.writeable for part in (array.data, array.indices, array.indptr)
-    ):
-        return array
-    return array.copy()
+    parts = (array.data, array.indices, array.indptr) if sp.issparse(array) else ()
+    return array if all(part.flags.writeable for part in parts) else array.copy()
 
 
 def stored_like(array: Any, reference: Any) -> Any:
     """Return a dense array where `reference` is one, and else the array as it is."""
-    if sp.issparse(array) and not sp.issparse(reference):
-        return array.toarray()
-    return array
+    return array if sp.issparse(reference) else as_dense(array)
 
 
 def knn_weights(
@@ -294,8 +289,7 @@ def index_dtype(largest: int) -> Any:
 
 def nonzero_off_diagonal(array: Any) -> np.ndarray:
     """Return the stored entries above the diagonal of a sparse symmetric matrix, in no order."""
-    stored = array.tocoo()
-    found = stored.data[stored.row < stored.col]
+    found = sp.triu(array, 1).data
     return found[found != 0]
 
 

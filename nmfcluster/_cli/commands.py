@@ -66,9 +66,7 @@ def _consensus(options: argparse.Namespace) -> Result:
     table = _read(options, text=options.partitions, whole=not options.partitions)
     model, chosen = _fitted(_of_runs(options), table.X, options)
     tables = _of_model(model, table, [("confidence", model.confidence_)])
-    return Result(
-        model, chosen, tables, lambda: display.ConsensusMatrixDisplay.from_estimator(model)
-    )
+    return Result(model, chosen, tables, display.ConsensusMatrixDisplay.from_estimator)
 
 
 def _of_runs(options: argparse.Namespace) -> NMFConsensus:
@@ -80,7 +78,7 @@ def _cluster(options: argparse.Namespace) -> Result:
     given = {"constraints": _pairs(options, table)} if options.constraints else {}
     model, chosen = _fitted(SSNMFClusterer(2), table.X, options, **given)
     draw = (display.ConstraintDisplay if given else display.ConsensusMatrixDisplay).from_estimator
-    return Result(model, chosen, _of_model(model, table), lambda: draw(model))
+    return Result(model, chosen, _of_model(model, table), draw)
 
 
 def _pairs(options: argparse.Namespace, table: FileTable) -> PairwiseConstraints:
@@ -111,7 +109,7 @@ def _fuse(options: argparse.Namespace) -> Result:
     table = FileTable(views, None if views.index is None else list(views.index))
     weights = [("source", names), ("weight", model.weights_), ("loss", model.source_losses_)]
     tables = {**_of_model(model, table), "weights": weights}
-    return Result(model, chosen, tables, lambda: display.SourceWeightsDisplay.from_estimator(model))
+    return Result(model, chosen, tables, display.SourceWeightsDisplay.from_estimator)
 
 
 def _programs(options: argparse.Namespace) -> Result:
@@ -125,9 +123,8 @@ def _programs(options: argparse.Namespace) -> Result:
         "components": [numbers, *zip(genes, model.components_.T, strict=True)],
         "recurrence": [numbers, ("recurrence", model.recurrence_)],
     }
-    return Result(
-        model, chosen, tables, lambda: display.BiclusterDisplay.from_estimator(model, table.X)
-    )
+    draw = display.BiclusterDisplay.from_estimator
+    return Result(model, chosen, tables, lambda fitted: draw(fitted, table.X))
 
 
 def _of_counts() -> NMFMetaCluster:
@@ -141,7 +138,7 @@ def _how_many(options: argparse.Namespace) -> Result:
     table = _read(options, text=options.partitions, whole=not some)
     estimator = _of_counts() if options.counts else _of_runs(options)
     model, chosen = _fitted(estimator, table.X, options)
-    return Result(model, chosen, {"candidates": chosen.table.items()}, chosen.plot)
+    return Result(model, chosen, {"candidates": chosen.table.items()}, lambda _: chosen.plot())
 
 
 def _of_model(model: Any, table: FileTable, more: Columns = ()) -> dict[str, Columns]:
@@ -200,27 +197,22 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name, (_, what, _) in _COMMANDS.items():
         own = commands.add_parser(name, help=what, description=f"Find {what}.")
-        own.add_argument("files", metavar="FILE", nargs="+" if name == "fuse" else 1)
-        _add_options(own)
+        add = own.add_argument
+        add("files", metavar="FILE", nargs="+" if name == "fuse" else 1)
+        add("--clusters", metavar="K", type=_numbers, default=_CANDIDATES, help=_HOW_MANY)
+        add("--output", metavar="PLACE", default=".", help="a folder, or how names of files begin")
+        add("--force", action="store_true", help="overwrite files that are there")
+        add("--names", metavar="TITLE", help="of the column that names the rows (csv, tsv)")
+        add("--transpose", action="store_true", help="columns of the file are what is clustered")
+        add("--random-state", metavar="N", type=int, default=0, help="seed; 0 by default")
+        add("--jobs", metavar="N", type=int, help="how much is done at a time")
         kind = own.add_mutually_exclusive_group()
         if name in ("consensus", "how-many"):
             kind.add_argument("--partitions", action="store_true", help="columns are labellings")
         if name == "how-many":
             kind.add_argument("--counts", action="store_true", help="of programs, out of counts")
         if name == "cluster":
-            own.add_argument("--constraints", metavar="PAIRS", help="csv of a, b, kind")
+            add("--constraints", metavar="PAIRS", help="csv of a, b, kind")
     own = commands.add_parser("demo", help="a consensus of scikit-learn's digits, with a picture")
     own.add_argument("picture", nargs="?", default="consensus-digits.png")
     return parser
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    """Add what all commands have that read files."""
-    add = parser.add_argument
-    add("--clusters", metavar="K", type=_numbers, default=_CANDIDATES, help=_HOW_MANY)
-    add("--output", metavar="PLACE", default=".", help="a folder, or how names of files begin")
-    add("--force", action="store_true", help="overwrite files that are there")
-    add("--names", metavar="TITLE", help="of the column that names the rows (csv, tsv)")
-    add("--transpose", action="store_true", help="columns of the file are what is clustered")
-    add("--random-state", metavar="N", type=int, default=0, help="seed; 0 by default")
-    add("--jobs", metavar="N", type=int, help="how much is done at a time")

@@ -56,7 +56,9 @@ def main(picture: str = "consensus-digits.png") -> None:
         accuracy, rand = np.mean(scores, axis=0)
         print(f"{name:38}{accuracy:10.3f}{rand:15.3f}")
     unsure = model.confidence_ < np.quantile(model.confidence_, 0.1)
-    wrong = _is_wrong(y, model.labels_)
+    # the class of a misplaced digit is not the commonest of its cluster
+    commonest = [np.bincount(y[model.labels_ == c]).argmax() for c in np.unique(model.labels_)]
+    wrong = np.take(commonest, model.labels_) != y
     print(
         f"\nclustered in {seconds:.1f} s; of the tenth of the digits with the least confidence "
         f"{wrong[unsure].mean():.0%} are misplaced, of the others {wrong[~unsure].mean():.0%}"
@@ -80,9 +82,3 @@ def _why_no_picture(path: Path) -> str:
     if path.exists() and not (path.is_file() and _MADE_BY.encode() in path.read_bytes()[:_HEAD]):
         raise FileExistsError(f"{path} is there, and not made by this command: name another file.")
     return ""
-
-
-def _is_wrong(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Tell the samples whose class is not the commonest of their cluster."""
-    commonest = np.array([np.bincount(y[labels == c]).argmax() for c in range(labels.max() + 1)])
-    return commonest[labels] != y

@@ -38,10 +38,9 @@ class FileTable(NamedTuple):
             row, column = np.argwhere(missing)[0]
             row = row if self.rows is None else repr(self.rows[row])
             column = column if self.columns is None else repr(self.columns[column])
-            raise ValueError(
-                f"{file} must not lack a value, but its column {column} does in row {row}: leave "
-                "one of them out, or put in a number."
-            )
+            lacking = f"its column {column} does in row {row}"
+            cure = "leave one of them out, or put in a number"
+            raise ValueError(f"{file} must not lack a value, but {lacking}: {cure}.")
 
     def by_names(self) -> Any:
         """Return what can be matched by names: a sparse table that has some becomes dense."""

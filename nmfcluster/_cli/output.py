@@ -24,7 +24,7 @@ class Result(NamedTuple):
     model: Any
     chosen: Any  # what choose_n_clusters returned, if it was asked
     tables: dict[str, Columns]
-    draw: Callable[[], Any]
+    draw: Callable[[Any], Any]  # a picture of the model
 
     def __str__(self) -> str:
         k, told = self.model.n_clusters, ""
@@ -63,7 +63,7 @@ class Place:
         written = ", ".join(map(str, self.tables.values()))
         if find_spec("matplotlib") is None:
             return f"{written}; no picture without matplotlib: pip install nmfcluster[plot]"
-        figure = result.draw().figure_
+        figure = result.draw(result.model).figure_
         with self.picture.open(f"{self.mode}b") as file:
             figure.savefig(file, format="png", dpi=_DPI, bbox_inches="tight")
         return f"{written}, {self.picture}"

@@ -16,25 +16,13 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from nmfcluster._arrays.arguments import counted
 from nmfcluster._arrays.jobs import on_cluster, one_blas_thread, shared_out
-from nmfcluster._engine.loop import (
-    WINDOW,
-    Factors,
-    Heat,
-    LossRace,
-    Race,
-    Solution,
-    Steps,
-    StopRule,
-    best_first,
-    iterate,
-    loss_of,
-)
+from nmfcluster._engine import loop
 from nmfcluster._engine.memory import Recall
 from nmfcluster._engine.report import stage
 
 Start = Callable[[], np.ndarray]
 
-_HEAT = 3 * WINDOW  # updates that a random start needs until its figure can be compared
+_HEAT = 3 * loop.WINDOW  # updates that a random start needs until its figure can be compared
 _BATCH = 8  # starts side by side: a wider product gains little more
 _SHARED_OUT = 5  # the same where all run to their end: 20 runs are as much work for 2 or 4 threads
 _BATCH_BYTES = 2**28  # of the starts of a batch, 256 MiB: memory grows with it, speed does not
@@ -62,7 +50,7 @@ class PerStart(ABC):
         """Return what the solver is given with a start."""
 
     @abstractmethod
-    def of_all(self, start: Any, factors: Factors) -> Factors:
+    def of_all(self, start: Any, factors: loop.Factors) -> loop.Factors:
         """Return the factors of a start for all the data, of which it may see a part."""
 
 
@@ -85,9 +73,9 @@ class Plan:
     """
 
     n_clusters: int
-    solver: Callable[[Any, np.ndarray], Steps]
+    solver: Callable[[Any, np.ndarray], loop.Steps]
     n_init: int
-    stop: StopRule
+    stop: loop.StopRule
     n_jobs: int | None
     memory: Any = None
 
@@ -100,9 +88,9 @@ class Plan:
         objective: Objective,
         starts: Sequence[Start],
         task: str,
-        rank: Callable[[Solution], float] = loss_of,
+        rank: loop.Rank = loop.loss_of,
         lead: float | None = None,
-    ) -> list[Solution]:
+    ) -> list[loop.Solution]:
         """Run the solver from all starts and return the solutions, the best first.
 
         Starts are run in batches whose composition does not depend on `n_jobs`, so that the result
@@ -142,23 +130,21 @@ class Plan:
         with stage(f"{task}, {counted(len(starts), 'start')}", len(batches)) as told:
             executor = Executor(self, objective, race, told.one_more)
             ended = executor.run(batches[:ahead]) + executor.run(batches[ahead:])
-            solutions = best_first([s for s in ended if not s.given_up], rank)
+            solutions = loop.best_first([s for s in ended if not s.given_up], rank)
             solutions += [s for s in ended if s.given_up]
             best = solutions[0]
             told.outcome = f"best loss {best.loss:.6g} after {counted(best.n_iter, 'update')}"
         return solutions
 
-    def _race(
-        self, objective: Objective, rank: Callable[[Solution], float], lead: float | None
-    ) -> Race | None:
+    def _race(self, objective: Objective, rank: loop.Rank, lead: float | None) -> loop.Race | None:
         """Return the race of the starts, if there is one."""
         if self.stop.race_from is None or self.stop.tol < 0:
             return None
         if lead is not None:
-            return Heat(begins=self.stop.race_from, figure=rank, lead=lead)
-        if rank is loss_of:
-            return LossRace(begins=self.stop.race_from, scale=objective.constant)
-        return Heat(begins=max(self.stop.race_from, _HEAT), figure=rank)
+            return loop.Heat(begins=self.stop.race_from, figure=rank, lead=lead)
+        if rank is loop.loss_of:
+            return loop.LossRace(begins=self.stop.race_from, scale=objective.constant)
+        return loop.Heat(begins=max(self.stop.race_from, _HEAT), figure=rank)
 
 
 class Executor:
@@ -174,14 +160,14 @@ class Executor:
     """
 
     def __init__(
-        self, plan: Plan, objective: Objective, race: Race | None, done: Callable[[], None]
+        self, plan: Plan, objective: Objective, race: loop.Race | None, done: Callable[[], None]
     ) -> None:
         self.plan, self.objective, self.race, self.done = plan, objective, race, done
         self.recall = None
         if plan.memory is not None and race is None:  # what a race leaves depends on all others
             self.recall = Recall(plan.memory, objective, plan.solver, plan.stop)
 
-    def run(self, batches: list[Sequence[Start]]) -> list[Solution]:
+    def run(self, batches: list[Sequence[Start]]) -> list[loop.Solution]:
         """Run the solver on batches of starts, several at a time; one alone in blocks of rows."""
         if len(batches) <= 1:  # in this thread, which has others to share its blocks with
             runs = [self.solutions(batches[0], self.race)] if batches else []
@@ -199,20 +185,18 @@ class Executor:
         return list(chain.from_iterable(runs))
 
     def solutions(
-        self, batch: Sequence[Start], race: Race | None, interrupted: Event | None = None
-    ) -> list[Solution]:
-        """Run the solver on a batch, or recall its solutions, and tell that it is done.
+        self, batch: Sequence[Start], race: loop.Race | None, interrupted: Event | None = None
+    ) -> list[loop.Solution]:
+        """Run the solver on a batch, or recall its solutions, and tell that it is done."""
+        compute = partial(self._computed, batch, race, interrupted)
+        solutions = compute() if self.recall is None else self.recall(batch, compute)
+        self.done()
+        return solutions
 
-        It runs until all starts have ended, or an event is set.
-        """
-        solutions: list[Solution]
-        if self.recall is not None:
-            solver = copy(self)
-            solver.recall, solver.done = None, _nothing
-            compute = partial(solver.solutions, batch, race, interrupted)
-            solutions = self.recall(batch, compute)
-            self.done()
-            return solutions
+    def _computed(
+        self, batch: Sequence[Start], race: loop.Race | None, interrupted: Event | None
+    ) -> list[loop.Solution]:
+        """Run the solver until all starts of a batch have ended, or an event is set."""
         objective = self.objective
         if isinstance(objective, PerStart):
             objective = objective.seen_by(batch[0])
@@ -220,16 +204,15 @@ class Executor:
         H = batch[0]()[None] if len(batch) == 1 else np.stack([start() for start in batch])
         steps = self.plan.solver(objective, H)
         ends = None if interrupted is None else interrupted.is_set
-        solutions = iterate(steps, self.plan.stop, self.objective.constant, ends, race)
+        solutions = loop.iterate(steps, self.plan.stop, self.objective.constant, ends, race)
         if isinstance(self.objective, PerStart):
             [only] = solutions
             only.factors = self.objective.of_all(batch[0], only.factors)
         if interrupted is not None and interrupted.is_set():
             raise InterruptedError("another batch of starts failed")  # not to be kept
-        self.done()
         return solutions
 
-    def _on_cluster(self, batches: list[Sequence[Start]]) -> list[list[Solution]]:
+    def _on_cluster(self, batches: list[Sequence[Start]]) -> list[list[loop.Solution]]:
         sent = copy(self)
         sent.done = _nothing  # nobody listens there
         numbers = [(number,) for number in range(len(batches))]
@@ -251,7 +234,7 @@ def _nothing() -> None:
 
 def _ended(
     executor: Executor, batches: list[Sequence[Start]], handling: dict[str, Any], number: int
-) -> list[Solution]:
+) -> list[loop.Solution]:
     """Run the solver on a batch, on a machine of a cluster, with numbers handled as in a fit."""
     with one_blas_thread(), np.errstate(**handling):
         return executor.solutions(batches[number], copy(executor.race))

@@ -185,14 +185,15 @@ def per_start(values: np.ndarray, like: np.ndarray) -> np.ndarray:
     return values.astype(like.dtype)[:, None, None]
 
 
+Rank = Callable[[Solution], float]  # by which solutions are compared: the smallest is best
+
+
 def loss_of(solution: Solution) -> float:
     """Return the figure that runs are mostly ranked by."""
     return solution.loss
 
 
-def best_first(
-    solutions: Sequence[Solution], rank: Callable[[Solution], float] = loss_of
-) -> list[Solution]:
+def best_first(solutions: Sequence[Solution], rank: Rank = loss_of) -> list[Solution]:
     """Return solutions in order; the earliest is the best of those that only rounding tells apart.
 
     Factors can differ where losses do not, as those of three factors do, which rotate.
@@ -211,17 +212,12 @@ def best_first(
         return []
     figures = list(map(rank, solutions))
     order = np.argsort(figures, kind="stable").tolist()
+    resolution = float(np.finfo(solutions[0].factors[0].dtype).eps)
     lowest, first = figures[order[0]], 0
-    while is_below(lowest, figures[first], solutions[first]):
+    while figures[first] - lowest > max(_TIE, resolution) * abs(lowest):
         first += 1
     order.remove(first)
     return [solutions[i] for i in (first, *order)]
-
-
-def is_below(figure: float, other: float, solution: Solution) -> bool:
-    """Tell whether a figure is below that of a solution by more than rounding."""
-    resolution = float(np.finfo(solution.factors[0].dtype).eps)
-    return other - figure > max(_TIE, resolution) * abs(figure)
 
 
 @dataclass(kw_only=True)
@@ -298,7 +294,7 @@ class Heat(Race):
         The smallest is best.
     """
 
-    figure: Callable[[Solution], float]
+    figure: Rank
 
     def going_on(self, running: Sequence[Solution]) -> np.ndarray:
         """Tell which starts go on."""

@@ -77,13 +77,8 @@ def _of_parts(A: Similarity, parts: np.ndarray, n_components: int) -> tuple[np.n
     # the largest eigenvalue of every part, and the smallest of those that can be among the first
     sizes = np.bincount(parts)
     members = np.split(np.argsort(parts, kind="stable"), np.cumsum(sizes)[:-1])
-    blocks, spectra, bases = [], [], []
-    for part in members:
-        block = A.take(part)
-        values, vectors = _of_one_part(block, 1)
-        blocks.append(block)
-        spectra.append(values)
-        bases.append(vectors)
+    blocks = [A.take(part) for part in members]
+    spectra, bases = map(list, zip(*(_of_one_part(block, 1) for block in blocks), strict=True))
     largest = np.concatenate(spectra)
     enough = np.sort(np.pad(largest, (0, n_components), constant_values=-np.inf))[-n_components]
     least = _EQUAL * float(max(abs(largest).max(), np.finfo(float).tiny))
@@ -113,16 +108,19 @@ def _of_one_part(A: Similarity, n_components: int) -> tuple[np.ndarray, np.ndarr
         return values[::-1][:n_components], vectors[:, ::-1][:, :n_components]
     if A.has_root:
         return _through_root(A.root(), n_components)
+
+    def product(v: np.ndarray) -> np.ndarray:
+        return (A @ v.reshape(-1, 1).astype(A.dtype)).ravel().astype(np.float64)
+
+    operator = LinearOperator(A.shape, matvec=product, dtype=np.float64)
     start = np.random.default_rng(0).uniform(0.5, 1.0, n)  # ARPACK's own is not reproducible
     width = min(max(2 * n_components + 1, _WIDTH), n)
     options = {"k": n_components, "which": "LA", "v0": start, "ncv": width, **_ANEW}
     restarts = max(_PRODUCTS // (width - n_components), 1)
     try:
-        values, vectors = eigsh(
-            _linear_operator(A), tol=_TOL[A.dtype.itemsize], maxiter=restarts, **options
-        )
+        values, vectors = eigsh(operator, tol=_TOL[A.dtype.itemsize], maxiter=restarts, **options)
     except ArpackNoConvergence:  # next to equal eigenvalues of many rows: a start need not be exact
-        values, vectors = eigsh(_linear_operator(A), tol=_ROUGH_TOL, **options)
+        values, vectors = eigsh(operator, tol=_ROUGH_TOL, **options)
     order = np.argsort(-values, kind="stable")
     return values[order], vectors[:, order]
 
@@ -137,13 +135,6 @@ def _through_root(V: Any, n_components: int) -> tuple[np.ndarray, np.ndarray]:
     positive = values > _RANK * values[0]
     lengths = np.sqrt(np.where(positive, values, np.inf))  # a vector of 0 where there is none
     return np.where(positive, values, 0), np.asarray(V @ (inner / lengths).astype(V.dtype))
-
-
-def _linear_operator(A: Similarity) -> LinearOperator:
-    def product(v: np.ndarray) -> np.ndarray:
-        return (A @ v.reshape(-1, 1).astype(A.dtype)).ravel().astype(np.float64)
-
-    return LinearOperator(A.shape, matvec=product, dtype=np.float64)
 
 
 def spectral_start(A: Similarity, n_clusters: int) -> np.ndarray:

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from nmfcluster._arrays.blocks import (
-    beyond,
-    dots,
-    gram,
-    mapped,
-    products_of_step,
-    rectified_sum,
-    scaled,
-    times,
-)
+from nmfcluster._arrays import blocks
+from nmfcluster._arrays.blocks import dots, gram, mapped, times
 from nmfcluster._arrays.draws import some_with
 from nmfcluster._arrays.least_squares import nonnegative_rows
 from nmfcluster._engine.executor import Plan, Start
-from nmfcluster._engine.loop import Solution, Steps, kept, loss_of, per_start
+from nmfcluster._engine.loop import Rank, Solution, Steps, kept, loss_of, per_start
 from nmfcluster._engine.starts import draw_seeds, random_start, spectral_start
 from nmfcluster.similarity import Similarity
 
@@ -140,19 +131,17 @@ def bregman_nmf(objective: SymmetricObjective, H: np.ndarray) -> Steps:
         inverse_step, pace = kept(keep, inverse_step, pace)
         faster = (1 + np.sqrt(1 + 4 * pace**2)) / 2
         ahead = (pace - 1) / faster
-        base = _run_ahead(objective, now, before, ahead) if ahead.any() else now
+        base = _run_up(objective, now, before, ahead) if ahead.any() else now
         before, tried = now, np.maximum(_LONGER * inverse_step, _SMALLEST_INVERSE)
         now, inverse_step, fell_back = _descend(objective, now, base, tried)
         pace = np.where(fell_back & (ahead > 0), 1, faster)
 
 
-def _run_ahead(
-    objective: SymmetricObjective, now: Point, before: Point, ahead: np.ndarray
-) -> Point:
+def _run_up(objective: SymmetricObjective, now: Point, before: Point, ahead: np.ndarray) -> Point:
     """Return the point that lies ahead on the line of the last step, by a share of the step."""
     share = per_start(ahead, now.H)
-    Y = beyond(before.H, now.H, share)
-    AY = beyond(before.AH, now.AH, share)  # A is linear: AY comes from AH
+    Y = blocks.beyond(before.H, now.H, share)
+    AY = blocks.beyond(before.AH, now.AH, share)  # A is linear: AY comes from AH
     C = objective.quartic(Y)
     return Point(objective.constant - 2 * dots(Y, AY) + dots(Y, C), Y, AY, C)
 
@@ -175,7 +164,10 @@ def _descend(
         again = None if new is None else trying
         old, gradient, inverse, size = kept(again, Y, slope, inverse_step, norm)
         trial = objective.evaluate(_proximal_step(old, gradient, a, size, inverse))
-        growth = _growth(trial.H, old, gradient, a, size, inverse)
+        # <gradient, D> + inverse D_h(trial, old), D the step, which bounds the growth of J/4
+        square, along, down = blocks.products_of_step(old, trial.H, gradient)
+        longer = 2 * along + square  # by how much the squared norm grows
+        growth = down + inverse * a / 4 * (2 * size * square + longer**2)
         smooth = (trial.loss <= level[trying] + 4 * growth + slack) | (inverse >= _LARGEST_INVERSE)
         accepted = smooth & (fell_back[trying] | (trial.loss <= now.loss[trying]))
         if new is None:  # the first time all are tried: what is not accepted is overwritten later
@@ -194,29 +186,15 @@ def _descend(
     return new, inverse_step, fell_back
 
 
-def _growth(
-    new: np.ndarray,
-    Y: np.ndarray,
-    slope: np.ndarray,
-    a: float,
-    norm: np.ndarray,
-    inverse: np.ndarray,
-) -> np.ndarray:
-    """Return ``<slope, D> + inverse D_h(new, Y)``, D = new - Y: the bound on the growth of J/4."""
-    square, along, down = products_of_step(Y, new, slope)
-    longer = 2 * along + square  # by how much the squared norm grows
-    return down + inverse * a / 4 * (2 * norm * square + longer**2)
-
-
 def _proximal_step(
     H: np.ndarray, slope: np.ndarray, a: float, norm: np.ndarray, inverse_step: np.ndarray
 ) -> np.ndarray:
     """Return r V with V = [a ||H||^2 H - slope / inverse_step]_+ and a r^3 ||V||^2 = 1."""
     back, forth = per_start(-1 / inverse_step, H), per_start(a * norm, H)
-    V = rectified_sum(back, slope, forth, H)
+    V = blocks.rectified_sum(back, slope, forth, H)
     size = dots(V, V)
     r = np.cbrt(1 / (a * np.where(size > 0, size, 1)))  # V = 0 leads to 0
-    return scaled(V, per_start(r, H))
+    return blocks.scaled(V, per_start(r, H))
 
 
 @dataclass(frozen=True)
@@ -265,7 +243,7 @@ class Problem(ABC):
     def starts(self, plan: Plan, rng: np.random.RandomState) -> list[Start]:
         """Return the starts, all of their randomness drawn."""
 
-    def rank(self, form: type[Factorization]) -> Callable[[Solution], float]:
+    def rank(self, form: type[Factorization]) -> Rank:
         """Return the figure by which runs are compared."""
         return loss_of
 

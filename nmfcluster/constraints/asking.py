@@ -121,7 +121,18 @@ def next_pairs(model: Any, X: Any, n_pairs: int, *, random_state: Any = None) ->
     # what an answer would tell, beside what is known
     p = _probabilities(groups, P, anchors)
     C = covariance_given(C, np.flatnonzero(groups.known[groups.of[drawn]]))
-    asked = _asked(groups, p, anchors, mass, drawn, C, int(n_pairs))
+    best = p.max(axis=1, initial=0)
+    entropy = -(p * np.log(np.where(p > 0, p, 1))).sum(axis=1) / np.log(max(len(anchors), 2))
+    # groups that await a further answer; the last key settles ties, whatever the samples' order
+    waits = groups.known & (best > 0)
+    waits[anchors] = False
+    order = np.lexsort((-np.bincount(groups.of, mass), -best, -groups.size))
+    asked: list[int] = order[waits[order]].tolist()
+    # then those that tell most
+    fresh = (best > 0) & ~waits
+    weights = np.where(best > 0, _FLOOR + entropy, 0)[groups.of[drawn]]
+    asked += most_telling(C, weights, groups.of[drawn], fresh, int(n_pairs) - len(asked))
+    asked = asked[: int(n_pairs)]
     first = np.unique(groups.of, return_index=True)[1]
     against = np.array(anchors)[p[asked].argmax(axis=1)]
     return np.column_stack([first[asked], first[against]])
@@ -226,29 +237,6 @@ def _probabilities(groups: _Groups, P: np.ndarray, anchors: list[int]) -> np.nda
         p[list(groups.apart[anchor]), j] = 0
         p[anchor, j:] = 0  # of two anchors the later is asked about
     return p * storage.inverse(p.sum(axis=1))[:, None]
-
-
-def _asked(
-    groups: _Groups,
-    p: np.ndarray,
-    anchors: list[int],
-    mass: np.ndarray,
-    drawn: np.ndarray,
-    C: np.ndarray,
-    n_pairs: int,
-) -> list[int]:
-    """Return groups to ask about: those that await a further answer, then telling ones."""
-    best = p.max(axis=1, initial=0)
-    entropy = -(p * np.log(np.where(p > 0, p, 1))).sum(axis=1) / np.log(max(len(anchors), 2))
-    waits = groups.known & (best > 0)
-    waits[anchors] = False
-    # the last key settles ties, whatever the order of the samples
-    order = np.lexsort((-np.bincount(groups.of, mass), -best, -groups.size))
-    asked: list[int] = order[waits[order]].tolist()
-    fresh = (best > 0) & ~waits
-    weights = np.where(best > 0, _FLOOR + entropy, 0)[groups.of[drawn]]
-    asked += most_telling(C, weights, groups.of[drawn], fresh, n_pairs - len(asked))
-    return asked[:n_pairs]
 
 
 def most_telling(

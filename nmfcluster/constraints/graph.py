@@ -16,14 +16,13 @@ from nmfcluster.constraints.links import Links
 _N_SHOWN = 20  # samples that a message names before it leaves some out
 
 
-def weight_matrix(
-    n_samples: int, pairs: np.ndarray, weights: np.ndarray, dtype: Any
-) -> sp.csr_array:
+def weight_matrix(n_nodes: int, pairs: np.ndarray, weights: np.ndarray, dtype: Any) -> sp.csr_array:
     """Return the symmetric matrix of the weights of pairs, at (i, j) and at (j, i).
 
     Parameters
     ----------
-    n_samples : int
+    n_nodes : int
+        Number of samples, or of groups of them.
     pairs : ndarray of shape (n_pairs, 2), int
     weights : ndarray of shape (n_pairs,), float64
     dtype : dtype
@@ -31,12 +30,12 @@ def weight_matrix(
 
     Returns
     -------
-    sparse array of shape (n_samples, n_samples)
+    sparse array of shape (n_nodes, n_nodes)
     """
     if np.dtype(dtype).kind != "f":
         raise TypeError(f"dtype must be a float dtype, such as np.float64, got {dtype!r}.")
     with np.errstate(over="ignore"):  # what is infinite then is refused with the similarities
-        return _adjacency(n_samples, pairs, weights.astype(dtype))
+        return _adjacency(n_nodes, pairs, weights.astype(dtype))
 
 
 def _adjacency(n_samples: int, pairs: np.ndarray, entries: Any = True) -> sp.csr_array:
@@ -210,12 +209,10 @@ def folds_of_pairs(pairs: Any, n_splits: int, rng: np.random.Generator) -> Itera
         piece = components(n_samples, forest[cut_in != fold])
         open_must = piece[must[:, 0]] != piece[must[:, 1]]
         open_cannot = (asked_in == fold)[_first_alike(piece, cannot)]
-        kept = pairs._of_links(
-            n_samples,
-            Links(must[~open_must], pairs.must_link_weights[~open_must]),
-            Links(cannot[~open_cannot], pairs.cannot_link_weights[~open_cannot]),
-            pairs.index,  # or fit could not put them into the order of its samples
-        )
+        kept_must = Links(must[~open_must], pairs.must_link_weights[~open_must])
+        kept_cannot = Links(cannot[~open_cannot], pairs.cannot_link_weights[~open_cannot])
+        # with the names of samples, or fit could not put them into the order of its own
+        kept = pairs._of_links(n_samples, kept_must, kept_cannot, pairs.index)
         # a cannot-link within a piece is contradicted by pairs that are kept
         open_cannot &= piece[cannot[:, 0]] != piece[cannot[:, 1]]
         if open_must.any() or open_cannot.any():

@@ -49,11 +49,11 @@ def clean_block(block: Any, first: int = 0) -> np.ndarray:
             f"X must hold integers as labels, got dtype {block.dtype} in the block of row {first}: "
             "give every string a number first, as pandas.factorize does."
         )
-    seen, wrong = np.ones(block.shape, dtype=bool), np.zeros(block.shape, dtype=bool)
+    wrong = np.zeros(block.shape, dtype=bool)
     if kind == "f":
         block = block.astype(np.float64, copy=False)  # float16 could not hold what follows
-        seen = ~np.isnan(block)
-        wrong = seen & ((block != np.floor(block)) | (np.abs(block) > 2**53))
+        block = np.where(np.isnan(block), -1, block)
+        wrong = (block != np.floor(block)) | (np.abs(block) > 2**53)
     elif block.dtype == np.uint64:
         wrong = block > np.uint64(2**63 - 1)
     if wrong.any():
@@ -62,18 +62,16 @@ def clean_block(block: Any, first: int = 0) -> np.ndarray:
             "X must hold integers as labels, NaN or -1 where not seen, up to 2**63 - 1, got "
             f"{shown(block[row, t].item())} in row {first + row}, partition {t}."
         )
-    if kind == "f":
-        return np.where(seen & (block >= 0), block, -1).astype(np.int64)
-    if kind == "i":
-        return block if block.min(initial=0) >= -1 else np.maximum(block, -1)
-    signed = {"bool": np.int8, "uint64": np.int64}
-    return block.astype(signed.get(block.dtype.name, block.dtype), copy=False)
+    if kind in "if" and block.min(initial=0) < -1:
+        block = np.maximum(block, -1)
+    kept = {"bool": np.int8, "uint64": np.int64, "float64": np.int64}
+    return block.astype(kept.get(block.dtype.name, block.dtype), copy=False)
 
 
-class Distinct(NamedTuple):
-    """Distinct label rows, and the number of samples with each."""
+class Counted(NamedTuple):
+    """Distinct labels, or label rows, and the number of samples with each."""
 
-    rows: np.ndarray
+    values: np.ndarray
     counts: np.ndarray
 
 
@@ -83,11 +81,9 @@ class TableSummary:
 
     Attributes
     ----------
-    known : list of ndarray
+    clusters : list of Counted
         The labels of every partition, in increasing order.
-    sizes : list of ndarray of int64
-        The number of samples with each of them.
-    distinct : Distinct or None
+    distinct : Counted or None
         The distinct label rows; None where they are more than was allowed.
     n_lost : int
         Samples that no partition saw.
@@ -97,9 +93,8 @@ class TableSummary:
         The smallest weight of the partitions that saw a sample.
     """
 
-    known: list[np.ndarray]
-    sizes: list[np.ndarray]
-    distinct: Distinct | None
+    clusters: list[Counted]
+    distinct: Counted | None
     n_lost: int
     first_lost: int
     least: float
@@ -119,52 +114,45 @@ class TableSummary:
             Number of distinct rows that are kept at most.
         """
         block = clean_block(block, first)
-        parts = [
-            cls._of_part(block[rows], first + rows.start, weights)
-            for rows in row_blocks(len(block), ROWS)
-        ]
+        pieces = row_blocks(len(block), ROWS)
+        parts = [cls._of_part(block[rows], first + rows.start, weights) for rows in pieces]
         return cls.merged(parts, most)
 
     @classmethod
     def _of_part(cls, part: np.ndarray, first: int, weights: np.ndarray) -> TableSummary:
         where, _, counts = distinct_rows(part)
         rows = narrow(part[where])
-        pairs = [_counted(labels, counts) for labels in rows.T]
+        clusters = [_counted(labels, counts) for labels in rows.T]
         coverage = np.where(rows >= 0, weights, 0.0).sum(axis=1)
         lost = coverage <= 0
         least = float(coverage.min(where=~lost, initial=np.inf))
         first_lost = first + int(where[lost].min()) if lost.any() else -1
-        known, sizes = (list(several) for several in zip(*pairs, strict=True))
         n_lost = int(counts[lost].sum())
-        return cls(known, sizes, Distinct(rows, counts), n_lost, first_lost, least)
+        return cls(clusters, Counted(rows, counts), n_lost, first_lost, least)
 
     @classmethod
     def merged(cls, parts: Sequence[TableSummary], most: int) -> TableSummary:
         """Return the summary of the rows of several."""
-        pairs = [
-            _added([part.known[t] for part in parts], [part.sizes[t] for part in parts])
-            for t in range(len(parts[0].known))
-        ]
-        known, sizes = (list(several) for several in zip(*pairs, strict=True))
+        clusters = [_added(several) for several in zip(*(p.clusters for p in parts), strict=True)]
         distinct = _together([part.distinct for part in parts], most)
         lost = [part.first_lost for part in parts if part.first_lost >= 0]
         n_lost, least = sum(p.n_lost for p in parts), min(p.least for p in parts)
-        return cls(known, sizes, distinct, n_lost, min(lost, default=-1), least)
+        return cls(clusters, distinct, n_lost, min(lost, default=-1), least)
 
 
-def _together(parts: Sequence[Distinct | None], most: int) -> Distinct | None:
+def _together(parts: Sequence[Counted | None], most: int) -> Counted | None:
     """Return the distinct rows of several; None if these are more than `most`."""
-    held = [part for part in parts if part is not None and len(part.rows) <= most]
+    held = [part for part in parts if part is not None and len(part.values) <= most]
     if len(held) < len(parts):
         return None
     merged = held[0]
     for part in held[1:]:  # one by one: it ends as soon as they are too many
-        every = np.concatenate([merged.rows, part.rows])
+        every = np.concatenate([merged.values, part.values])
         where, groups, _ = distinct_rows(every)
         if len(where) > most:
             return None
         counts = _sums(groups, np.concatenate([merged.counts, part.counts]), len(where))
-        merged = Distinct(every[where], counts)
+        merged = Counted(every[where], counts)
     return merged
 
 
@@ -172,19 +160,20 @@ def _sums(groups: np.ndarray, numbers: np.ndarray, n_groups: int) -> np.ndarray:
     return np.bincount(groups, weights=numbers, minlength=n_groups).astype(np.int64)  # < 2^53
 
 
-def _counted(labels: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the labels of a partition that occur, and how many samples have each."""
+def _counted(labels: np.ndarray, counts: np.ndarray) -> Counted:
+    """Return the labels of a partition that occur, those of so many samples each."""
     if labels.max(initial=0) < _DENSE:  # of an unsigned type, it may be, which has no -1
         sizes = _sums(labels.astype(np.int64) + 1, counts, 1)[1:]
         known = np.flatnonzero(sizes)
-        return known, sizes[known]
-    known, sizes = _added([labels], [counts])
-    return known[known >= 0].astype(np.int64), sizes[known >= 0]
+        return Counted(known, sizes[known])
+    known, sizes = _added([Counted(labels, counts)])
+    return Counted(known[known >= 0].astype(np.int64), sizes[known >= 0])
 
 
-def _added(known: list[np.ndarray], sizes: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    labels, groups = np.unique(np.concatenate(known), return_inverse=True)
-    return labels, _sums(groups, np.concatenate(sizes), len(labels))
+def _added(several: Sequence[Counted]) -> Counted:
+    values, counts = map(np.concatenate, zip(*several, strict=True))
+    labels, groups = np.unique(values, return_inverse=True)
+    return Counted(labels, _sums(groups, counts, len(labels)))
 
 
 @dataclass(frozen=True)
@@ -193,10 +182,8 @@ class BlockedTable:
 
     Attributes
     ----------
-    known : list of ndarray
+    clusters : list of Counted
         The labels of every partition, in increasing order: a code is a position among them.
-    sizes_of : list of ndarray of int64
-        The number of samples with each of them.
     weights : ndarray of shape (n_partitions,)
         Weights of the partitions, which sum to 1.
     n_samples : int
@@ -204,11 +191,15 @@ class BlockedTable:
         The smallest weight of the partitions that saw a sample; 0: that of a partition.
     """
 
-    known: list[np.ndarray]
-    sizes_of: list[np.ndarray]
+    clusters: list[Counted]
     weights: np.ndarray
     n_samples: int
     least: float = 0.0
+
+    @cached_property
+    def known(self) -> list[np.ndarray]:
+        """The labels of every partition, in increasing order."""
+        return [labels for labels, _ in self.clusters]
 
     @cached_property
     def n_clusters(self) -> np.ndarray:
@@ -218,7 +209,7 @@ class BlockedTable:
     @cached_property
     def is_complete(self) -> bool:
         """Whether every partition saw all samples."""
-        return all(sizes.sum() == self.n_samples for sizes in self.sizes_of)
+        return all(sizes.sum() == self.n_samples for _, sizes in self.clusters)
 
     def codes(self, block: Any, first: int = 0) -> np.ndarray:
         """Return the labels of a block as positions among those of their partitions; -1: not seen.
@@ -270,11 +261,10 @@ class RowIndex:
 
     def __init__(self, codes: np.ndarray) -> None:
         for seed in count():  # until no two rows have one key, which is at once
-            keys = row_keys(codes, seed)
-            order = np.argsort(keys, kind="stable")
-            if len(codes) == 1 or (np.diff(keys[order]) > 0).all():
+            keys, order = np.unique(row_keys(codes, seed), return_index=True)
+            if len(keys) == len(codes):
                 break
-        self._seed, self._keys, self._order = seed, keys[order], order.astype(np.int32)
+        self._seed, self._keys, self._order = seed, keys, order.astype(np.int32)
 
     def positions(self, codes: np.ndarray) -> np.ndarray:
         """Return where rows are among the distinct ones, (n_rows,), int.
@@ -285,8 +275,8 @@ class RowIndex:
             If one is not among them: the table is not what it was when it was read before.
         """
         keys = row_keys(codes, self._seed)
-        places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-        if (self._keys[places] != keys).any():
+        places = places_of(keys, self._keys)
+        if (places < 0).any():
             raise changed("a label row is new")
         return self._order[places]
 
@@ -311,10 +301,8 @@ class KnownRows:
     def of_block(self, block: Any, what: str) -> np.ndarray:
         """Return the values of the rows of a block."""
         block, values = np.asarray(block), self.values[what]
-        out = np.empty((len(block), *values.shape[1:]), dtype=values.dtype)
-        for rows in row_blocks(len(block), ROWS):
-            out[rows] = values[self.index.positions(self.table.codes(block[rows]))]
-        return out
+        parts = (self.table.codes(block[rows]) for rows in row_blocks(len(block), ROWS))
+        return np.concatenate([values[self.index.positions(codes)] for codes in parts])
 
 
 class CountedRows(LabelTable):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from copy import copy
 from functools import partial
-from numbers import Integral
 from typing import Any, ClassVar
 
 import dask.array as da
@@ -16,25 +15,18 @@ from sklearn.utils.validation import check_is_fitted
 
 import nmfcluster.consensus.estimator as consensus
 import nmfcluster.dask.blocks as blocks
+import nmfcluster.dask.passes as passes
 from nmfcluster._arrays.arguments import counted, normalised_weights, warn
 from nmfcluster._base import fitting
-from nmfcluster._compat import Interval, fit_context
+from nmfcluster._compat import COUNT, fit_context
 from nmfcluster._engine.symmetric import bregman_nmf, factorize
 from nmfcluster.dask.models import predict, transform
-from nmfcluster.dask.passes import BlockedConsensus, BlockedProblem, all_added, improved
 from nmfcluster.dask.tables import by_blocks, of_blocks, read_rows, reduced, rows_at, shared
+from nmfcluster.partitions.reading import MAKING
 
-#: parameters that the estimator in memory has, too
-_SHARED = (
-    "n_clusters",
-    "weights",
-    "normalize",
-    "n_init",
-    "max_iter",
-    "tol",
-    "random_state",
-    "n_jobs",
-)
+_IN_MEMORY = consensus.NMFConsensus._parameter_constraints
+#: parameters that the estimator in memory has, too: all but those of making partitions
+_SHARED = sorted(_IN_MEMORY.keys() - {"affinity", "factorization", *MAKING})
 _OF_ROWS = ("labels", "membership", "confidence")  # attributes with an entry a sample
 _OF_ALL = ("agreement", "weights", "core", "loss", "loss_curve", "n_iter")  # and the others
 
@@ -140,9 +132,9 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{name: consensus.NMFConsensus._parameter_constraints[name] for name in _SHARED},
-        "max_distinct": [Interval(Integral, 1, None, closed="left")],
-        "n_passes": [Interval(Integral, 1, None, closed="left")],
+        **{name: _IN_MEMORY[name] for name in _SHARED},
+        "max_distinct": [COUNT],
+        "n_passes": [COUNT],
     }
 
     def __init__(
@@ -199,46 +191,37 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         X = read_rows(X)
         with fitting(self) as rng:
             weights = normalised_weights(self.weights, X.shape[1])
-            local = consensus.NMFConsensus(
-                affinity="partitions", **{name: getattr(self, name) for name in _SHARED}
-            )
+            own = {name: getattr(self, name) for name in _SHARED}
+            local = consensus.NMFConsensus(affinity="partitions", **own)
             local._check_n_clusters(X.shape[0])
             if self.max_distinct < self.n_clusters:
-                raise ValueError(
-                    f"max_distinct={self.max_distinct} must be at least "
-                    f"n_clusters={self.n_clusters}: so many rows are fitted."
-                )
+                least = f"n_clusters={self.n_clusters}: so many rows are fitted"
+                raise ValueError(f"max_distinct={self.max_distinct} must be at least {least}.")
             summary = _summarised(X, weights, self.max_distinct)
-            table = blocks.BlockedTable(
-                summary.known, summary.sizes, weights, X.shape[0], summary.least
-            )
+            table = blocks.BlockedTable(summary.clusters, weights, X.shape[0], summary.least)
+            self._local_, self.is_exact_ = local, summary.distinct is not None
             self.n_samples_, self.n_features_in_ = X.shape
-            rows: blocks.KnownRows | BlockedConsensus
+            rows: blocks.KnownRows | passes.BlockedConsensus
             if summary.distinct is not None:
-                rows = self._fit_all(local, table, summary.distinct, rng)
+                rows = self._fit_all(table, summary.distinct, rng)
             else:
-                rows = self._fit_drawn(local, X, table, rng)
-            self.is_exact_ = summary.distinct is not None
-            self._local_, self.n_distinct_ = local, len(local.labels_)
-            local.n_features_in_ = self.n_features_in_
+                rows = self._fit_drawn(X, table, rng)
+            self.n_distinct_, local.n_features_in_ = len(local.labels_), self.n_features_in_
             # what is told of all samples is computed when it is asked for
             for name in _OF_ROWS:
                 like = getattr(local, f"{name}_")
-                told = by_blocks(X, partial(_told, name), rows, like.dtype, like.shape[1:])
-                setattr(self, f"{name}_", told)
+                of_block = partial(rows.of_block, what=name)
+                setattr(self, f"{name}_", by_blocks(X, of_block, like.dtype, like.shape[1:]))
             for name in _OF_ALL:
                 setattr(self, f"{name}_", getattr(local, f"{name}_"))
         return self
 
     def _fit_all(
-        self,
-        local: consensus.NMFConsensus,
-        table: blocks.BlockedTable,
-        distinct: blocks.Distinct,
-        rng: np.random.RandomState,
+        self, table: blocks.BlockedTable, distinct: blocks.Counted, rng: np.random.RandomState
     ) -> blocks.KnownRows:
         """Fit all distinct rows, as in memory."""
-        source = blocks.CountedRows(table.codes(distinct.rows), distinct.counts, table)
+        local = self._local_
+        source = blocks.CountedRows(table.codes(distinct.values), distinct.counts, table)
         local.random_state = rng  # which may have been drawn from already
         local.fit(source)
         local.random_state = self.random_state
@@ -246,26 +229,24 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         return blocks.KnownRows(table, blocks.RowIndex(source.codes), values)
 
     def _fit_drawn(
-        self,
-        local: consensus.NMFConsensus,
-        X: da.Array,
-        table: blocks.BlockedTable,
-        rng: np.random.RandomState,
-    ) -> BlockedConsensus:
+        self, X: da.Array, table: blocks.BlockedTable, rng: np.random.RandomState
+    ) -> passes.BlockedConsensus:
         """Fit some rows, and improve the fit by passes over all."""
+        local = self._local_
         # the factor of some rows, drawn without replacement whatever the blocks are
         drawn = np.sort(sample_without_replacement(X.shape[0], self.max_distinct, random_state=rng))
         source = blocks.CountedRows(table.codes(rows_at(X, drawn)), np.ones(len(drawn)), table)
         problem = source.problem(self.weights, self.normalize)
         best = factorize(problem, local._plan(bregman_nmf), rng, coarse_size=consensus.COARSE)
         # is improved by passes, which need one function that sums over all blocks
-        blocked = BlockedProblem(table, self.normalize)
+        blocked = passes.BlockedProblem(table, self.normalize)
         node = shared(blocked)
 
         def everywhere(function: Any, *args: Any) -> Any:
-            return reduced(of_blocks(X, function, node, *map(shared, args)), all_added)
+            return reduced(of_blocks(X, function, node, *map(shared, args)), passes.all_added)
 
-        found, losses = improved(everywhere, blocked, problem.ensemble, best.H, self.n_passes)
+        first = passes.first_target(problem.ensemble, best.H, blocked)
+        found, losses = passes.improved(everywhere, blocked, first, self.n_passes)
         n_found = int((found.contingency.sum(axis=0) > 0).sum())
         if n_found < self.n_clusters:
             few = f"fewer than n_clusters={self.n_clusters}"
@@ -344,15 +325,9 @@ def _summarised(X: da.Array, weights: np.ndarray, most: int) -> blocks.TableSumm
     # two at a time: with 50 partitions 200,000 rows are 10 MB, and a worker holds what it merges
     summary = reduced(parts, partial(blocks.TableSummary.merged, most=most), fan=2)
     if summary.n_lost:
-        raise ValueError(
-            "X must label every sample at least once; without a label: "
-            f"{counted(summary.n_lost, 'sample')}, the first is row {summary.first_lost}."
-        )
-    empty = [t for t in np.flatnonzero(weights) if not len(summary.known[t])]
+        lost = f"{counted(summary.n_lost, 'sample')}, the first is row {summary.first_lost}"
+        raise ValueError(f"X must label every sample at least once; without a label: {lost}.")
+    empty = [t for t in np.flatnonzero(weights) if not len(summary.clusters[t].values)]
     if empty:
         raise ValueError(f"X must not hold an empty partition: partition {empty[0]} is.")
     return summary
-
-
-def _told(name: str, block: Any, rows: blocks.KnownRows | BlockedConsensus) -> np.ndarray:
-    return rows.of_block(block, name)

@@ -25,6 +25,23 @@ class Labeller(NamedTuple):
     drawn: np.ndarray | None  # the samples of the fit where some clusterer cannot predict
     dtype: np.dtype  # of labels
 
+    def of_block(self, block: Any) -> np.ndarray:
+        """Return the labels of a block of rows."""
+        labels = np.empty((len(block), len(self.partitions.estimators)), dtype=self.dtype)
+        for rows in row_blocks(len(block), ROWS):  # they are 8 bytes at first
+            X = check_array(block[rows], dtype=FLOATS, input_name="X")
+            found = self.partitions.predict(X, self.drawn)
+            if found.max() > np.iinfo(self.dtype).max:
+                raise ValueError(
+                    f"estimator must predict labels that it found in a sample, got {found.max()}."
+                )
+            labels[rows] = found
+        return labels
+
+    def of_rows(self, X: da.Array) -> da.Array:
+        """Return the labels of a Dask array, which are not computed yet."""
+        return by_blocks(X, self.of_block, self.dtype, (len(self.partitions.estimators),))
+
 
 @dataclass(frozen=True)
 class BlockPartitions:
@@ -56,25 +73,7 @@ class BlockPartitions:
         X, n_features = read_rows(X), self._labeller.partitions.n_features
         if X.shape[1] != n_features:
             raise ValueError(f"X must have {counted(n_features, 'column')}, got {X.shape[1]}.")
-        return _labelled(X, self._labeller)
-
-
-def _labelled(X: da.Array, by: Labeller) -> da.Array:
-    """Return the labels of a Dask array, which are not computed yet."""
-    return by_blocks(X, _labels, by, by.dtype, (len(by.partitions.estimators),))
-
-
-def _labels(block: Any, by: Labeller) -> np.ndarray:
-    out = np.empty((len(block), len(by.partitions.estimators)), dtype=by.dtype)
-    for rows in row_blocks(len(block), ROWS):  # labels are 8 bytes at first
-        X = check_array(block[rows], dtype=FLOATS, input_name="X")
-        labels = by.partitions.predict(X, by.drawn)
-        if labels.max() > np.iinfo(by.dtype).max:
-            raise ValueError(
-                f"estimator must predict labels that it found in a sample, got {labels.max()}."
-            )
-        out[rows] = labels
-    return out
+        return self._labeller.of_rows(X)
 
 
 def base_partitions(
@@ -159,10 +158,8 @@ def base_partitions(
     # only samples that some run is fitted to are held here: runs take their places among these
     drawn = np.unique(np.concatenate(chosen))
     rows = check_array(rows_at(X, drawn), dtype=FLOATS, input_name="X")
-    plans = [
-        plan._replace(samples=np.searchsorted(drawn, samples))
-        for plan, samples in zip(plans, chosen, strict=True)
-    ]
+    places = [np.searchsorted(drawn, samples) for samples in chosen]
+    plans = [plan._replace(samples=own) for plan, own in zip(plans, places, strict=True)]
     runs = making.run_plans(rows, estimator, plans, False, n_jobs)
     # labels of all samples follow from the clusterers, a block at a time
     largest = max(int(runs.labels.max()), *(plan.n_clusters - 1 for plan in plans))
@@ -171,4 +168,4 @@ def base_partitions(
     if not runs.needs_training_data:  # clusterers that predict need no labels of what was drawn
         train, sent = None, replace(runs, labels=runs.labels[:0], samples=[])
     labeller = Labeller(sent, train, dtype)
-    return BlockPartitions(_labelled(X, labeller), runs.estimators, labeller)
+    return BlockPartitions(labeller.of_rows(X), runs.estimators, labeller)

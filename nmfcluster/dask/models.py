@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import dask.array as da
@@ -10,6 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from nmfcluster._arrays.arguments import counted, shown
 from nmfcluster.dask.tables import by_blocks, read_rows
+
+_ELSE = "X.map_blocks calls anything else"
 
 
 def predict(model: Any, X: da.Array) -> da.Array:
@@ -47,7 +50,7 @@ def predict(model: Any, X: da.Array) -> da.Array:
     >>> predict(model, X).shape
     (1000,)
     """
-    return by_blocks(_checked(model, X, "predict"), _predicted, model, np.dtype(np.int64))
+    return by_blocks(_checked(model, X, "predict"), partial(_predicted, model), np.int64)
 
 
 def transform(model: Any, X: da.Array) -> da.Array:
@@ -87,11 +90,9 @@ def transform(model: Any, X: da.Array) -> da.Array:
     made = model.transform(np.ones((1, X.shape[1]), dtype=X.dtype))
     of_one = np.asarray(made)
     if of_one.dtype.kind not in "biuf" or of_one.ndim != 2:
-        raise TypeError(
-            f"model must make a dense table of numbers of X, got {type(made).__name__}: "
-            "X.map_blocks calls anything else."
-        )
-    return by_blocks(X, _transformed, model, of_one.dtype, of_one.shape[1:])
+        got = type(made).__name__
+        raise TypeError(f"model must make a dense table of numbers of X, got {got}: {_ELSE}.")
+    return by_blocks(X, partial(_transformed, model), of_one.dtype, of_one.shape[1:])
 
 
 def _checked(model: Any, X: Any, method: str) -> da.Array:
@@ -105,15 +106,13 @@ def _checked(model: Any, X: Any, method: str) -> da.Array:
     return X
 
 
-def _predicted(block: Any, model: Any) -> np.ndarray:
+def _predicted(model: Any, block: Any) -> np.ndarray:
     labels = np.asarray(model.predict(np.asarray(block)))
     if labels.dtype.kind not in "biu" or labels.ndim != 1:
-        raise TypeError(
-            "model must predict one integer a row, as clusterers do, got "
-            f"{labels.dtype} of shape {labels.shape}: X.map_blocks calls anything else."
-        )
+        got = f"{labels.dtype} of shape {labels.shape}: {_ELSE}"
+        raise TypeError(f"model must predict one integer a row, as clusterers do, got {got}.")
     return labels.astype(np.int64)
 
 
-def _transformed(block: Any, model: Any) -> np.ndarray:
+def _transformed(model: Any, block: Any) -> np.ndarray:
     return np.asarray(model.transform(np.asarray(block)))

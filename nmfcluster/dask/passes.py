@@ -54,7 +54,7 @@ class BlockedProblem:
     @cached_property
     def sizes(self) -> np.ndarray:
         """Number of samples of every base cluster, (C,)."""
-        return np.concatenate(self.table.sizes_of)
+        return np.concatenate([sizes for _, sizes in self.table.clusters])
 
     @cached_property
     def shares(self) -> np.ndarray:
@@ -120,16 +120,11 @@ class Target:
 
     def grid(self, problem: BlockedProblem) -> np.ndarray:
         """Return steps, powers of two, by which all entries of a column can be counted, (k,)."""
-        T, k = len(problem.table.n_clusters), self.links.shape[1]
-        owner = np.repeat(np.arange(T), problem.table.n_clusters)
-        squares = np.einsum("...cc->...c", self.grams)
-        lengths = np.broadcast_to(squares, (T, k))[owner]  # an entry is at most b / g
-        ratios = np.divide(
-            self.links * problem.shares[:, None],
-            lengths,
-            out=np.zeros((len(owner), k)),
-            where=(lengths > 0) & (problem.weights > 0)[:, None],
-        )
+        sizes, k = problem.table.n_clusters, self.links.shape[1]
+        squares = np.broadcast_to(np.einsum("...cc->...c", self.grams), (len(sizes), k))
+        lengths = np.repeat(squares, sizes, axis=0)  # an entry is at most b / g
+        links, told = self.links * problem.shares[:, None], problem.weights[:, None] > 0
+        ratios = np.divide(links, lengths, out=np.zeros(lengths.shape), where=told & (lengths > 0))
         highest = np.maximum(ratios.max(axis=0), np.finfo(float).tiny)
         return np.exp2(np.ceil(np.log2(highest)) - _BITS)
 
@@ -335,11 +330,7 @@ class BlockedConsensus:
 
 
 def improved(
-    everywhere: Callable[..., Sums],
-    problem: BlockedProblem,
-    rows: Ensemble,
-    H: np.ndarray,
-    n_passes: int,
+    everywhere: Callable[..., Sums], problem: BlockedProblem, target: Target, n_passes: int
 ) -> tuple[BlockedConsensus, np.ndarray]:
     """Return the consensus after the best of some passes, and the losses of all.
 
@@ -349,13 +340,11 @@ def improved(
         ``everywhere(function, *args)`` returns the sum of ``function(block, problem, *args)`` over
         all blocks: who holds the blocks gives it.
     problem : BlockedProblem
-    rows : Ensemble
-        The distinct rows of a sample.
-    H : ndarray of shape (m, k)
-        Their factor.
+    target : Target
+        Of the first pass, see `first_target`.
     n_passes : int
     """
-    target, passes, targets = first_target(rows, H, problem), [], []
+    passes, targets = [], []
     for number in range(n_passes):
         with stage(f"pass {number + 1} over {problem.table.n_samples} rows") as told:
             grid = target.grid(problem)
@@ -372,10 +361,8 @@ def improved(
         sizes = np.maximum(problem.sizes, 1)[:, None]
         profiles = np.stack([profile / sizes**power for power in POWERS])
         sums = everywhere(counts_of_block, profiles)
-        hard = [
-            normalised_loss(end.constant, problem.votes, N, problem.weights @ N)
-            for N in sums["labels"].astype(np.float64)
-        ]
+        held = sums["labels"].astype(np.float64)
+        hard = [normalised_loss(end.constant, problem.votes, N, problem.weights @ N) for N in held]
         reading = int(np.argmin(hard))
         labels, members = sums["labels"][reading], sums["members"][reading]
         profile = profiles[reading]

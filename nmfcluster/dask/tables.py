@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from math import isnan
 from typing import Any
 
@@ -44,19 +43,12 @@ def read_rows(X: Any, name: str = "X") -> da.Array:
             "know of it by its dtype."
         )
     if any(isnan(size) for sizes in X.chunks for size in sizes):
-        raise ValueError(
-            f"{name} must have blocks of known sizes: call {name}.compute_chunk_sizes() first."
-        )
+        cure = f"call {name}.compute_chunk_sizes() first"
+        raise ValueError(f"{name} must have blocks of known sizes: {cure}.")
     if X.ndim != 2 or 0 in X.shape:
         raise ValueError(f"{name} must be a table with rows and columns, got shape {X.shape}.")
     rows = tuple(size for size in X.chunks[0] if size)  # a filter may leave blocks without any
     return X.rechunk((rows, -1))
-
-
-def row_ranges(X: da.Array) -> list[tuple[int, int]]:
-    """Return the numbers of the first row of every block and of the first after it."""
-    ends = [int(end) for end in np.cumsum((0, *X.chunks[0]))]
-    return list(pairwise(ends))
 
 
 def shared(value: Any) -> Any:
@@ -77,21 +69,19 @@ def of_blocks(X: da.Array, function: Callable[..., Any], *args: Any, rows: bool 
     ----------
     X : dask.array.Array
     function : callable
-        Takes a block, with `rows` the number of its first row, and `args`.
+        Takes a block, with `rows` the number of its first row, and `args`. It may be delayed.
     *args : object
         Delayed objects, or such as are small.
     rows : bool, default=False
     """
     call = delayed(on_block, pure=False)
-    blocks = X.to_delayed().ravel()
-    firsts = [(first,) if rows else () for first, _ in row_ranges(X)]
-    return [
-        call(function, block, *first, *args) for block, first in zip(blocks, firsts, strict=True)
-    ]
+    firsts = [(first,) if rows else () for first in np.cumsum((0, *X.chunks[0][:-1])).tolist()]
+    blocks = zip(X.to_delayed().ravel(), firsts, strict=True)
+    return [call(function, block, *first, *args) for block, first in blocks]
 
 
 def by_blocks(
-    X: da.Array, function: Callable[..., Any], held: Any, dtype: Any, shape: tuple[int, ...] = ()
+    X: da.Array, function: Callable[[Any], Any], dtype: Any, shape: tuple[int, ...] = ()
 ) -> da.Array:
     """Return what a function makes of every block as a Dask array, one row for every row.
 
@@ -99,19 +89,13 @@ def by_blocks(
     ----------
     X : dask.array.Array
     function : callable
-        Takes a block and what is held.
-    held : object
-        Sent to every worker once.
+        Takes a block; it is sent to every worker once, with all that it holds.
     dtype : dtype
     shape : tuple of int
         Of what is made of one row.
     """
-    made = of_blocks(X, function, shared(held))
-    parts = [
-        da.from_delayed(part, (last - first, *shape), dtype)
-        for part, (first, last) in zip(made, row_ranges(X), strict=True)
-    ]
-    return da.concatenate(parts)
+    made = zip(of_blocks(X, shared(function)), X.chunks[0], strict=True)
+    return da.concatenate([da.from_delayed(part, (n, *shape), dtype) for part, n in made])
 
 
 def reduced(parts: Sequence[Any], merge: Callable[[list[Any]], Any], fan: int = 8) -> Any:

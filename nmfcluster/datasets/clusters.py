@@ -63,8 +63,7 @@ def make_nested_rings(
         check_number(radius, "radii", 0, closed="neither")
     check_number(noise, "noise", 0)
     check_count(n_samples, "n_samples", len(radii))
-    sizes = _equal_sizes(n_samples, len(radii))
-    y = np.repeat(np.arange(len(sizes)), sizes)
+    y = _equal_shares(n_samples, len(radii))
     angles = rng.uniform(0, 2 * np.pi, len(y))
     reached = np.asarray(radii, dtype=float)[y] + noise * rng.normal(size=len(y))
     return reached[:, None] * np.column_stack([np.cos(angles), np.sin(angles)]), y
@@ -123,17 +122,16 @@ def make_partitions(
         for size in n_samples:
             check_count(size, "n_samples", 1)
         check_count(sum(map(int, n_samples)), "the sum of n_samples", 1)
-        sizes = np.asarray(n_samples)
+        n_clusters, y = len(n_samples), np.repeat(np.arange(len(n_samples)), n_samples)
     else:
         check_count(n_clusters, "n_clusters", 1)
         check_count(n_samples, "n_samples", n_clusters)
-        sizes = _equal_sizes(n_samples, n_clusters)
+        y = _equal_shares(n_samples, n_clusters)
     check_count(n_partitions, "n_partitions", 1)
-    y = np.repeat(np.arange(len(sizes)), sizes)
     partitions = np.empty((len(y), n_partitions), dtype=np.int64)
     for t in range(n_partitions):
-        labels = np.where(rng.uniform(size=len(y)) < noise, rng.randint(len(sizes), size=len(y)), y)
-        partitions[:, t] = rng.permutation(len(sizes))[labels]
+        labels = np.where(rng.uniform(size=len(y)) < noise, rng.randint(n_clusters, size=len(y)), y)
+        partitions[:, t] = rng.permutation(n_clusters)[labels]
     lost = rng.uniform(size=partitions.shape) < missing
     lost[np.arange(len(y)), rng.randint(n_partitions, size=len(y))] = False
     partitions[lost] = -1
@@ -245,11 +243,9 @@ def make_biclusters(
     return X, W, H
 
 
-def _equal_sizes(n_samples: int, n_clusters: int) -> np.ndarray:
-    """Return the sizes of clusters that differ by one at most, the larger ones first."""
-    sizes = np.full(n_clusters, int(n_samples) // int(n_clusters))
-    sizes[: int(n_samples) % int(n_clusters)] += 1
-    return sizes
+def _equal_shares(n_samples: int, n_clusters: int) -> np.ndarray:
+    """Return clusters, in order, whose sizes differ by one at most, the larger ones first."""
+    return np.sort(np.arange(int(n_samples)) % int(n_clusters))
 
 
 def _blocks_of(

@@ -1,20 +1,13 @@
 """Pictures of a clustering, in scikit-learn's style; matplotlib is imported when one is drawn."""
 
-from nmfcluster.display.bicluster import BiclusterDisplay
-from nmfcluster.display.choices import NumberDisplay, StabilityDisplay
-from nmfcluster.display.consensus import ConsensusMatrixDisplay
-from nmfcluster.display.constraints import ConstraintDisplay
-from nmfcluster.display.fits import LossCurveDisplay, SourceWeightsDisplay
-from nmfcluster.display.samples import ClusterTrackingDisplay, MembershipDisplay
+from nmfcluster.display.bicluster import BiclusterDisplay as BiclusterDisplay
+from nmfcluster.display.choices import NumberDisplay as NumberDisplay
+from nmfcluster.display.choices import StabilityDisplay as StabilityDisplay
+from nmfcluster.display.consensus import ConsensusMatrixDisplay as ConsensusMatrixDisplay
+from nmfcluster.display.constraints import ConstraintDisplay as ConstraintDisplay
+from nmfcluster.display.fits import LossCurveDisplay as LossCurveDisplay
+from nmfcluster.display.fits import SourceWeightsDisplay as SourceWeightsDisplay
+from nmfcluster.display.samples import ClusterTrackingDisplay as ClusterTrackingDisplay
+from nmfcluster.display.samples import MembershipDisplay as MembershipDisplay
 
-__all__ = [
-    "BiclusterDisplay",
-    "ClusterTrackingDisplay",
-    "ConsensusMatrixDisplay",
-    "ConstraintDisplay",
-    "LossCurveDisplay",
-    "MembershipDisplay",
-    "NumberDisplay",
-    "SourceWeightsDisplay",
-    "StabilityDisplay",
-]
+__all__ = [name for name in dir() if name.endswith("Display")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_array
@@ -102,7 +102,7 @@ class BiclusterDisplay:
     @classmethod
     def from_estimator(
         cls, estimator: Any, X: Any, *, max_cells: int = 400, ax: Any = None
-    ) -> BiclusterDisplay:
+    ) -> Self:
         """Show the biclusters that a fitted estimator found in its table.
 
         A row of several clusters joins the block of the one that adds most to it, and a column
@@ -135,7 +135,7 @@ class BiclusterDisplay:
     @classmethod
     def from_biclusters(
         cls, X: Any, rows: Any, columns: Any, *, max_cells: int = 400, ax: Any = None
-    ) -> BiclusterDisplay:
+    ) -> Self:
         """Show any biclusters: `rows_` and `columns_` of scikit-learn's, or known ones.
 
         A row of several clusters joins the block of the first of them, and a column likewise.
@@ -171,15 +171,13 @@ class BiclusterDisplay:
         """
         rows, columns = _check_members(rows, "rows"), _check_members(columns, "columns")
         if len(rows) != len(columns):
-            raise ValueError(
-                f"rows and columns must be of the same clusters, got {len(rows)} and "
-                f"{len(columns)} of them."
-            )
+            got = f"{len(rows)} and {len(columns)}"
+            raise ValueError(f"rows and columns must be of the same clusters, got {got} of them.")
         table = _check_table(X, (rows.shape[1], columns.shape[1]))
         contents = arrange_table(table, (rows, rows), (columns, columns), max_cells)
         return cls(**contents).plot(ax)
 
-    def plot(self, ax: Any = None) -> BiclusterDisplay:
+    def plot(self, ax: Any = None) -> Self:
         """Draw the picture.
 
         Parameters
@@ -201,13 +199,10 @@ class BiclusterDisplay:
         colours = {"cmap": "PuOr", "vmin": -high} if signed else {"cmap": "Greys", "vmin": 0}
         self.mesh_ = look.draw_cells(self.ax_, x, y, self.matrix, vmax=high, **colours)
         self.ax_.set(xlabel="columns", ylabel="rows")
-        for axis in (self.ax_.xaxis, self.ax_.yaxis):
-            look.count_along(axis)
-        order = range(len(self.row_shares)) if self.clusters is None else self.clusters
-        clusters = [
-            (look.colour_of(i), self.row_shares[c], self.column_shares[c])
-            for i, c in enumerate(order)
-        ]
+        look.count_along(self.ax_.yaxis)
+        order = np.arange(len(self.row_shares)) if self.clusters is None else self.clusters
+        shares = zip(self.row_shares[order], self.column_shares[order], strict=True)
+        clusters = [(look.colour_of(i), *both) for i, both in enumerate(shares)]
         few = len(clusters) <= 24  # more frames would hide the table
         self.outlines_ = _draw_outlines(self.ax_, x, y, clusters) if few else []
         self.strips_ = _draw_strips(self.ax_, x, y, clusters, order)
@@ -225,10 +220,8 @@ def _draw_outlines(ax: Any, x: np.ndarray, y: np.ndarray, clusters: list[_Cluste
     outlines: list[Any] = []
     around = withStroke(linewidth=3.2, foreground="white")
     for colour, rows, columns in clusters:
-        sizes = [
-            (right - left, bottom - top, (left, top))
-            for (top, bottom), (left, right) in product(_runs(y, rows), _runs(x, columns))
-        ]
+        runs = product(_runs(y, rows), _runs(x, columns))
+        sizes = [(right - left, bottom - top, (left, top)) for (top, bottom), (left, right) in runs]
         sizes.sort(key=lambda size: -size[0] * size[1])
         for width, height, corner in sizes[:4]:  # more pieces tell less than the strips
             frame = Rectangle(corner, width, height, fill=False, linewidth=1.6, zorder=2.6)
@@ -275,10 +268,8 @@ def _check_table(X: Any, shape: tuple[int, int]) -> Any:
     options: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
     X = check_array(X, ensure_all_finite="allow-nan", input_name="X", **options)
     if X.shape != shape:
-        raise ValueError(
-            f"X must have the {shape[0]} rows and {shape[1]} columns of the biclusters, got shape "
-            f"{X.shape}."
-        )
+        wanted = f"{shape[0]} rows and {shape[1]} columns"
+        raise ValueError(f"X must have the {wanted} of the biclusters, got shape {X.shape}.")
     return X
 
 

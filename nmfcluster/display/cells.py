@@ -43,12 +43,10 @@ def divide_into_cells(
     clusters, sizes = np.unique(labels, return_counts=True)
     # in proportion to the sizes: from 1 to one a sample
     n_cells = np.clip(sizes * int(max_cells) // len(labels), 1, sizes)
-    within = np.concatenate([np.arange(size) for size in sizes])
     # in integers: cell j of a cluster begins where j * size / n_cells is first reached
-    cell = within * np.repeat(n_cells, sizes) // np.repeat(sizes, sizes)
-    offsets = np.concatenate([[0], np.cumsum(n_cells)[:-1]])
+    parts = zip(sizes, n_cells, np.cumsum(n_cells) - n_cells, strict=True)
     cells = np.empty(len(order), dtype=np.intp)
-    cells[order] = cell + np.repeat(offsets, sizes)
+    cells[order] = np.concatenate([np.arange(size) * k // size + first for size, k, first in parts])
     return order, cells, np.repeat(clusters, n_cells)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -74,7 +74,7 @@ class NumberDisplay:
     agreed: bool = True
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> NumberDisplay:
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
         """Show a choice.
 
         Parameters
@@ -94,7 +94,7 @@ class NumberDisplay:
         votes, agreed = getattr(estimator, "votes", None), getattr(estimator, "agreed", True)
         return cls(table=estimator.table, votes=votes, agreed=agreed).plot(ax)
 
-    def plot(self, ax: Any = None) -> NumberDisplay:
+    def plot(self, ax: Any = None) -> Self:
         """Draw the picture.
 
         Parameters
@@ -137,14 +137,10 @@ class NumberDisplay:
         """Draw a row for every criterion, the first at the top, with a dot at its answer."""
         low, high = candidates[0], candidates[-1]
         for row, (name, answer) in enumerate(votes.items()):
-            self.lines_[name] = look.draw_curve(
-                self.ax_,
-                np.clip([answer], low - 0.5, high + 0.5),
-                [row],
-                marker=">" if answer > high else "<" if answer < low else "o",
-                as_good=np.array([answer == n_clusters]),
-                clip_on=False,
-            )
+            at = np.clip([answer], low - 0.5, high + 0.5), [row]
+            marker = ">" if answer > high else "<" if answer < low else "o"
+            style: dict[str, Any] = {"as_good": np.array([answer == n_clusters]), "clip_on": False}
+            self.lines_[name] = look.draw_curve(self.ax_, *at, marker=marker, **style)
         ends = len(votes) - 0.5, -0.5
         self.ax_.set(yticks=range(len(votes)), yticklabels=list(votes), ylim=ends)
         self.ax_.grid(axis="y", color="0.9", linewidth=0.8)
@@ -262,7 +258,7 @@ class StabilityDisplay:
     metric: str = "score"
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> StabilityDisplay:
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
         """Show the scores of a fitted search, those that it went by.
 
         Where several parameters varied, the one with the most values is shown: the score of a value
@@ -290,21 +286,15 @@ class StabilityDisplay:
         scores, errors = _scores(results, metric)
         param, candidates = _along(results["params"])
         # of every value its best candidate
-        best = [
-            max(numbers, key=lambda i: np.nan_to_num(scores[i], nan=-np.inf))
-            for _, numbers in candidates
-        ]
-        chosen = getattr(estimator, "best_index_", None)
-        return cls(
-            param_name=param,
-            values=[value for value, _ in candidates],
-            scores=scores[best],
-            errors=None if errors is None else errors[best],
-            chosen=None if chosen is None else results["params"][chosen].get(param),
-            metric=metric,
-        ).plot(ax)
+        ranks = np.nan_to_num(scores, nan=-np.inf)
+        best = [max(numbers, key=lambda i: ranks[i]) for _, numbers in candidates]
+        values, index = [value for value, _ in candidates], getattr(estimator, "best_index_", None)
+        errors = None if errors is None else errors[best]
+        chosen = None if index is None else results["params"][index].get(param)
+        told: dict[str, Any] = {"scores": scores[best], "errors": errors, "chosen": chosen}
+        return cls(param_name=param, values=values, metric=metric, **told).plot(ax)
 
-    def plot(self, ax: Any = None) -> StabilityDisplay:
+    def plot(self, ax: Any = None) -> Self:
         """Draw the picture.
 
         Parameters

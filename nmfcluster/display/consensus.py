@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_consistent_length, column_or_1d
@@ -85,9 +85,7 @@ class ConsensusMatrixDisplay:
     value_name: str = _SHARE
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, *, max_cells: int = 400, ax: Any = None
-    ) -> ConsensusMatrixDisplay:
+    def from_estimator(cls, estimator: Any, *, max_cells: int = 400, ax: Any = None) -> Self:
         """Show what a fitted estimator says of pairs of samples.
 
         That is the co-association from which an `NMFConsensus` or an `NMFMetaCluster` made its
@@ -112,10 +110,8 @@ class ConsensusMatrixDisplay:
         ConsensusMatrixDisplay
             The picture, drawn.
         """
-        cure = (
-            "from_partitions takes clusterings of others, NMFConsensus(affinity='precomputed') a "
-            "similarity"
-        )
+        similarity = "NMFConsensus(affinity='precomputed') a similarity"
+        cure = f"from_partitions takes clusterings of others, {similarity}"
         look.check_fitted(estimator, "membership_", "an estimator of nmfcluster", cure)
         # samples in no cluster are a last one
         n_clusters = estimator.membership_.shape[1]
@@ -146,7 +142,7 @@ class ConsensusMatrixDisplay:
         weights: Any = None,
         max_cells: int = 400,
         ax: Any = None,
-    ) -> ConsensusMatrixDisplay:
+    ) -> Self:
         """Show the co-association of partitions, ordered by any labels, such as known classes.
 
         Parameters
@@ -185,7 +181,7 @@ class ConsensusMatrixDisplay:
         matrix = consensus_matrix(codes, weights, cells)
         return cls(matrix=matrix, names=[str(name) for name in names], **kept).plot(ax)
 
-    def plot(self, ax: Any = None) -> ConsensusMatrixDisplay:
+    def plot(self, ax: Any = None) -> Self:
         """Draw the picture.
 
         Parameters
@@ -209,7 +205,6 @@ class ConsensusMatrixDisplay:
         self.mesh_ = look.draw_cells(self.ax_, edges, edges, values, **colours)
         self.ax_.set(aspect="equal", xlabel="samples", ylabel="cluster")
         self.ax_.patch.set(**look.UNKNOWN, linewidth=0)
-        look.count_along(self.ax_.xaxis)
         clusters, first = np.unique(self.cell_labels, return_index=True)
         begin = edges[first]
         end = np.append(begin[1:], edges[-1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -78,7 +78,7 @@ class ConstraintDisplay:
     names: Sequence[str] | None = None
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> ConstraintDisplay:
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
         """Show which of its constraints a fitted estimator satisfies.
 
         Parameters
@@ -100,7 +100,7 @@ class ConstraintDisplay:
     @classmethod
     def from_predictions(
         cls, labels: Any, constraints: PairwiseConstraints, *, ax: Any = None
-    ) -> ConstraintDisplay:
+    ) -> Self:
         """Show which constraints any clustering satisfies, whoever made it.
 
         Parameters
@@ -132,20 +132,17 @@ class ConstraintDisplay:
                [0, 1]])
         """
         if not isinstance(constraints, PairwiseConstraints):
-            raise TypeError(
-                f"constraints must be a PairwiseConstraints, got {type(constraints).__name__}."
-            )
+            got = type(constraints).__name__
+            raise TypeError(f"constraints must be a PairwiseConstraints, got {got}.")
         constraints.satisfied(labels)  # raises where labels do not fit
         codes, (values,) = encode([labels], "labels")
         if codes.min() < 0:
             raise ValueError("labels must hold a cluster for every sample, got samples in none.")
-        must, cannot = (
-            _pairs_between(codes[:, 0], pairs, len(values))
-            for pairs in (constraints.must_link, constraints.cannot_link)
-        )
+        kinds = constraints.must_link, constraints.cannot_link
+        must, cannot = (_pairs_between(codes[:, 0], pairs, len(values)) for pairs in kinds)
         return cls(must_link=must, cannot_link=cannot, names=[str(v) for v in values]).plot(ax)
 
-    def plot(self, ax: Any = None) -> ConstraintDisplay:
+    def plot(self, ax: Any = None) -> Self:
         """Draw the picture.
 
         Parameters
@@ -163,7 +160,10 @@ class ConstraintDisplay:
         self.figure_, self.ax_ = look.axes_for(ax, figsize=(side + 2.2, side + 1.2))
         # cells, of the upper triangle to the right, so that the two edges are told apart
         shift = 1 + max(0.4, n / 40)
-        must, cannot = self._signed()
+        # the two triangles, negative where pairs are violated
+        within, below = np.eye(n, dtype=bool), np.tri(n) > 0
+        must = np.ma.array(np.where(within, self.must_link, -self.must_link), mask=~below)
+        cannot = np.ma.array(np.where(within, -self.cannot_link, self.cannot_link), mask=~below.T)
         tops = max(must.max(), cannot.max()), -min(must.min(), cannot.min())
         self.ax_.set(xlim=(0, n + shift), ylim=(n, 0), aspect="equal", ylabel="cluster")
         self.ax_.grid(False)
@@ -175,13 +175,6 @@ class ConstraintDisplay:
         self.cannot_link_cells_ = self._draw(cannot, shift, tops, font)
         self._name_clusters(must, cannot, shift, cell)
         return self
-
-    def _signed(self) -> tuple[np.ma.MaskedArray, np.ma.MaskedArray]:
-        """Return the numbers of the two triangles, negative where pairs are violated."""
-        within, below = np.eye(len(self.must_link), dtype=bool), np.tri(len(self.must_link)) > 0
-        must = np.where(within, self.must_link, -self.must_link)
-        cannot = np.where(within, -self.cannot_link, self.cannot_link)
-        return np.ma.array(must, mask=~below), np.ma.array(cannot, mask=~below.T)
 
     def _draw(
         self, values: np.ma.MaskedArray, shift: float, tops: tuple[int, int], font: float
@@ -251,6 +244,4 @@ def _shorten(number: int) -> str:
     """Return a number in four characters at most: 999, 1.2k, 12k, 123k, 1M ..."""
     from matplotlib.ticker import EngFormatter
 
-    if number < 1000:
-        return str(number)
-    return EngFormatter(places=int(number < 9950), sep="")(number)
+    return EngFormatter(places=int(1000 <= number < 9950), sep="")(number)

@@ -12,6 +12,8 @@ import nmfcluster.display.style as look
 
 _CURE = "the constructor takes names and weights of others"
 _FUSED = ("source_names_", "a SimilarityFusionNMF", _CURE)
+_AGREE = 5.0  # score from which on two sources agree: that of `SimilarityFusionNMF`
+_LEGIBLE = 12  # sources whose correlations are written into their cells: there is no room for more
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -129,14 +131,14 @@ class SourceWeightsDisplay:
     r"""Picture of what the sources of a fusion weigh.
 
     Of one model, a bar shows the weight :math:`\alpha_l` of each source, and the number at its
-    side the loss :math:`x_l`: by default the share of the source that the clusters do not explain,
-    from 0 to 1, and of the other criteria a divergence in nats. Of several models that differ in
-    `eta`, a line shows how the weight of a source changes with it, as in Figure 1(c) of [1]_.
-    The dashed line is the weight of every source if `eta` is infinite.
+    side the loss :math:`x_l`: the share of the source that the clusters do not explain, from 0 to
+    1, or with ``criterion="kl"`` and ``"cross_entropy"`` nats. In a figure of its own the picture
+    also shows how far the sources agree: a row and a column for each, in their order, hold the
+    correlations of what they say, and two that agree have a blue cell, which is the reason why they
+    count.
 
-    A large weight says that the clusters explain a large share of a source. With ``criterion="kl"``
-    or ``"cross_entropy"`` a source that tells nothing can have one, too: a flat similarity is easy
-    to explain.
+    Of several models that differ in `eta`, a line shows how the weight of a source changes with it,
+    as in Figure 1(c) of [1]_. The dashed line is the weight of every source if all have the same.
 
     `from_estimator` and `from_estimators` read the weights and draw them; the constructor takes
     weights.
@@ -149,6 +151,8 @@ class SourceWeightsDisplay:
         Weights, in a row for each value of `eta`.
     losses : ndarray of shape (n_sources,), default=None
         Losses, where there is one model.
+    agreement : tuple of ndarray of shape (n_sources, n_sources), default=None
+        Correlations and z-scores, as in `SimilarityFusionNMF.agreement_`, where there is one model.
     values : sequence of float, default=None
         Values of `eta`, in increasing order, where there are several models.
     chosen : float, default=None
@@ -162,6 +166,8 @@ class SourceWeightsDisplay:
         The figure of `ax_`.
     bars_ : matplotlib BarContainer or None
         The bars, from the first source to the last, where there is one model.
+    cells_ : matplotlib QuadMesh or None
+        The correlations of sources that agree, where they are shown.
     lines_ : list of matplotlib Line2D
         The dots, one object a source, where there are several.
 
@@ -196,19 +202,20 @@ class SourceWeightsDisplay:
     names: Sequence[str]
     weights: np.ndarray
     losses: np.ndarray | None = None
+    agreement: tuple[np.ndarray, np.ndarray] | None = None
     values: Sequence[float] | None = None
     chosen: float | None = None
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> SourceWeightsDisplay:
-        """Show the weights and the losses of a model.
+        """Show the weights and the losses of a model, and how far its sources agree.
 
         Parameters
         ----------
         estimator : SimilarityFusionNMF
             A fitted one.
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
+            Where to draw the weights; a new figure, with the agreement, by default.
 
         Returns
         -------
@@ -220,6 +227,7 @@ class SourceWeightsDisplay:
             names=estimator.source_names_,
             weights=estimator.weights_,
             losses=estimator.source_losses_,
+            agreement=getattr(estimator, "agreement_", None),
         ).plot(ax)
 
     @classmethod
@@ -276,10 +284,14 @@ class SourceWeightsDisplay:
         SourceWeightsDisplay
             Itself.
         """
-        if self.values is None:
-            self._plot_bars(ax)
-        else:
+        self.bars_ = self.cells_ = None
+        self.lines_: list[Any] = []
+        if self.values is not None:
             self._plot_lines(self.values, ax)
+            return self
+        self._plot_bars(ax)
+        if ax is None and self.agreement is not None and len(self.names) > 1:
+            self._plot_agreement(*self.agreement)
         return self
 
     def _plot_bars(self, ax: Any) -> None:
@@ -287,25 +299,40 @@ class SourceWeightsDisplay:
         self.figure_, ax = look.axes_for(ax, figsize=(6.4, 0.3 * n_sources + 1.0))
         places = np.arange(n_sources)
         self.ax_ = ax
-        self.lines_: list[Any] = []
         self.bars_ = ax.barh(places, self.weights, height=0.66, color=look.EMPHASIS)
         ax.axvline(1 / n_sources, **look.DASHED | {"zorder": 3})
         ax.set_yticks(places, [look.cut(name) for name in self.names])
         ax.set_ylim(n_sources - 0.4, -0.6)  # the first on top
-        ax.set_xlim(0, 1.06 * float(np.max(self.weights)))
+        ax.set_xlim(0, 1.06 * float(np.max(self.weights) or 1))  # all are 0 if none says anything
         ax.set_xlabel("weight")
         ax.tick_params(axis="y", length=0)
         ax.spines[["top", "right"]].set_visible(False)
         if self.losses is not None:
-            beside: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": look.FONT}
-            for place, loss in zip(places, self.losses, strict=True):
-                ax.text(1.11, place, f"{loss:.3g}", transform=ax.get_yaxis_transform(), **beside)
-            beside["va"] = "bottom"
-            ax.text(1.11, 1.0, "loss", transform=ax.transAxes, **beside)
+            beside: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "va": "center"}
+            beside |= {"xycoords": ax.get_yaxis_transform(), "fontsize": look.FONT}
+            for place, text in [*enumerate(f"{loss:.3g}" for loss in self.losses), (-1, "loss")]:
+                ax.annotate(text, (1, place), (34, 0), **beside)
+
+    def _plot_agreement(self, correlations: np.ndarray, scores: np.ndarray) -> None:
+        """Draw a cell for every two sources at the left of the bars, in the same rows."""
+        n, told = len(scores), np.where(scores > _AGREE, correlations, np.nan)
+        widths, edges = (min(0.09 * n, 1.0), 1), np.arange(n + 1) - 0.5
+        self.figure_.set_figwidth(6.4 + 0.2 * min(n, _LEGIBLE))
+        room = self.ax_.get_subplotspec().subgridspec(1, 2, width_ratios=widths, wspace=0.02)
+        self.ax_.set_subplotspec(room[1])
+        ax = self.figure_.add_subplot(room[0], sharey=self.ax_)
+        # a correlation of 0 is not white: sources that agree in little do agree
+        self.cells_ = ax.pcolormesh(edges, edges, told, cmap="Blues", vmin=-0.3, vmax=1)
+        style = {"ha": "center", "va": "center", "fontsize": 7}
+        for (i, j), value in np.ndenumerate(np.round(correlations, 2) + 0):  # no -0.00
+            if i != j and n <= _LEGIBLE:
+                ax.text(j, i, f"{value:.2f}", color="white" if told[i, j] > 0.5 else "0.2", **style)
+        ax.set(xticks=[], xlabel="agreement")
+        ax.tick_params(length=0)
+        self.ax_.tick_params(labelleft=False)
 
     def _plot_lines(self, values: Sequence[float], ax: Any) -> None:
         self.figure_, self.ax_ = look.axes_for(ax, figsize=(7.8, 4.2))
-        self.bars_ = None
         places = look.place_values(self.ax_, "eta", values)
         self.lines_ = [
             look.draw_curve(
@@ -314,7 +341,7 @@ class SourceWeightsDisplay:
             for i, (name, weights) in enumerate(zip(self.names, self.weights.T, strict=True))
         ]
         self.ax_.axhline(1 / len(self.names), **look.DASHED)
-        highest = float(np.max(self.weights))
+        highest = float(np.max(self.weights) or 1)
         self.ax_.set(ylim=(-0.02 * highest, 1.06 * highest), ylabel="weight")
         look.mark_value(self.ax_, values, self.chosen)
         title = {"title": "source", "title_fontsize": look.FONT, "alignment": "left"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -69,9 +69,7 @@ class MembershipDisplay:
     order: np.ndarray | None = None
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, *, max_cells: int = 400, ax: Any = None
-    ) -> MembershipDisplay:
+    def from_estimator(cls, estimator: Any, *, max_cells: int = 400, ax: Any = None) -> Self:
         """Show the memberships of a fitted estimator.
 
         Parameters
@@ -93,9 +91,7 @@ class MembershipDisplay:
         return cls.from_matrix(estimator.membership_, max_cells=max_cells, ax=ax)
 
     @classmethod
-    def from_matrix(
-        cls, memberships: Any, *, max_cells: int = 400, ax: Any = None
-    ) -> MembershipDisplay:
+    def from_matrix(cls, memberships: Any, *, max_cells: int = 400, ax: Any = None) -> Self:
         """Show memberships, whoever made them: `predict_proba` of a mixture, say.
 
         Parameters
@@ -130,7 +126,7 @@ class MembershipDisplay:
         shares, sizes = means_of_rows(P[order], cells[order]).T, np.bincount(cells)
         return cls(shares=shares, cell_sizes=sizes, order=order).plot(ax)
 
-    def plot(self, ax: Any = None) -> MembershipDisplay:
+    def plot(self, ax: Any = None) -> Self:
         """Draw the picture.
 
         Parameters
@@ -148,7 +144,6 @@ class MembershipDisplay:
         self.figure_, self.ax_ = look.axes_for(ax, figsize=(6.4, height))
         x, y = np.concatenate([[0], np.cumsum(self.cell_sizes)]), np.arange(n_clusters + 1)
         self.mesh_ = look.draw_cells(self.ax_, x, y, self.shares, cmap="Blues", vmin=0, vmax=1)
-        look.count_along(self.ax_.xaxis)
         self.ax_.set(xlabel="samples", ylabel="cluster")
         line = 1.25 * look.FONT * n_clusters / look.height_in_points(self.ax_)  # in clusters
         named = range(0, n_clusters, int(np.ceil(line)))  # names that would overlap are left out
@@ -216,9 +211,7 @@ class ClusterTrackingDisplay:
     labels: Mapping[Any, Any]
 
     @classmethod
-    def from_estimators(
-        cls, estimators: Iterable[Any], *, ax: Any = None
-    ) -> ClusterTrackingDisplay:
+    def from_estimators(cls, estimators: Iterable[Any], *, ax: Any = None) -> Self:
         """Show the clusters of estimators that were fitted to the same samples.
 
         Parameters
@@ -246,7 +239,7 @@ class ClusterTrackingDisplay:
             rows[name] = estimator.labels_
         return cls(labels=rows).plot(ax)
 
-    def plot(self, ax: Any = None) -> ClusterTrackingDisplay:
+    def plot(self, ax: Any = None) -> Self:
         """Draw the picture.
 
         Parameters
@@ -279,7 +272,6 @@ class ClusterTrackingDisplay:
         self.ax_.set_xlabel("samples")
         for row in rows[1:-1]:
             self.ax_.axhline(row, color="white", linewidth=2)
-        look.count_along(self.ax_.xaxis)
         return self
 
 

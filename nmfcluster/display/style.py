@@ -102,8 +102,7 @@ def draw_curve(
         filled = {"linestyle": "none", "markerfacecolor": colour, "label": "as good as the best"}
         ax.plot(x[as_good], heights[as_good], zorder=3, **options | filled)
     ax.spines[["top", "right"]].set_visible(False)
-    (line,) = ax.plot(x, heights, **options)
-    return line
+    return ax.plot(x, heights, **options)[0]
 
 
 def mark_chosen(ax: Any, place: float) -> None:
@@ -136,19 +135,21 @@ def mark_value(ax: Any, values: Sequence[Any], chosen: Any) -> None:
 
 
 def draw_cells(ax: Any, x: np.ndarray, y: np.ndarray, values: np.ndarray, **colours: Any) -> Any:
-    """Draw a matrix, its first row on top, and return the mesh; x and y are edges of the cells."""
+    """Draw a matrix, its first row on top, and return the mesh; x and y are edges of the cells.
+
+    The columns are counted below it.
+    """
     mesh = ax.pcolormesh(x, y, values, **colours)
     mesh.set_rasterized(True)  # in a PDF, too: thousands of cells are slow to show one by one
     ax.set(xlim=(0, x[-1]), ylim=(y[-1], 0))
+    count_along(ax.xaxis)
     ax.grid(False)
     return mesh
 
 
 def add_colorbar(mesh: Any, label: str, extend: str = "neither") -> Any:
     """Draw the scale of colours beside a mesh, pointed where `extend` says, and return it."""
-    colorbar = mesh.axes.figure.colorbar(mesh, ax=mesh.axes, extend=extend, shrink=0.8)
-    colorbar.set_label(label)
-    return colorbar
+    return mesh.axes.figure.colorbar(mesh, ax=mesh.axes, extend=extend, shrink=0.8, label=label)
 
 
 def count_along(axis: Any, most: int = 5) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import fsum
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,11 @@ from nmfcluster.fusion.fused import (
     told_alike,
 )
 from nmfcluster.fusion.pairs import left_unexplained
-from nmfcluster.fusion.residuals import Residual, agreement, residual
+from nmfcluster.fusion.residuals import Residual, agreement, copies, residual
 from nmfcluster.fusion.sources import FittedSources, Sample
 from nmfcluster.fusion.votes import candidates, check_joined, shares_of_votes, warn_of_votes
 from nmfcluster.similarity import Explicit
+from nmfcluster.stack.sources import check_above_0
 
 _SAMPLED = 500  # objects by whose pairs is told how well a model explains a dense source
 
@@ -44,6 +46,7 @@ class Agreeing(FittedSources):
     """
 
     relative, n_rounds = True, 5
+    counted: np.ndarray
 
     def __init__(self, sample: Sample, n_clusters: int) -> None:
         reader, objects, self._k = sample.reader, sample.objects, n_clusters
@@ -54,20 +57,29 @@ class Agreeing(FittedSources):
             dtypes.append(source.dtype)
             return residual(source, square)
 
-        if sample.symmetric or square:
-            residuals, _ = reader.fitted(objects, sample.compared, read)
-        else:  # similarities to what are no objects
-            reader.compare_with(objects, sample.compared)
-            residuals = list(map(read, _without_self(reader.cross(objects, sample.fitted)[0])))
+        with np.errstate(over="ignore"):  # a sum that is too large is refused
+            if sample.symmetric or square:
+                residuals, _ = reader.fitted(objects, sample.compared, read)
+            else:  # similarities to what are no objects
+                reader.compare_with(objects, sample.compared)
+                sources, _ = reader.cross(objects, sample.fitted)
+                for source, label in zip(sources, reader.labels, strict=True):
+                    check_above_0(source, label)
+                residuals = list(map(read, _without_self(sources)))
+            for R, label in zip(residuals, reader.labels, strict=True):
+                if not np.isfinite(R.degrees.sum()):
+                    raise ValueError(f"{label} must have a sum that float64 can hold; scale it.")
         self.dtype, self.n_compared = np.result_type(*dtypes), len(sample.compared)
         self.judged = sample.compared if square else sample.fitted
         check_joined(np.column_stack([R.seen for R in residuals]), reader.names)
         self._square, self._residuals, self._names = square, residuals, reader.names
         # in an order of their own: sums round alike in any order of the sources
-        keys = [(R.size, R.share) for R in residuals]
+        keys = [(R.size, float(R.columns.sum())) for R in residuals]
         self._order = sorted(range(len(keys)), key=keys.__getitem__)
+        self._distinct = sample.distinct
         self._sample = sample if square and len(sample.fitted) > self.n_compared else None
         self.found = agreement(residuals)
+        self._same = copies(residuals, self.found)
 
     def fit_to(self, plan: Plan, eta: float, given: np.ndarray | None) -> None:
         prior = self._that_tell(self._votes() if given is None else given)
@@ -75,15 +87,17 @@ class Agreeing(FittedSources):
         self._own, single = list(map(self._own_graph, self._residuals)), []
         if self._kind(prior)[1] is None and len(used) > 1:  # graphs can be started from one by one
             of_one = [self._kind(np.eye(len(prior))[i]) for i in self._order if prior[i] > 0]
-            single = [graph.A for graph in graphs_of(self._blocks(), of_one)]
+            single = [graph.A for graph in graphs_of(self._blocks(), of_one, self._distinct)]
         self.fit(plan, eta, prior, single)
+        if not prior.any():  # no source says anything, and none is less than another
+            self.weights = np.full(len(prior), 1 / len(prior)) if given is None else given
         # the similarities are needed no more
         self._n_nearest = self._kind(self.weights)[1]
         self._residuals = [replace(R, stored=R.stored[:0]) for R in self._residuals]
         self._sample = None
 
     def mix(self, weights: np.ndarray) -> FusedGraph:
-        [graph] = graphs_of(self._blocks(), [self._kind(weights)])
+        [graph] = graphs_of(self._blocks(), [self._kind(weights)], self._distinct)
         return graph
 
     def losses_of(self, W: np.ndarray) -> np.ndarray:
@@ -94,11 +108,14 @@ class Agreeing(FittedSources):
     def joined(self, sources: list[Any]) -> Any:
         new = [self._residuals[i].of_new(sources[i]) for i in self._order]
         weights = self.weights[self._order]
-        return over_roots(told_alike(new, weights, self._n_nearest), self.mixed.degrees)
+        return over_roots(
+            told_alike(new, weights, self._n_nearest, self._distinct), self.mixed.degrees
+        )
 
     def parts(self) -> list[Any]:
         A, told = self.mixed.A, iter(self.mixed.parts)
-        found = {i: filled_with(A, next(told)) for i in self._order if self.weights[i] > 0}
+        used = [i for i in self._order if self.weights[i] > 0 and self._residuals[i].size > 0]
+        found = {i: filled_with(A, next(told)) for i in used}
         return [found.get(i) for i in range(len(self.weights))]
 
     def alone(self, number: int) -> Any:
@@ -113,18 +130,18 @@ class Agreeing(FittedSources):
                 "equal. Nothing tells clusters apart."
             )
             return np.zeros(len(told))
-        options = candidates(self.found, told)
+        options = candidates(self.found, self._same, told)
         chosen = options[0]
         if len(options) > 1:
-            graphs = graphs_of([self._in_order()], [self._kind(mask) for mask in options])
+            graphs = graphs_of([self._in_order()], list(map(self._kind, options)), self._distinct)
             chosen = options[int(np.argmax(list(map(self._gap, graphs))))]
-        warn_of_votes(self.found, options, chosen, self._names)
-        return chosen * shares_of_votes(self.found)
+        warn_of_votes(self.found, self._same, options, chosen, self._names)
+        return chosen * shares_of_votes(self._same)
 
     def _that_tell(self, weights: np.ndarray) -> np.ndarray:
         """Return weights, which sum to 1, without those of sources that say nothing."""
         weights = np.where([R.size > 0 for R in self._residuals], weights, 0)
-        return weights / weights.sum() if weights.any() else weights
+        return np.asarray(weights / fsum(weights)) if weights.any() else weights
 
     def _gap(self, graph: FusedGraph) -> float:
         """Return how far k eigenvalues are above the next: how far k clusters stand out."""
@@ -138,20 +155,22 @@ class Agreeing(FittedSources):
         The first ones are as good as any: their order is random.
         """
         few = is_graph(R.stored) or R.stored.shape[0] <= _SAMPLED
-        R = R if few else R.among(np.arange(_SAMPLED))
-        one = np.ones(1)
-        return graphs_of([[R]], [(one, n_to_keep([R], one, self._k))])[0].A
+        one, distinct = np.ones(1), self._distinct
+        if not few:
+            R = R.among(np.arange(_SAMPLED))
+            distinct = distinct if isinstance(distinct, slice) else distinct[distinct < _SAMPLED]
+        return graphs_of([[R]], [(one, n_to_keep([R], one, self._k, distinct))], distinct)[0].A
 
     def _kind(self, weights: np.ndarray) -> tuple[np.ndarray, int | None]:
         """Return weights in the order of sums, and how many neighbours an object has by them."""
         weights = np.asarray(weights, dtype=np.float64)
-        return weights[self._order], n_to_keep(self._residuals, weights, self._k)
+        return weights[self._order], n_to_keep(self._residuals, weights, self._k, self._distinct)
 
     def _in_order(self) -> list[Residual]:
         return [self._residuals[i] for i in self._order]
 
     def _blocks(self) -> Iterator[list[Residual]]:
-        """Yield the residuals of the fitted objects: all at once, or some at a time to landmarks."""
+        """Yield the residuals of the fitted objects: all at once, or by and by to landmarks."""
         if self._sample is None:
             yield self._in_order()
             return

@@ -50,6 +50,8 @@ class AsGiven(FittedSources):
         self._sizes = np.array(list(map(total, self._sources)))
         values = (source.data if sp.issparse(source) else source for source in self._sources)
         self._entropies = np.array(list(map(entropy_of, values, self._sizes)))
+        # in an order of their own: sums round alike in any order of the sources
+        self._order = np.lexsort((self._sizes, self._entropies))
         self.n_compared, self._divergence = len(sample.compared), criterion == "kl"
         self.judged = sample.fitted
 
@@ -82,7 +84,7 @@ class AsGiven(FittedSources):
     def _sum(self, sources: list[Any], weights: np.ndarray) -> Any:
         """Return the mixture of sources: sparse if all of those with a weight are."""
         scales = (weights / self._sizes).astype(self.dtype)
-        used = [(s, S) for s, S in zip(scales, sources, strict=True) if s > 0]
+        used = [(scales[i], sources[i]) for i in self._order if scales[i] > 0]
         dense = [pair for pair in used if not sp.issparse(pair[1])]
         rest = [pair for pair in used if sp.issparse(pair[1])]
         if not dense:

@@ -27,8 +27,9 @@ class SimilarityFusionNMF(FusionReports):
 
     Each of L sources says how similar the objects are: an array, a sparse graph, a kernel of the
     features or of some of them. What it says beyond independence counts, its residual
-    :math:`R_l = N_l - c_l r_l r_l'`: :math:`N_l = D^{-1/2} S_l D^{-1/2}` without its diagonal, less
-    what objects as frequent as in it would be alike, with :math:`r_l = N_l 1`.
+    :math:`R_l = N_l - u_l u_l'`: :math:`N_l = D^{-1/2} S_l D^{-1/2}` without its diagonal, less
+    what objects as frequent as in it would be alike, with :math:`u_{li} \sum_{j \ne i} u_{lj}`
+    the sum of row i of :math:`N_l`.
 
     A source counts if it agrees with another one: if the correlation of their residuals, over all
     pairs of objects that both saw, is more than chance makes of independent sources. Residuals of
@@ -49,7 +50,7 @@ class SimilarityFusionNMF(FusionReports):
     :math:`P_l`, with margins :math:`m_l`, that the model leaves unexplained,
 
     .. math:: x_l = \min_{0 \le \lambda \le 1}
-        \frac{D\bigl(P_l \,\|\, \lambda\, H \,\mathrm{diag}(q)\, H' + (1 - \lambda)\, m_l m_l'\bigr)}
+        \frac{D\bigl(P_l \,\|\, \lambda H \mathrm{diag}(q) H' + (1 - \lambda) m_l m_l'\bigr)}
              {D(P_l \,\|\, m_l m_l')} .
 
     Read more in the :ref:`User Guide <fusion>`.
@@ -104,9 +105,8 @@ class SimilarityFusionNMF(FusionReports):
         than `tol` times the mean divergence of the sources from independent objects. A negative
         value runs all updates of all starts.
     random_state : int, RandomState instance or None, default=None
-        Determines the objects of `max_samples`, and where the second factor starts. The result
-        depends on it alone, not on `n_jobs`, the number of threads, or the order of the objects or
-        of the sources.
+        Determines the objects of `max_samples`; nothing else is random. The result does not depend
+        on `n_jobs`, the number of threads, or the order of the objects or of the sources.
     n_jobs : int, default=None
         Number of starts that run at a time, and of jobs that look for neighbours.
 
@@ -292,7 +292,7 @@ class SimilarityFusionNMF(FusionReports):
             self._check_n_clusters(n_samples)
             with stage(f"similarities of {counted(n_samples, 'object')}"):
                 place = reader.order_of(objects)
-                sample = drawn(reader, objects, place.samples, self, rng)
+                sample = drawn(reader, objects, place, self, rng)
                 sources: FittedSources
                 if self.criterion == "agreement":
                     sources = Agreeing(sample, int(self.n_clusters))
@@ -362,9 +362,10 @@ class SimilarityFusionNMF(FusionReports):
         return self._reader_.extended(objects, numbers, profile, self._sources_.joined)
 
     def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags, which depend on `affinity`."""
+        """Return scikit-learn's tags, which depend on `affinity` and `criterion`."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = takes_similarities(self.affinity)
-        tags.input_tags.positive_only = tags.input_tags.pairwise
+        signed = self.criterion == "agreement"
+        tags.input_tags.positive_only = tags.input_tags.pairwise and not signed
         return tags

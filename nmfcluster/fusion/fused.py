@@ -44,7 +44,9 @@ def is_graph(source: Any) -> bool:
     return sp.issparse(source) and source.nnz <= _MANY * isqrt(source.shape[1]) * source.shape[0]
 
 
-def n_to_keep(residuals: list[Residual], weights: np.ndarray, n_clusters: int) -> int | None:
+def n_to_keep(
+    residuals: list[Residual], weights: np.ndarray, n_clusters: int, among: Any = slice(None)
+) -> int | None:
     """Return how many neighbours an object has in the sum of sources; None: all that one has.
 
     That is where all that count are graphs. Else it is the root of the number of objects that
@@ -55,6 +57,8 @@ def n_to_keep(residuals: list[Residual], weights: np.ndarray, n_clusters: int) -
     residuals : list of Residual
     weights : ndarray of shape (L,)
     n_clusters : int
+    among : ndarray of int or slice, default=slice(None)
+        The columns that are counted: of objects that are equal, one.
 
     Returns
     -------
@@ -62,12 +66,14 @@ def n_to_keep(residuals: list[Residual], weights: np.ndarray, n_clusters: int) -
     """
     if all(is_graph(R.stored) for R, w in zip(residuals, weights, strict=True) if w > 0):
         return None
-    n = residuals[0].stored.shape[1]
+    n = len(residuals[0].columns[among])
     return min(isqrt(n), max(2, ceil(_OF_A_CLUSTER * n / n_clusters)))
 
 
 def graphs_of(
-    blocks: Iterable[list[Residual]], kinds: list[tuple[np.ndarray, int | None]]
+    blocks: Iterable[list[Residual]],
+    kinds: list[tuple[np.ndarray, int | None]],
+    among: Any = slice(None),
 ) -> list[FusedGraph]:
     """Return the graphs that sources make with several weights.
 
@@ -77,6 +83,8 @@ def graphs_of(
         Of all objects, or of some at a time, in their order.
     kinds : list of tuple
         Weights of shape (L,), and how many neighbours are kept, see `told_alike`; one a graph.
+    among : ndarray of int or slice, default=slice(None)
+        See `n_to_keep`.
 
     Returns
     -------
@@ -85,7 +93,7 @@ def graphs_of(
     found: list[list[tuple[sp.csr_array, np.ndarray]]] = [[] for _ in kinds]
     for residuals in blocks:
         for rows, (weights, n_nearest) in zip(found, kinds, strict=True):
-            G = told_alike(residuals, weights, n_nearest)
+            G = told_alike(residuals, weights, n_nearest, among)
             G = sp.csr_array(G.maximum(G.T)) if residuals[0].square else G
             i, j, _ = storage.stored_entries(G)
             rows.append((G, _parts_of(_used(residuals, weights), i, j)))
@@ -99,7 +107,10 @@ def graphs_of(
 
 
 def told_alike(
-    residuals: list[Residual], weights: np.ndarray, n_nearest: int | None
+    residuals: list[Residual],
+    weights: np.ndarray,
+    n_nearest: int | None,
+    among: Any = slice(None),
 ) -> sp.csr_array:
     r"""Return the pairs that sources together call alike, and how much.
 
@@ -116,6 +127,8 @@ def told_alike(
         At least 0. A source of size 0 says nothing, whatever its weight.
     n_nearest : int or None
         K; None: all pairs that a source has. All that count are sparse then.
+    among : ndarray of int or slice, default=slice(None)
+        See `n_to_keep`.
 
     Returns
     -------
@@ -127,7 +140,7 @@ def told_alike(
     if n_nearest is None:
         return _on_pairs(used)
     blocks = storage.row_blocks(residuals[0].stored.shape[0], _ROWS)
-    return stacked([_of_rows(used, rows, n_nearest) for rows in blocks])
+    return stacked([_of_rows(used, rows, n_nearest, among) for rows in blocks])
 
 
 def _used(residuals: list[Residual], weights: np.ndarray) -> list[tuple[Residual, float]]:
@@ -156,19 +169,23 @@ def _on_pairs(used: list[tuple[Residual, float]]) -> sp.csr_array:
     return A
 
 
-def _of_rows(used: list[tuple[Residual, float]], rows: slice, n_nearest: int) -> sp.csr_array:
+def _of_rows(
+    used: list[tuple[Residual, float]], rows: slice, n_nearest: int, among: Any
+) -> sp.csr_array:
     """Return the largest of some rows."""
     told = np.zeros((rows.stop - rows.start, used[0][0].stored.shape[1]), dtype=np.float32)
     for R, w in used:
-        told += R.rows(rows) * np.float32(w / R.size)
+        told += R.block(rows) * np.float32(w / R.size)
     if not all(R.seen[rows].all() and R.columns.all() for R, _ in used):
         by = np.zeros(told.shape, dtype=np.float32)
         for R, w in used:
             by += np.outer(np.float32(w) * R.seen[rows], R.columns > 0)
         told /= np.sqrt(np.maximum(by, np.finfo(np.float32).tiny))
+    else:
+        told /= np.float32(np.sqrt(sum(w for _, w in used)))
     if used[0][0].square:
         told[np.arange(len(told)), np.arange(rows.start, rows.stop)] = 0
-    return near(np.maximum(told, 0, out=told), n_nearest)
+    return near(np.maximum(told, 0, out=told), n_nearest, among)
 
 
 def over_roots(graph: Any, columns: np.ndarray) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import fsum
 
 import numpy as np
 
@@ -80,7 +81,7 @@ def gibbs_weights(losses: np.ndarray, eta: float, prior: np.ndarray) -> np.ndarr
         return np.eye(len(losses))[losses.argmin()]
     with np.errstate(over="ignore"):  # a quotient that overflows is a weight of 0
         shares = prior * np.exp(-(losses - losses.min()) / eta)
-    return np.asarray(shares / shares.sum())
+    return np.asarray(shares / fsum(shares))  # the same in any order of the sources
 
 
 def smallest_objective(losses: np.ndarray, eta: float, prior: np.ndarray) -> float:
@@ -90,10 +91,10 @@ def smallest_objective(losses: np.ndarray, eta: float, prior: np.ndarray) -> flo
     """
     losses, prior = losses[prior > 0], prior[prior > 0]
     if np.isinf(eta) or not len(prior):
-        return float(prior @ losses)
+        return fsum(prior * losses)
     best = float(losses.min())
     if eta == 0:
         return best
     with np.errstate(over="ignore"):  # the exponential of a quotient that overflows is 0
-        rest = prior @ np.expm1(-(losses - best) / eta)
+        rest = fsum(prior * np.expm1(-(losses - best) / eta))
     return best - eta * float(np.log1p(rest))

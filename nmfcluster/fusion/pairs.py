@@ -161,16 +161,16 @@ def left_unexplained(S: sp.csr_array, W: np.ndarray, H: np.ndarray) -> float:
     if there <= LEAST:
         return 1.0
     mass = W[r > 0].sum(axis=0, dtype=np.float64) @ H[s > 0].sum(axis=0, dtype=np.float64)
-    beyond = np.empty(len(p))  # how much more often than by independence, less 1
+    times = np.empty(len(p))  # how often as by independence; above 0, which less 1 would not tell
     for block in row_blocks(len(p), _PAIRS):
         rows, columns = i[block], j[block]
-        beyond[block] = _entries(W, H, rows, columns) / mass / r[rows] / s[columns] - 1
+        times[block] = _entries(W, H, rows, columns) / mass / r[rows] / s[columns]
 
     def slope(share: float) -> float:
-        return float(p @ (beyond / (1 + share * beyond)))
+        return float(p @ ((times - 1) / (1 - share + share * times)))
 
     share = 0.0 if slope(0) <= 0 else 1.0 if slope(1) >= 0 else brentq(slope, 0, 1, xtol=1e-4)
-    return float(1 - p @ np.log1p(share * beyond) / there)
+    return float(1 - p @ np.log(1 - share + share * times) / there)
 
 
 def told_of_clusters(S: Any, W: np.ndarray, H: np.ndarray) -> np.ndarray:

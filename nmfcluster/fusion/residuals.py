@@ -12,9 +12,12 @@ from scipy.sparse.csgraph import connected_components
 from nmfcluster._arrays import storage
 
 _LEAST = 1e-12  # of the largest entry: less is no similarity
-_ALONE = (
-    2  # objects of a part of a sparse source that says nothing of them: they are a pair at most
-)
+_ALONE = 2  # objects: a sparse source says nothing of those in a part as small, a pair at most
+AGREE = 5.0  # z-score from which on sources agree: of 23,562 independent ones .05 % are above
+_STEPS = 50  # to the margins without a diagonal: of a few objects; many need three
+_COPIES = 0.95  # correlation from which on two sources are one: no two measured ones were above
+_ENTRIES = 2**22  # of rows by which copies are told
+_ROUNDED = 1e-6  # of the largest entry: less is what float32 leaves of 0
 _CONSTANT = 1e-5  # of the size of a source: less is what float32 leaves where all are alike
 
 
@@ -22,26 +25,24 @@ _CONSTANT = 1e-5  # of the size of a source: less is what float32 leaves where a
 class Residual:
     r"""A source over what independent objects, as frequent as in it, would be alike.
 
-    With :math:`N = D_r^{-1/2} S D_c^{-1/2}`, D the sums of rows and of columns, and the margins
-    :math:`r = N 1`, :math:`s = N' 1`,
+    With :math:`N = D_r^{-1/2} S D_c^{-1/2}`, D the sums of rows and of columns,
 
-    .. math:: R = N - c\, r s', \quad c = \frac{1}{1'r} .
+    .. math:: R = N - u v', \quad R 1 = 0, \; R' 1 = 0 :
 
-    Of objects with each other N is symmetric, and nothing is said of its diagonal, which is 0:
-    there :math:`c = 1'r / ((1'r)^2 - \sum_i r_i^2)`. R sums to 0.
+    of :math:`r = N 1` and :math:`s = N' 1`, :math:`u v' = r s' / 1'r`. Of objects with each other N
+    is symmetric, and nothing is said of its diagonal, where both are 0; u = v then solves
+    :math:`u_i \sum_{j \ne i} u_j = r_i`.
 
     Attributes
     ----------
     stored : {ndarray, csr_array} of shape (n, p)
         R in float32 if the source is dense, and N if it is sparse: then R is never formed.
-    margins : ndarray of shape (n,)
-        r; 0 of objects that the source did not see, whose rows are 0.
+    rows : ndarray of shape (n,)
+        u; 0 of objects that the source did not see, whose rows are 0.
     columns : ndarray of shape (p,)
-        s.
+        v.
     degrees : ndarray of shape (p,)
         The sums of the columns of S.
-    share : float
-        c.
     size : float
         The root mean square of R over the pairs that the source saw; 0 if it says nothing.
     square : bool
@@ -49,53 +50,51 @@ class Residual:
     """
 
     stored: Any
-    margins: np.ndarray
+    rows: np.ndarray
     columns: np.ndarray
     degrees: np.ndarray
-    share: float
     size: float
     square: bool
 
     @property
     def seen(self) -> np.ndarray:
         """Which objects the source saw, in its rows, (n,), bool."""
-        return self.margins > 0
-
-    @property
-    def left(self) -> float:
-        """What of ``r s'`` is to be subtracted from what is stored, to have R."""
-        return self.share if sp.issparse(self.stored) else 0.0
+        return self.rows > 0
 
     def among(self, objects: np.ndarray) -> Residual:
         """Return what the source says beyond independence of some objects, places, alone."""
         N = self.stored[objects][:, objects] if self.square else self.stored[objects]
         if not sp.issparse(N):
             columns = self.columns[objects] if self.square else self.columns
-            N = N + np.outer(self.share * self.margins[objects], columns)
+            N = N + np.outer(self.rows[objects], columns)
+            N[N < _ROUNDED * N.max(initial=0)] = 0  # what was 0 before float32
+            if self.square:
+                np.fill_diagonal(N, 0)
         return _beyond(N, self.degrees, self.square)
 
     def of_new(self, source: Any) -> Residual:
         """Return the residual of the similarities of other objects, (m, n), to these."""
-        source = _cleaned(
-            sp.csr_array(source) if sp.issparse(self.stored) else source, square=False
-        )
+        source = sp.csr_array(source) if sp.issparse(self.stored) else source
+        source = _cleaned(source, square=False)
         N = _over_roots(source, storage.row_sums(source), self.degrees)
-        margins = _sums(N, axis=1)
-        new = replace(self, stored=N, margins=margins, square=False)
+        u = _sums(N, axis=1) / (self.columns.sum() or 1.0)
+        new = replace(self, stored=N, rows=u, square=False)
         return new if sp.issparse(N) else replace(new, stored=_explicit(new))
 
-    def rows(self, rows: slice) -> np.ndarray:
+    def block(self, rows: slice) -> np.ndarray:
         """Return some rows of R as an array, in float32, with what stands on its diagonal."""
         if not sp.issparse(self.stored):
             return np.asarray(self.stored[rows])
         block = storage.as_dense(storage.rows_of(self.stored, rows)).astype(np.float32)
-        block -= np.outer((self.share * self.margins[rows]).astype(np.float32), self.columns)
+        block -= np.outer(self.rows[rows].astype(np.float32), self.columns)
         return block
 
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Return entries of R, off its diagonal, in float64."""
         stored = np.asarray(self.stored[rows, columns], dtype=np.float64).ravel()
-        return stored - self.left * self.margins[rows] * self.columns[columns]
+        if not sp.issparse(self.stored):
+            return stored
+        return stored - self.rows[rows] * self.columns[columns]
 
 
 class Agreement(NamedTuple):
@@ -144,20 +143,30 @@ def residual(source: Any, square: bool) -> Residual:
 def _beyond(N: Any, degrees: np.ndarray, square: bool) -> Residual:
     """Return the residual of a source that was scaled."""
     r, s = _sums(N, axis=1), _sums(N, axis=0)
-    told = float(r.sum())
-    c = told / max(told**2 - (float(r @ s) if square else 0.0), np.finfo(float).tiny)
-    R = Residual(N, r, s, degrees, c, 1.0, square)
+    if square:
+        u = v = _off_diagonal(r)
+    else:
+        u, v = (sums / np.sqrt(r.sum() or 1.0) for sums in (r, s))
+    R = Residual(N, u, v, degrees, 1.0, square)
     if not sp.issparse(N):
         R = replace(R, stored=_explicit(R))
     size, least = inner(R, R), _CONSTANT**2 * storage.sum_of_squares(N)
     return replace(R, size=float(np.sqrt(size / n_pairs(R, R))) if size > least else 0.0)
 
 
+def _off_diagonal(r: np.ndarray) -> np.ndarray:
+    """Return the u of which every ``u_i sum_{j != i} u_j`` is r_i, as near as some steps lead."""
+    u = r / np.sqrt(r.sum() or 1.0)
+    for _ in range(_STEPS):
+        u = np.sqrt(u * r / np.maximum(u.sum() - u, np.finfo(float).tiny))
+    return u
+
+
 def _explicit(R: Residual) -> np.ndarray:
     """Return, in float32, the residual of which a dense N is stored, without a diagonal."""
     out = np.empty(R.stored.shape, dtype=np.float32)
     for rows in storage.row_blocks(len(out)):
-        out[rows] = R.stored[rows] - np.outer(R.share * R.margins[rows], R.columns)
+        out[rows] = R.stored[rows] - np.outer(R.rows[rows], R.columns)
     if R.square:
         np.fill_diagonal(out, 0)
     return out
@@ -173,7 +182,8 @@ def _cleaned(source: Any, square: bool) -> Any:
     """Return a source without what is negative or next to 0; of a square one, its diagonal."""
     least = _LEAST * max(float(source.max()), 0) if 0 not in source.shape else 0.0
     if sp.issparse(source):
-        source = storage.filled_with(source, np.where(source.data < least, 0, source.data))
+        values = source.data.astype(np.float64)  # sums over R are differences of sums over N
+        source = storage.filled_with(source, np.where(values < least, 0, values))
         return storage.without_diagonal(source) if square else source
     cleaned = np.where(source < least, 0, source)
     if square:
@@ -197,16 +207,20 @@ def _sums(array: Any, axis: int) -> np.ndarray:
 
 def inner(one: Residual, other: Residual) -> float:
     """Return the sum of the products of equal entries of two residuals, off the diagonal."""
-    r, s, u, v = one.margins, one.columns, other.margins, other.columns
-    expected = _form(other.left, u, one.stored, v) + _form(one.left, r, other.stored, s)
-    of_both = float(r @ u) * float(s @ v)
-    if one.square:
-        of_both -= float((r * s) @ (u * v))
-    return storage.dot(one.stored, other.stored) - expected + one.left * other.left * of_both
+    (u, v), (w, z) = ((R.rows, R.columns) for R in (one, other))
+    left = [sp.issparse(R.stored) for R in (one, other)]  # u v' is to be subtracted from those
+    told = storage.dot(one.stored, other.stored)
+    expected = [
+        _form(w, one.stored, z) if left[1] else 0,
+        _form(u, other.stored, v) if left[0] else 0,
+    ]
+    if all(left):
+        told += float(u @ w) * float(v @ z) - (float((u * v) @ (w * z)) if one.square else 0)
+    return told - sum(expected)
 
 
-def _form(left: float, r: np.ndarray, stored: Any, s: np.ndarray) -> float:
-    return left * float(r @ (stored @ s.astype(stored.dtype))) if left else 0.0
+def _form(u: np.ndarray, stored: Any, v: np.ndarray) -> float:
+    return float(u @ (stored @ v.astype(stored.dtype)))
 
 
 def agreement(residuals: list[Residual]) -> Agreement:
@@ -234,3 +248,27 @@ def agreement(residuals: list[Residual]) -> Agreement:
                 correlations[i, j] = correlations[j, i] = told
                 scores[i, j] = scores[j, i] = told * np.sqrt(n / 2 if one.square else n)
     return Agreement(correlations, scores)
+
+
+def copies(residuals: list[Residual], found: Agreement) -> np.ndarray:
+    """Return which sources are next to equal, (L, L), bool.
+
+    Their residuals correlate, and those of the pairs that both call alike, by themselves, too: two
+    sources that see the same clear clusters differ inside of these.
+    """
+    same = np.eye(len(residuals), dtype=bool)
+    for i, j in np.argwhere(np.triu((found.correlations > _COPIES) & (found.scores > AGREE), 1)):
+        same[i, j] = same[j, i] = _alike_inside(residuals[i], residuals[j])
+    return same
+
+
+def _alike_inside(one: Residual, other: Residual) -> bool:
+    rows = slice(0, min(len(one.rows), max(1, _ENTRIES // len(one.columns))))
+    R, Q = one.block(rows), other.block(rows)
+    both = (R > 0) & (Q > 0)
+    n = np.maximum(both.sum(axis=1), 1)
+    means = (np.where(both, values, 0).sum(axis=1, dtype=np.float64) / n for values in (R, Q))
+    a, b = ((values - mean[:, None])[both] for values, mean in zip((R, Q), means, strict=True))
+    least = _CONSTANT**2 * len(a)  # what rounding leaves of a source that is constant inside
+    varied = a @ a > least * one.size**2, b @ b > least * other.size**2
+    return not any(varied) or bool(all(varied) and a @ b > _COPIES * np.sqrt((a @ a) * (b @ b)))

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from nmfcluster._arrays.nearest import both_ways
+from nmfcluster._arrays.order import CanonicalOrder
 from nmfcluster._base import hard_labels
 from nmfcluster._engine.executor import Plan
 from nmfcluster.fusion.model import Fusion, fuse
@@ -42,6 +43,8 @@ class Sample:
         Those that they are compared with, or columns of their similarities.
     symmetric : bool
         Whether these are the same; else they are landmarks.
+    distinct : ndarray of int or slice
+        The places of those of them that are equal to none before.
     """
 
     reader: StackReader
@@ -49,6 +52,7 @@ class Sample:
     fitted: np.ndarray
     compared: np.ndarray
     symmetric: bool
+    distinct: Any
 
     def blocks(self) -> Iterator[tuple[list[Any], np.ndarray]]:
         """Yield the similarities of the fitted objects, some at a time, and who saw these."""
@@ -58,20 +62,24 @@ class Sample:
 def drawn(
     reader: StackReader,
     objects: Any,
-    ordered: np.ndarray,
+    place: CanonicalOrder,
     estimator: Any,
     rng: np.random.RandomState,
 ) -> Sample:
     """Return the objects that an estimator fits its model to, of those that were read.
 
     Without ``symmetric``, all objects are fitted to their similarities to those that are drawn.
-    `ordered` are their numbers, in the order in which they are fitted, (n,).
+    They are fitted in the order of `place`.
     """
     n_objects, n_columns = objects.shape[:2]
     chosen = draw_samples(n_columns, estimator.max_samples, int(estimator.n_clusters), rng)
-    chosen = ordered[chosen] if n_columns == n_objects else chosen  # others stay as they are
-    fitted = chosen if estimator.symmetric else ordered
-    return Sample(reader, objects, fitted, chosen, bool(estimator.symmetric))
+    distinct: Any = slice(None)
+    if n_columns == n_objects:  # columns that are no objects stay as they are
+        _, firsts = np.unique(place.first[chosen], return_index=True)
+        distinct = firsts if len(firsts) < len(chosen) else distinct
+        chosen = place.samples[chosen]
+    fitted = chosen if estimator.symmetric else place.samples
+    return Sample(reader, objects, fitted, chosen, bool(estimator.symmetric), distinct)
 
 
 class FittedSources(ABC):
@@ -146,13 +154,19 @@ class FittedSources(ABC):
             fusion = self._fused(mixed.A, plan, alone, before)
             before = fusion.best.factors[0]
             losses = self.losses_of(before)
-            reached = smallest_objective(losses, eta, prior)
-            if reached < least or number == 1:  # the first has weights that eta did not see
+            reached, best = (
+                smallest_objective(losses, eta, prior),
+                gibbs_weights(losses, eta, prior),
+            )
+            settled = abs(best - weights).max() < _SETTLED
+            # the first has weights that eta did not see; neighbours can change with the weights, so
+            # that what is settled can be above what was not by a little
+            if reached < least or number == 1 or settled:
                 least, self.weights, self.losses = reached, weights, losses
                 self.fusion, self.mixed = fusion, mixed
-            old, weights = weights, gibbs_weights(losses, eta, prior)
-            if abs(weights - old).max() < _SETTLED:
+            if settled:
                 break
+            weights = best
 
     def halves(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the factors of ``W H'`` for objects, and for those that they are compared with."""

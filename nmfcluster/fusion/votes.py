@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import fsum
 from typing import Any
 
 import numpy as np
@@ -9,24 +10,22 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from nmfcluster._arrays.arguments import counted, shown, warn
-from nmfcluster.fusion.residuals import Agreement
-
-_AGREE = 5.0  # z-score from which on sources agree: of 23,562 independent ones .05 % are above
-_COPIES = 0.95  # correlation from which on two sources are one: no two measured ones were above
+from nmfcluster.fusion.residuals import AGREE, Agreement
 
 
-def shares_of_votes(found: Agreement) -> np.ndarray:
+def shares_of_votes(same: np.ndarray) -> np.ndarray:
     """Return how much of a vote every source has, (L,): 1, or with others that are next to equal.
 
     Parameters
     ----------
-    found : Agreement
+    same : ndarray of shape (L, L), bool
+        Which sources are next to equal.
     """
-    copies = _parts(found.correlations > _COPIES)
-    return np.asarray(1 / np.bincount(copies)[copies])
+    part = _parts(same)
+    return np.asarray(1 / np.bincount(part)[part])
 
 
-def candidates(found: Agreement, told: np.ndarray) -> list[np.ndarray]:
+def candidates(found: Agreement, same: np.ndarray, told: np.ndarray) -> list[np.ndarray]:
     """Return which sources can be those that count: masks of shape (L,).
 
     They are those of the largest group that agree, directly or by a chain. Where several groups
@@ -35,6 +34,8 @@ def candidates(found: Agreement, told: np.ndarray) -> list[np.ndarray]:
     Parameters
     ----------
     found : Agreement
+    same : ndarray of shape (L, L), bool
+        Which sources are next to equal.
     told : ndarray of shape (L,), bool
         Which sources say something.
 
@@ -43,8 +44,8 @@ def candidates(found: Agreement, told: np.ndarray) -> list[np.ndarray]:
     list of ndarray
         The only one where there is no doubt.
     """
-    votes = shares_of_votes(found)
-    group = _parts((found.scores > _AGREE) | (found.correlations > _COPIES))
+    votes = shares_of_votes(same)
+    group = _parts((found.scores > AGREE) | same)
     groups = [(group == g) & told for g in np.unique(group[told])]
     sizes = np.round([votes[members].sum() for members in groups])
     largest = [members for members, size in zip(groups, sizes, strict=True) if size == max(sizes)]
@@ -56,27 +57,31 @@ def _parts(joined: np.ndarray) -> np.ndarray:
 
 
 def warn_of_votes(
-    found: Agreement, options: list[np.ndarray], chosen: np.ndarray, names: tuple[str, ...]
+    found: Agreement,
+    same: np.ndarray,
+    options: list[np.ndarray],
+    chosen: np.ndarray,
+    names: tuple[str, ...],
 ) -> None:
     """Warn of sources that are next to equal, and where it was in doubt which count."""
-    same = np.argwhere(np.triu(found.correlations > _COPIES, 1))
-    if len(same):
-        one, other = (names[i] for i in same[0])
+    pairs = np.argwhere(np.triu(same, 1))
+    if len(pairs):
+        one, other = (names[i] for i in pairs[0])
         warn(
-            f"{counted(len(same), 'pair')} of sources are next to equal, such as {one!r} and "
+            f"{counted(len(pairs), 'pair')} of sources are next to equal, such as {one!r} and "
             f"{other!r}, and share one vote: what is said twice is no evidence. weights= lets "
             "each of them count."
         )
     if len(options) == 1:
         return
     kept = [name for name, counts in zip(names, chosen, strict=True) if counts]
-    if max(np.round(shares_of_votes(found)[mask].sum()) for mask in options[:-1]) > 1:
+    if max(np.round(shares_of_votes(same)[mask].sum()) for mask in options[:-1]) > 1:
         why = "The sources fall into groups that do not agree with each other, and none is larger"
     else:
-        most = float(found.scores[np.triu_indices(len(names), 1)].max(initial=0))
+        most = float(found.scores[~same].max())
         why = (
             "No two sources agree in more than what chance would make of independent ones: the "
-            f"largest of agreement_.scores is {most:.1f}, {_AGREE:.0f} is asked"
+            f"largest of agreement_.scores is {most:.2f}, {AGREE:.0f} is asked"
         )
     warn(
         f"{why}. The clusters are those of {kept}, which stand out most, and may be noise: so few "
@@ -109,7 +114,8 @@ def weights_of(given: Any, names: tuple[str, ...]) -> np.ndarray | None:
     weights = weights.astype(np.float64)
     if not np.isfinite(weights).all() or weights.min() < 0 or not weights.any():
         raise ValueError(f"weights must be finite, at least 0, and not all 0, got {shown(given)}.")
-    return weights / weights.sum()
+    weights = weights / weights.max()  # whose sum is no overflow
+    return np.asarray(weights / fsum(weights))
 
 
 def check_joined(seen: np.ndarray, names: tuple[str, ...]) -> None:

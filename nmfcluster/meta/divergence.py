@@ -79,9 +79,9 @@ def joint_em(objective: Divergence, F: np.ndarray) -> Steps:
     while True:
         keep = yield (W.mT, H), loss
         W, H, N, M, loss, longest = kept(keep, W, H, N, M, loss, longest)
-        W1, H1 = _maximised(N, M, H, m)
+        W1, H1 = N, _most_likely(M, H, m)  # expected counts are the most likely W
         N, M, _ = objective.expected(W1, H1, of_loss=False)
-        W2, H2 = _maximised(N, M, H1, m)
+        W2, H2 = N, _most_likely(M, H1, m)
         length = np.minimum(_length((W, W1, W2), (H, H1, H2)), longest)
         ahead = (_ahead(length, W, W1, W2), _ahead(length, H, H1, H2))
         W, H = _in_probabilities(*ahead, m)
@@ -102,14 +102,12 @@ def _in_probabilities(W: np.ndarray, H: np.ndarray, n_fixed: int) -> tuple[np.nd
     return W * sums, H / np.where(sums > 0, sums, 1)
 
 
-def _maximised(
-    N: np.ndarray, M: np.ndarray, H: np.ndarray, n_fixed: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the most likely W and H for expected counts; a cluster without any keeps its H."""
+def _most_likely(M: np.ndarray, H: np.ndarray, n_fixed: int) -> np.ndarray:
+    """Return the most likely H for expected counts; a cluster without any keeps its own."""
     sums = M.sum(axis=2, keepdims=True)
     new = np.where(sums > 0, M / np.where(sums > 0, sums, 1), H)
     new[:, :n_fixed] = H[:, :n_fixed]
-    return N, new
+    return new
 
 
 def _length(*paths: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
@@ -159,8 +157,7 @@ class Divergence(Table):
     def constant(self) -> float:
         """Loss of the best product of rank 1, which knows no clusters."""
         rows, columns = self._sums
-        size = rows.sum()
-        loss = 0.0
+        size, loss = rows.sum(), 0.0
         for block in storage.row_blocks(len(rows), max(1, _COMPARED // len(columns))):
             x = storage.as_float64(storage.rows_of(self.X, block))
             at, across = x.nonzero()
@@ -256,7 +253,11 @@ class Divergence(Table):
         add = self._add_of_stored if storage.is_sparse(self.X) else self._add_of_all
         for s in range(len(W)):
             losses[s] = add(W[s], H[s], rows[s], columns[s], of_loss)
-            losses[s] -= self._add_of_missing(W[s], H[s], rows[s], columns[s])
+            if self.missing is not None:  # the quotients of these entries are 1
+                lacking = (self.missing @ H[s].T).T
+                rows[s] += lacking
+                columns[s] += (self.missing.T @ W[s].T).T
+                losses[s] -= np.einsum("kn,kn->", W[s], lacking, dtype=np.float64)
         if of_loss:
             mass = [F.sum(axis=2, dtype=np.float64) for F in (W, H)]
             losses += np.einsum("sk,sk->s", *mass) - float(self._sums[0].sum())
@@ -287,17 +288,6 @@ class Divergence(Table):
         Q = holding(X, q)
         rows[:], columns[:] = (Q @ H.T).T, (Q.T @ upright).T
         return logs
-
-    def _add_of_missing(
-        self, W: np.ndarray, H: np.ndarray, rows: np.ndarray, columns: np.ndarray
-    ) -> float:
-        """Add the same for missing entries, whose quotients are 1; return the sum of WH there."""
-        if self.missing is None:
-            return 0.0
-        lacking = (self.missing @ H.T).T
-        rows += lacking
-        columns += (self.missing.T @ W.T).T
-        return float(np.einsum("kn,kn->", W, lacking, dtype=np.float64))
 
 
 def _quotients(x: np.ndarray, means: np.ndarray) -> np.ndarray:

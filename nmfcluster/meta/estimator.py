@@ -3,34 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+import nmfcluster.meta.parameters as parameters
 from nmfcluster import _base
 from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.tables import row_names
 from nmfcluster._base import NMFClusterer, fitting, hard_labels, membership
-from nmfcluster._compat import HasMethods, Interval, StrOptions, fit_context
+from nmfcluster._compat import COUNT, SHARE, HasMethods, Interval, StrOptions, fit_context
 from nmfcluster._engine.memory import memory_of
 from nmfcluster._engine.report import stage
-from nmfcluster.meta.metaclusters import (
-    METACLUSTERINGS,
-    by_their_size,
-    metaclustered,
-    n_distinct,
-    refine,
-)
-from nmfcluster.meta.parameters import (
-    LOSSES,
-    objective_of_table,
-    order_of,
-    read_fixed,
-    read_weights,
-    strengths,
-)
+from nmfcluster.meta.metaclusters import WAYS, by_their_size, metaclustered, n_distinct, refine
 from nmfcluster.meta.programs import Programs
 from nmfcluster.meta.runs import draw_sizes, run_many
 from nmfcluster.meta.solvers import PENALTIES
@@ -188,16 +175,12 @@ class NMFMetaCluster(Programs):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **NMFClusterer._parameter_constraints,
-        "loss": [StrOptions(set(LOSSES))],
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "base_n_clusters": [Interval(Integral, 1, None, closed="left"), tuple, list, None],
-        "resample": [
-            StrOptions({"poisson", "bootstrap"}),
-            Interval(Real, 0, 1, closed="neither"),
-            None,
-        ],
+        "loss": [StrOptions(set(parameters.LOSSES))],
+        "n_estimators": [COUNT],
+        "base_n_clusters": [COUNT, tuple, list, None],
+        "resample": [StrOptions({"poisson", "bootstrap"}), SHARE, None],
         "fixed_components": ["array-like", None],
-        "meta": [StrOptions(set(METACLUSTERINGS))],
+        "meta": [StrOptions(set(WAYS))],
         "sparsity": [Interval(Real, 0, None, closed="left")],
         "penalty": [StrOptions(set(PENALTIES))],
         "threshold": [Interval(Real, 0, 1, closed="right")],
@@ -275,10 +258,11 @@ class NMFMetaCluster(Programs):
             self._row_names_, self._column_names_ = rows, columns
             self._check_not_alone(X.shape[0])
             self._check_n_clusters(X.shape[0])
-            weights = read_weights(sample_weight, rows, X.shape[0], self.n_clusters)
-            whole = objective_of_table(self, X, read_fixed(self, columns, X.dtype))
+            weights = parameters.read_weights(sample_weight, rows, X.shape[0], self.n_clusters)
+            fixed = parameters.read_fixed(self, columns, X.dtype)
+            whole = parameters.objective_of_table(self, X, fixed)
             whole.check_observed()
-            place = order_of(whole, weights)
+            place = parameters.order_of(whole, weights)
             whole = whole.taken(place.samples)
             weights = None if weights is None else weights[place.samples]
             objective = whole.weighted(weights)
@@ -301,14 +285,11 @@ class NMFMetaCluster(Programs):
             self.base_runs_ = np.repeat(np.arange(len(runs)), runs.sizes)
             self.recurrence_ = runs.recurrence(weighted.T, H)
             self.run_losses_, partitions = runs.losses, runs.partitions()[place.first]
-            self.partitions_, self.confidence_ = (
-                partitions[own],
-                confidence(partitions, labels)[own],
-            )
+            self.partitions_ = partitions[own]
+            self.confidence_ = confidence(partitions, labels)[own]
             self.reconstruction_err_ = objective.error(weighted, H)
-            self._keep_clusters(
-                end, membership(W)[own], labels[own], n_distinct(W, unit_rows(H)[0])
-            )
+            n_found = n_distinct(W, unit_rows(H)[0])
+            self._keep_clusters(end, membership(W)[own], labels[own], n_found)
             if n_lost := np.count_nonzero(~runs.converged):
                 warn(
                     f"{n_lost} of the {len(runs)} runs did not converge within "
@@ -324,7 +305,8 @@ class NMFMetaCluster(Programs):
         return X
 
     def _extend(self, X: Any) -> np.ndarray:
-        return strengths(objective_of_table(self, self._read(X, reset=False)), self.components_)
+        objective = parameters.objective_of_table(self, self._read(X, reset=False))
+        return parameters.strengths(objective, self.components_)
 
     def transform(self, X: Any) -> np.ndarray:
         r"""Return how strong the clusters are in samples: W with the components fixed.

@@ -99,22 +99,18 @@ def by_kmeans(runs: Runs, plan: Plan, rng: np.random.RandomState) -> list[Metacl
 
 
 #: the ways to metacluster runs: each returns the optima that it found
-METACLUSTERINGS = {"ptf": by_ptf, "nmf": by_nmf, "kmeans": by_kmeans}
+WAYS = {"ptf": by_ptf, "nmf": by_nmf, "kmeans": by_kmeans}
 
 
 def metaclustered(
-    way: str,
-    runs: Runs,
-    plan: Plan,
-    rng: np.random.RandomState,
-    fixed: np.ndarray | None = None,
+    way: str, runs: Runs, plan: Plan, rng: np.random.RandomState, fixed: np.ndarray | None = None
 ) -> list[Metaclusters]:
     """Metacluster runs, and return the optima that were found.
 
     Parameters
     ----------
     way : str
-        One of `METACLUSTERINGS`.
+        One of `WAYS`.
     runs : Runs
     plan : Plan
     rng : RandomState
@@ -122,14 +118,14 @@ def metaclustered(
         Components that the runs have in common, their first ones: the first metaclusters.
     """
     if fixed is None:
-        return METACLUSTERINGS[way](runs, plan, rng)
+        return WAYS[way](runs, plan, rng)
     k, m, dtype = plan.n_clusters, len(fixed), runs.H.dtype
     number = np.concatenate([np.arange(size) for size in runs.sizes])  # of a cluster in its run
     free = np.flatnonzero(number >= m)
     of_free = [Metaclusters(np.zeros((len(free), 0)), np.zeros((0, runs.H.shape[1])))]
     if m < k:
         rest = replace(runs, W=runs.W[free], H=runs.H[free], sizes=runs.sizes - m)
-        of_free = METACLUSTERINGS[way](rest, replace(plan, n_clusters=k - m), rng)
+        of_free = WAYS[way](rest, replace(plan, n_clusters=k - m), rng)
     candidates = []
     for others in of_free:
         alpha = np.zeros((len(number), k), dtype)

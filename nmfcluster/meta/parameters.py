@@ -57,18 +57,16 @@ def strengths(objective: Objective, H: np.ndarray) -> np.ndarray:
     return objective.taken(order.samples).rows(H)[order.back]
 
 
-def read_weights(
-    sample_weight: Any, rows: Any, n_samples: int, n_clusters: int
-) -> np.ndarray | None:
+def read_weights(given: Any, rows: Any, n_samples: int, n_clusters: int) -> np.ndarray | None:
     """Return how much every sample counts, (n_samples,); None if all count alike.
 
     `rows` are the names of the samples, if X is a data frame.
     """
-    if sample_weight is None:
+    if given is None:
         return None
     name = "sample_weight"
-    check_readable(sample_weight, name)
-    values = sample_weight if rows is None else in_order_of(rows, sample_weight, name)
+    check_readable(given, name)
+    values = given if rows is None else in_order_of(rows, given, name)
     # a number alone has no length, which is refused below
     alone = {"ensure_2d": False, "ensure_min_samples": 0, "ensure_non_negative": True}
     weights = check_array(values, dtype=np.float64, input_name=name, **alone)

@@ -132,10 +132,8 @@ class Programs(BiclusterMixin, NMFClusterer):
         pd = import_module("pandas")  # here, as it is needed for nothing else
         clusters = self.get_feature_names_out()
         rows, columns = getattr(self, "_row_names_", None), getattr(self, "_column_names_", None)
-        return (
-            pd.DataFrame(self.factor_, index=rows, columns=clusters),
-            pd.DataFrame(self.components_, index=clusters, columns=columns),
-        )
+        W = pd.DataFrame(self.factor_, index=rows, columns=clusters)
+        return W, pd.DataFrame(self.components_, index=clusters, columns=columns)
 
     def feature_profiles(self, X: Any) -> np.ndarray:
         r"""Return what a sample would look like that is in one cluster alone.

@@ -112,11 +112,7 @@ def _cosine(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 
 
 def draw_sizes(
-    n_runs: int,
-    n_clusters: int,
-    base_n_clusters: Any,
-    rng: np.random.RandomState,
-    n_fixed: int = 0,
+    n_runs: int, n_clusters: int, base_n_clusters: Any, rng: np.random.RandomState, n_fixed: int = 0
 ) -> np.ndarray:
     """Return the number of clusters of every run; together they have at least `n_clusters`.
 

@@ -259,9 +259,8 @@ def fitted_rows(X: Any, H: np.ndarray, missing: Any = None) -> np.ndarray:
     W[:, used] = exact_rows(B, G)
     if missing is not None:
         some = np.flatnonzero(np.diff(missing.indptr))
-        for block in storage.row_blocks(
-            len(some), max(1, _ENTRIES // max(len(used) ** 2, X.shape[1]))
-        ):
+        size = max(1, _ENTRIES // max(len(used) ** 2, X.shape[1]))
+        for block in storage.row_blocks(len(some), size):
             systems = pair_products(observed(missing, some[block]), wide[used].T)
             W[np.ix_(some[block], used)] = exact_rows(B[some[block]], systems)
     return W

@@ -125,8 +125,7 @@ class _State(NamedTuple):
 
 def _minima(rows: _Rows) -> np.ndarray:
     """Return the minimum of every row; a row without counts is 0."""
-    totals = row_sums(rows.X)
-    k = len(rows.components)
+    totals, k = row_sums(rows.X), len(rows.components)
     U = np.zeros((len(totals), k))
     todo = np.flatnonzero(totals > 0)
     rows, totals = rows.taken(todo), totals[todo, None]

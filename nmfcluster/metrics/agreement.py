@@ -52,9 +52,8 @@ def disagreements(codes: np.ndarray) -> np.ndarray:
         Labels from 0; -1: in no cluster.
     """
     D = np.zeros((len(codes), len(codes)))
-    for i, a in enumerate(codes):
-        for j, b in enumerate(codes[:i]):
-            D[i, j] = D[j, i] = differing_share(a, b)
+    for i, j in combinations(range(len(codes)), 2):
+        D[i, j] = D[j, i] = differing_share(codes[i], codes[j])
     return D
 
 

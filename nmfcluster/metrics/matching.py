@@ -59,10 +59,8 @@ def match_components(components_a: Any, components_b: Any) -> tuple[np.ndarray, 
     a = _read_components(components_a, "components_a")
     b = _read_components(components_b, "components_b")
     if a.shape[1] != b.shape[1]:
-        raise ValueError(
-            f"components_a and components_b must have the same features, got {a.shape[1]} and "
-            f"{b.shape[1]}."
-        )
+        got = f"{a.shape[1]} and {b.shape[1]}"
+        raise ValueError(f"components_a and components_b must have the same features, got {got}.")
     cosines = np.minimum(a @ b.T, 1)  # it may be more by rounding
     rows, columns = linear_sum_assignment(cosines, maximize=True)
     counterparts, of_pairs = np.full(len(a), -1), np.zeros(len(a))
@@ -182,10 +180,9 @@ def _read_clusters(value: Any, name: str) -> _Clusters:
     if pair and all(np.ndim(part) == 2 for part in value):
         rows, columns = (_read_memberships(part, f"{name}[{i}]") for i, part in enumerate(value))
         if len(rows) != len(columns):
-            raise ValueError(
-                f"{name} must have rows and columns of the same number of clusters, got "
-                f"{len(rows)} and {len(columns)}."
-            )
+            wanted = "rows and columns of the same number of clusters"
+            got = f"{len(rows)} and {len(columns)}"
+            raise ValueError(f"{name} must have {wanted}, got {got}.")
         return _Clusters(rows, columns)
     columns = _read_memberships(value, name)
     return _Clusters(np.ones((len(columns), 1)), columns)

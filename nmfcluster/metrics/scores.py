@@ -119,10 +119,8 @@ def disagreement(labels_a: Any, labels_b: Any) -> float:
             raise ValueError(f"{name} must have shape (n_samples,), got {np.shape(labels)}.")
         codes.append(encode([labels], name)[0][:, 0])
     if len(codes[0]) != len(codes[1]):
-        raise ValueError(
-            f"labels_a and labels_b must be of one length, got {len(codes[0])} and "
-            f"{len(codes[1])} samples."
-        )
+        got = f"{len(codes[0])} and {len(codes[1])} samples"
+        raise ValueError(f"labels_a and labels_b must be of one length, got {got}.")
     return differing_share(*codes)
 
 
@@ -179,10 +177,8 @@ def _check_consensus(consensus: Any) -> np.ndarray:
         raise ValueError(f"consensus must be square, got shape {consensus.shape}.")
     rounding = 1e-9  # what it may leave outside of [0, 1] in a mean
     if consensus.min() < -rounding or consensus.max() > 1 + rounding:
-        raise ValueError(
-            f"consensus must have entries in [0, 1], got {consensus.min():.3g} to "
-            f"{consensus.max():.3g}."
-        )
+        got = f"{consensus.min():.3g} to {consensus.max():.3g}"
+        raise ValueError(f"consensus must have entries in [0, 1], got {got}.")
     if not np.allclose(consensus, consensus.T):
         raise ValueError("consensus must be symmetric.")
     if not np.allclose(consensus.diagonal(), 1):

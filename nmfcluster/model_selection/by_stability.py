@@ -22,13 +22,7 @@ _AS_ALIKE = 0.025  # of the mean Rand index, by which a number may lie below the
 
 
 def agreement_of_parts(
-    estimator: Any,
-    name: str,
-    numbers: np.ndarray,
-    samples: Samples,
-    size: int,
-    seed: int,
-    n_jobs: int | None,
+    models: list[Any], samples: Samples, size: int, seed: int, n_jobs: int | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[Exception | None]]:
     """Fit every number of clusters to the same parts of the samples, and compare the fits.
 
@@ -39,10 +33,8 @@ def agreement_of_parts(
 
     Parameters
     ----------
-    estimator : estimator
-    name : str
-        Of the parameter that is the number of clusters.
-    numbers : ndarray of shape (n_candidates,), int
+    models : list of estimator
+        One for every number of clusters.
     samples : Samples
     size : int
         Samples in a part, drawn at random.
@@ -61,15 +53,13 @@ def agreement_of_parts(
     rng = np.random.default_rng(seed)
     compared = some_positions(n_entries(samples.X), _COMPARED, rng)
     common = (labels_by_copy, samples, size, compared)
-    fits: list[list[Any]] = [[] for _ in numbers]
-    means, errors = np.full((2, len(numbers)), np.nan)
-    n_fits = np.zeros(len(numbers), dtype=int)
-    left = list(range(len(numbers)))  # that need more fits
+    fits: list[list[Any]] = [[] for _ in models]
+    means, errors = np.full((2, len(models)), np.nan)
+    n_fits = np.zeros(len(models), dtype=int)
+    left = list(range(len(models)))  # that need more fits
     while left:
         pairs = [(i, int(n_fits[i]) + b) for i in left for b in range(_MORE)]
-        copies = (clone(estimator).set_params(**{name: int(numbers[i])}) for i, _ in pairs)
-        rngs = (np.random.default_rng((seed, b)) for _, b in pairs)
-        calls = list(zip(copies, rngs, strict=True))
+        calls = [(clone(models[i]), np.random.default_rng((seed, b))) for i, b in pairs]
         with one_thread():  # of all fits: it takes longer to set than some of them
             labellings = shared_out(attempted, common, calls, n_jobs)
         for (i, _), labels in zip(pairs, labellings, strict=True):

@@ -171,7 +171,8 @@ def choose_n_clusters(
         size = n_samples // 2 if features else min(n_samples // 2, results.MOST_SAMPLES)
         numbers = results.without_one(numbers, "stability")
         _say(f"fitting {len(numbers)} numbers of clusters to parts of {size} samples")
-        agreement = agreement_of_parts(estimator, name, numbers, samples, size, seed, n_jobs)
+        models = [clone(estimator).set_params(**{name: int(k)}) for k in numbers]
+        agreement = agreement_of_parts(models, samples, size, seed, n_jobs)
         chosen = steadiest(numbers, *agreement, fitted)
 
     results.warn_of_largest(numbers, chosen.n_clusters_)

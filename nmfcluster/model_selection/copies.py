@@ -22,6 +22,9 @@ from nmfcluster._compat import take_samples
 SEEDS = 2**31 - 1  # seeds are below it, as RandomState of every platform takes them
 
 
+Training = tuple[tuple[Any, ...], dict[str, Any]]  # what `fit` is given: by position, and by name
+
+
 class Samples(NamedTuple):
     """All samples, and what goes with them into `fit`."""
 
@@ -30,7 +33,7 @@ class Samples(NamedTuple):
     arguments: dict[str, Any]  # of fit besides X and y
     pairwise: bool  # X is cut on both axes
 
-    def training(self, rows: np.ndarray) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def training(self, rows: np.ndarray) -> Training:
         """Return what `fit` is given for some samples: by position, and by name."""
         X = self.X[np.ix_(rows, rows)] if self.pairwise else take_samples(self.X, rows)
         target = () if self.y is None else (take_samples(self.y, rows),)
@@ -208,9 +211,7 @@ def labels_by_halves(
     return labels_of_fit(model, samples.compared_with(second, second)), told
 
 
-def fitted_copy(
-    estimator: Any, training: tuple[tuple[Any, ...], dict[str, Any]], rng: np.random.Generator
-) -> Any:
+def fitted_copy(estimator: Any, training: Training, rng: np.random.Generator) -> Any:
     """Return a copy of an estimator, with seeds of its own where it has none, fitted."""
     positional, named = training
     return seeded(clone(estimator), rng).fit(*positional, **named)
@@ -245,9 +246,7 @@ def _numbered(labels: Any, n_samples: int) -> np.ndarray:
 
 def seeded(estimator: Any, rng: np.random.Generator) -> Any:
     """Set every `random_state` of an estimator that is None; return the estimator."""
-    unset = [
-        name
-        for name, value in sorted(estimator.get_params().items(), key=lambda item: item[0])
-        if name.split("__")[-1] == "random_state" and value is None
-    ]
+    given = estimator.get_params()
+    names = [name for name in sorted(given) if name.split("__")[-1] == "random_state"]
+    unset = [name for name in names if given[name] is None]
     return estimator.set_params(**{name: int(rng.integers(SEEDS)) for name in unset})

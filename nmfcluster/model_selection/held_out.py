@@ -13,7 +13,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 
 from nmfcluster._arrays.arguments import last_step
 from nmfcluster._arrays.tables import in_order_of, row_names
-from nmfcluster._compat import Documented, Interval
+from nmfcluster._compat import COUNT, Documented, Interval
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.constraints.graph import folds_of_pairs
 from nmfcluster.model_selection.copies import Samples, fitted_copy, labels_of_fit
@@ -226,7 +226,7 @@ class HeldOutPairsScorer(ClusterScorer):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_splits": [Interval(Integral, 2, None, closed="left")],
-        "n_repeats": [Interval(Integral, 1, None, closed="left")],
+        "n_repeats": [COUNT],
         "balanced": ["boolean"],
         **OF_COPIES,
     }

@@ -7,70 +7,84 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from nmfcluster._arrays.dispersion import overdispersion
+from nmfcluster._arrays.draws import thinned
 from nmfcluster._arrays.jobs import one_blas_thread, shared_out
 from nmfcluster._arrays.storage import as_float64, row_sums
+from nmfcluster._engine.report import say
 from nmfcluster.meta.parameters import objective_of_table
+from nmfcluster.model_selection.copies import attempted
+from nmfcluster.model_selection.results import tell_failures
 
 _MIXED = 0.1  # share of the held-out means that knows no clusters
 _PRIOR = 0.5  # counts that every column has more than were seen: unseen ones are not impossible
 #: parameters of the fits to parts: a single run, as nothing is asked about runs; k-means sees at
 #: once that the k clusters of one run are the metaclusters
-SHORT = {
-    "n_estimators": 1,
-    "n_init": 1,
-    "base_n_clusters": None,
-    "resample": None,
-    "meta": "kmeans",
-}
+SHORT = dict(n_estimators=1, n_init=1, base_n_clusters=None, resample=None, meta="kmeans")
 
 
 def held_out_losses(
-    estimator: Any,
-    X: Any,
-    parts: list[Any],
-    candidates: np.ndarray,
+    model: Any,
+    table: Any,
+    dispersion: str | float,
+    numbers: np.ndarray,
+    fits: list[Any],
     seeds: list[int],
     n_jobs: int | None,
-) -> tuple[np.ndarray, list[Exception | None]]:
+) -> tuple[float, np.ndarray]:
     """Return the loss of every part by what the others lead to, for every number of clusters.
 
     Parameters
     ----------
-    estimator : NMFMetaCluster
+    model : NMFMetaCluster
         Cloned, and set to a single run.
-    X : ndarray or csr_array of shape (n, p)
-        Counts.
-    parts : list of ndarray or csr_array of shape (n, p)
-        What X was shared out into, see `nmfcluster._arrays.draws.thinned`.
-    candidates : ndarray of shape (n_candidates,), int
+    table : ndarray or csr_array of shape (n, p)
+        Counts, which are shared out, see `nmfcluster._arrays.draws.thinned`.
+    dispersion : "auto" or float
+        "auto": that of the largest number that could be fitted.
+    numbers : ndarray of shape (n_candidates,), int
         Numbers of clusters.
+    fits : list of NMFMetaCluster or None
+        Those of all the counts; None where one failed.
     seeds : list of int
-        Of the fits, one for each part: that of a larger number of clusters begins with the start
-        of a smaller one, so that numbers differ by less than by chance.
+        Of the dispersion, of the parts, and of the fits, one for each part: that of a larger number
+        of clusters begins with the start of a smaller one, so that numbers differ by less than by
+        chance.
     n_jobs : int or None
 
     Returns
     -------
+    dispersion : float
     losses : ndarray of shape (n_candidates, n_parts)
         In the unit of the loss of the estimator; NaN where a fit failed.
-    errors : list of Exception or None
-        Why a number has no loss: the first error of its fits.
     """
-    calls = [(int(k), fold, seed) for k in candidates for fold, seed in enumerate(seeds)]
+    fitted = np.array([fit is not None for fit in fits])
+    if dispersion == "auto":
+        last = fits[np.flatnonzero(fitted)[-1]]
+        rng = np.random.default_rng(seeds[0])
+        with one_blas_thread():
+            dispersion = overdispersion(table, last.factor_, last.components_, rng)
+    rng, seeds = np.random.default_rng(seeds[1]), seeds[2:]
+    parts, tried = thinned(table, len(seeds), rng, float(dispersion)), numbers[fitted]
+    told = f"fitting {len(tried)} numbers of clusters to {len(parts)} parts of the counts"
+    say(told, "sweep_n_clusters")
+    calls = [(int(k), fold, seed) for k in tried for fold, seed in enumerate(seeds)]
     with one_blas_thread():  # of all fits: looking the libraries up takes long beside a short one
-        found = shared_out(held_out_loss, (estimator, X, parts), calls, n_jobs)
-    losses = [np.nan if isinstance(result, Exception) else result for result in found]
-    errors: list[Exception | None] = [None] * len(candidates)
-    for number, result in reversed(list(enumerate(found))):
-        if isinstance(result, Exception):
-            errors[number // len(parts)] = result
-    return np.reshape(losses, (len(candidates), len(parts))), errors
+        found = shared_out(attempted, (held_out_loss, model, table, parts), calls, n_jobs)
+    of_numbers = [found[i : i + len(parts)] for i in range(0, len(found), len(parts))]
+    errors = [next((r for r in own if isinstance(r, Exception)), None) for own in of_numbers]
+    tell_failures(tried, errors, "sweep_n_clusters")
+    losses = np.full((len(numbers), len(parts)), np.nan)
+    losses[fitted] = [
+        [np.nan if isinstance(r, Exception) else r for r in own] for own in of_numbers
+    ]
+    return float(dispersion), losses
 
 
 def held_out_loss(
     estimator: Any, X: Any, parts: list[Any], n_clusters: int, fold: int, seed: int
-) -> float | Exception:
-    r"""Return the loss of one part by what the others lead to, or why there is none.
+) -> float:
+    r"""Return the loss of one part by what the others lead to.
 
     The expected counts are :math:`((1 - \delta) WH + \delta rc) / (m - 1)`, for m parts, W and H
     being fitted to the sum of the other ones, r the sums of its rows, and c the shares of its
@@ -85,22 +99,15 @@ def held_out_loss(
 
     Returns
     -------
-    float or Exception
+    float
     """
     model = clone(estimator).set_params(**SHORT, n_clusters=n_clusters, random_state=seed)
-    held, seen = parts[fold], X - parts[fold]
-    try:
-        with one_blas_thread():
-            return _score(model.fit(seen), as_float64(seen), as_float64(held), len(parts))
-    except Exception as error:
-        return error
-
-
-def _score(model: Any, seen: Any, held: Any, n_parts: int) -> float:
-    """Return the loss of what was held out by a fit to the other parts, see `held_out_loss`."""
+    seen = X - parts[fold]
+    model.fit(seen)
+    held, seen = as_float64(parts[fold]), as_float64(seen)
     shares = row_sums(seen.T) + _PRIOR
     rows, columns = as_float64(model.factor_), as_float64(model.components_)
-    W = np.column_stack([(1 - _MIXED) * rows, _MIXED * row_sums(seen)]) / (n_parts - 1)
+    W = np.column_stack([(1 - _MIXED) * rows, _MIXED * row_sums(seen)]) / (len(parts) - 1)
     H = np.vstack([columns, shares / shares.sum()])
     return float(objective_of_table(model, held).error(W, H) ** 2 / 2)
 

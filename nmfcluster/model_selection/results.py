@@ -65,10 +65,8 @@ def tell_failures(numbers: np.ndarray, errors: list[Exception | None], caller: s
         failed[0][1].add_note(f"{caller}: all {len(numbers)} candidates failed.")
         raise failed[0][1]
     for k, error in failed:
-        warn(
-            f"n_clusters={k} failed, and is not chosen. {type(error).__name__}: {error}",
-            FitFailedWarning,
-        )
+        why = f"{type(error).__name__}: {error}"
+        warn(f"n_clusters={k} failed, and is not chosen. {why}", FitFailedWarning)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

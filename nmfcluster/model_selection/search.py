@@ -168,10 +168,8 @@ class ClusterScorer(Documented, BaseEstimator):
             details = self._scored(estimator, samples)
         except CopyFailedError as failure:
             error = failure.__cause__
-            warn(
-                f"{name}: {failure} failed; the score is nan. {type(error).__name__}: {error}",
-                FitFailedWarning,
-            )
+            why = f"{type(error).__name__}: {error}"
+            warn(f"{name}: {failure} failed; the score is nan. {why}", FitFailedWarning)
             details = dict.fromkeys(self._names, np.nan)
         return details if self.details else details[self._names[0]]
 

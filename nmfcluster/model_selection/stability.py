@@ -8,15 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from nmfcluster._compat import Interval, RealNotInt, StrOptions
-from nmfcluster.metrics.agreement import (
-    differing_share,
-    disagreements,
-    jackknife,
-    mean_of_pairs,
-    rand_indices,
-    shuffled,
-)
+from nmfcluster._compat import SHARE, Interval, StrOptions
+from nmfcluster.metrics import agreement
+from nmfcluster.metrics.agreement import disagreements, jackknife, mean_of_pairs
 from nmfcluster.model_selection.copies import Samples, labels_by_copy, labels_by_halves, n_entries
 from nmfcluster.model_selection.search import OF_COPIES, ClusterScorer
 
@@ -147,10 +141,7 @@ class StabilityScorer(ClusterScorer):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_subsamples": [Interval(Integral, 3, None, closed="left")],
         "measure": [StrOptions({"subsamples", "transfer"})],
-        "subsample_size": [
-            Interval(RealNotInt, 0, 1, closed="neither"),
-            Interval(Integral, 2, None, closed="left"),
-        ],
+        "subsample_size": [SHARE, Interval(Integral, 2, None, closed="left")],
         "adjust": [StrOptions({"difference", "ratio", "rand"}), None],
         **OF_COPIES,
     }
@@ -202,9 +193,9 @@ class StabilityScorer(ClusterScorer):
 
     def _of_subsamples(self, codes: np.ndarray) -> dict[str, float]:
         """Return the score and its details, from labellings (n_subsamples, n_samples)."""
-        D, C = disagreements(codes), disagreements(shuffled(codes, self._generator()))
+        D, C = disagreements(codes), disagreements(agreement.shuffled(codes, self._generator()))
         if self.adjust == "rand":
-            stability, error = jackknife(mean_of_pairs, rand_indices(codes))
+            stability, error = jackknife(mean_of_pairs, agreement.rand_indices(codes))
         else:
             stability, error = jackknife(self._adjusted, D, C)
         shares = _shares(codes)
@@ -231,8 +222,8 @@ class StabilityScorer(ClusterScorer):
         differing, by_chance = [], []
         for own, told in halves:
             n_labels = max(int(own.max()), int(told.max()), 0) + 1
-            differing.append(differing_share(own, told))
-            by_chance.append(differing_share(*rng.integers(n_labels, size=(2, len(own)))))
+            differing.append(agreement.differing_share(own, told))
+            by_chance.append(agreement.differing_share(*rng.integers(n_labels, size=(2, len(own)))))
         chance, mean = float(np.mean(by_chance)), float(np.mean(differing))
         error = float(np.std(differing, ddof=1) / np.sqrt(len(differing)))
         # one cluster is as good as chance

@@ -13,12 +13,11 @@ from sklearn.base import clone
 import nmfcluster.model_selection.results as results
 from nmfcluster import _base
 from nmfcluster._arrays.arguments import counted, generator_of, shown
-from nmfcluster._arrays.dispersion import overdispersion
-from nmfcluster._arrays.draws import holds_whole_numbers, some_positions, thinned
+from nmfcluster._arrays.draws import holds_whole_numbers, some_positions
 from nmfcluster._arrays.jobs import one_blas_thread, shared_out
 from nmfcluster._arrays.storage import largest
 from nmfcluster._arrays.tables import row_names
-from nmfcluster._compat import N_JOBS, Interval, StrOptions, validate_parameter_constraints
+from nmfcluster._compat import COUNT, N_JOBS, Interval, StrOptions, validate_parameter_constraints
 from nmfcluster._engine.report import say
 from nmfcluster._engine.starts import draw_seeds
 from nmfcluster.meta import NMFMetaCluster
@@ -34,7 +33,7 @@ _ALLOWED: dict[str, list[Any]] = {
     "method": [StrOptions({"auto", "held-out", "recurrence"})],
     "n_folds": [Interval(Integral, 2, 1000, closed="both")],
     "dispersion": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
-    "n_estimators": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left"), None],
+    "n_estimators": [StrOptions({"auto"}), COUNT, None],
     "n_jobs": N_JOBS,
 }
 
@@ -166,7 +165,7 @@ def sweep_n_clusters(
     # and of counts, to all parts but one, which says how well the others foretell it
     smallest, losses, errors, phi = told(lambda fit: fit.recurrence_.min()), None, None, None
     if by_counts:
-        phi, losses = _losses(model, table, dispersion, numbers, fits, seeds, n_jobs)
+        phi, losses = held_out_losses(model, table, dispersion, numbers, fits, seeds, n_jobs)
         as_good, errors = least_held_out(losses)
         best = np.flatnonzero(as_good)[0]
     else:  # the largest of which all clusters recur about as surely as they ever do
@@ -227,9 +226,8 @@ def _holds_counts(table: Any, method: str) -> bool:
 
 def _fits(model: NMFMetaCluster, X: Any, numbers: np.ndarray, n_jobs: int | None) -> list[Any]:
     """Return the fits of all numbers of clusters, None where one failed."""
-    _say(
-        f"fitting {len(numbers)} numbers of clusters, {counted(model.n_estimators, 'run')} of each"
-    )
+    runs = counted(model.n_estimators, "run")
+    _say(f"fitting {len(numbers)} numbers of clusters, {runs} of each")
     calls = [(int(k),) for k in numbers]
     with one_blas_thread():
         fits = shared_out(attempted, (_fit, model, X), calls, n_jobs)
@@ -240,35 +238,6 @@ def _fits(model: NMFMetaCluster, X: Any, numbers: np.ndarray, n_jobs: int | None
 
 def _fit(model: NMFMetaCluster, X: Any, n_clusters: int) -> NMFMetaCluster:
     return clone(model).set_params(n_clusters=n_clusters).fit(X)
-
-
-def _losses(
-    model: NMFMetaCluster,
-    table: Any,
-    dispersion: str | float,
-    numbers: np.ndarray,
-    fits: list[Any],
-    seeds: list[int],
-    n_jobs: int | None,
-) -> tuple[float, np.ndarray]:
-    """Return the dispersion, and held-out losses; NaN of what could not be fitted before.
-
-    "auto" is the dispersion by the fit of most clusters. The first seed is for that, the second
-    for the parts, the others are those of the fits to them.
-    """
-    fitted = np.array([fit is not None for fit in fits])
-    if dispersion == "auto":
-        last = fits[np.flatnonzero(fitted)[-1]]
-        rng = np.random.default_rng(seeds[0])
-        with one_blas_thread():
-            dispersion = overdispersion(table, last.factor_, last.components_, rng)
-    rng, seeds = np.random.default_rng(seeds[1]), seeds[2:]
-    parts, tried = thinned(table, len(seeds), rng, float(dispersion)), numbers[fitted]
-    _say(f"fitting {len(tried)} numbers of clusters to {len(parts)} parts of the counts")
-    losses = np.full((len(numbers), len(parts)), np.nan)
-    losses[fitted], errors = held_out_losses(model, table, parts, tried, seeds, n_jobs)
-    results.tell_failures(tried, errors, "sweep_n_clusters")
-    return float(dispersion), losses
 
 
 def _cophenetic(fit: NMFMetaCluster, drawn: np.ndarray) -> float:

@@ -14,7 +14,7 @@ from nmfcluster._arrays.labels import (
     adjusted_rand,
     cluster_counts,
     distinct_rows,
-    one_hot,
+    indicator,
     tuple_indicator,
 )
 from nmfcluster.similarity import Factored
@@ -61,8 +61,7 @@ class Ensemble:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the distinct rows alone: a cluster is not sent the table of all samples."""
-        codes = self.codes
-        state = {**vars(self), "table": codes, "rows": None}
+        state = {**vars(self), "table": self.codes, "rows": None}
         state.pop("codes", None)  # which is the table now
         return state
 
@@ -148,27 +147,21 @@ class Ensemble:
         """Loss of the zero factor: the weighted mean number of pairs that share a cluster."""
         return float(self.cluster_weights @ self.sizes**2)
 
-    def similarity(
-        self, dtype: Any, votes: np.ndarray | None = None, scale: np.ndarray | None = None
-    ) -> Factored:
+    def similarity(self, dtype: Any, votes: np.ndarray, scale: np.ndarray) -> Factored:
         """Return the co-association, collapsed to the distinct rows.
 
         Parameters
         ----------
         dtype : dtype
-        votes : ndarray of shape (sum of n_clusters,), default=None
-            What each cluster adds to every pair that it holds; the weight of its partition by
-            default.
-        scale : ndarray of shape (m,), default=None
-            By what every sample's row and column are multiplied; 1 by default.
+        votes : ndarray of shape (sum of n_clusters,)
+            What each cluster adds to every pair that it holds: the weight of its partition in
+            the co-association itself.
+        scale : ndarray of shape (m,)
+            By what every sample's row and column are multiplied.
         """
         J, A = self._factors
-        votes = self.cluster_weights if votes is None else votes
-        length = np.sqrt(self.counts)
-        length = length if scale is None else length * scale
-        return Factored(
-            J.astype(dtype, copy=False), Factored(A.astype(dtype, copy=False), votes), length
-        )
+        inner = Factored(A.astype(dtype, copy=False), votes)
+        return Factored(J.astype(dtype, copy=False), inner, np.sqrt(self.counts) * scale)
 
     def contingency(self, memberships: np.ndarray) -> np.ndarray:
         """Return Z' diag(counts) memberships: what every cluster of every partition holds.
@@ -191,11 +184,9 @@ class Ensemble:
         partitions disagree, and counts only the pairs that a partition saw.
         """
         N = self.contingency(indicator)
-        return float(
-            self.constant
-            - 2 * self.cluster_weights @ (N**2).sum(axis=1)
-            + self.weights @ (self.seen_sizes(N) ** 2).sum(axis=1)
-        )
+        shared = self.cluster_weights @ (N**2).sum(axis=1)
+        seen = self.weights @ (self.seen_sizes(N) ** 2).sum(axis=1)
+        return float(self.constant - 2 * shared + seen)
 
     def hard_losses_of_partitions(self) -> np.ndarray:
         """Return the hard loss of every partition as a consensus of all, (T,)."""
@@ -219,13 +210,9 @@ class Ensemble:
         """
         if int(self.n_clusters.sum()) ** 2 <= _CLUSTER_PAIRS:
             return np.argsort(self.hard_losses_of_partitions(), kind="stable")
-        n_partitions = len(self.n_clusters)
-        some = np.unique(np.linspace(0, n_partitions - 1, _LOOKED_AT).astype(int))
-        losses = []
-        for t in some:
-            labels, k = self.codes[:, t], int(self.n_clusters[t])
-            seen = labels >= 0
-            losses.append(self.hard_loss(one_hot(np.where(seen, labels, 0), k) * seen[:, None]))
+        some = np.unique(np.linspace(0, len(self.n_clusters) - 1, _LOOKED_AT).astype(int))
+        clusters = (indicator(self.codes[:, [t]], self.n_clusters[[t]]) for t in some)
+        losses = [self.hard_loss(of_one.toarray()) for of_one in clusters]
         return some[np.argsort(losses, kind="stable")]
 
     def cluster_profile(self, memberships: np.ndarray) -> np.ndarray:

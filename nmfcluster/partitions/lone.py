@@ -30,14 +30,12 @@ def lone_samples(problem: EnsembleProblem, labels: np.ndarray, n_clusters: int) 
     ndarray of int
     """
     ensemble, sizes = problem.ensemble, np.bincount(labels, weights=problem.counts)
-    rows = np.flatnonzero(sizes[labels] == 1)
-    if not len(rows) or problem.counts.sum() < _SIZE * n_clusters:
+    lone = sizes[labels] == 1
+    if not lone.any() or problem.counts.sum() < _SIZE * n_clusters:
         return np.empty(0, dtype=int)
     alone = ensemble.cluster_weights * (ensemble.sizes == 1)
-    shares = ensemble.spread(alone[:, None])[rows, 0] / ensemble.coverage[rows]
-    lone = np.zeros(len(labels), dtype=bool)
-    lone[rows] = shares > 0.5
-    return np.flatnonzero(lone if problem.groups is None else lone[problem.groups])
+    lone &= ensemble.spread(alone[:, None])[:, 0] / ensemble.coverage > 0.5
+    return np.flatnonzero(lone[problem.groups])
 
 
 def warn_of_lone(problem: Any, labels: np.ndarray, n_clusters: int, names: Any) -> None:

@@ -16,20 +16,13 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.random import sample_without_replacement
 
+from nmfcluster._arrays import storage, tables
 from nmfcluster._arrays.arguments import counted, last_step, warn
 from nmfcluster._arrays.jobs import one_thread, shared_out
 from nmfcluster._arrays.labels import narrow
 from nmfcluster._arrays.order import canonical_order
-from nmfcluster._arrays.storage import (
-    FLOATS,
-    divided,
-    exponent_beyond,
-    largest,
-    stored_like,
-    writable,
-)
-from nmfcluster._arrays.tables import canonical, check_readable
 from nmfcluster._compat import (
+    COUNT,
     MOST,
     N_JOBS,
     RANDOM_STATE,
@@ -42,11 +35,11 @@ from nmfcluster.partitions.centres import Centres
 
 Chosen = np.ndarray | None  # positions that were drawn; None: all
 
-_SHARE = [Interval(Integral, 1, None, closed="left"), Interval(RealNotInt, 0, 1, closed="right")]
+_SHARE = [COUNT, Interval(RealNotInt, 0, 1, closed="right")]
 #: what most of the parameters may be
 OPTIONS: dict[str, list[Any]] = {
     "estimator": [HasMethods(["fit_predict"]), list, tuple, None],
-    "n_estimators": [Interval(Integral, 1, None, closed="left")],
+    "n_estimators": [COUNT],
     "max_samples": _SHARE,
     "max_features": _SHARE,
     "predict_unseen": ["boolean"],
@@ -116,13 +109,13 @@ class BasePartitions:
         ValueError
             If `X` holds NaN or infinity, or has not as many columns as what was partitioned.
         """
-        X = check_array(X, accept_sparse="csr", dtype=FLOATS, input_name="X")
+        X = check_array(X, accept_sparse="csr", dtype=storage.FLOATS, input_name="X")
         if X.shape[1] != self.n_features:
             raise ValueError(f"X must have {counted(self.n_features, 'column')}, got {X.shape[1]}.")
         # k-means wants the type that it was fitted on, and arrays that it could write to
-        X = writable(divided(X.astype(self.dtype, copy=False), self.exponent))
+        X = storage.writable(storage.divided(X.astype(self.dtype, copy=False), self.exponent))
         if X_train is not None:
-            X_train = divided(X_train, self.exponent)
+            X_train = storage.divided(X_train, self.exponent)
         if self._centres is not None and isinstance(X, np.ndarray):
             return self._centres.nearest(X)
         labels = np.empty((X.shape[0], len(self.estimators)), dtype=np.int64)
@@ -133,9 +126,9 @@ class BasePartitions:
 
 def nearest_samples(X_train: Any, X: Any) -> np.ndarray:
     """Return the index of the nearest row of `X_train` for every row of `X`."""
-    exponent, samples = exponent_beyond(X_train, 2), canonical_order(X_train).samples
-    search = NearestNeighbors(n_neighbors=1).fit(divided(X_train[samples], exponent))
-    X = stored_like(divided(X, exponent), X_train)  # its trees want dense arrays
+    exponent, samples = storage.exponent_beyond(X_train, 2), canonical_order(X_train).samples
+    search = NearestNeighbors(n_neighbors=1).fit(storage.divided(X_train[samples], exponent))
+    X = storage.stored_like(storage.divided(X, exponent), X_train)  # its trees want dense arrays
     return samples[search.kneighbors(X, return_distance=False)[:, 0]]  # the same one of ties
 
 
@@ -205,8 +198,8 @@ def base_partitions(
     given = {name: value for name, value in locals().items() if name in ALLOWED}
     validate_parameter_constraints(ALLOWED, given, caller_name="base_partitions")
     rng = check_random_state(random_state)
-    check_readable(X)
-    X = canonical(check_array(X, accept_sparse="csr", dtype=FLOATS))
+    tables.check_readable(X)
+    X = tables.canonical(check_array(X, accept_sparse="csr", dtype=storage.FLOATS))
     sizes = range_of_clusters(n_clusters, "n_clusters")
     plans = draw_plans(rng, X.shape, sizes, n_estimators, max_samples, max_features)
     return run_plans(X, estimator, plans, predict_unseen, n_jobs)
@@ -234,15 +227,12 @@ def draw_plans(
     n_drawn = _how_many(max_samples, n_samples, "max_samples", least=min(2, n_samples))
     n_columns = _how_many(max_features, n_features, "max_features", least=1)
     fewest, most = n_clusters
-    return [
-        RunPlan(
-            int(min(rng.randint(fewest, most + 1), n_drawn)),
-            _draw(rng, n_samples, n_drawn),
-            _draw(rng, n_features, n_columns),
-            int(rng.randint(np.iinfo(np.int32).max)),
-        )
-        for _ in range(n_estimators)
-    ]
+    plans = []
+    for _ in range(n_estimators):
+        k = int(min(rng.randint(fewest, most + 1), n_drawn))
+        samples, features = _draw(rng, n_samples, n_drawn), _draw(rng, n_features, n_columns)
+        plans.append(RunPlan(k, samples, features, int(rng.randint(np.iinfo(np.int32).max))))
+    return plans
 
 
 def run_plans(
@@ -258,13 +248,11 @@ def run_plans(
     `each` is called as often as there are runs, see `shared_out`.
     """
     bases, n_estimators = clusterers(estimator), len(plans)
-    exponent = exponent_beyond(X, 2)
+    exponent = storage.exponent_beyond(X, 2)
     if exponent and estimator is not None:  # what has parameters in the unit of X
-        raise ValueError(
-            f"X must hold values whose squares {X.dtype} can sum, got some up to {largest(X):.3g}: "
-            "scale it."
-        )
-    X = divided(X, exponent)
+        got = f"some up to {storage.largest(X):.3g}: scale it"
+        raise ValueError(f"X must hold values whose squares {X.dtype} can sum, got {got}.")
+    X = storage.divided(X, exponent)
     calls = [(clone(base), plan) for base, plan in zip(cycle(bases), plans, strict=False)]
     results = shared_out(_run, (X, predict_unseen), calls, n_jobs, each)
     runs = [(*r, *plan) for r, plan in zip(results, plans, strict=True) if r[1].max() >= 0]
@@ -275,10 +263,9 @@ def run_plans(
     estimators, labels, _, samples, features, _ = map(list, zip(*runs, strict=True))
     table = np.column_stack(labels).astype(np.int64)
     if estimator is not None and table.max() == 0:
-        raise ValueError(
-            f"estimator {estimator!r} found a single cluster in all of its runs, which say nothing "
-            "then: give it parameters with which it finds several."
-        )
+        found = "a single cluster in all of its runs, which say nothing then"
+        cure = "give it parameters with which it finds several"
+        raise ValueError(f"estimator {estimator!r} found {found}: {cure}.")
     return BasePartitions(table, estimators, samples, features, exponent, X.dtype, X.shape[1])
 
 
@@ -289,10 +276,8 @@ def clusterers(estimator: Any) -> list[Any]:
         several = [KMeans(n_init=1)]
     for base in several or [several]:
         if not hasattr(base, "fit_predict") or isinstance(base, type):
-            raise TypeError(
-                "estimator must be a clusterer with `fit_predict`, or a list of such, got "
-                f"{base!r}."
-            )
+            wanted = "a clusterer with `fit_predict`, or a list of such"
+            raise TypeError(f"estimator must be {wanted}, got {base!r}.")
     return several
 
 
@@ -309,10 +294,8 @@ def range_of_clusters(value: Any, name: str) -> tuple[int, int]:
     bounds: list[Any] = list(value) if several else [value, value]
     whole = all(isinstance(b, Integral) and not isinstance(b, bool | np.bool_) for b in bounds)
     if len(bounds) != 2 or not whole or not 1 <= bounds[0] <= bounds[1] <= MOST:
-        raise ValueError(
-            f"{name} must be an int, or a pair of ints (low, high) with 1 <= low <= high, got "
-            f"{value!r}; {MOST} is the largest."
-        )
+        wanted = "an int, or a pair of ints (low, high) with 1 <= low <= high"
+        raise ValueError(f"{name} must be {wanted}, got {value!r}; {MOST} is the largest.")
     return int(bounds[0]), int(bounds[1])
 
 

@@ -49,17 +49,14 @@ class SeenPairsObjective(SymmetricObjective):
 
     def quartic(self, H: np.ndarray) -> np.ndarray:
         """Return C(H), of the shape of H: (n_starts, n, k)."""
-        return np.stack([self._of_one(factor) for factor in H])
-
-    def _of_one(self, H: np.ndarray) -> np.ndarray:
-        n, k = H.shape
-        G = seen_grams(self.observed, H, H).reshape(-1, k * k)
-        G *= np.asarray(self.weights, dtype=H.dtype)[:, None]
-        C = np.empty_like(H)
-        size = max(1, PRODUCTS // (k * k))
-        for b in row_blocks(n, size):  # row i: the sum of w_t G_t of those that saw i, times h_i
-            seen = (self.observed[b].astype(H.dtype) @ G).reshape(-1, k, k)
-            C[b] = np.einsum("ncd,nd->nc", seen, H[b])
+        C, k = np.empty(H.shape, dtype=H.dtype), H.shape[2]
+        weights = np.asarray(self.weights, dtype=H.dtype)[:, None, None]
+        for factor, out in zip(H, C, strict=True):
+            G = (weights * seen_grams(self.observed, factor, factor)).reshape(-1, k * k)
+            # row i: the sum of w_t G_t of those that saw i, times h_i
+            for b in row_blocks(len(factor), max(1, PRODUCTS // (k * k))):
+                seen = (self.observed[b].astype(H.dtype) @ G).reshape(-1, k, k)
+                out[b] = np.einsum("ncd,nd->nc", seen, factor[b])
         return C
 
 
@@ -120,8 +117,7 @@ class EnsembleProblem(Problem):
         A = ensemble.similarity(dtype, self._votes, 1 / np.sqrt(self._mass))
         self.objective = SymmetricObjective(A, constant)
         if not normalize and ensemble.observed is not None:
-            observed, weights = ensemble.observed, ensemble.weights
-            self.objective = SeenPairsObjective(A, constant, observed, weights)
+            self.objective = SeenPairsObjective(A, constant, ensemble.observed, ensemble.weights)
 
     def __len__(self) -> int:
         return len(self.ensemble)
@@ -183,13 +179,11 @@ class EnsembleProblem(Problem):
         scaled = rows / np.sqrt(part._mass)[:, None]
         profile = self._votes[:, None] * coarse.contingency(scaled)
         weighted = rows * coarse.counts[:, None]
-        if self.normalize or self.is_complete:
+        if self.normalize or whole.observed is None:
             G = weighted.T @ rows
         else:  # a row is compared with the samples that its partitions saw
-            k = H.shape[1]
-            grams = seen_grams(coarse.codes >= 0, weighted, rows).reshape(-1, k * k)
-            seen = grams * whole.weights[:, None]
-            G = (whole.observed @ seen).reshape(-1, k, k)
+            grams = seen_grams(coarse.codes >= 0, weighted, rows)
+            G = np.tensordot(whole.observed, grams * whole.weights[:, None, None], axes=1)
         votes = whole.spread(profile)
         votes /= np.sqrt(self._mass)[:, None]
         fitted = fitted_factor(votes, G)

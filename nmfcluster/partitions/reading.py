@@ -4,45 +4,31 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import isqrt
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
+from nmfcluster._arrays import storage, tables
 from nmfcluster._arrays.arguments import counted, normalised_weights, warn
 from nmfcluster._arrays.labels import cluster_counts, encode, indicator, one_hot
-from nmfcluster._arrays.order import CanonicalOrder, canonical_order
-from nmfcluster._arrays.storage import own_copy
-from nmfcluster._arrays.tables import (
-    check_columns_differ,
-    check_opened,
-    in_order_of,
-    row_names,
-)
+from nmfcluster._arrays.order import canonical_order
 from nmfcluster._base import membership, read_features, read_similarity, require_nonnegative
-from nmfcluster._compat import Interval
+from nmfcluster._compat import COUNT
 from nmfcluster._engine.report import say, stage
 from nmfcluster._engine.symmetric import SimilarityProblem
 from nmfcluster.metrics.co_occurrence import consensus_matrix
+from nmfcluster.partitions import making
 from nmfcluster.partitions.ensemble import Ensemble
-from nmfcluster.partitions.making import (
-    OPTIONS,
-    BasePartitions,
-    draw_plans,
-    nearest_samples,
-    range_of_clusters,
-    run_plans,
-)
 from nmfcluster.partitions.problem import EnsembleProblem
 from nmfcluster.similarity import Explicit
 
 _FINEST = 60  # clusters of a base partition, unless more are wanted: as many tell of 20,000 samples
 #: what the parameters may be by which an estimator has base partitions made
 MAKING: dict[str, list[Any]] = {
-    **OPTIONS,
-    "base_n_clusters": [Interval(Integral, 1, None, closed="left"), tuple, list, None],
+    **making.OPTIONS,
+    "base_n_clusters": [COUNT, tuple, list, None],
 }
 
 
@@ -78,18 +64,16 @@ def read_partitions(
         table = LabelTable(_checked_table(estimator, X, reset=True), "X", np.dtype(np.float64))
         n_samples, n_partitions = table.codes.shape
         if estimator.n_clusters <= n_samples < n_partitions:
-            warn(
-                f"X holds {n_partitions} partitions of {n_samples} samples: a row is a sample. If "
-                "a row is a partition, give X.T."
-            )
+            cure = "a row is a sample. If a row is a partition, give X.T"
+            warn(f"X holds {n_partitions} partitions of {n_samples} samples: {cure}.")
         return table
     if partitions is not None:
-        partitions = in_order_of(row_names(X), partitions, "partitions")
+        partitions = tables.in_order_of(tables.row_names(X), partitions, "partitions")
     X = read_features(estimator, X)
     return PartitionsOfFeatures(_made(estimator, X, rng) if partitions is None else partitions, X)
 
 
-def _made(estimator: Any, X: Any, rng: np.random.RandomState) -> BasePartitions:
+def _made(estimator: Any, X: Any, rng: np.random.RandomState) -> making.BasePartitions:
     """Make base partitions by the parameters of an estimator, of the samples in canonical order."""
     estimator._check_not_alone(X.shape[0])
     estimator._check_n_clusters(X.shape[0])
@@ -98,14 +82,14 @@ def _made(estimator: Any, X: Any, rng: np.random.RandomState) -> BasePartitions:
         finest = min(isqrt(X.shape[0]), _FINEST, len(order.distinct))
         fewest = max(2, estimator.n_clusters)
         sizes = (fewest, max(fewest, finest))
-    low, high = range_of_clusters(sizes, "base_n_clusters")
+    low, high = making.range_of_clusters(sizes, "base_n_clusters")
     clusters = low if low == high else f"{low} to {high}"
     task = f"{counted(estimator.n_estimators, 'base partition')} of {clusters} clusters"
     drawn = estimator.n_estimators, estimator.max_samples, estimator.max_features
-    plans = draw_plans(rng, X.shape, (low, high), *drawn)
-    base, jobs = estimator.estimator, estimator.n_jobs
+    plans = making.draw_plans(rng, X.shape, (low, high), *drawn)
+    base, unseen, jobs = estimator.estimator, estimator.predict_unseen, estimator.n_jobs
     with stage(task, len(plans)) as told:
-        made = run_plans(X[order.samples], base, plans, estimator.predict_unseen, jobs, told.heard)
+        made = making.run_plans(X[order.samples], base, plans, unseen, jobs, told.heard)
     samples = [s if s is None else np.sort(order.samples[s]) for s in made.samples]
     for column in made.labels.T:  # in place, as there can be many; copies have the label of one
         column[order.samples] = order.largest(column)
@@ -114,9 +98,9 @@ def _made(estimator: Any, X: Any, rng: np.random.RandomState) -> BasePartitions:
 
 def _checked_table(estimator: Any, X: Any, reset: bool) -> Any:
     """Return X with its columns checked and its labels untouched."""
-    check_opened(X, "X", "one table of labels")
+    tables.check_opened(X, "X", "one table of labels")
     if hasattr(X, "columns"):
-        check_columns_differ(X, "X")
+        tables.check_columns_differ(X, "X")
     else:
         X = check_array(X, dtype=None, ensure_all_finite=False, estimator=estimator)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
@@ -192,7 +176,7 @@ class PartitionsOfFeatures(LabelTable):
     """
 
     def __init__(self, partitions: Any, X: Any) -> None:
-        made = partitions if isinstance(partitions, BasePartitions) else None
+        made = partitions if isinstance(partitions, making.BasePartitions) else None
         super().__init__(partitions if made is None else made.labels, "partitions", X.dtype)
         if len(self.codes) != X.shape[0]:
             raise ValueError(
@@ -200,13 +184,13 @@ class PartitionsOfFeatures(LabelTable):
                 f"{X.shape[0]}. A list holds one label vector an element, an array one a column."
             )
         self._made, self.estimators = made, None if made is None else made.estimators
-        self._X = own_copy(X) if made is None or made.needs_training_data else None
+        self._X = storage.own_copy(X) if made is None or made.needs_training_data else None
 
     def codes_of(self, estimator: Any, X: Any) -> tuple[np.ndarray, np.dtype]:
         """Return the encoded labels of new samples, and the type of X."""
         X = read_features(estimator, X, reset=False)
         if self._made is None:
-            return self.codes[nearest_samples(self._X, X)], X.dtype
+            return self.codes[making.nearest_samples(self._X, X)], X.dtype
         labels = self._made.predict(X, self._X)
         return encode(labels, "estimator's labels", self.categories)[0], X.dtype
 
@@ -242,43 +226,38 @@ class PrecomputedSimilarity:
 
     def __init__(self, estimator: Any, X: Any) -> None:
         if getattr(estimator, "weights", None) is not None:
-            raise ValueError(
-                f"weights={estimator.weights!r} needs partitions; it must be None with "
-                "affinity='precomputed'."
-            )
+            wanted = "it must be None with affinity='precomputed'"
+            raise ValueError(f"weights={estimator.weights!r} needs partitions; {wanted}.")
         X = read_similarity(estimator, X)
-        self._order = canonical_order(similarities=[X])
-        X = self._order.of_both(X)
-        self._similarity, self._diagonal = Explicit(X), X.diagonal()
+        self.order = canonical_order(similarities=[X])
+        X = self.order.of_both(X)
+        self.similarity, self.diagonal = Explicit(X), X.diagonal()
 
     def __len__(self) -> int:
-        return self._similarity.shape[0]
+        return self.similarity.shape[0]
 
     def problem(self, weights: Any, normalize: bool) -> PrecomputedProblem:
         """Return the factorization of the similarity."""
-        degrees = (self._similarity @ np.ones((len(self), 1)))[:, 0]
-        alone = self._order.samples[degrees <= self._diagonal]
+        degrees = (self.similarity @ np.ones((len(self), 1)))[:, 0]
+        alone = self.order.samples[degrees <= self.diagonal]
         if len(alone) and len(self) > 1:
-            warn(
-                f"{len(alone)} of the samples in X have no similarity to any other, the first is "
-                f"sample {alone.min()}: their clusters mean nothing."
-            )
-        masses = degrees if normalize else None
-        return PrecomputedProblem(self._similarity, self._diagonal, masses, self._order)
+            first = f"the first is sample {alone.min()}: their clusters mean nothing"
+            warn(f"{len(alone)} of the samples in X have no similarity to any other, {first}.")
+        return PrecomputedProblem(self, degrees if normalize else None)
 
     def extended(self, estimator: Any, X: Any, profile: np.ndarray) -> np.ndarray:
         """Return the mean similarity of new samples to every cluster."""
         X = read_features(estimator, X, reset=False)
         require_nonnegative(estimator, X, "similarities are at least 0")
-        return np.asarray(X[:, self._order.samples] @ profile)
+        return np.asarray(X[:, self.order.samples] @ profile)
 
     def matrix(self, indices: np.ndarray, weights: Any) -> np.ndarray:
         """Return the similarity of some samples as an array."""
-        return self._similarity.take(self._order.places[indices]).toarray()
+        return self.similarity.take(self.order.places[indices]).toarray()
 
     def collapsed(self, groups: np.ndarray) -> np.ndarray:
         """Return the similarity of groups of samples, see `Similarity.collapse`, as an array."""
-        return self._similarity.collapse(groups[self._order.samples]).toarray()
+        return self.similarity.collapse(groups[self.order.samples]).toarray()
 
 
 class PrecomputedProblem(SimilarityProblem):
@@ -288,20 +267,11 @@ class PrecomputedProblem(SimilarityProblem):
     weights = None
     is_complete = True
 
-    def __init__(
-        self,
-        A: Explicit,
-        diagonal: np.ndarray,
-        degrees: np.ndarray | None,
-        order: CanonicalOrder,
-    ) -> None:
-        self._A, self._diagonal, self.normalize = A, diagonal, degrees is not None
-        self.groups, self._first = order.places, order.first
-        if degrees is None:
-            super().__init__(A)
-        else:
-            mass = np.where(degrees > 0, degrees, 1)
-            super().__init__(A.scaled(1 / np.sqrt(mass)), mass=mass)
+    def __init__(self, given: PrecomputedSimilarity, degrees: np.ndarray | None) -> None:
+        self._A, self._diagonal, order = given.similarity, given.diagonal, given.order
+        self.groups, self._first, self.normalize = order.places, order.first, degrees is not None
+        mass = None if degrees is None else np.where(degrees > 0, degrees, 1)
+        super().__init__(self._A if mass is None else self._A.scaled(1 / np.sqrt(mass)), mass=mass)
 
     def part(self, size: int, rng: np.random.RandomState) -> None:
         """Return None: what was handed in is fitted as it is."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,11 +16,9 @@ from nmfcluster._arrays.jobs import one_thread
 from nmfcluster._arrays.order import canonical_order
 from nmfcluster._arrays.storage import divided, exponent_beyond
 from nmfcluster._base import read_features
-from nmfcluster._compat import RANDOM_STATE, Interval, fit_context
+from nmfcluster._compat import COUNT, RANDOM_STATE, fit_context
 from nmfcluster._engine.starts import leading_eigenpairs
 from nmfcluster.similarity.landmarks import Landmarks
-
-_COUNT = [Interval(Integral, 1, None, closed="left")]
 
 
 class LandmarkSpectral(ClusterMixin, BaseEstimator):
@@ -83,9 +80,9 @@ class LandmarkSpectral(ClusterMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": _COUNT,
-        "n_landmarks": _COUNT,
-        "n_neighbors": _COUNT,
+        "n_clusters": [COUNT],
+        "n_landmarks": [COUNT],
+        "n_neighbors": [COUNT],
         "random_state": RANDOM_STATE,
     }
 
@@ -128,10 +125,9 @@ class LandmarkSpectral(ClusterMixin, BaseEstimator):
         rng = check_random_state(self.random_state)
         X = read_features(self, X)
         if self.n_clusters > min(self.n_landmarks, X.shape[0]):
-            raise ValueError(
-                f"n_clusters={self.n_clusters} must be at most the number of samples and of "
-                f"landmarks, got {X.shape[0]} samples and n_landmarks={self.n_landmarks}."
-            )
+            wanted = "at most the number of samples and of landmarks"
+            got = f"{X.shape[0]} samples and n_landmarks={self.n_landmarks}"
+            raise ValueError(f"n_clusters={self.n_clusters} must be {wanted}, got {got}.")
         # where most samples are landmarks the graph falls apart; of few samples many are
         most = max(X.shape[0] // 4, 2 * self.n_clusters)
         n_landmarks = min(self.n_landmarks, most, X.shape[0])

@@ -9,10 +9,4 @@ from nmfcluster.similarity.neighbors import NeighborGraph
 from nmfcluster.similarity.operators import Explicit, Similarity, WeightedSum
 from nmfcluster.similarity.operators import inner as inner
 
-__all__ = [
-    "Explicit",
-    "Factored",
-    "NeighborGraph",
-    "Similarity",
-    "WeightedSum",
-]
+__all__ = ["Explicit", "Factored", "NeighborGraph", "Similarity", "WeightedSum"]

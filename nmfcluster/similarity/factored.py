@@ -193,10 +193,8 @@ class Factored(Similarity):
         if min(self.rank, n) <= _FEW:
             return inner(self, self)
         rng = np.random.default_rng(0)
-        sketch, probes = (
-            rng.choice([-1.0, 1.0], size=(n, width)).astype(self.dtype)
-            for width in (_SKETCH, _PROBES)
-        )
+        shapes = (n, _SKETCH), (n, _PROBES)
+        sketch, probes = (rng.choice([-1.0, 1.0], shape).astype(self.dtype) for shape in shapes)
         Q, _ = np.linalg.qr(self @ sketch)
         rest = self @ (probes - Q @ (Q.T @ probes))
         return storage.sum_of_squares(self @ Q) + storage.sum_of_squares(rest) / _PROBES

@@ -12,6 +12,8 @@ import numpy as np
 from nmfcluster._arrays import places, storage
 from nmfcluster._arrays.tables import canonical
 
+Products = Callable[[Any], np.ndarray]  # of new samples: their similarities, times a matrix
+
 
 @dataclass(frozen=True)
 class NewSamples:
@@ -34,7 +36,7 @@ class NewSamples:
     """
 
     block_of: Callable[[Any], Any]
-    product_of: Callable[[np.ndarray], Callable[[Any], np.ndarray]] | None
+    product_of: Callable[[np.ndarray], Products] | None
     exponent: int | None
     scale: np.ndarray | None
     counts: np.ndarray | None
@@ -48,7 +50,7 @@ class NewSamples:
         sums = storage.row_sums(block) if self.counts is None else block @ self.counts
         return places.scaled(block, inverse_root(sums.astype(block.dtype)), self.scale)
 
-    def onto(self, P: np.ndarray) -> Callable[[Any], np.ndarray]:
+    def onto(self, P: np.ndarray) -> Products:
         """Return a function of new samples: their similarities times P."""
         if self.scale is not None:  # a column more becomes their row sums
             ones = np.ones(len(P)) if self.counts is None else self.counts
@@ -57,9 +59,7 @@ class NewSamples:
         return partial(_product, product_of(P), self.exponent, self.scale is not None)
 
 
-def _product(
-    product: Callable[[Any], np.ndarray], exponent: int | None, is_normalized: bool, X: Any
-) -> np.ndarray:
+def _product(product: Products, exponent: int | None, is_normalized: bool, X: Any) -> np.ndarray:
     made = product(_like_fit(X, exponent))
     return made[:, :-1] * inverse_root(made[:, -1])[:, None] if is_normalized else made
 

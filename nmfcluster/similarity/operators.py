@@ -312,9 +312,8 @@ class WeightedSum(Similarity):
                 losses.append((N, abs(weight)))
         if not positive:
             positive.append((negative[0][0], 0.0))
-        return WeightedSum(*zip(*positive, strict=True)), (
-            WeightedSum(*zip(*negative, strict=True)) if negative else None
-        )
+        N = WeightedSum(*zip(*negative, strict=True)) if negative else None
+        return WeightedSum(*zip(*positive, strict=True)), N
 
     def _of_terms(self, change: Callable[[Similarity], Similarity]) -> WeightedSum:
         return WeightedSum([change(term) for term, _ in self.terms], [w for _, w in self.terms])

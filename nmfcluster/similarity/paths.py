@@ -61,13 +61,8 @@ def path_kernel(X: Any, Y: Any = None, *, scale: float | None = None) -> np.ndar
            [1., 1., 0., 3.],
            [3., 3., 3., 0.]])
     """
-    check_readable(X)
-    X = check_array(X, dtype=FLOATS, input_name="X")
-    if Y is None:
-        Y = X
-    else:
-        check_readable(Y, "Y")
-        Y = check_array(Y, dtype=FLOATS, input_name="Y")
+    X = _read(X, "X")
+    Y = X if Y is None else _read(Y, "Y")
     if scale is not None and not (isinstance(scale, Real) and 0 < scale < np.inf):
         raise ValueError(f"scale must be above 0, got {scale!r}.")
     if X.shape[1] != Y.shape[1] or len(Y) < 2:
@@ -87,3 +82,8 @@ def path_kernel(X: Any, Y: Any = None, *, scale: float | None = None) -> np.ndar
         first = euclidean_distances(near, far)  # then on from the sample that was reached
         steps = np.array([np.maximum(row[:, None], steps).min(axis=0) for row in first])
     return np.exp(-steps / unit).astype(X.dtype)
+
+
+def _read(X: Any, name: str) -> Any:
+    check_readable(X, name)
+    return check_array(X, dtype=FLOATS, input_name=name)

@@ -34,11 +34,7 @@ class Reading(NamedTuple):
 
 
 def settled(
-    problem: ConstrainedProblem,
-    pairs: PairwiseConstraints,
-    n_clusters: int,
-    fit: Fit,
-    part: Part,
+    problem: ConstrainedProblem, pairs: PairwiseConstraints, n_clusters: int, fit: Fit, part: Part
 ) -> tuple[Factorization, np.ndarray]:
     """Factorize, and let lost rows that violate pairs end where they violate the fewest.
 
@@ -63,28 +59,20 @@ def settled(
     tuple of Factorization and ndarray of shape (n_samples, n_clusters)
         What is kept, and the memberships of the samples.
     """
-    best = _best_reading(problem, Links(problem.groups, pairs), n_clusters, fit, part)
-    problem.warn_of_alone(best.found.H, best.P)
-    return best.found, best.P[problem.groups]
-
-
-def _best_reading(
-    problem: ConstrainedProblem, links: Links, n_clusters: int, fit: Fit, part: Part
-) -> Reading:
-    found, best = fit(problem, n_clusters), None
+    links, found, best = Links(problem.groups, pairs), fit(problem, n_clusters), None
     own, n_own = np.zeros(len(problem), dtype=bool), 0  # rows in clusters of their own
     while True:
         P = problem.memberships(*found.parts)
         labels = P.argmax(axis=1)
         best = best or Reading(found, P, links.cost(labels))
         if best.cost == 0:
-            return best
+            break
         drawn = problem.drawn(*found.parts)
         free = links.violated_by(labels) & (drawn <= 0).all(axis=1)
         if n_own:
             free |= ~drawn.any(axis=1)  # whoever is similar to nobody else goes where these are
         if not (n_own or free.any()):
-            return best
+            break
         places = Places(links, problem.A, np.where(free, -1, labels))
         here = places.found(drawn, n_clusters)
         if (cost := links.cost(here)) < best.cost * (_WORTH if n_own else 1):
@@ -94,10 +82,12 @@ def _best_reading(
         there = places.found(drawn, 2 * n_clusters - 1 - n_own)
         own, n_more = own | (there >= n_clusters), int(there.max()) + 1 - n_clusters
         if best.cost == 0 or n_more <= 0 or own.all():
-            return best
+            break
         n_own += n_more
         others = fit(part(~own[problem.groups]), n_clusters - n_own)
         found = widened(problem, others, ~own, n_clusters)
+    problem.warn_of_alone(best.found.H, best.P)
+    return best.found, best.P[problem.groups]
 
 
 class Links:

@@ -43,25 +43,20 @@ class Doubt(NamedTuple):
         """Return the pairs with weights times ``max(0, 2 right - 1)``, unless they are trusted."""
         if self.hard or self.must_link is None or self.cannot_link is None:
             return pairs
-        must, cannot = (
-            np.maximum(0, 2 * right - 1) for right in (self.must_link, self.cannot_link)
-        )
-        return PairwiseConstraints(
-            len(pairs),
-            np.column_stack([pairs.must_link, pairs.must_link_weights * must]),
-            np.column_stack([pairs.cannot_link, pairs.cannot_link_weights * cannot]),
-        )
+        must = pairs.must_link_weights * np.maximum(0, 2 * self.must_link - 1)
+        cannot = pairs.cannot_link_weights * np.maximum(0, 2 * self.cannot_link - 1)
+        together = np.column_stack([pairs.must_link, must])
+        apart = np.column_stack([pairs.cannot_link, cannot])
+        return PairwiseConstraints(len(pairs), together, apart)
 
     def of_pairs(self, pairs: PairwiseConstraints, places: np.ndarray) -> Doubt:
         """Return the same of pairs of samples that had been taken to other places."""
         if self.must_link is None or self.cannot_link is None:
             return self
+        kinds = ((self.must_link, pairs.must_link), (self.cannot_link, pairs.cannot_link))
         must, cannot = (
             right[np.argsort(np.lexsort(np.sort(places[links], axis=1).T[::-1]))]
-            for right, links in (
-                (self.must_link, pairs.must_link),
-                (self.cannot_link, pairs.cannot_link),
-            )
+            for right, links in kinds
         )
         return self._replace(must_link=must, cannot_link=cannot)
 

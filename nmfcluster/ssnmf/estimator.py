@@ -17,7 +17,7 @@ from nmfcluster._arrays.arguments import counted
 from nmfcluster._arrays.least_squares import exact_rows
 from nmfcluster._arrays.tables import row_names
 from nmfcluster._base import NMFClusterer, fitting, numbered, read_features, read_samples
-from nmfcluster._compat import Interval, StrOptions, fit_context
+from nmfcluster._compat import SHARE, Interval, StrOptions, fit_context
 from nmfcluster._engine.report import stage
 from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
 from nmfcluster.affinity import MAKING, NAMES
@@ -214,7 +214,7 @@ class SSNMFClusterer(NMFClusterer):
         "beta": [Interval(Real, 0, None, closed="left")],
         "hard_must_link": ["boolean", StrOptions({"auto"})],
         "constraint_mode": [StrOptions({"add", "replace"})],
-        "propagation": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither"), None],
+        "propagation": [StrOptions({"auto"}), SHARE, None],
         "contradictions": [StrOptions({"raise", "warn", "ignore"})],
         "affinity": [StrOptions(set(NAMES)), callable],
         **{name: MAKING[name] for name in ("gamma", "n_neighbors", "normalize")},
@@ -331,13 +331,12 @@ class SSNMFClusterer(NMFClusterer):
             if form is mu.TriFactorization and self.solver == "printed":
                 constrained.check_signs(problem.A)
             plan, coarse = self._plan(solver), max(_COARSE, self.n_clusters)
-            best, P = settled(
-                problem,
-                trusted,
-                self.n_clusters,
-                fit=lambda some, k: factorize(some, replace(plan, n_clusters=k), rng, form, coarse),
-                part=partial(constrained.part_of, self, affinity, trusted, rng),
-            )
+
+            def of(some: constrained.ConstrainedProblem, k: int) -> Factorization:
+                return factorize(some, replace(plan, n_clusters=k), rng, form, coarse)
+
+            part = partial(constrained.part_of, self, affinity, trusted, rng)
+            best, P = settled(problem, trusted, self.n_clusters, of, part)
             F, M = best.parts
             P = P[rows.row]
             P, labels, order = numbered(P, P.argmax(axis=1))

@@ -52,8 +52,7 @@ def read_constraints(
             f"constraints must be about the samples of X: they are about {len(constraints)} "
             f"samples, X has {n_samples}."
         )
-    ordered: PairwiseConstraints = in_order_of(names, constraints, "constraints")
-    return ordered
+    return in_order_of(names, constraints, "constraints")
 
 
 def check_constraints(pairs: PairwiseConstraints, n_clusters: int, contradictions: str) -> bool:
@@ -100,12 +99,10 @@ def rows_to_fit(estimator: Any, X: Any, pairs: PairwiseConstraints) -> Fitted:
     links = pairs.as_matrices()
     if estimator.affinity == "precomputed":
         order = canonical_order(similarities=[X], links=links)
-        samples = order.samples
-        return Fitted(order, pairs[samples], samples, None, order.back)
+        return Fitted(order, pairs[order.samples], order.samples, None, order.back)
     order = canonical_order(X, links=links)
-    samples = order.distinct
-    counts = None if len(samples) == X.shape[0] else order.counts
-    return Fitted(order, pairs[samples], samples, counts, order.among_distinct)
+    counts = None if len(order.distinct) == X.shape[0] else order.counts
+    return Fitted(order, pairs[order.distinct], order.distinct, counts, order.among_distinct)
 
 
 def affinity_of(estimator: Any, X: Any, rows: Fitted, rng: np.random.RandomState) -> Affinity:
@@ -125,10 +122,9 @@ def onto(affinity: Affinity, P: np.ndarray, rows: Fitted) -> Callable[[Any], np.
 
     Where they are given, they are in the order of the user.
     """
-    product = affinity.onto(P)
-    return (
-        partial(_of_columns, product, rows.samples) if affinity.name == "precomputed" else product
-    )
+    if affinity.name == "precomputed":
+        return partial(_of_columns, affinity.onto(P), rows.samples)
+    return affinity.onto(P)
 
 
 def _of_columns(product: Callable[[Any], np.ndarray], samples: np.ndarray, X: Any) -> np.ndarray:

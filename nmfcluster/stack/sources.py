@@ -184,6 +184,11 @@ def check_square(source: Source, label: str, numbers: Any = None, signed: bool =
         )
     require_symmetric(values, label)
     warn_of_distances(values, label)
+    check_above_0(values, label)
+
+
+def check_above_0(values: Any, label: str) -> None:
+    """Raise if no entry is above 0."""
     if values.max() <= 0:
         found = of_negative(values) if largest(values) else "all entries are 0"
         raise ValueError(f"{label} must hold a similarity above 0; {found}.")
@@ -216,7 +221,7 @@ def is_similarity(view: Any) -> bool:
     names = tables.sample_names(view)
     if names is not None and set(names[rows]) == set(view.columns[columns]):
         return True
-    table = cut(table, rows, columns)
+    table = cut(table, np.flatnonzero(rows), np.flatnonzero(columns))
     return table.shape[0] == table.shape[1] > 1 and asymmetry(as_float(table)) == 0
 
 
@@ -236,6 +241,7 @@ def first_nan(array: Any) -> tuple[int, int] | None:
 
 def held(array: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return which rows are not NaN throughout, and which columns are not so in these rows."""
+    array = sp.csr_array(array) if sp.issparse(array) else array  # whose sums are arrays
     nan = array != array
     numbers = filled_with(array, ~np.isnan(array.data)) if sp.issparse(array) else ~nan
     rows = (numbers.sum(axis=1) > 0) | (nan.sum(axis=1) == 0)

@@ -185,7 +185,7 @@ def test_equal_rows_are_fitted_as_one_without_changing_the_result(kept, normaliz
             votes / ensemble.sizes,
         )
     constant = 4 * (together**2).sum()  # the weights are squared
-    start = spectral_start(ensemble.similarity(float, votes), 3)
+    start = spectral_start(ensemble.similarity(float, votes, np.ones(len(ensemble))), 3)
     start = start / np.sqrt(ensemble.counts)[:, None]
     A = Explicit(together.sum(axis=0))
     steps = bregman_nmf(SymmetricObjective(A, constant), start[groups][None])

@@ -73,12 +73,12 @@ def blocked(table, weights=None):
     n_partitions = table.shape[1]
     weights = np.full(n_partitions, 1 / n_partitions) if weights is None else weights
     whole = summary(table, weights > 0)
-    return BlockedTable(whole.known, whole.sizes, weights, len(table))
+    return BlockedTable(whole.clusters, weights, len(table))
 
 
 def assert_same_rows(distinct, rows, counts):
-    order = np.lexsort(distinct.rows.T[::-1].astype(np.int64))
-    assert_array_equal(distinct.rows[order].astype(np.int64), rows)
+    order = np.lexsort(distinct.values.T[::-1].astype(np.int64))
+    assert_array_equal(distinct.values[order].astype(np.int64), rows)
     assert_array_equal(distinct.counts[order], counts)
 
 
@@ -97,8 +97,8 @@ def test_summaries_of_blocks_merge_into_that_of_the_table(table, ends, random):
     (found,) = parts
     whole, known, sizes, rows, counts = literal(table)
     for t in range(table.shape[1]):
-        assert_array_equal(found.known[t], known[t])
-        assert_array_equal(found.sizes[t], sizes[t])
+        assert_array_equal(found.clusters[t].values, known[t])
+        assert_array_equal(found.clusters[t].counts, sizes[t])
     assert_same_rows(found.distinct, rows, counts)
     lost = np.flatnonzero((whole[:, counted] < 0).all(axis=1))
     assert found.n_lost == len(lost)
@@ -115,8 +115,8 @@ def test_too_many_distinct_rows_are_not_kept_but_sizes_are(table, ends, most):
     found = TableSummary.merged(parts, most)
     _, known, sizes, rows, counts = literal(table)
     for t in range(table.shape[1]):
-        assert_array_equal(found.known[t], known[t])
-        assert_array_equal(found.sizes[t], sizes[t])
+        assert_array_equal(found.clusters[t].values, known[t])
+        assert_array_equal(found.clusters[t].counts, sizes[t])
     if len(rows) > most:
         assert found.distinct is None
     else:
@@ -133,7 +133,7 @@ def test_the_order_of_distinct_rows_does_not_depend_on_the_cutting():
             for i in range(0, 300, size)
         ]
         found = TableSummary.merged(parts[::-1], 1000)
-        assert_array_equal(found.distinct.rows, whole.distinct.rows)
+        assert_array_equal(found.distinct.values, whole.distinct.values)
         assert_array_equal(found.distinct.counts, whole.distinct.counts)
 
 
@@ -142,7 +142,7 @@ def test_a_block_is_read_some_rows_at_a_time(monkeypatch):
     whole = summary(table)
     monkeypatch.setattr(blocks, "ROWS", 7)
     found = summary(table)
-    assert_array_equal(found.distinct.rows, whole.distinct.rows)
+    assert_array_equal(found.distinct.values, whole.distinct.values)
     assert_array_equal(found.distinct.counts, whole.distinct.counts)
     assert found.first_lost == whole.first_lost
     ensembles = list(blocked(table).distinct(table))

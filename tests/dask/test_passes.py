@@ -54,7 +54,7 @@ class Blocks:
 
     def __init__(self, codes, weights, normalize, n_blocks=3):
         whole = TableSummary.of_block(codes, 0, weights > 0, 10**6)
-        table = BlockedTable(whole.known, whole.sizes, weights, len(codes))
+        table = BlockedTable(whole.clusters, weights, len(codes))
         self.problem, self.codes = BlockedProblem(table, normalize), codes
         self.parts = np.array_split(codes, n_blocks)
         self.calls = []
@@ -150,7 +150,9 @@ def test_passes_fall_and_end_where_memory_does(missing, normalize):
     part = EnsembleProblem(rows, None, np.dtype(float), normalize)
     plan = Plan(3, bregman_nmf, 2, StopRule(500, 1e-6), None, lambda line: None)
     start = factorize(part, plan, np.random.RandomState(0), Factorization, None).H
-    found, losses = improved(held.everywhere, held.problem, rows, start, 6)
+    found, losses = improved(
+        held.everywhere, held.problem, first_target(rows, start, held.problem), 6
+    )
     assert len(losses) == 6
     assert (np.diff(losses) <= 1e-9 * losses[0]).all()
     model.set_params(weights=weights, tol=1e-9, max_iter=3000).fit(codes)
@@ -190,7 +192,9 @@ def test_the_best_pass_is_kept(normalize, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(passes.Pass, "of_sums", staticmethod(of_sums))
             held.calls = []
-            found, told = improved(held.everywhere, held.problem, rows, H, 3)
+            found, told = improved(
+                held.everywhere, held.problem, first_target(rows, H, held.problem), 3
+            )
         assert_array_equal(told, losses)
         assert_array_equal(found.target.links, fits[int(np.argmin(losses))].links)
         assert len(held.calls) == (4 if normalize else 3)  # the reading is counted once
@@ -200,7 +204,7 @@ def test_the_reading_with_the_smallest_hard_loss_is_kept():
     codes, weights, _ = planted(0.3, sizes=(80, 12, 8), noise=0.4)
     held = Blocks(codes, weights, True)
     rows, H = held.sample(50)
-    found, _ = improved(held.everywhere, held.problem, rows, H, 3)
+    found, _ = improved(held.everywhere, held.problem, first_target(rows, H, held.problem), 3)
     target = first_target(rows, H, held.problem)
     ends = []
     for _ in range(3):
@@ -241,7 +245,9 @@ def sum_of_projectors(codes, weights):
 def test_what_is_told_of_a_row_does_not_depend_on_its_block(normalize, k, monkeypatch):
     codes, weights, _ = planted(0.3)
     held = Blocks(codes, weights, normalize)
-    found, _ = improved(held.everywhere, held.problem, *held.sample(50, k=k), 2)
+    found, _ = improved(
+        held.everywhere, held.problem, first_target(*held.sample(50, k=k), held.problem), 2
+    )
     whole = {what: found.of_block(codes, what) for what in ("labels", "membership", "confidence")}
     assert_allclose(whole["membership"].sum(axis=1), 1)
     assert_array_equal(whole["labels"], whole["membership"].argmax(axis=1))
@@ -256,7 +262,9 @@ def test_what_is_told_of_a_row_does_not_depend_on_its_block(normalize, k, monkey
 def test_confidence_is_the_mean_co_association_with_the_rest_of_the_cluster():
     codes, weights, _ = planted(0.3)
     held = Blocks(codes, weights, True)
-    found, _ = improved(held.everywhere, held.problem, *held.sample(50), 2)
+    found, _ = improved(
+        held.everywhere, held.problem, first_target(*held.sample(50), held.problem), 2
+    )
     labels, confidence = (found.of_block(codes, what) for what in ("labels", "confidence"))
     for i in range(0, len(codes), 13):
         others = np.flatnonzero((labels == labels[i]) & (np.arange(len(codes)) != i))

@@ -37,7 +37,7 @@ def planted(missing, n_partitions=5, sizes=(30, 20, 15), seed=0, least=0.3):
 
 def problem_of(codes, weights, normalize):
     whole = TableSummary.of_block(codes, 0, weights > 0, 10**6)
-    return BlockedProblem(BlockedTable(whole.known, whole.sizes, weights, len(codes)), normalize)
+    return BlockedProblem(BlockedTable(whole.clusters, weights, len(codes)), normalize)
 
 
 def target_of(codes, problem, seed=0, k=3):

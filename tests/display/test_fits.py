@@ -113,6 +113,38 @@ def test_the_bars_are_the_weights_and_the_losses_stand_beside(models):
     assert_allclose([float(number) for number in numbers], models[2].source_losses_, rtol=5e-3)
 
 
+def test_sources_that_agree_have_a_cell_of_their_own(models):
+    correlations = np.array([[1.0, 0.6, 0.9], [0.6, 1.0, -0.004], [0.9, -0.004, 1.0]])
+    scores = np.array([[0.0, 50.0, 4.0], [50.0, 0.0, -0.3], [4.0, -0.3, 0.0]])
+    agreement = {"agreement": (correlations, scores)}
+    display = SourceWeightsDisplay(names=NAMES, weights=np.ones(3) / 3, **agreement).plot()
+    blue = np.ma.filled(display.cells_.get_array(), 0)
+    assert_array_equal(blue, [[0, 0.6, 0], [0.6, 0, 0], [0, 0, 0]])
+    written = [text.get_text() for text in display.cells_.axes.texts]
+    assert written == ["0.60", "0.90", "0.60", "0.00", "0.90", "0.00"]
+    assert display.cells_.axes.get_ylim() == display.ax_.get_ylim()
+    assert SourceWeightsDisplay.from_estimator(models[0]).cells_ is None  # criterion="kl"
+
+
+def test_the_agreement_of_a_model_is_shown_beside_its_weights(stack):
+    telling, noise = stack.sources[:2]
+    model = SimilarityFusionNMF(2).fit(similarities=[telling, noise, telling + noise])
+    display = SourceWeightsDisplay.from_estimator(model)
+    agree = model.agreement_.scores > 5
+    assert_array_equal(np.ma.getmaskarray(display.cells_.get_array()), ~agree)
+    assert agree.sum() == 4
+    assert display.plot(display.ax_).cells_ is None  # there is room for the weights alone
+
+
+def test_sources_that_say_nothing_are_shown_without_a_bar():
+    nothing = {"weights": np.zeros(2), "agreement": (np.eye(2), np.zeros((2, 2)))}
+    display = SourceWeightsDisplay(names=["a", "b"], **nothing).plot()
+    assert [bar.get_width() for bar in display.bars_] == [0, 0]
+    assert np.ma.getmaskarray(display.cells_.get_array()).all()
+    one = SourceWeightsDisplay(names=["a"], weights=np.ones(1), agreement=(np.eye(1), np.eye(1)))
+    assert one.plot().cells_ is None  # with which other one should it agree?
+
+
 def test_weights_can_be_shown_without_losses():
     display = SourceWeightsDisplay(names=["a", "b"], weights=np.array([0.25, 0.75])).plot()
     assert texts_of(display) == []

@@ -79,6 +79,10 @@ def sent(monkeypatch):
     return names
 
 
+# of graphs there is a start from each
+GRAPHS = [(name, "nearest_neighbors", columns) for name, columns in (("a", [0, 1]), ("b", [1, 2]))]
+
+
 @pytest.fixture
 def traffic(monkeypatch):
     """Return a list of the bytes that the client and the scheduler write: both are here."""
@@ -97,7 +101,7 @@ def traffic(monkeypatch):
     [
         ("consensus", {"n_init": 4}, {"run", "ended"}),
         ("constrained", {"n_init": 12}, {"ended"}),
-        ("fusion", {"affinity": ["rbf", "cosine", "linear"]}, {"ended"}),
+        ("fusion", {"affinity": GRAPHS}, {"ended"}),
         ("metaclusters", {"n_estimators": 20}, {"ended"}),
     ],
 )

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from nmfcluster import SSNMFClusterer
 from nmfcluster._arrays import jobs as blas
 from nmfcluster._base import fitting
-from nmfcluster._engine import executor
+from nmfcluster._engine import executor, loop
 from nmfcluster.model_selection import StabilityScorer
 
 ENDLESS = {"tol": -1.0, "max_iter": 100_000}
@@ -61,8 +61,8 @@ class Watch:
 
 @pytest.fixture
 def watch(monkeypatch):
-    watch = Watch(executor.iterate)
-    monkeypatch.setattr(executor, "iterate", watch)
+    watch = Watch(loop.iterate)
+    monkeypatch.setattr(loop, "iterate", watch)
     monkeypatch.setattr(executor, "_BATCH", 1)  # a batch a start, so that jobs have some to share
     with heeding_interrupts():
         yield watch

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import nmfcluster.fusion.sources
 from nmfcluster._arrays.order import CanonicalOrder
 from nmfcluster.stack.reading import StackReader
 
@@ -20,3 +21,16 @@ def as_given(monkeypatch):
         return CanonicalOrder(samples, samples)
 
     monkeypatch.setattr(StackReader, "order_of", order_of)
+
+
+@pytest.fixture
+def fusions(monkeypatch):
+    """Return the list of what `fuse` will return."""
+    kept = []
+
+    def spy(*arguments, inner=nmfcluster.fusion.sources.fuse):
+        kept.append(inner(*arguments))
+        return kept[-1]
+
+    monkeypatch.setattr(nmfcluster.fusion.sources, "fuse", spy)
+    return kept

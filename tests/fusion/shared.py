@@ -6,11 +6,10 @@ import numpy as np
 from numpy.testing import assert_array_equal
 from sklearn.metrics.pairwise import rbf_kernel
 
-import nmfcluster.fusion.estimator
 from nmfcluster import SimilarityFusionNMF
 
 PRINTED = ["kl", "cross_entropy"]
-CRITERIA = ["relative", *PRINTED]
+CRITERIA = ["agreement", *PRINTED]
 VIEW_1, VIEW_2 = slice(0, 3), slice(3, 6)
 VIEWS = [("one", "rbf", VIEW_1), ("two", "rbf", VIEW_2)]
 
@@ -31,8 +30,8 @@ def problem(seed=0, cut=0.0):
 
 
 def default_model(**parameters):
-    """Return a model with the default eta."""
-    return model(**{"eta": 1.0} | parameters)
+    """Return a model of what sources agree in."""
+    return SimilarityFusionNMF(**{"n_clusters": 3, "random_state": 0} | parameters)
 
 
 def model(**parameters):
@@ -60,6 +59,14 @@ def features(n=60, seed=0):
     return centres[y] + rng.normal(size=(n, 6)), y
 
 
+def blobs(sizes, n_views, *, sep, width=3, seed=0):
+    """Draw views of clusters of some sizes, so many standard deviations apart, in random order."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    centres = sep * np.eye(len(sizes), width)
+    return [centres[y] + rng.normal(size=(len(y), width)) for _ in range(n_views)], y
+
+
 def assert_same_fit(one, other):
     for name in ("labels_", "membership_", "weights_", "source_losses_", "core_", "loss_curve_"):
         assert_array_equal(getattr(one, name), getattr(other, name))
@@ -70,15 +77,3 @@ def without(S, lost, storage=np.asarray):
     S = S.copy()
     S[lost] = S[:, lost] = np.nan
     return storage(S)
-
-
-def record_fusions(monkeypatch):
-    """Return the list of what `fuse` will return in the estimator."""
-    kept = []
-
-    def spy(*arguments, inner=nmfcluster.fusion.estimator.fuse):
-        kept.append(inner(*arguments))
-        return kept[-1]
-
-    monkeypatch.setattr(nmfcluster.fusion.estimator, "fuse", spy)
-    return kept

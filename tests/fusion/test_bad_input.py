@@ -34,6 +34,11 @@ def features(name, says, X=X, error=ValueError, **parameters):
     return Case(name, says, X, {}, {"affinity": "rbf"} | parameters, error)
 
 
+FIRST = np.arange(20) < 10
+LAST = ~FIRST
+FIRST, LAST = (half[:, None] | half for half in (FIRST, LAST))
+
+
 def constant(value):
     return lambda X, Y: np.full((len(X), len(Y)), value)
 
@@ -52,7 +57,9 @@ CASES = [
     sources("infinity", rf"{SECOND} .*must be finite; it holds infinity",
             [A, changed(B, (3, 2), np.inf)]),
     sources("negative", rf"{SECOND} .*must not be negative; its smallest entry is -1",
-            [A, changed(B, (3, 2), -1)]),
+            [A, changed(changed(B, (3, 2), -1), (2, 3), -1)], criterion="kl"),
+    sources("negated distances", rf"{SECOND} .*above 0; .*negated distances -D need a kernel",
+            [A, B - 1]),
     sources("not symmetric", rf"{SECOND} .*must be symmetric", [A, changed(B, (3, 2), 5)]),
     sources("not square", rf"similarities, .*{SQUARE} \(20, 5, 2\)", [A[:, :5], B[:, :5]]),
     similarity("features", rf"^X, or .*{SQUARE} \(20, 2, 1\).*another affinity", X=A[:, :2]),
@@ -62,14 +69,21 @@ CASES = [
     sources("one sample", "n_samples=1: at least 2", [A[:1, :1]], n_clusters=1),
     sources("too large to be summed", rf"{SECOND} .*sum .*float64.*; scale it", [A, B * 1e307]),
     sources("too large for float32", r"'source0' .*sum .*float32.*; scale it",
-            [(A * 1e37).astype(np.float32)]),
+            [(A * 1e37).astype(np.float32)], criterion="kl"),
+    sources("weights of two sources for one", r"weights must be one number for each .*got \[1, 2\]",
+            [A], weights=[1, 2]),
+    sources("weights that are no numbers", r"'weights' .*Got 'all'", [A, B], weights="all"),
+    sources("objects that no source joins", r"10 objects in \['source[01]'\] and 10 objects in",
+            [changed(A, FIRST, np.nan), changed(B, LAST, np.nan)]),
+    sources("a criterion that was", r"'criterion' .*Got 'relative'", [A, B], criterion="relative"),
     # similarities as X
     similarity("nothing", "X must be one table of numbers, got None", None),
     similarity("no source in an array", "at least one similarity matrix", BOTH[:, :, :0],
                TypeError),
     similarity("no object in an array", rf"{SQUARE} \(0, 20, 2\)", BOTH[:0]),
     similarity("infinity in X", "X contains infinity", changed(A, (3, 2), np.inf)),
-    similarity("negative X", "Negative values in data passed to X", -A),
+    similarity("negative X", "Negative values in data passed to X", -A, criterion="kl"),
+    similarity("negative X throughout", "above 0; its smallest entry is -1: negated distances", -A),
     similarity("four axes", r"array of shape \(n, m, L\).*got shape \(20, 20, 2, 1\)",
                BOTH[..., None], TypeError),
     similarity("a vector as X", "Expected 2D array", A[0]),
@@ -103,9 +117,11 @@ CASES = [
     features("a name that the data frame has not", "'v' .*'z'; .*'a', 'b'",
              pd.DataFrame(X, columns=list("abcd")), affinity=[("v", "rbf", ["a", "z"])]),
     features("negative kernel", "must not be negative; its smallest entry is -1",
+             affinity=constant(-1.0), criterion="kl"),
+    features("negative kernel, where it can be", "must hold a similarity above 0; its smallest",
              affinity=constant(-1.0)),
     features("products of features around 0", "'linear'.*must not be negative",
-             X - 5, affinity="linear"),
+             X - 5, affinity="linear", criterion="kl"),
     features("kernel of 0", "must hold a similarity above 0", affinity=constant(0.0)),
     features("kernel that is not symmetric", "must be symmetric",
              affinity=lambda X, Y: np.ones((len(X), 1)) * np.arange(1, len(Y) + 1)),
@@ -133,7 +149,6 @@ NEW = [
     ("too many columns", SimilarityStack([np.hstack([A, A])] * 2), "X has 40 columns.*20 objects"),
     ("sources in the first axis", np.moveaxis(BOTH, 2, 0), "sources of fit"),
     ("of several lengths", [A, B[:3]], "one shape.*source1"),
-    ("negative", [A, -B], "source 'source1' of X must not be negative"),
     ("infinite", [A, changed(B, (0, 1), np.inf)], "'source1' of X must be finite"),
     ("NaN in part", [A, changed(B, (0, 1), np.nan)], "source1.*NaN in row 0, column 1"),
     ("NaN in a column that fit had seen", [A, changed(B, (slice(None), 1), np.nan)],
@@ -166,6 +181,12 @@ def test_new_features_must_be_like_those_of_fit(new, says):
     assert_in_our_words(caught)
 
 
+def test_new_similarities_can_be_negative_where_those_of_fit_can(fitted):
+    assert (fitted.predict([A, -B]) == fitted.predict([A, 0 * B])).all()
+    with pytest.raises(ValueError, match="source 'source1' of X must not be negative"):
+        model(criterion="kl").fit([A, B]).predict([A, -B])
+
+
 def test_a_part_needs_the_columns_of_all_objects():
     part = model(max_samples=10).fit([A, B])
     chosen = part.sample_indices_
@@ -185,7 +206,7 @@ def test_a_kernel_that_is_negative_between_new_samples_and_old():
     def kernel(X, Y):
         return np.ones((len(X), len(Y))) if len(X) == len(Y) else -np.ones((len(X), len(Y)))
 
-    model_of_ones = model(n_clusters=1, affinity=kernel).fit(X)
+    model_of_ones = model(n_clusters=1, affinity=kernel, criterion="kl").fit(X)
     with pytest.raises(
         ValueError, match=r"'kernel'.*must not be negative; its smallest entry is -1"
     ):

@@ -1,98 +1,269 @@
-"""The weights of the sources and the objective, against loops over sources and objects."""
+"""The model of pairs: its updates against loops over objects, what they promise, and its starts."""
+
+import warnings
+from itertools import islice, pairwise, product
 
 import numpy as np
 import pytest
-from fusion.cases import (
-    each_kind,
-    literal_losses,
-    literal_objective,
-    objective_of,
-    problem,
-    seeds,
-    split,
-    starts_of,
-)
-from hypothesis import given
+import scipy.sparse as sp
+from fusion.literal import literal_step
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
+from sklearn.metrics import adjusted_rand_score
 
-from nmfcluster.fusion.mixture import make_mixture
-from nmfcluster.fusion.objective import FusionObjective, gibbs_weights
+from nmfcluster._engine.executor import Plan
+from nmfcluster._engine.loop import StopRule
+from nmfcluster.fusion.model import Origin, _extrapolated_and_plain, em_step, fuse, fusion_nmf
+from nmfcluster.fusion.objective import FusionObjective
+from nmfcluster.fusion.pairs import make_pairs
 
-
-@given(seeds, st.integers(2, 3), st.floats(0.05, 20))
-def test_gibbs_weights_are_those_that_a_general_solver_finds(seed, n_sources, eta):
-    losses = np.random.default_rng(seed).uniform(-3, 3, size=n_sources)
-
-    def value(a):
-        return a @ losses + eta * float(np.sum(a * np.log(np.maximum(a, 1e-300))))
-
-    best = minimize(
-        value,
-        np.full(n_sources, 1 / n_sources),
-        bounds=[(1e-12, 1)] * n_sources,
-        constraints={"type": "eq", "fun": lambda a: a.sum() - 1},
-        method="SLSQP",
-        options={"ftol": 1e-14, "maxiter": 500},
-    )
-    weights = gibbs_weights(losses, eta)
-    assert value(weights) <= best.fun + 1e-9
-    assert_allclose(weights, best.x, atol=2e-4)
-    one = np.linspace(0, 1, 201)
-    grid = np.stack(np.meshgrid(*[one] * (n_sources - 1), indexing="ij"), axis=-1)
-    grid = grid.reshape(-1, n_sources - 1)
-    grid = np.column_stack([grid, 1 - grid.sum(axis=1)])
-    grid = grid[grid[:, -1] >= 0]
-    logs = np.log(np.maximum(grid, 1e-300))
-    assert value(weights) <= (grid @ losses + eta * (grid * logs).sum(axis=1)).min() + 1e-12
+KINDS = ["kernel", "graph", "bipartite", "blocks", "hollow", "narrow"]
+each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-def test_gibbs_weights_at_the_limits_of_eta():
-    losses = np.array([2.0, 1.0, 1.5, 1.0])
-    assert_array_equal(gibbs_weights(losses, 0), [0, 1, 0, 0])
-    for tiny in (5e-324, 1e-300, 1e-10):
-        assert_array_equal(gibbs_weights(losses, tiny), [0, 0.5, 0, 0.5])
-    for huge in (1e20, 1e300, np.inf):
-        assert_allclose(gibbs_weights(losses, huge), 0.25, rtol=1e-15)
-        value = FusionObjective(None, None, huge).weigh(losses)[1]
-        assert_allclose(value, losses.mean(), rtol=1e-5)
-    for eta in (0, 1e-300, 1.0, np.inf):
-        assert_array_equal(gibbs_weights(np.array([7.0]), eta), [1.0])
-    assert_allclose(gibbs_weights(losses + 1e6, 0.5), gibbs_weights(losses, 0.5), rtol=1e-9)
+def matrix_of(kind, rng, n):
+    X = rng.normal(size=(n, 2)) + 6 * np.eye(3)[np.arange(n) % 3][:, :2]
+    squares = ((X[:, None] - X) ** 2).sum(axis=2)
+    graph = np.triu(rng.uniform(size=(n, n)) * (rng.uniform(size=(n, n)) < 0.3), 1)
+    graph[0, 1] = 0.5
+    cross = np.zeros((n, n))
+    cross[: n // 3, n // 3 :] = rng.uniform(size=(n // 3, n - n // 3))
+    labels = rng.permutation(np.arange(n) % 3)
+    return {
+        "kernel": np.exp(-0.1 * squares),
+        "graph": graph + graph.T,
+        "bipartite": cross + cross.T,
+        "blocks": (labels[:, None] == labels) + 0.0,
+        "hollow": np.ones((n, n)) - np.eye(n),
+        "narrow": np.exp(-1e4 * squares),
+    }[kind]
 
 
-# --- the objective -------------------------------------------------------------------------------
+def objective_of(A, relative=False):
+    return FusionObjective(make_pairs(A), relative, 0.0)
+
+
+def starts_of(rng, n_starts, n, k, power=1):
+    W = rng.uniform(0.05, 1, size=(n_starts, n, k)) ** power
+    return W / W.sum(axis=(1, 2), keepdims=True)
+
+
+def run(objective, W, n_updates):
+    return list(islice(fusion_nmf(objective, W), n_updates + 1))
+
+
+# --- a step --------------------------------------------------------------------------------------
 
 
 @each_kind
-def test_losses_are_those_of_loops_over_pairs(kind):
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_a_step_is_that_of_loops_over_objects_and_keeps_the_margins(kind, storage):
+    rng = np.random.default_rng(0)
+    for k in (1, 3):
+        A, W = matrix_of(kind, rng, 12), starts_of(rng, 1, 12, k)[0]
+        after = em_step(objective_of(storage(A)), W)
+        assert_allclose(after, literal_step(A / A.sum(), W), rtol=1e-10, atol=1e-17)
+        assert_allclose(after.sum(axis=1), A.sum(axis=1) / A.sum(), atol=1e-15)
+
+
+@each_kind
+@settings(max_examples=5)
+@given(st.integers(0, 10**6))
+def test_the_loss_never_rises(kind, seed):
+    rng = np.random.default_rng(seed)
+    A, k = matrix_of(kind, rng, 12), int(rng.integers(1, 5))
+    objective = objective_of(A, relative=bool(seed % 2))
+    W = starts_of(rng, 1, 12, k, power=3)
+    one, losses = W[0], []
+    for _ in range(4):
+        losses.append(objective.loss(one))
+        one = em_step(objective, one)
+    for (factors,), loss in run(objective, W, 6):
+        assert_allclose(factors.sum(axis=(1, 2)), 1, rtol=1e-12)
+        assert factors.min() > 0
+        losses.append(loss[0] - losses[0] + losses[3])  # the second run begins where the first did
+    for before, after in pairwise(losses):
+        assert after <= before + 1e-12
+
+
+def test_steps_end_where_a_general_solver_does():
+    """No other search finds a model of a tiny matrix that is closer to it, nor does a step."""
+    rng = np.random.default_rng(1)
+    A = matrix_of("kernel", rng, 6)
+    P = A / A.sum()
+
+    def value(z):
+        H = np.exp(z[:12].reshape(6, 2))
+        H, q = H / H.sum(axis=0), np.exp(z[12:]) / np.exp(z[12:]).sum()
+        return (P * np.log(P / ((H * q) @ H.T))).sum()
+
+    least = min(minimize(value, rng.normal(size=14), method="BFGS").fun for _ in range(8))
+    plan = Plan(2, fusion_nmf, 4, StopRule(500, -1.0), None)
+    found = fuse(objective_of(A), A, plan)
+    assert least - 1e-3 < found.best.loss <= least + 1e-9  # these stop where W is next to 0
+    W = found.best.factors[0]
+    assert_allclose(literal_step(P, W), W, atol=1e-6)
+
+
+# --- steps that are extrapolated -----------------------------------------------------------------
+
+
+def test_acceleration_jumps_to_the_limit_of_a_geometric_sequence():
+    rng = np.random.default_rng(8)
+    (start,) = starts_of(rng, 1, 6, 2)
+    limit = start * rng.uniform(0.8, 1.2, size=start.shape)
+    limit /= limit.sum()
+    far, plain = _extrapolated_and_plain(lambda W: limit + 0.9 * (W - limit), start)
+    assert_allclose(far, limit, rtol=1e-12)
+    assert_allclose(plain, limit + 0.81 * (start - limit), rtol=1e-14)
+
+
+def test_acceleration_takes_no_entry_away():
+    """An entry of 0 would stay 0, whatever comes: one that runs ahead to below it is halved."""
+    start, visited = np.full((4, 1), 0.25), []
+    limit = np.array([[0.5], [0.4], [0.2], [-0.1]])
+
+    def step(W):
+        visited.append(W)
+        return limit + 0.9 * (W - limit)
+
+    _, plain = _extrapolated_and_plain(step, start)
+    want = np.maximum(limit, plain / 2)
+    assert_allclose(visited[-1], want / want.sum())
+
+
+@pytest.mark.parametrize("kind", ["kernel", "graph"])
+def test_starts_side_by_side_are_what_each_is_alone(kind):
+    rng = np.random.default_rng(6)
+    objective, W = objective_of(matrix_of(kind, rng, 15)), starts_of(rng, 3, 15, 3)
+    alone = [run(objective, W[i : i + 1], 12) for i in range(3)]
+    steps, running = fusion_nmf(objective, W), np.arange(3)
+    yielded = [next(steps)]
+    for number in range(12):
+        (factors,), loss = yielded[-1]
+        for place, start in enumerate(running):
+            (want,), value = alone[start][number]
+            assert_array_equal(factors[place], want[0])
+            assert loss[place] == value[0]
+        keep = {4: [True, False, True], 8: [False, True]}.get(number)
+        running = running if keep is None else running[keep]
+        copy = factors.copy()
+        yielded.append(steps.send(None if keep is None else np.array(keep)))
+        assert_array_equal(factors, copy)  # what was yielded is not written to later
+    assert_array_equal(running, [2])
+
+
+# --- where runs start ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_starts_on_blocks_are_the_degrees_of_objects_in_their_own(storage):
+    """Objects of a block have one degree, w (m - 1); its eigenvector is constant."""
+    sizes, heights = [4, 7, 12], [3.0, 1.0, 0.2]
+    labels = np.repeat(np.arange(3), sizes)
+    S = (labels[:, None] == labels) * np.repeat(heights, sizes)
+    degrees = [S[i].sum() - S[i, i] for i in range(23)]
+    origin = Origin(storage(S), 3)
+    for W in (origin.spectral(), origin.clustered()):
+        W = W[:, np.argmax(W[[0, 4, 11]], axis=1)] / W.sum()  # columns in the order of the blocks
+        expected = np.eye(3)[labels] * np.array(degrees)[:, None] / np.sum(degrees)
+        assert_allclose(W, expected, atol=0.1 * expected.max())
+        assert W.min() > 0
+
+
+def test_a_start_is_some_steps_from_its_origin():
+    rng = np.random.default_rng(2)
+    A = matrix_of("kernel", rng, 15)
+    objective, origin = objective_of(A), Origin(A, 3)
+    for by_kmeans, W in ((False, origin.spectral()), (True, origin.clustered())):
+        W = W / W.sum()
+        for _ in range(5):
+            W = literal_step(A / A.sum(), W)
+        assert_allclose(origin.start(objective, by_kmeans), W, rtol=1e-6, atol=1e-15)
+
+
+def test_objects_similar_to_themselves_alone_start_alike():
+    A = np.eye(5, dtype=np.float32)
+    W = Origin(A, 3).start(objective_of(A), False)
+    assert W.dtype == np.float32
+    assert_array_equal(W, W[0, 0])
+
+
+# --- what is kept --------------------------------------------------------------------------------
+
+
+def fitted(A, k, *, relative=True, n_init=2, alone=(), before=None, n_jobs=None, **stop):
+    plan = Plan(k, fusion_nmf, n_init, StopRule(**{"max_iter": 300, "tol": 1e-6} | stop), n_jobs)
+    return fuse(objective_of(A, relative), A, plan, alone, before)
+
+
+def test_the_smallest_loss_is_kept_whichever_start_has_it():
+    rng = np.random.default_rng(2)
+    A, others = matrix_of("kernel", rng, 40), [matrix_of("kernel", rng, 40) for _ in range(3)]
+    fusion = fitted(A, 6, n_init=9, alone=others, tol=-1.0, max_iter=30)
+    ends = [curve[-1] for curve in fusion.curves]
+    assert len(ends) == 5  # there are no more
+    assert len(set(ends)) > 1
+    assert fusion.best.loss == ends[0] == min(ends)
+    W = fusion.best.factors[0]
+    assert_allclose(fusion.objective.loss(W), fusion.best.loss, rtol=1e-12)
+    assert_array_equal(fusion.core, np.diag(W.sum(axis=0)))
+    assert_allclose(fusion.posterior(W.dtype).sum(axis=1), 1)
+    assert fusion.scale == fusion.objective.constant == 1
+    again = fitted(A, 6, n_init=1, before=W)  # from where it ended
+    assert len(again.curves) == 1
+    assert again.curves[0][0] <= fusion.best.loss + 1e-12
+
+
+def test_a_start_that_is_given_up_is_not_kept():
+    rng = np.random.default_rng(4)
+    A = matrix_of("blocks", rng, 30)
+    fusion = fitted(A, 3, n_init=5, alone=[matrix_of("graph", rng, 30) for _ in range(3)])
+    lengths = [len(curve) for curve in fusion.curves]
+    assert fusion.best.loss < 1e-6
+    assert lengths[0] > 10  # a run has ten updates, however little they gain
+    assert max(lengths[1:]) <= 4  # these did not beat it after three
+
+
+def test_the_result_does_not_depend_on_the_number_of_jobs():
     rng = np.random.default_rng(3)
-    mixture, arrays, seen = problem(kind, rng, 13)
-    offsets = rng.normal(size=len(arrays))
-    objective = FusionObjective(mixture, offsets, 1.0)
-    for n_factors, k in [(1, 1), (1, 4), (2, 3)]:
-        Z = starts_of(rng, 1, n_factors, 13, k)[0]
-        want = literal_losses(arrays, seen, offsets, *split(Z))
-        assert_allclose(objective.source_losses(Z), want, rtol=1e-10)
-        for eta in (0, 0.1, 1.0, 1e3, np.inf):
-            weights, loss = FusionObjective(mixture, offsets, eta).weigh(want)
-            assert_allclose(loss, literal_objective(want, eta), rtol=1e-10)
-            assert_array_equal(weights, gibbs_weights(want, eta))
-    share = np.mean([A.sum(axis=0) / A.sum() for A in arrays], axis=0)  # of the mean source
-    apart = [
-        np.sum(P[P > 0] * np.log(P[P > 0] / np.outer(share, share)[P > 0]))
-        for P in (A / A.sum() for A in arrays)
-    ]
-    assert_allclose(objective.constant, np.mean(apart), atol=1e-12)
+    A, others = matrix_of("kernel", rng, 40), [matrix_of("graph", rng, 40) for _ in range(3)]
+    one, two = (fitted(A, 4, alone=others, n_init=5, n_jobs=jobs) for jobs in (1, 2))
+    assert_array_equal(one.best.factors[0], two.best.factors[0])
+    for mine, theirs in zip(one.curves, two.curves, strict=True):
+        assert_array_equal(mine, theirs)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_scale_of_sources_without_structure_is_not_below_zero(dtype):
-    """A scale below 0, if only by rounding, would make every decrease of the loss too small."""
-    shares = [np.random.default_rng(n).uniform(0.5, 1, size=n) for n in (2, 3, 14, 17, 32, 100)]
-    for A in (np.outer(v, v) for share in shares for v in (share, np.ones(len(share)))):
-        n = len(A)
-        mixture = make_mixture([A.astype(dtype)], np.ones((n, 1), dtype=bool))
-        constant = objective_of(mixture, 1.0).constant
-        assert 0 <= constant < 1e-5 if dtype == np.float32 else 0 <= constant < 1e-13
+@pytest.mark.parametrize(("storage", "k"), [(np.asarray, 1), (np.asarray, 4), (sp.csr_array, 2)])
+def test_blocks_are_found_exactly(storage, k):
+    labels = np.random.default_rng(k).permutation(np.arange(24) % k)
+    fusion = fitted(storage((labels[:, None] == labels) + 0.0), k, relative=False, tol=1e-9)
+    assert_allclose(fusion.best.loss, 0, atol=1e-6)
+    assert adjusted_rand_score(labels, fusion.best.factors[0].argmax(axis=1)) == 1
+
+
+def extremes(n, dtype):
+    far = np.exp(-np.linspace(0, 690, n * n).reshape(n, n))  # down to 1e-300
+    isolated = matrix_of("kernel", np.random.default_rng(0), n)
+    isolated[:3], isolated[:, :3] = 0, 0
+    yield from (np.eye(n), np.eye(n) + 1e-12, np.diag(np.eye(n)[0]), np.ones((n, n)), isolated)
+    yield from (far + far.T, isolated * 1e-30)
+    if dtype == np.float64:  # 0 in float32
+        yield isolated * 1e-290
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_extreme_matrices_give_finite_factors_without_a_warning(dtype):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for A, k in product(extremes(12, dtype), (1, 5)):
+            for storage in (np.asarray, sp.csr_array):
+                with np.errstate(under="ignore"):
+                    fusion = fitted(storage(A.astype(dtype)), k, max_iter=3)
+                W = fusion.best.factors[0]
+                assert W.dtype == dtype
+                assert W.min() > 0
+                assert_allclose(W.sum(), 1, rtol=1e-5)
+                assert np.isfinite(fusion.best.loss)

@@ -39,7 +39,7 @@ def test_views_are_their_kernels(affinity):
 
 def test_ways_to_give_views():
     expected = SimilarityFusionNMF(3).fit(TABLES)
-    for given in (ViewStack(TABLES), {name: sp.csr_array(V) for name, V in TABLES.items()}):
+    for given in (ViewStack(TABLES), {name: sp.csr_matrix(V) for name, V in TABLES.items()}):
         assert_allclose(SimilarityFusionNMF(3).fit(given).weights_, expected.weights_, rtol=1e-5)
     for views in (TABLES, ViewStack(TABLES), list(TABLES.values())):
         assert_same_fit(SimilarityFusionNMF(3).fit(views=views), expected)

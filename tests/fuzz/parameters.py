@@ -104,6 +104,15 @@ VALUES = {
         [[1.0, 1.0]],
         ["a", "b"],
     ],
+    ("weights", "dict"): [
+        {"source0": 2, "source1": np.float32(0.5)},
+        {"v0": 1.0, "v1": 0},
+        {"rbf": 1e308, "nearest_neighbors": 1e308},
+        {"source0": -1.0},
+        {"v0": "a"},
+        {0: 1.0},
+        {},
+    ],
     ("fixed_components", "array-like"): [
         [[1.0, 0.0]],
         np.eye(2),

@@ -182,13 +182,16 @@ def test_fusion_of_views(tables, n, given, form):
     tables = [table if i and n % 8 == 0 else table.but(n=n) for i, table in enumerate(tables)]
     model, views = SimilarityFusionNMF(**given), {f"v{i}": V for i, V in enumerate(build(tables))}
     options = {"foreign": foreign(model)}
+    try:
+        stack = ViewStack(views)
+    except (TypeError, ValueError):
+        stack = views
+    else:
+        n = len(stack)  # of frames with names: all that one of them has
     if form == "beside":
         judge_estimator(model, None, n, {"views": views}, [views], **options)
         return
-    try:
-        X = ViewStack(views) if form == "stack" else views
-    except (TypeError, ValueError):
-        X = views
+    X = stack if form == "stack" else views
     judge_estimator(model, X, n, {}, [X], **options)
 
 

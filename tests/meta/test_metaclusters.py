@@ -21,7 +21,7 @@ from scipy.optimize import nnls
 from nmfcluster._arrays.arguments import counted
 from nmfcluster.datasets import make_biclusters
 from nmfcluster.meta.metaclusters import (
-    METACLUSTERINGS,
+    WAYS,
     Metaclusters,
     _optima,
     lifted_start,
@@ -109,7 +109,7 @@ def test_way_of_metaclustering_is_the_one_asked_for():
     runs = random_runs(np.random.default_rng(6), [3] * 5)
     plan = plan_of(3, max_iter=100)
     ways = {}
-    for how in METACLUSTERINGS:
+    for how in WAYS:
         first, again = (clustered(how, runs, plan) for _ in range(2))
         for one, other in zip(first, again, strict=True):
             assert_array_equal(one.columns, other.columns)

@@ -38,9 +38,8 @@ def test_fits_to_halves_decide(stability):
 def test_agreement_is_the_mean_of_all_pairs_of_fits():
     samples = Samples(X, None, {}, False)
     numbers = np.array([2, 3, 6])
-    means, errors, all_fits, failures = agreement_of_parts(
-        kmeans(), "n_clusters", numbers, samples, size=50, seed=3, n_jobs=None
-    )
+    models = [kmeans().set_params(n_clusters=k) for k in numbers]
+    means, errors, all_fits, failures = agreement_of_parts(models, samples, 50, 3, n_jobs=None)
     assert all_fits[1] == 10
     assert all_fits.min() == 2
     for i, k in enumerate(numbers):
@@ -82,9 +81,8 @@ def test_fits_are_made_where_they_can_decide():
 
     samples = Samples(X, None, {}, False)
     numbers = np.arange(2, 7)
-    means, _, n_fits, _ = agreement_of_parts(
-        Agreeing(), "n_clusters", numbers, samples, 50, 0, None
-    )
+    models = [Agreeing(k) for k in numbers]
+    means, _, n_fits, _ = agreement_of_parts(models, samples, 50, 0, None)
     assert_array_equal(n_fits[3:], 2)
     assert n_fits[2] >= 4  # two do not rule it out
     assert n_fits[0] == 10  # the first of those that agree best

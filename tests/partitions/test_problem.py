@@ -88,7 +88,8 @@ def test_start_of_an_ensemble_recovers_partitions_without_noise():
     labels = np.random.default_rng(4).integers(0, 4, size=50)
     codes = np.stack([np.random.default_rng(t).permutation(4)[labels] for t in range(5)], axis=1)
     ensemble, groups = Ensemble.from_table(codes, np.full(5, 0.2))
-    H = spectral_start(ensemble.similarity(np.float64), 4)
+    plain = ensemble.cluster_weights, np.ones(len(ensemble))
+    H = spectral_start(ensemble.similarity(np.float64, *plain), 4)
     assert same_partition(H.argmax(axis=1)[groups], labels)
 
 

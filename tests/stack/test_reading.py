@@ -78,6 +78,15 @@ def as_array(sources):
     return np.stack(dense, axis=-1)
 
 
+def as_it_is(source):
+    return source
+
+
+def mixed(weights):
+    """Return a function that makes one matrix of several."""
+    return lambda sources: sum(w * S for w, S in zip(weights, sources, strict=True))
+
+
 def literal_extension(cross, weights, profile):
     """Return ``sum_l w_l S_l profile`` by loops, 0 for NaN."""
     rows = np.zeros((cross.shape[0], profile.shape[1]))
@@ -103,7 +112,7 @@ def test_similarities_are_read_in_every_form(form):
     whole = np.stack(S, axis=-1)
     reader, objects = read_objects(estimator, *FORMS[form](S), None)
     assert estimator.n_features_in_ == objects.shape[0] == 7
-    square, seen = reader.fitted(objects, chosen)
+    square, seen = reader.fitted(objects, chosen, as_it_is)
     assert reader.names == ("source0", "source1", "source2")
     assert_array_equal(as_array(square), whole[np.ix_(chosen, chosen)])
     assert seen.all()
@@ -113,10 +122,12 @@ def test_similarities_are_read_in_every_form(form):
     cross, _ = reader.cross(objects, numbers)
     assert_array_equal(as_array(cross), whole[np.ix_(numbers, chosen)])
     expected = literal_extension(whole[np.ix_(numbers, chosen)], weights, profile)
-    assert_allclose(reader.extended(objects, numbers, weights, profile, list), expected, rtol=1e-12)
+    assert_allclose(
+        reader.extended(objects, numbers, profile, mixed(weights)), expected, rtol=1e-12
+    )
     new = reader.read_new(estimator, np.stack(matrices(4, 7, seed=1), axis=-1))
     expected = literal_extension(new.toarray()[:, chosen], weights, profile)
-    rows = reader.extended(new, np.arange(4), weights, profile, list)
+    rows = reader.extended(new, np.arange(4), profile, mixed(weights))
     assert_allclose(rows, expected, rtol=1e-12)
 
 
@@ -127,7 +138,7 @@ def test_features_are_read_as_kernels(chosen):
     estimator = OtherPaper([("left", "rbf", [0]), ("right", "linear", [1, 2])])
     reader, objects = read_objects(estimator, X, None, None)
     assert estimator.n_features_in_ == 4
-    square, seen = reader.fitted(objects, chosen)
+    square, seen = reader.fitted(objects, chosen, as_it_is)
     kernels = KernelStack(estimator.affinity)
     expected = kernels.fit_transform(X[chosen])
     assert_array_equal(as_array(square), np.nan_to_num(expected.toarray()))
@@ -137,11 +148,13 @@ def test_features_are_read_as_kernels(chosen):
     weights, profile = rng.uniform(size=2), rng.uniform(size=(len(chosen), 3))
     numbers = np.array([5, 1, 1])
     expected = literal_extension(kernels.transform(X[numbers]).toarray(), weights, profile)
-    assert_allclose(reader.extended(objects, numbers, weights, profile, list), expected, rtol=1e-12)
+    assert_allclose(
+        reader.extended(objects, numbers, profile, mixed(weights)), expected, rtol=1e-12
+    )
     others = reader.read_new(estimator, new)
     expected = literal_extension(kernels.transform(new).toarray(), weights, profile)
     assert_allclose(
-        reader.extended(others, np.arange(5), weights, profile, list), expected, rtol=1e-12
+        reader.extended(others, np.arange(5), profile, mixed(weights)), expected, rtol=1e-12
     )
 
 
@@ -164,7 +177,7 @@ def test_the_criterion_says_whether_similarities_can_be_negative(form):
     def read(criterion):
         estimator.criterion = criterion
         reader, objects = read_objects(estimator, *given, None)
-        return reader, *reader.fitted(objects, np.arange(9))
+        return reader, *reader.fitted(objects, np.arange(9), as_it_is)
 
     cure = ".*criterion='agreement' takes what is negative, or set it to 0, numpy.maximum"
     with pytest.raises(ValueError, match=label + cure):
@@ -180,6 +193,21 @@ def test_the_criterion_says_whether_similarities_can_be_negative(form):
         reader.cross(new, np.arange(3))
 
 
+def test_views_are_read_one_after_the_other():
+    """What is kept of each is made before the next one is: all together can be large."""
+    alive = []
+
+    def count(source):
+        alive.append(weakref.ref(source))
+        return sum(one() is not None for one in alive)
+
+    given = {name: features(9) for name in "abc"}
+    reader, objects = read_objects(OtherPaper("rbf"), given, None, None)
+    counts, _ = reader.fitted(objects, np.arange(9), count)
+    assert len(counts) == 3
+    assert max(counts) <= 2  # the last one is let go when the next one is there
+
+
 def test_similarities_are_made_for_some_rows_at_a_time(monkeypatch):
     monkeypatch.setattr(nmfcluster.stack.reading, "_ROWS", 6)
     asked = []
@@ -189,8 +217,8 @@ def test_similarities_are_made_for_some_rows_at_a_time(monkeypatch):
         return rbf_kernel(A, B)
 
     reader, objects = read_objects(OtherPaper(kernel), features(), None, None)
-    reader.fitted(objects, np.arange(4))
-    rows = reader.extended(objects, np.arange(13), np.ones(1), np.ones((4, 1)), list)
+    reader.fitted(objects, np.arange(4), as_it_is)
+    rows = reader.extended(objects, np.arange(13), np.ones((4, 1)), mixed([1]))
     assert asked == [(4, 4), (6, 4), (6, 4), (1, 4)]
     assert_allclose(rows[:, 0], rbf_kernel(features()[:13], features()[:4]).sum(axis=1))
 
@@ -204,8 +232,8 @@ def test_a_reader_does_not_keep_the_objects(affinity):
     X = SimilarityStack(matrices(9)) if affinity == "precomputed" else features(9).view(Array)
     reader, objects = read_objects(OtherPaper(affinity), X, None, None)
     gone = weakref.ref(X)
-    sources, _ = reader.fitted(objects, np.arange(3))
-    reader.extended(objects, np.arange(9), np.ones(len(sources)), np.eye(3), list)
+    sources, _ = reader.fitted(objects, np.arange(3), as_it_is)
+    reader.extended(objects, np.arange(9), np.eye(3), mixed(np.ones(len(sources))))
     del X, objects, sources
     assert gone() is None
 
@@ -213,7 +241,7 @@ def test_a_reader_does_not_keep_the_objects(affinity):
 def test_names_and_widths_of_new_similarities_are_those_of_the_fit():
     S, estimator = matrices(7), OtherPaper()
     reader, objects = read_objects(estimator, SimilarityStack(S, names=["a", "b", "c"]), None, None)
-    reader.fitted(objects, np.arange(7))
+    reader.fitted(objects, np.arange(7), as_it_is)
     unnamed = reader.read_new(estimator, SimilarityStack([s[:2] for s in S]))
     assert_array_equal(unnamed.toarray(), objects.toarray()[:2])
     for sources, names, says in [

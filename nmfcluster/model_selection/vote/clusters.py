@@ -158,13 +158,11 @@ class Split:
 
     def strength(self, k: int) -> float:
         """Return the prediction strength of k clusters in the second half."""
-        first, second = (
-            min(
-                (KMeans(k, init=start[:k], n_init=1).fit(part) for start in starts),
-                key=lambda fit: float(fit.inertia_),
-            )
-            for part, starts in zip(self._halves, self._starts, strict=True)
-        )
+        best = []
+        for part, starts in zip(self._halves, self._starts, strict=True):
+            fits = [KMeans(k, init=start[:k], n_init=1).fit(part) for start in starts]
+            best.append(min(fits, key=lambda fit: float(fit.inertia_)))
+        first, second = best
         return prediction_strength(second.labels_, first.predict(self._halves[1]))
 
 

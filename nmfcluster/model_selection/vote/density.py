@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from itertools import combinations
+from statistics import multimode
 
 import numpy as np
+from scipy.cluster.hierarchy import DisjointSet
 from sklearn.cluster import HDBSCAN
 from sklearn.mixture import GaussianMixture
 from sklearn.neighbors import NearestNeighbors
@@ -26,9 +28,7 @@ _EXCEEDED = (
 )  # fmt: skip
 
 
-def fitted_mixtures(
-    X: np.ndarray, candidates: Iterable[int], seed: int
-) -> dict[int, GaussianMixture]:
+def fitted_mixtures(X: np.ndarray, numbers: Iterable[int], seed: int) -> dict[int, GaussianMixture]:
     """Return mixtures of full covariances by their number of components, where there are any.
 
     EM ends where an iteration gains too little to matter to BIC, which takes half the logarithm of
@@ -39,7 +39,7 @@ def fitted_mixtures(
     cost = (p + 1) * (p + 2) / 2 * np.log(n) / 2
     tol = max(1e-3, 0.01 * cost / n)
     found = {}
-    for k in candidates:
+    for k in numbers:
         with suppress(ValueError):  # a covariance that is singular in spite of what is added to it
             # so many iterations that EM ends by its tolerance
             mixture = GaussianMixture(k, tol=tol, max_iter=1000, random_state=seed)
@@ -138,7 +138,7 @@ def modes_of(X: np.ndarray) -> tuple[int, int]:
         likely.append(int((p * rises > chance).sum()))
         dimension = min(p, max(1.0, _dimension(distances[:, :k])))
         certain.append(int((dimension * rises > 2 * chance).sum()))
-    return _most_frequent(likely), _most_frequent(certain)
+    return max(multimode(likely)), max(multimode(certain))
 
 
 def _dimension(distances: np.ndarray) -> float:
@@ -147,11 +147,6 @@ def _dimension(distances: np.ndarray) -> float:
     logarithms = np.log(np.maximum(distances, least))
     growth = (logarithms[:, -1:] - logarithms[:, :-1]).mean() * (k - 1) / (k - 2)
     return float(1 / max(growth, least))
-
-
-def _most_frequent(counts: list[int]) -> int:
-    values, votes = np.unique(counts, return_counts=True)
-    return int(values[votes == votes.max()][-1])
 
 
 def rises_of_peaks(heights: np.ndarray, nearest: np.ndarray) -> np.ndarray:
@@ -169,21 +164,13 @@ def rises_of_peaks(heights: np.ndarray, nearest: np.ndarray) -> np.ndarray:
         Infinity for the highest peak of every connected part. Nodes that are no peaks rise by 0,
         and can be among them.
     """
-    peaks, parents = heights.tolist(), list(range(len(heights)))
-
-    def root(node: int) -> int:
-        while parents[node] != node:
-            parents[node] = node = parents[parents[node]]
-        return node
-
-    rises = []
+    parts, peaks, rises = DisjointSet(range(len(heights))), heights.tolist(), []
     for i, j, saddle in highest_edges(heights, nearest):
-        low, high = root(i), root(j)
-        if peaks[low] > peaks[high]:
-            low, high = high, low
-        parents[low] = high
-        rises.append(peaks[low] - saddle)
-    return np.array(rises + [np.inf] * (len(peaks) - len(rises)))
+        low, high = sorted((peaks[parts[i]], peaks[parts[j]]))
+        parts.merge(i, j)
+        peaks[parts[i]] = high  # of a part that has grown, at the sample that stands for it
+        rises.append(low - saddle)
+    return np.array(rises + [np.inf] * parts.n_subsets)
 
 
 def n_dense(X: np.ndarray) -> int:
@@ -193,8 +180,6 @@ def n_dense(X: np.ndarray) -> int:
     """
     fewest = 5
     size = max(fewest, len(X) // 50)
-    if len(X) <= size:
-        return 1
     found = HDBSCAN(min_cluster_size=size, min_samples=fewest, allow_single_cluster=True, copy=True)
     return max(int(found.fit(X).labels_.max()) + 1, 1)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from statistics import median_low
 from typing import Any
 
@@ -134,9 +133,7 @@ def _principal(X: Any) -> tuple[np.ndarray, np.ndarray]:
     return variances, axes[:, ::-1] * np.sqrt(variances)
 
 
-def tally(
-    answers: dict[str, int], certain_modes: int, candidates: Sequence[int]
-) -> tuple[int, int]:
+def tally(answers: dict[str, int], certain_modes: int, candidates: list[int]) -> tuple[int, int]:
     """Return what most criteria answer; answers that are not among the candidates do not count.
 
     That a criterion sees one cluster can also mean that it sees too little. So 1 wins in two cases
@@ -153,7 +150,7 @@ def tally(
     answers : dict of str to int
     certain_modes : int
         What `poll_of` returns.
-    candidates : sequence of int
+    candidates : list of int
         If the median is none of them, the nearest one is taken.
 
     Returns
