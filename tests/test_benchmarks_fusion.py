@@ -12,10 +12,11 @@ import scipy.sparse as sp
 sys.path.insert(0, str(Path(__file__).parents[1]))
 datasets = pytest.importorskip("benchmarks.datasets", reason="benchmarks are not installed")
 
-from benchmarks import methods  # noqa: E402
+from benchmarks import methods, report  # noqa: E402
 from benchmarks.datasets import views  # noqa: E402
 from benchmarks.methods import simple_mkkm  # noqa: E402
 from benchmarks.methods.peer import NoClusteringError  # noqa: E402
+from benchmarks.questions import _fusion_runs  # noqa: E402
 from benchmarks.questions import fusion_noise as question  # noqa: E402
 from nmfcluster import SimilarityStack  # noqa: E402
 from nmfcluster.affinity import make_affinity  # noqa: E402
@@ -143,13 +144,14 @@ def test_weight_of_added_sources_and_failures(planted):
     assert runs["peer"] == []
     assert failed == {f"peer on toy, {question.DENSE}, {ONE}": "it took too long."}
     assert len(runs["slow"]) == 2  # no more after `LONG` seconds
-    assert runs["slow"][0] == {"ari": 1, "nmi": 1, "accuracy": 1, "seconds": 60, "weight": 0.5}
+    right = {"ari": 1, "nmi": 1, "accuracy": 1}
+    assert runs["slow"][0] == right | {"seconds": 60, "weight": 0.5, "least": 0.25}
 
 
 def _runs(values):
     """Return runs in every case of two sets, by method: the ARI of both sets."""
     return {
-        (name, case, method): [] if ari is None else [{"ari": ari, "weight": 0.1 * i}]
+        (name, *case, method): [] if ari is None else [{"ari": ari, "weight": 0.1 * i, "least": 1}]
         for case in question.CASES
         for method, of_sets in values.items()
         for i, (name, ari) in enumerate(zip("ab", of_sets, strict=True))
@@ -160,26 +162,42 @@ def test_summaries_over_sets():
     values = {"fusion": (0.9, 0.5), "SNF": (0.8, None), "spectral, mean": (0.7, 0.54)}
     runs = _runs(values | {"SimpleMKKM": (0.9, 0.1), "best single source": (1.0, 1.0)})
     means = question.mean_figures(runs, "ari")
-    ranks = question.ranked(means)
     case = question.CASES[0]
-    expected = {"fusion": (1.5, 2), "SNF": (3, 4), "spectral, mean": (4, 1), "SimpleMKKM": (1.5, 3)}
-    for method, of_sets in expected.items():
-        assert ranks[case, method] == dict(zip("ab", of_sets, strict=True))
-    assert (case, "best single source") not in ranks
     rows = {row["method"]: row for row in question.by_method(means)}
     assert rows["fusion"]["dense, clean"] == "0.700"
     assert rows["SNF"]["dense, clean"] == "0.800"  # of the one set that it clustered
     assert question.behind(case, means)["which"] == "b by 0.040"
-    *told, last = question.verdicts(means, ranks)
+    *told, last = question.verdicts(means)
     assert "0.700 of the default against 0.800 of SNF" in told[0]
     assert "missed" in told[0]
     assert "costs" not in told[0]
     assert "costs the default 0.000" in told[1]
     assert "in 6 of 12 cases of a set (target: none): missed" in last
+    assert "in 6 of 12 fits, and none to a source of the set in 0" in question.told_weights(runs)
     shown = question.weights(runs)[0]
     assert shown == {"method": "fusion"} | {
         f"{kind}, {regime}": "0.050, 0.100" for kind in question.KINDS for regime in (ONE, MANY)
     }
+
+
+def test_what_cannot_run_here_is_kept_with_its_commit(tmp_path):
+    a, b, one = ("a", "dense", "SNF"), ("a", "dense", "rule before"), [{"ari": 0.5}, {"ari": 1.0}]
+    columns, file = ("data", "similarities", "method"), tmp_path / "toy.json"
+    sets = {"a": views.Views("a", np.zeros((2, 2)), np.zeros(2))}
+    new = {a: one, ("a", "dense", "fusion"): one, ("missing", "dense", "SNF"): one}
+    content = {"environment": {"commit": "1"}, "skipped": {"SNF": "set ...", "SNF on a": "failed."}}
+    content["details"] = {"runs": report.by_run(columns, new)}
+    content["details"]["runs of 0"] = report.by_run(columns, {b: one})
+    assert _fusion_runs.kept(file, sets, {"SNF"}).told == ""
+    file.write_text(report.as_json(content))
+    found = _fusion_runs.kept(file, sets, {"SNF", "rule before"})
+    assert found.runs == {a: one, b: one}
+    assert found.commits == {a: "1", b: "0"}
+    assert found.failed == {"SNF on a": "failed."}
+    assert "SimilarityFusionNMF of commit 0" in found.told
+    runs = found.runs | {("a", "dense", "fusion"): one}
+    told = {heading: len(rows) for heading, rows in found.in_details(columns, runs).items()}
+    assert told == {"runs of 1": 1, "runs of 0": 1, "runs": 1}
 
 
 def test_oracle_is_the_best_source(planted):
@@ -192,5 +210,5 @@ def test_oracle_is_the_best_source(planted):
 
 def test_new_methods_are_known():
     takers, skipped = question._takers()
-    assert set(takers) | set(skipped) == set(question.METHODS)
+    assert {*takers, *skipped, question.BEFORE} == set(question.METHODS)
     assert methods.load(question.MKKM).wants == methods.SIMILARITIES

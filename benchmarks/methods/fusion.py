@@ -1,4 +1,4 @@
-"""SimilarityFusionNMF with its defaults, the paper's losses, equal weights, or the stablest eta."""
+"""SimilarityFusionNMF with its defaults, other eta, the paper's losses, or the stablest eta."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from nmfcluster.model_selection import FullSampleSplit, StabilityScorer
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "fusion": {},
-    "fusion, cross-entropy": {"criterion": "cross_entropy"},
-    "fusion, uniform": {"eta": np.inf},
+    "fusion, eta 0.3": {"eta": 0.3},
+    "fusion, eta 0.1": {"eta": 0.1},
+    "fusion, kl": {"criterion": "kl", "eta": 1.0},
+    "fusion, cross-entropy": {"criterion": "cross_entropy", "eta": 1.0},
 }
-ETAS = (0.1, 0.3, 1.0, 3.0, np.inf)
+ETAS = (0.03, 0.1, 0.3, 1.0, np.inf)
 N_SUBSAMPLES = 10  # random subsamples whose clusterings are compared
 SUBSAMPLE = 0.8  # share of the samples: graphs of ten neighbours fall apart on much less
 

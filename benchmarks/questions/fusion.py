@@ -20,7 +20,7 @@ from benchmarks.datasets.views import Views
 from benchmarks.methods import fusion, mean_similarity, peer_snf, peer_views, simple_mkkm
 from benchmarks.methods.peer import NoClusteringError
 from benchmarks.questions import _fusion_runs
-from benchmarks.questions._fusion_runs import LONG, Run, scores, toy
+from benchmarks.questions._fusion_runs import BEFORE, LONG, Kept, Run, Runs, kept, scores, toy
 from benchmarks.questions._fusion_runs import mean as mean_of
 from benchmarks.runner import Progress
 from nmfcluster import SimilarityStack
@@ -30,11 +30,13 @@ OURS, STABLE, SPECTRAL, SNF = "fusion", "fusion, stable eta", "spectral, mean", 
 VARIANTS = (*fusion.VARIANTS, STABLE)
 PARTS = (mean_similarity, simple_mkkm, peer_snf, peer_views)
 OTHERS = tuple(method.name for part in PARTS for method in part.METHODS)
-LITTLE = "spectral, mean and a little"
-ON_KERNELS = (OURS, SPECTRAL, "spectral, mean of scaled", LITTLE, SNF)  # run on every kernel
-ALONE = (OURS, SPECTRAL)  # run on every single source
+MEANS = (SPECTRAL, "spectral, mean of scaled", "spectral, mean and a little")
+ON_KERNELS = (OURS, BEFORE, *MEANS, SNF)  # run on every kernel
+SINGLE = (OURS, SPECTRAL)  # run on every single source
+ALONE = " alone"  # behind the name of a source, where others have that of a kernel
+BEST = ", best single source"
+COLUMNS = ("data", "similarities", "method")
 FIGURES = {"accuracy": "Accuracy", "nmi": "NMI", "ari": "ARI", "seconds": "Seconds a run"}
-SCORES = tuple(FIGURES)[:-1]
 
 
 @dataclass
@@ -42,8 +44,7 @@ class Results:
     """The runs of all methods on one data set."""
 
     data: Views
-    runs: dict[tuple[str, str], list[Run]] = field(default_factory=dict)  # by kernel, method
-    alone: dict[tuple[str, str], list[Run]] = field(default_factory=dict)  # by source, method
+    runs: Runs  # by kernel, or source and `ALONE`, and method
     weights: dict[str, float] = field(default_factory=dict)  # of the sources
     failed: dict[str, str] = field(default_factory=dict)
 
@@ -58,46 +59,37 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
     takers, skipped = methods.available((*VARIANTS, *OTHERS))
     if quick:
         del takers[STABLE]
-    progress = Progress("fusion", sum(_count(data, takers) for data in sets.values()))
-    results = {data.name: _measure(data, takers, seeds, progress) for data in sets.values()}
-    failed = {f"{m} on {n}": why for n, own in results.items() for m, why in own.failed.items()}
-    return _report(out, results, len(seeds), skipped | missing | failed)
-
-
-def _takes(data: Views, method: methods.Method) -> bool:
-    return method.wants == methods.SIMILARITIES or bool(data.columns)
-
-
-def _count(data: Views, takers: dict[str, methods.Method]) -> int:
-    """Return the number of runs with one seed: methods on kernels and on single sources."""
-    on_kernels = (len(data.kernels) - 1) * sum(m in takers for m in ON_KERNELS)
-    first = next(iter(data.kernels.values()))()
-    alone = first.shape[2] * len(ALONE)
-    return sum(_takes(data, method) for method in takers.values()) + on_kernels + alone
+    others = kept(out / "fusion.json", sets, {BEFORE, *skipped})
+    results, failed = {}, dict(others.failed)
+    progress = Progress("fusion", sum(len(data.kernels) for data in sets.values()))
+    for data in sets.values():
+        runs = {key[1:]: own for key, own in others.runs.items() if key[0] == data.name}
+        own = results[data.name] = Results(data, runs)
+        _measure(own, takers, seeds, progress)
+        failed |= {f"{method} on {data.name}": why for method, why in own.failed.items()}
+    known = {method for own in results.values() for _, method in own.runs}
+    skipped = {name: why for name, why in skipped.items() if name not in known} | missing | failed
+    return _report(out, results, others, len(seeds), skipped)
 
 
 def _measure(
-    data: Views, takers: dict[str, methods.Method], seeds: Iterable[int], progress: Progress
-) -> Results:
-    results = Results(data)
+    own: Results, takers: dict[str, methods.Method], seeds: Iterable[int], progress: Progress
+) -> None:
+    """Run methods on the kernels, and on single sources of the first one."""
+    data = own.data
     for kernel, make in data.kernels.items():
         stack = make()
-        names = takers if kernel == results.first else [m for m in ON_KERNELS if m in takers]
-        for name in names:
-            if _takes(data, takers[name]):
-                runs = _runs(takers[name], data, stack, seeds, results.failed)
-                results.runs[kernel, name] = runs
-                progress.step(f"{data.name}, {kernel}, {name}")
-        if kernel != results.first:
-            continue
-        weights = fusion.fit(stack, data.n_clusters, 0).weights_
-        results.weights = dict(zip(stack.names, weights.tolist(), strict=True))
-        for source, matrix in zip(stack.names, stack.sources, strict=True):
-            for name in ALONE:
+        asked = {(kernel, name): stack for name in (takers if kernel == own.first else ON_KERNELS)}
+        if kernel == own.first:
+            weights = fusion.fit(stack, data.n_clusters, 0).weights_
+            own.weights = dict(zip(stack.names, weights.tolist(), strict=True))
+            for source, matrix in zip(stack.names, stack.sources, strict=True):
                 one = SimilarityStack([matrix], names=[source])
-                results.alone[source, name] = _runs(takers[name], data, one, seeds, results.failed)
-                progress.step(f"{data.name}, {source} alone, {name}")
-    return results
+                asked |= {(source + ALONE, name): one for name in SINGLE}
+        for (place, name), given in asked.items():
+            if name in takers:
+                own.runs[place, name] = _runs(takers[name], data, given, seeds, own.failed)
+        progress.step(f"{data.name}, {kernel}")
 
 
 def _runs(
@@ -110,7 +102,7 @@ def _runs(
     """Run a method with one seed after the other, until it fails or has taken `LONG` seconds."""
     runs: list[Run] = []
     extra = stack if method.wants == methods.SIMILARITIES else data.views
-    for seed in seeds:
+    for seed in seeds if extra else ():
         try:
             labels, seconds = method.run(data.X, extra, data.n_clusters, seed)
         except (NoClusteringError, RuntimeError) as why:  # a peer has failed
@@ -132,38 +124,39 @@ def _told(runs: list[Run], figure: str) -> str | None:
 
 
 def _report(
-    out: Path, results: dict[str, Results], n_seeds: int, skipped: dict[str, str]
+    out: Path, results: dict[str, Results], others: Kept, n_seeds: int, skipped: dict[str, str]
 ) -> list[Path]:
     tables: dict[str, Any] = {"The data": [_about(own) for own in results.values()]}
     for figure, title in FIGURES.items():
         tables[title] = _by_method(results, figure)
     tables["Other similarities: accuracy"] = [
-        row for own in results.values() for row in _others(own)
+        {"data": name, "similarities": kernel} | _row(own, kernel, ON_KERNELS)
+        for name, own in results.items()
+        for kernel in own.data.kernels
     ]
     tables["Every source alone: accuracy"] = [
-        row for own in results.values() for row in _alone(own)
+        {"data": name, "source": source, "weight": f"{weight:.3f}"}
+        | _row(own, source + ALONE, SINGLE)
+        for name, own in results.items()
+        for source, weight in own.weights.items()
     ]
     caption = (
         f"Fusion of several similarities: means and standard deviations over {n_seeds} seeds; a "
         f"method that had taken {LONG:g} s on a set was run with no more. 'fusion' is "
-        "SimilarityFusionNMF with its defaults; 'stable eta' has eta of "
-        f"{', '.join(f'{eta:g}' for eta in fusion.ETAS)} chosen by StabilityScorer. 'mean' methods "
-        "cluster the mean of the sources; 'of scaled' that of sources that sum to 1; 'and a "
-        "little' adds to every entry the mean of all, which joins a graph that falls apart. NCut "
-        "is spectral clustering with discretized eigenvectors. SimpleMKKM (Liu et al., 2022) is "
-        "written for this page, on the sources as centred kernels with diagonal 1. SNF is snfpy, "
-        "on the same sources or with its kernel of the features, standardised or raw. DAIMC, NEMO, "
-        "EEIMVC and LFIMVC are imml's, CoReg mvlearn's, MultiViewKMeans and MultiViewNMF "
-        "polyview's. The best of a single source is chosen by the classes, which nobody has in "
-        "practice."
+        "SimilarityFusionNMF with its defaults, or a finite eta, or a loss of the paper with eta = "
+        f"1; 'stable eta' has eta of {', '.join(f'{eta:g}' for eta in fusion.ETAS)} chosen by "
+        "StabilityScorer. 'mean' methods cluster the mean of the sources; 'of scaled' that of "
+        "sources that sum to 1; 'and a little' adds to every entry the mean of all, which joins a "
+        "graph that falls apart. NCut is spectral clustering with discretized eigenvectors. "
+        "SimpleMKKM (Liu et al., 2022) is written for this page, on the sources as centred kernels "
+        "with diagonal 1. SNF is snfpy, on the same sources or with its kernel of the features, "
+        "standardised or raw. DAIMC, NEMO, EEIMVC and LFIMVC are imml's, CoReg mvlearn's, "
+        "MultiViewKMeans and MultiViewNMF polyview's. The best of a single source is chosen by the "
+        "classes, which nobody has in practice." + others.told
     )
-    details = {
-        name: report.by_run(("similarities", "method"), own.runs)
-        + report.by_run(("source", "method"), own.alone)
-        for name, own in results.items()
-    }
-    notes = [_verdict(results, figure) for figure in SCORES]
-    draw = partial(_draw, results)
+    runs = {(name, *key): runs for name, own in results.items() for key, runs in own.runs.items()}
+    details, draw = others.in_details(COLUMNS, runs), partial(_draw, results)
+    notes = [_verdict(results, figure) for figure in list(FIGURES)[:-1]]
     return report.write(out, "fusion", caption, tables, draw, notes, skipped, details)
 
 
@@ -180,50 +173,27 @@ def _about(own: Results) -> report.Row:
 
 
 def _by_method(results: dict[str, Results], figure: str) -> list[report.Row]:
-    """Return a row for every method, with a column for every set, on the first similarities."""
+    """Return a row for every method, with a column for every set."""
     rows = []
-    for method in (*VARIANTS, *OTHERS):
-        runs = {name: own.runs.get((own.first, method), []) for name, own in results.items()}
+    for method in (*VARIANTS, BEFORE, *OTHERS, *(name + BEST for name in SINGLE)):
+        runs = {name: _of(own, method, figure) for name, own in results.items()}
         if any(runs.values()):
             cells = {name: _told(of_set, figure) for name, of_set in runs.items()}
             rows.append({"method": method} | cells)
-    for method in ALONE:
-        cells = {
-            name: _told(_best_alone(own, method, figure)[1], figure)
-            for name, own in results.items()
-        }
-        rows.append({"method": f"{method}, best single source"} | cells)
     return rows
 
 
-def _best_alone(own: Results, method: str, figure: str) -> tuple[str, list[Run]]:
-    """Return the best single source, for seconds the most accurate one, and its runs."""
-    by = "accuracy" if figure == "seconds" else figure
-    alone = {source: runs for (source, name), runs in own.alone.items() if name == method and runs}
-    if not alone:
-        return "", []
-    best = max(alone, key=lambda source: mean_of(alone[source], by))
-    return best, alone[best]
+def _of(own: Results, method: str, figure: str = "accuracy") -> list[Run]:
+    """Return runs on the first similarities, or on the best source, for seconds by accuracy."""
+    if not method.endswith(BEST):
+        return own.runs.get((own.first, method), [])
+    by, asked = "accuracy" if figure == "seconds" else figure, method.removesuffix(BEST)
+    alone = [runs for (place, m), runs in own.runs.items() if m == asked and place.endswith(ALONE)]
+    return max(alone, key=lambda runs: mean_of(runs, by))
 
 
-def _others(own: Results) -> list[report.Row]:
-    rows = []
-    for kernel in own.data.kernels:
-        row: report.Row = {"data": own.data.name, "similarities": kernel}
-        for method in ON_KERNELS:
-            row[method] = _told(own.runs.get((kernel, method), []), "accuracy")
-        rows.append(row)
-    return rows
-
-
-def _alone(own: Results) -> list[report.Row]:
-    rows = []
-    for source, weight in own.weights.items():
-        row: report.Row = {"data": own.data.name, "source": source, "weight": f"{weight:.3f}"}
-        for method in ALONE:
-            row[method] = _told(own.alone.get((source, method), []), "accuracy")
-        rows.append(row)
-    return rows
+def _row(own: Results, place: str, names: Iterable[str]) -> report.Row:
+    return {method: _told(own.runs.get((place, method), []), "accuracy") for method in names}
 
 
 def _verdict(results: dict[str, Results], figure: str) -> str:
@@ -232,14 +202,10 @@ def _verdict(results: dict[str, Results], figure: str) -> str:
     for name, own in results.items():
         ours = round(mean_of(own.runs[own.first, OURS], figure), 3)
         rivals = {
-            method + ("" if kernel == own.first else f" ({kernel})"): mean_of(runs, figure)
-            for (kernel, method), runs in own.runs.items()
-            if method in OTHERS and runs
+            method + ("" if place == own.first else f" ({place})"): mean_of(runs, figure)
+            for (place, method), runs in own.runs.items()
+            if runs and (method in OTHERS or place.endswith(ALONE))
         }
-        for method in ALONE:
-            source, runs = _best_alone(own, method, figure)
-            if runs:
-                rivals[f"{method} on {source} alone"] = mean_of(runs, figure)
         best = max(rivals, key=rivals.__getitem__)
         told = f"{name}, {ours:.3f} against {rivals[best]:.3f} of {best}"
         (met if ours >= round(rivals[best], 3) else missed).append(told)
@@ -257,10 +223,7 @@ def _draw(results: dict[str, Results], figure: Any) -> None:
     for place, method in enumerate(rows):
         gaps = []
         for own in results.values():
-            runs = own.runs.get((own.first, method), [])
-            if method.endswith("best single source"):
-                runs = _best_alone(own, method.split(", best")[0], "accuracy")[1]
-            if runs:
+            if runs := _of(own, method):
                 ours = mean_of(own.runs[own.first, OURS], "accuracy")
                 gaps.append(mean_of(runs, "accuracy") - ours)
         colour = "C0" if method in VARIANTS else "C1"

@@ -13,14 +13,13 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 
 from benchmarks import datasets, methods, report
 from benchmarks.datasets.proteins import neighbours
 from benchmarks.datasets.views import GRAPH, Views
 from benchmarks.methods import fusion, simple_mkkm
 from benchmarks.methods.peer import NoClusteringError
-from benchmarks.questions._fusion_runs import LONG, SETS, Run, scores, toy
+from benchmarks.questions._fusion_runs import BEFORE, LONG, SETS, Kept, Run, Runs, kept, scores, toy
 from benchmarks.questions._fusion_runs import mean as mean_of
 from benchmarks.runner import Progress
 from nmfcluster import SimilarityStack
@@ -35,26 +34,20 @@ REGIMES = {  # how many sources of noise and nearly constant ones are added
     "4 noise, 2 constant": (4, 2),
 }
 OURS, SNF, SPECTRAL, ORACLE = "fusion", "SNF", "spectral, mean", "best single source"
-VARIANTS: dict[str, dict[str, Any]] = {
-    OURS: {},
-    "fusion, eta 0.3": {"eta": 0.3},
-    "fusion, eta 10": {"eta": 10.0},
-    "fusion, kl": {"criterion": "kl"},
-}
+VARIANTS = {name: own for name, own in fusion.VARIANTS.items() if "entropy" not in name}
 MKKM = "SimpleMKKM"
-METHODS = (*VARIANTS, SNF, SPECTRAL, MKKM)
+METHODS = (*VARIANTS, BEFORE, SNF, SPECTRAL, MKKM)
 FIGURES = {"ari": "ARI", "nmi": "NMI", "accuracy": "Accuracy", "seconds": "Seconds a run"}
-WEIGHT = "weight"  # of all added sources together
+WEIGHT, LEAST = "weight", "least"  # of all added sources together; of a source of the set
 SEEDS = 5
 BEHIND = 0.03  # ARI by which the better of SNF and spectral clustering of the mean may be ahead
 FEATURES, SPREAD, NEIGHBOURS = 5, 0.05, 10  # of the sources that are added
 
 Case = tuple[str, str]  # dense or graphs, and the regime
-Key = tuple[str, Case, str]  # the set, the case and the method
-Runs = dict[Key, list[Run]]
 Means = dict[tuple[Case, str], dict[str, float]]  # by case and method: the mean of every set
 Taker = Callable[[SimilarityStack, int, int], tuple[np.ndarray, np.ndarray | None, float]]
 
+COLUMNS = ("data", "similarities", "added", "method")
 CASES = [(kind, regime) for kind in KINDS for regime in REGIMES]
 
 
@@ -62,21 +55,23 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
     sets, missing = ({"toy": toy()}, {}) if quick else datasets.available(SETS)
     seeds = range(SEEDS if all_seeds else 1)
     takers, skipped = _takers()
-    progress = Progress("fusion_noise", len(sets) * (len(CASES) + len(KINDS)))
-    runs: Runs = {}
-    failed: dict[str, str] = {}
+    others = kept(out / "fusion_noise.json", sets, {BEFORE, *skipped})
+    runs, failed = dict(others.runs), dict(others.failed)
+    progress = Progress("fusion_noise", len(sets) * len(CASES))
     for data in sets.values():
         for kind in KINDS:
             stack = sources(data, kind)
             alone = _alone(data, stack, seeds)
-            progress.step(f"{data.name}, {kind}, single sources")
             for regime in REGIMES:
-                case = (kind, regime)
-                for name, own in _measure(data, stack, case, takers, seeds, failed).items():
-                    runs[data.name, case, name] = own
-                runs[data.name, case, ORACLE] = alone
-                progress.step(f"{data.name}, {kind}, {regime}")
-    return _report(out, sets, runs, len(seeds), skipped | missing | failed)
+                key = (data.name, kind, regime)
+                for name, own in _measure(data, stack, key[1:], takers, seeds, failed).items():
+                    runs[*key, name] = own
+                runs[*key, ORACLE] = alone
+                progress.step(", ".join(key))
+    known = {method for *_, method in runs}
+    skipped = {name: why for name, why in skipped.items() if name not in known} | missing | failed
+    names = [data.name for data in sets.values()]
+    return _report(out, names, runs, others, len(seeds), skipped)
 
 
 def sources(data: Views, kind: str) -> SimilarityStack:
@@ -168,6 +163,7 @@ def _measure(
             told = scores(data.y, labels) | {"seconds": seconds}
             if weights is not None:
                 told[WEIGHT] = float(weights[stack.shape[2] :].sum())
+                told[LEAST] = float(weights[: stack.shape[2]].min())
             runs[name].append(told)
             if sum(one["seconds"] for one in runs[name]) > LONG:
                 left.discard(name)
@@ -186,28 +182,22 @@ def _alone(data: Views, stack: SimilarityStack, seeds: Iterable[int]) -> list[Ru
 
 
 def _report(
-    out: Path, sets: dict[str, Any], runs: Runs, n_seeds: int, skipped: dict[str, str]
+    out: Path, names: list[str], runs: Runs, others: Kept, n_seeds: int, skipped: dict[str, str]
 ) -> list[Path]:
-    names = [data.name for data in sets.values()]
     means = {figure: mean_figures(runs, figure) for figure in FIGURES}
-    ranks = ranked(means["ari"])
     tables: dict[str, Any] = {
-        "Mean ARI over the sets": by_method(means["ari"]),
-        "Mean rank by ARI": by_method(ranks, digits=2),
+        f"{title}, mean over the sets": by_method(means[figure])
+        for figure, title in FIGURES.items()
     }
-    for figure in tuple(FIGURES)[1:]:
-        tables[f"{FIGURES[figure]}, mean over the sets"] = by_method(means[figure])
     for case in CASES:
-        heading = f"ARI of every set, {case[0]}, {case[1]}"
-        tables[heading] = [_set_row(name, case, means["ari"]) for name in names]
+        rows = [_set_row(name, case, means["ari"]) for name in names]
+        tables[f"ARI of every set, {', '.join(case)}"] = rows
     tables["Weight of the added sources together, mean and largest over the sets"] = weights(runs)
     tables[f"Sets where the default is more than {BEHIND:g} ARI behind"] = [
         behind(case, means["ari"]) for case in CASES
     ]
-    notes, draw = verdicts(means["ari"], ranks), partial(_draw, means["ari"])
-    asked = {(name, *case, method): own for (name, case, method), own in runs.items()}
-    details = {"runs": report.by_run(("data", "similarities", "added", "method"), asked)}
-    caption = _caption(n_seeds)
+    notes, draw = [*verdicts(means["ari"]), told_weights(runs)], partial(_draw, means["ari"])
+    caption, details = _caption(n_seeds) + others.told, others.in_details(COLUMNS, runs)
     return report.write(out, "fusion_noise", caption, tables, draw, notes, skipped, details)
 
 
@@ -219,39 +209,25 @@ def _caption(n_seeds: int) -> str:
         "neighbours, self-tuned and normalised. protein213 has no features, but distances, as "
         "kernels of three widths and a graph, all restricted to ten neighbours for graphs; the "
         "links of yeast_mips3 are sparse, and taken as given or normalised. Noise is the Gaussian "
-        f"kernel of normal features in {FEATURES} dimensions; nearly constant is 1 + "
-        f"{SPREAD:g} u with u uniform in [0, 1]; both as graphs beside graphs. 'fusion' is "
-        "SimilarityFusionNMF with its defaults, eta = 1; the others have another eta or criterion. "
-        "SNF is snfpy and spectral clustering; 'spectral, mean' clusters the mean of the sources. "
-        "SimpleMKKM (Liu et al., 2022) is written for this page; its weights are those whose "
-        "squares weigh the kernels. 'best single source' is spectral clustering of the source that "
-        "the classes choose, which nobody has in practice; it never sees what is added and has no "
-        "rank. A rank is that of the mean over the seeds, 1 for the best, ties shared; who failed "
-        "is last. Means are over the sets that a method could cluster."
+        f"kernel of normal features in {FEATURES} dimensions; nearly constant is 1 + {SPREAD:g} u "
+        "with u uniform in [0, 1]; both as graphs beside graphs. 'fusion' is SimilarityFusionNMF "
+        "with its defaults, or a finite eta, or criterion='kl' with eta = 1. SNF is snfpy and "
+        "spectral clustering; 'spectral, mean' clusters the mean of the sources. SimpleMKKM (Liu "
+        "et al., 2022) is written for this page; its weights are those whose squares weigh the "
+        "kernels. 'best single source' is spectral clustering of the source that the classes "
+        "choose, which nobody has in practice; it never sees what is added. Means are over the "
+        "sets that a method could cluster."
     )
 
 
 def mean_figures(runs: Runs, figure: str) -> Means:
     """Return the means over the seeds, of the sets that a method clustered."""
     means: Means = {}
-    for (name, case, method), own in runs.items():
-        of_sets = means.setdefault((case, method), {})
+    for (name, *case, method), own in runs.items():
+        of_sets = means.setdefault((tuple(case), method), {})
         if own:
             of_sets[name] = mean_of(own, figure)
     return means
-
-
-def ranked(means: Means) -> Means:
-    """Return the ranks of the methods on every set, 1 for the largest mean."""
-    ranks: Means = {}
-    for case in CASES:
-        named = [method for method in METHODS if means.get((case, method))]
-        for name in dict.fromkeys(name for method in named for name in means[case, method]):
-            own = [means[case, method].get(name, -np.inf) for method in named]
-            found = rankdata(-np.round(own, 9))  # means that differ by rounding are equal
-            for method, rank in zip(named, found.tolist(), strict=True):
-                ranks.setdefault((case, method), {})[name] = rank
-    return ranks
 
 
 def over_sets(means: Means, case: Case, method: str) -> float:
@@ -259,12 +235,12 @@ def over_sets(means: Means, case: Case, method: str) -> float:
     return float(np.mean(own)) if own else float("nan")
 
 
-def by_method(means: Means, digits: int = 3) -> list[report.Row]:
+def by_method(means: Means) -> list[report.Row]:
     """Return a row for every method, with a column for every case."""
     rows = []
     for method in (*METHODS, ORACLE):
         cells = {
-            f"{kind}, {regime}": f"{over_sets(means, (kind, regime), method):.{digits}f}"
+            f"{kind}, {regime}": f"{over_sets(means, (kind, regime), method):.3f}"
             for kind, regime in CASES
             if means.get(((kind, regime), method))
         }
@@ -281,15 +257,15 @@ def _set_row(name: str, case: Case, means: Means) -> report.Row:
 
 def weights(runs: Runs) -> list[report.Row]:
     rows = []
-    for method in (*VARIANTS, MKKM):
+    for method in (*VARIANTS, BEFORE, MKKM):
         row: report.Row = {"method": method}
         for case in CASES:
             if case[1] == CLEAN:
                 continue
             own = [
                 mean_of(told, WEIGHT)
-                for (_, where, name), told in runs.items()
-                if (where, name) == (case, method) and told
+                for (_, *where, name), told in runs.items()
+                if (*where, name) == (*case, method) and told
             ]
             if own:
                 row[", ".join(case)] = f"{np.mean(own):.3f}, {max(own):.3f}"
@@ -299,23 +275,30 @@ def weights(runs: Runs) -> list[report.Row]:
 
 def behind(case: Case, means: Means) -> report.Row:
     """Return the sets where the better of SNF and spectral clustering of the mean is ahead."""
-    gaps = _gaps(case, means)
+    rivals = [means.get((case, method), {}) for method in (SNF, SPECTRAL)]
+    gaps = {
+        name: max(rival[name] for rival in rivals if name in rival) - ari
+        for name, ari in means.get((case, OURS), {}).items()
+        if any(name in rival for rival in rivals)
+    }
     far = {name: gap for name, gap in gaps.items() if gap > BEHIND}
     told = ", ".join(f"{name} by {gap:.3f}" for name, gap in far.items()) or "none"
     start: report.Row = {"similarities": case[0], "added": case[1], "sets": len(gaps)}
     return start | {"behind": len(far), "which": told}
 
 
-def _gaps(case: Case, means: Means) -> dict[str, float]:
-    rivals = [means.get((case, method), {}) for method in (SNF, SPECTRAL)]
-    return {
-        name: max(rival[name] for rival in rivals if name in rival) - ari
-        for name, ari in means.get((case, OURS), {}).items()
-        if any(name in rival for rival in rivals)
-    }
+def told_weights(runs: Runs) -> str:
+    """Say how often the default weighs what is added, and leaves out a source of the set."""
+    own = [run for (*_, method), fits in runs.items() if method == OURS for run in fits]
+    added, left_out = sum(run[WEIGHT] > 0 for run in own), sum(run[LEAST] == 0 for run in own)
+    return (
+        f"The default gives an added source a weight in {added} of {len(own)} fits, and none to a "
+        f"source of the set in {left_out} (target: 0 and 0): "
+        f"{'missed' if added or left_out else 'met'}."
+    )
 
 
-def verdicts(means: Means, ranks: Means) -> list[str]:
+def verdicts(means: Means) -> list[str]:
     """Say in every case whether the default is best, and how much the added sources cost it."""
     told = []
     for case in CASES:
@@ -326,8 +309,7 @@ def verdicts(means: Means, ranks: Means) -> list[str]:
         told.append(
             f"{case[0].capitalize()}, {case[1]}: mean ARI {ours:.3f} of the default against "
             f"{other:.3f} of {best}, the best other method (target: at or above): "
-            f"{'met' if round(ours, 3) >= round(other, 3) else 'missed'}; mean rank "
-            f"{over_sets(ranks, case, OURS):.2f} against {over_sets(ranks, case, best):.2f}"
+            f"{'met' if round(ours, 3) >= round(other, 3) else 'missed'}"
             + ("." if case[1] == CLEAN else f"; what is added costs the default {cost:.3f}.")
         )
     rows = [behind(case, means) for case in CASES]
