@@ -146,10 +146,10 @@ def test_verdict_counts_single_sources(blocks):
     own = fusion_question.Results(data, {("graph", "fusion"): runs(0.8, 0.9)})
     own.runs["rbf", "spectral, mean"] = runs(0.85)
     assert "on 1 of 1 sets" in fusion_question._verdict({"toy": own}, "accuracy")
-    own.alone["a", "fusion"], own.alone["b", "fusion"] = runs(0.1), runs(0.86)
+    own.runs["a alone", "fusion"], own.runs["b alone", "fusion"] = runs(0.1), runs(0.86)
     told = fusion_question._verdict({"toy": own}, "accuracy")
     assert "on 0 of 1 sets" in told
-    assert "toy, 0.850 against 0.860 of fusion on b alone" in told
+    assert "toy, 0.850 against 0.860 of fusion (b alone)" in told
 
 
 def test_fuzzy_c_means_is_at_its_own_fixed_point():
