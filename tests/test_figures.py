@@ -20,7 +20,7 @@ NUMBER = r"(?<![\w.,-])-?\d*\.\d+(?!\w|\.\d|,\d)"
 SHARE = r"(?<![\w.,])\d+(?:\.\d+)?(?= ?%)"
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 MATHS = re.compile(r"\$\$.*?\$\$|\$[^$]+\$", re.DOTALL)
-MARK = re.compile(r"<!-- (measured|printed): ([\w, ]+) -->")
+MARK = re.compile(r"<!-- (measured|printed): ([\w,\s]+) -->")
 NOT_FIGURES = re.compile(r"\]\([^)]*\)|`[^`]+`|(?:Python|section|eqs?\.|Figure) [\d.]+\w*")
 SKIPPED = "changelog", "references", "adding_an_estimator", "equations"
 
@@ -91,7 +91,7 @@ def unfounded(text):
             continue
         known = constants() | code
         if mark:
-            known = known.union(*map(measured, mark[2].split(", ")))
+            known = known.union(*map(measured, re.split(r",\s+", mark[2])))
         lost += [(f, block.strip()[:80]) for f in sorted(figures(block)) if not is_among(f, known)]
     return lost
 
