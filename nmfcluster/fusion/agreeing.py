@@ -88,8 +88,11 @@ class Agreeing(FittedSources):
         self._own, single = list(map(self._own_graph, self._residuals)), []
         few = len(self._residuals[0].rows) <= _FEW
         if few and self._kind(prior)[1] is None and len(used) > 1:  # each is a start, too
-            of_one = [self._kind(np.eye(len(prior))[i]) for i in self._order if prior[i] > 0]
-            single = [graph.A for graph in graphs_of(self._blocks(), of_one, self._distinct)]
+            counting = [i for i in self._order if prior[i] > 0]
+            single = [self._own[i] for i in counting]
+            if self._sample is not None:  # their own are of landmarks alone
+                of_one = [self._kind(np.eye(len(prior))[i]) for i in counting]
+                single = [graph.A for graph in graphs_of(self._blocks(), of_one, self._distinct)]
         self.fit(plan, eta, prior, single)
         if not prior.any():  # no source says anything, and none is less than another
             self.weights = np.full(len(prior), 1 / len(prior)) if given is None else given
@@ -103,8 +106,8 @@ class Agreeing(FittedSources):
         return graph
 
     def losses_of(self, W: np.ndarray) -> np.ndarray:
-        H, p = W / W.sum(axis=0), self.n_compared
-        W, H = W[-p:] if self._square else W[:-p], H[-p:]
+        own, H = self.halves_of(W)
+        W = W[-self.n_compared :] if self._square else own
         return np.array([left_unexplained(A, W[: A.shape[0]], H[: A.shape[1]]) for A in self._own])
 
     def joined(self, sources: list[Any]) -> Any:

@@ -63,8 +63,7 @@ class AsGiven(FittedSources):
         return Mixture(self._sum(self._sources, weights))
 
     def losses_of(self, W: np.ndarray) -> np.ndarray:
-        H, p = W / W.sum(axis=0), self.n_compared
-        W, H = (W, H) if self.symmetric else (W[:-p], H[-p:])
+        W, H = self.halves_of(W)
         mass = np.log(float(W.sum(axis=0) @ H.sum(axis=0)))
         losses = np.array([cross_entropy(source, W, H) + mass for source in self._sources])
         return losses - self._entropies if self._divergence else losses

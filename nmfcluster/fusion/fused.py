@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from nmfcluster._arrays import storage
 from nmfcluster._arrays.nearest import near, stacked
-from nmfcluster.fusion.residuals import Residual
+from nmfcluster.fusion.residuals import Residual, sums_of
 
 _ROWS = 256  # of a dense graph that are summed at a time
 _MANY = 2  # times the root of n, on average: a source with more neighbours is no graph yet
@@ -100,7 +100,7 @@ def graphs_of(
     graphs = []
     for rows in found:
         G, parts = stacked([G for G, _ in rows]), np.concatenate([part for _, part in rows], axis=1)
-        degrees = np.asarray(G.sum(axis=0, dtype=np.float64)).ravel()
+        degrees = sums_of(G, axis=0)
         A = over_roots(G, degrees)
         graphs.append(FusedGraph(A, degrees, parts * (A.data / G.data)))
     return graphs
@@ -194,7 +194,7 @@ def over_roots(graph: Any, columns: np.ndarray) -> Any:
     Those of rows are their sums, those of columns are given. A degree counts as at least the entry
     itself: a new object would have been a neighbour, too.
     """
-    rows = np.asarray(graph.sum(axis=1, dtype=np.float64)).ravel()
+    rows = sums_of(graph, axis=1)
     i, j, values = storage.stored_entries(graph.astype(np.float64))
     shares = values / np.sqrt(rows[i]) / np.sqrt(np.maximum(columns[j], values))
     return storage.filled_with(graph, shares.astype(np.float32))

@@ -77,7 +77,7 @@ class SparsePairs:
     """
 
     def __init__(self, matrix: sp.csr_array) -> None:
-        n, size = self.shape = matrix.shape[0], total(matrix) or 1.0
+        n, size = matrix.shape[0], total(matrix) or 1.0
         i, j, values = stored_entries(matrix)
         upper = i <= j
         i, j, values = i[upper], j[upper], values[upper] / size

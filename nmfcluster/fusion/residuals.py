@@ -77,7 +77,7 @@ class Residual:
         source = sp.csr_array(source) if sp.issparse(self.stored) else source
         source = _cleaned(source, square=False)
         N = _over_roots(source, storage.row_sums(source), self.degrees)
-        u = _sums(N, axis=1) / (self.columns.sum() or 1.0)
+        u = sums_of(N, axis=1) / (self.columns.sum() or 1.0)
         new = replace(self, stored=N, rows=u, square=False)
         return new if sp.issparse(N) else replace(new, stored=_explicit(new))
 
@@ -135,14 +135,14 @@ def residual(source: Any, square: bool) -> Residual:
         inside = (np.bincount(part)[part] > _ALONE).astype(S.dtype)
         S = storage.scaled_columns(S, inside)  # parts are symmetric: their rows go with it
         S.eliminate_zeros()
-    degrees = _sums(S, axis=0)
-    of_rows = degrees if square else _sums(S, axis=1)
+    degrees = sums_of(S, axis=0)
+    of_rows = degrees if square else sums_of(S, axis=1)
     return _beyond(_over_roots(S, of_rows, degrees), degrees, square)
 
 
 def _beyond(N: Any, degrees: np.ndarray, square: bool) -> Residual:
     """Return the residual of a source that was scaled."""
-    r, s = _sums(N, axis=1), _sums(N, axis=0)
+    r, s = sums_of(N, axis=1), sums_of(N, axis=0)
     if square:
         u = v = _off_diagonal(r)
     else:
@@ -201,7 +201,8 @@ def _over_roots(S: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
     return S
 
 
-def _sums(array: Any, axis: int) -> np.ndarray:
+def sums_of(array: Any, axis: int) -> np.ndarray:
+    """Return the sums of a matrix along an axis, in float64."""
     return np.asarray(array.sum(axis=axis, dtype=np.float64)).ravel()
 
 

@@ -154,10 +154,8 @@ class FittedSources(ABC):
             fusion = self._fused(mixed.A, plan, alone, before)
             before = fusion.best.factors[0]
             losses = self.losses_of(before)
-            reached, best = (
-                smallest_objective(losses, eta, prior),
-                gibbs_weights(losses, eta, prior),
-            )
+            reached = smallest_objective(losses, eta, prior)
+            best = gibbs_weights(losses, eta, prior)
             settled = abs(best - weights).max() < _SETTLED
             # the first has weights that eta did not see; neighbours can change with the weights, so
             # that what is settled can be above what was not by a little
@@ -170,8 +168,11 @@ class FittedSources(ABC):
 
     def halves(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the factors of ``W H'`` for objects, and for those that they are compared with."""
-        W, p = self.fusion.best.factors[0], self.n_compared
-        H = W / W.sum(axis=0)
+        return self.halves_of(self.fusion.best.factors[0])
+
+    def halves_of(self, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return what `halves` does of another factor, as a run has it."""
+        H, p = W / W.sum(axis=0), self.n_compared
         return (W, H) if self.symmetric else (W[:-p], H[-p:])
 
     def labels_alone(self, number: int, plan: Plan) -> np.ndarray:

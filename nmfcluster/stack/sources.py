@@ -285,9 +285,8 @@ def cut(array: Any, rows: np.ndarray, columns: np.ndarray | None = None) -> Any:
         if columns is None:
             return array[rows]
         part = np.empty((len(rows), len(columns)), dtype=array.dtype)
-        for block in row_blocks(
-            len(rows)
-        ):  # faster than both at once; "raise" would copy once more
+        # faster than both axes at once; mode "raise" would copy once more
+        for block in row_blocks(len(rows)):
             np.take(array[rows[block]], columns, axis=1, out=part[block], mode="clip")
         return part
     part = array[rows] if columns is None else array[rows][:, columns]
