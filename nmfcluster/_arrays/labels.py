@@ -285,7 +285,7 @@ def tuple_indicator(
     kept, offsets = np.flatnonzero(occurs), np.concatenate([[0], np.cumsum(n_clusters)])
     members_of, columns = [], []
     for g, members in enumerate(groups):
-        row = np.flatnonzero((kept >= bases[g]) & (kept < bases[g + 1]))
+        row = np.arange(*np.searchsorted(kept, bases[g : g + 2]))
         for t in members:
             code = (kept[row] - bases[g]) // int(radix[t, g]) % symbols[t] - 1
             members_of.append(row[code >= 0])

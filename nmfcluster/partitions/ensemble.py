@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from nmfcluster._arrays import storage
 from nmfcluster._arrays.labels import (
     NEVER,
     adjusted_rand,
@@ -17,7 +18,7 @@ from nmfcluster._arrays.labels import (
     indicator,
     tuple_indicator,
 )
-from nmfcluster.similarity import Factored
+from nmfcluster.similarity import Explicit, Factored, Similarity
 
 _CLUSTER_PAIRS = 10**7  # of base clusters that are all compared: a second or two, 240 MB
 _LOOKED_AT = 16  # partitions, where there are more: each costs as much as an update
@@ -74,8 +75,16 @@ class Ensemble:
         return self.table if self.rows is None else self.table[self.rows]
 
     @cached_property
+    def _is_short(self) -> bool:
+        """Whether there are fewer rows than partitions: all pairs of rows take less than labels."""
+        return self.most is None and len(self) < len(self.n_clusters)
+
+    @cached_property
     def _factors(self) -> tuple[sp.csr_array, sp.csr_array]:
         """J and A with Z = J A, the indicator of the clusters of all partitions."""
+        if self._is_short:  # rows hardly share a tuple: J is Z
+            Z = indicator(self.codes, self.n_clusters)
+            return Z, storage.identity(Z.shape[1], Z.dtype)
         return tuple_indicator(self.table, self.n_clusters, rows=self.rows, most=self.most)
 
     def spread(self, per_cluster: np.ndarray) -> np.ndarray:
@@ -147,7 +156,7 @@ class Ensemble:
         """Loss of the zero factor: the weighted mean number of pairs that share a cluster."""
         return float(self.cluster_weights @ self.sizes**2)
 
-    def similarity(self, dtype: Any, votes: np.ndarray, scale: np.ndarray) -> Factored:
+    def similarity(self, dtype: Any, votes: np.ndarray, scale: np.ndarray) -> Similarity:
         """Return the co-association, collapsed to the distinct rows.
 
         Parameters
@@ -159,9 +168,12 @@ class Ensemble:
         scale : ndarray of shape (m,)
             By what every sample's row and column are multiplied.
         """
-        J, A = self._factors
+        (J, A), scale = self._factors, np.sqrt(self.counts) * scale
+        if self._is_short:
+            Z = storage.stored_as_fits(storage.scaled_columns(J, np.sqrt(votes)))
+            return Explicit(storage.as_dense(Z @ Z.T).astype(dtype)).scaled(scale)
         inner = Factored(A.astype(dtype, copy=False), votes)
-        return Factored(J.astype(dtype, copy=False), inner, np.sqrt(self.counts) * scale)
+        return Factored(J.astype(dtype, copy=False), inner, scale)
 
     def contingency(self, memberships: np.ndarray) -> np.ndarray:
         """Return Z' diag(counts) memberships: what every cluster of every partition holds.
@@ -183,10 +195,11 @@ class Ensemble:
         This is eq. 12 of Li et al. up to a constant, the number of ordered pairs on which two
         partitions disagree, and counts only the pairs that a partition saw.
         """
-        N = self.contingency(indicator)
-        shared = self.cluster_weights @ (N**2).sum(axis=1)
-        seen = self.weights @ (self.seen_sizes(N) ** 2).sum(axis=1)
-        return float(self.constant - 2 * shared + seen)
+        counted = indicator * self.counts[:, None]
+        N = self.collect(counted)
+        sizes = counted.sum(axis=0) if self.observed is None else self.observed.T @ counted
+        shared, seen = self.cluster_weights @ (N * N).sum(axis=1), (sizes**2).sum(axis=-1)
+        return float(self.constant - 2 * shared + (self.weights * seen).sum())
 
     def hard_losses_of_partitions(self) -> np.ndarray:
         """Return the hard loss of every partition as a consensus of all, (T,)."""
@@ -212,7 +225,7 @@ class Ensemble:
             return np.argsort(self.hard_losses_of_partitions(), kind="stable")
         some = np.unique(np.linspace(0, len(self.n_clusters) - 1, _LOOKED_AT).astype(int))
         clusters = (indicator(self.codes[:, [t]], self.n_clusters[[t]]) for t in some)
-        losses = [self.hard_loss(of_one.toarray()) for of_one in clusters]
+        losses = [self.hard_loss(of_one) for of_one in clusters]
         return some[np.argsort(losses, kind="stable")]
 
     def cluster_profile(self, memberships: np.ndarray) -> np.ndarray:
