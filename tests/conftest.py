@@ -26,7 +26,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import nmfcluster
-from nmfcluster.partitions import LandmarkSpectral
+from nmfcluster.partitions import GraphSpectral, LandmarkSpectral
 
 collect_ignore = ["typed_script.py"]  # type checkers read it; looking for doctests would run it
 
@@ -179,13 +179,13 @@ def pytest_generate_tests(metafunc):
     """Parametrize by argument names.
 
     `public_estimator` is every clusterer in each mode; together with `check`, it is every
-    estimator and the base clusterer, with every check of scikit-learn. `default_clusterer` has
+    estimator and the base clusterers, with every check of scikit-learn. `default_clusterer` has
     all its defaults.
     """
     asked = set(metafunc.fixturenames)
     if {"public_estimator", "check"} <= asked:
         few = QUICK | {"max_iter": 5}  # no check asks for a good fit
-        defaults = [*estimators({}, **few), LandmarkSpectral(3)]  # that one has no memberships
+        defaults = [*estimators({}, **few), LandmarkSpectral(3), GraphSpectral(3)]
         others = estimators(OTHER_MODES, with_defaults=False, **few)
         of_all = parametrize_with_checks(
             defaults + others, expected_failed_checks=expected_failures

@@ -20,7 +20,7 @@ from nmfcluster import (
     SSNMFClusterer,
 )
 from nmfcluster.datasets import make_partitions
-from nmfcluster.partitions import LandmarkSpectral
+from nmfcluster.partitions import GraphSpectral, LandmarkSpectral
 
 # what is not clustered well, or not to the end, has one result, too
 pytestmark = [
@@ -82,7 +82,8 @@ def of_sources(stack, **options):
 OF_FEATURES = {
     "consensus": (NMFConsensus, {}),
     "consensus of parts": (NMFConsensus, {"max_samples": 0.6, "n_estimators": 12}),
-    "spectral": (LandmarkSpectral, {"n_landmarks": 20}),
+    "landmark spectral": (LandmarkSpectral, {"n_landmarks": 20}),
+    "graph spectral": (GraphSpectral, {}),
     "meta": (NMFMetaCluster, {}),
     "fusion": (SimilarityFusionNMF, {"affinity": ["rbf", "nearest_neighbors"]}),
     "linear": (SSNMFClusterer, {"affinity": "linear"}),
@@ -98,7 +99,7 @@ CASES = {
     for table, X in TABLES.items()
 } | {
     f"{name}, {form}": of_features(kind, X, **options)
-    for name in ("consensus of parts", "spectral", "meta", "fusion", "rbf")
+    for name in ("consensus of parts", "graph spectral", "meta", "fusion", "rbf")
     for kind, options in [OF_FEATURES[name]]
     for form, X in FORMS.items()
 }

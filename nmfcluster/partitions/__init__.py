@@ -2,6 +2,6 @@
 
 from nmfcluster.partitions.making import BasePartitions as BasePartitions
 from nmfcluster.partitions.making import base_partitions
-from nmfcluster.partitions.spectral import LandmarkSpectral
+from nmfcluster.partitions.spectral import GraphSpectral, LandmarkSpectral
 
-__all__ = ["LandmarkSpectral", "base_partitions"]
+__all__ = ["GraphSpectral", "LandmarkSpectral", "base_partitions"]

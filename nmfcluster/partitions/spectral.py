@@ -1,27 +1,119 @@
-"""A base clusterer for data in which clusters are not round: k-means on eigenvectors."""
+"""Base clusterers for data in which clusters are not round: k-means on eigenvectors."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
+from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from nmfcluster._arrays.jobs import one_thread
-from nmfcluster._arrays.order import canonical_order
-from nmfcluster._arrays.storage import divided, exponent_beyond
+from nmfcluster._arrays.order import CanonicalOrder, canonical_order
+from nmfcluster._arrays.storage import divided, exponent_beyond, row_sums
 from nmfcluster._base import read_features
 from nmfcluster._compat import COUNT, RANDOM_STATE, fit_context
 from nmfcluster._engine.starts import leading_eigenpairs
+from nmfcluster.similarity import Explicit
 from nmfcluster.similarity.landmarks import Landmarks
+from nmfcluster.similarity.neighbors import FEWEST, of_a_cluster
+
+#: share of the samples that a graph is made of, so that two differ, and how many at most
+_SHARE, _MOST = 0.7, 1_000
+_LEAST = 1e-3  # of the largest eigenvalue, which is 1: vectors of smaller ones are not extended
+
+Onto = Callable[[Any], np.ndarray]
 
 
-class LandmarkSpectral(ClusterMixin, BaseEstimator):
+class _Spectral(ClusterMixin, BaseEstimator):
+    """K-means on rows of eigenvectors, scaled to length 1; a subclass says which eigenvectors."""
+
+    n_clusters: int
+    random_state: Any
+    labels_: np.ndarray
+
+    def _embedding(
+        self, X: Any, order: CanonicalOrder, rng: np.random.RandomState
+    ) -> tuple[Any, Onto]:
+        """Return rows of eigenvectors to run k-means on, and a function that finds any row.
+
+        The first are those of all samples, in canonical order, or of some.
+        """
+        raise NotImplementedError
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Find the clusters.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : None
+            Ignored; here for the conventions of scikit-learn.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer samples or landmarks than clusters, or a parameter is not as
+            described.
+        """
+        rng = check_random_state(self.random_state)
+        X = read_features(self, X)
+        order = canonical_order(X)
+        self._exponent = exponent_beyond(X, 2)
+        X = divided(X, self._exponent)
+        with one_thread():  # k-means sums by thread, and ties of neighbours are broken by it
+            rows, self._onto = self._embedding(X, order, rng)
+            self._kmeans = KMeans(min(self.n_clusters, len(rows)), n_init=1, random_state=rng)
+            labels = self._kmeans.fit_predict(normalize(rows))
+            whole = len(labels) == X.shape[0]  # else all samples go where new ones would
+            labels = labels[order.back] if whole else self._nearest(X)
+        self.labels_ = self._kmeans.labels_ = labels
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the clusters of new samples.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_new, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_new,), int
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` has not been called.
+        """
+        check_is_fitted(self)
+        X = divided(read_features(self, X, reset=False), self._exponent)
+        with one_thread():
+            return self._nearest(X)
+
+    def _nearest(self, X: Any) -> np.ndarray:
+        return np.asarray(self._kmeans.predict(normalize(self._onto(X))))
+
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class LandmarkSpectral(_Spectral):
     r"""Spectral clustering by way of landmarks: a base clusterer for `NMFConsensus`.
 
     Samples are similar as far as they are near the same landmarks, :math:`B \Lambda^{-1} B'`,
@@ -86,8 +178,6 @@ class LandmarkSpectral(ClusterMixin, BaseEstimator):
         "random_state": RANDOM_STATE,
     }
 
-    labels_: np.ndarray
-
     def __init__(
         self,
         n_clusters: int = 8,
@@ -101,29 +191,10 @@ class LandmarkSpectral(ClusterMixin, BaseEstimator):
         self.n_neighbors = n_neighbors
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> LandmarkSpectral:
-        """Find the clusters.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : None
-            Ignored; here for the conventions of scikit-learn.
-
-        Returns
-        -------
-        LandmarkSpectral
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            If there are fewer samples or landmarks than clusters, or a parameter is not as
-            described.
-        """
-        rng = check_random_state(self.random_state)
-        X = read_features(self, X)
+    def _embedding(
+        self, X: Any, order: CanonicalOrder, rng: np.random.RandomState
+    ) -> tuple[Any, Onto]:
+        X = X[order.samples]
         if self.n_clusters > min(self.n_landmarks, X.shape[0]):
             wanted = "at most the number of samples and of landmarks"
             got = f"{X.shape[0]} samples and n_landmarks={self.n_landmarks}"
@@ -131,9 +202,6 @@ class LandmarkSpectral(ClusterMixin, BaseEstimator):
         # where most samples are landmarks the graph falls apart; of few samples many are
         most = max(X.shape[0] // 4, 2 * self.n_clusters)
         n_landmarks = min(self.n_landmarks, most, X.shape[0])
-        order = canonical_order(X)
-        self._exponent = exponent_beyond(X, 2)
-        X = divided(X[order.samples], self._exponent)
         made = partial(Landmarks, max_parts=1, common_width=True)
         graph = made(X, n_landmarks, self.n_neighbors, rng)
         if (alone := graph.alone).any() and n_landmarks <= (~alone).sum():
@@ -141,38 +209,98 @@ class LandmarkSpectral(ClusterMixin, BaseEstimator):
         values, vectors = leading_eigenpairs(graph.similarity, self.n_clusters)
         told = values > 1e-12  # the largest is 1; 0 has no vector: fewer landmarks are in use
         basis = vectors[:, told] / values[told]
-        self._onto = graph.onto(basis)
-        self._kmeans = KMeans(self.n_clusters, n_init=1, random_state=rng)
-        with one_thread():  # it sums by thread
-            labels = self._kmeans.fit_predict(normalize(graph.similarity @ basis))
-            if len(labels) < X.shape[0]:  # those that are alone go where new samples would
-                labels = self._kmeans.predict(normalize(self._onto(X)))
-        self.labels_ = self._kmeans.labels_ = labels[order.back]
-        return self
+        return graph.similarity @ basis, graph.onto(basis)
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the clusters of new samples.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_new, n_features)
+class GraphSpectral(_Spectral):
+    r"""Spectral clustering of a graph of neighbours: a base clusterer for `NMFConsensus`.
 
-        Returns
-        -------
-        ndarray of shape (n_new,), int
+    A random 70 % of the samples that differ, at most 1,000, are joined to their nearest neighbours
+    among them. The leading eigenvectors of :math:`D^{-1/2} W D^{-1/2}`, with 1 in W for two of
+    which one is among the nearest of the other, say where they are; any other sample lies at the
+    mean of its neighbours,
 
-        Raises
-        ------
-        NotFittedError
-            If `fit` has not been called.
-        """
-        check_is_fitted(self)
-        X = divided(read_features(self, X, reset=False), self._exponent)
-        with one_thread():
-            return self._kmeans.predict(normalize(self._onto(X)))
+    .. math:: u(x)_c \propto \frac{1}{\lambda_c} \sum_{j \in N(x)} \frac{u_{jc}}{\sqrt{d_j}} ,
 
-    def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    the extension of eigenvectors of [1]_. Rows, scaled to length 1, are clustered by k-means [2]_.
+    Time and memory grow linearly with the number of samples.
+
+    Read more in the :ref:`User Guide <landmark_bases>`.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters, and of eigenvectors.
+    n_neighbors : int, default=10
+        Number of nearest samples that a sample is joined to; of clusters of fewer than 14 samples
+        three quarters of their number, but at least 3.
+    random_state : int, RandomState instance or None, default=None
+        Determines the samples of the graph and the start of k-means; the order of the samples does
+        not count.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,), int
+        Cluster of every sample.
+    n_features_in_ : int
+        Number of columns of `X`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns of `X`, if they are all strings.
+
+    See Also
+    --------
+    nmfcluster.partitions.LandmarkSpectral : Sees clusters by way of landmarks.
+
+    References
+    ----------
+    .. [1] Y. Bengio, J.-F. Paiement, P. Vincent, O. Delalleau, N. Le Roux, M. Ouimet. Out-of-sample
+       extensions for LLE, Isomap, MDS, Eigenmaps, and spectral clustering. NIPS 16, 2004.
+    .. [2] A. Y. Ng, M. I. Jordan, Y. Weiss. On spectral clustering: analysis and an algorithm.
+       NIPS 14, 2002.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from sklearn.metrics import adjusted_rand_score
+    >>> from nmfcluster.partitions import GraphSpectral
+    >>> X, y = make_moons(500, noise=0.05, random_state=0)
+    >>> adjusted_rand_score(y, GraphSpectral(2, random_state=0).fit_predict(X))
+    1.0
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": [COUNT],
+        "n_neighbors": [COUNT],
+        "random_state": RANDOM_STATE,
+    }
+
+    def __init__(
+        self, n_clusters: int = 8, *, n_neighbors: int = 10, random_state: Any = None
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_neighbors = n_neighbors
+        self.random_state = random_state
+
+    def _embedding(
+        self, X: Any, order: CanonicalOrder, rng: np.random.RandomState
+    ) -> tuple[Any, Onto]:
+        n = len(order.distinct)
+        least = min(max(self.n_clusters, self.n_neighbors + 1), n)
+        size = max(least, min(int(_SHARE * n), _MOST))
+        points = X[order.distinct[np.sort(rng.permutation(n)[:size])]]
+        usual = max(of_a_cluster(size, self.n_clusters), FEWEST)
+        # with itself, so that a sample alone has a neighbour
+        K = min(self.n_neighbors, usual, size - 1) + 1
+        search = NearestNeighbors(n_neighbors=K).fit(points)
+        near = search.kneighbors_graph(points)
+        W = near.maximum(near.T)
+        scale = 1 / np.sqrt(row_sums(W))
+        values, vectors = leading_eigenpairs(Explicit(W).scaled(scale), min(self.n_clusters, size))
+        told = values > _LEAST
+        basis = vectors[:, told] / values[told]
+        return vectors[:, told], partial(_sums_of_near, search, scale[:, None] * basis)
+
+
+def _sums_of_near(search: NearestNeighbors, basis: np.ndarray, X: Any) -> np.ndarray:
+    """Return the sums over the nearest samples of rows of a basis, (n_new, r)."""
+    return np.asarray(search.kneighbors_graph(X) @ basis)

@@ -15,7 +15,7 @@ from nmfcluster._arrays.jobs import one_thread
 from nmfcluster._arrays.order import canonical_order
 
 _SOME = 10  # neighbours of a row where there are rows enough
-_FEWEST = 3  # neighbours: with two, rows of one cluster often fall into chains
+FEWEST = 3  # neighbours: with two, rows of one cluster often fall into chains
 _OF_A_CLUSTER = 0.75  # of its mean size: those of a row in a small cluster are not all others
 _MOST_TIED = 4  # times as many neighbours, where several are as far as the last
 _TIED = 1 + 1e-6  # times as far is as far: more than what distances are rounded by
@@ -112,7 +112,7 @@ class NeighborGraph:
         if n < X.shape[0]:
             self._X, self._row = X[order.distinct], order.among_distinct
         if n_neighbors is None:
-            n_neighbors = _SOME if max_parts is None else max(of_a_cluster(n, max_parts), _FEWEST)
+            n_neighbors = _SOME if max_parts is None else max(of_a_cluster(n, max_parts), FEWEST)
         self._K = min(int(n_neighbors), n - 1)
         self._search = NearestNeighbors(n_neighbors=max(self._K, 1), n_jobs=n_jobs).fit(self._X)
         W = storage.identity(n, X.dtype)
