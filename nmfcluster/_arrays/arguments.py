@@ -14,13 +14,20 @@ import joblib
 import numpy as np
 import sklearn
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, get_tags
 
+from nmfcluster._arrays import storage
 from nmfcluster._compat import MOST, Interval
 
 # Folders whose frames are no user's: the package, and what calls its methods for the user.
 _FOLDERS = (Path(__file__).parents[1], *sklearn.__path__, *joblib.__path__)
 _NOT_THE_USER = tuple(f"{folder}/" for folder in _FOLDERS)
+
+#: what is said of pairs where one of these parameters is "precomputed"
+_PAIRS = {
+    **dict.fromkeys(("metric", "dissimilarity"), "distances"),
+    **dict.fromkeys(("affinity", "kernel"), "similarities"),
+}
 
 
 def shown(value: Any) -> str:
@@ -87,6 +94,42 @@ def last_step(estimator: Any) -> tuple[str, Any]:
         name, estimator = estimator.steps[-1]
         prefix += f"{name}__"
     return prefix, estimator
+
+
+def pairwise_input(estimator: Any, X: Any = None) -> str | None:
+    """Return whether an estimator is given "distances" or "similarities" of all pairs, or neither.
+
+    It says so itself by a parameter, or by scikit-learn's tag. A pipeline is asked by its first
+    step; where only its last one wants pairs, those before may make them out of features, or out
+    of other pairs: then it is `X` that tells, a symmetric matrix of pairs.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X : {array-like, sparse matrix}, default=None
+        What it is given, where that is known.
+    """
+    first, last = estimator, last_step(estimator)[1]
+    while isinstance(first, Pipeline):
+        first = next((step for _, step in first.steps if step not in (None, "passthrough")), None)
+    kind = _wanted_pairs(first)
+    if kind in ("distances", "similarities") or (kind or _wanted_pairs(last)) is None:
+        return kind
+    X = X if X is None or storage.is_sparse(X) else np.asarray(X)
+    square = X is not None and X.ndim == 2 and X.shape[0] == X.shape[1] and X.dtype.kind in "biuf"
+    if kind is None and not (square and storage.asymmetry(X * 1.0) <= 1e-6 * storage.largest(X)):
+        return None
+    return "distances" if square and storage.looks_like_distances(X) else "similarities"
+
+
+def _wanted_pairs(step: Any) -> str | None:
+    """Return what `pairwise_input` does of a single step; "pairs" where it does not say of what."""
+    for name, kind in _PAIRS.items():
+        value = getattr(step, name, None)
+        if isinstance(value, str) and value.startswith("precomputed"):
+            return kind if value == "precomputed" else "distances"  # of nearest neighbours
+    tagged = hasattr(step, "__sklearn_tags__") and get_tags(step).input_tags.pairwise
+    return "pairs" if tagged else None
 
 
 def positions(key: Any, n: int, noun: str, owner: str) -> np.ndarray:

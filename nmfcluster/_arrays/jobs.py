@@ -50,6 +50,15 @@ def one_thread() -> Iterator[None]:
         yield
 
 
+def attempted(task: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what a task returns that uses one thread, or the error that it raises."""
+    try:
+        with one_thread():
+            return task(*arguments)
+    except Exception as error:
+        return error
+
+
 def _enter(user: tuple[int, object]) -> None:
     global _before
     with _lock:

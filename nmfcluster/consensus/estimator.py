@@ -279,7 +279,9 @@ class NMFConsensus(NMFClusterer):
             if source.estimators is not None:
                 self.estimators_ = source.estimators
             self.core_ = best.core[np.ix_(order, order)]
-            self._keep_clusters(best, P[problem.groups], labels[problem.groups])
+            P, labels, lost = P[problem.groups], labels[problem.groups], problem.groups < 0
+            P[lost], labels[lost], self.confidence_[lost] = 1 / self.n_clusters, -1, 0
+            self._keep_clusters(best, P, labels)
         return self
 
     def _extend(self, X: Any) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -14,7 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from nmfcluster._arrays.arguments import counted, last_step
-from nmfcluster._arrays.jobs import one_thread
+from nmfcluster._arrays.jobs import attempted as attempted
 from nmfcluster._arrays.labels import encode
 from nmfcluster._arrays.storage import require_symmetric
 from nmfcluster._compat import take_samples
@@ -159,15 +158,6 @@ def _require_all_samples(estimator: Any, X: Any, pairwise: bool, advice: str) ->
 
 
 # --- what copies say of it ---------------------------------------------------------------------
-
-
-def attempted(task: Callable[..., Any], *arguments: Any) -> Any:
-    """Return what a task returns that uses one thread, or the error that it raises."""
-    try:
-        with one_thread():
-            return task(*arguments)
-    except Exception as error:
-        return error
 
 
 def labels_by_copy(

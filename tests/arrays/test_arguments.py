@@ -6,10 +6,49 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans, SpectralClustering
+from sklearn.decomposition import KernelPCA
+from sklearn.metrics import pairwise_distances
+from sklearn.neighbors import KNeighborsTransformer
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from nmfcluster import NMFConsensus
-from nmfcluster._arrays.arguments import check_count, check_number, counted, positions, shown
+from nmfcluster._arrays.arguments import (
+    check_count,
+    check_number,
+    counted,
+    pairwise_input,
+    positions,
+    shown,
+)
+
+DISTANCES = pairwise_distances(np.random.default_rng(0).normal(size=(8, 3)))
+ON_PAIRS = SpectralClustering(affinity="precomputed")
+
+
+@pytest.mark.parametrize(
+    ("estimator", "X", "kind"),
+    [
+        (KMeans(), DISTANCES, None),
+        (AgglomerativeClustering(metric="precomputed", linkage="average"), None, "distances"),
+        (DBSCAN(metric="precomputed"), DISTANCES < 1, "distances"),
+        (ON_PAIRS, None, "similarities"),
+        (SpectralClustering(affinity="precomputed_nearest_neighbors"), None, "distances"),
+        (NMFConsensus(2, affinity="precomputed"), DISTANCES, "similarities"),
+        (make_pipeline("passthrough", ON_PAIRS), DISTANCES, "similarities"),
+        (make_pipeline(KernelPCA(kernel="precomputed"), KMeans()), None, "similarities"),
+        # pairs that earlier steps make of features, and of other pairs
+        (make_pipeline(KNeighborsTransformer(), ON_PAIRS), DISTANCES[:, :3], None),
+        (make_pipeline(KNeighborsTransformer(), ON_PAIRS), None, None),
+        (make_pipeline(FunctionTransformer(), ON_PAIRS), DISTANCES, "distances"),
+        (make_pipeline(FunctionTransformer(), ON_PAIRS), np.exp(-DISTANCES), "similarities"),
+        (make_pipeline(FunctionTransformer(), ON_PAIRS), np.triu(DISTANCES), None),
+        (make_pipeline(FunctionTransformer(), ON_PAIRS), np.full((4, 4), "a"), None),
+    ],
+)
+def test_estimators_of_pairs_are_known(estimator, X, kind):
+    assert pairwise_input(estimator, X) == kind
 
 
 def test_one_thing_is_not_several():
