@@ -51,7 +51,9 @@ class NMFConsensus(NMFClusterer):
         - "precomputed": a symmetric nonnegative similarity (n_samples, n_samples), dense or
           sparse, a co-association for example.
     estimator : estimator with `fit_predict`, or list of such, default=None
-        Clusterer that makes the base partitions; ``KMeans(n_init=1)`` by default. Its
+        Clusterer that makes the base partitions. By default ``KMeans(n_init=1)``,
+        ``LandmarkSpectral(n_landmarks=500)`` and ``GraphSpectral()`` take turns, and of more than
+        10,000 samples each is fitted to as many, and labels the others. Its
         `n_clusters` and `random_state`, where it has them, are set for every run. The clusterers
         of a list take turns.
     n_estimators : int, default=50

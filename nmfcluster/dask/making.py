@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import dask.array as da
 import numpy as np
+from sklearn.cluster import KMeans
 from sklearn.utils import check_array, check_random_state
 
 from nmfcluster._arrays.arguments import counted
@@ -98,8 +99,8 @@ def base_partitions(
     X : dask.array.Array of shape (n_samples, n_features)
         In blocks of rows.
     estimator : estimator with `fit_predict`, or list of such, default=None
-        A clusterer; `KMeans(n_init=1)` by default. One that cannot predict gives a row the label of
-        the nearest sample that it saw.
+        A clusterer; ``KMeans(n_init=1)`` by default, which labels rows fastest. One that cannot
+        predict gives a row the label of the nearest sample that it saw.
     n_estimators : int, default=50
         Number of partitions.
     n_clusters : int or tuple (low, high), default=8
@@ -152,6 +153,7 @@ def base_partitions(
     if isinstance(max_samples, Integral):
         max_samples = min(int(max_samples), X.shape[0])
     # what is drawn of all samples is what would be drawn in memory
+    estimator = KMeans(n_init=1) if estimator is None else estimator
     sizes = making.range_of_clusters(n_clusters, "n_clusters")
     plans = making.draw_plans(rng, X.shape, sizes, n_estimators, max_samples, max_features)
     chosen = [np.arange(X.shape[0]) if plan.samples is None else plan.samples for plan in plans]

@@ -17,14 +17,14 @@ from nmfcluster._arrays import storage, tables
 from nmfcluster._arrays.arguments import pairwise_input
 from nmfcluster._arrays.order import CanonicalOrder, canonical_order
 from nmfcluster._compat import take_samples
-from nmfcluster.partitions.spectral import LandmarkSpectral
+from nmfcluster.partitions.spectral import GraphSpectral, LandmarkSpectral
 
 _ENTRIES = 2**20  # of pairs that are searched at a time: 8 MiB
 
 
 def is_known(base: Any) -> bool:
     """Return whether a clusterer takes finite floats alone, and leaves them as they are."""
-    plain = type(base) in (KMeans, MiniBatchKMeans, LandmarkSpectral)
+    plain = type(base) in (KMeans, MiniBatchKMeans, GraphSpectral, LandmarkSpectral)
     return plain and getattr(base, "copy_x", True)
 
 

@@ -33,8 +33,12 @@ from nmfcluster._compat import (
 )
 from nmfcluster.partitions import handing
 from nmfcluster.partitions.centres import Centres
+from nmfcluster.partitions.spectral import GraphSpectral, LandmarkSpectral
 
 Chosen = np.ndarray | None  # positions that were drawn; None: all
+
+_LANDMARKS = 500  # of the clusterers that take turns by default: twice as many take thrice as long
+_MANY = 10_000  # samples, of more of which these are fitted to as many, and label the others
 
 _SHARE = [COUNT, Interval(RealNotInt, 0, 1, closed="right")]
 #: what most of the parameters may be
@@ -167,9 +171,11 @@ def base_partitions(
         are to pipelines and all others but k-means and `LandmarkSpectral`, and so are NaN and text.
         Distances or similarities of all pairs for one with ``metric="precomputed"``, or the like.
     estimator : estimator with `fit_predict`, or list of such, default=None
-        A clusterer; `KMeans(n_init=1)` by default. It is cloned. Its `n_clusters`, or where it
-        has none the `n_components` of a mixture, and its `random_state` are set for every run,
-        also inside a pipeline. Those of a list take turns.
+        A clusterer; by default ``KMeans(n_init=1)``, ``LandmarkSpectral(n_landmarks=500)`` and
+        ``GraphSpectral()`` take turns, and of more than 10,000 samples each is fitted to as many,
+        and labels the others, too. It is cloned. Its `n_clusters`, or where it has none the
+        `n_components` of a mixture, and its `random_state` are set for every run, also inside a
+        pipeline. Those of a list take turns.
     n_estimators : int, default=50
         Number of partitions.
     n_clusters : int or tuple (low, high), default=8
@@ -224,8 +230,9 @@ def base_partitions(
         X = tables.in_own_order(X, "X")
     X = _read_for(checks, X)
     sizes = range_of_clusters(n_clusters, "n_clusters")
+    max_samples, unseen = drawn_of(estimator, X.shape[0], max_samples, predict_unseen)
     plans = draw_plans(rng, X.shape, sizes, n_estimators, max_samples, max_features)
-    return run_plans(X, estimator, plans, predict_unseen, n_jobs)
+    return run_plans(X, estimator, plans, unseen, n_jobs)
 
 
 def _read_for(checks: dict[str, Any] | None, X: Any) -> Any:
@@ -244,6 +251,15 @@ class RunPlan(NamedTuple):
     samples: Chosen
     features: Chosen
     seed: int
+
+
+def drawn_of(
+    estimator: Any, n_samples: int, max_samples: int | float, predict_unseen: bool
+) -> tuple[int | float, bool]:
+    """Return how many samples a run is fitted to, and whether it labels the others."""
+    everything = isinstance(max_samples, float) and max_samples == 1
+    many = estimator is None and everything and n_samples > _MANY
+    return (_MANY, True) if many else (max_samples, predict_unseen)
 
 
 def draw_plans(
@@ -332,7 +348,7 @@ def clusterers(estimator: Any) -> list[Any]:
     """Return the base clusterers that take turns."""
     several = list(estimator) if isinstance(estimator, list | tuple) else [estimator]
     if estimator is None:
-        several = [KMeans(n_init=1)]
+        several = [KMeans(n_init=1), LandmarkSpectral(n_landmarks=_LANDMARKS), GraphSpectral()]
     for base in several or [several]:
         if not hasattr(base, "fit_predict") or isinstance(base, type):
             wanted = "a clusterer with `fit_predict`, or a list of such"

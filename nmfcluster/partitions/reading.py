@@ -98,9 +98,11 @@ def _made(estimator: Any, X: Any, rng: np.random.RandomState) -> making.BasePart
     low, high = making.range_of_clusters(sizes, "base_n_clusters")
     clusters = low if low == high else f"{low} to {high}"
     task = f"{counted(estimator.n_estimators, 'base partition')} of {clusters} clusters"
-    drawn = estimator.n_estimators, estimator.max_samples, estimator.max_features
+    base, jobs = estimator.estimator, estimator.n_jobs
+    asked = base, X.shape[0], estimator.max_samples, estimator.predict_unseen
+    size, unseen = making.drawn_of(*asked)
+    drawn = estimator.n_estimators, size, estimator.max_features
     plans = making.draw_plans(rng, X.shape, (low, high), *drawn)
-    base, unseen, jobs = estimator.estimator, estimator.predict_unseen, estimator.n_jobs
     X = order.of_both(X) if pairs else take_samples(X, order.samples)
     with stage(task, len(plans)) as told:
         made = making.run_plans(X, base, plans, unseen, jobs, told.heard)

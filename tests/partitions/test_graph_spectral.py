@@ -82,7 +82,7 @@ def test_hardly_any_places(n_samples, n_places):
 
 
 def test_as_a_base_clusterer_it_predicts():
-    X, y = make_blobs(200, centers=3, random_state=0)
+    X, _ = make_blobs(200, centers=3, random_state=0)
     found = base_partitions(X, GraphSpectral(), n_estimators=3, n_clusters=(3, 6), random_state=0)
     assert not found.needs_training_data
     assert_array_equal(found.predict(X), found.labels)
