@@ -318,6 +318,12 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         local = self.to_local()
         return transform(local, X) if isinstance(X, da.Array) else local.transform(X)
 
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags: labels are no features."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = tags.input_tags.allow_nan = True
+        return tags
+
 
 def _summarised(X: da.Array, weights: np.ndarray, most: int) -> blocks.TableSummary:
     """Return the summary of all blocks, checked."""

@@ -21,7 +21,7 @@ class NumberDisplay:
 
     Of a vote there is a dot for the answer of every criterion; filled ones are for the number that
     was chosen, and an arrow is an answer beyond the candidates. Of stability there is the mean
-    agreement of fits to halves of the samples. Of a sweep there is, above, how surely clusters come
+    agreement of fits to parts of the samples. Of a sweep there is, above, how surely clusters come
     back in the runs, all of them on average and the one that does so least, against the left scale,
     and the reconstruction error against the right one; below, the held-out loss over the least of
     it. A band is one standard error, a filled dot is a number that is as good by the rule, and the
@@ -118,7 +118,7 @@ class NumberDisplay:
             self._draw_votes(self.votes, candidates, n_clusters)
         elif "stability" in table:
             self._draw_criterion(self.ax_, table, "stability", "stability_se")
-            self.ax_.set_ylabel("agreement of halves")
+            self.ax_.set_ylabel("agreement of parts")
         else:
             self._draw_recurrence(table)
         if self.loss_ax_ is not None:

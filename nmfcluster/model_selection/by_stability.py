@@ -2,39 +2,42 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
+from statistics import median_high
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
+import nmfcluster.model_selection.copies as copies
 from nmfcluster._arrays.draws import some_positions
 from nmfcluster._arrays.jobs import one_thread, shared_out
 from nmfcluster.metrics.agreement import jackknife, mean_of_pairs, rand_indices
-from nmfcluster.model_selection.copies import Samples, attempted, labels_by_copy, n_entries
 from nmfcluster.model_selection.results import NumberOfClusters, tell_failures
 
 _MORE = 2  # fits of a number of clusters at a time
-_SOME, _FITS = 8, 10  # of those that can still be chosen, and of the two that decide
-_ERROR_OF_TWO = 0.15  # standard error that two fits are taken to have: it shows with more
+_SOME, _FITS = 4, 6  # of those that can still be chosen, and of the two that decide
+_ERROR_OF_TWO = 0.1  # standard error that two fits are taken to have: it shows with more
 _COMPARED = 1000  # samples, at most, whose clusters by two fits are compared
 _AS_ALIKE = 0.025  # of the mean Rand index, by which a number may lie below the most stable one
+_AT_A_TIME = 4  # numbers, the smallest first, as larger ones may be more than are ever found
 
 
 def agreement_of_parts(
-    models: list[Any], samples: Samples, size: int, seed: int, n_jobs: int | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[Exception | None]]:
+    models: dict[int, Any], samples: copies.Samples, size: int, seed: int, n_jobs: int | None
+) -> tuple[dict[str, Any], list[Exception | None]]:
     """Fit every number of clusters to the same parts of the samples, and compare the fits.
 
-    Two fits of every number come first. Two more follow, until there are eight, as long as the mean
-    agreement, with a standard error added, is not too low for the number to be chosen. Then the
-    largest of those left, and the one whose fits agree best, go on to ten; if the largest is ruled
-    out, the next one does.
+    Two fits of every number come first, from the smallest on, until two numbers in a row find fewer
+    clusters. Two more follow where the mean agreement, with a standard error added, is not too low
+    for the number to be chosen. Then the largest of those left, and the one whose fits agree best,
+    go on to six; if the largest is ruled out, the next one does.
 
     Parameters
     ----------
-    models : list of estimator
-        One for every number of clusters.
+    models : dict of int to estimator
+        By numbers of clusters, in increasing order.
     samples : Samples
     size : int
         Samples in a part, drawn at random.
@@ -43,80 +46,84 @@ def agreement_of_parts(
 
     Returns
     -------
-    means, errors : ndarray of shape (n_candidates,)
-        Mean adjusted Rand index of two fits, and its standard error, .15 where there are no
-        more than two; NaN where a fit failed.
-    n_fits : ndarray of shape (n_candidates,), int
+    figures : dict of str to ndarray of shape (n_candidates,)
+        What `NumberOfClusters` has under these names.
     failures : list of Exception or None
         Why there is no agreement.
     """
-    rng = np.random.default_rng(seed)
-    compared = some_positions(n_entries(samples.X), _COMPARED, rng)
-    common = (labels_by_copy, samples, size, compared)
+    rng, numbers = np.random.default_rng(seed), list(models)
+    compared = some_positions(copies.n_entries(samples.X), _COMPARED, rng)
+    common = (copies.labels_by_copy, samples, size, compared)
     fits: list[list[Any]] = [[] for _ in models]
     means, errors = np.full((2, len(models)), np.nan)
-    n_fits = np.zeros(len(models), dtype=int)
-    left = list(range(len(models)))  # that need more fits
-    while left:
+    n_fits, n_found = np.zeros((2, len(models)), dtype=int)
+    untried = list(range(len(models)))
+    while left := untried[:_AT_A_TIME] or _undecided(means, errors, n_fits):
         pairs = [(i, int(n_fits[i]) + b) for i in left for b in range(_MORE)]
-        calls = [(clone(models[i]), np.random.default_rng((seed, b))) for i, b in pairs]
-        with one_thread():  # of all fits: it takes longer to set than some of them
-            labellings = shared_out(attempted, common, calls, n_jobs)
-        for (i, _), labels in zip(pairs, labellings, strict=True):
-            fits[i].append(labels)
+        calls = [(clone(models[numbers[i]]), np.random.default_rng((seed, b))) for i, b in pairs]
+        # of all fits: it takes longer to set than some of them
+        with one_thread(), warnings.catch_warnings(action="ignore"):
+            told = shared_out(copies.attempted, common, calls, n_jobs)
+        for (i, _), fit in zip(pairs, told, strict=True):
+            fits[i].append(fit)
         for i in left:
-            means[i], errors[i] = _agreement(fits[i])
+            means[i], errors[i], n_found[i] = _agreement(fits[i], numbers[i])
             n_fits[i] = len(fits[i])
-        left = _undecided(means, errors, n_fits)
+        few = (n_found > 0) & (n_found < numbers)
+        untried = [] if few[left[-2:]].sum() == 2 else untried[_AT_A_TIME:]
     failures = [next((fit for fit in own if isinstance(fit, Exception)), None) for own in fits]
-    return means, errors, n_fits, failures
+    figures = {"stability": means, "stability_se": errors, "n_fits": n_fits, "n_found": n_found}
+    return figures, failures
 
 
 def steadiest(
     numbers: np.ndarray,
-    means: np.ndarray,
-    errors: np.ndarray,
-    n_fits: np.ndarray,
+    figures: dict[str, Any],
     failures: list[Exception | None],
     fitted: Callable[[int], Any],
+    X: Any,
 ) -> NumberOfClusters:
     """Return the largest number whose fits agree nearly as well as those of any number.
 
-    Constraints of parts may allow a number of clusters that all constraints do not: then the next
-    best is taken.
+    Where the fit to all samples finds fewer clusters than it should, or fails, as constraints of
+    parts may allow a number of clusters that all constraints do not, the next best is taken.
 
     Parameters
     ----------
     numbers : ndarray of shape (n_candidates,), int
-    means, errors, n_fits : ndarray of shape (n_candidates,)
-    failures : list of Exception or None
-        What `agreement_of_parts` returns.
+    figures, failures : object
+        What `agreement_of_parts` returns; what the fits to all samples tell is added.
     fitted : callable
         Fits a number of clusters to all samples.
+    X : object
+        All samples.
 
     Returns
     -------
     NumberOfClusters
     """
-    means, failures, fit = means.copy(), list(failures), None
+    means, n_found, fit = figures["stability"], figures["n_found"], None
     while fit is None and not np.isnan(means).all():
         as_good = means >= np.nanmax(means) - _AS_ALIKE  # False for NaN
         best = np.flatnonzero(as_good)[-1]
+        k = int(numbers[best])
         try:
-            fit = fitted(int(numbers[best]))
+            model = fitted(k)
+            n_found[best] = copies.number_found(model, X)
+            fit = model if n_found[best] >= k else None
         except Exception as error:
-            means[best], failures[best] = np.nan, error
+            failures[best] = error
+        if fit is None:
+            means[best] = np.nan
     tell_failures(numbers, failures, "choose_n_clusters")
-    return NumberOfClusters(
-        candidates=numbers,
-        n_clusters_=int(numbers[best]),
-        as_good=as_good,
-        method="stability",
-        stability=means,
-        stability_se=np.where(np.isnan(means), np.nan, errors),
-        n_fits=n_fits,
-        best_estimator_=fit,
-    )
+    if fit is None:
+        raise ValueError(
+            f"candidates must hold a number of clusters that fits find: with {numbers[0]} to "
+            f"{numbers[-1]} they found at most {n_found.max()}."
+        )
+    figures["stability_se"] = np.where(np.isnan(means), np.nan, figures["stability_se"])
+    found = {"candidates": numbers, "n_clusters_": k, "as_good": as_good, "method": "stability"}
+    return NumberOfClusters(**found, **figures, best_estimator_=fit)
 
 
 def _undecided(means: np.ndarray, errors: np.ndarray, n_fits: np.ndarray) -> list[int]:
@@ -130,11 +137,17 @@ def _undecided(means: np.ndarray, errors: np.ndarray, n_fits: np.ndarray) -> lis
     return few.tolist() or deciding[n_fits[deciding] < _FITS].tolist()
 
 
-def _agreement(labellings: list[Any]) -> tuple[float, float]:
-    """Return the mean adjusted Rand index and its error, NaN if a fit failed."""
-    if any(isinstance(labels, Exception) for labels in labellings):
-        return np.nan, np.nan
-    indices = rand_indices(np.array(labellings))
+def _agreement(fits: list[Any], n_clusters: int) -> tuple[float, float, int]:
+    """Return the mean adjusted Rand index, its error, and how many clusters were found.
+
+    The index is NaN if a fit failed, or most found fewer clusters than they should: a small one may
+    be missed by a fit to a part.
+    """
+    failed = any(isinstance(fit, Exception) for fit in fits)
+    n_found = 0 if failed else median_high(count for _, count in fits)
+    if n_found < n_clusters:
+        return np.nan, np.nan, n_found
+    indices = rand_indices(np.array([labels for labels, _ in fits]))
     if len(indices) == _MORE:
-        return mean_of_pairs(indices), _ERROR_OF_TWO
-    return jackknife(mean_of_pairs, indices)
+        return mean_of_pairs(indices), _ERROR_OF_TWO, n_found
+    return *jackknife(mean_of_pairs, indices), n_found

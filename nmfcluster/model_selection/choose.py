@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_array, get_tags
+from sklearn.utils import check_array
 
 import nmfcluster.model_selection.results as results
-from nmfcluster._arrays.arguments import generator_of, last_step, shown, warn
+from nmfcluster._arrays.arguments import generator_of, shown, warn
 from nmfcluster._arrays.tables import check_readable
 from nmfcluster._compat import N_JOBS, StrOptions, validate_parameter_constraints
 from nmfcluster._engine.report import say
 from nmfcluster.meta import NMFMetaCluster
 from nmfcluster.model_selection.by_stability import agreement_of_parts, steadiest
-from nmfcluster.model_selection.copies import SEEDS, is_pairwise, n_entries, read_samples, seeded
+from nmfcluster.model_selection.copies import SEEDS, holds_features, n_entries, read_samples, seeded
 from nmfcluster.model_selection.sweep import sweep_n_clusters
 from nmfcluster.model_selection.vote.clusters import PER_CLUSTER
 from nmfcluster.model_selection.vote.poll import as_good_as, poll_of, some_of, tally
@@ -31,6 +31,7 @@ _ALLOWED: dict[str, list[Any]] = {
     "fit_params": [dict, None],
     "n_jobs": N_JOBS,
 }
+_PER_CLUSTER = 20  # samples of a part, where a half of all has as many
 _NEEDED = "choose_n_clusters needs all samples"
 _VOTE = "the vote of choose_n_clusters"
 
@@ -48,10 +49,10 @@ def choose_n_clusters(
     r"""Say how many clusters the data have, and fit an estimator with that number.
 
     Features are put to a vote of six criteria that see different things, and 1 is among their
-    answers: there may be no clusters at all. Similarities, constraints and whatever else a vote
-    cannot see are decided by stability: the estimator is fitted to halves of the samples, and the
-    largest number is taken whose fits agree nearly as well as those of any number. Runs of NMF are
-    decided by `sweep_n_clusters`.
+    answers: there may be no clusters at all. Similarities, distances, labels of partitions,
+    constraints and whatever else a vote cannot see are decided by stability: the estimator is
+    fitted to parts of the samples, and the largest number is taken whose fits find as many clusters
+    and agree nearly as well as those of any number. Runs of NMF are decided by `sweep_n_clusters`.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ def choose_n_clusters(
     n_jobs : int, default=None
         Number of fits at a time; the result does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Determines samples, halves, and the seeds of estimators that have none.
+        Determines samples, parts, and the seeds of estimators that have none.
 
     Returns
     -------
@@ -85,7 +86,8 @@ def choose_n_clusters(
     TypeError
         If `estimator` has no number of clusters, or a candidate is not an int.
     ValueError
-        If `X` or a parameter is not as described; what the first fit raised, if none succeeds.
+        If `X` or a parameter is not as described; if fits find fewer clusters than every candidate;
+        what the first fit raised, if none succeeds.
 
     Warns
     -----
@@ -102,9 +104,17 @@ def choose_n_clusters(
     Notes
     -----
     The vote looks at 2,000 samples at most, drawn at random, and takes a second or two; the
-    estimator is fitted once. Stability fits it to two halves of the samples with every candidate,
-    to up to eight with those that can still be chosen, and to ten with the two that decide; of
-    similarities and several sources, to 500 samples at most instead of a half.
+    estimator is fitted once. Stability fits it to two parts of the samples with every candidate, to
+    four with those that can still be chosen, and to six with the two that decide; a part is a half
+    of the samples, and at most 500, or 20 times the largest candidate.
+
+    A number is not chosen where most fits to parts, or the fit to all samples, find fewer clusters,
+    as fits of partitions or of repeated rows do; a few fits may miss a small one. Where two numbers
+    in a row are too large, still larger ones are not tried. What fits to parts warn of is not told.
+
+    Pairs of samples, similarities or distances, are known by the tag of scikit-learn, or by a
+    parameter that is "precomputed", and are cut in rows and columns. Where an estimator does not
+    predict, a sample is in the cluster of the nearest, or most similar, one that was fitted.
 
     Examples
     --------
@@ -144,10 +154,7 @@ def choose_n_clusters(
 
     numbers = results.read_candidates(candidates, n_samples)
     fit_params, seed = fit_params or {}, int(rng.randint(SEEDS))
-    # one table of numbers: no similarities, nor labels of partitions
-    table = isinstance(X, list) or getattr(X, "ndim", 0) == 2
-    labels = get_tags(last_step(estimator)[1]).input_tags.categorical
-    features = table and not is_pairwise(estimator) and not labels
+    features = holds_features(estimator, X)
 
     def fitted(k: int) -> Any:
         _say(f"fitting {name}={k} to all samples")
@@ -159,8 +166,8 @@ def choose_n_clusters(
     if method == "vote" or (method == "auto" and features and seen):
         if not features:
             raise ValueError(
-                "method='vote' asks features, and the estimator takes similarities, or labels: "
-                "give method='stability'."
+                "method='vote' asks features, and the estimator takes similarities, distances, or "
+                "labels: give method='stability'."
             )
         _say("asking six criteria")
         chosen = _by_vote(estimator, X, numbers, seed, fitted)
@@ -168,12 +175,12 @@ def choose_n_clusters(
     # everything else: fits to parts of the samples, by which they agree
     else:
         samples = read_samples(estimator, X, None, {}, fit_params, _NEEDED)
-        size = n_samples // 2 if features else min(n_samples // 2, results.MOST_SAMPLES)
         numbers = results.without_one(numbers, "stability")
+        size = min(n_samples // 2, max(results.MOST_SAMPLES, _PER_CLUSTER * int(numbers[-1])))
         _say(f"fitting {len(numbers)} numbers of clusters to parts of {size} samples")
-        models = [clone(estimator).set_params(**{name: int(k)}) for k in numbers]
+        models = {k: clone(estimator).set_params(**{name: k}) for k in numbers.tolist()}
         agreement = agreement_of_parts(models, samples, size, seed, n_jobs)
-        chosen = steadiest(numbers, *agreement, fitted)
+        chosen = steadiest(numbers, *agreement, fitted, X)
 
     results.warn_of_largest(numbers, chosen.n_clusters_)
     return chosen
@@ -183,9 +190,9 @@ def _by_vote(
     estimator: Any, X: Any, numbers: np.ndarray, seed: int, fitted: Callable[[int], Any]
 ) -> results.NumberOfClusters:
     """Return the number that most criteria see in what the last step of a pipeline sees."""
-    check_readable(X)
-    if isinstance(estimator, Pipeline):
+    if isinstance(estimator, Pipeline) and len(estimator) > 1:
         X = clone(estimator[:-1]).fit_transform(X)
+    check_readable(X)
     rng = np.random.default_rng(seed)
     X = some_of(X, rng)
     checks = {"ensure_min_samples": 2 * PER_CLUSTER, "input_name": "X", "estimator": _VOTE}

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from nmfcluster._arrays.arguments import counted, last_step
 from nmfcluster._arrays.jobs import attempted as attempted
 from nmfcluster._arrays.labels import encode
-from nmfcluster._arrays.storage import require_symmetric
+from nmfcluster._arrays.storage import looks_like_distances, require_symmetric
+from nmfcluster._arrays.tables import check_readable, in_own_order
 from nmfcluster._compat import take_samples
 
 SEEDS = 2**31 - 1  # seeds are below it, as RandomState of every platform takes them
@@ -34,9 +36,8 @@ class Samples(NamedTuple):
 
     def training(self, rows: np.ndarray) -> Training:
         """Return what `fit` is given for some samples: by position, and by name."""
-        X = self.X[np.ix_(rows, rows)] if self.pairwise else take_samples(self.X, rows)
         target = () if self.y is None else (take_samples(self.y, rows),)
-        return (X, *target), {
+        return (self.compared_with(rows, rows), *target), {
             name: value if _is_scalar(value) else take_samples(value, rows)
             for name, value in self.arguments.items()
         }
@@ -46,7 +47,10 @@ class Samples(NamedTuple):
         if asked is None and not self.pairwise:
             return self.X
         asked = np.arange(n_entries(self.X)) if asked is None else asked
-        return self.X[np.ix_(asked, rows)] if self.pairwise else take_samples(self.X, asked)
+        if not self.pairwise:
+            return take_samples(self.X, asked)
+        frame = hasattr(self.X, "iloc")  # which keeps its names
+        return self.X.iloc[asked, rows] if frame else self.X[np.ix_(asked, rows)]
 
 
 # --- what is handed in -------------------------------------------------------------------------
@@ -69,7 +73,8 @@ def read_samples(
     advice : str
         Who needs all samples, and how they are given.
     """
-    n_samples, pairwise = n_entries(X), is_pairwise(estimator)
+    n_samples, pairwise = n_entries(X), is_pairwise(estimator, X)
+    X = _cut_by_positions(X, pairwise)
     _require_all_samples(estimator, X, pairwise, advice)
     if y is not None:
         _require_entries(y, n_samples, "y")
@@ -97,24 +102,55 @@ def read_samples(
 def n_entries(value: Any) -> int:
     """Return the number of samples that a value has entries for; -1 if it has no length."""
     if hasattr(value, "shape"):
-        return int(value.shape[0]) if len(value.shape) else -1
+        known = len(value.shape) > 0 and isinstance(value.shape[0], Integral)  # not in Dask
+        return int(value.shape[0]) if known else -1
     return len(value) if hasattr(value, "__len__") and not isinstance(value, dict) else -1
 
 
-def is_pairwise(estimator: Any) -> bool:
-    """Return whether the input of an estimator is pairwise; raise if it cannot be cut then."""
+def is_pairwise(estimator: Any, X: Any) -> bool:
+    """Return whether X holds pairs of samples, by what an estimator, or a step of it, takes."""
     if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
         raise TypeError(
             "estimator must have fit and get_params, as scikit-learn's do, got "
             f"{type(estimator).__name__}."
         )
-    pairwise = bool(get_tags(estimator).input_tags.pairwise)
-    if pairwise and not hasattr(estimator, "predict"):
-        raise TypeError(
-            "estimator must have a method predict, to assign samples that it was not fitted on "
-            f"to clusters by their similarities; {type(estimator).__name__} has none."
-        )
-    return pairwise
+    shape = tuple(getattr(X, "shape", ()))
+    made = isinstance(estimator, Pipeline) and shape != shape[:1] * 2  # by a step, of features
+    return get_tags(estimator).input_tags.pairwise or (not made and bool(_precomputed(estimator)))
+
+
+def _takes_pairs(step: Any) -> bool:
+    return bool(get_tags(step).input_tags.pairwise or _precomputed(step))
+
+
+def _precomputed(step: Any) -> dict[str, str]:
+    """Return the parameters that say that pairs are taken: some clusterers have no tag for it."""
+    given = {name: v for name, v in step.get_params().items() if isinstance(v, str)}
+    return {name: v for name, v in given.items() if v.startswith("precomputed")}
+
+
+def holds_features(estimator: Any, X: Any) -> bool:
+    """Return whether an estimator finds clusters in one table of features, by what it takes.
+
+    Neither pairs of samples are, nor labels of partitions, nor several sources.
+    """
+    step = last_step(estimator)[1]
+    labels = get_tags(step).input_tags.categorical
+    if labels or is_pairwise(estimator, X) or _takes_pairs(step):
+        return False
+    encoded = isinstance(estimator, Pipeline) and len(estimator) > 1  # from texts, say
+    return encoded or isinstance(X, list | tuple) or len(getattr(X, "shape", ())) == 2
+
+
+def _cut_by_positions(X: Any, pairwise: bool) -> Any:
+    """Return samples in a container of which rows are taken, or of pairs also columns."""
+    if hasattr(X, "tocsr"):
+        return X.tocsr()
+    table = hasattr(X, "columns") or hasattr(X, "__dask_graph__") or isinstance(X, list | tuple)
+    if pairwise and table:
+        check_readable(X)
+        X = in_own_order(X, "X")
+    return X if hasattr(X, "iloc") or not (pairwise and table) else np.asarray(X)
 
 
 def _is_scalar(value: Any) -> bool:
@@ -137,17 +173,11 @@ def _require_all_samples(estimator: Any, X: Any, pairwise: bool, advice: str) ->
     """Raise where X is seen to be a part of the samples that the estimator was fitted on."""
     if pairwise:
         shape = tuple(getattr(X, "shape", ()))
-        if len(shape) < 2 or shape[0] != shape[1] or hasattr(X, "columns"):
+        if len(shape) < 2 or shape[0] != shape[1]:
             raise ValueError(
-                "X must hold the similarities of all pairs of samples, as an array, a sparse "
-                "matrix or a container that X[np.ix_(rows, columns)] cuts, of shape (n_samples, "
-                f"n_samples) or with more axes; got {type(X).__name__} of shape {shape}. {advice}."
+                "X must hold the similarities, or distances, of all pairs of samples, got "
+                f"{type(X).__name__} of shape {shape}. {advice}."
             )
-        layers: Any = [X] if hasattr(X, "tocsr") else []  # a container checks its own
-        if isinstance(X, np.ndarray):
-            layers = np.moveaxis(X.reshape(*shape[:2], -1), 2, 0)
-        for layer in layers:
-            require_symmetric(layer, f"X ({advice})")
     labels = getattr(last_step(estimator)[1], "labels_", None)
     if labels is not None and len(labels) != n_entries(X):
         raise ValueError(
@@ -157,12 +187,22 @@ def _require_all_samples(estimator: Any, X: Any, pairwise: bool, advice: str) ->
         )
 
 
+def check_whole(step: Any, X: Any, name: str) -> None:
+    """Raise where pairs of samples are seen to be those between two halves of a split."""
+    graph = hasattr(X, "tocsr") and not are_distances(step, X)  # those to neighbours are directed
+    layers: Any = [X] if graph else []  # a container checks its own
+    if isinstance(X, np.ndarray) or hasattr(X, "iloc"):
+        layers = np.moveaxis(np.asarray(X).reshape(*X.shape[:2], -1), 2, 0)
+    for layer in layers:
+        require_symmetric(layer, name)
+
+
 # --- what copies say of it ---------------------------------------------------------------------
 
 
 def labels_by_copy(
     samples: Samples, size: int, asked: np.ndarray | None, estimator: Any, rng: np.random.Generator
-) -> np.ndarray:
+) -> tuple[np.ndarray, int]:
     """Return the clusters of some samples, or all, by a copy fitted to some, drawn at random.
 
     Parameters
@@ -177,12 +217,15 @@ def labels_by_copy(
 
     Returns
     -------
-    ndarray of int
+    labels : ndarray of int
         Numbered from 0; -1: in none.
+    n_found : int
+        Clusters that have any of the samples that the copy was fitted on.
     """
     rows = np.sort(rng.choice(n_entries(samples.X), size, replace=False, shuffle=False))
     model = fitted_copy(estimator, samples.training(rows), rng)
-    return _predicted(model, samples, rows, asked)
+    n_found = number_found(model, samples.compared_with(rows, rows))
+    return _predicted(model, rows, samples, asked), n_found
 
 
 def labels_by_halves(
@@ -196,7 +239,7 @@ def labels_by_halves(
     half = len(order) // 2
     first, second = np.sort(order[:half]), np.sort(order[half : 2 * half])
     teacher = fitted_copy(estimator, samples.training(first), rng)
-    told = _predicted(teacher, samples, first, second)
+    told = _predicted(teacher, first, samples, second)
     model = fitted_copy(estimator, samples.training(second), rng)
     return labels_of_fit(model, samples.compared_with(second, second)), told
 
@@ -207,6 +250,11 @@ def fitted_copy(estimator: Any, training: Training, rng: np.random.Generator) ->
     return seeded(clone(estimator), rng).fit(*positional, **named)
 
 
+def number_found(model: Any, X: Any) -> int:
+    """Return how many clusters have any of the samples that an estimator was fitted on."""
+    return int(labels_of_fit(model, X).max(initial=-1)) + 1
+
+
 def labels_of_fit(model: Any, X: Any) -> np.ndarray:
     """Return the clusters of the samples that an estimator was fitted on, numbered from 0."""
     labels = getattr(last_step(model)[1], "labels_", None)
@@ -214,14 +262,44 @@ def labels_of_fit(model: Any, X: Any) -> np.ndarray:
 
 
 def _predicted(
-    model: Any, samples: Samples, rows: np.ndarray, asked: np.ndarray | None
+    model: Any, rows: np.ndarray, samples: Samples, asked: np.ndarray | None
 ) -> np.ndarray:
     """Return the clusters of some samples, or all: by `predict`, or that of the nearest fitted."""
-    unseen = samples.compared_with(rows, asked)
-    if not hasattr(model, "predict"):
-        seen = take_samples(samples.X, rows)
-        model = KNeighborsClassifier(1).fit(seen, last_step(model)[1].labels_)
-    return _numbered(model.predict(unseen), n_entries(unseen))
+    unseen, step = samples.compared_with(rows, asked), last_step(model)[1]
+    pairs = _takes_pairs(step)  # of samples in one table, where a pipeline makes them
+    if hasattr(model, "predict") and samples.pairwise >= pairs:
+        return _numbered(model.predict(unseen), n_entries(unseen))
+    seen, labels = take_samples(samples.X, rows), _numbered(step.labels_, len(rows))
+    if samples.pairwise:
+        nearest = _nearest(unseen, are_distances(step, samples.X))
+        told = np.where(nearest < 0, -1, labels[nearest])
+    else:
+        if isinstance(model, Pipeline) and len(model) > 1 and not pairs:
+            seen, unseen = (model[:-1].transform(some) for some in (seen, unseen))
+        told = KNeighborsClassifier(1).fit(seen, labels).predict(unseen)
+    asked = np.arange(len(told)) if asked is None else asked
+    fitted = np.isin(asked, rows)  # whatever the diagonal of similarities holds, and equal rows
+    told[fitted] = labels[np.searchsorted(rows, asked[fitted])]
+    return _numbered(told, len(told))
+
+
+def are_distances(step: Any, X: Any) -> bool:
+    """Return whether pairs are taken as distances, by the parameter that names them, or by X."""
+    for name, value in _precomputed(step).items():
+        similar = name.rpartition("__")[2] in ("affinity", "kernel", "similarity")
+        return not similar or value != "precomputed"  # "precomputed_nearest_neighbors": a graph
+    return looks_like_distances(X)
+
+
+def _nearest(pairs: Any, distances: bool) -> np.ndarray:
+    """Return the nearest of the samples in columns; -1 where a sparse table has no entry."""
+    sign = -1 if distances else 1
+    if not hasattr(pairs, "tocoo"):
+        return np.argmax(sign * np.asarray(pairs), axis=1)
+    entries, nearest = pairs.tocoo(), np.full(pairs.shape[0], -1)
+    order = np.lexsort((sign * entries.data, entries.row))  # the best of every row is the last
+    nearest[entries.row[order]] = entries.col[order]
+    return nearest
 
 
 def _numbered(labels: Any, n_samples: int) -> np.ndarray:

@@ -139,13 +139,16 @@ class NumberOfClusters(_Chosen):
     votes : dict of str to int or None
         The answer of every criterion; None if there was no vote.
     stability : ndarray of shape (n_candidates,) or None
-        Mean adjusted Rand index of two fits to parts of the samples, NaN where one failed; None
-        if there was a vote.
+        Mean adjusted Rand index of two fits to parts of the samples, NaN where one failed, or where
+        most of them, or the fit to all, found fewer clusters; None if there was a vote.
     stability_se : ndarray of shape (n_candidates,) or None
-        Its standard error; .15, where there are two fits.
+        Its standard error; .1, where there are two fits.
     n_fits : ndarray of shape (n_candidates,), int, or None
-        Fits that were compared: two, up to eight where these do not rule a number out, and ten of
-        the number that is chosen and of the most stable one.
+        Fits that were compared: two, four where these do not rule a number out, and six of the
+        number that is chosen and of the most stable one; none of numbers that were not tried, as
+        smaller ones were too large.
+    n_found : ndarray of shape (n_candidates,), int, or None
+        Clusters that these fits found, their median; 0 where one failed.
     best_estimator_ : estimator
         Fitted to all samples with the number that was chosen.
 
@@ -166,7 +169,7 @@ class NumberOfClusters(_Chosen):
     >>> chosen
     NumberOfClusters(4 of 2 to 5, by stability)
     >>> list(chosen.table)  # pandas.DataFrame(chosen.table) shows it
-    ['n_clusters', 'stability', 'stability_se', 'n_fits', 'as_good', 'chosen']
+    ['n_clusters', 'stability', 'stability_se', 'n_fits', 'n_found', 'as_good', 'chosen']
     """
 
     agreed: bool = True
@@ -174,6 +177,7 @@ class NumberOfClusters(_Chosen):
     stability: np.ndarray | None = None
     stability_se: np.ndarray | None = None
     n_fits: np.ndarray | None = None
+    n_found: np.ndarray | None = None
     best_estimator_: Any = None
 
     def _by(self) -> str:
@@ -184,7 +188,8 @@ class NumberOfClusters(_Chosen):
 
     def _figures(self) -> dict[str, Any]:
         if self.votes is None:
-            return {name: getattr(self, name) for name in ("stability", "stability_se", "n_fits")}
+            names = ("stability", "stability_se", "n_fits", "n_found")
+            return {name: getattr(self, name) for name in names}
         answers = list(self.votes.values())
         return {"n_votes": np.array([answers.count(k) for k in self.candidates])}
 

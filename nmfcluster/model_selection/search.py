@@ -17,7 +17,13 @@ from nmfcluster._arrays.arguments import last_step, shown, warn
 from nmfcluster._arrays.jobs import shared_out
 from nmfcluster._compat import N_JOBS, Documented, Interval
 from nmfcluster.constraints import PairwiseConstraints
-from nmfcluster.model_selection.copies import Samples, attempted, n_entries, read_samples
+from nmfcluster.model_selection.copies import (
+    Samples,
+    attempted,
+    check_whole,
+    n_entries,
+    read_samples,
+)
 
 #: the parameters that all scorers have which fit copies
 OF_COPIES: dict[str, list[Any]] = {
@@ -125,8 +131,8 @@ class ClusterScorer(Documented, BaseEstimator):
         estimator : estimator
             Fitted to all samples, as a search hands it over, or not fitted.
         X : array-like of shape (n_samples, n_features) or (n_samples, n_samples, ...)
-            All samples; of a pairwise estimator, one with ``affinity="precomputed"`` say, all
-            similarities.
+            All samples; of a pairwise estimator, one with ``affinity="precomputed"`` or
+            ``metric="precomputed"`` say, all similarities, or distances.
         y : object, default=None
             Cut like the samples and given to `fit` of copies, as a search does.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -162,6 +168,8 @@ class ClusterScorer(Documented, BaseEstimator):
         handed = {"sample_weight": sample_weight, "constraints": constraints, **metadata}
         advice = f"{name} needs all samples: give the search cv=FullSampleSplit()"
         samples = read_samples(estimator, X, y, handed, self.fit_params or {}, advice)
+        if samples.pairwise:
+            check_whole(last_step(estimator)[1], samples.X, f"X ({advice})")
         if not self._asks_pairs:
             self._warn_of_lost_constraints(estimator, samples)
         try:

@@ -84,8 +84,8 @@ class StabilityScorer(ClusterScorer):
 
     The score by subsamples is at most 0, that of chance, where the largest cluster holds more than
     95 % of the samples, on average: all samples in one cluster are perfectly stable, and worth
-    nothing. An estimator without `predict` places a sample in the cluster of the nearest one that
-    it was fitted to.
+    nothing. An estimator without `predict` places a sample in the cluster of the nearest, or most
+    similar, one that it was fitted to.
 
     A candidate costs B fits of a subsample, B predictions of all samples, the fit of the search
     itself on all samples, and B (B - 1) matchings in O(n + k^3); by transfer B pairs of fits to a
@@ -188,8 +188,8 @@ class StabilityScorer(ClusterScorer):
                 "least 2, and fewer than all."
             )
         common, rest = (samples, count, None, estimator), f", with {count} of {n_samples} samples"
-        labellings = self._of_copies(labels_by_copy, common, calls, "subsample", rest)
-        return self._of_subsamples(np.stack(labellings))
+        fits = self._of_copies(labels_by_copy, common, calls, "subsample", rest)
+        return self._of_subsamples(np.stack([labels for labels, _ in fits]))
 
     def _of_subsamples(self, codes: np.ndarray) -> dict[str, float]:
         """Return the score and its details, from labellings (n_subsamples, n_samples)."""
@@ -206,12 +206,9 @@ class StabilityScorer(ClusterScorer):
 
     def _adjusted(self, D: np.ndarray, C: np.ndarray) -> float:
         """Return the score, of the disagreements of all pairs of copies, and those by chance."""
-        disagreement, chance = mean_of_pairs(D), mean_of_pairs(C)
-        if self.adjust == "difference":
-            return chance - disagreement
-        if self.adjust is None:
-            return 1 - disagreement
-        return 1 - disagreement / chance if chance > 0 else 0.0
+        d, c = mean_of_pairs(D), mean_of_pairs(C)
+        adjusted = {"difference": c - d, None: 1 - d}
+        return adjusted.get(self.adjust, 1 - d / c if c > 0 else 0.0)
 
     def _of_halves(self, halves: list[tuple[np.ndarray, np.ndarray]]) -> dict[str, float]:
         """Return the score and its details, from two labellings of every second half.

@@ -13,6 +13,7 @@ from sklearn.utils import estimator_checks, get_tags
 
 import nmfcluster
 from nmfcluster.datasets import make_partitions
+from nmfcluster.model_selection import choose_n_clusters
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -381,3 +382,9 @@ def test_stored_models_predict_and_tell_labels_as_before(most):
     again = pickle.loads(pickle.dumps(model))
     assert_the_same(again, Computed(model))
     assert_array_equal(again.predict(X).compute(), model.predict(X).compute())
+
+
+def test_labels_are_no_features_to_choose_from():
+    labels = np.repeat(planted(noise=0, n_partitions=3), 2, axis=1)
+    found = choose_n_clusters(by_blocks(n_clusters=2), in_blocks(labels), [2, 3, 4], random_state=0)
+    assert (found.method, found.n_clusters_) == ("stability", 3)

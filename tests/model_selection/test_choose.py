@@ -89,7 +89,7 @@ def test_frames_and_sparse_tables_are_features(vote):
     assert found.votes == vote.votes
     assert list(found.best_estimator_.feature_names_in_) == ["a", "b", "c"]
     assert chosen(samples=sp.csr_array(X)).votes == vote.votes
-    assert chosen(samples=X.tolist()).votes == vote.votes
+    assert chosen(samples=tuple(map(tuple, X))).votes == vote.votes
 
 
 def test_only_candidates_are_chosen(vote):

@@ -3,13 +3,16 @@
 import numpy as np
 import pytest
 from model_selection.choices import BLOBS, chosen
-from model_selection.clusterers import STACK, Stack, StackClusterer, W, X, Y, kmeans
+from model_selection.clusterers import STACK, Stack, StackClusterer, X, Y, kmeans
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, clone
-from sklearn.cluster import AgglomerativeClustering, KMeans, SpectralClustering
+from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.datasets import load_iris
 from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from nmfcluster import (
     NMFConsensus,
@@ -18,7 +21,12 @@ from nmfcluster import (
     SimilarityStack,
     SSNMFClusterer,
 )
-from nmfcluster.model_selection.by_stability import _undecided, agreement_of_parts, steadiest
+from nmfcluster.model_selection.by_stability import (
+    _agreement,
+    _undecided,
+    agreement_of_parts,
+    steadiest,
+)
 from nmfcluster.model_selection.copies import Samples
 from nmfcluster.stack import ViewStack
 
@@ -38,9 +46,11 @@ def test_fits_to_halves_decide(stability):
 def test_agreement_is_the_mean_of_all_pairs_of_fits():
     samples = Samples(X, None, {}, False)
     numbers = np.array([2, 3, 6])
-    models = [kmeans().set_params(n_clusters=k) for k in numbers]
-    means, errors, all_fits, failures = agreement_of_parts(models, samples, 50, 3, n_jobs=None)
-    assert all_fits[1] == 10
+    models = {k: kmeans(k) for k in numbers}
+    figures, failures = agreement_of_parts(models, samples, 50, 3, n_jobs=None)
+    means, errors, all_fits = (figures[name] for name in ("stability", "stability_se", "n_fits"))
+    assert_array_equal(figures["n_found"], numbers)
+    assert all_fits[1] == 6
     assert all_fits.min() == 2
     for i, k in enumerate(numbers):
         labels, n_fits = [], all_fits[i]
@@ -51,7 +61,7 @@ def test_agreement_is_the_mean_of_all_pairs_of_fits():
         pairs = [adjusted_rand_score(labels[a], labels[b]) for a in range(n_fits) for b in range(a)]
         assert_allclose(means[i], np.mean(pairs))
         if n_fits == 2:
-            assert errors[i] == 0.15
+            assert errors[i] == 0.1
             continue
         left = [
             np.mean([adjusted_rand_score(labels[a], labels[b]) for a in own for b in own if a > b])
@@ -80,14 +90,12 @@ def test_fits_are_made_where_they_can_decide():
             return np.where(wrong, rng.integers(self.n_clusters, size=len(X)), labels)
 
     samples = Samples(X, None, {}, False)
-    numbers = np.arange(2, 7)
-    models = [Agreeing(k) for k in numbers]
-    means, _, n_fits, _ = agreement_of_parts(models, samples, 50, 0, None)
+    figures, _ = agreement_of_parts({k: Agreeing(k) for k in range(2, 7)}, samples, 50, 0, None)
+    n_fits = figures["n_fits"]
     assert_array_equal(n_fits[3:], 2)
     assert n_fits[2] >= 4  # two do not rule it out
-    assert n_fits[0] == 10  # the first of those that agree best
-    assert n_fits[1] >= 8
-    assert_array_equal(means[:2], 1)
+    assert n_fits[0] == 6  # the first of those that agree best
+    assert_array_equal(figures["stability"][:2], 1)
 
 
 @pytest.mark.parametrize(
@@ -95,11 +103,11 @@ def test_fits_are_made_where_they_can_decide():
     [
         ([0.9, 0.8, 0.7, 0.5], [0.1] * 4, [2, 2, 2, 2], [0, 1]),
         ([0.9, 0.8, 0.7, 0.5], [0.05] * 4, [4, 4, 2, 2], [0]),
-        ([0.9, 0.84, 0.89, 0.5], [0.05] * 4, [8, 8, 6, 2], [2]),
-        ([0.9, 0.86, 0.85, 0.5], [0.05] * 4, [8, 8, 8, 2], [0, 2]),
-        ([0.9, 0.86, 0.86, 0.5], [0.05] * 4, [10, 8, 10, 2], [1]),  # the third is ruled out
-        ([0.9, 0.86, 0.88, 0.5], [0.05] * 4, [10, 8, 10, 2], []),
-        ([0.9, np.nan, 0.7, 0.5], [0.05, np.nan, 0.05, 0.1], [8, 2, 2, 2], [0]),
+        ([0.9, 0.84, 0.89, 0.5], [0.05] * 4, [4, 4, 2, 2], [2]),
+        ([0.9, 0.86, 0.85, 0.5], [0.05] * 4, [4, 4, 4, 2], [0, 2]),
+        ([0.9, 0.86, 0.86, 0.5], [0.05] * 4, [6, 4, 6, 2], [1]),  # the third is ruled out
+        ([0.9, 0.86, 0.88, 0.5], [0.05] * 4, [6, 4, 6, 2], []),
+        ([0.9, np.nan, 0.7, 0.5], [0.05, np.nan, 0.05, 0.1], [4, 2, 2, 2], [0]),
         ([np.nan] * 4, [np.nan] * 4, [2] * 4, []),
     ],
 )
@@ -108,20 +116,89 @@ def test_more_fits_are_made_of_those_that_are_not_decided(means, errors, n_fits,
 
 
 def test_the_largest_of_those_that_agree_nearly_as_well_is_chosen():
-    means = np.array([1.0, 0.99, 0.976, 0.97, np.nan, 0.2])
     failures = [None, None, None, None, ValueError("too many"), None]
-    agreement = means, np.full(6, 0.01), np.full(6, 10), failures
+    numbers = np.arange(2, 8)
+    figures = {"stability": np.array([1.0, 0.99, 0.976, 0.97, np.nan, 0.2])}
+    figures |= {"stability_se": np.full(6, 0.01), "n_fits": np.full(6, 6), "n_found": numbers + 0}
     with pytest.warns(FitFailedWarning, match="n_clusters=6 failed"):
-        found = steadiest(np.arange(2, 8), *agreement, fitted=lambda k: f"fit of {k}")
-    assert (found.n_clusters_, found.best_estimator_) == (4, "fit of 4")
+        found = steadiest(numbers, figures, failures, lambda k: kmeans(k).fit(X), X)
+    assert (found.n_clusters_, found.best_estimator_.n_clusters) == (4, 4)
     assert_array_equal(found.as_good, [True, True, True, False, False, False])
     assert_array_equal(found.stability_se, [0.01] * 4 + [np.nan, 0.01])
 
+    # the fit to all samples finds fewer
+    with pytest.warns(FitFailedWarning):
+        found = steadiest(numbers, figures, failures, lambda k: kmeans(min(k, 3)).fit(X), X)
+    assert found.n_clusters_ == 3
+    assert_array_equal(found.n_found, [2, 3, 3, 5, 6, 7])
+    assert_array_equal(np.isnan(found.stability), [False, False, True, False, True, False])
+
+
+# --- numbers of which fits find fewer ------------------------------------------------------------
+
+TRUE = np.repeat(range(4), [60, 30, 20, 10])
+FEW = np.array([[0.0, 0], [9, 0], [0, 9]])[np.arange(90) % 3]  # distinct rows
+BLOCKS = np.where(TRUE[:, None] == TRUE, 1.0, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "samples", "expected"),
+    [
+        (NMFConsensus(2, affinity="partitions", n_init=1), np.column_stack([TRUE] * 6), 4),
+        (NMFConsensus(2, affinity="precomputed", n_init=1), BLOCKS, 4),
+        (SSNMFClusterer(2, affinity="precomputed", n_init=1), BLOCKS, 4),
+        (SSNMFClusterer(2, n_init=1), FEW, 3),
+        (KMeans(n_init=1), FEW, 3),
+        (make_pipeline(FunctionTransformer(), KMeans(n_init=1)), FEW, 3),
+        (GaussianMixture(), FEW, 3),
+    ],
+)
+def test_clusters_that_are_empty_are_not_counted(estimator, samples, expected):
+    found = chosen(estimator, samples, range(2, 9), method="stability")  # fits to parts warn
+    labels = found.best_estimator_.fit_predict(samples)
+    assert found.n_clusters_ == len(np.unique(labels)) == expected
+
+
+def test_a_few_fits_may_miss_a_small_cluster():
+    labels = np.arange(12) % 4
+    assert _agreement([(labels, 4), (labels, 3)], 4) == (1, 0.1, 4)
+    mean, error, n_found = _agreement([(labels, 4), (labels, 3), (labels, 3), (labels, 3)], 4)
+    assert np.isnan([mean, error]).all()
+    assert n_found == 3
+
+
+def test_where_fits_find_fewer_larger_numbers_are_not_tried():
+    found = chosen(KMeans(n_init=1), FEW, range(2, 14), method="stability")
+    assert_array_equal(found.n_found, [2, 3, 3, 3] + 8 * [0])
+    assert_array_equal(found.n_fits[2:], 2 * [2] + 8 * [0])
+    assert np.isnan(found.stability[2:]).all()
+
+
+@pytest.mark.parametrize(("samples", "at_most"), [(FEW, 3), (np.ones((40, 2)), 1)])
+def test_if_all_numbers_are_too_large_an_error_says_what_is_found(samples, at_most):
+    says = f"candidates must hold a number .*: with 5 to 7 they found at most {at_most}"
+    with pytest.raises(ValueError, match=says):
+        chosen(KMeans(n_init=1), samples, range(5, 8), method="stability")
+
+
+class Noise(KMeans):
+    """Has its first cluster for noise."""
+
+    def fit(self, X, y=None, sample_weight=None):
+        super().fit(X)
+        self.labels_ = self.labels_ - 1
+        return self
+
+
+def test_noise_is_no_cluster():
+    with pytest.raises(ValueError, match="with 2 to 5 they found at most 4"):
+        chosen(Noise(n_init=1), X, range(2, 6), method="stability")
+
+
+# --- kinds of input ------------------------------------------------------------------------------
+
 
 def test_similarities_are_decided_by_stability():
-    model = SpectralClustering(affinity="precomputed")
-    with pytest.raises(TypeError, match="SpectralClustering has none"):
-        chosen(model, W)
     some, pairs = X[:60], STACK[:60, :60]
     consensus = NMFConsensus(2, affinity="precomputed", n_init=1, tol=1e-2)
     fusion = SimilarityFusionNMF(2, n_init=1, tol=1e-2)
@@ -142,7 +219,7 @@ def test_labels_of_partitions_are_no_features():
     with pytest.warns(UserWarning, match="largest of the candidates was chosen, 3"):
         found = chosen(model, table, range(1, 4))
     assert (found.method, found.n_clusters_) == ("stability", 3)
-    with pytest.raises(ValueError, match="similarities, or labels"):
+    with pytest.raises(ValueError, match="similarities, distances, or labels"):
         chosen(model, table, method="vote")
 
 
@@ -162,7 +239,7 @@ def test_numbers_that_only_parts_allow_are_not_chosen():
     model = SSNMFClusterer(2, n_init=1, propagation=None, random_state=0)
     options = {"fit_params": {"constraints": pairs}, "random_state": 1}
     failed = pytest.warns(FitFailedWarning, match="n_clusters=2 failed.*too small")
-    with pytest.warns(UserWarning, match="Labels violate"), failed:
+    with failed:
         found = chosen(model, X[order], [2, 4, 20], **options)
     assert found.n_clusters_ == 4
     assert np.isnan(found.stability[0])
