@@ -60,9 +60,9 @@ def choose_n_clusters(
         ends in one. It is cloned.
     X : array-like, sparse matrix, or whatever the estimator takes
         All samples.
-    candidates : iterable of int, default=range(1, 16)
-        Numbers of clusters, at most as many as there are samples; the default ends there. Stability
-        and recurrence leave out 1.
+    candidates : iterable of int or tuple (low, high), default=range(1, 16)
+        Numbers of clusters, at most as many as there are samples; the default ends there. A tuple
+        of two is the range from low to high. Stability and recurrence leave out 1.
     method : {"auto", "vote", "stability", "held-out", "recurrence"}, default="auto"
         What to choose by. "held-out" and "recurrence" are for NMFMetaCluster alone. "auto":
         "vote" for features; for NMFMetaCluster what `sweep_n_clusters` takes; "stability" for

@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from nmfcluster import NMFConsensus, NMFMetaCluster, SSNMFClusterer
 from nmfcluster.datasets import make_biclusters, make_signatures
 from nmfcluster.model_selection import choose_n_clusters
-from nmfcluster.model_selection.results import ClusterSweep, NumberOfClusters
+from nmfcluster.model_selection.results import ClusterSweep, NumberOfClusters, read_candidates
 
 pytestmark = pytest.mark.filterwarnings("error::UserWarning")
 
@@ -105,6 +105,12 @@ def test_only_candidates_are_chosen(vote):
     pytest.importorskip("matplotlib").use("Agg")
     assert found.plot().ax_.get_title() == "chosen: 4 clusters, no agreement"
     pytest.importorskip("matplotlib.pyplot").close("all")
+
+
+def test_a_tuple_of_two_is_a_range():
+    for candidates, numbers in (((2, 5), [2, 3, 4, 5]), ((3, 3), [3]), ((2, 5, 9), [2, 5, 9])):
+        assert_array_equal(read_candidates(candidates, 9), numbers)
+    assert_array_equal(read_candidates([5, 2], 9), [2, 5])
 
 
 def test_the_largest_candidate_is_told():
@@ -210,6 +216,7 @@ def test_the_table_has_a_row_for_every_candidate(vote, stability):
         ("estimator must have a parameter n_clusters", {"estimator": StandardScaler()}, TypeError),
         ("estimator must have a parameter n_clusters", {"estimator": 3}, TypeError),
         ("candidates must be at least 2", {"candidates": [1], "method": "stability"}, ValueError),
+        ("candidates must be (low, high) with low <= high", {"candidates": (6, 2)}, ValueError),
         ("'method' parameter of choose_n_clusters must be", {"method": "elbow"}, ValueError),
         ("estimator must be an NMFMetaCluster", {"method": "held-out"}, TypeError),
         ("while a minimum of 8 is", {"samples": X[:5], "candidates": [1]}, ValueError),
