@@ -20,8 +20,8 @@ from nmfcluster.meta import NMFMetaCluster
 from nmfcluster.model_selection.by_stability import agreement_of_parts, steadiest
 from nmfcluster.model_selection.copies import SEEDS, is_pairwise, n_entries, read_samples, seeded
 from nmfcluster.model_selection.sweep import sweep_n_clusters
-from nmfcluster.model_selection.vote.clusters import PER_CLUSTER
-from nmfcluster.model_selection.vote.poll import as_good_as, poll_of, some_of, tally
+from nmfcluster.model_selection.vote.clusters import LEAST
+from nmfcluster.model_selection.vote.poll import as_good_as, disagreement, poll_of, some_of, tally
 
 _say = partial(say, speaker="choose_n_clusters")
 _DEFAULT = range(1, 16)
@@ -47,7 +47,7 @@ def choose_n_clusters(
 ) -> results.NumberOfClusters | results.ClusterSweep:
     r"""Say how many clusters the data have, and fit an estimator with that number.
 
-    Features are put to a vote of six criteria that see different things, and 1 is among their
+    Features are put to a vote of four criteria that see different things, and 1 is among their
     answers: there may be no clusters at all. Similarities, constraints and whatever else a vote
     cannot see are decided by stability: the estimator is fitted to halves of the samples, and the
     largest number is taken whose fits agree nearly as well as those of any number. Runs of NMF are
@@ -92,7 +92,8 @@ def choose_n_clusters(
     FitFailedWarning
         If fits with a number of clusters fail: it is not chosen.
     UserWarning
-        If the largest candidate is chosen, or if no two criteria agree.
+        If the largest candidate is chosen, or if too few criteria agree, or on none of the
+        candidates, or there are too few samples for a vote.
 
     See Also
     --------
@@ -114,7 +115,7 @@ def choose_n_clusters(
     >>> X, _ = make_blobs(300, centers=4, random_state=8)
     >>> chosen = choose_n_clusters(KMeans(n_init=3), X, range(1, 8), random_state=0)
     >>> chosen
-    NumberOfClusters(4 of 1 to 7, by 6 of 6 votes)
+    NumberOfClusters(4 of 1 to 7, by 4 of 4 votes)
     >>> chosen.n_clusters_, chosen.best_estimator_.labels_.shape
     (4, (300,))
     """
@@ -162,7 +163,7 @@ def choose_n_clusters(
                 "method='vote' asks features, and the estimator takes similarities, or labels: "
                 "give method='stability'."
             )
-        _say("asking six criteria")
+        _say("asking criteria")
         chosen = _by_vote(estimator, X, numbers, seed, fitted)
 
     # everything else: fits to parts of the samples, by which they agree
@@ -188,23 +189,18 @@ def _by_vote(
         X = clone(estimator[:-1]).fit_transform(X)
     rng = np.random.default_rng(seed)
     X = some_of(X, rng)
-    checks = {"ensure_min_samples": 2 * PER_CLUSTER, "input_name": "X", "estimator": _VOTE}
+    checks = {"ensure_min_samples": 2 * LEAST, "input_name": "X", "estimator": _VOTE}
     X = check_array(X, accept_sparse="csr", dtype=np.float64, **checks)
     answers, certain_modes = poll_of(X, int(numbers[-1]), rng)
-    k, n_votes = tally(answers, certain_modes, numbers.tolist())
-    agreed = n_votes >= 2
-    if not agreed:
-        said = ", ".join(f"{name} {number}" for name, number in answers.items())
-        warn(
-            f"No two criteria agree on a number of clusters ({said}): {k}, near the median of "
-            "their answers, is often not right."
-        )
+    k, agreed = tally(answers, certain_modes, numbers.tolist())
+    if agreed != k:
+        warn(disagreement(answers, agreed, k, numbers))
     return results.NumberOfClusters(
         candidates=numbers,
         n_clusters_=k,
-        as_good=as_good_as(k, n_votes, answers, numbers),
+        as_good=as_good_as(k, agreed == k, answers, numbers),
         method="vote",
-        agreed=agreed,
+        agreed=agreed == k,
         votes=answers,
         best_estimator_=fitted(k),
     )

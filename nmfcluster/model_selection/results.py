@@ -145,9 +145,9 @@ class NumberOfClusters(_Chosen):
     method : {"vote", "stability"}
         What it was chosen by.
     agreed : bool
-        False if there was a vote, and no two criteria agree on a number.
+        False if there was a vote, and too few criteria agree on the number.
     votes : dict of str to int or None
-        The answer of every criterion; None if there was no vote.
+        The answer of every criterion that can tell; None if there was no vote.
     stability : ndarray of shape (n_candidates,) or None
         Mean adjusted Rand index of two fits to parts of the samples, NaN where one failed; None
         if there was a vote.
