@@ -82,7 +82,7 @@ def biclusters() -> plt.Figure:
 
 
 def number() -> plt.Figure:
-    """Points, and what six criteria say of the number of their clusters."""
+    """Points, and what four criteria say of the number of their clusters."""
     X, _ = make_blobs(300, centers=4, random_state=8)
     chosen = choose_n_clusters(KMeans(n_init=3), X, random_state=0)
     figure, axes = _axes()

@@ -3,7 +3,7 @@ How many clusters are there, if any?
 ====================================
 
 The first question about new data, asked in one call: of points with four clusters, of points with
-none, of three sorts of wine, and of the digits, whose ten classes are no clear clusters. Six
+none, of three sorts of wine, and of the digits, whose ten classes are no clear clusters. Four
 criteria vote, and the pictures show what each of them says.
 """
 
@@ -26,7 +26,7 @@ nothing = np.random.default_rng(0).uniform(size=(300, 2))
 # Four, and none
 # --------------
 # Most criteria see all four clusters, although two of them nearly touch. In the square there is
-# nothing to see: the silhouette, which cannot say so, is outvoted.
+# nothing to see: the mixture, which fills it with Gaussians, is outvoted.
 
 colours = ListedColormap(["#0072B2", "#E69F00", "#009E73", "#CC79A7"])
 fig, axes = plt.subplots(2, 2, figsize=(7.2, 4.6), height_ratios=[3, 2], layout="constrained")
@@ -51,8 +51,8 @@ print(chosen)
 # %%
 # Digits
 # ------
-# Criteria that differ are a warning in themselves: numbers near ten all have something that speaks
-# for them, and `as_good` names those that the chosen one can hardly be told from.
+# Criteria that differ are a warning in themselves: two see a number near ten, and two see too
+# little. `as_good` names the numbers that the chosen one can hardly be told from.
 
 digits = load_digits()
 with warnings.catch_warnings(record=True) as caught:

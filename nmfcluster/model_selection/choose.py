@@ -20,8 +20,8 @@ from nmfcluster.meta import NMFMetaCluster
 from nmfcluster.model_selection.by_stability import agreement_of_parts, steadiest
 from nmfcluster.model_selection.copies import SEEDS, holds_features, n_entries, read_samples, seeded
 from nmfcluster.model_selection.sweep import sweep_n_clusters
-from nmfcluster.model_selection.vote.clusters import PER_CLUSTER
-from nmfcluster.model_selection.vote.poll import as_good_as, poll_of, some_of, tally
+from nmfcluster.model_selection.vote.clusters import LEAST
+from nmfcluster.model_selection.vote.poll import as_good_as, disagreement, poll_of, some_of, tally
 
 _say = partial(say, speaker="choose_n_clusters")
 _DEFAULT = range(1, 16)
@@ -48,7 +48,7 @@ def choose_n_clusters(
 ) -> results.NumberOfClusters | results.ClusterSweep:
     r"""Say how many clusters the data have, and fit an estimator with that number.
 
-    Features are put to a vote of six criteria that see different things, and 1 is among their
+    Features are put to a vote of four criteria that see different things, and 1 is among their
     answers: there may be no clusters at all. Similarities, distances, labels of partitions,
     constraints and whatever else a vote cannot see are decided by stability: the estimator is
     fitted to parts of the samples, and the largest number is taken whose fits find as many clusters
@@ -61,9 +61,9 @@ def choose_n_clusters(
         ends in one. It is cloned.
     X : array-like, sparse matrix, or whatever the estimator takes
         All samples.
-    candidates : iterable of int, default=range(1, 16)
-        Numbers of clusters, at most as many as there are samples; the default ends there. Stability
-        and recurrence leave out 1.
+    candidates : iterable of int or tuple (low, high), default=range(1, 16)
+        Numbers of clusters, at most as many as there are samples; the default ends there. A tuple
+        of two is the range from low to high. Stability and recurrence leave out 1.
     method : {"auto", "vote", "stability", "held-out", "recurrence"}, default="auto"
         What to choose by. "held-out" and "recurrence" are for NMFMetaCluster alone. "auto":
         "vote" for features; for NMFMetaCluster what `sweep_n_clusters` takes; "stability" for
@@ -94,7 +94,8 @@ def choose_n_clusters(
     FitFailedWarning
         If fits with a number of clusters fail: it is not chosen.
     UserWarning
-        If the largest candidate is chosen, or if no two criteria agree.
+        If the largest candidate is chosen, or if too few criteria agree, or on none of the
+        candidates, or there are too few samples for a vote.
 
     See Also
     --------
@@ -124,7 +125,7 @@ def choose_n_clusters(
     >>> X, _ = make_blobs(300, centers=4, random_state=8)
     >>> chosen = choose_n_clusters(KMeans(n_init=3), X, range(1, 8), random_state=0)
     >>> chosen
-    NumberOfClusters(4 of 1 to 7, by 6 of 6 votes)
+    NumberOfClusters(4 of 1 to 7, by 4 of 4 votes)
     >>> chosen.n_clusters_, chosen.best_estimator_.labels_.shape
     (4, (300,))
     """
@@ -169,7 +170,7 @@ def choose_n_clusters(
                 "method='vote' asks features, and the estimator takes similarities, distances, or "
                 "labels: give method='stability'."
             )
-        _say("asking six criteria")
+        _say("asking criteria")
         chosen = _by_vote(estimator, X, numbers, seed, fitted)
 
     # everything else: fits to parts of the samples, by which they agree
@@ -191,27 +192,22 @@ def _by_vote(
 ) -> results.NumberOfClusters:
     """Return the number that most criteria see in what the last step of a pipeline sees."""
     if isinstance(estimator, Pipeline) and len(estimator) > 1:
-        X = clone(estimator[:-1]).fit_transform(X)
+        X = seeded(clone(estimator[:-1]), np.random.default_rng(seed)).fit_transform(X)
     check_readable(X)
     rng = np.random.default_rng(seed)
     X = some_of(X, rng)
-    checks = {"ensure_min_samples": 2 * PER_CLUSTER, "input_name": "X", "estimator": _VOTE}
+    checks = {"ensure_min_samples": 2 * LEAST, "input_name": "X", "estimator": _VOTE}
     X = check_array(X, accept_sparse="csr", dtype=np.float64, **checks)
     answers, certain_modes = poll_of(X, int(numbers[-1]), rng)
-    k, n_votes = tally(answers, certain_modes, numbers.tolist())
-    agreed = n_votes >= 2
-    if not agreed:
-        said = ", ".join(f"{name} {number}" for name, number in answers.items())
-        warn(
-            f"No two criteria agree on a number of clusters ({said}): {k}, near the median of "
-            "their answers, is often not right."
-        )
+    k, agreed = tally(answers, certain_modes, numbers.tolist())
+    if agreed != k:
+        warn(disagreement(answers, agreed, k, numbers))
     return results.NumberOfClusters(
         candidates=numbers,
         n_clusters_=k,
-        as_good=as_good_as(k, n_votes, answers, numbers),
+        as_good=as_good_as(k, agreed == k, answers, numbers),
         method="vote",
-        agreed=agreed,
+        agreed=agreed == k,
         votes=answers,
         best_estimator_=fitted(k),
     )

@@ -30,7 +30,7 @@ def name_of_number(estimator: Any) -> str:
 
 
 def read_candidates(candidates: Iterable[int], n_samples: int) -> np.ndarray:
-    """Return numbers of clusters in increasing order."""
+    """Return numbers of clusters in increasing order; a tuple of two is a range, as elsewhere."""
     if isinstance(candidates, str | Integral) or not hasattr(candidates, "__iter__"):
         raise TypeError(f"candidates must be several ints, got {shown(candidates)}.")
     numbers = list(candidates)
@@ -38,11 +38,21 @@ def read_candidates(candidates: Iterable[int], n_samples: int) -> np.ndarray:
         raise ValueError("candidates must hold a number of clusters, got none.")
     for number in numbers:
         check_count(number, "candidates", 1)
+    if isinstance(candidates, tuple) and len(numbers) == 2:
+        numbers = list(range(numbers[0], numbers[1] + 1))
+        if not numbers:
+            raise ValueError(f"candidates must be (low, high) with low <= high, got {candidates}.")
     if len(set(numbers)) < len(numbers):
         raise ValueError(f"candidates must differ, got {shown(numbers)}.")
     if max(numbers) > n_samples:
         raise ValueError(f"candidates must be at most n_samples={n_samples}, got {max(numbers)}.")
     return np.sort(np.array(numbers, dtype=np.int64))
+
+
+def told(numbers: np.ndarray) -> str:
+    """Return candidates in words: "2 to 9" where none is left out, or "2, 5, 9"."""
+    low, high = numbers[0], numbers[-1]
+    return f"{low} to {high}" if high - low < len(numbers) else ", ".join(map(str, numbers))
 
 
 def without_one(numbers: np.ndarray, method: str) -> np.ndarray:
@@ -79,7 +89,7 @@ class _Chosen:
     method: str
 
     def __repr__(self) -> str:
-        tried = f"{self.candidates[0]} to {self.candidates[-1]}"
+        tried = told(self.candidates)
         return f"{type(self).__name__}({self.n_clusters_} of {tried}, by {self._by()})"
 
     def _by(self) -> str:
@@ -135,9 +145,9 @@ class NumberOfClusters(_Chosen):
     method : {"vote", "stability"}
         What it was chosen by.
     agreed : bool
-        False if there was a vote, and no two criteria agree on a number.
+        False if there was a vote, and too few criteria agree on the number.
     votes : dict of str to int or None
-        The answer of every criterion; None if there was no vote.
+        The answer of every criterion that can tell; None if there was no vote.
     stability : ndarray of shape (n_candidates,) or None
         Mean adjusted Rand index of two fits to parts of the samples, NaN where one failed, or where
         most of them, or the fit to all, found fewer clusters; None if there was a vote.

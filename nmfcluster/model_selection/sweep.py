@@ -70,8 +70,9 @@ def sweep_n_clusters(
         Cloned, and fitted to `X` with every number of clusters.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         Nonnegative, without NaN. A sparse one stays sparse.
-    candidates : iterable of int, default=range(2, 16)
-        Numbers of clusters. Recurrence cannot say 1, and leaves it out.
+    candidates : iterable of int or tuple (low, high), default=range(2, 16)
+        Numbers of clusters; a tuple of two is the range from low to high. Recurrence cannot say 1,
+        and leaves it out.
     method : {"auto", "held-out", "recurrence"}, default="auto"
         What to choose by: "held-out", for whole numbers alone, or "recurrence". "auto": "held-out"
         if `X` holds whole numbers.

@@ -228,7 +228,7 @@ FAULTS = [
     ("consensus points.csv --clusters two", "--clusters: must be such as 5, or 2-20"),
     ("consensus points.csv --clusters 5-2", "candidates must hold a number of clusters"),
     ("consensus points.csv few.csv", "unrecognized arguments: few.csv"),
-    ("consensus few.csv", "a minimum of 8 is required by the vote"),
+    ("consensus few.csv", "a minimum of 6 is required by the vote"),
     ("consensus points.csv --clusters 2 --output few.csv/out", "not in few.csv"),
     ("cluster points.csv --constraints none.csv --clusters 2", "No such file.*none.csv"),
     ("cluster points.csv --constraints stranger.csv --clusters 2", "stranger.csv: .*'99'"),

@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from nmfcluster import NMFConsensus, NMFMetaCluster, SSNMFClusterer
 from nmfcluster.datasets import make_biclusters, make_signatures
 from nmfcluster.model_selection import choose_n_clusters
-from nmfcluster.model_selection.results import ClusterSweep, NumberOfClusters
+from nmfcluster.model_selection.results import ClusterSweep, NumberOfClusters, read_candidates
 
 pytestmark = pytest.mark.filterwarnings("error::UserWarning")
 
@@ -39,15 +39,15 @@ def vote():
 def test_a_vote_decides_on_features(vote):
     assert isinstance(vote, NumberOfClusters)
     assert (vote.method, vote.n_clusters_) == ("vote", 3)
-    assert len(vote.votes) == 6
+    assert len(vote.votes) == 4
     answers = list(vote.votes.values())
-    assert answers.count(3) >= 4
+    assert answers.count(3) >= 3
     assert vote.stability is vote.stability_se is None
     assert_array_equal(vote.candidates, range(1, 7))
     assert vote.as_good[2]
     assert vote.best_estimator_.n_clusters == 3
     assert adjusted_rand_score(vote.best_estimator_.labels_, Y) > 0.95
-    assert repr(vote) == f"NumberOfClusters(3 of 1 to 6, by {answers.count(3)} of 6 votes)"
+    assert repr(vote) == f"NumberOfClusters(3 of 1 to 6, by {answers.count(3)} of 4 votes)"
 
 
 def test_there_may_be_no_clusters():
@@ -96,15 +96,34 @@ def test_only_candidates_are_chosen(vote):
     found = chosen(candidates=[5, 3, 4])
     assert found.n_clusters_ == 3
     assert_array_equal(found.candidates, [3, 4, 5])
-    with pytest.warns(UserWarning, match="No two criteria agree"):
-        found = chosen(candidates=[4, 5])
+    with pytest.warns(UserWarning, match="answer 3, which is not among the candidates 4, 6: give"):
+        found = chosen(candidates=[4, 6])
     assert found.n_clusters_ == 4
+    assert not found.agreed
     for_it = found.table["n_votes"][0]
     assert for_it < 2
-    assert repr(found) == f"NumberOfClusters(4 of 4 to 5, by {for_it} of 6 votes: no agreement)"
+    assert repr(found) == f"NumberOfClusters(4 of 4, 6, by {for_it} of 4 votes: no agreement)"
     pytest.importorskip("matplotlib").use("Agg")
     assert found.plot().ax_.get_title() == "chosen: 4 clusters, no agreement"
     pytest.importorskip("matplotlib.pyplot").close("all")
+
+
+def test_a_tuple_of_two_is_a_range():
+    for candidates, numbers in (((2, 5), [2, 3, 4, 5]), ((3, 3), [3]), ((2, 5, 9), [2, 5, 9])):
+        assert_array_equal(read_candidates(candidates, 9), numbers)
+    assert_array_equal(read_candidates([5, 2], 9), [2, 5])
+
+
+def test_few_samples_are_told_apart_or_not_without_a_word():
+    rng = np.random.default_rng(0)
+    few = np.repeat([[0, 0], [1000, 0], [0, 1000.0]], 3, axis=0) + rng.normal(size=(9, 2))
+    found = chosen(samples=few)
+    assert (found.n_clusters_, found.votes) == (3, {"far apart": 3})
+    assert chosen(samples=few[:6]).n_clusters_ == 2
+    with pytest.warns(UserWarning, match="X has too few samples for a vote"):
+        found = chosen(samples=rng.normal(size=(9, 2)))
+    assert found.n_clusters_ == 1
+    assert not found.agreed
 
 
 def test_the_largest_candidate_is_told():
@@ -113,7 +132,8 @@ def test_the_largest_candidate_is_told():
 
 
 def test_default_candidates_end_with_the_samples():
-    found = choose_n_clusters(kmeans(), X[:11], random_state=0)
+    with pytest.warns(UserWarning, match="too few samples"):
+        found = choose_n_clusters(kmeans(), X[:11], random_state=0)
     assert found.candidates[-1] == 11
     assert_array_equal(chosen(candidates=np.arange(2, 5)).candidates, [2, 3, 4])
 
@@ -122,7 +142,7 @@ def test_stages_are_told_before_they_start(caplog):
     caplog.set_level("INFO", "nmfcluster")
     chosen(candidates=range(1, 5))
     assert caplog.messages == [
-        "choose_n_clusters: asking six criteria",
+        "choose_n_clusters: asking criteria",
         "choose_n_clusters: fitting n_clusters=3 to all samples",
     ]
 
@@ -199,7 +219,7 @@ def test_the_table_has_a_row_for_every_candidate(vote, stability):
         assert list(table["n_clusters"]) == result.candidates.tolist()
         assert table.loc[table["chosen"], "n_clusters"].tolist() == [3]
         assert column in table
-    assert vote.table["n_votes"].sum() <= 6
+    assert vote.table["n_votes"].sum() <= 4
     with pytest.raises(FrozenInstanceError):
         vote.n_clusters_ = 2
 
@@ -210,9 +230,10 @@ def test_the_table_has_a_row_for_every_candidate(vote, stability):
         ("estimator must have a parameter n_clusters", {"estimator": StandardScaler()}, TypeError),
         ("estimator must have a parameter n_clusters", {"estimator": 3}, TypeError),
         ("candidates must be at least 2", {"candidates": [1], "method": "stability"}, ValueError),
+        ("candidates must be (low, high) with low <= high", {"candidates": (6, 2)}, ValueError),
         ("'method' parameter of choose_n_clusters must be", {"method": "elbow"}, ValueError),
         ("estimator must be an NMFMetaCluster", {"method": "held-out"}, TypeError),
-        ("while a minimum of 8 is", {"samples": X[:5], "candidates": [1]}, ValueError),
+        ("while a minimum of 6 is", {"samples": X[:5], "candidates": [1]}, ValueError),
         ("Input X contains NaN", {"samples": np.where(X > 5, np.nan, X)}, ValueError),
         ("method='vote' asks features", {"samples": STACK, "method": "vote"}, ValueError),
         ("random_state must be an int", {"random_state": "x"}, ValueError),

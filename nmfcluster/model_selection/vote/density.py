@@ -18,33 +18,24 @@ from nmfcluster._arrays.nearest import highest_edges
 _ONE_BUMP = 0.98  # of the lower of two peaks, which a density between them need not fall below
 _NEIGHBORS = (8, 12, 16, 24, 32, 48, 64, 96, 128)  # few see small clusters, many see overlaps
 
-# Of so many uniform numbers, the root of their number times the dip that 5 % of samples exceed,
-# simulated: 4,000 samples of each size, 2,000 from 1,000 numbers on. The test takes the uniform
-# distribution for the unimodal one of the largest dips, as its authors do.
-_SIZES = (4, 5, 6, 7, 8, 10, 12, 15, 20, 30, 50, 100, 200, 500, 1000, 2000)
-_EXCEEDED = (
-    0.4133, 0.4168, 0.4046, 0.4217, 0.4362, 0.4421, 0.4530, 0.4629,
-    0.4663, 0.4803, 0.4991, 0.5086, 0.5211, 0.5315, 0.5358, 0.5360,
-)  # fmt: skip
 
+def best_mixture(X: np.ndarray, numbers: Iterable[int], seed: int) -> GaussianMixture:
+    """Return the mixture with the least BIC, of so many components.
 
-def fitted_mixtures(X: np.ndarray, numbers: Iterable[int], seed: int) -> dict[int, GaussianMixture]:
-    """Return mixtures of full covariances by their number of components, where there are any.
-
-    EM ends where an iteration gains too little to matter to BIC, which takes half the logarithm of
-    n for each of the (p + 1) (p + 2) / 2 parameters of a component: a hundredth of that, or the
-    default of scikit-learn, if that is more.
+    Components have a covariance each, or share one: few samples tell no more. EM ends where an
+    iteration gains too little to matter to BIC, which takes half the logarithm of n for each
+    parameter of a component: a hundredth of that, or the default of scikit-learn, if that is more.
     """
     n, p = X.shape
-    cost = (p + 1) * (p + 2) / 2 * np.log(n) / 2
-    tol = max(1e-3, 0.01 * cost / n)
-    found = {}
-    for k in numbers:
-        with suppress(ValueError):  # a covariance that is singular in spite of what is added to it
+    fits = []
+    for kind, n_parameters in (("full", (p + 1) * (p + 2) / 2), ("tied", p + 1)):
+        tol = max(1e-3, 0.01 * n_parameters * np.log(n) / 2 / n)
+        for k in numbers:
             # so many iterations that EM ends by its tolerance
-            mixture = GaussianMixture(k, tol=tol, max_iter=1000, random_state=seed)
-            found[k] = mixture.fit(X)
-    return found
+            mixture = GaussianMixture(k, covariance_type=kind, tol=tol, max_iter=1000)
+            with suppress(ValueError):  # a covariance that is singular in spite of what is added
+                fits.append(mixture.set_params(random_state=seed).fit(X))
+    return min(fits, key=lambda mixture: float(mixture.bic(X)))
 
 
 def n_bumps(mixture: GaussianMixture) -> int:
@@ -57,7 +48,7 @@ def n_bumps(mixture: GaussianMixture) -> int:
     Parameters
     ----------
     mixture : GaussianMixture
-        Fitted, with full covariances.
+        Fitted, with full covariances, or one that is tied.
 
     Returns
     -------
@@ -82,8 +73,9 @@ def lowest_between(mixture: GaussianMixture, i: int, j: int) -> float:
     1 if it only rises, only falls, or rises and then falls.
     """
     share = np.linspace(0, 1, 41)[:, None, None]
-    A, B = (mixture.precisions_[c] for c in (i, j))
-    a, b = (mixture.precisions_[c] @ mixture.means_[c] for c in (i, j))
+    k, p = mixture.means_.shape
+    A, B = np.broadcast_to(mixture.precisions_, (k, p, p))[[i, j]]
+    a, b = A @ mixture.means_[i], B @ mixture.means_[j]
     both = (1 - share) * A + share * B
     line = np.linalg.solve(both, ((1 - share[..., 0]) * a + share[..., 0] * b)[..., None])[..., 0]
     density = mixture.score_samples(line)  # its logarithm
@@ -112,7 +104,7 @@ def modes_of(X: np.ndarray) -> tuple[int, int]:
     Returns
     -------
     likely : int
-        Those that chance hardly makes; 1 for fewer samples than tell.
+        Those that chance hardly makes; 0 where samples are too few, or at too few places, to tell.
     certain : int
         Those that it hardly makes even of samples on a curve or a surface.
 
@@ -126,13 +118,13 @@ def modes_of(X: np.ndarray) -> tuple[int, int]:
     n, p = X.shape
     tried = [k for k in _NEIGHBORS if k < n / 4]
     if not tried:
-        return 1, 1
+        return 0, 0
     distances, nearest = NearestNeighbors(n_neighbors=tried[-1]).fit(X).kneighbors()
     likely, certain = [], []
     for k in tried:
         radius = distances[:, k - 1]
         if not radius.any():
-            return 1, 1  # all samples are at few places
+            return 0, 0
         heights = -np.log(np.maximum(radius, radius[radius > 0].min()))
         chance, rises = np.sqrt(np.log(n) / k), rises_of_peaks(heights, nearest[:, :k])
         likely.append(int((p * rises > chance).sum()))
@@ -182,77 +174,3 @@ def n_dense(X: np.ndarray) -> int:
     size = max(fewest, len(X) // 50)
     found = HDBSCAN(min_cluster_size=size, min_samples=fewest, allow_single_cluster=True, copy=True)
     return max(int(found.fit(X).labels_.max()) + 1, 1)
-
-
-def dip(values: np.ndarray) -> float:
-    r"""Return the largest distance of a distribution function from the nearest unimodal one.
-
-    The nearest one is convex up to its mode and concave from there on. Between the ends of an
-    interval that holds the mode, the greatest convex function below and the least concave one
-    above are as far apart as twice the dip; the interval shrinks to where they touch last [1]_. At
-    the mode itself the distribution may jump.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-        In any order, with n >= 1.
-
-    Returns
-    -------
-    float
-        From 1 / (2 n), for equally spaced numbers, to 1/4, for two values.
-
-    References
-    ----------
-    .. [1] J. A. Hartigan, P. M. Hartigan. The dip test of unimodality. Annals of Statistics 13,
-       1985.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nmfcluster.model_selection.vote.density import dip
-    >>> dip(np.arange(10)), dip(np.repeat([0, 1], 5))
-    (0.05, 0.25)
-    """
-    x, counts = np.unique(np.asarray(values, dtype=np.float64), return_counts=True)
-    above = np.cumsum(counts).astype(np.float64)
-    below = above - counts
-    first, last, largest = 0, len(x) - 1, 1.0  # in samples, as the steps of the function
-    while last > first:
-        part = slice(first, last + 1)
-        own, low, high = x[part], below[part], above[part]
-        convex, concave = _corners(own, low), _corners(own, -high)
-        under = np.interp(own, own[convex], low[convex])
-        over = np.interp(own, own[concave], high[concave])
-        at = np.union1d(convex, concave)
-        apart = (over - under)[at]
-        if apart.max() <= largest:
-            break
-        widest = at[apart.argmax()]
-        left, right = convex[convex <= widest].max(), concave[concave >= widest].min()
-        before, behind = (high - under)[:left], (over - low)[right + 1 :]
-        largest = max(largest, float(before.max(initial=0)), float(behind.max(initial=0)))
-        if left == 0 and right == len(own) - 1:
-            break
-        first, last = first + left, first + right
-    return largest / (2 * len(values))
-
-
-def _corners(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return which points are corners of the greatest convex function below all points."""
-    kept: list[tuple[int, float, float]] = []
-    for i, (a, b) in enumerate(zip(x.tolist(), y.tolist(), strict=True)):
-        while len(kept) > 1:
-            (_, xa, ya), (_, xb, yb) = kept[-2:]
-            if (yb - ya) * (a - xb) < (b - yb) * (xb - xa):
-                break
-            kept.pop()
-        kept.append((i, a, b))
-    return np.array([corner[0] for corner in kept])
-
-
-def has_two_modes(values: np.ndarray) -> bool:
-    """Return whether numbers have a larger dip than 95 % of uniform samples as large."""
-    n = len(values)
-    exceeded = np.interp(np.log(n), np.log(_SIZES), _EXCEEDED)
-    return n >= _SIZES[0] and dip(values) > exceeded / np.sqrt(n)

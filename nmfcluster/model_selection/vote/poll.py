@@ -1,4 +1,4 @@
-"""The vote of six criteria on how many clusters samples have."""
+"""The vote of criteria on how many clusters samples have."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from nmfcluster._arrays.places import centred
 from nmfcluster._arrays.storage import as_dense
 from nmfcluster._compat import take_samples
 from nmfcluster.model_selection.copies import SEEDS, n_entries
+from nmfcluster.model_selection.results import told
 from nmfcluster.model_selection.vote import clusters, density
 
-SEPARATION, PREDICTION, DENSITY = "separation", "prediction strength", "density"
+DENSITY, FAR_APART = "density", "far apart"
 _SAMPLES = 2000  # that are looked at: the time of some criteria grows with their square
 
 # axes along which samples vary
@@ -35,9 +36,11 @@ def some_of(X: Any, rng: np.random.Generator) -> Any:
 
 
 def poll_of(X: Any, most: int, rng: np.random.Generator) -> tuple[dict[str, int], int]:
-    """Ask six criteria how many clusters samples have.
+    """Ask criteria how many clusters samples have.
 
-    They look along the axes that vary more than noise.
+    They look along the axes that vary more than noise. None of them sees a cluster of fewer than
+    eight samples for certain. Where clusters that are far apart have fewer, or two would, the
+    distances of samples alone are asked.
 
     Parameters
     ----------
@@ -50,39 +53,36 @@ def poll_of(X: Any, most: int, rng: np.random.Generator) -> tuple[dict[str, int]
     Returns
     -------
     answers : dict of str to int
-        How many clusters there are, by the name of every criterion:
+        How many clusters there are, by the name of every criterion that can tell:
 
         - "mixture": Gaussian components by BIC, those counted as one that make one bump;
         - "modes": peaks of the density of neighbours that chance does not make;
-        - "silhouette": that of the mixture with the largest mean silhouette;
-        - "separation": the most clusters of Ward's tree of which any two have a gap between them,
-          by the dip test;
+        - "density": clusters of HDBSCAN;
         - "prediction strength": the most clusters that are found again in other samples;
-        - "density": clusters of HDBSCAN.
-    certain_modes : int
-        How many modes the density has for certain.
+        - "far apart": clusters that are farther from each other than wide, of few samples alone.
+    certain : int
+        How many modes the density has, or clusters are far apart, for certain.
     """
+    n, least = n_entries(X), clusters.PER_CLUSTER
+    few, certain = clusters.n_far_apart(as_dense(X), most) if n < least * max(most, 2) else (1, 1)
+    if n < least * max(few, 2):
+        return {FAR_APART: few}, certain
     seed = int(rng.integers(SEEDS))
     # hundreds of small fits, of which scikit-learn would check every one
     checked = config_context(assume_finite=True, skip_parameter_validation=True)
     with one_thread(), checked:
         Z = main_axes(X)
         n_places = len(np.unique(Z.round(9), axis=0))  # others are at one place but for rounding
-        tried = range(2, min(most, len(Z) // clusters.PER_CLUSTER, n_places) + 1)
-        S = Z.astype(np.float32)  # whose digits are enough, but to solve systems of equations
-        mixtures = density.fitted_mixtures(S, [1, *tried], seed)
-        labellings = {k: mixture.predict(S) for k, mixture in mixtures.items()}
-        best = min(mixtures.values(), key=lambda mixture: float(mixture.bic(S)))
-        likely_modes, certain_modes = density.modes_of(S)
+        tried = range(1, min(most, n // least, n_places) + 1)
+        S = Z.astype(np.float32)  # whose digits are enough
+        likely, certain = density.modes_of(S)
         answers = {
-            "mixture": density.n_bumps(best),
-            "modes": likely_modes,
-            "silhouette": clusters.largest_silhouette(S, labellings),
-            SEPARATION: clusters.most_apart(Z, tried),
-            PREDICTION: clusters.most_predicted(S, tried, rng),
+            "mixture": density.n_bumps(density.best_mixture(S, tried, seed)),
+            "modes": likely,
             DENSITY: density.n_dense(S),
+            "prediction strength": clusters.most_predicted(S, tried, rng),
         }
-    return answers, certain_modes
+    return {name: k for name, k in answers.items() if k}, certain
 
 
 def main_axes(X: Any) -> np.ndarray:
@@ -133,61 +133,73 @@ def _principal(X: Any) -> tuple[np.ndarray, np.ndarray]:
     return variances, axes[:, ::-1] * np.sqrt(variances)
 
 
-def tally(answers: dict[str, int], certain_modes: int, candidates: list[int]) -> tuple[int, int]:
-    """Return what most criteria answer; answers that are not among the candidates do not count.
+def tally(answers: dict[str, int], certain: int, candidates: list[int]) -> tuple[int, int | None]:
+    """Return what most criteria answer.
 
-    That a criterion sees one cluster can also mean that it sees too little. So 1 wins in two cases
-    alone. Either at least three criteria answer 1, and two more than any other number; where
-    prediction strength is among them, not fewer are enough. Or prediction strength, density and the
-    certain modes all say 1: these three see the fewest clusters where there are none.
-
-    Separation says whether there are several, and not how many: clusters that touch have no gap
-    between them. Of the other answers with as many votes the one of the criterion that comes first
-    is taken. Where no two agree, the median of all answers that see several is.
+    That a criterion sees one cluster can also mean that it sees too little. So a number that two
+    criteria agree on wins over 1; of those with as many votes, that of the criterion that comes
+    first. Where there is none, it is 1 if the certain modes and the density say so, which see the
+    fewest clusters where there are none, and else the median of all answers that see several.
+    Samples too few to have modes are too few for two criteria to be sure: all must agree.
 
     Parameters
     ----------
     answers : dict of str to int
-    certain_modes : int
+    certain : int
         What `poll_of` returns.
     candidates : list of int
-        If the median is none of them, the nearest one is taken.
 
     Returns
     -------
-    n_clusters, n_votes : int
-        The winner, and how many criteria answered so.
+    n_clusters : int
+        A candidate: the winner, or the one nearest to it.
+    agreed : int or None
+        What criteria agree on, which may be none of the candidates; None if they do not.
     """
-    votes = [k for k in answers.values() if k in candidates]
-    ones = votes.count(1)
-    most = max((votes.count(k) for k in votes if k > 1), default=0)
-    strict = (certain_modes, answers[PREDICTION], answers[DENSITY])
-    decisive = ones >= most + 2 or (ones >= most and answers[PREDICTION] == 1)
-    if 1 in candidates and (max(strict) == 1 or (ones >= 3 and decisive)):
-        return 1, ones
-    counted = [k for name, k in answers.items() if name != SEPARATION and k > 1 and k in candidates]
-    agreed = max(map(counted.count, counted), default=0)
-    if agreed >= 2:
-        k = next(k for k in counted if counted.count(k) == agreed)
+    said = list(answers.values())
+    several = [k for k in said if k > 1]
+    best = max(several, key=lambda k: (several.count(k), k in candidates), default=1)
+    if FAR_APART in answers:
+        agreed = best == certain > 1
     else:
-        middle = median_low([k for k in answers.values() if k > 1] or [1])
-        several = [k for k in candidates if k > 1] or candidates
-        k = min(several, key=lambda k: abs(k - middle))
-    return k, votes.count(k)
+        if said.count(best) < 2:
+            best = 1 if max(certain, answers[DENSITY]) == 1 else median_low(several)
+        agreed = said.count(best) >= (2 if "modes" in answers else len(said))
+    near = best if best > 1 or 1 in candidates else median_low(several or [1])
+    allowed = [k for k in candidates if k > 1 or near == 1] or candidates
+    return min(allowed, key=lambda k: abs(k - near)), best if agreed else None
+
+
+def disagreement(
+    answers: dict[str, int], agreed: int | None, k: int, candidates: np.ndarray
+) -> str:
+    """Return what is to be said where criteria do not agree on the number that was chosen."""
+    said, (low, high) = list(answers.values()), candidates[[0, -1]]
+    if agreed is not None:
+        more = "smaller ones" if agreed < low else "larger ones" if agreed > high else "more"
+        return (
+            f"{said.count(agreed)} of {len(said)} criteria answer {agreed}, which is not among the "
+            f"candidates {told(candidates)}: give {more}, too."
+        )
+    names = ", ".join(f"{name} {number}" for name, number in answers.items())
+    why = "X has too few samples for a vote" if FAR_APART in answers else "Too few criteria agree"
+    return f"{why} on a number of clusters ({names}): {k} is often not right."
 
 
 def as_good_as(
-    n_clusters: int, n_votes: int, answers: dict[str, int], candidates: np.ndarray
+    n_clusters: int, agreed: bool, answers: dict[str, int], candidates: np.ndarray
 ) -> np.ndarray:
     """Return which candidates the winner can hardly be told from, itself among them.
 
-    These have at most one vote fewer. Where no two criteria agree, they are all numbers from the
+    These have at most one vote fewer. Where too few criteria agree, they are all numbers from the
     smallest answer above 1 to the largest, and 1 if any criterion answers 1.
 
     Parameters
     ----------
-    n_clusters, n_votes : int
-        What `tally` returns.
+    n_clusters : int
+        The winner.
+    agreed : bool
+        Whether criteria agree on it.
     answers : dict of str to int
     candidates : ndarray of shape (n_candidates,), int
 
@@ -198,8 +210,8 @@ def as_good_as(
     said = list(answers.values())
     counts = np.array([said.count(k) for k in candidates])
     winner = candidates == n_clusters
-    if n_votes >= 2:
-        return winner | (counts >= n_votes - 1)
+    if agreed:
+        return winner | (counts >= max(said.count(n_clusters) - 1, 1))
     several = [k for k in said if k > 1] or [n_clusters]
     between = (candidates >= min(several)) & (candidates <= max(several))
     return winner | between | (counts > 0)

@@ -1,22 +1,17 @@
-"""Criteria that look at clusters: separation, silhouettes, prediction strength."""
+"""Criteria that look at clusters: how far apart they are, prediction strength."""
 
 from itertools import combinations
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from scipy.cluster.hierarchy import cut_tree, ward
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
-from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster.model_selection.vote.clusters import (
     Split,
-    are_apart,
-    cut,
-    largest_silhouette,
-    most_apart,
     most_predicted,
+    n_far_apart,
     prediction_strength,
 )
 
@@ -27,38 +22,54 @@ def noise(n, p):
     return np.random.default_rng(0).normal(size=(n, p))
 
 
-# --- separation --------------------------------------------------------------------------------
+# --- far apart ---------------------------------------------------------------------------------
 
 
-def test_clusters_that_are_apart_are_counted():
-    assert most_apart(X, range(2, 9)) == 3
-    assert most_apart(X, [2]) == 2
-    assert most_apart(X, [1]) == most_apart(X[:5], range(6, 9)) == most_apart(X, []) == 1
-    assert most_apart(noise(400, 2), range(2, 9)) == 1
+def partitions(n):
+    """Yield the labels of all partitions of n samples."""
+    rows = [[0]]
+    for _ in range(n - 1):
+        rows = [[*row, c] for row in rows for c in range(max(row) + 2)]
+    yield from map(np.array, rows)
 
 
-def test_one_gaussian_is_not_two_clusters():
-    E = noise(400, 2)
-    assert not are_apart(E, (E[:, 0] > 0).astype(int))
-    assert are_apart(np.concatenate([E, E + 6]), np.repeat([4, 7], 400))
-    assert not are_apart(np.concatenate([E, E[:3] + 6]), np.repeat([0, 1], [400, 3]))
+def literal_index(A, labels):
+    """Return the least distance of two clusters over the largest in one: Dunn's index."""
+    within, between = [0.0], [np.inf]
+    for i, j in combinations(range(len(A)), 2):
+        (within if labels[i] == labels[j] else between).append(np.linalg.norm(A[i] - A[j]))
+    return min(between) / max(within)
 
 
-@pytest.mark.parametrize("k", [1, 7, 60])
-def test_a_tree_is_cut_as_by_scipy(k):
-    tree = ward(noise(60, 2))
-    assert adjusted_rand_score(cut(tree, k), cut_tree(tree, k)[:, 0]) == 1
-    assert len(np.unique(cut(tree, k))) == k
+@pytest.mark.parametrize(("seed", "apart"), [(0, 0), (1, 3), (4, 3), (3, 8)])
+def test_clusters_that_are_far_apart_have_the_largest_index_of_all(seed, apart):
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(7, 2)) + apart * (np.arange(7) < 3)[:, None]
+    best = {1: 1.0}
+    for labels in partitions(7):
+        k = labels.max() + 1
+        if k > 1 and np.bincount(labels).min() >= 3:
+            best[k] = max(best.get(k, 0), literal_index(A, labels))
+    likely, certain = n_far_apart(A, 7)
+    assert likely == max(best, key=best.get)
+    assert certain == (likely if best[likely] > 1.5 else 1)
 
 
-# --- silhouette --------------------------------------------------------------------------------
+@pytest.mark.parametrize("p", [2, 10, 50])
+@pytest.mark.parametrize(("k", "size"), [(2, 3), (3, 4), (5, 3), (8, 6)])
+def test_few_samples_that_are_far_apart_are_counted(k, size, p):
+    rng = np.random.default_rng(k)
+    A = np.repeat(1000 * rng.normal(size=(k, p)), size, axis=0) + rng.normal(size=(k * size, p))
+    assert n_far_apart(A, 15) == (k, k)
+    assert n_far_apart(A, k - 1)[0] < k
+    assert n_far_apart(np.repeat(A[::size], 3, axis=0), 15) == (k, k)  # of no width
 
 
-def test_the_largest_silhouette_is_found():
-    labellings = {k: KMeans(k, n_init=1, random_state=0).fit(X).labels_ for k in range(1, 7)}
-    assert largest_silhouette(X, labellings) == 3
-    assert largest_silhouette(X[:4], {4: np.arange(4), 1: np.ones(4)}) == 1
-    assert largest_silhouette(X, {}) == 1
+def test_chance_rarely_puts_samples_far_apart():
+    rng = np.random.default_rng(0)
+    assert n_far_apart(np.zeros((9, 2)), 4) == (1, 1)
+    assert np.mean([n_far_apart(rng.normal(size=(7, 1)), 7)[1] > 1 for _ in range(200)]) <= 0.06
+    assert np.mean([n_far_apart(rng.normal(size=(8, 2)), 8)[0] > 1 for _ in range(200)]) <= 0.03
 
 
 # --- prediction strength -----------------------------------------------------------------------
@@ -84,7 +95,7 @@ def test_prediction_strength_is_the_share_of_pairs_kept(seed):
 def test_clusters_that_are_there_are_found_again():
     assert most_predicted(X, range(2, 7), np.random.default_rng(0)) == 3
     assert most_predicted(noise(200, 2), range(2, 7), np.random.default_rng(0)) == 1
-    assert most_predicted(X[:6], range(2, 7), np.random.default_rng(0)) == 1
+    assert most_predicted(X[:15], range(2, 7), np.random.default_rng(0)) == 1
 
 
 def test_splits_have_halves_and_the_better_of_two_starts():

@@ -1,15 +1,24 @@
 """The vote: the axes that criteria look along, and what most of them decide."""
 
+import re
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_blobs
 
-from nmfcluster.model_selection.vote.poll import as_good_as, main_axes, poll_of, tally
+from nmfcluster.model_selection.vote.poll import (
+    FAR_APART,
+    as_good_as,
+    disagreement,
+    main_axes,
+    poll_of,
+    tally,
+)
 
 X, Y = make_blobs(240, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
-NAMES = ("mixture", "modes", "silhouette", "separation", "prediction strength", "density")
+NAMES = ("mixture", "modes", "density", "prediction strength")
 
 
 # --- axes --------------------------------------------------------------------------------------
@@ -71,56 +80,96 @@ def test_samples_at_one_place_have_axes():
 @pytest.mark.parametrize(
     ("answers", "certain", "candidates", "expected"),
     [
-        ((3, 3, 3, 2, 3, 1), 3, range(1, 9), (3, 4)),
-        ((2, 3, 3, 1, 2, 1), 3, range(1, 9), (2, 2)),  # the first of the tied
-        ((2, 3, 3, 2, 4, 1), 3, range(1, 9), (3, 2)),  # separation does not say how many
-        ((1, 2, 19, 2, 3, 7), 2, range(1, 21), (3, 1)),  # nor agree with another one
-        ((20, 41, 6, 9, 8, 10), 9, range(1, 21), (9, 1)),  # the median, the lower of two
-        ((2, 1, 2, 1, 2, 1), 1, range(1, 9), (2, 3)),  # a tie with one is not decided by it
-        ((2, 1, 2, 1, 1, 2), 1, range(1, 9), (1, 3)),  # but where it is predicted
-        ((2, 1, 3, 1, 2, 1), 1, range(1, 9), (2, 2)),  # one vote more is not enough for one
-        ((2, 1, 3, 1, 4, 1), 1, range(1, 9), (1, 3)),  # two are
-        ((1, 1, 2, 1, 2, 1), 1, range(1, 9), (1, 4)),
-        ((10, 11, 12, 14, 1, 1), 9, range(1, 16), (11, 1)),  # two are not enough for one
-        ((5, 3, 3, 4, 1, 1), 1, range(1, 9), (1, 2)),  # the strict ones
-        ((5, 3, 3, 4, 1, 1), 1, range(2, 9), (3, 2)),
-        ((5, 3, 3, 4, 1, 1), 2, range(1, 9), (3, 2)),
-        ((10, 1, 12, 14, 1, 3), 2, range(1, 16), (10, 1)),
-        ((10, 1, 13, 14, 1, 13), 2, [1, 2, 20], (20, 0)),  # the nearest to 13
-        ((30, 40, 30, 30, 30, 30), 9, range(1, 16), (15, 0)),
-        ((1, 1, 1, 1, 1, 1), 1, range(4, 9), (4, 0)),
-        ((1, 1, 1, 1, 1, 1), 1, [1], (1, 6)),
-        ((4, 4, 4, 4, 4, 4), 4, [1], (1, 0)),
+        ((3, 3, 1, 2), 3, range(1, 9), (3, 3)),
+        ((2, 3, 3, 2), 3, range(1, 9), (2, 2)),  # the first of the tied
+        ((2, 1, 1, 2), 1, range(1, 9), (2, 2)),  # two win over one
+        ((2, 1, 1, 1), 1, range(1, 9), (1, 1)),
+        ((1, 1, 1, 1), 1, range(1, 9), (1, 1)),
+        ((5, 3, 1, 1), 1, range(1, 9), (1, 1)),  # modes are not certain
+        ((5, 3, 1, 2), 1, range(1, 9), (1, None)),
+        ((5, 3, 1, 1), 2, range(1, 9), (3, None)),  # the median, the lower of two
+        ((5, 3, 4, 2), 1, range(1, 9), (3, None)),
+        ((20, 41, 6, 9), 9, range(1, 21), (9, None)),
+        ((10, 15, 13, 14), 2, [1, 2, 20], (20, None)),  # the nearest to 13
+        ((2, 3, 1, 4), 2, [1, 9], (9, None)),  # one is not near anything
+        # what is no candidate
+        ((3, 3, 3, 3), 3, range(5, 9), (5, 3)),
+        ((3, 3, 4, 4), 3, [2, 4], (4, 4)),  # of the tied one that is
+        ((30, 40, 30, 30), 9, range(1, 16), (15, 30)),
+        ((1, 1, 1, 1), 1, range(4, 9), (4, 1)),
+        ((5, 6, 1, 1), 1, range(2, 9), (5, 1)),
+        ((1, 1, 1, 1), 1, [1], (1, 1)),
+        ((1, 4, 4, 1), 4, [1], (1, 4)),
+        # no modes: all must agree
+        ((3, None, 3, 3), 0, range(1, 9), (3, 3)),
+        ((3, None, 1, 3), 0, range(1, 9), (3, None)),
+        ((2, None, 1, 1), 0, range(1, 9), (1, None)),
+        ((1, None, 1, 1), 0, range(1, 9), (1, 1)),
     ],
 )
 def test_most_criteria_decide(answers, certain, candidates, expected):
-    answers = dict(zip(NAMES, answers, strict=True))
+    answers = {name: k for name, k in zip(NAMES, answers, strict=True) if k}
     assert tally(answers, certain, list(candidates)) == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "certain", "expected"), [(3, 3, (3, 3)), (3, 1, (3, None)), (1, 1, (1, None))]
+)
+def test_clusters_far_apart_need_no_second_criterion(answer, certain, expected):
+    assert tally({FAR_APART: answer}, certain, [1, 2, 3]) == expected
+
+
+@pytest.mark.parametrize(
+    ("answers", "agreed", "candidates", "says"),
+    [
+        ((3, 3, 3, 2), 3, [5, 6], "3 of 4 criteria answer 3, .* candidates 5 to 6: give smaller"),
+        ((8, 1, 8, 8), 8, [5, 7], "3 of 4 criteria answer 8, .* candidates 5, 7: give larger"),
+        ((6, 6, 2, 1), 6, [5, 7], "2 of 4 criteria answer 6, .* candidates 5, 7: give more"),
+        ((6, 5, 2, 1), None, [5, 6], r"Too few criteria agree .* \(mixture 6, modes 5, .*: 5 is"),
+    ],
+)
+def test_what_is_not_agreed_on_is_said(answers, agreed, candidates, says):
+    answers = dict(zip(NAMES, answers, strict=True))
+    assert re.match(says, disagreement(answers, agreed, 5, np.array(candidates)))
 
 
 @pytest.mark.parametrize(
     ("answers", "expected"),
     [
-        ((3, 3, 3, 3, 2, 2), [3]),
-        ((3, 3, 3, 4, 2, 2), [2, 3]),
-        ((3, 3, 2, 2, 4, 1), [1, 2, 3, 4]),
-        ((3, 3, 2, 4, 20, 1), [1, 2, 3, 4]),
-        ((7, 4, 5, 9, 1, 20), [1, 4, 5, 6, 7, 8, 9]),  # no two agree
-        ((30, 40, 50, 60, 70, 80), [9]),
+        ((3, 3, 3, 2), [3]),
+        ((3, 3, 4, 2), [2, 3, 4]),
+        ((3, 3, 20, 1), [1, 3]),
+        ((7, 4, 9, 20), [4, 5, 6, 7, 8, 9]),  # no two agree
+        ((7, 4, 1, 5), [1, 4, 5, 6, 7]),
+        ((30, 40, 50, 60), [9]),
     ],
 )
 def test_numbers_that_the_winner_can_hardly_be_told_from(answers, expected):
     answers, candidates = dict(zip(NAMES, answers, strict=True)), np.arange(1, 10)
-    found = as_good_as(*tally(answers, 9, candidates.tolist()), answers, candidates)
+    k, agreed = tally(answers, 9, candidates.tolist())
+    found = as_good_as(k, agreed == k, answers, candidates)
     assert_array_equal(candidates[found], expected)
 
 
 def test_all_criteria_find_clusters_that_are_there():
-    answers, certain_modes = poll_of(X, 5, np.random.default_rng(0))
+    answers, certain = poll_of(X, 5, np.random.default_rng(0))
     assert tuple(answers) == NAMES
-    assert set(answers.values()) == {3}
-    assert certain_modes == 3
-    assert poll_of(X, 5, np.random.default_rng(0)) == (answers, certain_modes)
+    assert set(answers.values()) == {certain} == {3}
+    assert poll_of(X, 5, np.random.default_rng(0)) == (answers, certain)
+
+
+@pytest.mark.parametrize(
+    ("n", "names"),
+    [(15, (FAR_APART,)), (16, ("mixture", "density", "prediction strength")), (33, NAMES)],
+)
+def test_criteria_that_cannot_tell_do_not_vote(n, names):
+    assert tuple(poll_of(noise(n, 3), 5, np.random.default_rng(0))[0]) == names
+
+
+def test_clusters_too_small_for_the_others_are_far_apart_or_none():
+    small = np.repeat(100 * np.eye(6), 7, axis=0) + noise(42, 6)
+    assert poll_of(small, 15, np.random.default_rng(0)) == ({FAR_APART: 6}, 6)
+    assert FAR_APART not in poll_of(small, 5, np.random.default_rng(0))[0]
 
 
 @pytest.mark.parametrize(
@@ -128,8 +177,10 @@ def test_all_criteria_find_clusters_that_are_there():
     [
         np.ones((30, 3)),
         np.repeat(np.eye(3), 4, axis=0),
+        np.repeat(np.eye(3), 20, axis=0),
         noise(8, 4),
-        noise(12, 100),
+        noise(18, 100),
+        sp.csr_array(noise(8, 4)),
         np.random.default_rng(0).integers(2, size=(60, 2)).astype(float),
         1e-30 * X[:60],
         1e30 * X[:60],
