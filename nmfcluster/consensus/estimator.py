@@ -52,7 +52,7 @@ class NMFConsensus(NMFClusterer):
           sparse, a co-association for example.
     estimator : estimator with `fit_predict`, or list of such, default=None
         Clusterer that makes the base partitions. By default ``KMeans(n_init=1)``,
-        ``LandmarkSpectral(n_landmarks=500)`` and ``GraphSpectral()`` take turns, and of more than
+        ``LandmarkSpectral(n_landmarks=250)`` and ``GraphSpectral()`` take turns, and of more than
         10,000 samples each is fitted to as many, and labels the others. Its
         `n_clusters` and `random_state`, where it has them, are set for every run. The clusterers
         of a list take turns.

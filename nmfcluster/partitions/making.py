@@ -37,7 +37,7 @@ from nmfcluster.partitions.spectral import GraphSpectral, LandmarkSpectral
 
 Chosen = np.ndarray | None  # positions that were drawn; None: all
 
-_LANDMARKS = 500  # of the clusterers that take turns by default: twice as many take thrice as long
+_LANDMARKS = 250  # of the clusterers that take turns by default: time of k-means allows no more
 _MANY = 10_000  # samples, of more of which these are fitted to as many, and label the others
 
 _SHARE = [COUNT, Interval(RealNotInt, 0, 1, closed="right")]
@@ -171,7 +171,7 @@ def base_partitions(
         are to pipelines and all others but k-means and `LandmarkSpectral`, and so are NaN and text.
         Distances or similarities of all pairs for one with ``metric="precomputed"``, or the like.
     estimator : estimator with `fit_predict`, or list of such, default=None
-        A clusterer; by default ``KMeans(n_init=1)``, ``LandmarkSpectral(n_landmarks=500)`` and
+        A clusterer; by default ``KMeans(n_init=1)``, ``LandmarkSpectral(n_landmarks=250)`` and
         ``GraphSpectral()`` take turns, and of more than 10,000 samples each is fitted to as many,
         and labels the others, too. It is cloned. Its `n_clusters`, or where it has none the
         `n_components` of a mixture, and its `random_state` are set for every run, also inside a

@@ -25,7 +25,7 @@ from nmfcluster.similarity.landmarks import Landmarks
 from nmfcluster.similarity.neighbors import FEWEST, of_a_cluster
 
 #: share of the samples that a graph is made of, so that two differ, and how many at most
-_SHARE, _MOST = 0.7, 1_000
+_SHARE, _MOST = 0.7, 500
 _LEAST = 1e-3  # of the largest eigenvalue, which is 1: vectors of smaller ones are not extended
 
 Onto = Callable[[Any], np.ndarray]
@@ -215,7 +215,7 @@ class LandmarkSpectral(_Spectral):
 class GraphSpectral(_Spectral):
     r"""Spectral clustering of a graph of neighbours: a base clusterer for `NMFConsensus`.
 
-    A random 70 % of the samples that differ, at most 1,000, are joined to their nearest neighbours
+    A random 70 % of the samples that differ, at most 500, are joined to their nearest neighbours
     among them. The leading eigenvectors of :math:`D^{-1/2} W D^{-1/2}`, with 1 in W for two of
     which one is among the nearest of the other, say where they are; any other sample lies at the
     mean of its neighbours,
