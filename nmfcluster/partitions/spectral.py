@@ -233,7 +233,7 @@ class GraphSpectral(_Spectral):
         Number of clusters, and of eigenvectors.
     n_neighbors : int, default=10
         Number of nearest samples that a sample is joined to; of clusters of fewer than 14 samples
-        three quarters of their number, but at least 3.
+        three quarters of their number, but at least 3. At most a third of the samples.
     random_state : int, RandomState instance or None, default=None
         Determines the samples of the graph and the start of k-means; the order of the samples does
         not count.
@@ -288,10 +288,9 @@ class GraphSpectral(_Spectral):
         least = min(max(self.n_clusters, self.n_neighbors + 1), n)
         size = max(least, min(int(_SHARE * n), _MOST))
         points = X[order.distinct[np.sort(rng.permutation(n)[:size])]]
-        usual = max(of_a_cluster(size, self.n_clusters), FEWEST)
-        # with itself, so that a sample alone has a neighbour
-        K = min(self.n_neighbors, usual, size - 1) + 1
-        search = NearestNeighbors(n_neighbors=K).fit(points)
+        usual = min(max(of_a_cluster(size, self.n_clusters), FEWEST), size // 3)
+        others = min(self.n_neighbors, usual) if size > self.n_clusters else 0
+        search = NearestNeighbors(n_neighbors=others + 1).fit(points)  # with itself
         near = search.kneighbors_graph(points)
         W = near.maximum(near.T)
         scale = 1 / np.sqrt(row_sums(W))

@@ -24,6 +24,7 @@ def in_blocks(array, rows=90, columns=2):
 
 def in_memory(array, **options):
     options = {"max_samples": min(10_000, len(array))} | COMMON | options
+    options.setdefault("estimator", KMeans(n_init=1))
     return base_partitions(array, predict_unseen=True, **options)
 
 

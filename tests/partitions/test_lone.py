@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import RobustScaler
@@ -49,7 +50,8 @@ def test_far_samples_that_took_clusters_are_named():
     far = np.eye(4)[:1] * [[1e3], [2e3], [3e3]]
     X = np.vstack([far_from_blobs(0, 0), far])
     frame = pd.DataFrame(X, index=[f"row {i}" for i in range(len(X))])
-    model = NMFConsensus(3, n_estimators=10, base_n_clusters=3, random_state=0)
+    base = KMeans(n_init=1)
+    model = NMFConsensus(3, estimator=base, n_estimators=10, base_n_clusters=3, random_state=0)
     with pytest.warns(UserWarning, match="of one sample.*leave them out") as told:
         labels = model.fit(X).labels_
     alone = [i for i in range(len(X)) if np.sum(labels == labels[i]) == 1]

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from nmfcluster import NMFConsensus
-from nmfcluster.partitions import base_partitions
+from nmfcluster.partitions import GraphSpectral, LandmarkSpectral, base_partitions, making
 from nmfcluster.partitions.handing import nearest_samples
 from nmfcluster.partitions.making import range_of_clusters
 
@@ -76,12 +76,22 @@ def test_the_result_is_the_same_for_any_number_of_jobs(estimator):
 
 
 def test_a_partition_is_what_the_clusterer_finds_with_its_seed():
-    found = base_partitions(X, n_estimators=4, n_clusters=3, random_state=0)
+    found = base_partitions(X, n_estimators=6, n_clusters=3, random_state=0)
     assert found.labels.dtype == np.int64
     for labels, fitted in zip(found.labels.T, found.estimators, strict=True):
-        again = KMeans(3, n_init=1, random_state=fitted.random_state).fit_predict(X)
-        assert_array_equal(labels, again)
-    assert len({fitted.random_state for fitted in found.estimators}) == 4
+        assert_array_equal(labels, clone(fitted).fit_predict(X))
+    assert len({fitted.random_state for fitted in found.estimators}) == 6
+    kinds = [KMeans, LandmarkSpectral, GraphSpectral]
+    assert [type(fitted) for fitted in found.estimators] == 2 * kinds
+
+
+def test_of_many_samples_some_are_drawn_for_a_run_and_the_others_predicted(monkeypatch):
+    monkeypatch.setattr(making, "_MANY", 50)
+    found = base_partitions(X, n_estimators=3, n_clusters=3, random_state=0)
+    assert [len(samples) for samples in found.samples] == [50, 50, 50]
+    assert_array_equal(found.predict(X), found.labels)
+    whole = base_partitions(X, KMeans(n_init=1), n_estimators=3, n_clusters=3, random_state=0)
+    assert whole.samples == [None] * 3
 
 
 def test_numbers_of_clusters_are_drawn_from_the_whole_range():
