@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
+from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from benchmarks import datasets, methods, report
@@ -116,10 +117,8 @@ def n_clusters(regime: str, k: int, n: int) -> tuple[int, int]:
 
 
 def _table(X: Any, clusters: tuple[int, int], effort: Effort, seed: int) -> np.ndarray:
-    found = base_partitions(
-        X, n_estimators=effort.n_partitions, n_clusters=clusters, random_state=seed, n_jobs=-1
-    )
-    return found.labels
+    options = {"n_estimators": effort.n_partitions, "n_clusters": clusters, "random_state": seed}
+    return base_partitions(X, KMeans(n_init=1), n_jobs=-1, **options).labels
 
 
 def _made(effort: Effort) -> dict[str, list[tuple[np.ndarray, np.ndarray]]]:
