@@ -18,7 +18,7 @@ from nmfcluster._arrays.arguments import shown
 from nmfcluster._arrays.labels import ROWS, distinct_rows, narrow, places_of, row_keys
 from nmfcluster._arrays.storage import row_blocks
 from nmfcluster.partitions.ensemble import Ensemble
-from nmfcluster.partitions.reading import LabelTable
+from nmfcluster.partitions.reading import LabelTable, labelled_rows
 
 _DENSE = 2**20  # labels up to which those of a partition are counted, and not sorted
 _TUPLES = 5_000  # of a group of partitions: the same for all blocks, see `Ensemble.most`
@@ -329,4 +329,4 @@ class CountedRows(LabelTable):
 
     def _ensemble(self, weights: np.ndarray) -> tuple[Ensemble, np.ndarray]:
         ensemble = Ensemble(self.codes, self.counts, weights, self.n_clusters)
-        return ensemble, np.arange(len(ensemble))
+        return labelled_rows(ensemble, np.arange(len(ensemble)))

@@ -22,7 +22,7 @@ from nmfcluster._compat import COUNT, fit_context
 from nmfcluster._engine.symmetric import bregman_nmf, factorize
 from nmfcluster.dask.models import predict, transform
 from nmfcluster.dask.tables import by_blocks, of_blocks, read_rows, reduced, rows_at, shared
-from nmfcluster.partitions.reading import MAKING
+from nmfcluster.partitions.reading import MAKING, NO_LABEL
 
 _IN_MEMORY = consensus.NMFConsensus._parameter_constraints
 #: parameters that the estimator in memory has, too: all but those of making partitions
@@ -184,7 +184,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         TypeError
             If `X` is no Dask array, or holds strings.
         ValueError
-            If `X` or a parameter is not as described, or no partition saw some sample.
+            If `X` or a parameter is not as described.
         RuntimeError
             If a label, or a row, is new when `X` is read again.
         """
@@ -325,8 +325,8 @@ def _summarised(X: da.Array, weights: np.ndarray, most: int) -> blocks.TableSumm
     # two at a time: with 50 partitions 200,000 rows are 10 MB, and a worker holds what it merges
     summary = reduced(parts, partial(blocks.TableSummary.merged, most=most), fan=2)
     if summary.n_lost:
-        lost = f"{counted(summary.n_lost, 'sample')}, the first is row {summary.first_lost}"
-        raise ValueError(f"X must label every sample at least once; without a label: {lost}.")
+        lost = NO_LABEL.format(counted(summary.n_lost, "sample"))
+        warn(f"{lost}: the first is row {summary.first_lost}.")
     empty = [t for t in np.flatnonzero(weights) if not len(summary.clusters[t].values)]
     if empty:
         raise ValueError(f"X must not hold an empty partition: partition {empty[0]} is.")

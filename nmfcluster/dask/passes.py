@@ -89,7 +89,7 @@ class BlockedProblem:
         """Return by what the rows of a similarity are multiplied, (m,)."""
         if not self.normalize or self.table.is_complete:
             return np.ones(len(rows))
-        return 1 / np.sqrt(rows.coverage)
+        return 1 / np.sqrt(np.where(rows.coverage > 0, rows.coverage, 1))
 
     def gram(self, rows: Ensemble, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
         """Return X'Y over some rows, (k, k), or over those that each partition saw, (T, k, k)."""
@@ -210,7 +210,7 @@ def sums_of_block(block: Any, problem: BlockedProblem, target: Target, grid: np.
             "links": rows.collect(np.rint(steps * scale[:, None]) * counts),
             "grams": problem.gram(rows, steps, steps * counts),
             "contingency": rows.collect(shares * counts),
-            "mass": rows.counts @ shares,
+            "mass": (rows.counts * (rows.coverage > 0)) @ shares,
             **_label_counts(rows, H.argmax(axis=1), H.shape[1]),
             "inverse": rows.collect(rows.counts * np.rint(inverse)),
             "rest": rows.collect(rows.counts * np.rint(rest)),
@@ -233,7 +233,7 @@ def counts_of_block(block: Any, problem: BlockedProblem, profiles: np.ndarray) -
 def _label_counts(rows: Ensemble, labels: np.ndarray, n_clusters: int) -> Sums:
     """Return the samples of every cluster: in each base cluster (C, k), and at all (k,)."""
     E = one_hot(labels, n_clusters)
-    return {"labels": rows.contingency(E), "members": rows.counts @ E}
+    return {"labels": rows.contingency(E), "members": (rows.counts * (rows.coverage > 0)) @ E}
 
 
 def all_added(several: list[Sums]) -> Sums:
@@ -320,8 +320,10 @@ class BlockedConsensus:
             P = membership(self.target.rows(rows, self.problem))[:, self.order]
         if what == "membership":
             return P
-        labels = P.argmax(axis=1)
-        return labels if what == "labels" else rows.item_consensus(self.contingency, labels)
+        labels, seen = P.argmax(axis=1), rows.coverage > 0
+        if what == "labels":
+            return np.where(seen, labels, -1)
+        return np.where(seen, rows.item_consensus(self.contingency, labels), 0)
 
     def of_block(self, block: Any, what: str) -> np.ndarray:
         """Return the "labels", "membership" or "confidence" of the rows of a block."""

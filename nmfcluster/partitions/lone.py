@@ -35,7 +35,8 @@ def lone_samples(problem: EnsembleProblem, labels: np.ndarray, n_clusters: int) 
         return np.empty(0, dtype=int)
     alone = ensemble.cluster_weights * (ensemble.sizes == 1)
     lone &= ensemble.spread(alone[:, None])[:, 0] / ensemble.coverage > 0.5
-    return np.flatnonzero(lone[problem.groups])
+    groups = np.asarray(problem.groups)
+    return np.flatnonzero(lone[groups] & (groups >= 0))  # -1: in no partition
 
 
 def warn_of_lone(problem: Any, labels: np.ndarray, n_clusters: int, names: Any) -> None:
@@ -48,11 +49,16 @@ def warn_of_lone(problem: Any, labels: np.ndarray, n_clusters: int, names: Any) 
     samples = lone_samples(problem, labels, n_clusters)
     if not len(samples):
         return
-    shown = samples[:_SHOWN] if names is None else names[samples[:_SHOWN]]
-    more = f" and {len(samples) - _SHOWN} more" if len(samples) > _SHOWN else ""
     warn(
         f"{counted(len(samples), 'cluster')} of one sample, alone in most base partitions, too: "
-        f"{', '.join(map(str, shown))}{more}. If they are outliers, they take clusters that others "
+        f"{listed(samples, names)}. If they are outliers, they take clusters that others "
         "need: leave them out, or clip features, as by numpy.clip(RobustScaler().fit_transform(X), "
         "-5, 5), or give estimator=LandmarkSpectral() with base_n_clusters=n_clusters."
     )
+
+
+def listed(samples: np.ndarray, names: Any) -> str:
+    """Return the names of the first of some samples, or their numbers, and how many more are."""
+    shown = samples[:_SHOWN] if names is None else names[samples[:_SHOWN]]
+    more = f" and {len(samples) - _SHOWN} more" if len(samples) > _SHOWN else ""
+    return f"{', '.join(map(str, shown))}{more}"

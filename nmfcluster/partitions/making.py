@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 from sklearn.cluster import KMeans
-from sklearn.neighbors import NearestNeighbors
+from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.random import sample_without_replacement
 
+import nmfcluster.partitions.handing as handing
 from nmfcluster._arrays import storage, tables
-from nmfcluster._arrays.arguments import counted, last_step, warn
-from nmfcluster._arrays.jobs import one_thread, shared_out
+from nmfcluster._arrays.arguments import counted, warn
+from nmfcluster._arrays.jobs import attempted, shared_out
 from nmfcluster._arrays.labels import narrow
-from nmfcluster._arrays.order import canonical_order
 from nmfcluster._compat import (
     COUNT,
     MOST,
@@ -29,6 +29,7 @@ from nmfcluster._compat import (
     HasMethods,
     Interval,
     RealNotInt,
+    take_samples,
     validate_parameter_constraints,
 )
 from nmfcluster.partitions.centres import Centres
@@ -53,35 +54,50 @@ class BasePartitions:
 
     Attributes
     ----------
-    labels : ndarray of shape (n_samples, n_estimators), int
-        -1: the sample was not drawn for that partition, and not predicted, or is noise.
+    labels : ndarray of shape (n_samples, n_partitions), int
+        -1: the sample was not drawn for that partition, and not predicted, or is noise. Runs that
+        failed, and those that found only noise, are left out.
     estimators : list of estimator
         The fitted clusterers.
     samples : list of ndarray or None
         Samples that each clusterer was fitted on; None: all.
     features : list of ndarray or None
         Features that each clusterer was fitted on; None: all.
+    kept : ndarray of shape (n_estimators,), bool
+        Which of the runs that were asked for these are.
     exponent : int
         The clusterers know the features divided by 2 to this power: 0, unless their squares could
         not be held.
-    dtype : dtype
-        float32 or float64, the type of these features.
+    dtype : dtype or None
+        float32 or float64, the type of these features; None: they were handed on as they are.
     n_features : int
         How many there are.
+    pairs : {"distances", "similarities"} or None
+        What X held of all pairs of samples; None: it held features.
     """
 
     labels: np.ndarray
     estimators: list[Any]
     samples: list[Chosen]
     features: list[Chosen]
+    kept: np.ndarray
     exponent: int
-    dtype: np.dtype
+    dtype: np.dtype | None
     n_features: int
+    pairs: str | None
 
     @property
     def needs_training_data(self) -> bool:
         """Whether some clusterer cannot predict, so that new samples need their neighbours."""
-        return not all(hasattr(estimator, "predict") for estimator in self.estimators)
+        predicting = all(hasattr(estimator, "predict") for estimator in self.estimators)
+        return not predicting and self.pairs is None
+
+    @property
+    def checks(self) -> dict[str, Any] | None:
+        """What `handing.checks_for` said of X."""
+        strict = self.pairs is not None or all(map(handing.is_known, self.estimators))
+        finite = True if strict else "allow-nan"
+        return None if self.dtype is None else {"ensure_all_finite": finite}
 
     @cached_property
     def _centres(self) -> Centres | None:
@@ -96,40 +112,36 @@ class BasePartitions:
 
         Parameters
         ----------
-        X : {ndarray, sparse matrix} of shape (n_new, n_features)
+        X : {array-like, sparse matrix} of shape (n_new, n_features)
+            Of pairs: those of new samples with all that were partitioned.
         X_train : {ndarray, sparse matrix} of shape (n_samples, n_features), default=None
             The training samples; needed if `needs_training_data`.
 
         Returns
         -------
-        ndarray of shape (n_new, n_estimators), int
+        ndarray of shape (n_new, n_partitions), int
 
         Raises
         ------
         ValueError
-            If `X` holds NaN or infinity, or has not as many columns as what was partitioned.
+            If `X` holds infinity, or has not as many columns as what was partitioned.
         """
-        X = check_array(X, accept_sparse="csr", dtype=storage.FLOATS, input_name="X")
-        if X.shape[1] != self.n_features:
+        X = _read_for(self.checks, X)
+        if len(X.shape) > 1 and X.shape[1] != self.n_features:
             raise ValueError(f"X must have {counted(self.n_features, 'column')}, got {X.shape[1]}.")
-        # k-means wants the type that it was fitted on, and arrays that it could write to
-        X = storage.writable(storage.divided(X.astype(self.dtype, copy=False), self.exponent))
+        if self.dtype is not None:
+            # k-means wants the type that it was fitted on, and arrays that it could write to
+            X = X.astype(self.dtype, copy=False)
+            X = storage.writable(storage.divided(X, self.exponent))
         if X_train is not None:
             X_train = storage.divided(X_train, self.exponent)
         if self._centres is not None and isinstance(X, np.ndarray):
             return self._centres.nearest(X)
         labels = np.empty((X.shape[0], len(self.estimators)), dtype=np.int64)
         for t, estimator in enumerate(self.estimators):
-            labels[:, t] = _labels_of(estimator, X, X_train, self.features[t], self.labels[:, t])
+            of_run = self.pairs, self.features[t], self.labels[:, t]
+            labels[:, t] = handing.labels_of(estimator, X, X_train, *of_run)
         return labels
-
-
-def nearest_samples(X_train: Any, X: Any) -> np.ndarray:
-    """Return the index of the nearest row of `X_train` for every row of `X`."""
-    exponent, samples = storage.exponent_beyond(X_train, 2), canonical_order(X_train).samples
-    search = NearestNeighbors(n_neighbors=1).fit(storage.divided(X_train[samples], exponent))
-    X = storage.stored_like(storage.divided(X, exponent), X_train)  # its trees want dense arrays
-    return samples[search.kneighbors(X, return_distance=False)[:, 0]]  # the same one of ties
 
 
 def base_partitions(
@@ -149,6 +161,9 @@ def base_partitions(
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        Numbers, or what an `estimator` that is given can read: data frames are handed on as they
+        are to pipelines and all others but k-means and `LandmarkSpectral`, and so are NaN and text.
+        Distances or similarities of all pairs for one with ``metric="precomputed"``, or the like.
     estimator : estimator with `fit_predict`, or list of such, default=None
         A clusterer; `KMeans(n_init=1)` by default. It is cloned. Its `n_clusters`, or where it
         has none the `n_components` of a mixture, and its `random_state` are set for every run,
@@ -160,7 +175,7 @@ def base_partitions(
     max_samples : int or float, default=1.0
         Number, or share, of the samples drawn without replacement for a run.
     max_features : int or float, default=1.0
-        Number, or share, of the features drawn without replacement for a run.
+        Number, or share, of the features drawn without replacement for a run; not of pairs.
     predict_unseen : bool, default=False
         Whether a run labels the samples that were not drawn for it, too: its clusterer predicts, or
         where it cannot, a sample takes the label of the nearest one that the run saw. A million
@@ -173,18 +188,22 @@ def base_partitions(
     Returns
     -------
     BasePartitions
-        Without the runs that found only noise.
+        Without the runs that failed, or found only noise.
 
     Raises
     ------
     ValueError
         If all runs found only noise, or those of an `estimator` that was given a single cluster
         each; if a parameter is not as described.
+    Exception
+        Of the first run, if all failed.
 
     Warns
     -----
     UserWarning
         If some runs found only noise.
+    FitFailedWarning
+        If some runs failed.
 
     Examples
     --------
@@ -198,11 +217,20 @@ def base_partitions(
     given = {name: value for name, value in locals().items() if name in ALLOWED}
     validate_parameter_constraints(ALLOWED, given, caller_name="base_partitions")
     rng = check_random_state(random_state)
-    tables.check_readable(X)
-    X = tables.canonical(check_array(X, accept_sparse="csr", dtype=storage.FLOATS))
+    checks, X = handing.checks_for(clusterers(estimator), X)
+    X = _read_for(checks, X)
     sizes = range_of_clusters(n_clusters, "n_clusters")
     plans = draw_plans(rng, X.shape, sizes, n_estimators, max_samples, max_features)
     return run_plans(X, estimator, plans, predict_unseen, n_jobs)
+
+
+def _read_for(checks: dict[str, Any] | None, X: Any) -> Any:
+    """Return X as floats, or as it is, see `handing.checks_for`."""
+    if checks is None:
+        return handing.as_it_is(X, ensure_2d=False)
+    tables.check_readable(X)
+    options = {"accept_sparse": "csr", "dtype": storage.FLOATS, "input_name": "X", **checks}
+    return tables.canonical(check_array(X, **options))
 
 
 class RunPlan(NamedTuple):
@@ -216,14 +244,14 @@ class RunPlan(NamedTuple):
 
 def draw_plans(
     rng: np.random.RandomState,
-    shape: tuple[int, int],
+    shape: tuple[int, ...],
     n_clusters: tuple[int, int],
     n_estimators: int,
     max_samples: int | float,
     max_features: int | float,
 ) -> list[RunPlan]:
     """Draw what every run of a base clusterer differs by, see `base_partitions`."""
-    n_samples, n_features = shape
+    n_samples, n_features = (*shape, 1)[:2]  # texts by themselves are one feature
     n_drawn = _how_many(max_samples, n_samples, "max_samples", least=min(2, n_samples))
     n_columns = _how_many(max_features, n_features, "max_features", least=1)
     fewest, most = n_clusters
@@ -243,30 +271,54 @@ def run_plans(
     n_jobs: int | None,
     each: Callable[[], None] | None = None,
 ) -> BasePartitions:
-    """Run base clusterers as planned, on X as `canonical` returns it, see `base_partitions`.
+    """Run base clusterers as planned, on X as `handing.checks_for` has it, see `base_partitions`.
 
     `each` is called as often as there are runs, see `shared_out`.
     """
-    bases, n_estimators = clusterers(estimator), len(plans)
-    exponent = storage.exponent_beyond(X, 2)
+    bases = clusterers(estimator)
+    pairs, dtype = handing.pairs_of(bases, X), handing.float_type(X)
+    if pairs is not None and any(plan.features is not None for plan in plans):
+        cure = "these have no features to draw from: leave it at 1.0, and lower max_samples"
+        raise ValueError(f"max_features must be 1.0, or all, where X holds {pairs}: {cure}.")
+    exponent = storage.exponent_beyond(X, 2) if handing.is_finite(X) else 0
     if exponent and estimator is not None:  # what has parameters in the unit of X
         got = f"some up to {storage.largest(X):.3g}: scale it"
         raise ValueError(f"X must hold values whose squares {X.dtype} can sum, got {got}.")
     X = storage.divided(X, exponent)
     calls = [(clone(base), plan) for base, plan in zip(cycle(bases), plans, strict=False)]
-    results = shared_out(_run, (X, predict_unseen), calls, n_jobs, each)
-    runs = [(*r, *plan) for r, plan in zip(results, plans, strict=True) if r[1].max() >= 0]
-    if not runs:
-        raise ValueError(f"estimator {estimator!r} found only noise in all {n_estimators} runs.")
-    if n_empty := n_estimators - len(runs):
-        warn(f"{n_empty} of {n_estimators} base runs found only noise, and are left out.")
+    results = shared_out(attempted, (_run, X, pairs, predict_unseen), calls, n_jobs, each)
+    kept = _kept_runs(bases, results)
+    runs = [(*results[t], *plans[t]) for t in np.flatnonzero(kept)]
     estimators, labels, _, samples, features, _ = map(list, zip(*runs, strict=True))
-    table = np.column_stack(labels).astype(np.int64)
+    table, n_features = np.column_stack(labels).astype(np.int64), (*X.shape, 1)[1]
     if estimator is not None and table.max() == 0:
         found = "a single cluster in all of its runs, which say nothing then"
         cure = "give it parameters with which it finds several"
         raise ValueError(f"estimator {estimator!r} found {found}: {cure}.")
-    return BasePartitions(table, estimators, samples, features, exponent, X.dtype, X.shape[1])
+    of_input = exponent, dtype, n_features, pairs
+    return BasePartitions(table, estimators, samples, features, kept, *of_input)
+
+
+def _kept_runs(bases: list[Any], results: list[Any]) -> np.ndarray:
+    """Return whether each run found clusters; warn of the others, raise where these are all."""
+    total = f"{len(results)} base runs"
+    failed = {t: run for t, run in enumerate(results) if isinstance(run, Exception)}
+    kept = np.array([t not in failed and run[1].max() >= 0 for t, run in enumerate(results)])
+    n_noise = len(results) - len(failed) - int(kept.sum())
+    if not kept.any():
+        clusterer = ", ".join(map(repr, bases))
+        reason = f"estimator {clusterer} found only noise in all {len(results)} runs."
+        error: Exception = ValueError(reason)
+        for error in list(failed.values())[:1]:
+            error.add_note(f"{len(failed)} of {total} failed, this was the first; none is left.")
+        raise error
+    if failed:
+        why = {bases[t % len(bases)]: error for t, error in reversed(failed.items())}
+        told = "; ".join(f"{base!r}: {type(e).__name__}: {e}" for base, e in why.items())
+        warn(f"{len(failed)} of {total} failed, and are left out. {told}", FitFailedWarning)
+    if n_noise:
+        warn(f"{n_noise} of {total} found only noise, and are left out.")
+    return kept
 
 
 def clusterers(estimator: Any) -> list[Any]:
@@ -314,13 +366,14 @@ def _draw(rng: np.random.RandomState, total: int, size: int) -> Chosen:
     return np.sort(sample_without_replacement(total, size, random_state=rng))
 
 
-def _run(X: Any, predict_unseen: bool, estimator: Any, plan: RunPlan) -> tuple[Any, np.ndarray]:
+def _run(
+    X: Any, pairs: str | None, predict_unseen: bool, estimator: Any, plan: RunPlan
+) -> tuple[Any, np.ndarray]:
     """Return the fitted clusterer and its labels, -1 for samples that it did not see."""
-    part, samples = _part(X, plan.samples, plan.features), plan.samples
-    estimator.set_params(**_seeded(estimator, plan.n_clusters, plan.seed))
-    # k-means sums by thread: one thread, so that its labels do not depend on their number
-    with one_thread():
-        of_part = np.asarray(estimator.fit_predict(part))
+    samples, features = plan.samples, plan.features
+    part = handing.part_of(X, samples, features, pairs, estimator)
+    estimator.set_params(**handing.seeded(estimator, plan.n_clusters, plan.seed))
+    of_part = np.asarray(estimator.fit_predict(part))
     if of_part.shape != (part.shape[0],) or of_part.dtype.kind not in "iu":
         raise ValueError(
             f"estimator {estimator!r} must return one integer label a sample, got {of_part.dtype} "
@@ -330,33 +383,6 @@ def _run(X: Any, predict_unseen: bool, estimator: Any, plan: RunPlan) -> tuple[A
     labels[slice(None) if samples is None else samples] = of_part
     if predict_unseen and samples is not None and of_part.max() >= 0:
         unseen = np.setdiff1d(np.arange(len(labels)), samples, assume_unique=True)
-        with one_thread():
-            labels[unseen] = _labels_of(estimator, X[unseen], X, plan.features, labels)
+        new = take_samples(X, unseen)
+        labels[unseen] = handing.labels_of(estimator, new, X, pairs, features, labels)
     return estimator, narrow(labels)
-
-
-def _part(X: Any, samples: Chosen, features: Chosen) -> Any:
-    X = X if samples is None else X[samples]
-    return X if features is None else X[:, features]
-
-
-def _labels_of(
-    estimator: Any, X: Any, X_train: Any, features: Chosen, labels: np.ndarray
-) -> np.ndarray:
-    """Return the labels of new samples: as predicted, or of the nearest that the run saw."""
-    part = _part(X, None, features)
-    if hasattr(estimator, "predict"):
-        return np.asarray(estimator.predict(part))
-    seen = np.flatnonzero(labels >= 0)
-    return labels[seen[nearest_samples(_part(X_train, seen, features), part)]]
-
-
-def _seeded(estimator: Any, n_clusters: int, seed: int) -> dict[str, int]:
-    values = {"n_clusters": n_clusters, "random_state": seed}
-    names = list(estimator.get_params(deep=True))
-    seeded = {name: values[last] for name in names if (last := name.rpartition("__")[2]) in values}
-    if not any(name.endswith("n_clusters") for name in seeded):
-        prefix, clusterer = last_step(estimator)  # a step before may have components of its own
-        if "n_components" in clusterer.get_params(deep=False):
-            seeded[f"{prefix}n_components"] = n_clusters
-    return seeded

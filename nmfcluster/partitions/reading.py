@@ -7,24 +7,25 @@ from math import isqrt
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from nmfcluster._arrays import storage, tables
+from nmfcluster._arrays import tables
 from nmfcluster._arrays.arguments import counted, normalised_weights, warn
 from nmfcluster._arrays.labels import cluster_counts, encode, indicator, one_hot
 from nmfcluster._arrays.order import canonical_order
 from nmfcluster._base import membership, read_features, read_similarity, require_nonnegative
-from nmfcluster._compat import COUNT
+from nmfcluster._compat import COUNT, take_samples
 from nmfcluster._engine.report import say, stage
 from nmfcluster._engine.symmetric import SimilarityProblem
 from nmfcluster.metrics.co_occurrence import consensus_matrix
-from nmfcluster.partitions import making
+from nmfcluster.partitions import handing, making
 from nmfcluster.partitions.ensemble import Ensemble
+from nmfcluster.partitions.lone import listed
 from nmfcluster.partitions.problem import EnsembleProblem
 from nmfcluster.similarity import Explicit
 
 _FINEST = 60  # clusters of a base partition, unless more are wanted: as many tell of 20,000 samples
+NO_LABEL = "No partition labels {}, whose labels_ are -1"
 #: what the parameters may be by which an estimator has base partitions made
 MAKING: dict[str, list[Any]] = {
     **making.OPTIONS,
@@ -61,23 +62,36 @@ def read_partitions(
     if estimator.affinity == "precomputed":
         return PrecomputedSimilarity(estimator, X)
     if estimator.affinity == "partitions":
-        table = LabelTable(_checked_table(estimator, X, reset=True), "X", np.dtype(np.float64))
+        names, X = tables.row_names(X), _checked_table(estimator, X, reset=True)
+        table = LabelTable(X, "X", np.dtype(np.float64), names)
         n_samples, n_partitions = table.codes.shape
-        if estimator.n_clusters <= n_samples < n_partitions:
+        if n_samples < n_partitions:
             cure = "a row is a sample. If a row is a partition, give X.T"
-            warn(f"X holds {n_partitions} partitions of {n_samples} samples: {cure}.")
+            hint = f"X holds {n_partitions} partitions of {n_samples} samples: {cure}."
+            if (k := estimator.n_clusters) > n_samples:
+                raise ValueError(f"n_clusters={k} must be at most n_samples={n_samples}. {hint}")
+            warn(hint)
+        table.warn_of_single()
         return table
+    names = tables.row_names(X)
     if partitions is not None:
-        partitions = tables.in_order_of(tables.row_names(X), partitions, "partitions")
-    X = read_features(estimator, X)
-    return PartitionsOfFeatures(_made(estimator, X, rng) if partitions is None else partitions, X)
+        partitions = tables.in_order_of(names, partitions, "partitions")
+        table = PartitionsOfFeatures(partitions, read_features(estimator, X), names)
+        table.warn_of_single()
+        return table
+    checks, X = handing.checks_for(making.clusterers(estimator.estimator), X)
+    X = _read_for(checks, estimator, X)
+    return PartitionsOfFeatures(_made(estimator, X, rng), X, names)
 
 
 def _made(estimator: Any, X: Any, rng: np.random.RandomState) -> making.BasePartitions:
     """Make base partitions by the parameters of an estimator, of the samples in canonical order."""
     estimator._check_not_alone(X.shape[0])
     estimator._check_n_clusters(X.shape[0])
-    order, sizes = canonical_order(X), estimator.base_n_clusters
+    pairs = handing.pairs_of(making.clusterers(estimator.estimator), X)
+    by_rows = () if pairs else (handing.numbers_of(X),)
+    order = canonical_order(*by_rows, similarities=[X] if pairs else ())
+    sizes = estimator.base_n_clusters
     if sizes is None:  # as many as tell of the samples, and no more than these differ
         finest = min(isqrt(X.shape[0]), _FINEST, len(order.distinct))
         fewest = max(2, estimator.n_clusters)
@@ -88,21 +102,27 @@ def _made(estimator: Any, X: Any, rng: np.random.RandomState) -> making.BasePart
     drawn = estimator.n_estimators, estimator.max_samples, estimator.max_features
     plans = making.draw_plans(rng, X.shape, (low, high), *drawn)
     base, unseen, jobs = estimator.estimator, estimator.predict_unseen, estimator.n_jobs
+    X = order.of_both(X) if pairs else take_samples(X, order.samples)
     with stage(task, len(plans)) as told:
-        made = making.run_plans(X[order.samples], base, plans, unseen, jobs, told.heard)
+        made = making.run_plans(X, base, plans, unseen, jobs, told.heard)
     samples = [s if s is None else np.sort(order.samples[s]) for s in made.samples]
     for column in made.labels.T:  # in place, as there can be many; copies have the label of one
         column[order.samples] = order.largest(column)
     return replace(made, samples=samples)
 
 
-def _checked_table(estimator: Any, X: Any, reset: bool) -> Any:
-    """Return X with its columns checked and its labels untouched."""
-    tables.check_opened(X, "X", "one table of labels")
-    if hasattr(X, "columns"):
-        tables.check_columns_differ(X, "X")
-    else:
-        X = check_array(X, dtype=None, ensure_all_finite=False, estimator=estimator)
+def _read_for(checks: dict[str, Any] | None, estimator: Any, X: Any, reset: bool = True) -> Any:
+    """Return X as floats, or as it is, see `handing.checks_for`."""
+    if checks is None:
+        return _checked_table(estimator, X, reset, "one table", ensure_2d=False)
+    return read_features(estimator, X, reset, **checks)
+
+
+def _checked_table(
+    estimator: Any, X: Any, reset: bool, wanted: str = "one table of labels", **options: Any
+) -> Any:
+    """Return X with its columns checked and its entries untouched."""
+    X = handing.as_it_is(X, wanted, estimator=estimator, **options)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     return X
 
@@ -117,6 +137,8 @@ class LabelTable:
         What to call them in an error message.
     dtype : dtype
         To compute in.
+    names : pandas Index, default=None
+        Names of the samples, for a warning.
 
     Attributes
     ----------
@@ -131,24 +153,47 @@ class LabelTable:
 
     estimators: list[Any] | None = None
 
-    def __init__(self, labels: Any, name: str, dtype: np.dtype) -> None:
+    def __init__(self, labels: Any, name: str, dtype: np.dtype, names: Any = None) -> None:
         self.codes, self.categories = encode(labels, name)
         self.n_clusters = cluster_counts(self.codes)
-        self.name, self.dtype = name, dtype
+        self.name, self.dtype, self._names = name, dtype, names
 
     def __len__(self) -> int:
         return len(self.codes)
 
+    def warn_of_single(self) -> None:
+        """Warn of partitions of which there is one cluster, and missing labels."""
+        single = np.flatnonzero((self.n_clusters == 1) & (self.codes.min(axis=0) < 0))
+        if len(single):
+            says = "a negative number says that a sample was not seen. If -1 is a label, number "
+            several = f"{counted(len(single), 'partition')} of {self.name}, such as {single[0]},"
+            warn(f"{several} with one cluster and missing labels: {says}clusters from 0.")
+
     def problem(self, weights: Any, normalize: bool) -> EnsembleProblem:
         """Return the factorization of the co-association under weights of the partitions."""
-        ensemble, groups = self._ensemble(normalised_weights(weights, self.codes.shape[1]))
+        ensemble, groups = self._ensemble(self._weights(weights))
         say(f"{len(ensemble)} distinct label rows of {ensemble.counts.sum()} samples")
         return EnsembleProblem(ensemble, groups, self.dtype, normalize)
 
+    def _weights(self, weights: Any) -> np.ndarray:
+        """Return weights that sum to 1, one a partition."""
+        return normalised_weights(weights, self.codes.shape[1])
+
     def _ensemble(self, weights: np.ndarray) -> tuple[Ensemble, np.ndarray]:
-        """Return the distinct rows, and which of them every sample has."""
-        check_coverage(self.codes if weights.all() else self.codes[:, weights > 0], self.name)
-        return Ensemble.from_table(self.codes, weights)
+        """Return the distinct rows, and which of them every sample has, see `labelled_rows`."""
+        empty = np.flatnonzero((self.n_clusters == 0) & (weights > 0))
+        if len(empty):
+            negative = "a negative number says that a sample was not seen"
+            which = f"partition {empty[0]} is: {negative}"
+            raise ValueError(f"{self.name} must not hold an empty partition: {which}.")
+        ensemble, groups = labelled_rows(*Ensemble.from_table(self.codes, weights))
+        if len(lost := np.flatnonzero(groups < 0)):
+            self._warn_of_lost(lost)
+        return ensemble, groups
+
+    def _warn_of_lost(self, lost: np.ndarray) -> None:
+        """Warn of samples that no partition labels."""
+        warn(f"{NO_LABEL.format(counted(len(lost), 'sample'))}: {listed(lost, self._names)}.")
 
     def matrix(self, indices: np.ndarray, weights: Any) -> np.ndarray:
         """Return the co-association of some samples as an array."""
@@ -175,41 +220,66 @@ class PartitionsOfFeatures(LabelTable):
     Where they were given a new sample has the labels of the nearest one.
     """
 
-    def __init__(self, partitions: Any, X: Any) -> None:
+    def __init__(self, partitions: Any, X: Any, names: Any = None) -> None:
         made = partitions if isinstance(partitions, making.BasePartitions) else None
-        super().__init__(partitions if made is None else made.labels, "partitions", X.dtype)
+        dtype = handing.float_type(X) or np.dtype(np.float64)
+        super().__init__(partitions if made is None else made.labels, "partitions", dtype, names)
         if len(self.codes) != X.shape[0]:
             raise ValueError(
                 f"partitions must label every sample: they have {len(self.codes)} rows, X has "
                 f"{X.shape[0]}. A list holds one label vector an element, an array one a column."
             )
         self._made, self.estimators = made, None if made is None else made.estimators
-        self._X = storage.own_copy(X) if made is None or made.needs_training_data else None
+        kept = made is None or made.needs_training_data
+        self._X = take_samples(X, np.arange(X.shape[0])) if kept else None
+
+    def _weights(self, weights: Any) -> np.ndarray:
+        """Return weights that sum to 1, of the base runs that were kept."""
+        if weights is not None and self._made is not None and not self._made.kept.all():
+            if np.shape(weights) != self.n_clusters.shape:  # one a run that was asked for
+                weights = normalised_weights(weights, len(self._made.kept))[self._made.kept]
+        return super()._weights(weights)
+
+    def _warn_of_lost(self, lost: np.ndarray) -> None:
+        """Warn of samples that are noise in all base runs; raise if there are others."""
+        undrawn = lost
+        for drawn in [None] if self._made is None else self._made.samples:
+            undrawn = np.setdiff1d(undrawn, lost if drawn is None else drawn)
+        if len(undrawn):
+            cure = "predict_unseen=True labels them; or raise n_estimators or max_samples"
+            raise ValueError(
+                f"max_samples must be such that base runs draw every sample, but none drew "
+                f"{counted(len(undrawn), 'sample')}: {listed(undrawn, self._names)}. {cure}."
+            )
+        super()._warn_of_lost(lost)
 
     def codes_of(self, estimator: Any, X: Any) -> tuple[np.ndarray, np.dtype]:
         """Return the encoded labels of new samples, and the type of X."""
-        X = read_features(estimator, X, reset=False)
         if self._made is None:
-            return self.codes[making.nearest_samples(self._X, X)], X.dtype
+            X = read_features(estimator, X, reset=False)
+            return self.codes[handing.nearest_samples(self._X, X)], X.dtype
+        X = _read_for(self._made.checks, estimator, X, reset=False)
         labels = self._made.predict(X, self._X)
-        return encode(labels, "estimator's labels", self.categories)[0], X.dtype
+        codes, _ = encode(labels, "estimator's labels", self.categories)
+        return codes, handing.float_type(X) or self.dtype
 
 
-def check_coverage(codes: np.ndarray, name: str) -> None:
-    """Raise a ValueError if a sample is in no partition, or a partition saw no sample."""
-    if codes.min() >= 0:
-        return
-    seen = codes >= 0
-    lost, empty = np.flatnonzero(~seen.any(axis=1)), np.flatnonzero(~seen.any(axis=0))
-    if len(lost):
-        raise ValueError(
-            f"{name} must label every sample at least once; without a label: "
-            f"{counted(len(lost), 'sample')}, the first is sample {lost[0]}. (Made by an "
-            "estimator: raise n_estimators or max_samples, or leave out samples that it calls "
-            "noise in every run.)"
-        )
-    if len(empty):
-        raise ValueError(f"{name} must not hold an empty partition: partition {empty[0]} is.")
+def labelled_rows(ensemble: Ensemble, groups: np.ndarray) -> tuple[Ensemble, np.ndarray]:
+    """Return the rows that a partition with a weight saw, and which of them samples have; -1: none.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    groups : ndarray of shape (n,), int
+        Which of its rows every sample has.
+    """
+    kept = np.flatnonzero(ensemble.coverage > 0)
+    if len(kept) == len(ensemble):
+        return ensemble, groups
+    places = np.full(len(ensemble), -1)
+    places[kept] = np.arange(len(kept))
+    rows = kept if ensemble.rows is None else ensemble.rows[kept]
+    return replace(ensemble, counts=ensemble.counts[kept], rows=rows), places[groups]
 
 
 class PrecomputedSimilarity:

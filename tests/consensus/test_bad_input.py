@@ -102,7 +102,7 @@ CASES = [
     features("more features than there are", "max_features .*4, got 5", max_features=5),
     features(
         "samples never drawn",
-        "n_estimators or max_samples",
+        "none drew 16 samples: 0, 1, .*predict_unseen=True .*n_estimators or max_samples",
         n_estimators=2,
         max_samples=3,
         base_n_clusters=2,
@@ -143,12 +143,6 @@ CASES = [
     ),
     given("an infinite weight", "weights must be 3 .*finite.*inf", TABLE, weights=[1, np.inf, 1]),
     given("a word for weights", "'weights' .*Got 'equal'", TABLE, weights="equal"),
-    given(
-        "a sample seen with weight zero alone",
-        "sample 3",
-        changed(TABLE, (3, slice(0, 2)), -1),
-        weights=[1, 1, 0],
-    ),
     similarity("weights without partitions", "weights=.*precomputed", weights=[1, 2, 3]),
     # partitions
     given("partitions too long", "partitions .*24 rows, X has 20", np.tile(TABLE, (2, 1))[:24]),
@@ -166,7 +160,6 @@ CASES = [
         TABLE[:, :0],
     ),
     given("an empty list", "partitions must hold at least one partition, .*got 0 partitions", []),
-    given("a sample without labels", "partitions .*sample 3", changed(TABLE, 3, -1)),
     given(
         "a partition without labels",
         "partitions .*partition 1",
@@ -196,9 +189,8 @@ CASES = [
     table("a table of fractions", r"X\[:, 0\] .*0\.5", TABLE + 0.5),
     table("a sparse table", "[Ss]parse", sp.csr_array(TABLE), TypeError),
     table("a vector for a table", "Expected 2D array", TABLE[:, 0]),
-    table("a row without labels", "X .*sample 3", changed(TABLE, 3, -1)),
     table("a column without labels", "X .*partition 1", changed(TABLE, (slice(None), 1), -1)),
-    table("a table of few samples", "n_clusters=2 .* n_samples=1", TABLE[:1]),
+    table("a table of few samples", "n_clusters=2 .* n_samples=1.*give X.T", TABLE[:1]),
     table("a mixed table", r"X\[:, 1\] .*int.*str", changed(TEXT, (4, 1), "a"), TypeError),
     table(
         "tri with a missing label", "factorization='tri'.*saw all", HALF_SEEN, factorization="tri"
@@ -212,6 +204,14 @@ CASES = [
     similarity("nothing similar", "X .*above 0", np.zeros((20, 20))),
     similarity("nothing similar, sparse", "X .*above 0", sp.csr_array((20, 20))),
     similarity("not a number, similar", "X contains NaN", changed(A, (2, 2), np.nan)),
+    similarity(
+        "pairs that were never seen",
+        r"NaN for 2 pairs of samples.*raise n_estimators or max_samples.*affinity='partitions'",
+        changed(A, ([2, 3, 5], [3, 2, 7]), np.nan),
+    ),
+    similarity(
+        "a pair not seen, sparse", "NaN for 1 pair", sp.csr_array(changed(A, (2, 3), np.nan))
+    ),
     similarity("few similar samples", "n_clusters=3 .* n_samples=2", A[:2, :2], n_clusters=3),
 ]
 

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from partitions.cases import in_three_ways
 from sklearn.base import clone, is_clusterer
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import estimator_checks, get_tags
 
 import nmfcluster
@@ -278,16 +279,32 @@ def test_a_line_is_said_of_every_stage(caplog):
 # --- bad input ------------------------------------------------------------------------------------
 
 
-def test_a_sample_in_no_partition_is_named_by_its_row():
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("weights", [None, [0, 1, 1, 1, 1, 1, 1]])
+def test_samples_in_no_partition_are_in_no_cluster(normalize, weights):
     table = planted(0.2)
     table[[150, 177]] = -1
-    with pytest.raises(ValueError, match="without a label: 2 samples, the first is row 150"):
-        by_blocks(n_clusters=3).fit(in_blocks(table, 40))
-    weights = [0, 1, 1, 1, 1, 1, 1]
-    table[[150, 177], 0] = 1
-    lost = np.flatnonzero((table[:, 1:] < 0).all(axis=1))
-    with pytest.raises(ValueError, match=f"{len(lost)} samples, the first is row {lost[0]}"):
-        by_blocks(n_clusters=3, weights=weights).fit(in_blocks(table, 40))
+    if weights:
+        table[[150, 177], 0] = 1
+    lost = np.flatnonzero((table[:, bool(weights) :] < 0).all(axis=1))
+    options = {"n_clusters": 3, "weights": weights, "normalize": normalize}
+    said = f"labels {len(lost)} samples.* -1: "
+    with pytest.warns(UserWarning, match=f"{said}{lost[0]}, "):
+        local = in_memory(**options).fit(table)
+    with pytest.warns(UserWarning, match=f"{said}the first is row {lost[0]}") as told:
+        model = by_blocks(**options).fit(in_blocks(table, 40))
+    assert len(told) == 1
+    assert_the_same(model, local)
+    assert_array_equal(np.flatnonzero(model.labels_.compute() < 0), lost)
+    with pytest.warns(UserWarning, match=said):
+        drawn = by_blocks(max_distinct=80, **options).fit(in_blocks(table, 40))
+    labels = drawn.labels_.compute()
+    assert not drawn.is_exact_
+    assert_array_equal(np.flatnonzero(labels < 0), lost)
+    assert adjusted_rand_score(local.labels_, labels) > 0.9
+    assert_allclose(drawn.membership_.compute()[lost], 1 / 3)
+    assert_array_equal(drawn.confidence_.compute()[lost], 0)
+    assert_array_equal(np.bincount(labels[labels >= 0]), np.sort(np.bincount(labels + 1)[1:])[::-1])
 
 
 def test_an_empty_partition_is_named():
@@ -305,7 +322,7 @@ def test_a_fit_that_fails_leaves_the_one_before():
     model = by_blocks(n_clusters=3).fit(X)
     before = dict(vars(model))
     lost = planted()
-    lost[5] = -1
+    lost[:, 5] = -1
     for bad in (in_blocks(lost), planted(), X[:, 0], X / 2):
         with pytest.raises((ValueError, TypeError)):
             model.fit(bad)

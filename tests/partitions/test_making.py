@@ -10,13 +10,15 @@ from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
+from sklearn.exceptions import FitFailedWarning
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from nmfcluster import NMFConsensus
 from nmfcluster.partitions import base_partitions
-from nmfcluster.partitions.making import nearest_samples, range_of_clusters
+from nmfcluster.partitions.handing import nearest_samples
+from nmfcluster.partitions.making import range_of_clusters
 
 X, Y = make_blobs(60, n_features=4, centers=3, random_state=0)
 
@@ -281,6 +283,48 @@ def test_a_run_that_finds_only_noise_is_left_out():
     assert made.labels.shape == (12, 8 - n_empty)
     assert len(made.estimators) == len(made.samples) == len(made.features) == 8 - n_empty
     assert made.labels.min() == 0
+
+
+class Failing(Recorder):
+    """Raises where its seed is a multiple."""
+
+    def __init__(self, every=3, n_clusters=2, random_state=None):
+        super().__init__(n_clusters, random_state)
+        self.every = every
+
+    def fit_predict(self, X, y=None):
+        if self.random_state % self.every == 0:
+            raise np.linalg.LinAlgError(f"no SVD of seed {self.random_state}")
+        return super().fit_predict(X)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_runs_that_fail_are_left_out_and_told_of_once(n_jobs):
+    options = {"n_estimators": 20, "n_clusters": 3, "random_state": 0}
+    bases = [KMeans(n_init=1), Failing(), Wrong()]
+    with parallel_config("threading"), pytest.warns(FitFailedWarning) as told:
+        made = base_partitions(X, bases, n_jobs=n_jobs, **options)
+    plain = base_partitions(X, [KMeans(n_init=1), Recorder(), Recorder()], **options)
+    failed = [
+        t % 3 == 2 or (t % 3 == 1 and own.random_state % 3 == 0)
+        for t, own in enumerate(plain.estimators)
+    ]
+    first = next(plain.estimators[t] for t in range(1, 20, 3) if failed[t])
+    assert_array_equal(made.kept, ~np.array(failed))
+    assert_array_equal(made.labels, plain.labels[:, made.kept])
+    assert len(made.estimators) == len(made.samples) == made.kept.sum()
+    [message] = [str(one.message) for one in told]
+    assert message.startswith(f"{sum(failed)} of 20 base runs failed")
+    assert f"Failing(): LinAlgError: no SVD of seed {first.random_state}; Wrong(" in message
+
+
+def test_the_first_error_is_raised_where_all_runs_fail():
+    with pytest.raises(np.linalg.LinAlgError, match="no SVD of seed") as caught:
+        base_partitions(X, Failing(every=1), n_estimators=4, random_state=0)
+    assert caught.value.__notes__ == ["4 of 4 base runs failed, this was the first; none is left."]
+    with pytest.raises(np.linalg.LinAlgError) as caught:
+        base_partitions(X, [Failing(every=1), DBSCAN(eps=1e-6)], n_estimators=4)
+    assert caught.value.__notes__ == ["2 of 4 base runs failed, this was the first; none is left."]
 
 
 def test_runs_that_all_say_nothing_are_refused():
