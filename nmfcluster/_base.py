@@ -77,9 +77,15 @@ def read_similarity(estimator: Any, X: Any, signed: bool = False) -> Any:
     """
     X = tables.in_own_order(X, "X")
     estimator._names_ = tables.row_names(getattr(X, "columns", None))
-    X = read_features(estimator, X)
+    X = read_features(estimator, X, ensure_all_finite="allow-nan")
     if not signed:
         require_nonnegative(estimator, X, "similarities are at least 0")
+    if missing := storage.missing_pairs(X):
+        raise ValueError(
+            f"X contains NaN for {counted(missing, 'pair')} of samples. Where it is a "
+            "consensus_matrix, these were never in one run: raise n_estimators or max_samples, or "
+            "give partitions_ with affinity='partitions', which counts the pairs that were seen."
+        )
     if X.shape[0] != X.shape[1]:
         raise ValueError(
             "X must be a square kernel matrix of shape (n_samples, n_samples) with "

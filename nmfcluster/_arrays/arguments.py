@@ -128,7 +128,8 @@ def _wanted_pairs(step: Any) -> str | None:
         value = getattr(step, name, None)
         if isinstance(value, str) and value.startswith("precomputed"):
             return kind if value == "precomputed" else "distances"  # of nearest neighbours
-    tagged = hasattr(step, "__sklearn_tags__") and get_tags(step).input_tags.pairwise
+    has_tags = hasattr(step, "__sklearn_tags__") and not isinstance(step, type)
+    tagged = has_tags and get_tags(step).input_tags.pairwise
     return "pairs" if tagged else None
 
 

@@ -179,6 +179,14 @@ def require_symmetric(array: Any, name: str) -> None:
         )
 
 
+def missing_pairs(array: Any) -> int:
+    """Return for how many pairs a matrix, which is square if it is right, holds NaN."""
+    if not np.isnan(total(array)):
+        return 0
+    both = array + array.T if array.shape[0] == array.shape[1] else array
+    return int(np.isnan(sp.triu(both).data if sp.issparse(both) else np.triu(both)).sum())
+
+
 def looks_like_distances(array: Any) -> bool:
     """Return whether a square matrix is 0 on its diagonal and above 0 nearly everywhere else."""
     if sp.issparse(array) or len(array) < 3 or np.diagonal(array).any():
@@ -221,6 +229,16 @@ def group_indicator(groups: np.ndarray, dtype: Any = np.float64) -> sp.csr_array
 def as_dense(array: Any) -> np.ndarray:
     """Return a matrix as an array."""
     return array.toarray() if sp.issparse(array) else array
+
+
+def dense_with(array: Any, value: float) -> np.ndarray:
+    """Return a matrix as an array, with a value where a sparse one stores nothing."""
+    if not sp.issparse(array):
+        return np.asarray(array)
+    dense = np.full(array.shape, value)
+    rows, columns, values = stored_entries(array)
+    dense[rows, columns] = values
+    return dense
 
 
 def stored_as_fits(array: Any) -> Any:

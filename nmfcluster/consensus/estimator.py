@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from nmfcluster._arrays.arguments import positions
+from nmfcluster._arrays.arguments import pairwise_input, positions
 from nmfcluster._arrays.tables import row_names
 from nmfcluster._base import NMFClusterer, fitting, membership, numbered
 from nmfcluster._compat import StrOptions, fit_context
@@ -44,8 +44,8 @@ class NMFConsensus(NMFClusterer):
     affinity : {"coassociation", "partitions", "precomputed"}, default="coassociation"
         What `X` is:
 
-        - "coassociation": features; base partitions are made with `estimator`, or are the
-          `partitions` given to `fit`;
+        - "coassociation": features, or whatever `estimator` can read; it makes base partitions of
+          them, unless `partitions` are given to `fit`;
         - "partitions": a table of labels, (n_samples, n_partitions): integers or strings;
           a negative number, NaN or None means that the partition did not see the sample;
         - "precomputed": a symmetric nonnegative similarity (n_samples, n_samples), dense or
@@ -55,7 +55,9 @@ class NMFConsensus(NMFClusterer):
         ``LandmarkSpectral(n_landmarks=250)`` and ``GraphSpectral()`` take turns, and of more than
         10,000 samples each is fitted to as many, and labels the others. Its
         `n_clusters` and `random_state`, where it has them, are set for every run. The clusterers
-        of a list take turns.
+        of a list take turns. One that is given, with ``metric="precomputed"`` or the like, is
+        handed distances or similarities of all pairs of samples; and data frames, text and NaN as
+        they are.
     n_estimators : int, default=50
         Number of base partitions.
     base_n_clusters : int or tuple (low, high), default=None
@@ -71,7 +73,8 @@ class NMFConsensus(NMFClusterer):
         Whether a base clusterer labels the samples that were not drawn for it, too, by its
         `predict`, or as the nearest sample that it saw: for many samples, of which some will do.
     weights : array-like of shape (n_partitions,), default=None
-        Nonnegative weights of the partitions; equal by default.
+        Nonnegative weights of the partitions; equal by default. Those of base runs that are left
+        out, as they failed or found only noise, do not count.
     normalize : bool, default=True
         Whether every cluster of a partition counts as one. Otherwise every pair of samples counts,
         as in [1]_: large clusters are then split where partitions are finer than the consensus. A
@@ -101,10 +104,12 @@ class NMFConsensus(NMFClusterer):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int
-        Cluster of every sample. Clusters are numbered by decreasing size.
+        Cluster of every sample; -1 where no partition has a label. Clusters are numbered by
+        decreasing size.
     membership_ : ndarray of shape (n_samples, n_clusters), float
         Mean co-association with every cluster, scaled to sum to 1, as `transform` has it for new
-        samples; the rows of H, scaled, with ``normalize=False``.
+        samples; the rows of H, scaled, with ``normalize=False``. Uniform where no partition has a
+        label.
     core_ : ndarray of shape (n_clusters, n_clusters)
         S in :math:`QSQ'`, where Q has unit columns: the weight of every cluster; diagonal.
     weights_ : ndarray of shape (n_partitions,)
@@ -114,7 +119,7 @@ class NMFConsensus(NMFClusterer):
         ``affinity="precomputed"``.
     confidence_ : ndarray of shape (n_samples,)
         Mean co-association of a sample with the other samples of its cluster, over the pairs that
-        were seen; 1 in a cluster of one sample.
+        were seen; 1 in a cluster of one sample, 0 in none.
     agreement_ : ndarray of shape (n_partitions,)
         Adjusted Rand index of every base partition with the consensus, over the samples that
         it saw. None with ``affinity="precomputed"``.
@@ -258,6 +263,15 @@ class NMFConsensus(NMFClusterer):
             If `X`, `partitions` or a parameter is not as described.
         TypeError
             If labels are neither integers nor strings.
+        Exception
+            Of the first base run, if all failed.
+
+        Warns
+        -----
+        UserWarning
+            Of samples without a label in any partition, and of base runs that found only noise.
+        FitFailedWarning
+            If some base runs failed.
         """
         with fitting(self) as rng:
             source = read_partitions(self, X, partitions, rng)
@@ -320,5 +334,8 @@ class NMFConsensus(NMFClusterer):
         inputs, labels = tags.input_tags, self.affinity == "partitions"
         inputs.sparse = not labels
         inputs.pairwise = inputs.positive_only = self.affinity == "precomputed"
+        if self.affinity == "coassociation":  # the input is that of the base clusterers
+            bases = self.estimator if isinstance(self.estimator, list | tuple) else [self.estimator]
+            inputs.pairwise = any(map(pairwise_input, bases))
         inputs.allow_nan = inputs.string = inputs.categorical = labels
         return tags

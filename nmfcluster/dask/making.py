@@ -167,7 +167,7 @@ def base_partitions(
     largest = max(int(runs.labels.max()), *(plan.n_clusters - 1 for plan in plans))
     dtype = np.result_type(np.int8, np.min_scalar_type(-largest - 1))
     train, sent = rows, runs
-    if not runs.needs_training_data:  # clusterers that predict need no labels of what was drawn
+    if not runs.needs_training_data and not runs.pairs:  # who predicts needs no labels of it
         train, sent = None, replace(runs, labels=runs.labels[:0], samples=[])
     labeller = Labeller(sent, train, dtype)
     return BlockPartitions(labeller.of_rows(X), runs.estimators, labeller)

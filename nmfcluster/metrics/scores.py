@@ -136,7 +136,9 @@ def cophenetic_correlation(consensus: Any) -> float:
     ----------
     consensus : array-like of shape (n_samples, n_samples)
         Symmetric, entries in [0, 1], ones on the diagonal, as
-        `NMFConsensus.consensus_matrix` returns it. At least 3 samples.
+        `NMFConsensus.consensus_matrix` returns it. At least 3 samples. NaN: a pair that no
+        partition saw. Such pairs do not count in the correlation; for the tree they have the mean
+        distance of the others. A sample with NaN on the diagonal is left out.
 
     Returns
     -------
@@ -163,23 +165,30 @@ def cophenetic_correlation(consensus: Any) -> float:
     if len(consensus) < 3:
         raise ValueError(f"consensus must have at least 3 samples, got {len(consensus)}.")
     distances = squareform(1 - consensus.clip(max=1), checks=False)  # it may be 1 + rounding
-    if np.ptp(distances) < 1e-12:  # equal but for rounding: there is nothing to correlate
+    seen = ~np.isnan(distances)
+    if not seen.any():
+        raise ValueError("consensus must hold a pair of samples that was seen, got only NaN.")
+    known = distances[seen]
+    if np.ptp(known) < 1e-12:  # equal but for rounding: there is nothing to correlate
         return 1.0
-    heights = cophenet(average(distances))
-    return float(np.corrcoef(distances, heights)[0, 1])
+    heights = cophenet(average(np.where(seen, distances, known.mean())))
+    return float(np.corrcoef(known, heights[seen])[0, 1])
 
 
 def _check_consensus(consensus: Any) -> np.ndarray:
-    """Return a consensus matrix in float64; raise unless it is one."""
+    """Return a consensus matrix of the samples that were seen, in float64; raise if it is none."""
     check_readable(consensus, "consensus")
-    consensus = check_array(consensus, dtype=np.float64, input_name="consensus")
+    options = {"ensure_all_finite": "allow-nan", "input_name": "consensus"}
+    consensus = check_array(consensus, dtype=np.float64, **options)
     if consensus.shape[0] != consensus.shape[1]:
         raise ValueError(f"consensus must be square, got shape {consensus.shape}.")
+    seen = ~np.isnan(consensus.diagonal())
+    consensus = consensus[np.ix_(seen, seen)]
     rounding = 1e-9  # what it may leave outside of [0, 1] in a mean
-    if consensus.min() < -rounding or consensus.max() > 1 + rounding:
-        got = f"{consensus.min():.3g} to {consensus.max():.3g}"
+    if (consensus < -rounding).any() or (consensus > 1 + rounding).any():
+        got = f"{np.nanmin(consensus):.3g} to {np.nanmax(consensus):.3g}"
         raise ValueError(f"consensus must have entries in [0, 1], got {got}.")
-    if not np.allclose(consensus, consensus.T):
+    if not np.allclose(consensus, consensus.T, equal_nan=True):
         raise ValueError("consensus must be symmetric.")
     if not np.allclose(consensus.diagonal(), 1):
         raise ValueError("consensus must have ones on its diagonal.")

@@ -14,8 +14,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
 from nmfcluster._arrays import storage, tables
-from nmfcluster._arrays.arguments import pairwise_input
-from nmfcluster._arrays.order import CanonicalOrder, canonical_order
+from nmfcluster._arrays.arguments import last_step, pairwise_input
+from nmfcluster._arrays.order import canonical_order
 from nmfcluster._compat import take_samples
 from nmfcluster.partitions.spectral import GraphSpectral, LandmarkSpectral
 
@@ -47,26 +47,28 @@ def pairs_of(bases: list[Any], X: Any) -> str | None:
     return kind
 
 
-def checks_for(bases: list[Any], X: Any) -> dict[str, Any] | None:
-    """Return options of scikit-learn's checks of X as floats; None: it is handed on as it is."""
-    strict = all(map(is_known, bases)) or pairs_of(bases, X) is not None
-    if not strict and _is_handed_on(X):
-        return None
-    return {"ensure_all_finite": True if strict else "allow-nan"}
+def checks_for(bases: list[Any], X: Any) -> tuple[dict[str, Any] | None, Any]:
+    """Return options of scikit-learn's checks of X as floats, None to hand it on as it is; and X.
+
+    A data frame of pairs gets its columns in the order of its rows.
+    """
+    if all(map(is_known, bases)):
+        return {"ensure_all_finite": True}, X
+    if pairs_of(bases, X):
+        return {"ensure_all_finite": True}, tables.in_own_order(X, "X")
+    return None if _is_handed_on(X) else {"ensure_all_finite": "allow-nan"}, X
 
 
 def _is_handed_on(X: Any) -> bool:
-    """Return whether X is what only a clusterer can read: a data frame, or no numbers."""
-    if storage.is_sparse(X) or hasattr(X, "__dask_graph__"):
-        return False
-    if hasattr(X, "columns"):
-        return True
+    """Return whether X is what only a clusterer can read: a data frame, or text."""
+    if hasattr(X, "columns") or hasattr(X, "__dask_graph__"):
+        return not hasattr(X, "__dask_graph__")
     try:
         array = np.asarray(X)
-        array.astype(float)
-    except (TypeError, ValueError):
-        return True
-    return array.dtype.kind in "US"
+    except ValueError:  # rows of several lengths, which is said elsewhere
+        return False
+    text = array.dtype == object and any(isinstance(entry, str | dict) for entry in array.flat)
+    return text or array.dtype.kind in "US"
 
 
 def as_it_is(X: Any, wanted: str = "one table", **options: Any) -> Any:
@@ -88,23 +90,23 @@ def numbers_of(X: Any) -> Any:
     """Return a table of numbers that differ where samples do: by them these are put in order."""
     if float_type(X) is not None:
         return X
-    columns = [X[name] for name in X.columns] if hasattr(X, "columns") else np.atleast_2d(X.T)
-    numbers = np.empty((X.shape[0], len(columns)))
-    for j, column in enumerate(map(np.asarray, columns)):
-        if column.dtype.kind not in "biuf":
-            column = np.unique(column.astype(str), return_inverse=True)[1]
-        numbers[:, j] = column
-    return numbers
+    array = np.asarray(X)
+    if array.dtype.kind in "biuf":
+        return array.astype(float)
+    rows = [str(np.ravel(row).tolist()) for row in array.astype(object)]
+    return np.unique(rows, return_inverse=True)[1].reshape(-1, 1).astype(float)
 
 
-def order_of(X: Any, pairs: str | None) -> CanonicalOrder:
-    """Return the order of samples by what they hold alone, or by their pairs."""
-    return canonical_order(similarities=[X]) if pairs else canonical_order(numbers_of(X))
-
-
-def own_copy(X: Any) -> Any:
-    """Return a copy of X."""
-    return take_samples(X, np.arange(X.shape[0])) if float_type(X) is None else storage.own_copy(X)
+def seeded(estimator: Any, n_clusters: int, seed: int) -> dict[str, int]:
+    """Return the parameters of a clusterer, or a pipeline, that differ between runs."""
+    values = {"n_clusters": n_clusters, "random_state": seed}
+    names = list(estimator.get_params(deep=True))
+    own = {name: values[last] for name in names if (last := name.rpartition("__")[2]) in values}
+    if not any(name.endswith("n_clusters") for name in own):
+        prefix, clusterer = last_step(estimator)  # a step before may have components of its own
+        if "n_components" in clusterer.get_params(deep=False):
+            own[f"{prefix}n_components"] = n_clusters
+    return own
 
 
 def part_of(
@@ -126,9 +128,16 @@ def part_of(
 
 
 def labels_of(
-    estimator: Any, X: Any, X_train: Any, features: np.ndarray | None, labels: np.ndarray
+    estimator: Any,
+    X: Any,
+    X_train: Any,
+    pairs: str | None,
+    features: np.ndarray | None,
+    labels: np.ndarray,
 ) -> np.ndarray:
     """Return the labels of new samples: as predicted, or of the nearest that the run saw."""
+    if pairs is not None:
+        return labels_of_pairs(X, pairs, labels)
     part = part_of(X, None, features, None, estimator)
     if hasattr(estimator, "predict"):
         return np.asarray(estimator.predict(part))
@@ -139,7 +148,7 @@ def labels_of(
     return labels[seen[nearest_samples(train, part)]]
 
 
-def labels_of_pairs(pairs: str, X: Any, labels: np.ndarray) -> np.ndarray:
+def labels_of_pairs(X: Any, pairs: str, labels: np.ndarray) -> np.ndarray:
     """Return the labels of new samples by their pairs with all that were partitioned, X.
 
     Each has that of the nearest, or most similar, sample that the run saw; of several such the
@@ -149,12 +158,7 @@ def labels_of_pairs(pairs: str, X: Any, labels: np.ndarray) -> np.ndarray:
     found = np.empty(X.shape[0], dtype=np.int64)
     for rows in storage.row_blocks(len(found), max(1, _ENTRIES // max(len(seen), 1))):
         part = storage.rows_of(X, rows)[:, seen]
-        near = np.full(part.shape, -np.inf)
-        if storage.is_sparse(part):
-            i, j, values = storage.stored_entries(part)
-            near[i, j] = sign * values
-        else:
-            near[:] = sign * part
+        near = sign * storage.dense_with(part, -sign * np.inf)
         best = near.max(axis=1, keepdims=True)
         found[rows] = np.where((near == best) & (best > -np.inf), labels[seen], -1).max(axis=1)
     return found

@@ -16,8 +16,9 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.random import sample_without_replacement
 
+import nmfcluster.partitions.handing as handing
 from nmfcluster._arrays import storage, tables
-from nmfcluster._arrays.arguments import counted, last_step, warn
+from nmfcluster._arrays.arguments import counted, warn
 from nmfcluster._arrays.jobs import attempted, shared_out
 from nmfcluster._arrays.labels import narrow
 from nmfcluster._compat import (
@@ -31,7 +32,6 @@ from nmfcluster._compat import (
     take_samples,
     validate_parameter_constraints,
 )
-from nmfcluster.partitions import handing
 from nmfcluster.partitions.centres import Centres
 from nmfcluster.partitions.spectral import GraphSpectral, LandmarkSpectral
 
@@ -67,6 +67,8 @@ class BasePartitions:
         Samples that each clusterer was fitted on; None: all.
     features : list of ndarray or None
         Features that each clusterer was fitted on; None: all.
+    kept : ndarray of shape (n_estimators,), bool
+        Which of the runs that were asked for these are.
     exponent : int
         The clusterers know the features divided by 2 to this power: 0, unless their squares could
         not be held.
@@ -74,9 +76,7 @@ class BasePartitions:
         float32 or float64, the type of these features; None: they were handed on as they are.
     n_features : int
         How many there are.
-    kept : ndarray of shape (n_estimators,), bool
-        Which of the runs that were asked for these are.
-    pairs : {"distances", "similarities"} or None, default=None
+    pairs : {"distances", "similarities"} or None
         What X held of all pairs of samples; None: it held features.
     """
 
@@ -84,11 +84,11 @@ class BasePartitions:
     estimators: list[Any]
     samples: list[Chosen]
     features: list[Chosen]
+    kept: np.ndarray
     exponent: int
     dtype: np.dtype | None
     n_features: int
-    kept: np.ndarray
-    pairs: str | None = None
+    pairs: str | None
 
     @property
     def needs_training_data(self) -> bool:
@@ -133,8 +133,6 @@ class BasePartitions:
         X = _read_for(self.checks, X)
         if len(X.shape) > 1 and X.shape[1] != self.n_features:
             raise ValueError(f"X must have {counted(self.n_features, 'column')}, got {X.shape[1]}.")
-        if self.pairs is not None:
-            return np.stack([handing.labels_of_pairs(self.pairs, X, t) for t in self.labels.T], 1)
         if self.dtype is not None:
             # k-means wants the type that it was fitted on, and arrays that it could write to
             X = X.astype(self.dtype, copy=False)
@@ -145,8 +143,8 @@ class BasePartitions:
             return self._centres.nearest(X)
         labels = np.empty((X.shape[0], len(self.estimators)), dtype=np.int64)
         for t, estimator in enumerate(self.estimators):
-            own = estimator, X, X_train, self.features[t], self.labels[:, t]
-            labels[:, t] = handing.labels_of(*own)
+            of_run = self.pairs, self.features[t], self.labels[:, t]
+            labels[:, t] = handing.labels_of(estimator, X, X_train, *of_run)
         return labels
 
 
@@ -225,9 +223,7 @@ def base_partitions(
     given = {name: value for name, value in locals().items() if name in ALLOWED}
     validate_parameter_constraints(ALLOWED, given, caller_name="base_partitions")
     rng = check_random_state(random_state)
-    bases = clusterers(estimator)
-    if (checks := handing.checks_for(bases, X)) is not None and handing.pairs_of(bases, X):
-        X = tables.in_own_order(X, "X")
+    checks, X = handing.checks_for(clusterers(estimator), X)
     X = _read_for(checks, X)
     sizes = range_of_clusters(n_clusters, "n_clusters")
     max_samples, unseen = drawn_of(estimator, X.shape[0], max_samples, predict_unseen)
@@ -306,41 +302,38 @@ def run_plans(
         raise ValueError(f"X must hold values whose squares {X.dtype} can sum, got {got}.")
     X = storage.divided(X, exponent)
     calls = [(clone(base), plan) for base, plan in zip(cycle(bases), plans, strict=False)]
-    common = (_run, X, pairs, predict_unseen)
-    results = shared_out(attempted, common, calls, n_jobs, each)
+    results = shared_out(attempted, (_run, X, pairs, predict_unseen), calls, n_jobs, each)
     kept = _kept_runs(bases, results)
-    estimators, labels = zip(*(results[t] for t in kept), strict=True)
-    table = np.column_stack(labels).astype(np.int64)
+    runs = [(*results[t], *plans[t]) for t in np.flatnonzero(kept)]
+    estimators, labels, _, samples, features, _ = map(list, zip(*runs, strict=True))
+    table, n_features = np.column_stack(labels).astype(np.int64), (*X.shape, 1)[1]
     if estimator is not None and table.max() == 0:
         found = "a single cluster in all of its runs, which say nothing then"
         cure = "give it parameters with which it finds several"
         raise ValueError(f"estimator {estimator!r} found {found}: {cure}.")
-    samples, features = [plans[t].samples for t in kept], [plans[t].features for t in kept]
-    fitted, n_features = list(estimators), (*X.shape, 1)[1]
-    of_input, asked = (exponent, dtype, n_features), np.isin(np.arange(len(plans)), kept)
-    return BasePartitions(table, fitted, samples, features, *of_input, asked, pairs)
+    of_input = exponent, dtype, n_features, pairs
+    return BasePartitions(table, estimators, samples, features, kept, *of_input)
 
 
-def _kept_runs(bases: list[Any], results: list[Any]) -> list[int]:
-    """Return which runs found clusters; warn of the others, and raise if there are no more."""
-    runs = range(len(results))
-    failed = [t for t in runs if isinstance(results[t], Exception)]
-    noisy = [t for t in runs if t not in failed and results[t][1].max() < 0]
-    kept = [t for t in runs if t not in failed and t not in noisy]
-    if not kept and failed:
-        error, rest = results[failed[0]], "; the others found only noise" if noisy else ""
-        error.add_note(f"The first of {len(failed)} of {len(runs)} base runs that failed{rest}.")
+def _kept_runs(bases: list[Any], results: list[Any]) -> np.ndarray:
+    """Return whether each run found clusters; warn of the others, raise where these are all."""
+    total = f"{len(results)} base runs"
+    failed = {t: run for t, run in enumerate(results) if isinstance(run, Exception)}
+    kept = np.array([t not in failed and run[1].max() >= 0 for t, run in enumerate(results)])
+    n_noise = len(results) - len(failed) - int(kept.sum())
+    if not kept.any():
+        clusterer = ", ".join(map(repr, bases))
+        reason = f"estimator {clusterer} found only noise in all {len(results)} runs."
+        error: Exception = ValueError(reason)
+        for error in list(failed.values())[:1]:
+            error.add_note(f"{len(failed)} of {total} failed, this was the first; none is left.")
         raise error
-    if not kept:
-        names = ", ".join(map(repr, bases))
-        raise ValueError(f"estimator {names} found only noise in all {len(runs)} runs.")
     if failed:
-        own = {t % len(bases): results[t] for t in reversed(failed)}  # the first of each clusterer
-        why = [f"{bases[b]!r}: {type(e).__name__}: {e}" for b, e in sorted(own.items())]
-        text = f"{len(failed)} of {len(runs)} base runs failed, and are left out. {'; '.join(why)}"
-        warn(text, FitFailedWarning)
-    if noisy:
-        warn(f"{len(noisy)} of {len(runs)} base runs found only noise, and are left out.")
+        why = {bases[t % len(bases)]: error for t, error in reversed(failed.items())}
+        told = "; ".join(f"{base!r}: {type(e).__name__}: {e}" for base, e in why.items())
+        warn(f"{len(failed)} of {total} failed, and are left out. {told}", FitFailedWarning)
+    if n_noise:
+        warn(f"{n_noise} of {total} found only noise, and are left out.")
     return kept
 
 
@@ -395,7 +388,7 @@ def _run(
     """Return the fitted clusterer and its labels, -1 for samples that it did not see."""
     samples, features = plan.samples, plan.features
     part = handing.part_of(X, samples, features, pairs, estimator)
-    estimator.set_params(**_seeded(estimator, plan.n_clusters, plan.seed))
+    estimator.set_params(**handing.seeded(estimator, plan.n_clusters, plan.seed))
     of_part = np.asarray(estimator.fit_predict(part))
     if of_part.shape != (part.shape[0],) or of_part.dtype.kind not in "iu":
         raise ValueError(
@@ -407,19 +400,5 @@ def _run(
     if predict_unseen and samples is not None and of_part.max() >= 0:
         unseen = np.setdiff1d(np.arange(len(labels)), samples, assume_unique=True)
         new = take_samples(X, unseen)
-        if pairs is None:
-            labels[unseen] = handing.labels_of(estimator, new, X, features, labels)
-        else:
-            labels[unseen] = handing.labels_of_pairs(pairs, new, labels)
+        labels[unseen] = handing.labels_of(estimator, new, X, pairs, features, labels)
     return estimator, narrow(labels)
-
-
-def _seeded(estimator: Any, n_clusters: int, seed: int) -> dict[str, int]:
-    values = {"n_clusters": n_clusters, "random_state": seed}
-    names = list(estimator.get_params(deep=True))
-    seeded = {name: values[last] for name in names if (last := name.rpartition("__")[2]) in values}
-    if not any(name.endswith("n_clusters") for name in seeded):
-        prefix, clusterer = last_step(estimator)  # a step before may have components of its own
-        if "n_components" in clusterer.get_params(deep=False):
-            seeded[f"{prefix}n_components"] = n_clusters
-    return seeded

@@ -71,15 +71,15 @@ def read_partitions(
             if (k := estimator.n_clusters) > n_samples:
                 raise ValueError(f"n_clusters={k} must be at most n_samples={n_samples}. {hint}")
             warn(hint)
+        table.warn_of_single()
         return table
     names = tables.row_names(X)
     if partitions is not None:
         partitions = tables.in_order_of(names, partitions, "partitions")
-        return PartitionsOfFeatures(partitions, read_features(estimator, X), names)
-    bases = making.clusterers(estimator.estimator)
-    checks = handing.checks_for(bases, X)
-    if checks is not None and handing.pairs_of(bases, X):
-        X = tables.in_own_order(X, "X")
+        table = PartitionsOfFeatures(partitions, read_features(estimator, X), names)
+        table.warn_of_single()
+        return table
+    checks, X = handing.checks_for(making.clusterers(estimator.estimator), X)
     X = _read_for(checks, estimator, X)
     return PartitionsOfFeatures(_made(estimator, X, rng), X, names)
 
@@ -89,7 +89,8 @@ def _made(estimator: Any, X: Any, rng: np.random.RandomState) -> making.BasePart
     estimator._check_not_alone(X.shape[0])
     estimator._check_n_clusters(X.shape[0])
     pairs = handing.pairs_of(making.clusterers(estimator.estimator), X)
-    order = handing.order_of(X, pairs)
+    by_rows = () if pairs else (handing.numbers_of(X),)
+    order = canonical_order(*by_rows, similarities=[X] if pairs else ())
     sizes = estimator.base_n_clusters
     if sizes is None:  # as many as tell of the samples, and no more than these differ
         finest = min(isqrt(X.shape[0]), _FINEST, len(order.distinct))
@@ -162,6 +163,14 @@ class LabelTable:
     def __len__(self) -> int:
         return len(self.codes)
 
+    def warn_of_single(self) -> None:
+        """Warn of partitions of which there is one cluster, and missing labels."""
+        single = np.flatnonzero((self.n_clusters == 1) & (self.codes.min(axis=0) < 0))
+        if len(single):
+            says = "a negative number says that a sample was not seen. If -1 is a label, number "
+            several = f"{counted(len(single), 'partition')} of {self.name}, such as {single[0]},"
+            warn(f"{several} with one cluster and missing labels: {says}clusters from 0.")
+
     def problem(self, weights: Any, normalize: bool) -> EnsembleProblem:
         """Return the factorization of the co-association under weights of the partitions."""
         ensemble, groups = self._ensemble(self._weights(weights))
@@ -176,10 +185,9 @@ class LabelTable:
         """Return the distinct rows, and which of them every sample has, see `labelled_rows`."""
         empty = np.flatnonzero((self.n_clusters == 0) & (weights > 0))
         if len(empty):
-            negative = "(a negative number says that a sample was not seen)"
-            raise ValueError(
-                f"{self.name} must not hold an empty partition: partition {empty[0]} is {negative}."
-            )
+            negative = "a negative number says that a sample was not seen"
+            which = f"partition {empty[0]} is: {negative}"
+            raise ValueError(f"{self.name} must not hold an empty partition: {which}.")
         ensemble, groups = labelled_rows(*Ensemble.from_table(self.codes, weights))
         if len(lost := np.flatnonzero(groups < 0)):
             self._warn_of_lost(lost)
@@ -225,7 +233,7 @@ class PartitionsOfFeatures(LabelTable):
             )
         self._made, self.estimators = made, None if made is None else made.estimators
         kept = made is None or made.needs_training_data
-        self._X = handing.own_copy(X) if kept else None
+        self._X = take_samples(X, np.arange(X.shape[0])) if kept else None
 
     def _weights(self, weights: Any) -> np.ndarray:
         """Return weights that sum to 1, of the base runs that were kept."""

@@ -204,6 +204,14 @@ CASES = [
     similarity("nothing similar", "X .*above 0", np.zeros((20, 20))),
     similarity("nothing similar, sparse", "X .*above 0", sp.csr_array((20, 20))),
     similarity("not a number, similar", "X contains NaN", changed(A, (2, 2), np.nan)),
+    similarity(
+        "pairs that were never seen",
+        r"NaN for 2 pairs of samples.*raise n_estimators or max_samples.*affinity='partitions'",
+        changed(A, ([2, 3, 5], [3, 2, 7]), np.nan),
+    ),
+    similarity(
+        "a pair not seen, sparse", "NaN for 1 pair", sp.csr_array(changed(A, (2, 3), np.nan))
+    ),
     similarity("few similar samples", "n_clusters=3 .* n_samples=2", A[:2, :2], n_clusters=3),
 ]
 

@@ -152,3 +152,15 @@ def test_features_lead_to_the_planted_clusters():
     )
     labels = nd.NMFConsensus(3, random_state=0).fit_predict(made.labels).compute()
     assert len(set(zip(y, labels, strict=True))) == 3
+
+
+def test_blocks_of_pairs_are_labelled_by_the_nearest_sample():
+    D = np.abs(X[:80, None] - X[:80]).sum(axis=2)
+    base = AgglomerativeClustering(metric="precomputed", linkage="average")
+    blocks = nd.base_partitions(in_blocks(D, 30, 80), base, **COMMON)
+    local = base_partitions(D, base, **COMMON)
+    assert_array_equal(blocks.labels.compute(), local.labels)
+    new = np.abs(NEW[:, None] - X[:80]).sum(axis=2)
+    assert_array_equal(blocks.predict(in_blocks(new, 30, 80)).compute(), local.predict(new))
+    with pytest.raises(ValueError, match="X must be square, of the distances of all samples"):
+        nd.base_partitions(in_blocks(D, 30, 80), base, max_samples=20, **COMMON)

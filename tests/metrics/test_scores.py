@@ -65,16 +65,22 @@ def average_linkage_heights(D):
     return heights
 
 
-@given(st.integers(0, 10**6), st.integers(3, 9))
-def test_cophenetic_correlation_is_that_with_the_average_linkage_tree(seed, n):
+@given(st.integers(0, 10**6), st.integers(3, 9), st.integers(0, 1))
+def test_cophenetic_correlation_is_that_with_the_average_linkage_tree(seed, n, n_missing):
     rng = np.random.default_rng(seed)
     consensus = rng.uniform(size=(n, n))  # no ties
     consensus = (consensus + consensus.T) / 2
     np.fill_diagonal(consensus, 1)
-    upper = np.triu_indices(n, 1)
-    heights = average_linkage_heights(1 - consensus)
-    expected = np.corrcoef((1 - consensus)[upper], heights[upper])[0, 1]
+    a, b = np.triu_indices(n, 1)
+    missing = np.arange(len(a)) < n_missing  # of two the distances would be the same
+    filled = 1 - consensus
+    filled[a[missing], b[missing]] = filled[b[missing], a[missing]] = filled[a, b][~missing].mean()
+    heights = average_linkage_heights(filled)
+    expected = np.corrcoef(filled[a, b][~missing], heights[a, b][~missing])[0, 1]
+    consensus[a[missing], b[missing]] = consensus[b[missing], a[missing]] = np.nan
     assert_allclose(cophenetic_correlation(consensus), expected, atol=1e-9)
+    unseen = np.pad(consensus, (0, 1), constant_values=np.nan)  # a sample that no partition saw
+    assert_allclose(cophenetic_correlation(unseen), expected, atol=1e-9)
 
 
 def test_cophenetic_correlation_of_a_perfect_and_of_a_constant_consensus_is_1():
@@ -91,7 +97,8 @@ def test_other_matrices_are_refused():
         (np.array([[1, -0.1, 0], [-0.1, 1, 0], [0, 0, 1]]), "got -0.1 to 1"),
         (np.array([[1, 0.2, 0], [0.3, 1, 0], [0, 0, 1]]), "symmetric"),
         (np.diag([1, 1, 0.5]), "ones on its diagonal"),
-        (np.array([[1, np.nan], [np.nan, 1]]), "contains NaN"),
+        (np.where(np.eye(3), 1, np.nan), "a pair of samples that was seen"),
+        (np.array([[1, np.inf], [np.inf, 1]]), "contains infinity"),
     ):
         with pytest.raises(ValueError, match=message):
             cophenetic_correlation(consensus)

@@ -71,7 +71,9 @@ def test_copies_are_one_place_of_the_graph():
     assert_array_equal(often, np.repeat(once, 10))
 
 
-@pytest.mark.parametrize(("n_samples", "n_places"), [(1, 1), (2, 1), (500, 1), (60, 3), (60, 2), (6, 6)])
+@pytest.mark.parametrize(
+    ("n_samples", "n_places"), [(1, 1), (2, 1), (500, 1), (60, 3), (60, 2), (6, 6)]
+)
 def test_hardly_any_places(n_samples, n_places):
     """Copies stay together; there are no more clusters than places."""
     X = np.arange(n_places)[np.arange(n_samples) % n_places, None] * np.ones((1, 2))

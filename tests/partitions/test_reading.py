@@ -1,5 +1,7 @@
 """Base partitions as estimators read them: weights, coverage, and the labels of new samples."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -130,3 +132,27 @@ def test_weights_are_those_of_the_runs_that_were_asked_for():
             NMFConsensus(2, weights=wrong, **options).fit(X)
     with pytest.raises(ValueError, match=r"weights must be .* not all 0"):
         NMFConsensus(2, weights=1.0 - made.kept, **options).fit(X)
+
+
+def test_labels_of_plus_and_minus_one_are_said_to_be_half_missing():
+    y = np.repeat([-1, 1], [9, 11])
+    table, model = np.column_stack([y > 0, y, -y]), NMFConsensus(2, affinity="partitions")
+    says = r"2 partitions of X, such as 1, .*negative number.* was not seen"
+    with pytest.warns(UserWarning, match=says):
+        model.fit(table)
+    with pytest.warns(UserWarning, match="2 partitions of partitions, such as 1"):
+        NMFConsensus(2).fit(table, partitions=list(table.T))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert_array_equal(model.fit(table > 0).predict(table > 0), model.labels_)
+        base_partitions(y[:, None], DBSCAN(eps=0.5), n_estimators=2, max_samples=0.9)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_runs_as_rows_are_asked_about_whatever_the_number_of_clusters():
+    runs = np.tile(np.repeat([0, 1], 10), (3, 1))
+    for n_clusters in (1, 2, 3):
+        with pytest.warns(UserWarning, match=r"20 partitions of 3 samples.*give X\.T"):
+            NMFConsensus(n_clusters, affinity="partitions").fit(runs)
+    with pytest.raises(ValueError, match=r"n_clusters=4 .* n_samples=3\. .*give X\.T"):
+        NMFConsensus(4, affinity="partitions").fit(runs)
