@@ -115,8 +115,9 @@ def pairwise_input(estimator: Any, X: Any = None) -> str | None:
     kind = _wanted_pairs(first)
     if kind in ("distances", "similarities") or (kind or _wanted_pairs(last)) is None:
         return kind
-    X = X if X is None or storage.is_sparse(X) else np.asarray(X)
-    square = X is not None and X.ndim == 2 and X.shape[0] == X.shape[1] and X.dtype.kind in "biuf"
+    X = np.asarray(X) if isinstance(X, list | tuple) or hasattr(X, "columns") else X
+    table = storage.is_sparse(X) or isinstance(X, np.ndarray)  # and no container of several
+    square = table and X.ndim == 2 and X.shape[0] == X.shape[1] and X.dtype.kind in "biuf"
     if kind is None and not (square and storage.asymmetry(X * 1.0) <= 1e-6 * storage.largest(X)):
         return None
     return "distances" if square and storage.looks_like_distances(X) else "similarities"

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 import nmfcluster.model_selection.copies as copies
 from nmfcluster._arrays.draws import some_positions
-from nmfcluster._arrays.jobs import one_thread, shared_out
+from nmfcluster._arrays.jobs import attempted, one_thread, shared_out
 from nmfcluster.metrics.agreement import jackknife, mean_of_pairs, rand_indices
 from nmfcluster.model_selection.results import NumberOfClusters, tell_failures
 
@@ -63,7 +63,7 @@ def agreement_of_parts(
         calls = [(clone(models[numbers[i]]), np.random.default_rng((seed, b))) for i, b in pairs]
         # of all fits: it takes longer to set than some of them
         with one_thread(), warnings.catch_warnings(action="ignore"):
-            told = shared_out(copies.attempted, common, calls, n_jobs)
+            told = shared_out(attempted, common, calls, n_jobs)
         for (i, _), fit in zip(pairs, told, strict=True):
             fits[i].append(fit)
         for i in left:

@@ -13,12 +13,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
-from nmfcluster._arrays.arguments import counted, last_step
-from nmfcluster._arrays.jobs import attempted as attempted
+from nmfcluster._arrays.arguments import counted, last_step, pairwise_input
 from nmfcluster._arrays.labels import encode
-from nmfcluster._arrays.storage import looks_like_distances, require_symmetric
+from nmfcluster._arrays.storage import require_symmetric
 from nmfcluster._arrays.tables import check_readable, in_own_order
 from nmfcluster._compat import take_samples
+from nmfcluster.partitions.handing import labels_of_pairs
 
 SEEDS = 2**31 - 1  # seeds are below it, as RandomState of every platform takes them
 
@@ -32,7 +32,7 @@ class Samples(NamedTuple):
     X: Any
     y: Any  # None: fit is not given a target
     arguments: dict[str, Any]  # of fit besides X and y
-    pairwise: bool  # X is cut on both axes
+    pairs: str | None  # what X, which is cut on both axes then, holds of all pairs of samples
 
     def training(self, rows: np.ndarray) -> Training:
         """Return what `fit` is given for some samples: by position, and by name."""
@@ -44,10 +44,10 @@ class Samples(NamedTuple):
 
     def compared_with(self, rows: np.ndarray, asked: np.ndarray | None) -> Any:
         """Return what `predict` is given for some samples, or all, after a fit on `rows`."""
-        if asked is None and not self.pairwise:
+        if asked is None and self.pairs is None:
             return self.X
         asked = np.arange(n_entries(self.X)) if asked is None else asked
-        if not self.pairwise:
+        if self.pairs is None:
             return take_samples(self.X, asked)
         frame = hasattr(self.X, "iloc")  # which keeps its names
         return self.X.iloc[asked, rows] if frame else self.X[np.ix_(asked, rows)]
@@ -73,9 +73,9 @@ def read_samples(
     advice : str
         Who needs all samples, and how they are given.
     """
-    n_samples, pairwise = n_entries(X), is_pairwise(estimator, X)
-    X = _cut_by_positions(X, pairwise)
-    _require_all_samples(estimator, X, pairwise, advice)
+    n_samples, pairs = n_entries(X), pairs_of(estimator, X)
+    X = _cut_by_positions(X, pairs)
+    _require_all_samples(estimator, X, pairs, advice)
     if y is not None:
         _require_entries(y, n_samples, "y")
     handed = {name: value for name, value in handed.items() if value is not None}
@@ -96,7 +96,7 @@ def read_samples(
         entries = None if last in ("must_link", "cannot_link") else value
         if not _is_scalar(value):
             _require_entries(entries, n_samples, f"{name} in fit_params", cure)
-    return Samples(X, y, arguments, pairwise)
+    return Samples(X, y, arguments, pairs)
 
 
 def n_entries(value: Any) -> int:
@@ -107,26 +107,14 @@ def n_entries(value: Any) -> int:
     return len(value) if hasattr(value, "__len__") and not isinstance(value, dict) else -1
 
 
-def is_pairwise(estimator: Any, X: Any) -> bool:
-    """Return whether X holds pairs of samples, by what an estimator, or a step of it, takes."""
+def pairs_of(estimator: Any, X: Any) -> str | None:
+    """Return whether X holds "distances" or "similarities" for an estimator, or neither."""
     if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
         raise TypeError(
             "estimator must have fit and get_params, as scikit-learn's do, got "
             f"{type(estimator).__name__}."
         )
-    shape = tuple(getattr(X, "shape", ()))
-    made = isinstance(estimator, Pipeline) and shape != shape[:1] * 2  # by a step, of features
-    return get_tags(estimator).input_tags.pairwise or (not made and bool(_precomputed(estimator)))
-
-
-def _takes_pairs(step: Any) -> bool:
-    return bool(get_tags(step).input_tags.pairwise or _precomputed(step))
-
-
-def _precomputed(step: Any) -> dict[str, str]:
-    """Return the parameters that say that pairs are taken: some clusterers have no tag for it."""
-    given = {name: v for name, v in step.get_params().items() if isinstance(v, str)}
-    return {name: v for name, v in given.items() if v.startswith("precomputed")}
+    return pairwise_input(estimator, X)
 
 
 def holds_features(estimator: Any, X: Any) -> bool:
@@ -136,21 +124,21 @@ def holds_features(estimator: Any, X: Any) -> bool:
     """
     step = last_step(estimator)[1]
     labels = get_tags(step).input_tags.categorical
-    if labels or is_pairwise(estimator, X) or _takes_pairs(step):
+    if labels or pairs_of(estimator, X) or pairwise_input(step):
         return False
     encoded = isinstance(estimator, Pipeline) and len(estimator) > 1  # from texts, say
     return encoded or isinstance(X, list | tuple) or len(getattr(X, "shape", ())) == 2
 
 
-def _cut_by_positions(X: Any, pairwise: bool) -> Any:
+def _cut_by_positions(X: Any, pairs: str | None) -> Any:
     """Return samples in a container of which rows are taken, or of pairs also columns."""
     if hasattr(X, "tocsr"):
         return X.tocsr()
     table = hasattr(X, "columns") or hasattr(X, "__dask_graph__") or isinstance(X, list | tuple)
-    if pairwise and table:
+    if pairs and table:
         check_readable(X)
         X = in_own_order(X, "X")
-    return X if hasattr(X, "iloc") or not (pairwise and table) else np.asarray(X)
+    return X if hasattr(X, "iloc") or not (pairs and table) else np.asarray(X)
 
 
 def _is_scalar(value: Any) -> bool:
@@ -169,9 +157,9 @@ def _require_entries(value: Any, n_samples: int, name: str, cure: str = "") -> N
         )
 
 
-def _require_all_samples(estimator: Any, X: Any, pairwise: bool, advice: str) -> None:
+def _require_all_samples(estimator: Any, X: Any, pairs: str | None, advice: str) -> None:
     """Raise where X is seen to be a part of the samples that the estimator was fitted on."""
-    if pairwise:
+    if pairs:
         shape = tuple(getattr(X, "shape", ()))
         if len(shape) < 2 or shape[0] != shape[1]:
             raise ValueError(
@@ -187,9 +175,10 @@ def _require_all_samples(estimator: Any, X: Any, pairwise: bool, advice: str) ->
         )
 
 
-def check_whole(step: Any, X: Any, name: str) -> None:
+def check_whole(samples: Samples, name: str) -> None:
     """Raise where pairs of samples are seen to be those between two halves of a split."""
-    graph = hasattr(X, "tocsr") and not are_distances(step, X)  # those to neighbours are directed
+    X = samples.X
+    graph = hasattr(X, "tocsr") and samples.pairs == "similarities"  # distances are directed
     layers: Any = [X] if graph else []  # a container checks its own
     if isinstance(X, np.ndarray) or hasattr(X, "iloc"):
         layers = np.moveaxis(np.asarray(X).reshape(*X.shape[:2], -1), 2, 0)
@@ -266,40 +255,21 @@ def _predicted(
 ) -> np.ndarray:
     """Return the clusters of some samples, or all: by `predict`, or that of the nearest fitted."""
     unseen, step = samples.compared_with(rows, asked), last_step(model)[1]
-    pairs = _takes_pairs(step)  # of samples in one table, where a pipeline makes them
-    if hasattr(model, "predict") and samples.pairwise >= pairs:
+    made = samples.pairs is None and pairwise_input(step)  # of samples in one table, by a pipeline
+    if hasattr(model, "predict") and not made:
         return _numbered(model.predict(unseen), n_entries(unseen))
     seen, labels = take_samples(samples.X, rows), _numbered(step.labels_, len(rows))
-    if samples.pairwise:
-        nearest = _nearest(unseen, are_distances(step, samples.X))
-        told = np.where(nearest < 0, -1, labels[nearest])
+    if samples.pairs is not None:
+        unseen = np.asarray(unseen) if hasattr(unseen, "iloc") else unseen
+        told = labels_of_pairs(unseen, samples.pairs, labels)
     else:
-        if isinstance(model, Pipeline) and len(model) > 1 and not pairs:
+        if isinstance(model, Pipeline) and len(model) > 1 and not made:
             seen, unseen = (model[:-1].transform(some) for some in (seen, unseen))
         told = KNeighborsClassifier(1).fit(seen, labels).predict(unseen)
     asked = np.arange(len(told)) if asked is None else asked
     fitted = np.isin(asked, rows)  # whatever the diagonal of similarities holds, and equal rows
     told[fitted] = labels[np.searchsorted(rows, asked[fitted])]
     return _numbered(told, len(told))
-
-
-def are_distances(step: Any, X: Any) -> bool:
-    """Return whether pairs are taken as distances, by the parameter that names them, or by X."""
-    for name, value in _precomputed(step).items():
-        similar = name.rpartition("__")[2] in ("affinity", "kernel", "similarity")
-        return not similar or value != "precomputed"  # "precomputed_nearest_neighbors": a graph
-    return looks_like_distances(X)
-
-
-def _nearest(pairs: Any, distances: bool) -> np.ndarray:
-    """Return the nearest of the samples in columns; -1 where a sparse table has no entry."""
-    sign = -1 if distances else 1
-    if not hasattr(pairs, "tocoo"):
-        return np.argmax(sign * np.asarray(pairs), axis=1)
-    entries, nearest = pairs.tocoo(), np.full(pairs.shape[0], -1)
-    order = np.lexsort((sign * entries.data, entries.row))  # the best of every row is the last
-    nearest[entries.row[order]] = entries.col[order]
-    return nearest
 
 
 def _numbered(labels: Any, n_samples: int) -> np.ndarray:

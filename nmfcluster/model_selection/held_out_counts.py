@@ -9,11 +9,10 @@ from sklearn.base import clone
 
 from nmfcluster._arrays.dispersion import overdispersion
 from nmfcluster._arrays.draws import thinned
-from nmfcluster._arrays.jobs import one_blas_thread, shared_out
+from nmfcluster._arrays.jobs import attempted, one_blas_thread, shared_out
 from nmfcluster._arrays.storage import as_float64, row_sums
 from nmfcluster._engine.report import say
 from nmfcluster.meta.parameters import objective_of_table
-from nmfcluster.model_selection.copies import attempted
 from nmfcluster.model_selection.results import tell_failures
 
 _MIXED = 0.1  # share of the held-out means that knows no clusters

@@ -14,12 +14,11 @@ from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from nmfcluster._arrays.arguments import last_step, shown, warn
-from nmfcluster._arrays.jobs import shared_out
+from nmfcluster._arrays.jobs import attempted, shared_out
 from nmfcluster._compat import N_JOBS, Documented, Interval
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.model_selection.copies import (
     Samples,
-    attempted,
     check_whole,
     n_entries,
     read_samples,
@@ -168,8 +167,8 @@ class ClusterScorer(Documented, BaseEstimator):
         handed = {"sample_weight": sample_weight, "constraints": constraints, **metadata}
         advice = f"{name} needs all samples: give the search cv=FullSampleSplit()"
         samples = read_samples(estimator, X, y, handed, self.fit_params or {}, advice)
-        if samples.pairwise:
-            check_whole(last_step(estimator)[1], samples.X, f"X ({advice})")
+        if samples.pairs:
+            check_whole(samples, f"X ({advice})")
         if not self._asks_pairs:
             self._warn_of_lost_constraints(estimator, samples)
         try:

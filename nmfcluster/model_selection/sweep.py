@@ -14,7 +14,7 @@ import nmfcluster.model_selection.results as results
 from nmfcluster import _base
 from nmfcluster._arrays.arguments import counted, generator_of, shown
 from nmfcluster._arrays.draws import holds_whole_numbers, some_positions
-from nmfcluster._arrays.jobs import one_blas_thread, shared_out
+from nmfcluster._arrays.jobs import attempted, one_blas_thread, shared_out
 from nmfcluster._arrays.storage import largest
 from nmfcluster._arrays.tables import row_names
 from nmfcluster._compat import COUNT, N_JOBS, Interval, StrOptions, validate_parameter_constraints
@@ -23,7 +23,7 @@ from nmfcluster._engine.starts import draw_seeds
 from nmfcluster.meta import NMFMetaCluster
 from nmfcluster.meta.parameters import read_fixed
 from nmfcluster.metrics import cophenetic_correlation
-from nmfcluster.model_selection.copies import SEEDS, attempted
+from nmfcluster.model_selection.copies import SEEDS
 from nmfcluster.model_selection.held_out_counts import held_out_losses, least_held_out
 
 _say = partial(say, speaker="sweep_n_clusters")

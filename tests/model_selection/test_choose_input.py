@@ -102,11 +102,11 @@ def test_who_does_not_predict_has_the_cluster_of_the_nearest(kind, sparse):
         pairs[:, 7] = pairs[7] = 0  # no neighbours at all
     table = sp.csr_array(pairs) if sparse else pairs
     model = Parity() if kind == "tag" else Parity(**{kind: "precomputed"})
-    labels, n_found = labels_by_copy(
-        Samples(table, None, {}, True), 30, None, model, np.random.default_rng(0)
-    )
-    rows = np.sort(np.random.default_rng(0).choice(120, 30, replace=False, shuffle=False))
     similar = kind == "affinity" or (kind == "tag" and sparse)  # what a graph is not told to be
+    samples = Samples(table, None, {}, pairs_of(model, table))
+    assert samples.pairs == ("similarities" if similar else "distances")
+    labels, n_found = labels_by_copy(samples, 30, None, model, np.random.default_rng(0))
+    rows = np.sort(np.random.default_rng(0).choice(120, 30, replace=False, shuffle=False))
     for i in range(120):
         place = np.searchsorted(rows, i)
         if i in rows:

@@ -44,7 +44,7 @@ def test_fits_to_halves_decide(stability):
 
 
 def test_agreement_is_the_mean_of_all_pairs_of_fits():
-    samples = Samples(X, None, {}, False)
+    samples = Samples(X, None, {}, None)
     numbers = np.array([2, 3, 6])
     models = {k: kmeans(k) for k in numbers}
     figures, failures = agreement_of_parts(models, samples, 50, 3, n_jobs=None)
@@ -89,7 +89,7 @@ def test_fits_are_made_where_they_can_decide():
             wrong = rng.uniform(size=len(X)) < share
             return np.where(wrong, rng.integers(self.n_clusters, size=len(X)), labels)
 
-    samples = Samples(X, None, {}, False)
+    samples = Samples(X, None, {}, None)
     figures, _ = agreement_of_parts({k: Agreeing(k) for k in range(2, 7)}, samples, 50, 0, None)
     n_fits = figures["n_fits"]
     assert_array_equal(n_fits[3:], 2)
