@@ -211,13 +211,11 @@ def inner(one: Residual, other: Residual) -> float:
     (u, v), (w, z) = ((R.rows, R.columns) for R in (one, other))
     left = [sp.issparse(R.stored) for R in (one, other)]  # u v' is to be subtracted from those
     told = storage.dot(one.stored, other.stored)
-    expected = [
-        _form(w, one.stored, z) if left[1] else 0,
-        _form(u, other.stored, v) if left[0] else 0,
-    ]
+    expected = _form(w, one.stored, z) if left[1] else 0.0
+    expected += _form(u, other.stored, v) if left[0] else 0.0
     if all(left):
         told += float(u @ w) * float(v @ z) - (float((u * v) @ (w * z)) if one.square else 0)
-    return told - sum(expected)
+    return told - expected
 
 
 def _form(u: np.ndarray, stored: Any, v: np.ndarray) -> float:
@@ -237,17 +235,16 @@ def agreement(residuals: list[Residual]) -> Agreement:
     """
     L = len(residuals)
     correlations, scores = np.eye(L), np.zeros((L, L))
-    for i in range(L):
-        for j in range(i):
-            one, other = residuals[i], residuals[j]
-            if not (one.seen.all() and other.seen.all()):
-                both = np.flatnonzero(one.seen & other.seen)
-                one, other = one.among(both), other.among(both)
-            if one.size and other.size:
-                n = n_pairs(one, other)
-                told = inner(one, other) / (one.size * other.size * n)
-                correlations[i, j] = correlations[j, i] = told
-                scores[i, j] = scores[j, i] = told * np.sqrt(n / 2 if one.square else n)
+    for i, j in zip(*np.tril_indices(L, -1), strict=True):
+        one, other = residuals[i], residuals[j]
+        if not (one.seen.all() and other.seen.all()):
+            both = np.flatnonzero(one.seen & other.seen)
+            one, other = one.among(both), other.among(both)
+        if one.size and other.size:
+            n = n_pairs(one, other)
+            told = inner(one, other) / (one.size * other.size * n)
+            correlations[i, j] = correlations[j, i] = told
+            scores[i, j] = scores[j, i] = told * np.sqrt(n / 2 if one.square else n)
     return Agreement(correlations, scores)
 
 
