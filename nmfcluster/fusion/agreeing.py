@@ -47,7 +47,6 @@ class Agreeing(FittedSources):
     """
 
     relative, n_rounds = True, 5
-    counted: np.ndarray
 
     def __init__(self, sample: Sample, n_clusters: int) -> None:
         reader, objects, self._k = sample.reader, sample.objects, n_clusters

@@ -107,10 +107,7 @@ def graphs_of(
 
 
 def told_alike(
-    residuals: list[Residual],
-    weights: np.ndarray,
-    n_nearest: int | None,
-    among: Any = slice(None),
+    residuals: list[Residual], weights: np.ndarray, n_nearest: int | None, among: Any = slice(None)
 ) -> sp.csr_array:
     r"""Return the pairs that sources together call alike, and how much.
 

@@ -101,10 +101,6 @@ class FittedSources(ABC):
         Of the similarities.
     """
 
-    fusion: Fusion
-    mixed: Any
-    weights: np.ndarray
-    losses: np.ndarray
     symmetric: bool
     n_compared: int
     judged: np.ndarray
