@@ -266,22 +266,16 @@ def large_entry(A: Similarity, share: float = 0.999) -> float:
     float
         1 if all entries off the diagonal are 0.
     """
-    values = np.abs(_entries_off_diagonal(A))
-    values = values[values > 0]
-    return float(np.quantile(values, share)) if len(values) else 1.0
-
-
-def _entries_off_diagonal(A: Similarity) -> np.ndarray:
-    """Return the entries above the diagonal; a random sample of them where they are many."""
-    n = A.shape[0]
-    stored = A.stored_off_diagonal()
-    if stored is not None:
-        return stored
-    if n * (n - 1) // 2 <= SAMPLED:
-        return A.entries(*np.triu_indices(n, 1))
-    rng = np.random.default_rng(0)
-    rows = rng.integers(n, size=SAMPLED)
-    return A.entries(rows, (rows + rng.integers(1, n, size=SAMPLED)) % n)
+    n, values = A.shape[0], A.stored_off_diagonal()
+    if values is None and n * (n - 1) // 2 <= SAMPLED:
+        values = A.entries(*np.triu_indices(n, 1))
+    elif values is None:  # a random sample of them
+        rng = np.random.default_rng(0)
+        rows = rng.integers(n, size=SAMPLED)
+        values = A.entries(rows, (rows + rng.integers(1, n, size=SAMPLED)) % n)
+    sizes = np.abs(values)
+    sizes = sizes[sizes > 0]
+    return float(np.quantile(sizes, share)) if len(sizes) else 1.0
 
 
 def extremes(A: Similarity) -> tuple[float, float]:
