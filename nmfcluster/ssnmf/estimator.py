@@ -23,7 +23,7 @@ from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
 from nmfcluster.affinity import MAKING, NAMES
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.ssnmf.apart import settled
-from nmfcluster.ssnmf.doubt import Doubt, doubt_of
+from nmfcluster.ssnmf.doubt import doubt_of
 
 #: samples up to which all starts are run on all of them, where the similarity is no sparse graph
 _COARSE = 3_000
@@ -227,10 +227,6 @@ class SSNMFClusterer(NMFClusterer):
     satisfaction_: float
     violated_must_link_: np.ndarray
     violated_cannot_link_: np.ndarray
-    affinity_: str
-    propagation_: float | None
-    doubt_: Doubt
-    weight_unit_: float
 
     def __init__(
         self,
