@@ -267,9 +267,8 @@ class ClusterTrackingDisplay:
         rows = np.arange(len(names) + 1)
         cells = kinds[:, along]
         self.mesh_ = look.draw_cells(self.ax_, edges, rows, cells, **_colours_of(cells))
-        self.ax_.set_yticks(rows[:-1] + 0.5, names)
+        self.ax_.set(xlabel="samples", yticks=rows[:-1] + 0.5, yticklabels=names)
         self.ax_.tick_params(axis="y", length=0)
-        self.ax_.set_xlabel("samples")
         for row in rows[1:-1]:
             self.ax_.axhline(row, color="white", linewidth=2)
         return self
