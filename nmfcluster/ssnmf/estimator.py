@@ -322,7 +322,7 @@ class SSNMFClusterer(NMFClusterer):
             self.propagation_ = constrained.width_of(self, affinity, trusted)
             W = constrained.spread(self, affinity, trusted, self.propagation_, rng)
             with stage(f"similarities under {counted(pairs.n_pairs, 'constraint')}"):
-                problem = constrained.problem_of(self, affinity, W, trusted)
+                problem = constrained.constrain(self, affinity, W, trusted)
             constrained.warn_of_parts(problem, self.n_clusters)
             if form is mu.TriFactorization and self.solver == "printed":
                 constrained.check_signs(problem.A)
