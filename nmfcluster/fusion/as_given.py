@@ -63,7 +63,7 @@ class AsGiven(FittedSources):
         return Mixture(self._sum(self._sources, weights))
 
     def losses_of(self, W: np.ndarray) -> np.ndarray:
-        W, H = self.halves_of(W)
+        W, H = self.halves(W)
         mass = np.log(float(W.sum(axis=0) @ H.sum(axis=0)))
         losses = np.array([cross_entropy(source, W, H) + mass for source in self._sources])
         return losses - self._entropies if self._divergence else losses

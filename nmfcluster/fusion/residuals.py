@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import isqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from nmfcluster._arrays import storage
 _LEAST = 1e-12  # of the largest entry: less is no similarity
 _ALONE = 2  # objects: a sparse source says nothing of those in a part as small, a pair at most
 AGREE = 5.0  # z-score from which on sources agree: of 23,562 independent ones .05 % are above
+_MANY = 2  # times the root of n, on average: a source with more neighbours is no graph yet
 _STEPS = 50  # to the margins without a diagonal: of a few objects; many need three
 _COPIES = 0.95  # correlation, of all pairs and of those alike, from which on two sources are one
 _ENTRIES = 2**22  # of rows by which copies are told
@@ -60,6 +62,12 @@ class Residual:
     def seen(self) -> np.ndarray:
         """Which objects the source saw, in its rows, (n,), bool."""
         return self.rows > 0
+
+    @property
+    def is_graph(self) -> bool:
+        """Whether the source is sparse, with few enough entries in a row to be a graph."""
+        N = self.stored
+        return sp.issparse(N) and N.nnz <= _MANY * isqrt(N.shape[1]) * N.shape[0]
 
     def among(self, objects: np.ndarray) -> Residual:
         """Return what the source says beyond independence of some objects, places, alone."""
