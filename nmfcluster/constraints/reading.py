@@ -163,11 +163,9 @@ def positions_of(ids: Any) -> dict[Any, int]:
     -------
     dict
     """
-    names = ids
+    names: Any = None if isinstance(ids, str | bytes) else ids
     if hasattr(ids, "columns"):
         names = getattr(ids, "index", None)  # a data frame of polars has none
-    elif isinstance(ids, str | bytes):
-        names = None
     position: dict[Any, int] = {}
     try:
         for number, name in enumerate(names):

@@ -257,14 +257,12 @@ def _blocks_of(
     for size, name in zip(shape, ("shape[0]", "shape[1]"), strict=True):
         check_count(size, name, 1)
     n_samples, n_features = map(int, shape)
+    # twins share no sample; the first and the last interval are neighbours if they are alone
+    rows = _intervals(n_samples, n_clusters, 0.0 if twins and n_clusters == 2 else overlap)
+    columns = _intervals(n_features, n_clusters - twins, overlap)
     if twins:
-        # twins share no sample; the first and the last interval are neighbours if they are alone
-        rows = _intervals(n_samples, n_clusters, 0.0 if n_clusters == 2 else overlap)
         rows = rows[[0, n_clusters - 1, *range(1, n_clusters - 1)]]
-        columns = _with_twin(_intervals(n_features, n_clusters - 1, overlap))
-    else:
-        rows = _intervals(n_samples, n_clusters, overlap)
-        columns = _intervals(n_features, n_clusters, overlap)
+        columns = _with_twin(columns)
     common = not twins or (columns[0] & columns[1]).any()
     for members, enough, things in ((rows, True, "samples"), (columns, common, "features")):
         own = members & (members.sum(axis=0) == 1)

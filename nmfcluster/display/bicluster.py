@@ -225,9 +225,9 @@ def _draw_outlines(ax: Any, x: np.ndarray, y: np.ndarray, clusters: list[_Cluste
         sizes.sort(key=lambda size: -size[0] * size[1])
         for width, height, corner in sizes[:4]:  # more pieces tell less than the strips
             frame = Rectangle(corner, width, height, fill=False, linewidth=1.6, zorder=2.6)
-            frame.set(edgecolor=colour, path_effects=[around])
+            # at the edge of the table half of the line would be cut
+            frame.set(edgecolor=colour, path_effects=[around], clip_on=False)
             outlines.append(ax.add_patch(frame))
-            frame.set_clip_on(False)  # at the edge of the table half of the line would be cut
     return outlines
 
 

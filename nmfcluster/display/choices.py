@@ -163,12 +163,11 @@ class NumberDisplay:
         for name, style in zip(names, (error, mean, least), strict=True):
             self.lines_[name] = look.draw_curve(x=table["n_clusters"], heights=table[name], **style)
         self.ax_.set(ylim=(0, 1.05), ylabel="recurrence")
-        self.error_ax_.set_ylabel("reconstruction error")
+        self.error_ax_.set(ylabel="reconstruction error", ymargin=0.15)
         self.error_ax_.spines["right"].set_visible(True)
         for axes, colour in ((self.ax_, look.EMPHASIS), (self.error_ax_, _ERROR)):
             axes.yaxis.label.set_color(colour)
             axes.tick_params(axis="y", colors=colour)
-        self.error_ax_.margins(y=0.15)
         self.ax_.set_zorder(self.error_ax_.get_zorder() + 1)
         self.ax_.patch.set_visible(False)  # it would hide the error, which is below
         self.ax_.legend(loc="lower left", **look.LEGEND)
@@ -314,8 +313,7 @@ class StabilityDisplay:
         self.as_good_ = scores >= scores[best] - error
         places = look.place_values(self.ax_, self.param_name, self.values)
         self.line_ = look.draw_curve(self.ax_, places, scores, self.errors, as_good=self.as_good_)
-        self.ax_.set_ylabel(self.metric)
-        self.ax_.margins(y=0.12)
+        self.ax_.set(ylabel=self.metric, ymargin=0.12)
         look.mark_value(self.ax_, self.values, self.chosen)
         self.ax_.legend(loc="best", **look.LEGEND)
         return self

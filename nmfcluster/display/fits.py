@@ -223,12 +223,9 @@ class SourceWeightsDisplay:
             The picture, drawn.
         """
         look.check_fitted(estimator, *_FUSED)
-        return cls(
-            names=estimator.source_names_,
-            weights=estimator.weights_,
-            losses=estimator.source_losses_,
-            agreement=getattr(estimator, "agreement_", None),
-        ).plot(ax)
+        names, agreement = estimator.source_names_, getattr(estimator, "agreement_", None)
+        told = {"weights": estimator.weights_, "losses": estimator.source_losses_}
+        return cls(names=names, agreement=agreement, **told).plot(ax)
 
     @classmethod
     def from_estimators(
@@ -302,9 +299,8 @@ class SourceWeightsDisplay:
         self.bars_ = ax.barh(places, self.weights, height=0.66, color=look.EMPHASIS)
         ax.axvline(1 / n_sources, **look.DASHED | {"zorder": 3})
         ax.set_yticks(places, [look.cut(name) for name in self.names])
-        ax.set_ylim(n_sources - 0.4, -0.6)  # the first on top
-        ax.set_xlim(0, 1.06 * float(np.max(self.weights) or 1))  # all are 0 if none says anything
-        ax.set_xlabel("weight")
+        highest = float(np.max(self.weights) or 1)  # all are 0 if none says anything
+        ax.set(xlabel="weight", xlim=(0, 1.06 * highest), ylim=(n_sources - 0.4, -0.6))
         ax.tick_params(axis="y", length=0)
         ax.spines[["top", "right"]].set_visible(False)
         if self.losses is not None:
@@ -334,12 +330,10 @@ class SourceWeightsDisplay:
     def _plot_lines(self, values: Sequence[float], ax: Any) -> None:
         self.figure_, self.ax_ = look.axes_for(ax, figsize=(7.8, 4.2))
         places = look.place_values(self.ax_, "eta", values)
-        self.lines_ = [
-            look.draw_curve(
-                self.ax_, places, weights, colour=look.colour_of(i), label=look.cut(name)
-            )
-            for i, (name, weights) in enumerate(zip(self.names, self.weights.T, strict=True))
-        ]
+        for i, (name, weights) in enumerate(zip(self.names, self.weights.T, strict=True)):
+            colour, label = look.colour_of(i), look.cut(name)
+            line = look.draw_curve(self.ax_, places, weights, colour=colour, label=label)
+            self.lines_.append(line)
         self.ax_.axhline(1 / len(self.names), **look.DASHED)
         highest = float(np.max(self.weights) or 1)
         self.ax_.set(ylim=(-0.02 * highest, 1.06 * highest), ylabel="weight")

@@ -140,8 +140,7 @@ class MembershipDisplay:
             Itself.
         """
         n_clusters = len(self.shares)
-        height = min(0.24 * n_clusters + 1.1, 9.0)  # inches
-        self.figure_, self.ax_ = look.axes_for(ax, figsize=(6.4, height))
+        self.figure_, self.ax_ = look.axes_for(ax, figsize=(6.4, min(0.24 * n_clusters + 1.1, 9.0)))
         x, y = np.concatenate([[0], np.cumsum(self.cell_sizes)]), np.arange(n_clusters + 1)
         self.mesh_ = look.draw_cells(self.ax_, x, y, self.shares, cmap="Blues", vmin=0, vmax=1)
         self.ax_.set(xlabel="samples", ylabel="cluster")
@@ -267,9 +266,8 @@ class ClusterTrackingDisplay:
         rows = np.arange(len(names) + 1)
         cells = kinds[:, along]
         self.mesh_ = look.draw_cells(self.ax_, edges, rows, cells, **_colours_of(cells))
-        self.ax_.set_yticks(rows[:-1] + 0.5, names)
+        self.ax_.set(xlabel="samples", yticks=rows[:-1] + 0.5, yticklabels=names)
         self.ax_.tick_params(axis="y", length=0)
-        self.ax_.set_xlabel("samples")
         for row in rows[1:-1]:
             self.ax_.axhline(row, color="white", linewidth=2)
         return self

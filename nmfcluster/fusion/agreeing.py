@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from math import fsum
 from typing import Any
@@ -13,14 +13,7 @@ from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.storage import filled_with
 from nmfcluster._engine.executor import Plan
 from nmfcluster._engine.starts import leading_eigenpairs
-from nmfcluster.fusion.fused import (
-    FusedGraph,
-    graphs_of,
-    is_graph,
-    n_to_keep,
-    over_roots,
-    told_alike,
-)
+from nmfcluster.fusion.fused import FusedGraph, graphs_of, n_to_keep, over_roots, told_alike
 from nmfcluster.fusion.pairs import left_unexplained
 from nmfcluster.fusion.residuals import Residual, agreement, copies, residual
 from nmfcluster.fusion.sources import FittedSources, Sample
@@ -47,7 +40,6 @@ class Agreeing(FittedSources):
     """
 
     relative, n_rounds = True, 5
-    counted: np.ndarray
 
     def __init__(self, sample: Sample, n_clusters: int) -> None:
         reader, objects, self._k = sample.reader, sample.objects, n_clusters
@@ -91,8 +83,8 @@ class Agreeing(FittedSources):
             counting = [i for i in self._order if prior[i] > 0]
             single = [self._own[i] for i in counting]
             if self._sample is not None:  # their own are of landmarks alone
-                of_one = [self._kind(np.eye(len(prior))[i]) for i in counting]
-                single = [graph.A for graph in graphs_of(self._blocks(), of_one, self._distinct)]
+                alone = np.eye(len(prior))[counting]
+                single = [graph.A for graph in self._graphs(self._blocks(), alone)]
         self.fit(plan, eta, prior, single)
         if not prior.any():  # no source says anything, and none is less than another
             self.weights = np.full(len(prior), 1 / len(prior)) if given is None else given
@@ -102,20 +94,17 @@ class Agreeing(FittedSources):
         self._sample = None
 
     def mix(self, weights: np.ndarray) -> FusedGraph:
-        [graph] = graphs_of(self._blocks(), [self._kind(weights)], self._distinct)
-        return graph
+        return self._graphs(self._blocks(), [weights])[0]
 
     def losses_of(self, W: np.ndarray) -> np.ndarray:
-        own, H = self.halves_of(W)
+        own, H = self.halves(W)
         W = W[-self.n_compared :] if self._square else own
         return np.array([left_unexplained(A, W[: A.shape[0]], H[: A.shape[1]]) for A in self._own])
 
     def joined(self, sources: list[Any]) -> Any:
         new = [self._residuals[i].of_new(sources[i]) for i in self._order]
-        weights = self.weights[self._order]
-        return over_roots(
-            told_alike(new, weights, self._n_nearest, self._distinct), self.mixed.degrees
-        )
+        told = told_alike(new, self.weights[self._order], self._n_nearest, self._distinct)
+        return over_roots(told, self.mixed.degrees)
 
     def parts(self) -> list[Any]:
         A, told = self.mixed.A, iter(self.mixed.parts)
@@ -138,8 +127,8 @@ class Agreeing(FittedSources):
         options = candidates(self.found, self._same, told)
         chosen = options[0]
         if len(options) > 1:
-            graphs = graphs_of([self._in_order()], list(map(self._kind, options)), self._distinct)
-            chosen = options[int(np.argmax(list(map(self._gap, graphs))))]
+            gaps = list(map(self._gap, self._graphs([self._in_order()], options)))
+            chosen = options[int(np.argmax(gaps))]
         warn_of_votes(self.found, self._same, options, chosen, self._names)
         return chosen * shares_of_votes(self._same)
 
@@ -159,12 +148,16 @@ class Agreeing(FittedSources):
 
         The first ones are as good as any: their order is random.
         """
-        few = is_graph(R.stored) or R.stored.shape[0] <= _SAMPLED
+        few = R.is_graph or R.stored.shape[0] <= _SAMPLED
         one, distinct = np.ones(1), self._distinct
         if not few:
             R = R.among(np.arange(_SAMPLED))
             distinct = distinct if isinstance(distinct, slice) else distinct[distinct < _SAMPLED]
         return graphs_of([[R]], [(one, n_to_keep([R], one, self._k, distinct))], distinct)[0].A
+
+    def _graphs(self, blocks: Iterable[list[Residual]], options: Iterable[Any]) -> list[FusedGraph]:
+        """Return the graphs that sources make with several weights."""
+        return graphs_of(blocks, list(map(self._kind, options)), self._distinct)
 
     def _kind(self, weights: np.ndarray) -> tuple[np.ndarray, int | None]:
         """Return weights in the order of sums, and how many neighbours an object has by them."""
@@ -176,10 +169,10 @@ class Agreeing(FittedSources):
 
     def _blocks(self) -> Iterator[list[Residual]]:
         """Yield the residuals of the fitted objects: all at once, or by and by to landmarks."""
-        if self._sample is None:
+        if (sample := self._sample) is None:
             yield self._in_order()
             return
-        for sources, _ in self._sample.blocks():
+        for sources, _ in sample.reader.blocks(sample.objects, sample.fitted):
             yield [self._residuals[i].of_new(sources[i]) for i in self._order]
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from nmfcluster._arrays.storage import total
+from nmfcluster._arrays.storage import as_dense, total
 from nmfcluster._engine.executor import Plan
 from nmfcluster.fusion.pairs import cross_entropy, entropy_of
 from nmfcluster.fusion.sources import FittedSources, Sample
@@ -63,7 +63,7 @@ class AsGiven(FittedSources):
         return Mixture(self._sum(self._sources, weights))
 
     def losses_of(self, W: np.ndarray) -> np.ndarray:
-        W, H = self.halves_of(W)
+        W, H = self.halves(W)
         mass = np.log(float(W.sum(axis=0) @ H.sum(axis=0)))
         losses = np.array([cross_entropy(source, W, H) + mass for source in self._sources])
         return losses - self._entropies if self._divergence else losses
@@ -84,15 +84,12 @@ class AsGiven(FittedSources):
         """Return the mixture of sources: sparse if all of those with a weight are."""
         scales = (weights / self._sizes).astype(self.dtype)
         used = [(scales[i], sources[i]) for i in self._order if scales[i] > 0]
-        dense = [pair for pair in used if not sp.issparse(pair[1])]
-        rest = [pair for pair in used if sp.issparse(pair[1])]
-        if not dense:
-            return sp.csr_array(sum(s * S for s, S in rest))
-        mixed = dense[0][0] * dense[0][1]
-        for s, S in dense[1:]:
-            mixed += s * S
-        for s, S in rest:
-            mixed += s * S.toarray()
+        used.sort(key=lambda pair: sp.issparse(pair[1]))  # arrays come first
+        if all(sp.issparse(S) for _, S in used):
+            return sp.csr_array(sum(s * S for s, S in used))
+        mixed = used[0][0] * used[0][1]
+        for s, S in used[1:]:
+            mixed += s * as_dense(S)
         return mixed
 
 

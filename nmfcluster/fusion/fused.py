@@ -17,7 +17,6 @@ from nmfcluster._arrays.nearest import near, stacked
 from nmfcluster.fusion.residuals import Residual, sums_of
 
 _ROWS = 256  # of a dense graph that are summed at a time
-_MANY = 2  # times the root of n, on average: a source with more neighbours is no graph yet
 _OF_A_CLUSTER = 0.75  # of its mean size: those of an object in a small cluster are not all others
 
 
@@ -37,11 +36,6 @@ class FusedGraph(NamedTuple):
     A: sp.csr_array
     degrees: np.ndarray
     parts: np.ndarray
-
-
-def is_graph(source: Any) -> bool:
-    """Return whether a source is sparse, with few enough entries in a row to be a graph."""
-    return sp.issparse(source) and source.nnz <= _MANY * isqrt(source.shape[1]) * source.shape[0]
 
 
 def n_to_keep(
@@ -64,7 +58,7 @@ def n_to_keep(
     -------
     int or None
     """
-    if all(is_graph(R.stored) for R, w in zip(residuals, weights, strict=True) if w > 0):
+    if all(R.is_graph for R, w in zip(residuals, weights, strict=True) if w > 0):
         return None
     n = len(residuals[0].columns[among])
     return min(isqrt(n), max(2, ceil(_OF_A_CLUSTER * n / n_clusters)))
@@ -107,10 +101,7 @@ def graphs_of(
 
 
 def told_alike(
-    residuals: list[Residual],
-    weights: np.ndarray,
-    n_nearest: int | None,
-    among: Any = slice(None),
+    residuals: list[Residual], weights: np.ndarray, n_nearest: int | None, among: Any = slice(None)
 ) -> sp.csr_array:
     r"""Return the pairs that sources together call alike, and how much.
 

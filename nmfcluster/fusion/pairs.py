@@ -192,9 +192,8 @@ def told_of_clusters(S: Any, W: np.ndarray, H: np.ndarray) -> np.ndarray:
         rows, columns = i[block], j[block]
         shares = W.take(rows, axis=0) * H.take(columns, axis=0)
         model = shares.sum(axis=1)
-        told += (
-            values[block] * np.log(model * mass / own[rows] / others[columns]) / model
-        ) @ shares
+        gains = values[block] * np.log(model * mass / own[rows] / others[columns])
+        told += (gains / model) @ shares
     return told
 
 

@@ -90,11 +90,9 @@ class FusionReports(NMFClusterer):
         n = len(self.sample_indices_)
         matrix, places = self._sources_.mixed.A, np.argsort(self._fitted_)
         own = places if self._sources_.symmetric else np.arange(matrix.shape[1])
-        named = ((rows, places, "row"), (columns, own, "column"))
-        chosen = (
-            own[positions(key, len(own), noun, "fused_similarity")] for key, own, noun in named
-        )
-        return cut(matrix, *chosen) * (n / (total(matrix) or 1.0))
+        i = places[positions(rows, len(places), "row", "fused_similarity")]
+        j = own[positions(columns, len(own), "column", "fused_similarity")]
+        return cut(matrix, i, j) * (n / (total(matrix) or 1.0))
 
     def source_contributions(self) -> np.ndarray:
         r"""Return how much of every cluster is told by every source.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import isqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from nmfcluster._arrays import storage
 _LEAST = 1e-12  # of the largest entry: less is no similarity
 _ALONE = 2  # objects: a sparse source says nothing of those in a part as small, a pair at most
 AGREE = 5.0  # z-score from which on sources agree: of 23,562 independent ones .05 % are above
+_MANY = 2  # times the root of n, on average: a source with more neighbours is no graph yet
 _STEPS = 50  # to the margins without a diagonal: of a few objects; many need three
 _COPIES = 0.95  # correlation, of all pairs and of those alike, from which on two sources are one
 _ENTRIES = 2**22  # of rows by which copies are told
@@ -60,6 +62,12 @@ class Residual:
     def seen(self) -> np.ndarray:
         """Which objects the source saw, in its rows, (n,), bool."""
         return self.rows > 0
+
+    @property
+    def is_graph(self) -> bool:
+        """Whether the source is sparse, with few enough entries in a row to be a graph."""
+        N = self.stored
+        return sp.issparse(N) and N.nnz <= _MANY * isqrt(N.shape[1]) * N.shape[0]
 
     def among(self, objects: np.ndarray) -> Residual:
         """Return what the source says beyond independence of some objects, places, alone."""
@@ -211,13 +219,11 @@ def inner(one: Residual, other: Residual) -> float:
     (u, v), (w, z) = ((R.rows, R.columns) for R in (one, other))
     left = [sp.issparse(R.stored) for R in (one, other)]  # u v' is to be subtracted from those
     told = storage.dot(one.stored, other.stored)
-    expected = [
-        _form(w, one.stored, z) if left[1] else 0,
-        _form(u, other.stored, v) if left[0] else 0,
-    ]
+    expected = _form(w, one.stored, z) if left[1] else 0.0
+    expected += _form(u, other.stored, v) if left[0] else 0.0
     if all(left):
         told += float(u @ w) * float(v @ z) - (float((u * v) @ (w * z)) if one.square else 0)
-    return told - sum(expected)
+    return told - expected
 
 
 def _form(u: np.ndarray, stored: Any, v: np.ndarray) -> float:
@@ -237,17 +243,16 @@ def agreement(residuals: list[Residual]) -> Agreement:
     """
     L = len(residuals)
     correlations, scores = np.eye(L), np.zeros((L, L))
-    for i in range(L):
-        for j in range(i):
-            one, other = residuals[i], residuals[j]
-            if not (one.seen.all() and other.seen.all()):
-                both = np.flatnonzero(one.seen & other.seen)
-                one, other = one.among(both), other.among(both)
-            if one.size and other.size:
-                n = n_pairs(one, other)
-                told = inner(one, other) / (one.size * other.size * n)
-                correlations[i, j] = correlations[j, i] = told
-                scores[i, j] = scores[j, i] = told * np.sqrt(n / 2 if one.square else n)
+    for i, j in zip(*np.tril_indices(L, -1), strict=True):
+        one, other = residuals[i], residuals[j]
+        if not (one.seen.all() and other.seen.all()):
+            both = np.flatnonzero(one.seen & other.seen)
+            one, other = one.among(both), other.among(both)
+        if one.size and other.size:
+            n = n_pairs(one, other)
+            told = inner(one, other) / (one.size * other.size * n)
+            correlations[i, j] = correlations[j, i] = told
+            scores[i, j] = scores[j, i] = told * np.sqrt(n / 2 if one.square else n)
     return Agreement(correlations, scores)
 
 

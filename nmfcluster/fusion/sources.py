@@ -9,7 +9,7 @@ explain, are both larger by log 2 than for ``P``: it says which end of a pair is
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
 from numbers import Integral
@@ -54,10 +54,6 @@ class Sample:
     symmetric: bool
     distinct: Any
 
-    def blocks(self) -> Iterator[tuple[list[Any], np.ndarray]]:
-        """Yield the similarities of the fitted objects, some at a time, and who saw these."""
-        return self.reader.blocks(self.objects, self.fitted)
-
 
 def drawn(
     reader: StackReader,
@@ -101,10 +97,6 @@ class FittedSources(ABC):
         Of the similarities.
     """
 
-    fusion: Fusion
-    mixed: Any
-    weights: np.ndarray
-    losses: np.ndarray
     symmetric: bool
     n_compared: int
     judged: np.ndarray
@@ -166,12 +158,12 @@ class FittedSources(ABC):
                 break
             weights = best
 
-    def halves(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the factors of ``W H'`` for objects, and for those that they are compared with."""
-        return self.halves_of(self.fusion.best.factors[0])
+    def halves(self, W: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the factors of ``W H'`` for objects, and for those that they are compared with.
 
-    def halves_of(self, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return what `halves` does of another factor, as a run has it."""
+        W is a factor as a run has it, by default the one that was kept.
+        """
+        W = self.fusion.best.factors[0] if W is None else W
         H, p = W / W.sum(axis=0), self.n_compared
         return (W, H) if self.symmetric else (W[:-p], H[-p:])
 

@@ -59,23 +59,6 @@ def spread(
         return W if estimator.normalize is False else normalized(W, affinity.counts, few)[0]
 
 
-def problem_of(
-    estimator: Any, affinity: Affinity, W: Similarity, pairs: PairwiseConstraints, **more: Any
-) -> ConstrainedProblem:
-    """Return the problem that an estimator's parameters make of a similarity; see `constrain`."""
-    return constrain(
-        W,
-        pairs,
-        alpha=estimator.alpha,
-        beta=estimator.beta,
-        counts=affinity.counts,
-        replace=estimator.constraint_mode == "replace",
-        hard=estimator.doubt_.hard,
-        sure_start=affinity.name == "landmarks",
-        **more,
-    )
-
-
 def part_of(
     estimator: Any,
     affinity: Affinity,
@@ -98,7 +81,7 @@ def part_of(
     affinity = replace(affinity, similarity=W, counts=counts)
     with suppress(ValueError):
         W = spread(estimator, affinity, pairs, width, rng)
-    return problem_of(estimator, affinity, W, pairs, may_be_empty=True)
+    return constrain(estimator, affinity, W, pairs, may_be_empty=True)
 
 
 class ConstrainedProblem(SimilarityProblem):
@@ -152,15 +135,10 @@ class ConstrainedProblem(SimilarityProblem):
 
 
 def constrain(
+    estimator: Any,
+    affinity: Affinity,
     W: Similarity,
     pairs: PairwiseConstraints,
-    *,
-    alpha: float,
-    beta: float,
-    counts: np.ndarray | None = None,
-    replace: bool = False,
-    hard: bool = False,
-    sure_start: bool = False,
     may_be_empty: bool = False,
 ) -> ConstrainedProblem:
     r"""Reward must-link pairs and penalise cannot-link pairs in a similarity.
@@ -168,23 +146,21 @@ def constrain(
     :math:`\tilde A = W + \alpha u A - \beta u B` with the weights of the pairs in A and B: eq.
     24 of Li et al. (2007), and eq. 3 of Chen et al. (2007) with the signs of a similarity. u is the
     0.999-quantile of the entries of W off its diagonal, so that the same weights mean the same for
-    all data.
+    all data. Samples that must-links join share their row of the factor where these are hard: eq.
+    34 of Li et al.
 
     Parameters
     ----------
+    estimator : SSNMFClusterer
+        With ``constraint_mode="replace"`` the largest entry of W is put in the place of those of
+        must-link pairs and the smallest in that of cannot-link pairs, as in section 4.3 of Chen et
+        al.; alpha, beta and weights are not used. Whether must-links are hard is in its `doubt_`.
+    affinity : Affinity
+        Its `counts` say how many equal samples, all of them in no pair, each row stands for. By
+        landmarks one start, from eigenvectors, will do for many samples.
     W : Similarity of shape (n, n)
+        What the affinity has become.
     pairs : PairwiseConstraints
-    alpha, beta : float
-    counts : ndarray of shape (n,), int, default=None
-        How many equal samples, all of them in no pair, each row stands for; 1 by default.
-    replace : bool, default=False
-        Put the largest entry of W in the place of those of must-link pairs and the smallest in that
-        of cannot-link pairs, as in section 4.3 of Chen et al.; alpha, beta and weights are not
-        used.
-    hard : bool, default=False
-        Whether samples that must-links join share their row of the factor: eq. 34 of Li et al.
-    sure_start : bool, default=False
-        Whether one start, from eigenvectors, will do for many samples.
     may_be_empty : bool, default=False
         Whether all similarities may be 0, which is an error otherwise.
 
@@ -193,10 +169,12 @@ def constrain(
     ConstrainedProblem
     """
     must_link, cannot_link = pairs.as_matrices(W.dtype)
-    hard = hard and must_link.nnz > 0  # or each sample is a group of its own, and nothing collapses
+    # without a must-link each sample is a group of its own, and nothing collapses
+    hard, counts = estimator.doubt_.hard and must_link.nnz > 0, affinity.counts
     groups = pairs.components() if hard else np.arange(W.shape[0])
-    unit = 1.0 if replace else large_entry(W)
-    smallest, largest = extremes(W) if replace else (None, None)
+    replaced = estimator.constraint_mode == "replace"
+    unit = 1.0 if replaced else large_entry(W)
+    smallest, largest = extremes(W) if replaced else (None, None)
     if counts is not None:  # equal samples share a row, which is longer by the root of their number
         W = W.scaled(np.sqrt(counts))
     friendly = W
@@ -205,8 +183,8 @@ def constrain(
         between = np.where(groups[rows] == groups[columns], 0, weights)
         cannot_link = filled_with(cannot_link, between)
     else:
-        friendly = _sum(W, _change(W, must_link, alpha * unit, largest))
-    penalty = _change(friendly, cannot_link, -beta * unit, smallest)
+        friendly = _sum(W, _change(W, must_link, estimator.alpha * unit, largest))
+    penalty = _change(friendly, cannot_link, -estimator.beta * unit, smallest)
     constant = friendly.squared_norm()
     if constant == 0 and not may_be_empty:
         raise ValueError("the similarities are all 0: samples of X must be similar to each other.")
@@ -229,7 +207,7 @@ def constrain(
         constant=constant,  # of all samples, as that of the groups is smaller
         friendly=friendly,  # penalties are spikes that would draw eigenvectors to single samples
         wanted=linked > 0,
-        sure_start=sure_start,
+        sure_start=affinity.name == "landmarks",
     )
 
 
@@ -266,22 +244,16 @@ def large_entry(A: Similarity, share: float = 0.999) -> float:
     float
         1 if all entries off the diagonal are 0.
     """
-    values = np.abs(_entries_off_diagonal(A))
-    values = values[values > 0]
-    return float(np.quantile(values, share)) if len(values) else 1.0
-
-
-def _entries_off_diagonal(A: Similarity) -> np.ndarray:
-    """Return the entries above the diagonal; a random sample of them where they are many."""
-    n = A.shape[0]
-    stored = A.stored_off_diagonal()
-    if stored is not None:
-        return stored
-    if n * (n - 1) // 2 <= SAMPLED:
-        return A.entries(*np.triu_indices(n, 1))
-    rng = np.random.default_rng(0)
-    rows = rng.integers(n, size=SAMPLED)
-    return A.entries(rows, (rows + rng.integers(1, n, size=SAMPLED)) % n)
+    n, values = A.shape[0], A.stored_off_diagonal()
+    if values is None and n * (n - 1) // 2 <= SAMPLED:
+        values = A.entries(*np.triu_indices(n, 1))
+    elif values is None:  # a random sample of them
+        rng = np.random.default_rng(0)
+        rows = rng.integers(n, size=SAMPLED)
+        values = A.entries(rows, (rows + rng.integers(1, n, size=SAMPLED)) % n)
+    sizes = np.abs(values)
+    sizes = sizes[sizes > 0]
+    return float(np.quantile(sizes, share)) if len(sizes) else 1.0
 
 
 def extremes(A: Similarity) -> tuple[float, float]:

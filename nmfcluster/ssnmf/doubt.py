@@ -54,10 +54,8 @@ class Doubt(NamedTuple):
         if self.must_link is None or self.cannot_link is None:
             return self
         kinds = ((self.must_link, pairs.must_link), (self.cannot_link, pairs.cannot_link))
-        must, cannot = (
-            right[np.argsort(np.lexsort(np.sort(places[links], axis=1).T[::-1]))]
-            for right, links in kinds
-        )
+        placed = ((right, np.sort(places[links], axis=1)) for right, links in kinds)
+        must, cannot = (right[np.argsort(np.lexsort(ends.T[::-1]))] for right, ends in placed)
         return self._replace(must_link=must, cannot_link=cannot)
 
 

@@ -23,7 +23,7 @@ from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
 from nmfcluster.affinity import MAKING, NAMES
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.ssnmf.apart import settled
-from nmfcluster.ssnmf.doubt import Doubt, doubt_of
+from nmfcluster.ssnmf.doubt import doubt_of
 
 #: samples up to which all starts are run on all of them, where the similarity is no sparse graph
 _COARSE = 3_000
@@ -227,10 +227,6 @@ class SSNMFClusterer(NMFClusterer):
     satisfaction_: float
     violated_must_link_: np.ndarray
     violated_cannot_link_: np.ndarray
-    affinity_: str
-    propagation_: float | None
-    doubt_: Doubt
-    weight_unit_: float
 
     def __init__(
         self,
@@ -326,7 +322,7 @@ class SSNMFClusterer(NMFClusterer):
             self.propagation_ = constrained.width_of(self, affinity, trusted)
             W = constrained.spread(self, affinity, trusted, self.propagation_, rng)
             with stage(f"similarities under {counted(pairs.n_pairs, 'constraint')}"):
-                problem = constrained.problem_of(self, affinity, W, trusted)
+                problem = constrained.constrain(self, affinity, W, trusted)
             constrained.warn_of_parts(problem, self.n_clusters)
             if form is mu.TriFactorization and self.solver == "printed":
                 constrained.check_signs(problem.A)

@@ -9,14 +9,7 @@ import numpy as np
 from nmfcluster._arrays.arguments import counted, positions, shown
 from nmfcluster._arrays.storage import is_sparse
 from nmfcluster._compat import take_samples
-from nmfcluster.stack.sources import (
-    Source,
-    cut,
-    read_names,
-    read_sources,
-    read_tables,
-    with_nan,
-)
+from nmfcluster.stack.sources import Source, cut, read_names, read_sources, read_tables, with_nan
 
 
 class _Stack:
@@ -34,8 +27,6 @@ class _Stack:
 
     shape: tuple[int, int, int]
     _as_array: ClassVar[str]  # what to take instead of numpy.asarray, for an error message
-    _held: tuple[Any, ...]  # of every source
-    _columns: Any  # the names of the samples that these are similar to, or None
 
     @classmethod
     def _made(
@@ -47,6 +38,7 @@ class _Stack:
         return new
 
     def _set(self, held: Any, names: tuple[str, ...], index: Any, columns: Any = None) -> None:
+        # what is held of every source, and the names of the samples that these are similar to
         self._held, self.names, self.index, self._columns = tuple(held), names, index, columns
 
     def _cut(self, held: Any, rows: np.ndarray, columns: np.ndarray | None) -> Any:

@@ -117,7 +117,6 @@ class KernelStack(Documented, TransformerMixin, BaseEstimator):
         "n_jobs": N_JOBS,
     }
 
-    names_: tuple[str, ...]
     n_features_in_: int
     feature_names_in_: np.ndarray
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -102,13 +102,11 @@ class StackReader:
         Whether similarities can be negative.
     """
 
-    names: tuple[str, ...]
-
     def __init__(self, like: Any, kernels: Any = (), signed: bool = False) -> None:
         self._kernels, self.signed = list(kernels), signed
         self._widths = like.n_features if isinstance(like, ViewStack) else None
         self._columns = None if like is None else like._columns
-        self.names = () if like is None else like.names
+        self.names: tuple[str, ...] = () if like is None else like.names
 
     @property
     def labels(self) -> list[str]:
@@ -220,7 +218,8 @@ class StackReader:
         """
         if self._kernels:
             pairs = zip(self._kernels, objects[numbers].views, strict=True)
-            stack = _side_by_side(kernel.transform(table) for kernel, table in pairs)
+            held = [one for kernel, table in pairs for one in kernel.transform(table)._held]
+            stack = SimilarityStack._made(held, self.names)
         else:
             stack = objects[np.ix_(numbers, self._chosen)]
         for source, known, label in zip(stack._held, self._seen.T, self.labels, strict=True):
@@ -263,12 +262,6 @@ class StackReader:
                     f"{sources[0].dtype}; the largest is {max(map(largest, sources)):.3g}."
                 )
         return np.concatenate(parts)
-
-
-def _side_by_side(stacks: Iterable[SimilarityStack]) -> SimilarityStack:
-    """Return the sources of several stacks in one."""
-    pairs = [pair for stack in stacks for pair in zip(stack._held, stack.names, strict=True)]
-    return SimilarityStack._made([held for held, _ in pairs], tuple(name for _, name in pairs))
 
 
 def _read_stack(estimator: Any, X: Any, reset: bool, signed: bool) -> SimilarityStack:

@@ -10,18 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
-from nmfcluster._arrays import tables
+from nmfcluster._arrays import storage, tables
 from nmfcluster._arrays.arguments import shown
-from nmfcluster._arrays.storage import (
-    FLOATS,
-    as_float,
-    as_matrix,
-    asymmetry,
-    filled_with,
-    largest,
-    require_symmetric,
-    row_blocks,
-)
 from nmfcluster._base import warn_of_distances
 
 
@@ -67,7 +57,7 @@ def read_sources(sources: Any, names: Any) -> tuple[list[Source], tuple[str, ...
     for source, some, label in zip(sources, held_by, labels, strict=True):
         tables.check_opened(source, label, "a matrix of numbers")
         with named_in_errors(label):
-            array = as_matrix(source)
+            array = storage.as_matrix(source)
         if read and some is None and array.shape != read[0].values.shape:
             raise ValueError(
                 f"sources must be of one shape: {label} has shape {array.shape}, {labels[0]} has "
@@ -101,9 +91,10 @@ def _read_nan(array: Any, label: str) -> Source:
             "stands for a sample that the source has not seen: all of its row, or its column, "
             "must be NaN."
         )
-    values = array.data if sp.issparse(array) else array
-    values = np.where(np.isnan(values), 0, values)
-    return Source(filled_with(array, values) if sp.issparse(array) else values, rows, columns)
+    if not sp.issparse(array):
+        return Source(np.where(np.isnan(array), 0, array), rows, columns)
+    values = np.where(np.isnan(array.data), 0, array.data)
+    return Source(storage.filled_with(array, values), rows, columns)
 
 
 def read_tables(views: Any) -> tuple[list[Any], tuple[str, ...], Any]:
@@ -128,7 +119,7 @@ def _read_table(view: Any, label: str) -> Any:
         return view
     if isinstance(view, str) or np.ndim(view) == 1:
         raise TypeError(f"{label} must be a table with a row for every sample, got {shown(view)}.")
-    checks: dict[str, Any] = {"dtype": FLOATS, "ensure_all_finite": "allow-nan"}
+    checks: dict[str, Any] = {"dtype": storage.FLOATS, "ensure_all_finite": "allow-nan"}
     with named_in_errors(label):
         return check_array(view, accept_sparse="csr", input_name=label, **checks)
 
@@ -148,7 +139,7 @@ def check_values(values: Any, label: str, signed: bool = False) -> None:
     """Raise if an entry is infinite, or negative unless these are `signed`."""
     if not all(values.shape):
         return
-    if not np.isfinite(largest(values)):
+    if not np.isfinite(storage.largest(values)):
         raise ValueError(f"{label} must be finite; it holds infinity.")
     if values.min() < 0 and not signed:
         raise ValueError(f"{label} must not be negative; {of_negative(values)}.")
@@ -182,7 +173,7 @@ def check_square(source: Source, label: str, numbers: Any = None, signed: bool =
             f"{label} must be symmetric: sample {lost.min()} is NaN in its row or "
             "in its column, as one that the source has not seen, but not in both."
         )
-    require_symmetric(values, label)
+    storage.require_symmetric(values, label)
     warn_of_distances(values, label)
     check_above_0(values, label)
 
@@ -190,7 +181,7 @@ def check_square(source: Source, label: str, numbers: Any = None, signed: bool =
 def check_above_0(values: Any, label: str) -> None:
     """Raise if no entry is above 0."""
     if values.max() <= 0:
-        found = of_negative(values) if largest(values) else "all entries are 0"
+        found = of_negative(values) if storage.largest(values) else "all entries are 0"
         raise ValueError(f"{label} must hold a similarity above 0; {found}.")
 
 
@@ -222,7 +213,7 @@ def is_similarity(view: Any) -> bool:
     if names is not None and set(names[rows]) == set(view.columns[columns]):
         return True
     table = cut(table, np.flatnonzero(rows), np.flatnonzero(columns))
-    return table.shape[0] == table.shape[1] > 1 and asymmetry(as_float(table)) == 0
+    return table.shape[0] == table.shape[1] > 1 and storage.asymmetry(storage.as_float(table)) == 0
 
 
 # --- what is NaN, and so is not equal to itself; of a sparse matrix the stored entries count -----
@@ -243,7 +234,7 @@ def held(array: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return which rows are not NaN throughout, and which columns are not so in these rows."""
     array = sp.csr_array(array) if sp.issparse(array) else array  # whose sums are arrays
     nan = array != array
-    numbers = filled_with(array, ~np.isnan(array.data)) if sp.issparse(array) else ~nan
+    numbers = storage.filled_with(array, ~np.isnan(array.data)) if sp.issparse(array) else ~nan
     rows = (numbers.sum(axis=1) > 0) | (nan.sum(axis=1) == 0)
     return rows, (numbers[rows].sum(axis=0) > 0) | (nan[rows].sum(axis=0) == 0)
 
@@ -286,7 +277,7 @@ def cut(array: Any, rows: np.ndarray, columns: np.ndarray | None = None) -> Any:
             return array[rows]
         part = np.empty((len(rows), len(columns)), dtype=array.dtype)
         # faster than both axes at once; mode "raise" would copy once more
-        for block in row_blocks(len(rows)):
+        for block in storage.row_blocks(len(rows)):
             np.take(array[rows[block]], columns, axis=1, out=part[block], mode="clip")
         return part
     part = array[rows] if columns is None else array[rows][:, columns]

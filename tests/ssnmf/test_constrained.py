@@ -1,6 +1,7 @@
 """Constraints in a similarity, against the formulas of both papers in dense arrays."""
 
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -66,8 +67,10 @@ def inside(groups, B):
     return np.where(groups[:, None] == groups, 0, B)
 
 
-def of(operator, known, *, hard=False, alpha=2.0, beta=1.0, **options):
-    return constrain(operator, known, alpha=alpha, beta=beta, hard=hard, **options)
+def of(operator, known, *, hard=False, alpha=2.0, beta=1.0, replace=False):
+    mode, doubt = "replace" if replace else "add", SimpleNamespace(hard=hard)
+    asked = SimpleNamespace(alpha=alpha, beta=beta, constraint_mode=mode, doubt_=doubt)
+    return constrain(asked, SimpleNamespace(name="linear", counts=None), operator, known)
 
 
 anything = given(
