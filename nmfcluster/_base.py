@@ -87,10 +87,8 @@ def read_similarity(estimator: Any, X: Any, signed: bool = False) -> Any:
             "give partitions_ with affinity='partitions', which counts the pairs that were seen."
         )
     if X.shape[0] != X.shape[1]:
-        raise ValueError(
-            "X must be a square kernel matrix of shape (n_samples, n_samples) with "
-            f"affinity='precomputed', got {X.shape}."
-        )
+        needed = "a square kernel matrix of shape (n_samples, n_samples)"
+        raise ValueError(f"X must be {needed} with affinity='precomputed', got {X.shape}.")
     storage.require_symmetric(X, "X with affinity='precomputed'")
     warn_of_distances(X, "X")
     if storage.largest(X) == 0:
@@ -101,9 +99,9 @@ def read_similarity(estimator: Any, X: Any, signed: bool = False) -> Any:
 def warn_of_distances(array: Any, name: str) -> None:
     """Warn where what should be similarities looks like distances."""
     if storage.looks_like_distances(array):
+        cure = "give similarities, such as numpy.exp(-(D / numpy.median(D)) ** 2)"
         warn(
-            f"{name} is 0 on the diagonal and above 0 elsewhere, as distances D are. If so, "
-            "give similarities, such as numpy.exp(-(D / numpy.median(D)) ** 2)."
+            f"{name} is 0 on the diagonal and above 0 elsewhere, as distances D are. If so, {cure}."
         )
 
 
@@ -200,17 +198,6 @@ class NMFClusterer(
     tol: float
     n_jobs: int | None
 
-    # and these in fit
-    labels_: np.ndarray
-    membership_: np.ndarray
-    core_: np.ndarray
-    loss_: float
-    loss_curve_: np.ndarray
-    loss_curves_: list[np.ndarray]
-    n_iter_: int
-    n_features_in_: int
-    feature_names_in_: np.ndarray
-
     def _extend(self, X: Any) -> np.ndarray:
         """Return the similarity of new samples to every cluster, (n_new, n_clusters), >= 0."""
         raise NotImplementedError
@@ -293,11 +280,10 @@ class NMFClusterer(
         self, solver: Callable[..., Any], of_loss: bool = False, n_init: int | None = None
     ) -> Plan:
         """Return this estimator's parameters as the way to run a solver."""
-        n_init = self.n_init if n_init is None else n_init
         # as Python's: numpy's small ones wrap around
-        k, n_init, max_iter = int(self.n_clusters), int(n_init), int(self.max_iter)
-        stop = StopRule(max_iter, self.tol, of_loss)
-        return Plan(k, solver, n_init, stop, self.n_jobs)
+        n_init = int(self.n_init if n_init is None else n_init)
+        stop = StopRule(int(self.max_iter), self.tol, of_loss)
+        return Plan(int(self.n_clusters), solver, n_init, stop, self.n_jobs)
 
     def _keep_clusters(
         self,
@@ -325,18 +311,12 @@ class NMFClusterer(
             fell = best.last_decrease / (scale or 1)
             why = f"the loss still fell by {fell:.1e} of its scale over the last {WINDOW}"
             why = why if fell > self.tol else "they are too few to tell"
-            warn(
-                f"{name} did not converge within max_iter={self.max_iter} updates: {why}. "
-                "Increase max_iter or tol.",
-                ConvergenceWarning,
-            )
+            told = f"{name} did not converge within max_iter={self.max_iter} updates: {why}."
+            warn(f"{told} Increase max_iter or tol.", ConvergenceWarning)
         n_distinct = int(labels.max()) + 1 if n_distinct is None else n_distinct
         if n_distinct < self.n_clusters:
-            warn(
-                f"{name} found {counted(n_distinct, 'cluster')}, "
-                f"fewer than n_clusters={self.n_clusters}.{cure}",
-                ConvergenceWarning,
-            )
+            told = f"{name} found {counted(n_distinct, 'cluster')}"
+            warn(f"{told}, fewer than n_clusters={self.n_clusters}.{cure}", ConvergenceWarning)
         self.labels_, self.membership_ = labels, memberships
         # squares and divergences, which rounding can put below 0
         self.loss_, self.n_iter_ = max(best.loss, 0.0), best.n_iter

@@ -16,13 +16,11 @@ import numpy as np
 from sklearn import get_config
 from sklearn.base import _fit_context
 from sklearn.utils import _safe_indexing as take_samples
-from sklearn.utils._param_validation import (
-    HasMethods,
-    RealNotInt,
-    StrOptions,
-    validate_parameter_constraints,
-)
+from sklearn.utils._param_validation import HasMethods as HasMethods
 from sklearn.utils._param_validation import Interval as _Interval
+from sklearn.utils._param_validation import RealNotInt as RealNotInt
+from sklearn.utils._param_validation import StrOptions as StrOptions
+from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.parallel import delayed
 from threadpoolctl import ThreadpoolController, threadpool_info
 
@@ -36,14 +34,8 @@ except ImportError:  # scikit-learn < 1.9
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-__all__ = [  # what is scikit-learn's own, and handed on; the rest is made here
-    "CallbackSupport",
-    "HasMethods",
-    "RealNotInt",
-    "StrOptions",
-    "take_samples",
-    "validate_parameter_constraints",
-]
+# with the names imported as themselves, what is handed on as it is; the rest is made here
+__all__ = ["CallbackSupport", "take_samples", "validate_parameter_constraints"]
 
 DOCS = "https://nmfcluster.readthedocs.io/en/latest/"
 MOST = 2**31 - 1  # of anything that is counted: more never ends

@@ -12,16 +12,10 @@ import numpy as np
 from sklearn.metrics import euclidean_distances
 from sklearn.utils import check_array
 
+from nmfcluster import _compat
 from nmfcluster._arrays import places, storage
 from nmfcluster._arrays.tables import canonical
-from nmfcluster._compat import (
-    COUNT,
-    N_JOBS,
-    RANDOM_STATE,
-    Interval,
-    StrOptions,
-    validate_parameter_constraints,
-)
+from nmfcluster._compat import COUNT, N_JOBS, RANDOM_STATE, Interval, StrOptions
 from nmfcluster.similarity import Explicit, Factored, Similarity
 from nmfcluster.similarity.landmarks import Landmarks
 from nmfcluster.similarity.neighbors import NeighborGraph, are_few, few_enough
@@ -174,7 +168,7 @@ def make_affinity(
     """
     allowed = MAKING | {"n_clusters": [COUNT, None], "random_state": RANDOM_STATE, "n_jobs": N_JOBS}
     given = {name: value for name, value in locals().items() if name in allowed}
-    validate_parameter_constraints(allowed, given, caller_name="make_affinity")
+    _compat.validate_parameter_constraints(allowed, given, caller_name="make_affinity")
     X = canonical(X)
     name = affinity if isinstance(affinity, str) else "callable"
     if name == "auto":
@@ -234,10 +228,9 @@ def _evened(W: Similarity, new: NewSamples, name: str, wanted: bool, to_itself: 
 
 def _is_to_normalize(name: str, X: Any, W: Similarity, n_clusters: int | None) -> bool:
     """Return whether no similarity is negative, and one row cannot be a cluster of a kernel."""
-    if name == "landmarks":  # rows sum to 1
-        return False
-    if are_few(X.shape[0], n_clusters) and name != "nearest_neighbors":
-        return False
+    of_kernel = name != "nearest_neighbors"
+    if name == "landmarks" or (of_kernel and are_few(X.shape[0], n_clusters)):
+        return False  # rows of landmarks sum to 1
     if isinstance(W, Explicit):
         return W.is_nonnegative()
     return float(X.min()) >= 0 and storage.largest(X) > 0
@@ -264,11 +257,9 @@ def normalized(
     signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(W.shape[0], 1))
     rounding = _ROUNDING[W.dtype.itemsize] * float(abs(W @ signs.astype(W.dtype)).max())
     if degrees.min() < -rounding or degrees.max() <= rounding:
-        raise ValueError(
-            "normalize=True needs similarities with rows that sum to 0 or more, and not all to 0 "
-            f"as those of centred features do; row {int(degrees.argmin())} sums to "
-            f"{degrees.min():.3g}."
-        )
+        needed = "rows that sum to 0 or more, and not all to 0 as those of centred features do"
+        lowest = f"row {int(degrees.argmin())} sums to {degrees.min():.3g}"
+        raise ValueError(f"normalize=True needs similarities with {needed}; {lowest}.")
     degrees[degrees <= rounding] = 0
     scale = inverse_root(degrees)
     return W.scaled(scale), scale

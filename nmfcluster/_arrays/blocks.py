@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import cached_property, reduce
 from operator import attrgetter
@@ -26,11 +26,8 @@ _pool: ContextVar[Executor | None] = ContextVar("pool", default=None)
 @contextmanager
 def shared_blocks(n_jobs: int | None) -> Iterator[None]:
     """Let `n_jobs` threads share the blocks that the calling thread works on in this context."""
-    n_threads = effective_n_jobs(n_jobs)
-    if n_threads == 1:
-        yield
-        return
-    with ThreadPoolExecutor(n_threads) as pool:  # no thread is started before the first block
+    n_threads = effective_n_jobs(n_jobs)  # of which none is started before the first block
+    with ThreadPoolExecutor(n_threads) if n_threads > 1 else nullcontext(_pool.get()) as pool:
         before = _pool.set(pool)
         try:
             yield

@@ -45,10 +45,8 @@ def _of_entries(values: np.ndarray, of_columns: np.ndarray) -> np.ndarray:
 def _sums(table: Any, of_columns: np.ndarray) -> np.ndarray:
     """Return a key of every row: the sum of those of its nonzero entries, modulo 2^64."""
     keys = np.empty(table.shape[0], dtype=np.uint64)
-    if is_sparse(table):  # as many rows at a time as hold so many entries on average
-        width = -(-len(table.data) // max(len(keys), 1))
-    else:
-        width = table.shape[1]
+    stored = len(table.data) if is_sparse(table) else table.size
+    width = -(-stored // max(len(keys), 1))  # of a row on average
     for block in row_blocks(len(keys), max(1, _ENTRIES // max(width, 1))):
         rows = rows_of(table, block)
         if is_sparse(rows):

@@ -163,6 +163,7 @@ class Executor:
         self, plan: Plan, objective: Objective, race: loop.Race | None, done: Callable[[], None]
     ) -> None:
         self.plan, self.objective, self.race, self.done = plan, objective, race, done
+        self.interrupted: Event | None = None  # set where another batch has failed
         self.recall = None
         if plan.memory is not None and race is None:  # what a race leaves depends on all others
             self.recall = Recall(plan.memory, objective, plan.solver, plan.stop)
@@ -174,41 +175,37 @@ class Executor:
         elif on_cluster():
             runs = self._on_cluster(batches)
         else:  # in threads: processes would be sent the data with every batch
-            interrupted = Event()
+            self.interrupted = Event()
             work = np.errstate(**_handling())(self.solutions)  # threads do not know of it
-            calls = (delayed(work)(batch, copy(self.race), interrupted) for batch in batches)
+            calls = (delayed(work)(batch, copy(self.race)) for batch in batches)
             try:
                 runs = Parallel(n_jobs=self.plan.n_jobs, require="sharedmem")(calls)
             except BaseException:
-                interrupted.set()  # the threads that still run end with their next update
+                self.interrupted.set()  # the threads that still run end with their next update
                 raise
         return list(chain.from_iterable(runs))
 
-    def solutions(
-        self, batch: Sequence[Start], race: loop.Race | None, interrupted: Event | None = None
-    ) -> list[loop.Solution]:
+    def solutions(self, batch: Sequence[Start], race: loop.Race | None) -> list[loop.Solution]:
         """Run the solver on a batch, or recall its solutions, and tell that it is done."""
-        compute = partial(self._computed, batch, race, interrupted)
+        compute = partial(self._computed, batch, race)
         solutions = compute() if self.recall is None else self.recall(batch, compute)
         self.done()
         return solutions
 
-    def _computed(
-        self, batch: Sequence[Start], race: loop.Race | None, interrupted: Event | None
-    ) -> list[loop.Solution]:
-        """Run the solver until all starts of a batch have ended, or an event is set."""
+    def _computed(self, batch: Sequence[Start], race: loop.Race | None) -> list[loop.Solution]:
+        """Run the solver until all starts of a batch have ended, or another batch has failed."""
         objective = self.objective
         if isinstance(objective, PerStart):
             objective = objective.seen_by(batch[0])
         # one start alone is not copied: a factor can be large
         H = batch[0]()[None] if len(batch) == 1 else np.stack([start() for start in batch])
         steps = self.plan.solver(objective, H)
-        ends = None if interrupted is None else interrupted.is_set
+        ends = None if self.interrupted is None else self.interrupted.is_set
         solutions = loop.iterate(steps, self.plan.stop, self.objective.constant, ends, race)
         if isinstance(self.objective, PerStart):
             [only] = solutions
             only.factors = self.objective.of_all(batch[0], only.factors)
-        if interrupted is not None and interrupted.is_set():
+        if ends is not None and ends():
             raise InterruptedError("another batch of starts failed")  # not to be kept
         return solutions
 

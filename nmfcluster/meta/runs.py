@@ -50,11 +50,10 @@ class Runs:
         converged = np.array([solution.converged for solution in solutions])
         H, lengths = unit_rows(np.concatenate([solution.factors[1] for solution in solutions]))
         one = solutions[0].factors[0]
-        W, end = np.empty((len(H), len(one)), dtype=one.dtype), len(H)
-        while solutions:
+        W = np.empty((len(H), len(one)), dtype=one.dtype)
+        for end in np.cumsum(sizes)[::-1]:
             of_last = solutions.pop().factors[0].T
             W[end - len(of_last) : end] = of_last
-            end -= len(of_last)
         W *= lengths
         return cls(W, H, sizes, losses, converged)
 
@@ -163,10 +162,8 @@ class RandomStart:
         """Return both factors side by side, (size, n + p), with the rows alone that it sees."""
         F = np.random.RandomState(self.seed).uniform(size=(self.size, sum(self.shape)))
         F = (F * (self.high / np.sqrt(self.size))).astype(self.dtype)
-        if (rows := self.rows()) is None:
-            return F
-        n = self.shape[0]
-        return np.concatenate([F[:, rows], F[:, n:]], axis=1)
+        n, rows = self.shape[0], self.rows()
+        return F if rows is None else np.concatenate([F[:, rows], F[:, n:]], axis=1)
 
     def rows(self) -> np.ndarray | None:
         """Return the rows of X that it sees, in their order; None for all."""

@@ -150,17 +150,11 @@ class MatrixObjective(Table):
 
     def of_rows(self, W: np.ndarray, filling: list[Any] | None = None) -> np.ndarray:
         """Return ``W'X`` of every start, (n_starts, k, p)."""
-        N = _flat_product(W, self.X)
-        for s, S in enumerate(filling or ()):
-            N[s] += W[s] @ S
-        return N
+        return _products(W, self.X, filling or [])
 
     def of_columns(self, H: np.ndarray, filling: list[Any] | None = None) -> np.ndarray:
         """Return ``HX'`` of every start, (n_starts, k, n)."""
-        N = _flat_product(H, self.X.T)
-        for s, S in enumerate(filling or ()):
-            N[s] += H[s] @ S.T
-        return N
+        return _products(H, self.X.T, [S.T for S in filling or ()])
 
     def loss(
         self,
@@ -229,9 +223,13 @@ class MatrixObjective(Table):
         return _ROOM * float(limits.tiny) < 2 * self.constant < float(limits.max) / _ROOM
 
 
-def _flat_product(F: np.ndarray, X: Any) -> np.ndarray:
+def _products(F: np.ndarray, X: Any, filling: list[Any]) -> np.ndarray:
+    """Return the rows of every start times X, in which it has what fills missing entries."""
     flat = F.reshape(-1, F.shape[-1]) @ X
-    return np.ascontiguousarray(flat).reshape(*F.shape[:-1], X.shape[1])
+    N = np.ascontiguousarray(flat).reshape(*F.shape[:-1], X.shape[1])
+    for s, S in enumerate(filling):
+        N[s] += F[s] @ S
+    return N
 
 
 def unit_rows(H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -174,8 +174,7 @@ class Factored(Similarity):
 
     def toarray(self) -> np.ndarray:
         U, C = self.factors
-        product = U @ C @ U.T
-        return product.toarray() if sp.issparse(product) else product
+        return storage.as_dense(U @ C @ U.T)
 
     def squared_norm(self) -> float:
         r"""Return the sum of the squared entries, ``||A||^2``.

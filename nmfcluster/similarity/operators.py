@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -290,7 +291,7 @@ class WeightedSum(Similarity):
         self.terms: list[tuple[Similarity, float]]
         self.terms = [(term, w) for term, w in pairs if not isinstance(term, Explicit)]
         if arrays:
-            self.terms.append((Explicit(sum(arrays[1:], start=arrays[0])), 1.0))
+            self.terms.append((Explicit(reduce(add, arrays)), 1.0))
         self.shape = pairs[0][0].shape
         self.dtype = np.result_type(*[term.dtype for term, _ in pairs])
         self.wide = any(term.wide for term, _ in self.terms)
@@ -298,22 +299,17 @@ class WeightedSum(Similarity):
 
     def __matmul__(self, H: np.ndarray) -> np.ndarray:
         # python floats do not promote float32
-        products = [(term @ H) * w if w != 1 else term @ H for term, w in self.terms]
-        return sum(products[1:], start=products[0])
+        return reduce(add, ((term @ H) * w if w != 1 else term @ H for term, w in self.terms))
 
     def split(self) -> tuple[Similarity, Similarity | None]:
-        positive: list[tuple[Similarity, float]] = []
-        negative: list[tuple[Similarity, float]] = []
+        parts: dict[bool, list[tuple[Similarity, float]]] = {True: [], False: []}
         for term, weight in self.terms:
-            P, N = term.split()
-            gains, losses = (positive, negative) if weight >= 0 else (negative, positive)
-            gains.append((P, abs(weight)))
-            if N is not None:
-                losses.append((N, abs(weight)))
-        if not positive:
-            positive.append((negative[0][0], 0.0))
-        N = WeightedSum(*zip(*negative, strict=True)) if negative else None
-        return WeightedSum(*zip(*positive, strict=True)), N
+            for part, is_gain in zip(term.split(), (weight >= 0, weight < 0), strict=True):
+                if part is not None:
+                    parts[is_gain].append((part, abs(weight)))
+        gains, losses = parts[True], parts[False]
+        N = WeightedSum(*zip(*losses, strict=True)) if losses else None
+        return WeightedSum(*zip(*(gains or [(losses[0][0], 0.0)]), strict=True)), N
 
     def _of_terms(self, change: Callable[[Similarity], Similarity]) -> WeightedSum:
         return WeightedSum([change(term) for term, _ in self.terms], [w for _, w in self.terms])
@@ -329,8 +325,7 @@ class WeightedSum(Similarity):
         return self.terms[0][0].parts if len(self.terms) == 1 else None
 
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        values = [term.entries(rows, columns) * weight for term, weight in self.terms]
-        return sum(values[1:], start=values[0])
+        return reduce(add, (term.entries(rows, columns) * weight for term, weight in self.terms))
 
     def scaled(self, factors: np.ndarray) -> Similarity:
         return self._of_terms(lambda term: term.scaled(factors))
@@ -343,8 +338,7 @@ class WeightedSum(Similarity):
         return square
 
     def toarray(self) -> np.ndarray:
-        arrays = [term.toarray() * weight for term, weight in self.terms]
-        return sum(arrays[1:], start=arrays[0])
+        return reduce(add, (term.toarray() * weight for term, weight in self.terms))
 
 
 def inner(A: Similarity, B: Similarity) -> float:
