@@ -305,8 +305,7 @@ def _read_columns(columns: Any, width: int, names: Any, label: str) -> np.ndarra
     listed = [listed] if isinstance(listed, str) else listed
     if isinstance(listed, list | tuple) and listed and isinstance(listed[0], str):
         places = {name: place for place, name in enumerate(() if names is None else names)}
-        missing = [name for name in listed if name not in places]
-        if missing:
+        if missing := [name for name in listed if name not in places]:
             known = shown(list(places)) if places else "without names, which data frames have"
             raise ValueError(f"{label} takes the column {missing[0]!r}; those of X are {known}.")
         return np.array([places[name] for name in listed])
@@ -323,8 +322,7 @@ def _read_view(X: Any, columns: np.ndarray | None, label: str) -> tuple[Any, np.
         return view, np.ones(X.shape[0], dtype=bool)
     seen, _ = held(view)
     view = view[seen]
-    stray = first_nan(view)
-    if stray is not None:
+    if (stray := first_nan(view)) is not None:
         raise ValueError(
             f"{label} has NaN in some features of sample {np.flatnonzero(seen)[stray[0]]} and "
             "numbers in others; only a sample that is NaN in all columns of a view is missing "

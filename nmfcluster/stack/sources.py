@@ -88,8 +88,7 @@ def _read_nan(array: Any, label: str) -> Source:
         return Source(array, *(np.ones(length, dtype=bool) for length in array.shape))
     rows, columns = held(array)
     numbers = np.flatnonzero(rows), np.flatnonzero(columns)
-    stray = first_nan(cut(array, *numbers))
-    if stray is not None:
+    if (stray := first_nan(cut(array, *numbers))) is not None:
         row, column = (named[place] for named, place in zip(numbers, stray, strict=True))
         raise ValueError(
             f"{label} holds NaN in row {row}, column {column}, and numbers beside it. NaN "
