@@ -91,9 +91,8 @@ def arrange_table(X: Any, rows: Side, columns: Side, max_cells: int) -> dict[str
 
 def _order_of_clusters(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Return clusters such that neighbours share many rows and columns: the leaves of a tree."""
-    n = len(rows)
-    if n < 3:
-        return np.arange(n)
+    if len(rows) < 3:
+        return np.arange(len(rows))
     apart = pdist(rows, "jaccard") + pdist(columns, "jaccard")
     order = leaves_list(optimal_leaf_ordering(average(apart), apart))
     return order if order[0] < order[-1] else order[::-1]

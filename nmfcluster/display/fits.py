@@ -121,8 +121,7 @@ class LossCurveDisplay:
             # one line stands in the legend for all others
             style = kept if i == 0 else other | {"label": of_others if i == 1 else "_"}
             last = np.flatnonzero(np.isfinite(losses))[-1:].tolist() or None
-            updates = np.arange(len(losses))
-            line = look.draw_curve(self.ax_, updates, losses, markevery=last, **style)
+            line = look.draw_curve(self.ax_, range(len(losses)), losses, markevery=last, **style)
             self.lines_.insert(0, line)
 
 
@@ -293,9 +292,8 @@ class SourceWeightsDisplay:
 
     def _plot_bars(self, ax: Any) -> None:
         n_sources = len(self.names)
-        self.figure_, ax = look.axes_for(ax, figsize=(6.4, 0.3 * n_sources + 1.0))
-        places = np.arange(n_sources)
-        self.ax_ = ax
+        self.figure_, self.ax_ = look.axes_for(ax, figsize=(6.4, 0.3 * n_sources + 1.0))
+        ax, places = self.ax_, np.arange(n_sources)
         self.bars_ = ax.barh(places, self.weights, height=0.66, color=look.EMPHASIS)
         ax.axvline(1 / n_sources, **look.DASHED | {"zorder": 3})
         ax.set_yticks(places, [look.cut(name) for name in self.names])

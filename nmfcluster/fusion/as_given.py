@@ -72,10 +72,8 @@ class AsGiven(FittedSources):
         return self._sum(sources, self.weights)
 
     def parts(self) -> list[Any]:
-        return [
-            w / size * sp.csr_array(source)
-            for source, w, size in zip(self._sources, self.weights, self._sizes, strict=True)
-        ]
+        scales = self.weights / self._sizes
+        return [w * sp.csr_array(S) for w, S in zip(scales, self._sources, strict=True)]
 
     def alone(self, number: int) -> Any:
         return self._sources[number]

@@ -86,8 +86,7 @@ class Residual:
         source = _cleaned(source, square=False)
         N = _over_roots(source, storage.row_sums(source), self.degrees)
         u = sums_of(N, axis=1) / (self.columns.sum() or 1.0)
-        new = replace(self, stored=N, rows=u, square=False)
-        return new if sp.issparse(N) else replace(new, stored=_explicit(new))
+        return _explicit(replace(self, stored=N, rows=u, square=False))
 
     def block(self, rows: slice) -> np.ndarray:
         """Return some rows of R as an array, in float32, with what stands on its diagonal."""
@@ -155,9 +154,7 @@ def _beyond(N: Any, degrees: np.ndarray, square: bool) -> Residual:
         u = v = _off_diagonal(r)
     else:
         u, v = (sums / np.sqrt(r.sum() or 1.0) for sums in (r, s))
-    R = Residual(N, u, v, degrees, 1.0, square)
-    if not sp.issparse(N):
-        R = replace(R, stored=_explicit(R))
+    R = _explicit(Residual(N, u, v, degrees, 1.0, square))
     size, least = inner(R, R), _CONSTANT**2 * storage.sum_of_squares(N)
     return replace(R, size=float(np.sqrt(size / n_pairs(R, R))) if size > least else 0.0)
 
@@ -170,14 +167,16 @@ def _off_diagonal(r: np.ndarray) -> np.ndarray:
     return u
 
 
-def _explicit(R: Residual) -> np.ndarray:
-    """Return, in float32, the residual of which a dense N is stored, without a diagonal."""
+def _explicit(R: Residual) -> Residual:
+    """Return what holds a dense N with R in its place, in float32 and without a diagonal."""
+    if sp.issparse(R.stored):
+        return R
     out = np.empty(R.stored.shape, dtype=np.float32)
     for rows in storage.row_blocks(len(out)):
         out[rows] = R.stored[rows] - np.outer(R.rows[rows], R.columns)
     if R.square:
         np.fill_diagonal(out, 0)
-    return out
+    return replace(R, stored=out)
 
 
 def n_pairs(one: Residual, other: Residual) -> int:

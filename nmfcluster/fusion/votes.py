@@ -101,8 +101,7 @@ def weights_of(given: Any, names: tuple[str, ...]) -> np.ndarray | None:
     if given is None:
         return None
     if isinstance(given, dict):
-        unknown = [name for name in given if name not in names]
-        if unknown:
+        if unknown := [name for name in given if name not in names]:
             raise ValueError(f"weights name the source {unknown[0]!r}; there are {list(names)}.")
         given = [given.get(name, 0) for name in names]
     weights = np.asarray(given)

@@ -135,8 +135,7 @@ class SimilarityStack(_Stack):
             self._set(*read_sources(sources, names))
 
     def _set(self, held: Any, names: tuple[str, ...], index: Any, columns: Any = None) -> None:
-        single = all(source.values.dtype == np.float32 for source in held)
-        dtype = np.dtype(np.float32 if single else np.float64)
+        dtype = np.result_type(*(source.values.dtype for source in held))
         cast = (one._replace(values=one.values.astype(dtype, copy=False)) for one in held)
         super()._set(cast, names, index, columns)
         self.shape = (*self._held[0].values.shape, len(held))

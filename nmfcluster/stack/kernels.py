@@ -17,15 +17,7 @@ from nmfcluster._base import fitting, read_features
 from nmfcluster._compat import N_JOBS, Documented, StrOptions, fit_context
 from nmfcluster.affinity import MAKING, NAMES, make_affinity
 from nmfcluster.stack.container import SimilarityStack
-from nmfcluster.stack.sources import (
-    Source,
-    embedded,
-    first_nan,
-    held,
-    holds_nan,
-    named_in_errors,
-    read_names,
-)
+from nmfcluster.stack.sources import Source, first_nan, held, holds_nan, named_in_errors, read_names
 
 _KERNELS = [name for name in NAMES if name not in ("auto", "precomputed")]
 _OPTIONS = ("gamma", "n_neighbors", "normalize")  # of `make_affinity`
@@ -204,7 +196,7 @@ class KernelStack(Documented, TransformerMixin, BaseEstimator):
                 with named_in_errors(label):
                     affinity = make_affinity(V, kernel, **options, n_jobs=self.n_jobs)
                     block = _read_block(affinity.block())
-                sources.append(Source(embedded(block, seen, seen), seen, seen))
+                sources.append(Source.of_seen(block, seen, seen))
                 empty = block[:0].copy()
                 self._views_.append(_FittedView(name, columns, seen, affinity.between, empty))
             self.names_ = tuple(name for name, _, _ in triples)
@@ -238,12 +230,12 @@ class KernelStack(Documented, TransformerMixin, BaseEstimator):
                 V, seen = _read_view(X, view.columns, label)
                 with named_in_errors(label):
                     block = _read_block(view.between(V)) if seen.any() else view.empty
-                sources.append(Source(embedded(block, seen, view.seen), seen, view.seen))
+                sources.append(Source.of_seen(block, seen, view.seen))
         return SimilarityStack._made(sources, self.names_)
 
     def _check_missing(self, X: Any, names: Any) -> None:
         """Raise if a sample is NaN in part of a view, of features of these names, or None."""
-        for name, _, taken in _read_kernels(self.kernels):
+        for name, _, taken in _read_kernels(self.kernels) if holds_nan(X) else ():
             label = f"source {name!r} of X"
             _read_view(X, _read_columns(taken, X.shape[1], names, label), label)
 
@@ -313,8 +305,7 @@ def _read_columns(columns: Any, width: int, names: Any, label: str) -> np.ndarra
     listed = [listed] if isinstance(listed, str) else listed
     if isinstance(listed, list | tuple) and listed and isinstance(listed[0], str):
         places = {name: place for place, name in enumerate(() if names is None else names)}
-        missing = [name for name in listed if name not in places]
-        if missing:
+        if missing := [name for name in listed if name not in places]:
             known = shown(list(places)) if places else "without names, which data frames have"
             raise ValueError(f"{label} takes the column {missing[0]!r}; those of X are {known}.")
         return np.array([places[name] for name in listed])
@@ -331,8 +322,7 @@ def _read_view(X: Any, columns: np.ndarray | None, label: str) -> tuple[Any, np.
         return view, np.ones(X.shape[0], dtype=bool)
     seen, _ = held(view)
     view = view[seen]
-    stray = first_nan(view)
-    if stray is not None:
+    if (stray := first_nan(view)) is not None:
         raise ValueError(
             f"{label} has NaN in some features of sample {np.flatnonzero(seen)[stray[0]]} and "
             "numbers in others; only a sample that is NaN in all columns of a view is missing "

@@ -16,13 +16,7 @@ from nmfcluster._arrays.storage import FLOATS, is_sparse, largest
 from nmfcluster._base import read_features, require_nonnegative
 from nmfcluster.stack.container import SimilarityStack, ViewStack
 from nmfcluster.stack.kernels import KernelStack
-from nmfcluster.stack.sources import (
-    check_cross,
-    check_square,
-    holds_nan,
-    is_similarity,
-    of_negative,
-)
+from nmfcluster.stack.sources import check_cross, check_square, is_similarity, of_negative
 
 _FEW = 3_000  # objects up to which views that name no kernel have a dense one: 72 MB each
 _ROWS = 2048  # objects whose similarities are made at a time: their memory is bounded
@@ -173,8 +167,7 @@ class StackReader:
             samples = np.arange(len(objects))
             return CanonicalOrder(samples, samples)
         for kernel, table, view in zip(self._kernels, read, objects.views, strict=True):
-            if holds_nan(table):
-                kernel._check_missing(table, getattr(view, "columns", None))
+            kernel._check_missing(table, getattr(view, "columns", None))
         return canonical_order(*read)
 
     def fitted(

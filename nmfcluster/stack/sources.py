@@ -22,6 +22,11 @@ class Source(NamedTuple):
     rows: np.ndarray  # bool: not NaN throughout
     columns: np.ndarray  # bool: not NaN throughout in these rows
 
+    @classmethod
+    def of_seen(cls, block: Any, rows: np.ndarray, columns: np.ndarray) -> Source:
+        """Return the source of similarities of what was seen alone: masks of rows and columns."""
+        return cls(embedded(block, rows, columns), rows, columns)
+
 
 def read_names(names: Any, n_named: int, kind: str) -> tuple[str, ...]:
     """Return the names of sources or views, which must differ; None: numbers."""
@@ -83,8 +88,7 @@ def _read_nan(array: Any, label: str) -> Source:
         return Source(array, *(np.ones(length, dtype=bool) for length in array.shape))
     rows, columns = held(array)
     numbers = np.flatnonzero(rows), np.flatnonzero(columns)
-    stray = first_nan(cut(array, *numbers))
-    if stray is not None:
+    if (stray := first_nan(cut(array, *numbers))) is not None:
         row, column = (named[place] for named, place in zip(numbers, stray, strict=True))
         raise ValueError(
             f"{label} holds NaN in row {row}, column {column}, and numbers beside it. NaN "
@@ -153,12 +157,11 @@ def of_negative(values: Any) -> str:
     return f"its smallest entry is {values.min():.3g}: {cure}"
 
 
-def check_square(source: Source, label: str, numbers: Any = None, signed: bool = False) -> None:
+def check_square(source: Source, label: str, numbers: np.ndarray, signed: bool = False) -> None:
     """Raise unless samples can be clustered by their similarities to each other.
 
     These must be symmetric, finite, nonnegative unless `signed`, and some above 0; and a sample
-    that is NaN in its row must be so in its column. The samples have `numbers`, 0, 1, ... by
-    default.
+    that is NaN in its row must be so in its column. Messages call the samples by their `numbers`.
     """
     values, rows, columns = source
     check_values(values, label, signed)
@@ -168,9 +171,8 @@ def check_square(source: Source, label: str, numbers: Any = None, signed: bool =
     if sp.issparse(values):  # an entry that is not stored counts neither as a number nor as NaN
         apart &= rows | (abs(values).sum(axis=0) > 0)
     if apart.any():
-        lost = np.flatnonzero(apart) if numbers is None else numbers[apart]
         raise ValueError(
-            f"{label} must be symmetric: sample {lost.min()} is NaN in its row or "
+            f"{label} must be symmetric: sample {numbers[apart].min()} is NaN in its row or "
             "in its column, as one that the source has not seen, but not in both."
         )
     storage.require_symmetric(values, label)
@@ -186,20 +188,19 @@ def check_above_0(values: Any, label: str) -> None:
 
 
 def check_cross(
-    source: Source, known: np.ndarray, label: str, numbers: Any = None, signed: bool = False
+    source: Source, known: np.ndarray, label: str, numbers: np.ndarray, signed: bool = False
 ) -> None:
     """Raise unless new samples can be placed by their similarities to those of a fit.
 
     These must be finite, and nonnegative unless `signed`; no number may be missing for a sample of
-    the fit that was `known` to the source. These samples have `numbers`, 0, 1, ... by default.
+    the fit that was `known` to the source. Messages call these samples by their `numbers`.
     """
     check_values(source.values, label, signed)
     lost = np.flatnonzero(~source.columns & known)
     if len(lost):
-        lost = lost if numbers is None else numbers[lost]
         raise ValueError(
-            f"{label} holds NaN in column {lost.min()}, the similarities to a sample that it had "
-            "seen in fit."
+            f"{label} holds NaN in column {numbers[lost].min()}, the similarities to a sample that "
+            "it had seen in fit."
         )
 
 

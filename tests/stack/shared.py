@@ -69,14 +69,14 @@ def dense(stack):
 def square_sources(stack):
     """Return the matrices of a stack, which can be fitted, and what they saw."""
     for i, source in enumerate(stack._held):
-        check_square(source, f"source {i}")
+        check_square(source, f"source {i}", np.arange(len(stack)))
     return list(stack.filled()), stack.seen()
 
 
 def cross_sources(stack, seen):
     """Return the matrices of a stack of new samples, which can be placed, and what they saw."""
     for i, source in enumerate(stack._held):
-        check_cross(source, seen[:, i], f"source {i}")
+        check_cross(source, seen[:, i], f"source {i}", np.arange(len(seen)))
     return list(stack.filled()), stack.seen()
 
 

@@ -179,13 +179,15 @@ def test_negative_similarities_where_they_are_allowed(storage):
     S = np.array([[1.0, 0.5, -0.5], [0.5, 0.0, -0.5], [-0.5, -0.5, 0.0]])
     stack = SimilarityStack([storage(without(np.pad(S, (0, 1)), 3)), storage(np.eye(4) - 1)])
     known, distances = stack._held
-    check_square(known, "S", signed=True)
-    check_cross(distances, np.ones(4, dtype=bool), "S", signed=True)  # similar to no one
+    check_square(known, "S", np.arange(4), signed=True)
+    check_cross(
+        distances, np.ones(4, dtype=bool), "S", np.arange(4), signed=True
+    )  # similar to no one
     with pytest.raises(ValueError, match=r"above 0; .* is -1: negated .*exp\(-D / "):
-        check_square(distances, "S", signed=True)
+        check_square(distances, "S", np.arange(4), signed=True)
     (half,) = SimilarityStack([storage(nan_in(S, 2))])._held
     with pytest.raises(ValueError, match="sample 2 is NaN in its row"):
-        check_square(half, "S", signed=True)
+        check_square(half, "S", np.arange(3), signed=True)
     with pytest.raises(ValueError, match=r"source 0 must not be negative; .* is -0.5: criterion="):
         square_sources(stack)
 
