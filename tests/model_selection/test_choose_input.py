@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from nmfcluster import NMFConsensus
-from nmfcluster.model_selection.copies import Samples, holds_features, labels_by_copy
+from nmfcluster.model_selection.copies import Samples, holds_features, labels_by_copy, pairs_of
 
 pytestmark = pytest.mark.filterwarnings("error::UserWarning")
 

@@ -57,7 +57,7 @@ def poll_of(X: Any, most: int, rng: np.random.Generator) -> tuple[dict[str, int]
 
         - "mixture": Gaussian components by BIC, those counted as one that make one bump;
         - "modes": peaks of the density of neighbours that chance does not make;
-        - "density": clusters of HDBSCAN;
+        - "density": clusters of HDBSCAN, of two features or more;
         - "prediction strength": the most clusters that are found again in other samples;
         - "far apart": clusters that are farther from each other than wide, of few samples alone.
     certain : int
@@ -79,7 +79,8 @@ def poll_of(X: Any, most: int, rng: np.random.Generator) -> tuple[dict[str, int]
         answers = {
             "mixture": density.n_bumps(density.best_mixture(S, tried, seed)),
             "modes": likely,
-            DENSITY: density.n_dense(S),
+            # along a line the distances of a few neighbours vary too much
+            DENSITY: density.n_dense(S) if S.shape[1] > 1 else 0,
             "prediction strength": clusters.most_predicted(S, tried, rng),
         }
     return {name: k for name, k in answers.items() if k}, certain
@@ -163,7 +164,7 @@ def tally(answers: dict[str, int], certain: int, candidates: list[int]) -> tuple
         agreed = best == certain > 1
     else:
         if said.count(best) < 2:
-            best = 1 if max(certain, answers[DENSITY]) == 1 else median_low(several)
+            best = 1 if max(certain, answers.get(DENSITY, 1)) == 1 else median_low(several)
         agreed = said.count(best) >= (2 if "modes" in answers else len(said))
     near = best if best > 1 or 1 in candidates else median_low(several or [1])
     allowed = [k for k in candidates if k > 1 or near == 1] or candidates
