@@ -8,12 +8,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    ClusterMixin,
-    TransformerMixin,
-)
+from sklearn import base
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -161,10 +156,10 @@ def numbered(
 class NMFClusterer(
     Documented,
     CallbackSupport,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    ClusterMixin,
-    BaseEstimator,
+    base.ClassNamePrefixFeaturesOutMixin,
+    base.TransformerMixin,
+    base.ClusterMixin,
+    base.BaseEstimator,
 ):
     """Base of the estimators; not an estimator itself.
 

@@ -7,7 +7,6 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import cached_property, reduce
-from operator import attrgetter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -194,7 +193,7 @@ class RowBlocks:
     @cached_property
     def _turned(self) -> dict[int, Any]:
         """The transposes of the blocks: to make one of scipy's costs as much as a small product."""
-        return dict(zip(self._parts, map(attrgetter("T"), self._parts.values()), strict=True))
+        return {start: part.T for start, part in self._parts.items()}
 
     @cached_property
     def _across(self) -> RowBlocks | None:

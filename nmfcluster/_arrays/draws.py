@@ -92,9 +92,7 @@ def thinned(X: Any, n_parts: int, rng: np.random.Generator, dispersion: float = 
         counts = _shared_out(values[where], n_parts, rng, dispersion)
         for part, share in zip(shared, counts, strict=True):
             part[where] = share
-    if is_sparse(X):
-        return [filled_with(X, part) for part in shared]
-    return [part.reshape(X.shape) for part in shared]
+    return [filled_with(X, part) if is_sparse(X) else part.reshape(X.shape) for part in shared]
 
 
 def _shared_out(

@@ -128,9 +128,7 @@ class CanonicalOrder:
     @cached_property
     def places(self) -> np.ndarray:
         """Where samples went: results in canonical order are ``results[places]`` in the user's."""
-        places = np.empty_like(self.samples)
-        places[self.samples] = np.arange(len(places))
-        return places
+        return np.argsort(self.samples)
 
     @cached_property
     def back(self) -> np.ndarray:

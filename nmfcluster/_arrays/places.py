@@ -48,14 +48,12 @@ def products_at(places: Any, W: np.ndarray, H: np.ndarray) -> Iterator[tuple[sli
 
 
 def _blocks(places: Any, whole: bool) -> Iterator[slice]:
-    """Yield blocks of rows of a CSR matrix, with about as many entries, all or stored, each."""
+    """Return blocks of rows of a CSR matrix, with about as many entries, all or stored, each."""
     n, p = places.shape
     if whole:
-        yield from row_blocks(n, max(1, _ENTRIES // p))
-        return
+        return row_blocks(n, max(1, _ENTRIES // p))
     wanted = np.searchsorted(places.indptr, np.arange(0, places.nnz, _STORED), side="right") - 1
-    for start, stop in pairwise(np.unique([0, *wanted, n]).tolist()):
-        yield slice(start, stop)
+    return (slice(*ends) for ends in pairwise(np.unique([0, *wanted, n]).tolist()))
 
 
 def product_at(places: Any, W: np.ndarray, H: np.ndarray) -> Any:

@@ -9,17 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from nmfcluster import display
+from nmfcluster import consensus, constraints, display, fusion, meta, ssnmf, stack
 from nmfcluster._cli import demo
 from nmfcluster._cli.files import FileTable, imported, read_table
 from nmfcluster._cli.output import Columns, Place, Result, of_clusters, of_rows, stem
-from nmfcluster.consensus import NMFConsensus
-from nmfcluster.constraints import PairwiseConstraints
-from nmfcluster.fusion import SimilarityFusionNMF
-from nmfcluster.meta import NMFMetaCluster
 from nmfcluster.model_selection import choose_n_clusters
-from nmfcluster.ssnmf import SSNMFClusterer
-from nmfcluster.stack import ViewStack
 
 _CANDIDATES = range(1, 16)  # the default of choose_n_clusters
 
@@ -69,19 +63,20 @@ def _consensus(options: argparse.Namespace) -> Result:
     return Result(model, chosen, tables, display.ConsensusMatrixDisplay.from_estimator)
 
 
-def _of_runs(options: argparse.Namespace) -> NMFConsensus:
-    return NMFConsensus(2, affinity="partitions" if options.partitions else "coassociation")
+def _of_runs(options: argparse.Namespace) -> consensus.NMFConsensus:
+    affinity = "partitions" if options.partitions else "coassociation"
+    return consensus.NMFConsensus(2, affinity=affinity)
 
 
 def _cluster(options: argparse.Namespace) -> Result:
     table = _read(options, whole=True)
     given = {"constraints": _pairs(options, table)} if options.constraints else {}
-    model, chosen = _fitted(SSNMFClusterer(2), table.X, options, **given)
+    model, chosen = _fitted(ssnmf.SSNMFClusterer(2), table.X, options, **given)
     draw = (display.ConstraintDisplay if given else display.ConsensusMatrixDisplay).from_estimator
     return Result(model, chosen, _of_model(model, table), draw)
 
 
-def _pairs(options: argparse.Namespace, table: FileTable) -> PairwiseConstraints:
+def _pairs(options: argparse.Namespace, table: FileTable) -> constraints.PairwiseConstraints:
     """Return the pairs of a file: by the names of rows, or by positions where they have none."""
     ids = table.rows or [str(i) for i in range(table.X.shape[0])]
     path = Path(options.constraints)
@@ -93,8 +88,8 @@ def _pairs(options: argparse.Namespace, table: FileTable) -> PairwiseConstraints
         if not (known := frame["kind"].isin(["must", "cannot"])).all():
             raise ValueError(f"kind must be must or cannot, got {frame['kind'][~known].iloc[0]!r}.")
         pairs = frame[["a", "b", *frame.columns.intersection(["weight"])]]
-        must, cannot = (pairs[frame["kind"] == kind] for kind in ("must", "cannot"))
-        return PairwiseConstraints.from_ids(ids, must.values.tolist(), cannot.values.tolist())
+        must, cannot = (pairs[frame["kind"] == kind].values.tolist() for kind in ("must", "cannot"))
+        return constraints.PairwiseConstraints.from_ids(ids, must, cannot)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{options.constraints}: {error}") from error
 
@@ -104,8 +99,8 @@ def _fuse(options: argparse.Namespace) -> Result:
     names = stems if len(set(stems)) == len(stems) else options.files
     if len(set(names)) < len(names):
         raise ValueError(f"the files must differ, got {', '.join(names)}.")
-    views = ViewStack({name: _read(options, i).by_names() for i, name in enumerate(names)})
-    model, chosen = _fitted(SimilarityFusionNMF(2), views, options)
+    views = stack.ViewStack({name: _read(options, i).by_names() for i, name in enumerate(names)})
+    model, chosen = _fitted(fusion.SimilarityFusionNMF(2), views, options)
     table = FileTable(views, None if views.index is None else list(views.index))
     weights = [("source", names), ("weight", model.weights_), ("loss", model.source_losses_)]
     tables = {**_of_model(model, table), "weights": weights}
@@ -127,8 +122,8 @@ def _programs(options: argparse.Namespace) -> Result:
     return Result(model, chosen, tables, lambda fitted: draw(fitted, table.X))
 
 
-def _of_counts() -> NMFMetaCluster:
-    return NMFMetaCluster(2, loss="kullback-leibler")
+def _of_counts() -> meta.NMFMetaCluster:
+    return meta.NMFMetaCluster(2, loss="kullback-leibler")
 
 
 def _how_many(options: argparse.Namespace) -> Result:
@@ -179,15 +174,12 @@ def _numbers(text: str) -> int | range:
 
 _HOW_MANY = "number of clusters, or a range to choose from; by default 1-15"
 _LABELS = ("labels", "memberships")
+_OF_COUNTS = "programs that counts add up, also called signatures or topics"
 _COMMANDS = {  # what finds clusters, what these are, and the tables that are written
     "consensus": (_consensus, "one partition out of many, of runs of k-means or given", _LABELS),
     "cluster": (_cluster, "clusters that respect pairs of rows, together or apart", _LABELS),
     "fuse": (_fuse, "clusters by several tables, and their weights", (*_LABELS, "weights")),
-    "programs": (
-        _programs,
-        "programs that counts add up, also called signatures or topics",
-        (*_LABELS, "usages", "components", "recurrence"),
-    ),
+    "programs": (_programs, _OF_COUNTS, (*_LABELS, "usages", "components", "recurrence")),
     "how-many": (_how_many, "how many clusters there are", ("candidates",)),
 }
 

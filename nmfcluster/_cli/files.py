@@ -33,9 +33,9 @@ class FileTable(NamedTuple):
         if is_sparse(self.X):
             return
         X = np.asarray(self.X, dtype=np.float64 if hasattr(self.X, "columns") else None)
-        missing = np.isnan(X) if X.dtype.kind == "f" else np.zeros(X.shape, dtype=bool)
-        if missing.any():
-            row, column = np.argwhere(missing)[0]
+        missing: Any = np.argwhere(np.isnan(X)) if X.dtype.kind == "f" else []
+        if len(missing):
+            row, column = missing[0]
             row = row if self.rows is None else repr(self.rows[row])
             column = column if self.columns is None else repr(self.columns[column])
             lacking = f"its column {column} does in row {row}"
@@ -96,10 +96,9 @@ def read_table(path: Path, names: str | None = None, text: bool = False) -> File
         if wrong.shape[1]:
             column = wrong.iloc[:, 0].dropna()
             numbers = imported("pandas").to_numeric(column, errors="coerce").to_numpy()
-            raise ValueError(
-                f"{path} must hold numbers, but its column {column.name!r} has "
-                f"{column.iloc[np.isnan(numbers).argmax()]!r}; --names says which names the rows."
-            )
+            told = f"its column {column.name!r} has {column.iloc[np.isnan(numbers).argmax()]!r}"
+            cure = "--names says which names the rows"
+            raise ValueError(f"{path} must hold numbers, but {told}; {cure}.")
     return table
 
 
@@ -178,10 +177,8 @@ def _check_separator(first: list[str], separator: str) -> None:
         parts = line.split(other)
         apart = len(first) == 1 or all(_is_number(part.replace(",", ".")) for part in parts)
         if other != separator and len(parts) > 1 and apart:
-            raise ValueError(
-                f"its entries must be separated by {_SEPARATORS[separator]}, not by {name}; "
-                "numbers have points, not commas."
-            )
+            wanted = f"its entries must be separated by {_SEPARATORS[separator]}, not by {name}"
+            raise ValueError(f"{wanted}; numbers have points, not commas.")
 
 
 def _arrays(path: Path, names: str | None) -> FileTable:

@@ -68,9 +68,9 @@ class SymmetricObjective:
         """Return C(H), of the shape of H: (n_starts, n, k)."""
         return times(H, gram(H, H))
 
-    def evaluate(self, H: np.ndarray) -> Point:
-        """Return the losses of a batch of factors, AH and C(H)."""
-        AH, C = self.A @ H, self.quartic(H)
+    def evaluate(self, H: np.ndarray, AH: np.ndarray | None = None) -> Point:
+        """Return the losses of a batch of factors, AH, which may be known, and C(H)."""
+        AH, C = self.A @ H if AH is None else AH, self.quartic(H)
         return Point(self.constant - 2 * dots(H, AH) + dots(H, C), H, AH, C)
 
     def rescaled(self, at: Point) -> Point:
@@ -142,8 +142,7 @@ def _run_up(objective: SymmetricObjective, now: Point, before: Point, ahead: np.
     share = per_start(ahead, now.H)
     Y = blocks.beyond(before.H, now.H, share)
     AY = blocks.beyond(before.AH, now.AH, share)  # A is linear: AY comes from AH
-    C = objective.quartic(Y)
-    return Point(objective.constant - 2 * dots(Y, AY) + dots(Y, C), Y, AY, C)
+    return objective.evaluate(Y, AY)
 
 
 def _descend(

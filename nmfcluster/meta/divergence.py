@@ -178,10 +178,8 @@ class Divergence(Table):
         """Roots of the means of rows, and of columns; 1 where they are 0."""
         scales = []
         for sums, across in zip(self._sums, (1, 0), strict=True):
-            n_observed = np.asarray(self.X.shape[across])
-            if self.missing is not None:
-                n_observed = np.maximum(n_observed - self.missing.sum(axis=across), 1)
-            means = sums / n_observed
+            n_missing = 0 if self.missing is None else self.missing.sum(axis=across)
+            means = sums / np.maximum(np.asarray(self.X.shape[across]) - n_missing, 1)
             scales.append(np.sqrt(np.where(means > 0, means, 1)))
         return tuple(scales)
 

@@ -291,11 +291,9 @@ class NMFMetaCluster(Programs):
             n_found = n_distinct(W, unit_rows(H)[0])
             self._keep_clusters(end, membership(W)[own], labels[own], n_found)
             if n_lost := np.count_nonzero(~runs.converged):
-                warn(
-                    f"{n_lost} of the {len(runs)} runs did not converge within "
-                    f"max_iter={self.max_iter} updates. Increase max_iter or tol.",
-                    ConvergenceWarning,
-                )
+                told = f"{n_lost} of the {len(runs)} runs did not converge within"
+                cure = "Increase max_iter or tol."
+                warn(f"{told} max_iter={self.max_iter} updates. {cure}", ConvergenceWarning)
         return self
 
     def _read(self, X: Any, reset: bool = True) -> Any:

@@ -75,10 +75,8 @@ class Runs:
         They are the largest of the run, then of the next where it has few; a cluster is as large as
         its row of W is long.
         """
-        ranked = [
-            part.start + np.argsort(-np.linalg.norm(self.W[part], axis=1), kind="stable")
-            for part in self.slices()
-        ]
+        order = -np.linalg.norm(self.W, axis=1)
+        ranked = [part.start + np.argsort(order[part], kind="stable") for part in self.slices()]
         firsts = range(min(n_starts, len(self)))
         return [np.concatenate(ranked[i:] + ranked[:i])[:n_clusters] for i in firsts]
 
@@ -122,10 +120,9 @@ def draw_sizes(
     low, high = range_of_clusters(base_n_clusters, "base_n_clusters")
     sizes = rng.randint(low, high + 1, size=n_runs)
     if low < n_fixed or (sizes - n_fixed).sum() < n_clusters - n_fixed:
-        raise ValueError(
-            f"n_estimators={n_runs} runs with base_n_clusters={base_n_clusters} have {sizes.sum()} "
-            f"clusters, {n_fixed} of each fixed: not enough for n_clusters={n_clusters}."
-        )
+        runs = f"n_estimators={n_runs} runs with base_n_clusters={base_n_clusters}"
+        have = f"have {sizes.sum()} clusters, {n_fixed} of each fixed"
+        raise ValueError(f"{runs} {have}: not enough for n_clusters={n_clusters}.")
     return sizes
 
 

@@ -16,6 +16,8 @@ from nmfcluster.meta.solvers import half_squares, hals, sparse_hals
 _ROOM = 1e3  # by which a sum of squares of X must stay within the range of its dtype
 _ENTRIES = 2**22  # of X that are multiplied at a time: 32 MiB where they are widened to float64
 
+Filling = list[Any] | None  # what every start has where X misses an entry; None where it has all
+
 
 @dataclass(frozen=True)
 class Table:
@@ -141,18 +143,18 @@ class MatrixObjective(Table):
         """Loss of the zero factors."""
         return storage.sum_of_squares(self.X) / 2
 
-    def filling(self, W: np.ndarray, H: np.ndarray) -> list[Any] | None:
+    def filling(self, W: np.ndarray, H: np.ndarray) -> Filling:
         """Return what WH has of every start where X misses an entry; None where it has all."""
         if self.missing is None:
             return None
         pairs = zip(W, H, strict=True)
         return [product_at(self.missing, np.ascontiguousarray(w.T), h) for w, h in pairs]
 
-    def of_rows(self, W: np.ndarray, filling: list[Any] | None = None) -> np.ndarray:
+    def of_rows(self, W: np.ndarray, filling: Filling = None) -> np.ndarray:
         """Return ``W'X`` of every start, (n_starts, k, p)."""
         return _products(W, self.X, filling or [])
 
-    def of_columns(self, H: np.ndarray, filling: list[Any] | None = None) -> np.ndarray:
+    def of_columns(self, H: np.ndarray, filling: Filling = None) -> np.ndarray:
         """Return ``HX'`` of every start, (n_starts, k, n)."""
         return _products(H, self.X.T, [S.T for S in filling or ()])
 
@@ -161,8 +163,8 @@ class MatrixObjective(Table):
         N: np.ndarray,
         F: np.ndarray,
         G: np.ndarray,
-        filling: list[Any] | None = None,
-        now: list[Any] | None = None,
+        filling: Filling = None,
+        now: Filling = None,
     ) -> np.ndarray:
         """Return the losses, without the penalty, from the products for one of the factors.
 

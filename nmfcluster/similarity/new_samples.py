@@ -70,10 +70,8 @@ def _like_fit(X: Any, exponent: int | None) -> Any:
         return X
     divided = storage.divided(canonical(X), exponent)
     if storage.exponent_beyond(divided, 2) > 0:
-        raise ValueError(
-            f"X must not hold values as large as {storage.largest(X):.3g}, so far from those of "
-            "fit that distances to them cannot be held."
-        )
+        why = "so far from those of fit that distances to them cannot be held"
+        raise ValueError(f"X must not hold values as large as {storage.largest(X):.3g}, {why}.")
     return divided
 
 

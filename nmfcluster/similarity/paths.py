@@ -66,18 +66,14 @@ def path_kernel(X: Any, Y: Any = None, *, scale: float | None = None) -> np.ndar
     if scale is not None and not (isinstance(scale, Real) and 0 < scale < np.inf):
         raise ValueError(f"scale must be above 0, got {scale!r}.")
     if X.shape[1] != Y.shape[1] or len(Y) < 2:
-        raise ValueError(
-            "Y must hold at least 2 samples, with as many features as X; got shape "
-            f"{Y.shape} for X of shape {X.shape}."
-        )
+        got = f"got shape {Y.shape} for X of shape {X.shape}"
+        raise ValueError(f"Y must hold at least 2 samples, with as many features as X; {got}.")
     exponent = max(exponent_beyond(X, 2), exponent_beyond(Y, 2), key=abs)
     near, far = divided(X, exponent), divided(Y, exponent)
     # the heights of single linkage are the longest steps of shortest trees
     steps = squareform(cophenet(single(pdist(far))))
-    if scale is None:
-        unit = float(np.median(steps[np.triu_indices(len(Y), 1)])) or 1.0
-    else:
-        unit = divided_number(scale, exponent)
+    usual = float(np.median(steps[np.triu_indices(len(Y), 1)])) or 1.0
+    unit = usual if scale is None else divided_number(scale, exponent)
     if X is not Y and not np.array_equal(X, Y):
         first = euclidean_distances(near, far)  # then on from the sample that was reached
         steps = np.array([np.maximum(row[:, None], steps).min(axis=0) for row in first])

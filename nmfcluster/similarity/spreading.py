@@ -86,8 +86,7 @@ def raised(
     bound = 0.5 if by_landmarks and not each else 2.0
     few = len(V) <= _EACH  # of more points further rounds take long, and so does all that is raised
     M: Any = spread_links(V, sp.csr_array(B.T @ links @ B), width, whole * bound, 3 if few else 1)
-    if not few:
-        M = _sampled(M, rng)
+    M = M if few else _sampled(M, rng)
     stored = W.stored_off_diagonal()
     if each:
         near = _unit(V)
@@ -262,8 +261,6 @@ def _nearest(A: Any) -> sp.csr_array:
 
 
 def _check_signs(similarities: np.ndarray) -> None:
-    smallest = float(similarities.min(initial=0))
-    if smallest < 0:
-        raise ValueError(
-            f"propagation must be None where similarities are below 0, got {smallest:.3g}."
-        )
+    low = float(similarities.min(initial=0))
+    if low < 0:
+        raise ValueError(f"propagation must be None where similarities are below 0, got {low:.3g}.")
