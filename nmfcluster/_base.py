@@ -1,7 +1,5 @@
 """What all estimators share: reading, the context of a fit, parameters, fitted attributes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from numbers import Real

@@ -1,7 +1,5 @@
 """What depends on other libraries: their versions, and all private names of them in use."""
 
-from __future__ import annotations
-
 import platform
 import sys
 import warnings

@@ -1,7 +1,5 @@
 """From features to similarities, and from new samples to those that a model was fitted on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial

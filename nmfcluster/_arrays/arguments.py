@@ -1,7 +1,5 @@
 """What a user hands in: numbers and indices, checked; and warnings that point at the user."""
 
-from __future__ import annotations
-
 import math
 import reprlib
 import sys

@@ -1,7 +1,5 @@
 """By how much counts vary more than Poisson numbers with given means."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Positions drawn at random; counts drawn anew, or shared out, dense or sparse."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Label vectors and what is made of them: codes, indicators, memberships, distinct rows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

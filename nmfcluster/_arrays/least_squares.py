@@ -4,8 +4,6 @@ With the rows of a factor F as variables, all problems here read: minimise ``<G,
 over F >= 0, for ``X ~ A'F`` with ``G = AA'`` and ``N = AX``.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.optimize import nnls
 

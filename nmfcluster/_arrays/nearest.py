@@ -1,7 +1,5 @@
 """Graphs of the objects that are nearest to each other, or most similar."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

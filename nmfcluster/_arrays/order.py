@@ -5,8 +5,6 @@ by keys of 64 bits. Two different ones share a key with a chance of 2^-64, and a
 they come: of a million samples that happens once in thirty million tables.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Products of two factors where a sparse matrix stores an entry, and entries that are missing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """What depends on how a matrix is stored, dense or sparse, float32 or float64, is done here."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

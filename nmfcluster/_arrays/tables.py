@@ -4,8 +4,6 @@ Two tables of the same samples are matched by the names in their index. Position
 side has no index, or that of pandas for tables without one, 0, 1, 2, ...
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

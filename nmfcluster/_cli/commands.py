@@ -1,7 +1,5 @@
 """The command line: `nmfcluster consensus table.csv`, and so on for all that takes files."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import warnings

@@ -4,8 +4,6 @@
 that is already there is replaced only if its metadata says that this command made it.
 """
 
-from __future__ import annotations
-
 import os
 from importlib.util import find_spec
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tables that lie in files, read with the names of their rows and columns."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Where a command writes, and how: tables as csv, a picture, one line of what was done."""
 
-from __future__ import annotations
-
 import csv
 import os
 from collections.abc import Callable, Iterable

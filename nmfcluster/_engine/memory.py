@@ -1,7 +1,5 @@
 """Solutions that are kept on disk, so that a fit that was stopped goes on where it was."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Multiplicative rules of the papers for symmetric factorization; each solver is a generator."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nmfcluster._arrays.blocks import dots, gram, mapped, times

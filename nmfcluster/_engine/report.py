@@ -3,8 +3,6 @@
 The lines go to the logger ``nmfcluster``, at the level INFO, one before a stage and one after it.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

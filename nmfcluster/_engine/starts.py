@@ -1,7 +1,5 @@
 """Where runs start: at random, or from leading eigenvectors."""
 
-from __future__ import annotations
-
 from inspect import signature
 from typing import Any
 

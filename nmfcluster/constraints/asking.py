@@ -1,7 +1,5 @@
 """Which pairs of samples to ask somebody about, given a fit under the pairs known so far."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any, NamedTuple
 

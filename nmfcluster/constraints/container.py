@@ -1,7 +1,5 @@
 """What is known of pairs of samples: those of one cluster, and those of different ones."""
 
-from __future__ import annotations
-
 from typing import Any, NoReturn, Self
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Pairs of samples as a graph: its matrix, its groups, contradictions, folds that hold none."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple

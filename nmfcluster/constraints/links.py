@@ -1,7 +1,5 @@
 """Pairs of samples with weights, in one form: copied, closed, made of labels and of groups."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

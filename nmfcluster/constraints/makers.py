@@ -1,7 +1,5 @@
 """The ways to make constraints of what is known: labels, pairs of ids, groups."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Any, Self
 

@@ -1,7 +1,5 @@
 """Pairs of samples, ids, groups and labels that a user hands in: read and checked."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Set
 from numbers import Real
 from typing import Any

@@ -1,7 +1,5 @@
 """Base partitions of features that no machine holds."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Fitted estimators on Dask arrays: one call for every block of rows."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

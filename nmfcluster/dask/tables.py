@@ -1,7 +1,5 @@
 """Dask arrays in blocks of rows: what is asked of them, and work on every block."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from math import isnan
 from typing import Any

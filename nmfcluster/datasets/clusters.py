@@ -1,7 +1,5 @@
 """Points on rings, copies of a partition, and overlapping biclusters."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

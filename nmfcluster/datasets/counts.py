@@ -1,7 +1,5 @@
 """Counts that programs, or mutational signatures, add up to."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nmfcluster._arrays.arguments import check_count, check_number, generator_of

@@ -1,7 +1,5 @@
 """Picture of biclusters: the table, its rows and columns ordered so that they are blocks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product

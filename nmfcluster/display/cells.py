@@ -1,7 +1,5 @@
 """Samples, rows and columns put in order and divided into cells, and the means over these."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Pictures of choices: of the number of clusters, and of the value of any parameter."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real

@@ -1,7 +1,5 @@
 """Picture of a consensus: the co-association matrix, its samples ordered by cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """Picture of pairwise constraints: how many are satisfied and violated, and between what."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """Pictures of samples in a row: how much of each is in every cluster, and where it moves."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """How all pictures look, and where their parts go; matplotlib is imported when one is drawn."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any

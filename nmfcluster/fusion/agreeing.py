@@ -1,7 +1,5 @@
 """Fusion of sources that agree: of what they say beyond independence, one graph is made."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from math import fsum

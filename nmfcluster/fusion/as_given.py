@@ -1,7 +1,5 @@
 """Sources as they are given: the model of Lange and Buhmann (2005), whose losses are in nats."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -3,8 +3,6 @@
 Sources are summed in an order of their own, which the caller sees to: sums round alike then.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from math import ceil, isqrt
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Kullback-Leibler factorization of a matrix of pairs: the model of all fusions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial

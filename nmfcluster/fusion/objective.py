@@ -1,7 +1,5 @@
 """The objective of fusion: the losses of the sources, and the weights that are best for them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from math import fsum

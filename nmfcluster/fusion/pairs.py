@@ -1,7 +1,5 @@
 """A symmetric matrix that is scaled to sum to 1: how often two objects occur together."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a fusion tells beside its clusters: the fused similarity, and what each source gave."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

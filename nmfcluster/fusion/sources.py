@@ -6,8 +6,6 @@ and gives either half the same probability. What a source is explained by, and w
 explain, are both larger by log 2 than for ``P``: it says which end of a pair is an object.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass

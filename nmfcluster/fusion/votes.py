@@ -1,7 +1,5 @@
 """Which sources count: those that agree with others."""
 
-from __future__ import annotations
-
 from math import fsum
 from typing import Any
 

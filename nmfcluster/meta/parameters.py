@@ -1,7 +1,5 @@
 """What the parameters of an estimator ask for, and what comes with its table."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a fit of NMFMetaCluster answers: biclusters, programs, tables."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

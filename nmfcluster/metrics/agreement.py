@@ -1,7 +1,5 @@
 """How far labellings of the same samples agree, and how far they would by chance."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import combinations
 

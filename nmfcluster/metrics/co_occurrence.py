@@ -1,7 +1,5 @@
 """How often partitions hold samples together: two of them, or one and those of a cluster."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

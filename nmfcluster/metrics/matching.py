@@ -1,7 +1,5 @@
 """Which clusters of one set are which of another: components, and clusters that may overlap."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

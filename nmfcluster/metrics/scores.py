@@ -1,7 +1,5 @@
 """Scores of clusterings and of consensus matrices."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

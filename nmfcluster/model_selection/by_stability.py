@@ -1,7 +1,5 @@
 """The number of clusters by stability: how well fits to parts of the samples agree."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from statistics import median_high

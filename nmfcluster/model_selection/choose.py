@@ -1,7 +1,5 @@
 """How many clusters: one call for features, similarities, constraints and many NMF runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Copies of a clusterer, each fitted to a part of what was handed in, and their clusters."""
 
-from __future__ import annotations
-
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Scorers that ask how many constraints a clusterer satisfies that it has not seen."""
 
-from __future__ import annotations
-
 from inspect import signature
 from numbers import Integral
 from typing import Any, ClassVar

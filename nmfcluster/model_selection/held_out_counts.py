@@ -1,7 +1,5 @@
 """The number of clusters by counts that were held out: a share of every count is not fitted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Numbers of clusters: which ones are compared, which one fails, and what is said of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Integral

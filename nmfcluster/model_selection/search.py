@@ -1,7 +1,5 @@
 """What a search needs: a split, scorers that fit copies of a clusterer, and a choice."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import Any, ClassVar

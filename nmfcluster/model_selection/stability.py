@@ -1,7 +1,5 @@
 """A scorer that asks how little clusters depend on the samples that they were made from."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from numbers import Integral
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Fits with several numbers of clusters, and which of these the data speak for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import partial
 from numbers import Integral, Real

@@ -3,8 +3,6 @@
 A clusterer that was given is asked itself what it makes of NaN, of text, and of columns by name.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

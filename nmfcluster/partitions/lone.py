@@ -1,7 +1,5 @@
 """Samples so far from all others that base runs, and the consensus, spend clusters on them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

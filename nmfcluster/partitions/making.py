@@ -1,7 +1,5 @@
 """Base partitions: many clusterings of one data set, made to differ."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Base clusterers for data in which clusters are not round: k-means on eigenvectors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar

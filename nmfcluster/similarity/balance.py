@@ -1,7 +1,5 @@
 """Clusters of a similarity that was not normalised: large ones that were split, and how to tell."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nmfcluster._arrays.arguments import warn

@@ -1,7 +1,5 @@
 """Similarities as products of thin matrices, as the co-association of partitions is."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Any
 

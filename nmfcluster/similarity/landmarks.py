@@ -1,7 +1,5 @@
 """Similarities by way of a few landmarks: never formed, and connected where landmarks overlap."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Similarities between near samples alone: a sparse graph, and links between its parts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

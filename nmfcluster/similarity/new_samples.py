@@ -1,7 +1,5 @@
 """Similarities of new samples to those of a fit, times a matrix, without all that a fit had."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Connectedness as a similarity: how long the longest step between two samples must be."""
 
-from __future__ import annotations
-
 from numbers import Real
 from typing import Any
 

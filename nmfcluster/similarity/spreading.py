@@ -1,7 +1,5 @@
 """Pairs that spread: a similarity is raised where samples are near pairs that belong together."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ A fit spends all its clusters on the other rows. A group that must be apart from
 none to go to, though all pairs could be satisfied.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple

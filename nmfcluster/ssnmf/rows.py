@@ -1,7 +1,5 @@
 """What a fit is made of: rows that stand for equal samples, with the pairs of these, checked."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Several sources for the same samples: containers of similarities, and of tables of features."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Self
 
 import numpy as np

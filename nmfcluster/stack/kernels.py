@@ -1,7 +1,5 @@
 """Kernels of features that fill a `SimilarityStack`, and how they are named."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self

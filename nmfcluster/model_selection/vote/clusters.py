@@ -1,7 +1,5 @@
 """Criteria that look at clusters: how far apart they are, and if they are found again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import cached_property
 

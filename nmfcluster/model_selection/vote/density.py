@@ -1,7 +1,5 @@
 """Criteria that look at the density of samples: how many bumps or peaks it has."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from contextlib import suppress
 from itertools import combinations

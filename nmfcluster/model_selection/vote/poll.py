@@ -1,7 +1,5 @@
 """The vote of criteria on how many clusters samples have."""
 
-from __future__ import annotations
-
 from statistics import median_low
 from typing import Any
 
