@@ -71,7 +71,7 @@ class ConsensusMatrixDisplay:
     >>> model = NMFConsensus(n_clusters=3, random_state=0).fit(load_iris().data)
     >>> display = ConsensusMatrixDisplay.from_estimator(model, max_cells=30)
     >>> display.matrix.shape
-    (30, 30)
+    (29, 29)
     >>> display.figure_.savefig("consensus.png")  # doctest: +SKIP
     """
 

@@ -58,7 +58,7 @@ class MembershipDisplay:
     >>> model = NMFConsensus(n_clusters=3, random_state=0).fit(load_iris().data)
     >>> display = MembershipDisplay.from_estimator(model, max_cells=30)
     >>> display.shares.shape
-    (3, 30)
+    (3, 29)
     >>> display.figure_.savefig("memberships.png")  # doctest: +SKIP
     """
 

@@ -163,15 +163,13 @@ def base_partitions(
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        Numbers, or what an `estimator` that is given can read: data frames are handed on as they
-        are to pipelines and all others but k-means and `LandmarkSpectral`, and so are NaN and text.
-        Distances or similarities of all pairs for one with ``metric="precomputed"``, or the like.
+        Numbers, or what an `estimator` that is given can read: pipelines and most others get data
+        frames, NaN and text. Distances or similarities of all pairs for ``metric="precomputed"``.
     estimator : estimator with `fit_predict`, or list of such, default=None
-        A clusterer; by default ``KMeans(n_init=1)``, ``LandmarkSpectral(n_landmarks=250)`` and
-        ``GraphSpectral()`` take turns, and of more than 10,000 samples each is fitted to as many,
-        and labels the others, too. It is cloned. Its `n_clusters`, or where it has none the
-        `n_components` of a mixture, and its `random_state` are set for every run, also inside a
-        pipeline. Those of a list take turns.
+        Clusterers that take turns; by default ``KMeans(n_init=1)``, ``GraphSpectral()`` and
+        ``LandmarkSpectral(n_landmarks=250)``, which are fitted to 10,000 of more samples, and label
+        the others. They are cloned. `n_clusters`, or where there is none `n_components` of a
+        mixture, and `random_state` are set for every run, also inside a pipeline.
     n_estimators : int, default=50
         Number of partitions.
     n_clusters : int or tuple (low, high), default=8

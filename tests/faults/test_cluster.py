@@ -99,7 +99,7 @@ def traffic(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "options", "functions"),
     [
-        ("consensus", {"n_init": 4}, {"run", "ended"}),
+        ("consensus", {"n_init": 4}, {"attempted", "ended"}),
         ("constrained", {"n_init": 12}, {"ended"}),
         ("fusion", {"affinity": GRAPHS}, {"ended"}),
         ("metaclusters", {"n_estimators": 20}, {"ended"}),
@@ -157,7 +157,7 @@ def test_what_cannot_be_pickled_is_named(on_dask):
 def test_what_a_call_raises_arrives(on_dask, sent):
     with pytest.raises(ArithmeticError, match="cannot go on"):
         base_partitions(X, Raising(), n_estimators=4)
-    assert sent == [("_run", 4)]
+    assert sent == [("attempted", 4)]
 
 
 def test_an_interrupt_ends_what_waits(on_dask, tmp_path):
@@ -214,7 +214,7 @@ def test_what_is_lost_with_all_workers_is_sent_again(kill, sent):
     with pytest.warns(UserWarning, match="lost a worker with what it held, and is sent all again"):
         result = base_partitions(X, Slow(), n_estimators=10, random_state=0)
     np.testing.assert_array_equal(result.labels, expected)
-    assert sent == [("_run", 10)] * 3
+    assert sent == [("attempted", 10)] * 3
 
 
 @pytest.mark.filterwarnings("ignore:The cluster lost a worker")
