@@ -11,6 +11,7 @@ import nmfcluster.display.style as look
 from nmfcluster._arrays.arguments import counted
 
 _ERROR = look.COLOURS[5]  # of reconstruction errors and their scale
+_LABELS = {"stability": "agreement of parts", "eigengap": "gap between eigenvalues"}
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -30,7 +31,7 @@ class NumberDisplay:
     Parameters
     ----------
     table : mapping of str to ndarray of shape (n_candidates,)
-        The columns "n_clusters", "as_good" and "chosen"; with them "stability" and
+        The columns "n_clusters", "as_good" and "chosen"; with them "eigengap"; "stability" and
         "stability_se"; or "recurrence", "smallest_recurrence", "reconstruction_err", and perhaps
         "held_out_loss" with "held_out_se". NaN where there is nothing.
     votes : dict of str to int, default=None
@@ -114,9 +115,9 @@ class NumberDisplay:
         self.lines_: dict[str, Any] = {}
         if self.votes:
             self._draw_votes(self.votes, candidates, n_clusters)
-        elif "stability" in table:
-            self._draw_criterion(self.ax_, table, "stability", "stability_se")
-            self.ax_.set_ylabel("agreement of parts")
+        elif criterion := next((name for name in _LABELS if name in table), None):
+            self._draw_criterion(self.ax_, table, criterion, f"{criterion}_se")
+            self.ax_.set_ylabel(_LABELS[criterion])
         else:
             self._draw_recurrence(table)
         if self.loss_ax_ is not None:
@@ -147,9 +148,10 @@ class NumberDisplay:
         self, ax: Any, table: dict[str, np.ndarray], name: str, error: str, **style: Any
     ) -> None:
         """Draw what the choice was made by."""
-        curve = table["n_clusters"], table[name], table[error]
+        curve = table["n_clusters"], table[name], table.get(error)
         self.lines_[name] = look.draw_curve(ax, *curve, as_good=table["as_good"], **style)
-        ax.legend(loc="best", **look.LEGEND)
+        if error in table:
+            ax.legend(loc="best", **look.LEGEND)
 
     def _draw_recurrence(self, table: dict[str, np.ndarray]) -> None:
         """Draw recurrence and error, each scale in the colour of its curves."""

@@ -80,8 +80,11 @@ def steadiest(
     failures: list[Exception | None],
     fitted: Callable[[int], Any],
     X: Any,
+    method: str = "stability",
 ) -> NumberOfClusters:
     """Return the largest number whose fits agree nearly as well as those of any number.
+
+    Or, with the method "eigengap", the number with the largest gap.
 
     Where the fit to all samples finds fewer clusters than it should, or fails, as constraints of
     parts may allow a number of clusters that all constraints do not, the next best is taken.
@@ -95,14 +98,16 @@ def steadiest(
         Fits a number of clusters to all samples.
     X : object
         All samples.
+    method : {"stability", "eigengap"}, default="stability"
 
     Returns
     -------
     NumberOfClusters
     """
-    means, n_found, fit = figures["stability"], figures["n_found"], None
+    means, n_found, fit = figures[method], figures["n_found"], None
+    margin = _AS_ALIKE if method == "stability" else 0
     while fit is None and not np.isnan(means).all():
-        as_good = means >= np.nanmax(means) - _AS_ALIKE  # False for NaN
+        as_good = means >= np.nanmax(means) - margin  # False for NaN
         best = np.flatnonzero(as_good)[-1]
         k = int(numbers[best])
         try:
@@ -119,8 +124,9 @@ def steadiest(
             f"candidates must hold a number of clusters that fits find: with {numbers[0]} to "
             f"{numbers[-1]} they found at most {n_found.max()}."
         )
-    figures["stability_se"] = np.where(np.isnan(means), np.nan, figures["stability_se"])
-    found = {"candidates": numbers, "n_clusters_": k, "as_good": as_good, "method": "stability"}
+    if method == "stability":
+        figures["stability_se"] = np.where(np.isnan(means), np.nan, figures["stability_se"])
+    found = {"candidates": numbers, "n_clusters_": k, "as_good": as_good, "method": method}
     return NumberOfClusters(**found, **figures, best_estimator_=fit)
 
 

@@ -9,14 +9,15 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
+import nmfcluster.model_selection.copies as copies
 import nmfcluster.model_selection.results as results
 from nmfcluster._arrays.arguments import generator_of, shown, warn
 from nmfcluster._arrays.tables import check_readable
 from nmfcluster._compat import N_JOBS, StrOptions, validate_parameter_constraints
 from nmfcluster._engine.report import say
 from nmfcluster.meta import NMFMetaCluster
+from nmfcluster.model_selection.by_gaps import relative_gaps
 from nmfcluster.model_selection.by_stability import agreement_of_parts, steadiest
-from nmfcluster.model_selection.copies import SEEDS, holds_features, n_entries, read_samples, seeded
 from nmfcluster.model_selection.sweep import sweep_n_clusters
 from nmfcluster.model_selection.vote.clusters import LEAST
 from nmfcluster.model_selection.vote.poll import as_good_as, disagreement, poll_of, some_of, tally
@@ -25,7 +26,7 @@ _say = partial(say, speaker="choose_n_clusters")
 _DEFAULT = range(1, 16)
 _SWEPT = ("held-out", "recurrence")  # the methods of `sweep_n_clusters`
 _ALLOWED: dict[str, list[Any]] = {
-    "method": [StrOptions({"auto", "vote", "stability", *_SWEPT})],
+    "method": [StrOptions({"auto", "vote", "stability", "eigengap", *_SWEPT})],
     "fit_params": [dict, None],
     "n_jobs": N_JOBS,
 }
@@ -47,10 +48,11 @@ def choose_n_clusters(
     r"""Say how many clusters the data have, and fit an estimator with that number.
 
     Features are put to a vote of four criteria that see different things, and 1 is among their
-    answers: there may be no clusters at all. Similarities, distances, labels of partitions,
-    constraints and whatever else a vote cannot see are decided by stability: the estimator is
-    fitted to parts of the samples, and the largest number is taken whose fits find as many clusters
-    and agree nearly as well as those of any number. Runs of NMF are decided by `sweep_n_clusters`.
+    answers: there may be no clusters at all. Labels of partitions are decided by where eigenvalues
+    of their mean projector fall. Similarities, distances, constraints and whatever else a vote
+    cannot see are decided by stability: the estimator is fitted to parts of the samples, and the
+    largest number is taken whose fits find as many clusters and agree nearly as well as those of
+    any number. Runs of NMF are decided by `sweep_n_clusters`.
 
     Parameters
     ----------
@@ -62,10 +64,11 @@ def choose_n_clusters(
     candidates : iterable of int or tuple (low, high), default=range(1, 16)
         Numbers of clusters, at most as many as there are samples; the default ends there. A tuple
         of two is the range from low to high. Stability and recurrence leave out 1.
-    method : {"auto", "vote", "stability", "held-out", "recurrence"}, default="auto"
-        What to choose by. "held-out" and "recurrence" are for NMFMetaCluster alone. "auto":
-        "vote" for features; for NMFMetaCluster what `sweep_n_clusters` takes; "stability" for
-        everything else, as where `fit_params` holds constraints.
+    method : {"auto", "vote", "eigengap", "stability", "held-out", "recurrence"}, default="auto"
+        What to choose by. "eigengap" is for labels of partitions, "held-out" and "recurrence" for
+        NMFMetaCluster alone. "auto": "vote" for features; "eigengap" for labels; for NMFMetaCluster
+        what `sweep_n_clusters` takes; "stability" for everything else, as where `fit_params` holds
+        constraints.
     fit_params : dict, default=None
         What `fit` takes besides `X`, as ``{"constraints": pairs}``: one entry for each sample.
     n_jobs : int, default=None
@@ -102,10 +105,10 @@ def choose_n_clusters(
 
     Notes
     -----
-    The vote looks at 2,000 samples at most, drawn at random, and takes a second or two; the
-    estimator is fitted once. Stability fits it to two parts of the samples with every candidate, to
-    four with those that can still be chosen, and to six with the two that decide; a part is a half
-    of the samples, and at most 500, or 20 times the largest candidate.
+    The vote and eigenvalues look at 2,000 samples at most, drawn at random, and take a second or
+    two; the estimator is fitted once. Stability fits it to two parts of the samples with every
+    candidate, to four with those that can still be chosen, and to six with the two that decide; a
+    part is a half of the samples, and at most 500, or 20 times the largest candidate.
 
     A number is not chosen where most fits to parts, or the fit to all samples, find fewer clusters,
     as fits of partitions or of repeated rows do; a few fits may miss a small one. Where two numbers
@@ -131,7 +134,7 @@ def choose_n_clusters(
     validate_parameter_constraints(_ALLOWED, options, caller_name="choose_n_clusters")
     name = results.name_of_number(estimator)
     rng = generator_of(random_state)
-    n_samples = n_entries(X)
+    n_samples = copies.n_entries(X)
     if n_samples < 0:
         raise ValueError(
             f"X must have an entry for every sample, got {shown(X)}. Views are a ViewStack, and "
@@ -152,13 +155,13 @@ def choose_n_clusters(
         return sweep_n_clusters(estimator, X, candidates, method=method, **shared)
 
     numbers = results.read_candidates(candidates, n_samples)
-    fit_params, seed = fit_params or {}, int(rng.randint(SEEDS))
-    features = holds_features(estimator, X)
+    fit_params, seed = fit_params or {}, int(rng.randint(copies.SEEDS))
+    features, labels = copies.holds_features(estimator, X), copies.holds_labels(estimator)
 
     def fitted(k: int) -> Any:
         _say(f"fitting {name}={k} to all samples")
         model = clone(estimator).set_params(**{name: k})
-        return seeded(model, np.random.default_rng(seed)).fit(X, **fit_params)
+        return copies.seeded(model, np.random.default_rng(seed)).fit(X, **fit_params)
 
     # features: a vote, unless `fit` takes what criteria cannot see
     seen = fit_params.keys() <= {"sample_weight"}
@@ -171,9 +174,14 @@ def choose_n_clusters(
         _say("asking criteria")
         chosen = _by_vote(estimator, X, numbers, seed, fitted)
 
+    # labels of partitions: eigenvalues of their projector
+    elif method == "eigengap" or (method == "auto" and labels and not fit_params):
+        numbers = results.without_one(numbers, "eigengap")
+        chosen = _by_eigengap(estimator, X, numbers, seed, fitted)
+
     # everything else: fits to parts of the samples, by which they agree
     else:
-        samples = read_samples(estimator, X, None, {}, fit_params, _NEEDED)
+        samples = copies.read_samples(estimator, X, None, {}, fit_params, _NEEDED)
         numbers = results.without_one(numbers, "stability")
         size = min(n_samples // 2, max(results.MOST_SAMPLES, _PER_CLUSTER * int(numbers[-1])))
         _say(f"fitting {len(numbers)} numbers of clusters to parts of {size} samples")
@@ -190,7 +198,7 @@ def _by_vote(
 ) -> results.NumberOfClusters:
     """Return the number that most criteria see in what the last step of a pipeline sees."""
     if isinstance(estimator, Pipeline) and len(estimator) > 1:
-        X = seeded(clone(estimator[:-1]), np.random.default_rng(seed)).fit_transform(X)
+        X = copies.seeded(clone(estimator[:-1]), np.random.default_rng(seed)).fit_transform(X)
     check_readable(X)
     rng = np.random.default_rng(seed)
     X = some_of(X, rng)
@@ -209,3 +217,17 @@ def _by_vote(
         votes=answers,
         best_estimator_=fitted(k),
     )
+
+
+def _by_eigengap(
+    estimator: Any, X: Any, numbers: np.ndarray, seed: int, fitted: Callable[[int], Any]
+) -> results.NumberOfClusters:
+    """Return the number behind which eigenvalues of partitions fall most."""
+    if not copies.holds_labels(estimator):
+        wanted = "labels of partitions, as NMFConsensus(affinity='partitions') takes"
+        raise ValueError(f"method='eigengap' asks {wanted}: give method='auto'.")
+    table = some_of(X, np.random.default_rng(seed))
+    table = table if hasattr(table, "columns") else np.asarray(table)
+    gaps = relative_gaps(table, getattr(estimator, "weights", None), numbers)
+    figures = {"eigengap": gaps, "n_found": np.zeros(len(numbers), dtype=int)}
+    return steadiest(numbers, figures, [None] * len(numbers), fitted, X, "eigengap")

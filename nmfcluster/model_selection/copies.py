@@ -121,11 +121,15 @@ def holds_features(estimator: Any, X: Any) -> bool:
     Neither pairs of samples are, nor labels of partitions, nor several sources.
     """
     step = last_step(estimator)[1]
-    labels = get_tags(step).input_tags.categorical
-    if labels or pairs_of(estimator, X) or pairwise_input(step):
+    if holds_labels(step) or pairs_of(estimator, X) or pairwise_input(step):
         return False
     encoded = isinstance(estimator, Pipeline) and len(estimator) > 1  # from texts, say
     return encoded or isinstance(X, list | tuple) or len(getattr(X, "shape", ())) == 2
+
+
+def holds_labels(estimator: Any) -> bool:
+    """Return whether what an estimator is given are labels, by scikit-learn's tag."""
+    return bool(get_tags(estimator).input_tags.categorical)
 
 
 def _cut_by_positions(X: Any, pairs: str | None) -> Any:

@@ -139,8 +139,8 @@ class NumberOfClusters(_Chosen):
     as_good : ndarray of shape (n_candidates,), bool
         Those that it can hardly be told from, itself among them: by a vote, those with at most one
         vote fewer, or where no two criteria agree, all numbers between their answers; by stability,
-        those whose fits agree nearly as well as those of any number.
-    method : {"vote", "stability"}
+        those whose fits agree nearly as well as those of any number; by eigenvalues itself alone.
+    method : {"vote", "stability", "eigengap"}
         What it was chosen by.
     agreed : bool
         False if there was a vote, and too few criteria agree on the number.
@@ -156,7 +156,10 @@ class NumberOfClusters(_Chosen):
         number that is chosen and of the most stable one; none of numbers that were not tried, as
         smaller ones were too large.
     n_found : ndarray of shape (n_candidates,), int, or None
-        Clusters that these fits found, their median; 0 where one failed.
+        Clusters that these fits found, their median; 0 where one failed, or none was made.
+    eigengap : ndarray of shape (n_candidates,) or None
+        How far eigenvalues of partitions fall behind each number, from 0 to 1; NaN where the fit
+        failed or found fewer clusters; None for other methods.
     best_estimator_ : estimator
         Fitted to all samples with the number that was chosen.
 
@@ -186,6 +189,7 @@ class NumberOfClusters(_Chosen):
     stability_se: np.ndarray | None = None
     n_fits: np.ndarray | None = None
     n_found: np.ndarray | None = None
+    eigengap: np.ndarray | None = None
     best_estimator_: Any = None
 
     def _by(self) -> str:
@@ -196,8 +200,9 @@ class NumberOfClusters(_Chosen):
 
     def _figures(self) -> dict[str, Any]:
         if self.votes is None:
-            names = ("stability", "stability_se", "n_fits", "n_found")
-            return {name: getattr(self, name) for name in names}
+            of_fits = ("stability", "stability_se", "n_fits")
+            names = ("eigengap",) if self.method == "eigengap" else of_fits
+            return {name: getattr(self, name) for name in (*names, "n_found")}
         answers = list(self.votes.values())
         return {"n_votes": np.array([answers.count(k) for k in self.candidates])}
 

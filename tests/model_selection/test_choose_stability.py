@@ -218,7 +218,7 @@ def test_labels_of_partitions_are_no_features():
     model = NMFConsensus(2, affinity="partitions", n_init=1)
     with pytest.warns(UserWarning, match="largest of the candidates was chosen, 3"):
         found = chosen(model, table, range(1, 4))
-    assert (found.method, found.n_clusters_) == ("stability", 3)
+    assert (found.method, found.n_clusters_) == ("eigengap", 3)
     with pytest.raises(ValueError, match="similarities, distances, or labels"):
         chosen(model, table, method="vote")
 
