@@ -191,6 +191,8 @@ class NMFClusterer(
     tol: float
     n_jobs: int | None
 
+    loss_curves_: list[np.ndarray]  # what mypy would not infer of a fit
+
     def _extend(self, X: Any) -> np.ndarray:
         """Return the similarity of new samples to every cluster, (n_new, n_clusters), >= 0."""
         raise NotImplementedError

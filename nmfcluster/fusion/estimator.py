@@ -218,6 +218,8 @@ class SimilarityFusionNMF(FusionReports):
         ],
     }
 
+    counted_: np.ndarray
+
     def __init__(
         self,
         n_clusters: int,
