@@ -387,4 +387,4 @@ def test_stored_models_predict_and_tell_labels_as_before(most):
 def test_labels_are_no_features_to_choose_from():
     labels = np.repeat(planted(noise=0, n_partitions=3), 2, axis=1)
     found = choose_n_clusters(by_blocks(n_clusters=2), in_blocks(labels), [2, 3, 4], random_state=0)
-    assert (found.method, found.n_clusters_) == ("stability", 3)
+    assert (found.method, found.n_clusters_) == ("eigengap", 3)

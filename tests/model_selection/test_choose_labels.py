@@ -69,6 +69,7 @@ def test_digits_in_runs_of_kmeans():
     assert choose_n_clusters(CONSENSUS, np.transpose(runs), random_state=0).n_clusters_ == 4
 
 
+@pytest.mark.filterwarnings("ignore:NMFConsensus found 4 clusters")
 def test_fits_that_find_fewer_clusters_are_passed_over():
     """The widest gap is behind 4, but one partition has no fifth cluster to find."""
     table = np.repeat([[0], [1], [2], [3]], 10, axis=0)
