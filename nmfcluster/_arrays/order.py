@@ -126,7 +126,9 @@ class CanonicalOrder:
     @cached_property
     def places(self) -> np.ndarray:
         """Where samples went: results in canonical order are ``results[places]`` in the user's."""
-        return np.argsort(self.samples)
+        places = np.empty_like(self.samples)
+        places[self.samples] = np.arange(len(places))  # an argsort takes ten times as long
+        return places
 
     @cached_property
     def back(self) -> np.ndarray:

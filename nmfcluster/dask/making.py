@@ -15,6 +15,7 @@ from nmfcluster._arrays.storage import FLOATS, row_blocks
 from nmfcluster._compat import validate_parameter_constraints
 from nmfcluster.dask.tables import by_blocks, read_rows, rows_at
 from nmfcluster.partitions import making
+from nmfcluster.partitions.handing import pairs_of
 
 
 class Labeller(NamedTuple):
@@ -160,7 +161,8 @@ def base_partitions(
     rows = check_array(rows_at(X, drawn), dtype=FLOATS, input_name="X")
     places = [np.searchsorted(drawn, samples) for samples in chosen]
     plans = [plan._replace(samples=own) for plan, own in zip(plans, places, strict=True)]
-    runs = making.run_plans(rows, estimator, plans, False, n_jobs)
+    pairs = pairs_of(making.clusterers(estimator), rows)
+    runs = making.run_plans(rows, estimator, plans, pairs, False, n_jobs)
     # labels of all samples follow from the clusterers, a block at a time
     largest = max(int(runs.labels.max()), *(plan.n_clusters - 1 for plan in plans))
     dtype = np.result_type(np.int8, np.min_scalar_type(-largest - 1))

@@ -39,22 +39,29 @@ def pairs_of(bases: list[Any], X: Any) -> str | None:
         got = " and ".join(sorted(kind or "features" for kind in kinds))
         raise ValueError(f"estimator must hold clusterers of one kind of X, got some of {got}.")
     [(kind, base)] = kinds.items()
-    if kind is not None and (np.ndim(X) != 2 or X.shape[0] != X.shape[1]):
+    shape = np.shape(X)
+    if kind is not None and (len(shape) != 2 or shape[0] != shape[1]):
         wanted = f"be square, of the {kind} of all samples, for estimator {base!r}"
-        raise ValueError(f"X must {wanted}, got shape {np.shape(X)}.")
+        raise ValueError(f"X must {wanted}, got shape {shape}.")
     return kind
 
 
-def checks_for(bases: list[Any], X: Any) -> tuple[dict[str, Any] | None, Any]:
-    """Return options of scikit-learn's checks of X as floats, None to hand it on as it is; and X.
+def checks_for(bases: list[Any], X: Any) -> tuple[dict[str, Any] | None, Any, str | None]:
+    """Return how X is checked, see `checks_of`, X, and of what pairs it is, see `pairs_of`.
 
     A data frame of pairs gets its columns in the order of its rows.
     """
-    if all(map(is_known, bases)):
-        return {"ensure_all_finite": True}, X
-    if pairs_of(bases, X):
-        return {"ensure_all_finite": True}, tables.in_own_order(X, "X")
-    return None if _is_handed_on(X) else {"ensure_all_finite": "allow-nan"}, X
+    known = all(map(is_known, bases))
+    pairs = None if known else pairs_of(bases, X)
+    X = tables.in_own_order(X, "X") if pairs else X
+    handed_on = not known and pairs is None and _is_handed_on(X)
+    return checks_of(bases, pairs, handed_on), X, pairs
+
+
+def checks_of(bases: list[Any], pairs: str | None, handed_on: bool) -> dict[str, Any] | None:
+    """Return options of scikit-learn's checks of X as floats; None: it is handed on as it is."""
+    strict = pairs is not None or all(map(is_known, bases))
+    return None if handed_on else {"ensure_all_finite": True if strict else "allow-nan"}
 
 
 def _is_handed_on(X: Any) -> bool:

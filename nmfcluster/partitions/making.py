@@ -96,10 +96,8 @@ class BasePartitions:
 
     @property
     def checks(self) -> dict[str, Any] | None:
-        """What `handing.checks_for` said of X."""
-        strict = self.pairs is not None or all(map(handing.is_known, self.estimators))
-        finite = True if strict else "allow-nan"
-        return None if self.dtype is None else {"ensure_all_finite": finite}
+        """What `handing.checks_of` says of X."""
+        return handing.checks_of(self.estimators, self.pairs, handed_on=self.dtype is None)
 
     @cached_property
     def _centres(self) -> Centres | None:
@@ -219,12 +217,12 @@ def base_partitions(
     given = {name: value for name, value in locals().items() if name in ALLOWED}
     validate_parameter_constraints(ALLOWED, given, caller_name="base_partitions")
     rng = check_random_state(random_state)
-    checks, X = handing.checks_for(clusterers(estimator), X)
+    checks, X, pairs = handing.checks_for(clusterers(estimator), X)
     X = _read_for(checks, X)
     sizes = range_of_clusters(n_clusters, "n_clusters")
     max_samples, unseen = drawn_of(estimator, X.shape[0], max_samples, predict_unseen)
     plans = draw_plans(rng, X.shape, sizes, n_estimators, max_samples, max_features)
-    return run_plans(X, estimator, plans, unseen, n_jobs)
+    return run_plans(X, estimator, plans, pairs, unseen, n_jobs)
 
 
 def _read_for(checks: dict[str, Any] | None, X: Any) -> Any:
@@ -279,6 +277,7 @@ def run_plans(
     X: Any,
     estimator: Any,
     plans: list[RunPlan],
+    pairs: str | None,
     predict_unseen: bool,
     n_jobs: int | None,
     each: Callable[[], None] | None = None,
@@ -288,7 +287,6 @@ def run_plans(
     `each` is called as often as there are runs, see `shared_out`.
     """
     bases = clusterers(estimator)
-    pairs, dtype = handing.pairs_of(bases, X), handing.float_type(X)
     if pairs is not None and any(plan.features is not None for plan in plans):
         cure = "these have no features to draw from: leave it at 1.0, and lower max_samples"
         raise ValueError(f"max_features must be 1.0, or all, where X holds {pairs}: {cure}.")
@@ -307,7 +305,7 @@ def run_plans(
         found = "a single cluster in all of its runs, which say nothing then"
         cure = "give it parameters with which it finds several"
         raise ValueError(f"estimator {estimator!r} found {found}: {cure}.")
-    of_input = exponent, dtype, n_features, pairs
+    of_input = exponent, handing.float_type(X), n_features, pairs
     return BasePartitions(table, estimators, samples, features, kept, *of_input)
 
 

@@ -79,16 +79,15 @@ def read_partitions(
         table = PartitionsOfFeatures(partitions, read_features(estimator, X), names)
         table.warn_of_single()
         return table
-    checks, X = handing.checks_for(making.clusterers(estimator.estimator), X)
+    checks, X, pairs = handing.checks_for(making.clusterers(estimator.estimator), X)
     X = _read_for(checks, estimator, X)
-    return PartitionsOfFeatures(_made(estimator, X, rng), X, names)
+    return PartitionsOfFeatures(_made(estimator, X, pairs, rng), X, names)
 
 
-def _made(estimator: Any, X: Any, rng: np.random.RandomState) -> making.BasePartitions:
+def _made(estimator: Any, X: Any, pairs: Any, rng: np.random.RandomState) -> making.BasePartitions:
     """Make base partitions by the parameters of an estimator, of the samples in canonical order."""
     estimator._check_not_alone(X.shape[0])
     estimator._check_n_clusters(X.shape[0])
-    pairs = handing.pairs_of(making.clusterers(estimator.estimator), X)
     by_rows = () if pairs else (handing.numbers_of(X),)
     order = canonical_order(*by_rows, similarities=[X] if pairs else ())
     sizes = estimator.base_n_clusters
@@ -106,7 +105,7 @@ def _made(estimator: Any, X: Any, rng: np.random.RandomState) -> making.BasePart
     plans = making.draw_plans(rng, X.shape, (low, high), *drawn)
     X = order.of_both(X) if pairs else take_samples(X, order.samples)
     with stage(task, len(plans)) as told:
-        made = making.run_plans(X, base, plans, unseen, jobs, told.heard)
+        made = making.run_plans(X, base, plans, pairs, unseen, jobs, told.heard)
     samples = [s if s is None else np.sort(order.samples[s]) for s in made.samples]
     for column in made.labels.T:  # in place, as there can be many; copies have the label of one
         column[order.samples] = order.largest(column)

@@ -32,6 +32,12 @@ Onto = Callable[[Any], np.ndarray]
 class _Spectral(ClusterMixin, BaseEstimator):
     """K-means on rows of eigenvectors, scaled to length 1; a subclass says which eigenvectors."""
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": [COUNT],
+        "n_neighbors": [COUNT],
+        "random_state": RANDOM_STATE,
+    }
+
     n_clusters: int
     random_state: Any
     labels_: np.ndarray
@@ -170,10 +176,8 @@ class LandmarkSpectral(_Spectral):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": [COUNT],
+        **_Spectral._parameter_constraints,
         "n_landmarks": [COUNT],
-        "n_neighbors": [COUNT],
-        "random_state": RANDOM_STATE,
     }
 
     def __init__(
@@ -265,12 +269,6 @@ class GraphSpectral(_Spectral):
     >>> adjusted_rand_score(y, GraphSpectral(2, random_state=0).fit_predict(X))
     1.0
     """
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": [COUNT],
-        "n_neighbors": [COUNT],
-        "random_state": RANDOM_STATE,
-    }
 
     def __init__(
         self, n_clusters: int = 8, *, n_neighbors: int = 10, random_state: Any = None

@@ -257,3 +257,10 @@ def test_pairs_that_are_none_are_refused():
     model = consensus(TREE).fit(D)
     with pytest.raises(ValueError, match="X has 40 features, but NMFConsensus is expecting 60"):
         model.predict(D[:, :40])
+
+
+def test_lists_of_distances_are_pairs():
+    base = AgglomerativeClustering(metric="precomputed", linkage="average")
+    D = pairwise_distances(X)
+    expected = consensus(base, max_samples=0.8).fit(D).labels_
+    assert_array_equal(consensus(base, max_samples=0.8).fit(D.tolist()).labels_, expected)
