@@ -229,6 +229,8 @@ class Problem(ABC):
     """A similarity to factorize: its objective, its starts, and a part of it for many rows."""
 
     objective: SymmetricObjective
+    friendly: Similarity  # whose leading eigenvectors make the first start
+    mass: np.ndarray  # of every row: how many samples it stands for
     name: str  # to report its runs
     # a factor that was extended from a part of the rows has all but converged:
     polish_tol: float  # the decrease that ten updates of it must gain
@@ -238,9 +240,12 @@ class Problem(ABC):
     @abstractmethod
     def __len__(self) -> int: ...
 
-    @abstractmethod
     def starts(self, plan: Plan, rng: np.random.RandomState) -> list[Start]:
-        """Return the starts, all of their randomness drawn."""
+        """Return one start from eigenvectors, the others random."""
+        k, dtype = plan.n_clusters, self.objective.A.dtype
+        seeds = draw_seeds(rng, plan.n_init - 1)
+        first: Start = partial(spectral_start, self.friendly, k)
+        return [first, *(partial(random_start, self.mass, k, seed, dtype) for seed in seeds)]
 
     def rank(self, form: type[Factorization]) -> Rank:
         """Return the figure by which runs are compared."""
@@ -342,13 +347,6 @@ class SimilarityProblem(Problem):
 
     def __len__(self) -> int:
         return len(self.mass)
-
-    def starts(self, plan: Plan, rng: np.random.RandomState) -> list[Start]:
-        """Return one start from eigenvectors, the others random."""
-        k, dtype = plan.n_clusters, self.objective.A.dtype
-        seeds = draw_seeds(rng, plan.n_init - 1)
-        first: Start = partial(spectral_start, self.friendly, k)
-        return [first, *(partial(random_start, self.mass, k, seed, dtype) for seed in seeds)]
 
     def part(self, size: int, rng: np.random.RandomState) -> SimilarityProblem | None:
         """Return the problem of `size` rows; None for a sparse graph, which would fall apart."""

@@ -47,7 +47,8 @@ class NMFConsensus(NMFClusterer):
         - "coassociation": features, or whatever `estimator` can read; it makes base partitions of
           them, unless `partitions` are given to `fit`;
         - "partitions": a table of labels, (n_samples, n_partitions): integers or strings;
-          a negative number, NaN or None means that the partition did not see the sample;
+          a negative number, NaN or None means that the partition did not see the sample. Or a list
+          with tables of memberships, see `partitions` of `fit`;
         - "precomputed": a symmetric nonnegative similarity (n_samples, n_samples), dense or
           sparse, a co-association for example.
     estimator : estimator with `fit_predict`, or list of such, default=None
@@ -85,11 +86,10 @@ class NMFConsensus(NMFClusterer):
         for comparison only. It does not descend, keeps Q'Q = I only nearly, and loses small
         clusters.
     n_init : int, default=3
-        Number of starts. The first is computed from leading eigenvectors; the others are in turn
-        random and the base partitions that agree best with all. More starts never worsen the
-        criterion by which they are ranked: the hard loss of the partition that is read off (eq. 12
-        of [1]_ with ``normalize=False``), or the loss for a precomputed similarity. Starts that
-        will hardly be the best by it are given up.
+        Number of starts. The first is computed from leading eigenvectors; the others are random.
+        More starts never worsen the criterion by which they are ranked: the hard loss of the
+        partition that is read off (eq. 12 of [1]_ with ``normalize=False``), or the loss for a
+        similarity or memberships. Starts that will hardly be the best by it are given up.
     max_iter : int, default=500
         Largest number of updates of a start.
     tol : float, default=1e-6
@@ -116,19 +116,19 @@ class NMFConsensus(NMFClusterer):
         Weights of the partitions, scaled to sum to 1. None with ``affinity="precomputed"``.
     partitions_ : ndarray of shape (n_samples, n_partitions), int
         Base partitions, clusters numbered from 0, -1 where not seen. None with
-        ``affinity="precomputed"``.
+        ``affinity="precomputed"`` or memberships.
     confidence_ : ndarray of shape (n_samples,)
         Mean co-association of a sample with the other samples of its cluster, over the pairs that
         were seen; 1 in a cluster of one sample, 0 in none.
     agreement_ : ndarray of shape (n_partitions,)
         Adjusted Rand index of every base partition with the consensus, over the samples that
-        it saw. None with ``affinity="precomputed"``.
+        it saw. None with ``affinity="precomputed"`` or memberships.
     loss_ : float
         Loss of the kept factor. For partitions it is :math:`\sum_t w_t \|P^t - HH'\|^2`, rows and
         columns divided by the root of the weight of the partitions that saw a sample. With
         ``normalize=False`` it is :math:`\sum_t w_t \|M^t - HH'\|^2` over the pairs that each saw: J
-        of [1]_, above eq. 3. For a precomputed similarity A it is :math:`\|A - HH'\|^2`, A
-        normalised.
+        of [1]_, above eq. 3. For a precomputed similarity A, or the co-association A of
+        memberships, it is :math:`\|A - HH'\|^2`, A normalised.
     loss_curve_ : ndarray of shape (n_iter_ + 1,)
         Loss before the first and after every update of the kept run.
     loss_curves_ : list of ndarray
@@ -251,6 +251,9 @@ class NMFConsensus(NMFClusterer):
             Base partitions, with ``affinity="coassociation"``, instead of those that `estimator`
             would make. An array or a data frame holds one a column, a list one an
             element. Labels are integers or strings; a negative number, NaN or None: not seen.
+            An element of a list can also be a table of memberships, (n_samples, n_clusters_t), as
+            `predict_proba` of a mixture returns: nonnegative, and scaled to sum to 1 by rows; a
+            row of NaN or of zeros: not seen.
 
         Returns
         -------

@@ -22,7 +22,8 @@ from nmfcluster._compat import COUNT, fit_context
 from nmfcluster._engine.symmetric import bregman_nmf, factorize
 from nmfcluster.dask.models import predict, transform
 from nmfcluster.dask.tables import by_blocks, of_blocks, read_rows, reduced, rows_at, shared
-from nmfcluster.partitions.reading import MAKING, NO_LABEL
+from nmfcluster.partitions.lone import NO_LABEL
+from nmfcluster.partitions.reading import MAKING
 
 _IN_MEMORY = consensus.NMFConsensus._parameter_constraints
 #: parameters that the estimator in memory has, too: all but those of making partitions

@@ -20,9 +20,6 @@ from nmfcluster._arrays.labels import (
 )
 from nmfcluster.similarity import Explicit, Factored, Similarity
 
-_CLUSTER_PAIRS = 10**7  # of base clusters that are all compared: a second or two, 240 MB
-_LOOKED_AT = 16  # partitions, where there are more: each costs as much as an update
-
 
 @dataclass(frozen=True)
 class Ensemble:
@@ -200,33 +197,6 @@ class Ensemble:
         sizes = counted.sum(axis=0) if self.observed is None else self.observed.T @ counted
         shared, seen = self.cluster_weights @ (N * N).sum(axis=1), (sizes**2).sum(axis=-1)
         return float(self.constant - 2 * shared + (self.weights * seen).sum())
-
-    def hard_losses_of_partitions(self) -> np.ndarray:
-        """Return the hard loss of every partition as a consensus of all, (T,)."""
-        J, A = self._factors
-        counts = self.counts[:, None].astype(np.float64)
-        shared = (A.T @ ((J.T @ (J * counts)) @ A)).tocsr()  # in this order: T^2 becomes (T / g)^2
-        if self.observed is None:
-            held = shared.diagonal() ** 2
-        else:  # only the part of a cluster that the other partition saw counts
-            part = A.T @ ((J * counts).T @ self.observed)
-            held = part**2 @ self.weights
-        shared.data **= 2
-        per_cluster = held - 2 * (shared @ self.cluster_weights)
-        return self.constant + np.add.reduceat(per_cluster, self.offsets)
-
-    def best_partitions(self) -> np.ndarray:
-        """Return partitions in the order of their hard losses, the smallest first.
-
-        Of many partitions only some are looked at, spread evenly over the table: to compare all
-        with all takes time that grows with the square of their number.
-        """
-        if int(self.n_clusters.sum()) ** 2 <= _CLUSTER_PAIRS:
-            return np.argsort(self.hard_losses_of_partitions(), kind="stable")
-        some = np.unique(np.linspace(0, len(self.n_clusters) - 1, _LOOKED_AT).astype(int))
-        clusters = (indicator(self.codes[:, [t]], self.n_clusters[[t]]) for t in some)
-        losses = [self.hard_loss(of_one) for of_one in clusters]
-        return some[np.argsort(losses, kind="stable")]
 
     def cluster_profile(self, memberships: np.ndarray) -> np.ndarray:
         """Return what membership of a base cluster says of the consensus clusters.

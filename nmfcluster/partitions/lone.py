@@ -7,6 +7,7 @@ import numpy as np
 from nmfcluster._arrays.arguments import counted, warn
 from nmfcluster.partitions.problem import EnsembleProblem
 
+NO_LABEL = "No partition labels {}, whose labels_ are -1"
 _SHOWN = 5  # samples that a warning names
 _SIZE = 10  # samples a cluster in the mean, from which on none was ever alone among drawn Gaussians
 

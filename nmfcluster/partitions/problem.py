@@ -1,4 +1,4 @@
-"""The co-association of an ensemble as a problem: its objective, its starts, its hard loss."""
+"""The co-association of an ensemble as a problem: its objective, and its hard loss."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ import numpy as np
 from nmfcluster._arrays.labels import one_hot
 from nmfcluster._arrays.storage import row_blocks
 from nmfcluster._base import membership
-from nmfcluster._engine.executor import Plan, Start
 from nmfcluster._engine.loop import Solution
-from nmfcluster._engine.starts import draw_seeds, random_start, spectral_start
 from nmfcluster._engine.symmetric import Factorization, Problem, SymmetricObjective, fitted_factor
 from nmfcluster.partitions.ensemble import Ensemble
 
@@ -115,25 +113,13 @@ class EnsembleProblem(Problem):
         sums = ensemble.collect(ensemble.counts / self._mass)
         constant = float(ensemble.cluster_weights @ (sums / self._sizes) ** 2)
         A = ensemble.similarity(dtype, self._votes, 1 / np.sqrt(self._mass))
+        self.friendly, self.mass = A, self.counts * self._mass
         self.objective = SymmetricObjective(A, constant)
         if not normalize and ensemble.observed is not None:
             self.objective = SeenPairsObjective(A, constant, ensemble.observed, ensemble.weights)
 
     def __len__(self) -> int:
         return len(self.ensemble)
-
-    def starts(self, plan: Plan, rng: np.random.RandomState) -> list[Start]:
-        """Return a start from eigenvectors, then in turn a random one and a base partition."""
-        mass, k = self.counts * self._mass, plan.n_clusters
-        ranking = self.ensemble.best_partitions() if plan.n_init > 2 else np.empty(0, dtype=int)
-        starts: list[Start] = [partial(spectral_start, self.objective.A, k)]
-        for i, seed in enumerate(draw_seeds(rng, plan.n_init - 1)):
-            if i % 2 and i // 2 < len(ranking):
-                labels = self.ensemble.codes[:, ranking[i // 2]]
-                starts.append(partial(label_start, labels, mass, k, seed, self.dtype))
-            else:
-                starts.append(partial(random_start, mass, k, seed, self.dtype))
-        return starts
 
     def rank(self, form: type[Factorization]) -> Callable[[Solution], float]:
         """Return the hard loss of what is read off a factor."""
@@ -155,7 +141,7 @@ class EnsembleProblem(Problem):
         :math:`\lambda_c = u_c' A u_c`.
         """
         N = self.ensemble.collect(indicator * self.counts[:, None])
-        volumes = (self.counts * self._mass) @ indicator
+        volumes = self.mass @ indicator
         return normalised_loss(self.objective.constant, self._votes, N, volumes)
 
     def _best_profile(self, shares: np.ndarray) -> tuple[float, np.ndarray]:
@@ -236,20 +222,3 @@ def normalised_loss(
     within = votes @ contingency**2
     shares = np.divide(within, volumes, out=np.zeros_like(within), where=volumes > 0)
     return constant - float(shares @ shares)
-
-
-def label_start(
-    labels: np.ndarray, mass: np.ndarray, n_clusters: int, seed: int, dtype: np.dtype
-) -> np.ndarray:
-    """Return the lifted indicator of a partition's largest clusters, (n, n_clusters).
-
-    Samples outside them, and clusters that the partition does not have, start with small
-    random entries. A row stands for `mass` samples; a label of -1 is none.
-    """
-    rng = np.random.RandomState(seed)
-    H = 0.2 * rng.uniform(0.5, 1.0, size=(len(labels), n_clusters))  # no entry starts at 0
-    seen = labels >= 0
-    sizes = np.bincount(labels[seen], weights=mass[seen])
-    for column, cluster in enumerate(np.argsort(-sizes, kind="stable")[:n_clusters]):
-        H[labels == cluster, column] += 1
-    return (H * np.sqrt(mass)[:, None]).astype(dtype)

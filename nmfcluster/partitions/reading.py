@@ -11,21 +11,19 @@ from sklearn.utils.validation import validate_data
 
 from nmfcluster._arrays import tables
 from nmfcluster._arrays.arguments import counted, normalised_weights, warn
-from nmfcluster._arrays.labels import cluster_counts, encode, indicator, one_hot
+from nmfcluster._arrays.labels import cluster_counts, encode, indicator
 from nmfcluster._arrays.order import canonical_order
-from nmfcluster._base import membership, read_features, read_similarity, require_nonnegative
+from nmfcluster._base import read_features
 from nmfcluster._compat import COUNT, take_samples
 from nmfcluster._engine.report import say, stage
-from nmfcluster._engine.symmetric import SimilarityProblem
 from nmfcluster.metrics.co_occurrence import consensus_matrix
 from nmfcluster.partitions import handing, making
 from nmfcluster.partitions.ensemble import Ensemble
-from nmfcluster.partitions.lone import listed
+from nmfcluster.partitions.given import Memberships, PrecomputedSimilarity, is_soft
+from nmfcluster.partitions.lone import NO_LABEL, listed
 from nmfcluster.partitions.problem import EnsembleProblem
-from nmfcluster.similarity import Explicit
 
 _FINEST = 60  # clusters of a base partition, unless more are wanted: as many tell of 20,000 samples
-NO_LABEL = "No partition labels {}, whose labels_ are -1"
 #: what the parameters may be by which an estimator has base partitions made
 MAKING: dict[str, list[Any]] = {
     **making.OPTIONS,
@@ -61,6 +59,8 @@ def read_partitions(
         raise ValueError(f"partitions cannot be given with affinity={estimator.affinity!r}{reason}")
     if estimator.affinity == "precomputed":
         return PrecomputedSimilarity(estimator, X)
+    if estimator.affinity == "partitions" and is_soft(X):
+        return Memberships(X, "X")
     if estimator.affinity == "partitions":
         names, X = tables.row_names(X), _checked_table(estimator, X, reset=True)
         table = LabelTable(X, "X", np.dtype(np.float64), names)
@@ -76,6 +76,8 @@ def read_partitions(
     names = tables.row_names(X)
     if partitions is not None:
         partitions = tables.in_order_of(names, partitions, "partitions")
+        if is_soft(partitions):
+            return Memberships(partitions, "partitions", read_features(estimator, X))
         table = PartitionsOfFeatures(partitions, read_features(estimator, X), names)
         table.warn_of_single()
         return table
@@ -281,84 +283,3 @@ def labelled_rows(ensemble: Ensemble, groups: np.ndarray) -> tuple[Ensemble, np.
     places[kept] = np.arange(len(kept))
     rows = kept if ensemble.rows is None else ensemble.rows[kept]
     return replace(ensemble, counts=ensemble.counts[kept], rows=rows), places[groups]
-
-
-class PrecomputedSimilarity:
-    """A similarity of the samples of a fit, and those of new samples to them.
-
-    Parameters
-    ----------
-    estimator : NMFClusterer
-    X : {array-like, sparse matrix} of shape (n_samples, n_samples)
-    """
-
-    codes = None  # there are no partitions
-    estimators = None
-
-    def __init__(self, estimator: Any, X: Any) -> None:
-        if getattr(estimator, "weights", None) is not None:
-            wanted = "it must be None with affinity='precomputed'"
-            raise ValueError(f"weights={estimator.weights!r} needs partitions; {wanted}.")
-        X = read_similarity(estimator, X)
-        self.order = canonical_order(similarities=[X])
-        X = self.order.of_both(X)
-        self.similarity, self.diagonal = Explicit(X), X.diagonal()
-
-    def __len__(self) -> int:
-        return self.similarity.shape[0]
-
-    def problem(self, weights: Any, normalize: bool) -> PrecomputedProblem:
-        """Return the factorization of the similarity."""
-        degrees = (self.similarity @ np.ones((len(self), 1)))[:, 0]
-        alone = self.order.samples[degrees <= self.diagonal]
-        if len(alone) and len(self) > 1:
-            first = f"the first is sample {alone.min()}: their clusters mean nothing"
-            warn(f"{len(alone)} of the samples in X have no similarity to any other, {first}.")
-        return PrecomputedProblem(self, degrees if normalize else None)
-
-    def extended(self, estimator: Any, X: Any, profile: np.ndarray) -> np.ndarray:
-        """Return the mean similarity of new samples to every cluster."""
-        X = read_features(estimator, X, reset=False)
-        require_nonnegative(estimator, X, "similarities are at least 0")
-        return np.asarray(X[:, self.order.samples] @ profile)
-
-    def matrix(self, indices: np.ndarray, weights: Any) -> np.ndarray:
-        """Return the similarity of some samples as an array."""
-        return self.similarity.take(self.order.places[indices]).toarray()
-
-    def collapsed(self, groups: np.ndarray) -> np.ndarray:
-        """Return the similarity of groups of samples, see `Similarity.collapse`, as an array."""
-        return self.similarity.collapse(groups[self.order.samples]).toarray()
-
-
-class PrecomputedProblem(SimilarityProblem):
-    """A similarity that was handed in, to be factorized whole; by its `degrees` normalised."""
-
-    counts = None  # every row is one sample
-    weights = None
-    is_complete = True
-
-    def __init__(self, given: PrecomputedSimilarity, degrees: np.ndarray | None) -> None:
-        self._A, self._diagonal, order = given.similarity, given.diagonal, given.order
-        self.groups, self._first, self.normalize = order.places, order.first, degrees is not None
-        mass = None if degrees is None else np.where(degrees > 0, degrees, 1)
-        super().__init__(self._A if mass is None else self._A.scaled(1 / np.sqrt(mass)), mass=mass)
-
-    def part(self, size: int, rng: np.random.RandomState) -> None:
-        """Return None: what was handed in is fitted as it is."""
-        return None
-
-    def read(self, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean similarities to every cluster if normalised, else the shares; a profile."""
-        mass = np.maximum(shares.sum(axis=0), np.finfo(shares.dtype).tiny)
-        profile = shares / mass
-        P = membership(self._A @ profile) if self.normalize else shares
-        return P[self._first], profile
-
-    def support(self, labels: np.ndarray, n_clusters: int) -> tuple[np.ndarray, None]:
-        """Return every sample's mean similarity to the others of its cluster; 1 if it is alone."""
-        E = one_hot(labels, n_clusters, self._A.dtype)
-        together = (self._A @ E)[np.arange(len(labels)), labels] - self._diagonal
-        others = E.sum(axis=0)[labels] - 1
-        means = np.where(others > 0, together / np.maximum(others, 1), 1.0)
-        return means[self._first[self.groups]], None

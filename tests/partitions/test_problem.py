@@ -21,7 +21,7 @@ from nmfcluster._engine.loop import Solution
 from nmfcluster._engine.multiplicative import TriFactorization, multiplicative_trinmf
 from nmfcluster._engine.starts import spectral_start
 from nmfcluster.partitions.ensemble import Ensemble
-from nmfcluster.partitions.problem import EnsembleProblem, label_start
+from nmfcluster.partitions.problem import EnsembleProblem
 
 
 def projectors(codes):
@@ -62,26 +62,6 @@ def voted(codes, weights):
 
 
 # --- starts ---------------------------------------------------------------------------------------
-
-
-def test_label_start_lifts_the_indicator_of_the_largest_clusters():
-    labels = np.array([3, 3, 0, 0, 0, 1, -1, 4])
-    mass = np.array([1.0, 1, 1, 1, 1, 16, 4, 1])  # cluster 1 holds 16, 0 holds 3, 3 holds 2
-    H = label_start(labels, mass, 3, 0, np.dtype(np.float32))
-    assert H.dtype == np.float32
-    unit = H / np.sqrt(mass)[:, None]
-    own = {1: 0, 0: 1, 3: 2}
-    for i, label in enumerate(labels):
-        for c in range(3):
-            base = 1 if own.get(label) == c else 0
-            assert base + 0.1 <= unit[i, c] <= base + 0.2
-
-
-def test_label_start_with_more_clusters_than_labels():
-    labels = np.array([0, 1, 1, 0, 1])
-    H = label_start(labels, np.ones(5), 4, 0, np.dtype(np.float64))
-    assert_array_equal(H.argmax(axis=1), [1, 0, 0, 1, 0])  # by size
-    assert H[:, 2:].max() <= 0.2
 
 
 def test_start_of_an_ensemble_recovers_partitions_without_noise():
@@ -188,30 +168,6 @@ def test_the_hard_loss_is_that_of_the_columns_of_a_partition(seed, missing):
     problem = EnsembleProblem(ensemble, groups, float64, normalize=True)
     expected = normalized_hard_loss(codes, weights, labels[groups])
     assert_allclose(problem.hard_loss(np.eye(3)[labels]), expected, rtol=1e-9)
-
-
-@in_three_ways
-def test_starts_are_in_turn_random_and_the_best_partitions(missing, normalize):
-    codes, weights, _ = table(seed=3, missing=missing, noise=0.4, n_partitions=3)
-    ensemble, _ = Ensemble.from_table(codes, weights)
-    recorder = Recorder()
-    made = plan(solver=recorder, n_init=10)
-    factorize_ensemble(ensemble, made, np.random.RandomState(0), normalize)
-    weight = (ensemble.codes >= 0) @ weights
-    mass = ensemble.counts * (weight if normalize else 1)
-    unit = [H / np.sqrt(mass)[:, None] for H in recorder.starts]
-    indicators = [
-        ((column[:, None] == np.unique(column[column >= 0])).astype(float)) for column in codes.T
-    ]
-    ranking = np.argsort([loss_of_samples(codes, weights, E) for E in indicators])
-    for place, t in enumerate(ranking):
-        column = ensemble.codes[:, t]
-        H = unit[2 + 2 * place]
-        assert_array_equal(H.max(axis=1) > 1, column >= 0)
-        labels = H.argmax(axis=1)
-        assert len(set(zip(column[column >= 0], labels[column >= 0], strict=True))) == 3
-    for number in (1, 3, 5, 7, 8, 9):  # there are three partitions
-        assert unit[number].max() < 1
 
 
 def test_results_of_an_ensemble_depend_on_the_seed_alone():
