@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import cycle
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -30,7 +29,6 @@ from nmfcluster._compat import (
     take_samples,
     validate_parameter_constraints,
 )
-from nmfcluster.partitions.centres import Centres
 from nmfcluster.partitions.spectral import GraphSpectral, LandmarkSpectral
 
 Chosen = np.ndarray | None  # positions that were drawn; None: all
@@ -99,11 +97,6 @@ class BasePartitions:
         """What `handing.checks_of` says of X."""
         return handing.checks_of(self.estimators, self.pairs, handed_on=self.dtype is None)
 
-    @cached_property
-    def _centres(self) -> Centres | None:
-        """The centres of all partitions, where all are of k-means."""
-        return Centres.of(self.estimators, self.features)
-
     def predict(self, X: Any, X_train: Any = None) -> np.ndarray:
         """Label new samples by every partition.
 
@@ -135,8 +128,6 @@ class BasePartitions:
             X = storage.writable(storage.divided(X, self.exponent))
         if X_train is not None:
             X_train = storage.divided(X_train, self.exponent)
-        if self._centres is not None and isinstance(X, np.ndarray):
-            return self._centres.nearest(X)
         labels = np.empty((X.shape[0], len(self.estimators)), dtype=np.int64)
         for t, estimator in enumerate(self.estimators):
             of_run = self.pairs, self.features[t], self.labels[:, t]

@@ -379,3 +379,17 @@ def test_new_samples_may_be_of_another_type_and_read_only(storage, dtypes):
     for part in [new.data, new.indices, new.indptr] if sp.issparse(new) else [new]:
         part.flags.writeable = False
     assert_array_equal(model.predict(new), model.predict(fitted))
+
+
+def test_new_samples_are_checked_before_they_are_compared():
+    made = base_partitions(
+        make_blobs(300, n_features=6, random_state=0)[0],
+        n_estimators=3,
+        max_features=0.5,
+        random_state=0,
+    )
+    for width in (5, 7):
+        with pytest.raises(ValueError, match=f"X must have 6 columns, got {width}"):
+            made.predict(np.zeros((2, width)))
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        made.predict(np.full((2, 6), np.nan))
