@@ -6,7 +6,7 @@ none to go to, though all pairs could be satisfied.
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -71,13 +71,13 @@ def settled(
             free |= ~drawn.any(axis=1)  # whoever is similar to nobody else goes where these are
         if not (n_own or free.any()):
             break
-        places = Places(links, problem.A, np.where(free, -1, labels))
-        here = places.found(drawn, n_clusters)
+        left = np.where(free, -1, labels)
+        here = links.placed(problem.A, left, drawn, n_clusters)
         if (cost := links.cost(here)) < best.cost * (_WORTH if n_own else 1):
             P[free] = np.eye(n_clusters, dtype=P.dtype)[here[free]]
             best = Reading(found, P, cost)
         # with new clusters, of which the others give up as many: they keep one at least
-        there = places.found(drawn, 2 * n_clusters - 1 - n_own)
+        there = links.placed(problem.A, left, drawn, 2 * n_clusters - 1 - n_own)
         own, n_more = own | (there >= n_clusters), int(there.max()) + 1 - n_clusters
         if best.cost == 0 or n_more <= 0 or own.all():
             break
@@ -114,36 +114,19 @@ class Links:
         """Tell which groups are in pairs that labels violate."""
         return np.isin(np.arange(self.n_groups), self.ends[:, self._violated(labels)])
 
-    def of(self, rows: np.ndarray) -> Any:
-        """Return the weights of cannot-links of some groups less those of must-links."""
-        signed = np.where(self.apart, self.weights, -self.weights)
-        return weight_matrix(self.n_groups, self.ends.T, signed, np.float64)[rows]
+    def placed(
+        self, A: Similarity, labels: np.ndarray, drawn: np.ndarray, n_most: int
+    ) -> np.ndarray:
+        """Return labels of all groups: those without a cluster get one, by the pairs they violate.
 
-
-class Places:
-    """Clusters for rows that have none, by the pairs that they violate there.
-
-    Parameters
-    ----------
-    links : Links
-    A : Similarity of shape (n, n)
-    labels : ndarray of shape (n,), int
-        -1 for rows that look for a cluster.
-    """
-
-    def __init__(self, links: Links, A: Similarity, labels: np.ndarray) -> None:
-        self.A, self.labels, self.rows = A, labels, np.flatnonzero(labels < 0)
-        self.links = links.of(self.rows)
-        self.among = self.links[:, self.rows]
-
-    def found(self, drawn: np.ndarray, n_most: int) -> np.ndarray:
-        """Return labels of all rows.
-
-        One row after another, those that violate pairs in most clusters first, goes where it
+        One after another, those that violate pairs in most clusters first, goes where it
         violates the fewest, or else into a new cluster.
 
         Parameters
         ----------
+        A : Similarity of shape (n, n)
+        labels : ndarray of shape (n,), int
+            -1 for rows that look for a cluster.
         drawn : ndarray of shape (n, n_clusters)
             How similar rows are to the clusters: it decides where pairs do not.
         n_most : int
@@ -153,9 +136,13 @@ class Places:
         -------
         ndarray of shape (n,), int
         """
-        labels, rows, n_open = self.labels.copy(), self.rows, drawn.shape[1]
+        labels, rows, n_open = labels.copy(), np.flatnonzero(labels < 0), drawn.shape[1]
+        # the weights of cannot-links, less those of must-links
+        signed = np.where(self.apart, self.weights, -self.weights)
+        links = weight_matrix(self.n_groups, self.ends.T, signed, np.float64)[rows]
+        among = links[:, rows]
         drawn = np.pad(drawn[rows], ((0, 0), (0, n_most - n_open)))
-        cost = self.links @ (labels[:, None] == np.arange(n_most)).astype(float)
+        cost = links @ (labels[:, None] == np.arange(n_most)).astype(float)
         waiting = list(range(len(rows)))
         while waiting:
             costs, near = cost[waiting, :n_open], drawn[waiting, :n_open].max(axis=1)
@@ -165,8 +152,8 @@ class Places:
             if cost[i, c] > 0 and n_open < n_most:
                 c, n_open = n_open, n_open + 1
             labels[rows[i]] = c
-            cost[:, c] += self.among[[i]].toarray()[0]  # symmetric
-            drawn[:, c] += self.A.entries(rows, np.full(len(rows), rows[i]))
+            cost[:, c] += among[[i]].toarray()[0]  # symmetric
+            drawn[:, c] += A.entries(rows, np.full(len(rows), rows[i]))
         return labels
 
 
