@@ -13,12 +13,11 @@ from nmfcluster._base import NMFClusterer, fitting, hard_labels, membership, num
 from nmfcluster._compat import Interval, RealNotInt, StrOptions, fit_context
 from nmfcluster._engine.report import stage
 from nmfcluster.affinity import MAKING, NAMES
-from nmfcluster.fusion.agreeing import Agreeing
+from nmfcluster.fusion.agreeing import Agreeing, weights_of
 from nmfcluster.fusion.as_given import AsGiven
 from nmfcluster.fusion.model import fusion_nmf
 from nmfcluster.fusion.reports import FusionReports
 from nmfcluster.fusion.sources import FittedSources, drawn
-from nmfcluster.fusion.votes import weights_of
 from nmfcluster.stack.reading import read_objects, takes_similarities
 
 
