@@ -5,6 +5,7 @@ side has no index, or that of pandas for tables without one, 0, 1, 2, ...
 """
 
 from collections import Counter
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,7 @@ def check_opened(X: Any, name: str, wanted: str) -> None:
     wanted : str
         What it should be.
     """
+    check_stored(X, name)
     if hasattr(X, "__dask_graph__"):
         _check_gathered(X, name)
     annotated = hasattr(X, "obs") and hasattr(X, "to_df")
@@ -130,6 +132,24 @@ def check_opened(X: Any, name: str, wanted: str) -> None:
             "masks are not read: leave out these samples, or put in numbers, as SimpleImputer does "
             "for features; -1 in a table of labels says that a label is missing."
         )
+
+
+def check_stored(X: Any, name: str) -> None:
+    """Raise if a sparse matrix has an entry outside of its shape.
+
+    SciPy looks at the lengths of its parts alone, and scikit-learn at their types: a conversion
+    would then write to memory that belongs to others.
+    """
+    form = X.format if sp.issparse(X) else ""
+    try:
+        if form == "coo":
+            sp.coo_array((X.data, X.coords), shape=X.shape)
+        elif form in ("csr", "csc", "bsr", "lil"):
+            # of a copy, which shares the parts: the check cuts off what no entry uses
+            copy(X.tocsr() if form == "lil" else X).check_format()
+    except ValueError as error:
+        told = f"{name} must be a sparse matrix with all entries in its shape {X.shape}"
+        raise ValueError(f"{told}, but {error}: build it anew from coordinates.") from error
 
 
 def _called(X: Any) -> str:

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from nmfcluster._arrays.arguments import check_count, counted, shown
 from nmfcluster._arrays.labels import as_vector, clean_labels
+from nmfcluster._arrays.tables import check_stored
 from nmfcluster.constraints.links import Links, distinct_pairs
 
 
@@ -51,6 +52,7 @@ def _stored(matrix: Any, name: str, n_samples: int) -> np.ndarray:
             f"{name} given as a sparse matrix must have shape ({n_samples}, {n_samples}), got "
             f"{matrix.shape}. Cross-validation does not split it: pass PairwiseConstraints."
         )
+    check_stored(matrix, name)
     entries = matrix.tocsr(copy=True)
     entries.sum_duplicates()
     entries = entries.tocoo()
