@@ -141,7 +141,7 @@ def _read(model: Any, X: Any) -> tuple[PairwiseConstraints, Any]:
     known = getattr(model, "constraints_", None)
     if not isinstance(known, PairwiseConstraints):
         raise TypeError(f"model must be a fitted SSNMFClusterer, got {shown(model)}: fit it first.")
-    own, names = known.index, row_names(X)
+    own, names = row_names(known), row_names(X)
     if model.affinity_ == "precomputed":
         X = read_samples(copy.copy(model), X, signed=True)  # the copy notes what X is
     else:

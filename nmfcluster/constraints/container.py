@@ -71,7 +71,7 @@ class PairwiseConstraints(Makers):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._n_samples: int = state["_n_samples"]
         self._links: tuple[Links, Links] = state["_links"]  # must-links, cannot-links
-        self.index: Any = state.get("index")  # names of the samples, a pandas Index, or None
+        self.index: Any = state.get("index")  # names of the samples, an Index, an array or None
         for links in self._links:
             links.pairs.flags.writeable = links.weights.flags.writeable = False  # a pickle forgets
 
@@ -253,7 +253,7 @@ class PairwiseConstraints(Makers):
             check_count(n_clusters, "n_clusters", 1)
         if not len(self.cannot_link):
             return "feasible"
-        return check_pairs(self.n_samples, self.must_link, self.cannot_link, n_clusters)
+        return check_pairs(self, n_clusters)
 
     def satisfied(self, labels: Any) -> tuple[np.ndarray, np.ndarray]:
         """Tell which pairs a clustering satisfies.

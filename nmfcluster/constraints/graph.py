@@ -60,16 +60,13 @@ def components(n_samples: int, pairs: np.ndarray) -> np.ndarray:
     return np.asarray(labels, dtype=np.intp)  # SciPy numbers parts as it meets them, from node 0
 
 
-def check_pairs(
-    n_samples: int, must_link: np.ndarray, cannot_link: np.ndarray, n_clusters: int | None
-) -> str:
+def check_pairs(pairs: Any, n_clusters: int | None) -> str:
     """Raise if it turns out that no clustering can satisfy all pairs.
 
     Parameters
     ----------
-    n_samples : int
-    must_link : ndarray of shape (n_must_link, 2), int
-    cannot_link : ndarray of shape (n_cannot_link, 2), int
+    pairs : PairwiseConstraints
+        Samples are called by their names, where they have some.
     n_clusters : int or None
         Largest number of clusters allowed, 1 at least; None: any number.
 
@@ -78,24 +75,26 @@ def check_pairs(
     {"feasible", "undecided"}
         "feasible" if there is a clustering that satisfies all pairs.
     """
+    n_samples, must_link, cannot_link = len(pairs), pairs.must_link, pairs.cannot_link
+    names = range(n_samples) if pairs.index is None else pairs.index
     group = components(n_samples, must_link)
     first = np.unique(group, return_index=True)[1]
     apart = group[cannot_link]
     joined = cannot_link[apart[:, 0] == apart[:, 1]]
     if len(joined):
-        chain = _path(n_samples, must_link, *joined[0].tolist())
+        chain = [names[i] for i in _path(n_samples, must_link, *joined[0].tolist())]
         raise ValueError(
             f"samples {chain[0]} and {chain[-1]} cannot be linked, but must-link pairs join "
-            f"them: {_enumerated(chain, '-')}."
+            f"them: {_enumerated(chain, '-' if pairs.index is None else ' - ')}."
         )
     if n_clusters is None or n_clusters >= len(first):
         return "feasible"
     if n_clusters == 2:
         if cycle := _odd_cycle(len(first), apart):
+            told = _enumerated(names[i] for i in first[cycle])
             raise ValueError(
-                f"n_clusters=2 is too small: samples {_enumerated(first[cycle])} are a cycle of "
-                "odd length, in which each, or a sample that must be with it, cannot be linked to "
-                "the next."
+                f"n_clusters=2 is too small: samples {told} are a cycle of odd length, in which "
+                "each, or a sample that must be with it, cannot be linked to the next."
             )
         return "feasible"
     # a group with fewer than n_clusters others apart from it can be placed after all of them
@@ -103,9 +102,10 @@ def check_pairs(
     while not (kept := (np.bincount(apart.ravel()) >= n_clusters)[apart].all(axis=1)).all():
         apart = apart[kept]
     if clique := _clique(apart, n_clusters + 1):
+        told = _enumerated(names[i] for i in first[clique])
         raise ValueError(
-            f"n_clusters={n_clusters} is too small: samples {_enumerated(first[clique])} need a "
-            "cluster each, as no two of them, or samples that must be with them, can be linked."
+            f"n_clusters={n_clusters} is too small: samples {told} need a cluster each, as no two "
+            "of them, or samples that must be with them, can be linked."
         )
     return "undecided" if len(apart) else "feasible"
 

@@ -3,6 +3,8 @@
 from abc import abstractmethod
 from typing import Any, Self
 
+import numpy as np
+
 from nmfcluster._arrays.tables import row_names
 from nmfcluster.constraints.links import Links, links_of_groups, links_of_labels
 from nmfcluster.constraints.reading import read_groups, read_ids, read_labels
@@ -83,7 +85,10 @@ class Makers:
         >>> known.must_link, known.cannot_link, known.cannot_link_weights
         (array([[1, 2]]), array([[0, 1]]), array([0.5]))
         """
-        return cls._of_links(*read_ids(ids, must_link, cannot_link), row_names(ids))
+        links, names = read_ids(ids, must_link, cannot_link), row_names(ids)
+        if names is None and hasattr(ids, "__len__"):
+            names = np.fromiter(ids, dtype=object, count=len(ids))
+        return cls._of_links(*links, names)
 
     @classmethod
     def from_groups(

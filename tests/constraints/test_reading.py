@@ -1,5 +1,6 @@
 """Pairs, ids and labels that a user hands in: the forms they come in, and what is refused."""
 
+import pickle
 import re
 
 import numpy as np
@@ -331,3 +332,21 @@ def test_bad_ids(call, error, says):
     with pytest.raises(error, match=says) as caught:
         call()
     assert_plain(caught)
+
+
+@pytest.mark.parametrize("kind", [list, tuple, np.array, lambda ids: dict.fromkeys(ids)])
+def test_contradictions_are_told_by_ids(kind):
+    ids = [f"P-{i}" for i in range(6)]
+    known = PairwiseConstraints.from_ids(
+        kind(ids), [("P-1", "P-3"), ("P-3", "P-4")], [("P-1", "P-4")]
+    )
+    for one in (known, known[::-1], pickle.loads(pickle.dumps(known))):
+        with pytest.raises(ValueError, match=r"P-3 - P-(1|4)"):
+            one.check()
+    apart = [(ids[i], ids[j]) for i in range(4) for j in range(i)]
+    for k, says in (
+        (2, "P-1, P-0, P-2 are a cycle"),
+        (3, "P-0, P-1, P-2, P-3 need"),
+    ):
+        with pytest.raises(ValueError, match=f"n_clusters={k} is too small: samples .*{says}"):
+            PairwiseConstraints.from_ids(kind(ids), None, apart).check(k)
