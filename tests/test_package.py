@@ -1,5 +1,6 @@
 """What the package tells of itself: types, versions, where its documentation is."""
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from nmfcluster._compat import DOCS
 from nmfcluster.model_selection import ConstraintScorer, StabilityScorer
 
 PYPROJECT = Path(__file__).parent.parent / "pyproject.toml"
+WORKFLOWS = sorted((PYPROJECT.parent / ".github" / "workflows").glob("*.yml"))
 
 
 def test_types_are_handed_out():
@@ -46,3 +48,31 @@ def test_the_documentation_has_one_address():
 )
 def test_the_drawing_of_an_estimator_links_to_its_page(name, estimator):
     assert f'href="{DOCS}generated/{name}.html"' in estimator_html_repr(clone(estimator))
+
+
+@pytest.mark.skipif(not WORKFLOWS, reason="the workflows are not here")
+def test_workflows_run_what_is_pinned():
+    assert len(WORKFLOWS) >= 3
+    for path in WORKFLOWS:
+        text = path.read_text("utf-8")
+        used = re.findall(r"^ *-? *uses: *(.*)$", text, re.MULTILINE)
+        assert used
+        pinned = r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+"
+        assert [name for name in used if not re.fullmatch(pinned, name)] == []
+        kept = re.findall(r"actions/checkout@.*\n +with:\n +persist-credentials: false\n", text)
+        assert len(kept) == text.count("actions/checkout@")
+        assert re.search(r"^permissions:\n  contents: read$", text, re.MULTILINE)
+
+
+@pytest.mark.skipif(not WORKFLOWS, reason="the workflows are not here")
+def test_what_builds_a_release_is_pinned():
+    folder = WORKFLOWS[0].parents[1]
+    release = (folder / "workflows" / "release.yml").read_text("utf-8")
+    installed = re.findall(r"pip install (.*)", release)
+    assert installed == ["-q --require-hashes -r .github/release-requirements.txt"]
+    assert "python -m build --no-isolation" in release  # which would fetch others
+    lines = (folder / "release-requirements.txt").read_text("utf-8").splitlines()
+    lines = [line for line in lines if not line.startswith("#")]
+    assert all(re.fullmatch(r"[\w-]+==[\w.]+ --hash=sha256:[0-9a-f]{64}", line) for line in lines)
+    names = {line.partition("==")[0] for line in lines}
+    assert names >= {"build", "twine", "setuptools"}
