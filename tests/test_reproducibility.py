@@ -46,10 +46,7 @@ PROBLEMS = {
     "labels": (TABLE, {"n_clusters": 3, "affinity": "partitions"}),
     "labels, a part": (TABLE, {"n_clusters": 3, "affinity": "partitions"}),
     "missing labels": (HOLEY, {"n_clusters": 2, "affinity": "partitions"}),
-    "missing labels, pairs": (
-        HOLEY,
-        {"n_clusters": 2, "affinity": "partitions", "normalize": False},
-    ),
+    "labels, pairs": (TABLE, {"n_clusters": 3, "affinity": "partitions", "normalize": False}),
     "similarity": (
         KERNEL,
         {"n_clusters": 4, "affinity": "precomputed", "n_init": 5, "max_iter": 20, "tol": -1},

@@ -33,7 +33,6 @@ SAME = (  # kind of table, normalize, and distinct rows that are held
     ("redrawn", True, 200_000),
     ("redrawn", False, 200_000),
     ("missing", True, 200_000),
-    ("missing", False, 200_000),
 )
 DASK_ML = "dask-ml"
 WORKER = Path(peer.__file__).with_name("peer_dask_ml_worker.py")

@@ -67,8 +67,8 @@ def nonnegative_rows(
     Parameters
     ----------
     B : ndarray of shape (n, k)
-    G : ndarray of shape (k, k) or (n, k, k)
-        Positive semidefinite: one for all rows, or one for each.
+    G : ndarray of shape (k, k)
+        Positive semidefinite.
     max_sweeps : int, default=100
         Largest number of sweeps over the columns.
     resolution : float, default=1e-6
@@ -80,12 +80,11 @@ def nonnegative_rows(
     """
     H = np.empty_like(B)
     for block in row_blocks(len(B), 8192):  # so many columns of F and N stay in cache
-        of_block = G if G.ndim == 2 else np.moveaxis(G[block], 0, -1)
-        N, of_block, rows = _per_diagonal(B[block].T, of_block)
+        N, unit, rows = _per_diagonal(B[block].T, G)
         F = np.maximum(N, 0) / len(N)
         for _ in range(max_sweeps):
             before = F.copy()
-            _sweep(F, N, of_block, rows)
+            _sweep(F, N, unit, rows)
             if np.abs(F - before).max(initial=0) <= resolution * F.max(initial=0):
                 break
         H[block] = F.T

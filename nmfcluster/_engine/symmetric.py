@@ -18,6 +18,7 @@ from nmfcluster._engine.loop import Rank, Solution, Steps, kept, loss_of, per_st
 from nmfcluster._engine.starts import draw_seeds, random_start, spectral_start
 from nmfcluster.similarity import Similarity
 
+QUARTIC_BOUND = 3.0  # the a of <D, C'(H) D> <= a ||H||^2 ||D||^2, which one row attains
 _SMALLEST_INVERSE = 1e-2  # of a step, times its safe length: beyond a hundred of them rounding wins
 _LARGEST_INVERSE = 2.0**30  # of a step so short that it changes nothing; only rounding leads here
 _LONGER = 0.8  # of the inverse step: each step first tries one a quarter longer than the last
@@ -42,7 +43,7 @@ class SymmetricObjective:
     r"""The objective :math:`J(H) = \|A - HH'\|^2`.
 
     It is ``constant - 2 <H, AH> + <H, C(H)>`` with ``C(H) = H H'H``, and has the gradient
-    ``4 (C(H) - AH)``. A subclass may have another C, cubic in H.
+    ``4 (C(H) - AH)``.
 
     Attributes
     ----------
@@ -59,18 +60,9 @@ class SymmetricObjective:
         """Whether several starts in one product are faster than one after the other."""
         return self.A.wide
 
-    @property
-    def quartic_bound(self) -> float:
-        """The a of ``<D, hess(C) D> <= a ||H||^2 ||D||^2``."""
-        return 3.0
-
-    def quartic(self, H: np.ndarray) -> np.ndarray:
-        """Return C(H), of the shape of H: (n_starts, n, k)."""
-        return times(H, gram(H, H))
-
     def evaluate(self, H: np.ndarray, AH: np.ndarray | None = None) -> Point:
         """Return the losses of a batch of factors, AH, which may be known, and C(H)."""
-        AH, C = self.A @ H if AH is None else AH, self.quartic(H)
+        AH, C = self.A @ H if AH is None else AH, times(H, gram(H, H))
         return Point(self.constant - 2 * dots(H, AH) + dots(H, C), H, AH, C)
 
     def rescaled(self, at: Point) -> Point:
@@ -154,7 +146,7 @@ def _descend(
     `inverse_step` is the first one to try. Returned are the new point, the inverse step that led
     there, and whether it was taken from `now`.
     """
-    a, slack = objective.quartic_bound, 8 * np.finfo(now.H.dtype).eps * objective.constant
+    a, slack = QUARTIC_BOUND, 8 * np.finfo(now.H.dtype).eps * objective.constant
     fell_back, inverse_step = np.full(len(now.H), base is now), inverse_step.copy()
     Y, slope, level = base.H, mapped(np.subtract, base.C, base.AH), base.loss
     norm, trying = dots(Y, Y), np.arange(len(Y))

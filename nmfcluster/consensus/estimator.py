@@ -20,6 +20,14 @@ from nmfcluster.similarity.balance import warn_of_split
 COARSE = 10_000  # distinct rows, of more of which a part is fitted first
 
 
+def require_complete(estimator: Any, is_complete: bool) -> None:
+    """Raise a ValueError if a parameter needs partitions that saw all samples, and they did not."""
+    for name, value, default in (("normalize", False, True), ("factorization", "tri", "bi")):
+        if not is_complete and getattr(estimator, name) == value:
+            cure = f"take {name}={default!r}, the default"
+            raise ValueError(f"{name}={value!r} needs partitions that saw all samples: {cure}.")
+
+
 class NMFConsensus(NMFClusterer):
     r"""Consensus clustering by symmetric nonnegative matrix factorization.
 
@@ -78,8 +86,9 @@ class NMFConsensus(NMFClusterer):
         out, as they failed or found only noise, do not count.
     normalize : bool, default=True
         Whether every cluster of a partition counts as one. Otherwise every pair of samples counts,
-        as in [1]_: large clusters are then split where partitions are finer than the consensus. A
-        precomputed similarity is divided by the roots of its row sums.
+        as in [1]_, which needs partitions that saw all samples: large clusters are then split where
+        partitions are finer than the consensus. A precomputed similarity is divided by the roots of
+        its row sums.
     factorization : {"bi", "tri"}, default="bi"
         "bi" is HH', by Bregman proximal gradient, which never raises the loss; "tri" the
         tri-factorization :math:`\|\tilde M - QSQ'\|^2`, Q'Q = I, by eq. 20-21 of [1]_ as printed:
@@ -126,9 +135,9 @@ class NMFConsensus(NMFClusterer):
     loss_ : float
         Loss of the kept factor. For partitions it is :math:`\sum_t w_t \|P^t - HH'\|^2`, rows and
         columns divided by the root of the weight of the partitions that saw a sample. With
-        ``normalize=False`` it is :math:`\sum_t w_t \|M^t - HH'\|^2` over the pairs that each saw: J
-        of [1]_, above eq. 3. For a precomputed similarity A, or the co-association A of
-        memberships, it is :math:`\|A - HH'\|^2`, A normalised.
+        ``normalize=False`` it is :math:`\sum_t w_t \|M^t - HH'\|^2`, J of [1]_, above eq. 3. For a
+        precomputed similarity A, or the co-association A of memberships, it is
+        :math:`\|A - HH'\|^2`, A normalised.
     loss_curve_ : ndarray of shape (n_iter_ + 1,)
         Loss before the first and after every update of the kept run.
     loss_curves_ : list of ndarray
@@ -159,9 +168,7 @@ class NMFConsensus(NMFClusterer):
 
     With more than 10,000 distinct label rows the starts are run on as many samples, drawn at
     random; the best is extended to all samples and improved on all. An update costs
-    O(m T k + m k^2) for m distinct label rows and T partitions. With partitions
-    that did not see all samples and ``normalize=False`` the objective counts the pairs that they
-    saw, at O(m T k^2).
+    O(m T k + m k^2) for m distinct label rows and T partitions.
 
     References
     ----------
@@ -280,9 +287,8 @@ class NMFConsensus(NMFClusterer):
             source = read_partitions(self, X, partitions, rng)
             self._check_n_clusters(len(source))
             problem: Any = source.problem(self.weights, self.normalize)
+            require_complete(self, problem.is_complete)
             tri = self.factorization == "tri"
-            if tri and not problem.is_complete:
-                raise ValueError("factorization='tri' needs partitions that saw all samples.")
             solver = multiplicative_trinmf if tri else bregman_nmf
             form = TriFactorization if tri else Factorization
             best = factorize(problem, self._plan(solver), rng, form, COARSE)

@@ -55,7 +55,8 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
     weights : array-like of shape (n_partitions,), default=None
         Nonnegative weights of the partitions; equal by default.
     normalize : bool, default=True
-        Whether every cluster of a partition counts as one; otherwise every pair of samples counts.
+        Whether every cluster of a partition counts as one; otherwise every pair of samples counts,
+        which needs partitions that saw all samples.
     max_distinct : int, default=200_000
         Distinct label rows up to which all are held at once, here and on every worker. Of more,
         as many rows are drawn.
@@ -199,6 +200,8 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
                 least = f"n_clusters={self.n_clusters}: so many rows are fitted"
                 raise ValueError(f"max_distinct={self.max_distinct} must be at least {least}.")
             summary = _summarised(X, weights, self.max_distinct)
+            saw_all = bool(np.isclose(summary.least, 1))  # weights sum to 1
+            consensus.require_complete(local, saw_all)
             table = blocks.BlockedTable(summary.clusters, weights, X.shape[0], summary.least)
             self._local_, self.is_exact_ = local, summary.distinct is not None
             self.n_samples_, self.n_features_in_ = X.shape

@@ -20,12 +20,11 @@ import numpy as np
 
 from nmfcluster._arrays.labels import one_hot
 from nmfcluster._arrays.least_squares import descend, exact_rows
-from nmfcluster._arrays.storage import row_blocks
 from nmfcluster._base import membership
 from nmfcluster._engine.report import stage
 from nmfcluster.dask.blocks import BlockedTable, changed
 from nmfcluster.partitions.ensemble import Ensemble
-from nmfcluster.partitions.problem import POWERS, PRODUCTS, normalised_loss, seen_grams
+from nmfcluster.partitions.problem import POWERS, normalised_loss
 
 Sums = dict[str, np.ndarray]  # of whole numbers: those of blocks are added
 
@@ -71,11 +70,6 @@ class BlockedProblem:
         """What each base cluster adds to every pair that it holds, (C,)."""
         return self.weights * self.shares
 
-    @property
-    def by_partition(self) -> bool:
-        """Whether every partition has an H'H of its own: pairs count, and some were not seen."""
-        return not self.normalize and not self.table.is_complete
-
     @cached_property
     def step(self) -> float:
         """A power of two in which the scales of samples are counted, see `scale`."""
@@ -90,10 +84,6 @@ class BlockedProblem:
         if not self.normalize or self.table.is_complete:
             return np.ones(len(rows))
         return 1 / np.sqrt(np.where(rows.coverage > 0, rows.coverage, 1))
-
-    def gram(self, rows: Ensemble, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-        """Return X'Y over some rows, (k, k), or over those that each partition saw, (T, k, k)."""
-        return seen_grams(rows.codes >= 0, X, Y) if self.by_partition else X.T @ Y
 
     def constant(self, sums: Sums) -> float:
         """Return the loss of the zero factor."""
@@ -111,41 +101,32 @@ class Target:
     ----------
     links : ndarray of shape (C, k)
         N: the sum over the members of every base cluster, rows scaled as the similarity's.
-    grams : ndarray of shape (k, k) or (T, k, k)
-        G, or that of the samples that each partition saw.
+    gram : ndarray of shape (k, k)
+        G.
     """
 
     links: np.ndarray
-    grams: np.ndarray
+    gram: np.ndarray
 
     def grid(self, problem: BlockedProblem) -> np.ndarray:
         """Return steps, powers of two, by which all entries of a column can be counted, (k,)."""
-        sizes, k = problem.table.n_clusters, self.links.shape[1]
-        squares = np.broadcast_to(np.einsum("...cc->...c", self.grams), (len(sizes), k))
-        lengths = np.repeat(squares, sizes, axis=0)  # an entry is at most b / g
         links, told = self.links * problem.shares[:, None], problem.weights[:, None] > 0
-        ratios = np.divide(links, lengths, out=np.zeros(lengths.shape), where=told & (lengths > 0))
+        lengths = np.diagonal(self.gram)  # an entry is at most b / g
+        ratios = np.divide(links, lengths, out=np.zeros(links.shape), where=told & (lengths > 0))
         highest = np.maximum(ratios.max(axis=0), np.finfo(float).tiny)
         return np.exp2(np.ceil(np.log2(highest)) - _BITS)
 
     def rows(self, rows: Ensemble, problem: BlockedProblem) -> np.ndarray:
         """Return the rows of the factor that fit best, (m, k)."""
         B = rows.spread(problem.votes[:, None] * self.links) * problem.scale(rows)[:, None]
-        H, k = np.empty_like(B), B.shape[1]
-        for block in row_blocks(len(B), max(1, PRODUCTS // k**2)):
-            if problem.by_partition:  # G of a row is that of the partitions that saw it
-                weighted = problem.table.weights[:, None] * self.grams.reshape(-1, k * k)
-                part = problem.table.ensemble(rows.codes[block], rows.counts[block])
-                seen = part.over_seen(weighted).reshape(-1, k, k)
-                grams = np.ascontiguousarray(np.moveaxis(seen, 0, -1))
-            else:
-                grams = self.grams[:, :, None]
-            H[block] = _nonnegative(B[block].T, grams).T
-        return H
+        return np.ascontiguousarray(_nonnegative(B.T, self.gram[:, :, None]).T)
 
 
 def _nonnegative(N: np.ndarray, G: np.ndarray) -> np.ndarray:
-    """Return the columns f >= 0 that minimise ``f'Gf - 2 n'f``, each whatever is beside it."""
+    """Return the columns f >= 0 that minimise ``f'Gf - 2 n'f``, each whatever is beside it.
+
+    G has a third axis, of length 1: a product of matrices would add up in the order of its size.
+    """
     alone = N.shape[1] == 1
     N = np.repeat(N, 2, axis=1) if alone else N  # numpy sums a column by itself in another order
     diagonal = np.einsum("cc...->c...", G)
@@ -170,7 +151,7 @@ def first_target(rows: Ensemble, H: np.ndarray, problem: BlockedProblem) -> Targ
     if problem.normalize:  # votes are 1 / size: rows of more samples are shorter
         alone = alone / np.sqrt(times)
     links = rows.collect(alone * (problem.scale(rows) * rows.counts)[:, None]) * times
-    return Target(links, problem.gram(rows, alone, alone * rows.counts[:, None]) * times)
+    return Target(links, alone.T @ (alone * rows.counts[:, None]) * times)
 
 
 # --- sums over blocks -----------------------------------------------------------------------------
@@ -190,7 +171,7 @@ def sums_of_block(block: Any, problem: BlockedProblem, target: Target, grid: np.
     Returns
     -------
     dict
-        links, grams : of `Target`, in steps of the grid; links of scaled rows in these times
+        links, gram : of `Target`, in steps of the grid; links of scaled rows in these times
         `BlockedProblem.step`. contingency (C, k), mass (k,) : of the shares of the rows.
         labels (C, k), members (k,) : of their largest entries. inverse (C,) : of squared scales, in
         squares of `BlockedProblem.step`, and rest (C,) : what these leave, in 2^-32 of them. All
@@ -208,7 +189,7 @@ def sums_of_block(block: Any, problem: BlockedProblem, target: Target, grid: np.
         # each is added up over the samples, or over those of every base cluster
         sums = {
             "links": rows.collect(np.rint(steps * scale[:, None]) * counts),
-            "grams": problem.gram(rows, steps, steps * counts),
+            "gram": steps.T @ (steps * counts),
             "contingency": rows.collect(shares * counts),
             "mass": (rows.counts * (rows.coverage > 0)) @ shares,
             **_label_counts(rows, H.argmax(axis=1), H.shape[1]),
@@ -276,14 +257,12 @@ class Pass:
         constant = problem.constant(sums)
         # the loss is quadratic in the squares d of what columns are multiplied by
         links = sums["links"] * (grid * problem.step)
-        grams = sums["grams"] * np.multiply.outer(grid, grid)
-        gain = problem.votes @ links**2
-        of_grams = problem.table.weights if problem.by_partition else np.ones(1)
-        squares = np.tensordot(of_grams, np.reshape(grams, (-1, *grams.shape[-2:])) ** 2, 1)
+        gram = sums["gram"] * np.outer(grid, grid)
+        gain, squares = problem.votes @ links**2, gram**2
         d = exact_rows(gain[None], squares)[0]
         loss = constant - 2 * float(gain @ d) + float(d @ squares @ d)
         root = np.sqrt(d)
-        target = Target(links * root, grams * np.multiply.outer(root, root))
+        target = Target(links * root, gram * np.outer(root, root))
         mass = np.maximum(sums["mass"], 1)
         profile = problem.weights[:, None] * sums["contingency"] / mass
         return cls(target, loss, constant, profile, sums["labels"], sums["members"])

@@ -123,9 +123,9 @@ class Ensemble:
         return np.repeat(self.weights, self.n_clusters)
 
     @cached_property
-    def observed(self) -> np.ndarray | None:
-        """Where a partition saw a row, (m, T), bool; None where all saw all."""
-        return None if self.table.min() >= 0 or self.codes.min() >= 0 else self.codes >= 0
+    def is_complete(self) -> bool:
+        """Whether every partition saw all rows."""
+        return bool(self.table.min() >= 0 or self.codes.min() >= 0)
 
     def over_seen(self, per_partition: np.ndarray) -> np.ndarray:
         """Return the sum, for every row, of what X says of the partitions that saw it, (m, k).
@@ -139,7 +139,7 @@ class Ensemble:
     @cached_property
     def coverage(self) -> np.ndarray:
         """Total weight of the partitions that saw each row, (m,)."""
-        if self.most is None and self.observed is None:  # else a row depended on those beside it
+        if self.most is None and self.is_complete:  # else a row depended on those beside it
             return np.full(len(self), self.weights.sum())
         return self.over_seen(self.weights[:, None])[:, 0]
 
@@ -190,13 +190,12 @@ class Ensemble:
         """Return the loss of a partition: the weighted mean of its distances to all of them.
 
         This is eq. 12 of Li et al. up to a constant, the number of ordered pairs on which two
-        partitions disagree, and counts only the pairs that a partition saw.
+        partitions disagree, where all partitions saw all samples.
         """
         counted = indicator * self.counts[:, None]
         N = self.collect(counted)
-        sizes = counted.sum(axis=0) if self.observed is None else self.observed.T @ counted
-        shared, seen = self.cluster_weights @ (N * N).sum(axis=1), (sizes**2).sum(axis=-1)
-        return float(self.constant - 2 * shared + (self.weights * seen).sum())
+        shared, pairs = self.cluster_weights @ (N * N).sum(axis=1), (counted.sum(axis=0) ** 2).sum()
+        return float(self.constant - 2 * shared + (self.weights * pairs).sum())
 
     def cluster_profile(self, memberships: np.ndarray) -> np.ndarray:
         """Return what membership of a base cluster says of the consensus clusters.
@@ -260,8 +259,8 @@ class Ensemble:
         at = (np.arange(len(self)), labels)
         together = self.spread(self.cluster_weights[:, None] * contingency)[at]
         sizes = self.weights[:, None] * self.seen_sizes(contingency)
-        complete = self.most is None and self.observed is None
-        seen = sizes.sum(axis=0)[labels] if complete else self.over_seen(sizes)[at]
+        alike = self.most is None and self.is_complete
+        seen = sizes.sum(axis=0)[labels] if alike else self.over_seen(sizes)[at]
         others = seen - self.coverage
         alone = others <= NEVER
         return np.where(alone, 1.0, (together - self.coverage) / np.where(alone, 1, others))

@@ -187,7 +187,7 @@ class Memberships(PrecomputedSimilarity):
         self.similarity, self.diagonal = Factored(self._U, self._votes), self._U**2 @ self._votes
         votes = self._votes / np.maximum(Z.sum(axis=0), 1) if normalize else self._votes
         problem = PrecomputedProblem(self, Factored(self._U, votes), mass if normalize else None)
-        problem.weights, problem.is_complete = weights, bool(np.isclose(seen, 1).all())
+        problem.weights, problem.is_complete = weights, bool(np.isclose(seen[seen > 0], 1).all())
         if len(lost := np.sort(self.order.samples[seen == 0])):
             problem.groups[lost] = -1
             warn(f"{NO_LABEL.format(counted(len(lost), 'sample'))}: {listed(lost, None)}.")

@@ -4,73 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
 
 import numpy as np
 
 from nmfcluster._arrays.labels import one_hot
-from nmfcluster._arrays.storage import row_blocks
 from nmfcluster._base import membership
 from nmfcluster._engine.loop import Solution
 from nmfcluster._engine.symmetric import Factorization, Problem, SymmetricObjective, fitted_factor
 from nmfcluster.partitions.ensemble import Ensemble
 
-PRODUCTS = 2**20  # of two numbers that are held at a time where all pairs are needed: 8 MiB
 #: a base cluster's votes for a sample are divided by its size to one of these powers
 POWERS = (0.0, 0.5, 1.0)
-
-
-@dataclass(frozen=True)
-class SeenPairsObjective(SymmetricObjective):
-    r"""The objective where partition t saw the samples in :math:`O_t`, and only pairs of these.
-
-    :math:`J(H) = \sum_t w_t \sum_{i,j \in O_t} (M^t_{ij} - (HH')_{ij})^2`, with C(H) the sum of
-    ``w_t 1_{O_t} H H_t'H_t``. A is the co-association with a pair that was not seen counted as 0.
-
-    Attributes
-    ----------
-    observed : ndarray of shape (n, T), bool
-        Where a partition saw a sample.
-    weights : ndarray of shape (T,)
-        Weights of the partitions.
-    """
-
-    observed: np.ndarray
-    weights: np.ndarray
-
-    @property
-    def quartic_bound(self) -> float:
-        """3 times the largest weight of a pair."""
-        return 3.0 * float(np.sum(self.weights))
-
-    def quartic(self, H: np.ndarray) -> np.ndarray:
-        """Return C(H), of the shape of H: (n_starts, n, k)."""
-        C, k = np.empty(H.shape, dtype=H.dtype), H.shape[2]
-        weights = np.asarray(self.weights, dtype=H.dtype)[:, None, None]
-        for factor, out in zip(H, C, strict=True):
-            G = (weights * seen_grams(self.observed, factor, factor)).reshape(-1, k * k)
-            # row i: the sum of w_t G_t of those that saw i, times h_i
-            for b in row_blocks(len(factor), max(1, PRODUCTS // (k * k))):
-                seen = (self.observed[b].astype(H.dtype) @ G).reshape(-1, k, k)
-                out[b] = np.einsum("ncd,nd->nc", seen, factor[b])
-        return C
-
-
-def seen_grams(observed: np.ndarray, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """Return X'Y over the rows that each partition saw, (T, k, k).
-
-    Parameters
-    ----------
-    observed : ndarray of shape (n, T), bool
-    X, Y : ndarray of shape (n, k)
-    """
-    k = X.shape[1]
-    G = np.zeros((observed.shape[1], k * k), dtype=X.dtype)
-    for b in row_blocks(len(X), max(1, PRODUCTS // (k * k))):  # n x k^2 is never formed
-        G += observed[b].T.astype(X.dtype) @ (X[b, :, None] * Y[b, None, :]).reshape(-1, k * k)
-    return G.reshape(-1, k, k)
 
 
 class EnsembleProblem(Problem):
@@ -89,7 +35,7 @@ class EnsembleProblem(Problem):
     dtype : dtype
         float32 or float64, to compute in.
     normalize : bool
-        Whether to weigh clusters, and not pairs.
+        Whether to weigh clusters, and not pairs, which needs partitions that saw all samples.
     """
 
     polish_min_iter = 1  # updates: partitions that agree fix the factor well
@@ -100,7 +46,7 @@ class EnsembleProblem(Problem):
         self.ensemble, self.dtype, self.normalize = ensemble, dtype, normalize
         self.name = f"{len(ensemble)} label rows"
         self.groups, self.counts, self.weights = groups, ensemble.counts, ensemble.weights
-        self.is_complete = ensemble.observed is None
+        self.is_complete = bool(np.isclose(ensemble.coverage, 1).all())
         # of more rows an update takes a second: a tenth of the tolerance moves 3 labels of 100,000
         self.polish_tol = 1e-4 if len(ensemble) <= 100_000 else 1e-3
         # by what the votes of base clusters are divided: one that no sample reaches has none
@@ -115,8 +61,6 @@ class EnsembleProblem(Problem):
         A = ensemble.similarity(dtype, self._votes, 1 / np.sqrt(self._mass))
         self.friendly, self.mass = A, self.counts * self._mass
         self.objective = SymmetricObjective(A, constant)
-        if not normalize and ensemble.observed is not None:
-            self.objective = SeenPairsObjective(A, constant, ensemble.observed, ensemble.weights)
 
     def __len__(self) -> int:
         return len(self.ensemble)
@@ -164,15 +108,9 @@ class EnsembleProblem(Problem):
         rows = H / np.sqrt(coarse.counts)[:, None]
         scaled = rows / np.sqrt(part._mass)[:, None]
         profile = self._votes[:, None] * coarse.contingency(scaled)
-        weighted = rows * coarse.counts[:, None]
-        if self.normalize or whole.observed is None:
-            G = weighted.T @ rows
-        else:  # a row is compared with the samples that its partitions saw
-            grams = seen_grams(coarse.codes >= 0, weighted, rows)
-            G = np.tensordot(whole.observed, grams * whole.weights[:, None, None], axes=1)
         votes = whole.spread(profile)
         votes /= np.sqrt(self._mass)[:, None]
-        fitted = fitted_factor(votes, G)
+        fitted = fitted_factor(votes, (rows * coarse.counts[:, None]).T @ rows)
         fitted *= np.sqrt(whole.counts)[:, None]
         return fitted.astype(H.dtype, copy=False)
 

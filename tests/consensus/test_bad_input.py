@@ -51,6 +51,7 @@ def similarity(name, says, X=A, error=ValueError, partitions=None, **parameters)
 
 
 HALF_SEEN = changed(TABLE, (3, 0), -1)
+PAIRS = {"normalize": False}
 TEXT = TABLE.astype(object)
 
 CASES = [
@@ -179,6 +180,7 @@ CASES = [
     given(
         "tri with missing labels", "factorization='tri'.*saw all", HALF_SEEN, factorization="tri"
     ),
+    given("pairs with missing labels", "normalize=False.*saw all.*=True", HALF_SEEN, **PAIRS),
     table("partitions twice", "partitions .*affinity='partitions'", partitions=TABLE),
     similarity(
         "partitions of a similarity", "partitions .*affinity='precomputed'", partitions=TABLE
@@ -192,6 +194,8 @@ CASES = [
     table("a column without labels", "X .*partition 1", changed(TABLE, (slice(None), 1), -1)),
     table("a table of few samples", "n_clusters=2 .* n_samples=1.*give X.T", TABLE[:1]),
     table("a mixed table", r"X\[:, 1\] .*int.*str", changed(TEXT, (4, 1), "a"), TypeError),
+    table("pairs with a missing label", "normalize=False.*saw all.*=True", HALF_SEEN, **PAIRS),
+    features("pairs that runs see some of", "normalize=False.*saw all", max_samples=15, **PAIRS),
     table(
         "tri with a missing label", "factorization='tri'.*saw all", HALF_SEEN, factorization="tri"
     ),

@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 from comparing import same_partition
 from consensus.cases import factor_of, of_partitions, together_and_seen
-from partitions.cases import in_both_forms
+from partitions.cases import in_all_forms, in_both_forms
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
@@ -19,9 +19,8 @@ from nmfcluster.partitions.ensemble import Ensemble
 from nmfcluster.similarity import Explicit
 
 
-@pytest.mark.parametrize("name", ["noisy", "holey"])
 @pytest.mark.parametrize("coarse_size", [30, 10_000])
-@in_both_forms
+@in_all_forms
 def test_order_of_samples_does_not_matter(name, coarse_size, normalize, request, monkeypatch):
     monkeypatch.setattr(estimator, "COARSE", coarse_size)
     table = request.getfixturevalue(name)
@@ -144,8 +143,7 @@ def test_booleans_are_labels():
     np.testing.assert_array_equal(model.labels_, ~y)
 
 
-@pytest.mark.parametrize("name", ["noisy", "holey"])
-@in_both_forms
+@in_all_forms
 def test_a_partition_of_weight_0_is_left_out(name, normalize, request):
     table = request.getfixturevalue(name)
     options = {"normalize": normalize, "n_init": 1, "tol": 1e-12, "max_iter": 5000}
@@ -157,8 +155,7 @@ def test_a_partition_of_weight_0_is_left_out(name, normalize, request):
     np.testing.assert_allclose(weighted.weights_, [0] + [1 / 11] * 11)
 
 
-@pytest.mark.parametrize("name", ["noisy", "holey"])
-@in_both_forms
+@in_all_forms
 def test_a_partition_of_weight_2_counts_twice(name, normalize, request):
     table = request.getfixturevalue(name)
     options = {"normalize": normalize, "n_init": 1, "tol": 1e-12, "max_iter": 5000}

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from partitions.cases import in_three_ways
+from partitions.cases import in_two_ways
 from sklearn.base import clone, is_clusterer
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import adjusted_rand_score
@@ -80,7 +80,6 @@ KINDS = {
     "weights": (lambda table: table, {"weights": [1, 2, 0.5, 3, 1, 1, 2]}),
     "weight_of_0": (lambda table: np.maximum(table, 0), {"weights": [1, 0, 1, 1, 2, 0, 1]}),
     "pairs": (lambda table: np.maximum(table, 0), {"normalize": False}),
-    "pairs_seen": (lambda table: table, {"normalize": False}),
     "gaps": (lambda table: np.where(table < 0, -3, table * 7 + 2), {}),
     "huge": (lambda table: np.where(table < 0, -1, table * 2**60 + 5), {}),
     "uint64": (lambda table: np.maximum(table, 0).astype(np.uint64), {}),
@@ -126,7 +125,7 @@ def test_a_random_state_is_drawn_from_as_in_memory():
 
 
 @pytest.mark.slow
-@in_three_ways
+@in_two_ways
 def test_drawn_rows_lead_to_nearly_the_same(normalize, missing):
     table = planted(missing, sizes=(500, 300, 200), n_partitions=10)
     parameters = {"n_clusters": 3, "normalize": normalize}
@@ -234,7 +233,7 @@ def test_blocks_are_read_once_in_a_fit_and_once_for_labels(counted):
 
 @pytest.mark.parametrize(("n_passes", "normalize"), [(3, True), (2, False)])
 def test_blocks_are_read_once_a_pass(counted, n_passes, normalize):
-    X, calls = counted(planted(0.3, sizes=(150, 150, 150)), 90)
+    X, calls = counted(planted(sizes=(150, 150, 150)), 90)
     parameters = {"max_distinct": 100, "n_passes": n_passes, "normalize": normalize}
     by_blocks(n_clusters=3, **parameters).fit(X)
     # the summary, the rows that are drawn, passes, and normalised the labels by all readings
@@ -280,10 +279,21 @@ def test_a_line_is_said_of_every_stage(caplog):
 # --- bad input ------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("most", [10**5, 3])
+def test_pairs_need_partitions_that_saw_all_samples(most):
+    table, parameters = np.zeros((200, 7), dtype=int), {"normalize": False, "max_distinct": most}
+    table[:, :3] = np.arange(200)[:, None] % [5, 4, 3]
+    table[17, 2] = -1  # hardly one of three rows that are drawn
+    with pytest.raises(ValueError, match=r"normalize=False needs .* saw all .* normalize=True"):
+        by_blocks(n_clusters=3, **parameters).fit(in_blocks(table))
+    weights = [1, 1, 0, 1, 1, 1, 1]  # without the vote of that partition it has
+    by_blocks(n_clusters=3, weights=weights, **parameters).fit(in_blocks(table))
+
+
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("weights", [None, [0, 1, 1, 1, 1, 1, 1]])
 def test_samples_in_no_partition_are_in_no_cluster(normalize, weights):
-    table = planted(0.2)
+    table = planted(0.2 if normalize else 0.0)
     table[[150, 177]] = -1
     if weights:
         table[[150, 177], 0] = 1

@@ -9,11 +9,12 @@ from nmfcluster.partitions.problem import EnsembleProblem
 
 float64 = np.dtype(np.float64)
 in_both_forms = pytest.mark.parametrize("normalize", [True, False], ids=["normalized", "paper"])
-# where labels are missing rows have weights, or pairs a partition that saw both
-in_three_ways = pytest.mark.parametrize(
-    ("normalize", "missing"),
-    [(True, 0.3), (False, 0.0), (False, 0.3)],
-    ids=["normalized", "paper", "paper-missing"],
+in_all_forms = pytest.mark.parametrize(  # and tables, of which one has missing labels
+    ("name", "normalize"), [("noisy", True), ("noisy", False), ("holey", True)]
+)
+# where labels are missing clusters must count, and rows have weights
+in_two_ways = pytest.mark.parametrize(
+    ("normalize", "missing"), [(True, 0.3), (False, 0.0)], ids=["normalized", "paper"]
 )
 
 
@@ -33,12 +34,10 @@ def table(seed=0, missing=0.0, noise=0.3, sizes=(60, 30, 20), n_partitions=6):
 
 
 def loss_of_samples(codes, weights, H):
-    """Sum w_t (M^t_ij - h_i h_j)^2 over the pairs that partition t saw, for all samples."""
+    """Sum w_t (M^t_ij - h_i h_j)^2 over all pairs of samples, of which partitions saw all."""
     total = 0.0
     for column, w in zip(codes.T, weights, strict=True):
-        seen = column >= 0
-        M = (column[:, None] == column).astype(float)
-        total += w * ((M - H @ H.T)[np.ix_(seen, seen)] ** 2).sum()
+        total += w * (((column[:, None] == column) - H @ H.T) ** 2).sum()
     return total
 
 

@@ -7,7 +7,7 @@ from engine.recorded import Recorder, plan
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from partitions.cases import factorize_ensemble, float64, hard_loss, in_three_ways, table
+from partitions.cases import factorize_ensemble, float64, hard_loss, in_two_ways, table
 from scipy.optimize import nnls
 
 from nmfcluster.partitions.ensemble import Ensemble
@@ -20,11 +20,11 @@ def extended(coarse, H, ensemble, normalize):
 
 
 @settings(max_examples=15)
-@given(st.integers(0, 10**6), st.integers(1, 3), st.sampled_from([0.0, 0.4]))
-def test_an_extended_row_is_the_least_squares_fit_to_the_part(seed, k, missing):
-    """Minimise the sum of w_t (M^t_ij - h_i h_j)^2 over j of the part, and t that saw both."""
+@given(st.integers(0, 10**6), st.integers(1, 3))
+def test_an_extended_row_is_the_least_squares_fit_to_the_part(seed, k):
+    """Minimise the sum of w_t (M^t_ij - h_i h_j)^2 over j of the part, and t."""
     rng = np.random.default_rng(seed)
-    codes, weights, _ = table(seed, missing=missing, sizes=(8, 6), n_partitions=4)
+    codes, weights, _ = table(seed, sizes=(8, 6), n_partitions=4)
     ensemble, _ = Ensemble.from_table(codes, weights)
     coarse = ensemble.sample(9, np.random.RandomState(seed % 1000))
     h = 0.3 * rng.uniform(size=(len(coarse), k)) + np.eye(k)[np.arange(len(coarse)) % k]
@@ -36,13 +36,9 @@ def test_an_extended_row_is_the_least_squares_fit_to_the_part(seed, k, missing):
     for own, row in zip(fitted, ensemble.codes, strict=True):
         lines, targets = np.zeros((0, k)), []
         for j, t in product(range(len(coarse)), range(4)):
-            if row[t] >= 0 and coarse.codes[j, t] >= 0:
-                root = np.sqrt(weights[t] * coarse.counts[j])
-                lines = np.vstack([lines, root * h[j]])
-                targets.append(root * (row[t] == coarse.codes[j, t]))
-        if not targets:
-            assert_allclose(own, 0, atol=1e-12)
-            continue
+            root = np.sqrt(weights[t] * coarse.counts[j])
+            lines = np.vstack([lines, root * h[j]])
+            targets.append(root * (row[t] == coarse.codes[j, t]))
         _, length = nnls(lines, np.array(targets))
         excess = ((lines @ own - targets) ** 2).sum() - length**2
         excesses.append(excess / np.square(lines).sum())
@@ -84,7 +80,7 @@ def test_extending_to_all_keeps_the_dtype():
         assert extended(ensemble, H, ensemble, normalize).dtype == np.float32
 
 
-@in_three_ways
+@in_two_ways
 def test_coarse_to_fine_ends_near_the_full_fit(missing, normalize, caplog):
     codes, weights, _ = table(missing=missing, sizes=(300, 150, 60), n_partitions=8)
     ensemble, groups = Ensemble.from_table(codes, weights)

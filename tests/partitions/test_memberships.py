@@ -94,8 +94,11 @@ def test_samples_that_a_partition_did_not_see_count_in_the_others(mixtures):
     assert model.labels_[7] == -1
     whole = consensus(4).fit(blocks).labels_
     assert adjusted_rand_score(np.delete(whole, 7), np.delete(model.labels_, 7)) > 0.97
-    with pytest.raises(ValueError, match="saw all samples"):
-        consensus(4, factorization="tri").fit(cut)
+    for form in ({"factorization": "tri"}, {"normalize": False}):
+        with pytest.raises(ValueError, match="saw all samples"):
+            consensus(4, **form).fit(cut)
+        with pytest.warns(UserWarning, match="labels 1 sample"):  # which saw all others
+            consensus(4, **form).fit([cut[1]] * 2)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from partitions.cases import (
     factorize_ensemble,
     float64,
     hard_loss,
-    in_three_ways,
+    in_two_ways,
     loss_of_samples,
     table,
 )
@@ -91,7 +91,7 @@ def test_factor_and_core_of_a_trifactorization():
 # --- an ensemble -------------------------------------------------------------------------------
 
 
-@in_three_ways
+@in_two_ways
 def test_the_loss_of_an_ensemble_is_that_of_all_samples(missing, normalize):
     codes, weights, _ = table(missing=missing)
     ensemble, groups = Ensemble.from_table(codes, weights)
@@ -102,7 +102,7 @@ def test_the_loss_of_an_ensemble_is_that_of_all_samples(missing, normalize):
     assert_allclose(found.scale, literal(codes, weights, 0 * H))
 
 
-@in_three_ways
+@in_two_ways
 def test_fitting_distinct_rows_is_fitting_all_samples(missing, normalize):
     codes, weights, _ = table(missing=missing, sizes=(30, 20, 10), n_partitions=4)
     small, groups = Ensemble.from_table(codes, weights)
@@ -118,7 +118,7 @@ def test_fitting_distinct_rows_is_fitting_all_samples(missing, normalize):
     assert_allclose(H @ H.T, all_.H @ all_.H.T, atol=1e-3)
 
 
-@in_three_ways
+@in_two_ways
 def test_planted_clusters_are_recovered(missing, normalize):
     codes, weights, y = table(missing=missing, noise=0.2, n_partitions=12)
     ensemble, groups = Ensemble.from_table(codes, weights)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from partitions.cases import in_two_ways
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import make_blobs
@@ -51,9 +52,10 @@ def test_weights_that_do_not_fit_are_refused():
 LOST = [3, 20, 21, 22, 60, 61, 99]
 
 
-@pytest.mark.parametrize("normalize", [True, False])
-def test_samples_in_no_partition_are_in_no_cluster_and_change_nothing(normalize):
-    table, _ = make_partitions((50, 30, 20), n_partitions=8, noise=0.3, missing=0.3, random_state=0)
+@in_two_ways
+def test_samples_in_no_partition_are_in_no_cluster_and_change_nothing(normalize, missing):
+    given = {"n_partitions": 8, "noise": 0.3, "missing": missing, "random_state": 0}
+    table, _ = make_partitions((50, 30, 20), **given)
     table[LOST] = -1
     names = [f"row {i}" for i in range(100)]
     others = np.setdiff1d(np.arange(100), LOST)
