@@ -239,7 +239,7 @@ FAULTS = [
         "kind, got a;b;kind",
     ),
     ("cluster points.csv --constraints weights.csv --clusters 2", "weights.csv: .*got ''"),
-    ("cluster points.csv --constraints against.csv --clusters 2", "samples 0 and 1 cannot be"),
+    ("cluster points.csv --constraints against.csv --clusters 2", "samples 00 and 01 cannot be"),
     ("fuse points.csv few.csv --clusters 2", "view 'few' of views has 3 rows"),
     ("fuse points.csv twice.csv --names id", "--names must be one of"),
     ("programs negative.csv --clusters 2", "Negative values"),
