@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from nmfcluster._engine.starts import leading_eigenpairs
+from nmfcluster.partitions.given import Memberships, is_soft
 from nmfcluster.partitions.reading import LabelTable
 
 _WHOLE = 0.05  # below 1: an eigenvalue that is less than that is of a cluster that is whole
@@ -23,7 +24,7 @@ def relative_gaps(partitions: Any, weights: Any, numbers: np.ndarray) -> np.ndar
 
     Parameters
     ----------
-    partitions : {array-like, DataFrame} of shape (n_samples, n_partitions)
+    partitions : {array-like, DataFrame} of shape (n_samples, n_partitions), or list of memberships
     weights : array-like of shape (n_partitions,) or None
     numbers : ndarray of shape (n_candidates,), int
 
@@ -32,7 +33,10 @@ def relative_gaps(partitions: Any, weights: Any, numbers: np.ndarray) -> np.ndar
     ndarray of shape (n_candidates,)
         From 0 to 1.
     """
-    table = LabelTable(partitions, "X", np.dtype(np.float64))
+    if is_soft(partitions):
+        table: Any = Memberships(partitions, "X")
+    else:
+        table = LabelTable(partitions, "X", np.dtype(np.float64))
     A, most = table.problem(weights, True).objective.A, int(numbers[-1]) + 1
     values, _ = leading_eigenpairs(A, min(most, A.shape[0]))
     mixed = 1 + _WHOLE - np.pad(values, (0, most - len(values)))

@@ -21,6 +21,7 @@ from nmfcluster.model_selection.by_stability import agreement_of_parts, steadies
 from nmfcluster.model_selection.sweep import sweep_n_clusters
 from nmfcluster.model_selection.vote.clusters import LEAST
 from nmfcluster.model_selection.vote.poll import as_good_as, disagreement, poll_of, some_of, tally
+from nmfcluster.partitions.given import is_soft
 
 _say = partial(say, speaker="choose_n_clusters")
 _DEFAULT = range(1, 16)
@@ -134,7 +135,7 @@ def choose_n_clusters(
     validate_parameter_constraints(_ALLOWED, options, caller_name="choose_n_clusters")
     name = results.name_of_number(estimator)
     rng = generator_of(random_state)
-    n_samples = copies.n_entries(X)
+    n_samples = copies.n_entries(X[0] if is_soft(X) else X)
     if n_samples < 0:
         raise ValueError(
             f"X must have an entry for every sample, got {shown(X)}. Views are a ViewStack, and "
@@ -226,8 +227,11 @@ def _by_eigengap(
     if not copies.holds_labels(estimator):
         wanted = "labels of partitions, as NMFConsensus(affinity='partitions') takes"
         raise ValueError(f"method='eigengap' asks {wanted}: give method='auto'.")
-    table = some_of(X, np.random.default_rng(seed))
-    table = table if hasattr(table, "columns") else np.asarray(table)
+    if is_soft(X):
+        table, samples = X, X[0]
+    else:
+        table, samples = some_of(X, np.random.default_rng(seed)), X
+        table = table if hasattr(table, "columns") else np.asarray(table)
     gaps = relative_gaps(table, getattr(estimator, "weights", None), numbers)
     figures = {"eigengap": gaps, "n_found": np.zeros(len(numbers), dtype=int)}
-    return steadiest(numbers, figures, [None] * len(numbers), fitted, X, "eigengap")
+    return steadiest(numbers, figures, [None] * len(numbers), fitted, samples, "eigengap")

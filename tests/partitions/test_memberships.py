@@ -9,6 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 from nmfcluster import NMFConsensus
+from nmfcluster.model_selection import choose_n_clusters
 
 
 def shares(n=30, widths=(2, 4, 3), seed=0):
@@ -70,6 +71,14 @@ def test_mixtures_are_recovered_and_new_samples_follow(mixtures):
     assert_array_equal(beside.predict(X + 1e-9), model.labels_)
     assert model.partitions_ is None
     assert model.agreement_ is None
+
+
+def test_their_number_of_clusters_is_chosen_by_eigenvalues(mixtures):
+    _, y, blocks = mixtures
+    chosen = choose_n_clusters(consensus(2), blocks, range(2, 9), random_state=0)
+    assert chosen.method == "eigengap"
+    assert chosen.n_clusters_ == 4
+    assert adjusted_rand_score(y, chosen.best_estimator_.labels_) > 0.95
 
 
 def test_the_order_of_samples_containers_and_labels_beside_them_change_nothing(mixtures):
