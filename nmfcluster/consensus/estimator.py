@@ -20,8 +20,12 @@ from nmfcluster.similarity.balance import warn_of_split
 COARSE = 10_000  # distinct rows, of more of which a part is fitted first
 
 
-def require_complete(estimator: Any, is_complete: bool) -> None:
-    """Raise a ValueError if a parameter needs partitions that saw all samples, and they did not."""
+def require_complete(estimator: Any, coverage: Any) -> None:
+    """Raise a ValueError if a parameter needs partitions that saw all samples, and they did not.
+
+    `coverage` is the weight of those that saw each sample, of all whose weights sum to 1.
+    """
+    is_complete = np.allclose(coverage, 1)
     for name, value, default in (("normalize", False, True), ("factorization", "tri", "bi")):
         if not is_complete and getattr(estimator, name) == value:
             cure = f"take {name}={default!r}, the default"
@@ -287,7 +291,7 @@ class NMFConsensus(NMFClusterer):
             source = read_partitions(self, X, partitions, rng)
             self._check_n_clusters(len(source))
             problem: Any = source.problem(self.weights, self.normalize)
-            require_complete(self, problem.is_complete)
+            require_complete(self, problem.coverage)
             tri = self.factorization == "tri"
             solver = multiplicative_trinmf if tri else bregman_nmf
             form = TriFactorization if tri else Factorization

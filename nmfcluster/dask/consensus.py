@@ -200,8 +200,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
                 least = f"n_clusters={self.n_clusters}: so many rows are fitted"
                 raise ValueError(f"max_distinct={self.max_distinct} must be at least {least}.")
             summary = _summarised(X, weights, self.max_distinct)
-            saw_all = bool(np.isclose(summary.least, 1))  # weights sum to 1
-            consensus.require_complete(local, saw_all)
+            consensus.require_complete(local, summary.least)
             table = blocks.BlockedTable(summary.clusters, weights, X.shape[0], summary.least)
             self._local_, self.is_exact_ = local, summary.distinct is not None
             self.n_samples_, self.n_features_in_ = X.shape

@@ -135,7 +135,7 @@ def choose_n_clusters(
     validate_parameter_constraints(_ALLOWED, options, caller_name="choose_n_clusters")
     name = results.name_of_number(estimator)
     rng = generator_of(random_state)
-    n_samples = copies.n_entries(X[0] if is_soft(X) else X)
+    n_samples = copies.n_entries(X[0] if is_soft(X) and copies.holds_labels(estimator) else X)
     if n_samples < 0:
         raise ValueError(
             f"X must have an entry for every sample, got {shown(X)}. Views are a ViewStack, and "

@@ -16,6 +16,7 @@ from nmfcluster._arrays.labels import encode
 from nmfcluster._arrays.storage import require_symmetric
 from nmfcluster._arrays.tables import check_readable, in_own_order
 from nmfcluster._compat import take_samples
+from nmfcluster.partitions.given import is_soft
 from nmfcluster.partitions.handing import labels_of_pairs
 
 SEEDS = 2**31 - 1  # seeds are below it, as RandomState of every platform takes them
@@ -72,6 +73,9 @@ def read_samples(
         Who needs all samples, and how they are given.
     """
     n_samples, pairs = n_entries(X), pairs_of(estimator, X)
+    if is_soft(X) and holds_labels(estimator):
+        whole = "choose_n_clusters(method='auto') takes it whole"
+        raise ValueError(f"X is a list of memberships, which cannot be cut by samples: {whole}.")
     X = _cut_by_positions(X, pairs)
     _require_all_samples(estimator, X, pairs, advice)
     if y is not None:

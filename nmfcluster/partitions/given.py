@@ -13,7 +13,7 @@ from nmfcluster._arrays.order import canonical_order
 from nmfcluster._base import membership, read_features, read_similarity, require_nonnegative
 from nmfcluster._engine.symmetric import SimilarityProblem
 from nmfcluster.partitions import handing
-from nmfcluster.partitions.lone import NO_LABEL, listed
+from nmfcluster.partitions.lone import warn_of_lost
 from nmfcluster.similarity import Explicit, Factored, Similarity
 
 
@@ -82,22 +82,18 @@ class PrecomputedProblem(SimilarityProblem):
 
     counts = None  # every row is one sample
     weights: np.ndarray | None = None
-    is_complete = True
+    coverage: Any = 1.0  # weight of the partitions that saw each sample which any saw
 
     def __init__(
         self, given: PrecomputedSimilarity, A: Similarity, mass: np.ndarray | None = None
     ) -> None:
         self._A, self._diagonal, order = given.similarity, given.diagonal, given.order
-        self.groups, self._first, self.normalize = (
-            order.places.copy(),
-            order.first,
-            mass is not None,
-        )
+        self.groups, self._first, self.normalize = order.places, order.first, mass is not None
         super().__init__(A, mass=mass)
 
     def part(self, size: int, rng: np.random.RandomState) -> SimilarityProblem | None:
-        """Return None for a matrix: what was handed in is fitted as it is."""
-        return super().part(size, rng) if isinstance(self._A, Factored) else None
+        """Return None: what was handed in is fitted as it is."""
+        return None
 
     def read(self, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return mean similarities to every cluster if normalised, else the shares; a profile."""
@@ -142,36 +138,39 @@ class Memberships(PrecomputedSimilarity):
 
     def __init__(self, partitions: Any, name: str, X: Any = None) -> None:
         self._name, self._X = name, X
-        self._widths: list[int] = []
         self._known = [None if is_soft([p]) else encode([p], name)[1] for p in partitions]
-        self._Z, self._widths = self._read(partitions)
-        if X is not None and X.shape[0] != len(self._Z):
-            differ = f"they have {len(self._Z)} rows, X has {X.shape[0]}"
-            raise ValueError(f"{name} must label every sample: {differ}.")
+        blocks = self._blocks(partitions)
+        self._widths = [block.shape[1] for block in blocks]
+        self._Z = self._side_by_side(blocks)
+        if X is not None:
+            check_length(self._Z, X)
         self.order = canonical_order(self._Z)
 
     def __len__(self) -> int:
         return len(self._Z)
 
-    def _read(self, partitions: Any) -> tuple[np.ndarray, list[int]]:
-        """Return memberships in the clusters of all partitions, (n, C), and their numbers."""
+    def _blocks(self, partitions: Any) -> list[np.ndarray]:
+        """Return the memberships in the clusters of every partition."""
         if not isinstance(partitions, list | tuple) or len(partitions) != len(self._known):
             wanted = f"a list of {counted(len(self._known), 'partition')}, as in fit"
             raise ValueError(f"{self._name} must be {wanted}, got {shown(partitions)}.")
-        blocks = [
-            _shares(partition, f"{self._name}[{t}]")
-            if known is None
-            else indicator(
-                encode([partition], self._name, known)[0], np.array([len(known[0])])
-            ).toarray()
-            for t, (partition, known) in enumerate(zip(partitions, self._known, strict=True))
-        ]
+        blocks = []
+        for t, (partition, known) in enumerate(zip(partitions, self._known, strict=True)):
+            if known is None:
+                blocks.append(_shares(partition, f"{self._name}[{t}]"))
+            else:
+                codes, _ = encode([partition], self._name, known)
+                blocks.append(indicator(codes, np.array([len(known[0])])).toarray())
+        return blocks
+
+    def _side_by_side(self, blocks: list[np.ndarray]) -> np.ndarray:
+        """Return the memberships in the clusters of all partitions, (n, C)."""
         widths = [block.shape[1] for block in blocks]
-        if len(set(map(len, blocks))) > 1 or widths != (self._widths or widths):
+        if len(set(map(len, blocks))) > 1 or widths != self._widths:
             shapes = ", ".join(str(block.shape) for block in blocks)
             wanted = "rows for the same samples, and as many columns each as in fit"
             raise ValueError(f"{self._name} must have {wanted}, got shapes {shapes}.")
-        return np.hstack(blocks), widths
+        return np.hstack(blocks)
 
     def problem(self, weights: Any, normalize: bool) -> PrecomputedProblem:
         """Return the factorization of the co-association under weights of the partitions.
@@ -186,21 +185,58 @@ class Memberships(PrecomputedSimilarity):
         self._U = Z / np.sqrt(mass)[:, None]
         self.similarity, self.diagonal = Factored(self._U, self._votes), self._U**2 @ self._votes
         votes = self._votes / np.maximum(Z.sum(axis=0), 1) if normalize else self._votes
-        problem = PrecomputedProblem(self, Factored(self._U, votes), mass if normalize else None)
-        problem.weights, problem.is_complete = weights, bool(np.isclose(seen[seen > 0], 1).all())
         if len(lost := np.sort(self.order.samples[seen == 0])):
-            problem.groups[lost] = -1
-            warn(f"{NO_LABEL.format(counted(len(lost), 'sample'))}: {listed(lost, None)}.")
-        return problem
+            warn_of_lost(lost, None)
+        A = Factored(self._U, votes)
+        return MembershipsProblem(self, A, mass if normalize else None, weights, seen)
 
     def extended(self, estimator: Any, X: Any, profile: np.ndarray) -> np.ndarray:
         """Return the mean similarity of new samples to every cluster."""
         if self._X is None:
-            Z, _ = self._read(X)
+            Z = self._side_by_side(self._blocks(X))
         else:
             X = read_features(estimator, X, reset=False)
             Z = self._Z[handing.nearest_samples(self._X, X)]
         return np.asarray(Z @ (self._votes[:, None] * (self._U.T @ profile)))
+
+
+class MembershipsProblem(PrecomputedProblem):
+    """The co-association of memberships, of which many samples are fitted by a part first.
+
+    Parameters
+    ----------
+    given : Memberships
+    A, mass : as for `PrecomputedProblem`
+    weights : ndarray of shape (T,)
+        Weights of the partitions.
+    seen : ndarray of shape (n,)
+        Weight of those that saw each sample, in canonical order; a sample of 0 is in no cluster.
+    """
+
+    def __init__(
+        self,
+        given: Memberships,
+        A: Similarity,
+        mass: np.ndarray | None,
+        weights: np.ndarray,
+        seen: np.ndarray,
+    ) -> None:
+        super().__init__(given, A, mass)
+        self.weights, self.coverage = weights, seen[seen > 0]
+        self.groups = np.where(seen[self.groups] > 0, self.groups, -1)
+
+    def part(self, size: int, rng: np.random.RandomState) -> SimilarityProblem | None:
+        """Return the problem of `size` samples."""
+        return SimilarityProblem.part(self, size, rng)
+
+
+def check_length(rows: Any, X: Any) -> None:
+    """Raise unless partitions that were given beside X have a row for each of its samples."""
+    if len(rows) != X.shape[0]:
+        raise ValueError(
+            f"partitions must label every sample: they have {len(rows)} rows, X has "
+            f"{X.shape[0]}. A list holds one label vector an element, an array one a column."
+        )
 
 
 def _shares(table: Any, name: str) -> np.ndarray:

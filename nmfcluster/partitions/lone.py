@@ -56,6 +56,11 @@ def warn_of_lone(problem: Any, labels: np.ndarray, n_clusters: int, names: Any) 
     )
 
 
+def warn_of_lost(samples: np.ndarray, names: Any) -> None:
+    """Warn of samples that no partition labels; `names` is their index, or None."""
+    warn(f"{NO_LABEL.format(counted(len(samples), 'sample'))}: {listed(samples, names)}.")
+
+
 def listed(samples: np.ndarray, names: Any) -> str:
     """Return the names of the first of some samples, or their numbers, and how many more are."""
     shown = samples[:_SHOWN] if names is None else names[samples[:_SHOWN]]

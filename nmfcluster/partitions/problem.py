@@ -46,7 +46,7 @@ class EnsembleProblem(Problem):
         self.ensemble, self.dtype, self.normalize = ensemble, dtype, normalize
         self.name = f"{len(ensemble)} label rows"
         self.groups, self.counts, self.weights = groups, ensemble.counts, ensemble.weights
-        self.is_complete = bool(np.isclose(ensemble.coverage, 1).all())
+        self.coverage = ensemble.coverage
         # of more rows an update takes a second: a tenth of the tolerance moves 3 labels of 100,000
         self.polish_tol = 1e-4 if len(ensemble) <= 100_000 else 1e-3
         # by what the votes of base clusters are divided: one that no sample reaches has none
@@ -54,12 +54,12 @@ class EnsembleProblem(Problem):
         self._sizes = np.maximum(sizes, 1) if normalize else np.ones(len(sizes))
         self._votes = ensemble.cluster_weights / self._sizes
         # the weight of a sample of each distinct row, whose root rows are divided by
-        self._mass = ensemble.coverage if normalize else np.ones(len(ensemble))
+        self._weight = self.coverage if normalize else np.ones(len(ensemble))
         # the loss of the zero factor: the weighted mean of the squared norms of the partitions
-        sums = ensemble.collect(ensemble.counts / self._mass)
+        sums = ensemble.collect(ensemble.counts / self._weight)
         constant = float(ensemble.cluster_weights @ (sums / self._sizes) ** 2)
-        A = ensemble.similarity(dtype, self._votes, 1 / np.sqrt(self._mass))
-        self.friendly, self.mass = A, self.counts * self._mass
+        A = ensemble.similarity(dtype, self._votes, 1 / np.sqrt(self._weight))
+        self.friendly, self.mass = A, self.counts * self._weight
         self.objective = SymmetricObjective(A, constant)
 
     def __len__(self) -> int:
@@ -106,10 +106,10 @@ class EnsembleProblem(Problem):
         assert isinstance(part, EnsembleProblem)
         coarse, whole = part.ensemble, self.ensemble
         rows = H / np.sqrt(coarse.counts)[:, None]
-        scaled = rows / np.sqrt(part._mass)[:, None]
+        scaled = rows / np.sqrt(part._weight)[:, None]
         profile = self._votes[:, None] * coarse.contingency(scaled)
         votes = whole.spread(profile)
-        votes /= np.sqrt(self._mass)[:, None]
+        votes /= np.sqrt(self._weight)[:, None]
         fitted = fitted_factor(votes, (rows * coarse.counts[:, None]).T @ rows)
         fitted *= np.sqrt(whole.counts)[:, None]
         return fitted.astype(H.dtype, copy=False)

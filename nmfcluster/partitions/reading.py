@@ -19,8 +19,8 @@ from nmfcluster._engine.report import say, stage
 from nmfcluster.metrics.co_occurrence import consensus_matrix
 from nmfcluster.partitions import handing, making
 from nmfcluster.partitions.ensemble import Ensemble
-from nmfcluster.partitions.given import Memberships, PrecomputedSimilarity, is_soft
-from nmfcluster.partitions.lone import NO_LABEL, listed
+from nmfcluster.partitions.given import Memberships, PrecomputedSimilarity, check_length, is_soft
+from nmfcluster.partitions.lone import listed, warn_of_lost
 from nmfcluster.partitions.problem import EnsembleProblem
 
 _FINEST = 60  # clusters of a base partition, unless more are wanted: as many tell of 20,000 samples
@@ -59,9 +59,9 @@ def read_partitions(
         raise ValueError(f"partitions cannot be given with affinity={estimator.affinity!r}{reason}")
     if estimator.affinity == "precomputed":
         return PrecomputedSimilarity(estimator, X)
-    if estimator.affinity == "partitions" and is_soft(X):
-        return Memberships(X, "X")
     if estimator.affinity == "partitions":
+        if is_soft(X):
+            return Memberships(X, "X")
         names, X = tables.row_names(X), _checked_table(estimator, X, reset=True)
         table = LabelTable(X, "X", np.dtype(np.float64), names)
         n_samples, n_partitions = table.codes.shape
@@ -196,7 +196,7 @@ class LabelTable:
 
     def _warn_of_lost(self, lost: np.ndarray) -> None:
         """Warn of samples that no partition labels."""
-        warn(f"{NO_LABEL.format(counted(len(lost), 'sample'))}: {listed(lost, self._names)}.")
+        warn_of_lost(lost, self._names)
 
     def matrix(self, indices: np.ndarray, weights: Any) -> np.ndarray:
         """Return the co-association of some samples as an array."""
@@ -227,11 +227,7 @@ class PartitionsOfFeatures(LabelTable):
         made = partitions if isinstance(partitions, making.BasePartitions) else None
         dtype = handing.float_type(X) or np.dtype(np.float64)
         super().__init__(partitions if made is None else made.labels, "partitions", dtype, names)
-        if len(self.codes) != X.shape[0]:
-            raise ValueError(
-                f"partitions must label every sample: they have {len(self.codes)} rows, X has "
-                f"{X.shape[0]}. A list holds one label vector an element, an array one a column."
-            )
+        check_length(self.codes, X)
         self._made, self.estimators = made, None if made is None else made.estimators
         kept = made is None or made.needs_training_data
         self._X = take_samples(X, np.arange(X.shape[0])) if kept else None

@@ -81,6 +81,14 @@ def test_their_number_of_clusters_is_chosen_by_eigenvalues(mixtures):
     assert adjusted_rand_score(y, chosen.best_estimator_.labels_) > 0.95
 
 
+def test_memberships_cannot_be_cut_into_parts(mixtures):
+    _, _, blocks = mixtures
+    with pytest.raises(ValueError, match="a list of memberships, which cannot be cut"):
+        choose_n_clusters(consensus(2), blocks, range(2, 4), method="stability")
+    with pytest.raises(TypeError, match="X must be one table of numbers"):  # of features
+        choose_n_clusters(NMFConsensus(2), blocks, range(2, 4))
+
+
 def test_the_order_of_samples_containers_and_labels_beside_them_change_nothing(mixtures):
     _, _, blocks = mixtures
     given = [*blocks, np.array(list("abcdef"))[blocks[-1].argmax(axis=1)]]
