@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from nmfcluster import consensus, constraints, display, fusion, meta, ssnmf, stack
+from nmfcluster._arrays.arguments import counted
 from nmfcluster._cli import demo
-from nmfcluster._cli.files import FileTable, imported, read_table
+from nmfcluster._cli.files import FileTable, read_pairs, read_table
 from nmfcluster._cli.output import Columns, Place, Result, of_clusters, of_rows, stem
 from nmfcluster.model_selection import choose_n_clusters
 
 _CANDIDATES = range(1, 16)  # the default of choose_n_clusters
+_FAULTS = (ArithmeticError, ImportError, MemoryError, OSError, RuntimeError, TypeError, ValueError)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -34,8 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             demo.main(options.picture)
         else:
             _run(options)
-    except (ImportError, OSError, TypeError, ValueError) as error:
-        parser.error(str(error) or repr(error))
+    except _FAULTS as error:
+        parser.error(_of_options(str(error).strip() or repr(error)))
     finally:
         warnings.formatwarning = shown
 
@@ -51,7 +53,12 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _in_one_line(message: Warning | str, *_: Any, **__: Any) -> str:
-    return f"nmfcluster: warning: {' '.join(str(message).split())}\n"
+    return f"nmfcluster: warning: {_of_options(' '.join(str(message).split()))}\n"
+
+
+def _of_options(message: str) -> str:
+    """Return a message that names an option where it names a parameter."""
+    return message.replace("contradictions='ignore'", "--contradictions ignore")
 
 
 def _consensus(options: argparse.Namespace) -> Result:
@@ -69,25 +76,20 @@ def _of_runs(options: argparse.Namespace) -> consensus.NMFConsensus:
 def _cluster(options: argparse.Namespace) -> Result:
     table = _read(options, whole=True)
     given = {"constraints": _pairs(options, table)} if options.constraints else {}
-    model, chosen = _fitted(ssnmf.SSNMFClusterer(2), table.X, options, **given)
+    estimator = ssnmf.SSNMFClusterer(2, contradictions=options.contradictions)
+    model, chosen = _fitted(estimator, table.X, options, **given)
     draw = (display.ConstraintDisplay if given else display.ConsensusMatrixDisplay).from_estimator
-    return Result(model, chosen, _of_model(model, table), draw)
+    kept = [ok for p in given.values() for some in p.satisfied(model.labels_) for ok in some]
+    told = f"; {sum(kept)} of {counted(len(kept), 'pair')} satisfied" if given else ""
+    return Result(model, chosen, _of_model(model, table), draw, told)
 
 
 def _pairs(options: argparse.Namespace, table: FileTable) -> constraints.PairwiseConstraints:
     """Return the pairs of a file: by the names of rows, or by positions where they have none."""
     ids = table.rows or [str(i) for i in range(table.X.shape[0])]
-    path = Path(options.constraints)
     try:
-        how = {"dtype": {"a": str, "b": str}, "keep_default_na": False, "encoding": "utf-8-sig"}
-        frame = imported("pandas").read_csv(path, **how)
-        if not {"a", "b", "kind"} <= set(frame.columns):
-            raise ValueError(f"the columns must be a, b and kind, got {', '.join(frame.columns)}.")
-        if not (known := frame["kind"].isin(["must", "cannot"])).all():
-            raise ValueError(f"kind must be must or cannot, got {frame['kind'][~known].iloc[0]!r}.")
-        pairs = frame[["a", "b", *frame.columns.intersection(["weight"])]]
-        must, cannot = (pairs[frame["kind"] == kind].values.tolist() for kind in ("must", "cannot"))
-        return constraints.PairwiseConstraints.from_ids(ids, must, cannot)
+        pairs = read_pairs(Path(options.constraints), options.max_gib * 2**30)
+        return constraints.PairwiseConstraints.from_ids(ids, *pairs)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{options.constraints}: {error}") from error
 
@@ -97,7 +99,15 @@ def _fuse(options: argparse.Namespace) -> Result:
     names = stems if len(set(stems)) == len(stems) else options.files
     if len(set(names)) < len(names):
         raise ValueError(f"the files must differ, got {', '.join(names)}.")
-    views = stack.ViewStack({name: _read(options, i).by_names() for i, name in enumerate(names)})
+    read = [_read(options, i) for i in range(len(names))]
+    ids = [tuple(table.numbers()) for table in read]
+    shared = set.intersection(*map(set, ids))
+    if len(set(ids)) > 1 and 2 * len(shared) > min(map(len, ids)):
+        told = f"{', '.join(names)} have the same numbers in their first columns, in other rows"
+        cure = "If they name the rows, --names TITLE says so; if not, put another column first"
+        raise ValueError(f"{told}. {cure}.")
+    most = options.max_gib * 2**30
+    views = stack.ViewStack({name: t.by_names(most) for name, t in zip(names, read, strict=True)})
     model, chosen = _fitted(fusion.SimilarityFusionNMF(2), views, options)
     table = FileTable(views, None if views.index is None else list(views.index))
     weights = [("source", names), ("weight", model.weights_), ("loss", model.source_losses_)]
@@ -145,7 +155,8 @@ def _of_model(model: Any, table: FileTable, more: Columns = ()) -> dict[str, Col
 def _read(
     options: argparse.Namespace, i: int = 0, text: bool = False, whole: bool = False
 ) -> FileTable:
-    table = read_table(Path(options.files[i]), options.names, text)
+    path, most = Path(options.files[i]), options.max_gib * 2**30
+    table = read_table(path, options.names, text, not options.no_titles, most)
     if whole:
         table.require_all(options.files[i])
     return FileTable(table.X.T, table.columns, table.rows) if options.transpose else table
@@ -196,13 +207,16 @@ def _parser() -> argparse.ArgumentParser:
         add("--transpose", action="store_true", help="columns of the file are what is clustered")
         add("--random-state", metavar="N", type=int, default=0, help="seed; 0 by default")
         add("--jobs", metavar="N", type=int, help="how much is done at a time")
-        kind = own.add_mutually_exclusive_group()
+        add("--no-titles", action="store_true", help="the first line is a row (csv, tsv)")
+        add("--max-gib", metavar="N", type=float, default=8, help="most of a file, unpacked; 8")
+        kind = own.add_mutually_exclusive_group() if name == "how-many" else own
         if name in ("consensus", "how-many"):
             kind.add_argument("--partitions", action="store_true", help="columns are labellings")
         if name == "how-many":
             kind.add_argument("--counts", action="store_true", help="of programs, out of counts")
         if name == "cluster":
-            add("--constraints", metavar="PAIRS", help="csv of a, b, kind")
+            add("--constraints", metavar="PAIRS", help="csv or tsv of a, b, kind")
+            add("--contradictions", default="raise", help="of pairs: raise, warn or ignore")
     own = commands.add_parser("demo", help="a consensus of scikit-learn's digits, with a picture")
     own.add_argument("picture", nargs="?", default="consensus-digits.png")
     return parser

@@ -1,19 +1,28 @@
 """Tables that lie in files, read with the names of their rows and columns."""
 
+import gzip
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
+from math import inf, prod
 from pathlib import Path
 from typing import Any, NamedTuple
+from zipfile import ZipFile
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.io import mmread
 
+from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.storage import is_sparse
+from nmfcluster._arrays.tables import check_stored
+from nmfcluster._base import warn_of_distances
 
-_CURES = {"pandas": "nmfcluster[cli]", "anndata": "anndata"}  # what pip installs for a module
+# what pip installs for a module
+_CURES = {"pandas": "nmfcluster[cli]", "anndata": "anndata", "h5py": "anndata"}
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+_KINDS = dict.fromkeys(("must", "must-link", "must_link", "ml", "1", "1.0"), "must")
+_KINDS |= dict.fromkeys(("cannot", "cannot-link", "cannot_link", "cl", "-1", "-1.0"), "cannot")
 _HEAD = 100  # lines that tell how the others are laid out
 _BLANK = "Unnamed: "  # how pandas' titles of columns without one begin
 _TEXT = {"dtype": str, "keep_default_na": False}  # entries as they are written; NaN: there is none
@@ -33,17 +42,27 @@ class FileTable(NamedTuple):
         X = np.asarray(self.X, dtype=np.float64 if hasattr(self.X, "columns") else None)
         missing: Any = np.argwhere(np.isnan(X)) if X.dtype.kind == "f" else []
         if len(missing):
-            row, column = missing[0]
-            row = row if self.rows is None else repr(self.rows[row])
-            column = column if self.columns is None else repr(self.columns[column])
+            both = zip((self.rows, self.columns), missing[0], strict=True)
+            row, column = (i if names is None else repr(names[i]) for names, i in both)
             lacking = f"its column {column} does in row {row}"
             cure = "leave one of them out, or put in a number"
             raise ValueError(f"{file} must not lack a value, but {lacking}: {cure}.")
 
-    def by_names(self) -> Any:
+    def numbers(self) -> Any:
+        """Return the first column if it looks like names: whole numbers that all differ.
+
+        Nothing, if it does not, or if all columns do: then the table counts something.
+        """
+        if self.rows is not None or not hasattr(self.X, "columns"):
+            return ()
+        first, *others = (self.X.iloc[:, j].to_numpy() for j in range(self.X.shape[1]))
+        return self.X.iloc[:, 0] if _are_ids(first) and not all(map(_are_ids, others)) else ()
+
+    def by_names(self, most: float) -> Any:
         """Return what can be matched by names: a sparse table that has some becomes dense."""
         if self.rows is None or not is_sparse(self.X):
             return self.X
+        _check_size(prod(self.X.shape) * self.X.dtype.itemsize, most)
         return imported("pandas").DataFrame(self.X.toarray(), index=self.rows)
 
 
@@ -55,8 +74,12 @@ def imported(name: str) -> Any:
         raise ImportError(f"This file needs {name}: pip install {_CURES[name]}.") from error
 
 
-def read_table(path: Path, names: str | None = None, text: bool = False) -> FileTable:
+def read_table(
+    path: Path, names: str | None = None, text: bool = False, titles: bool = True, most: float = inf
+) -> FileTable:
     """Return the table of a csv, tsv, npy, npz, mtx or h5ad file; raise if there is none.
+
+    Warns where it may be meant in another way.
 
     Parameters
     ----------
@@ -67,65 +90,126 @@ def read_table(path: Path, names: str | None = None, text: bool = False) -> File
         title is blank or it holds text alone, no two entries of which are the same.
     text : bool, default=False
         Whether other columns may hold text.
+    titles : bool, default=True
+        Whether the first line of a csv or tsv file holds titles, unless it holds numbers alone.
+    most : float, default=inf
+        Bytes that are read, unpacked; what holds more is refused.
 
     Returns
     -------
     FileTable
     """
-    kind = path.with_suffix("").suffix if path.suffix.lower() == ".gz" else path.suffix
-    reader = _READERS.get(kind.lower())
+    reader = _READERS.get(_kind(path))
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {path}.")
     if reader is None:
-        raise ValueError(f"{path} must end in one of {', '.join(_READERS)}; got {kind!r}.")
+        raise ValueError(f"{path} must end in one of {', '.join(_READERS)}; got {_kind(path)!r}.")
     try:
-        table = reader(path, names)
+        _check_unpacked(path, most)
+        table = reader(path, names, titles)
+        if is_sparse(X := table.X):
+            check_stored(X, "it")
+            # ends of rows, values and their places, once they are stored by rows
+            _check_size(8 * X.shape[0] + X.nnz * (X.dtype.itemsize + 4), most)
+            table = table._replace(X=sp.csr_array(X))
     except (ImportError, PermissionError):
         raise
     except UnicodeDecodeError:
         raise ValueError(f"{path} cannot be read: it must be text in UTF-8.") from None
     except Exception as error:  # libraries of formats raise what they like
         told = str(error).strip().rpartition("C error: ")[2]  # of pandas, say
-        raise ValueError(f"{path} cannot be read: {told}") from error
+        raise ValueError(f"{path} cannot be read: {told or repr(error)}") from error
     if len(getattr(table.X, "shape", ())) != 2 or 0 in table.X.shape:
         raise ValueError(f"{path} must hold a table of rows and columns.")
-    if not text and hasattr(table.X, "select_dtypes"):
+    if not text:
+        _check_numbers(path, table)
+    if len(column := table.numbers()):
+        title = repr(str(column.name))
+        told = f"its first column, {title}, has whole numbers that all differ, and is taken for a"
+        warn(f"{path}: {told} feature; --names {title} names the rows by it.")
+    return table
+
+
+def _check_numbers(path: Path, table: FileTable) -> None:
+    """Raise if a table holds text; warn if it looks like distances."""
+    if hasattr(table.X, "select_dtypes"):
         wrong = table.X.select_dtypes(exclude=["number", "bool"])
         if wrong.shape[1]:
             column = wrong.iloc[:, 0].dropna()
             numbers = imported("pandas").to_numeric(column, errors="coerce").to_numpy()
             told = f"its column {column.name!r} has {column.iloc[np.isnan(numbers).argmax()]!r}"
-            cure = "--names says which names the rows"
-            raise ValueError(f"{path} must hold numbers, but {told}; {cure}.")
-    return table
+            raise ValueError(f"{path} must hold numbers, but {told}; --names says what is a name.")
+    if not is_sparse(table.X) and table.X.shape[0] == table.X.shape[1]:
+        warn_of_distances(np.asarray(table.X), f"{path}, which is taken for features,")
 
 
-def _delimited(separator: str, path: Path, names: str | None) -> FileTable:
+def _kind(path: Path) -> str:
+    """Return the ending of a file, without that of gzip."""
+    return (path.with_suffix("") if path.suffix.lower() == ".gz" else path).suffix.lower()
+
+
+def _check_size(size: float, most: float) -> None:
+    if not size <= most:  # nor is anything at most NaN
+        raise ValueError(f"it holds more than {most / 2**30:g} GiB: --max-gib allows more.")
+
+
+def _check_unpacked(path: Path, most: float) -> None:
+    """Raise if a file holds too much, as it is or unpacked; what it says of itself is not believed.
+
+    Of an archive no more is read than its list says, and of others no more than there is.
+    """
+    size = path.stat().st_size
+    if path.suffix.lower() == ".gz":
+        with gzip.open(path) as packed:
+            while packed.read(2**20):
+                _check_size(packed.tell(), most)
+    elif _kind(path) == ".npz":
+        with ZipFile(path) as held:
+            size = sum(entry.file_size for entry in held.infolist())
+    elif _kind(path) == ".h5ad" and imported("anndata"):
+        sizes: list[int] = []
+        with imported("h5py").File(path) as file:
+            file.visititems(lambda _, held: sizes.append(getattr(held, "nbytes", 0)))
+        size = sum(sizes)
+    _check_size(size, most)
+
+
+def _delimited(separator: str, path: Path, names: str | None, titles: bool) -> FileTable:
     read_csv = partial(imported("pandas").read_csv, path, sep=separator, encoding="utf-8-sig")
-    titled, titles = _titles(read_csv, separator)
-    if names is not None and names not in titles:
-        raise ValueError(f"--names must be one of {', '.join(titles)}; got {names!r}.")
-    if names is not None and titles[0] == _BLANK:
+    titled, heads = _titles(read_csv, separator, titles)
+    if names is not None and names not in heads:
+        raise ValueError(f"--names must be one of {', '.join(heads)}; got {names!r}.")
+    if names is not None and heads[0] == _BLANK:
         raise ValueError("--names cannot be given: the first column, without a title, has names.")
-    place = 0 if names is None else titles.index(names)
+    place = 0 if names is None else heads.index(names)
     read_csv = partial(read_csv, header=0 if titled else None, index_col=False)
-    read_csv = partial(read_csv, names=range(len(titles)))  # longer lines are refused
+    read_csv = partial(read_csv, names=range(len(heads)))  # longer lines are refused
     frame = read_csv()
     # a column of names as it is written: 007 is not 7, and NA may be a name
     rows = read_csv(usecols=[place], **_TEXT)[place].tolist()
-    named = titled and (titles[place].startswith(_BLANK) or _are_names(rows))
-    rows = rows if named or names is not None else None
-    frame = frame if rows is None else frame.drop(columns=place)
-    blank = [i for i in frame if titles[i].startswith(_BLANK) and frame[i].isna().all()]
+    named = names is not None or heads[place].startswith(_BLANK) or _are_names(rows)
+    frame = frame.drop(columns=place).set_axis(rows) if named else frame
+    blank = [i for i in frame if heads[i].startswith(_BLANK) and frame[i].isna().all()]
     frame = frame.drop(columns=blank)
-    frame.index = frame.index if rows is None else rows
-    if not titled and names is None:
+    if not (titled or named):
         return FileTable(frame)
-    frame.columns = [titles[i] for i in frame]
-    return FileTable(frame, rows, list(frame))
+    frame.columns = [heads[i] for i in frame]
+    if titled and names is None and not heads[0].startswith(_BLANK):
+        _warn_of_titles(path, frame)
+    return FileTable(frame, rows if named else None, list(frame))
 
 
-def _titles(read_csv: Callable[..., Any], separator: str) -> tuple[bool, list[str]]:
+def _warn_of_titles(path: Path, frame: Any) -> None:
+    """Warn where what was taken for titles may be the first row."""
+    texts = frame.select_dtypes(exclude=["number", "bool"]).astype(str)
+    again = any(title in set(texts.iloc[:, j]) for j, title in enumerate(texts))
+    heads = list(frame)
+    if again or any(map(is_number, heads)) or all(head.startswith("NA") for head in heads):
+        told = f"{', '.join(heads[:3])}{', ...' if len(heads) > 3 else ''}"
+        warn(f"{path}: its first line is taken for titles ({told}); --no-titles takes it as a row.")
+
+
+def _titles(read_csv: Callable[..., Any], separator: str, titles: bool) -> tuple[bool, list[str]]:
     """Return whether the first line holds titles, and those of all columns, blank ones too.
 
     Separators may end all lines, or all but the first one, which may also lack the title of the
@@ -133,20 +217,25 @@ def _titles(read_csv: Callable[..., Any], separator: str) -> tuple[bool, list[st
     """
     first = read_csv(header=None, nrows=1, **_TEXT).iloc[0].tolist()
     _check_separator(first, separator)
-    titled = not all(map(_is_number, first[: len(first) - _n_blank(first)]))
+    if len(first) == 1:
+        lines = read_csv(header=None, nrows=2, on_bad_lines="skip", **_TEXT)[0].str.split()
+        lacking, parts = len(lines.iloc[-1]) - len(lines[0]), lines.iloc[-1][1:]
+        if lacking in (0, 1) and parts and all(map(is_number, parts)):
+            raise ValueError("its entries must be separated by commas or tabs, not by spaces.")
+    titled = titles and not all(map(is_number, first[: len(first) - _n_blank(first)]))
     body = read_csv(header=0 if titled else None, nrows=_HEAD, **_TEXT)
-    titles = [str(title) for title in body]
+    heads = [str(title) for title in body]
     lacking = 0 if isinstance(body.index, imported("pandas").RangeIndex) else body.index.nlevels
     body = body.reset_index() if lacking else body
     n_blank = _n_blank(["".join(body[column].fillna("-")) for column in body])
     if not titled:
-        return False, titles[: len(titles) - n_blank] + [_BLANK] * n_blank
+        return False, heads[: len(heads) - n_blank] + [_BLANK] * n_blank
     # separators that end all lines but the first one, and are no entries that lack a title
     at_ends = min(lacking, n_blank - min(n_blank, _n_blank(first)))
     lacking -= at_ends
     if lacking > 1 or (lacking and first[0].startswith("#")):
         raise ValueError("its first line, of titles, must have as many entries as the others.")
-    return True, [_BLANK] * lacking + titles + [_BLANK] * at_ends
+    return True, [_BLANK] * lacking + heads + [_BLANK] * at_ends
 
 
 def _n_blank(entries: list[str]) -> int:
@@ -154,7 +243,8 @@ def _n_blank(entries: list[str]) -> int:
     return len(entries) - max((i for i, entry in enumerate(entries, 1) if entry.strip()), default=0)
 
 
-def _is_number(entry: str) -> bool:
+def is_number(entry: str) -> bool:
+    """Return whether an entry is a number, with a point and not a comma."""
     try:
         float(entry)
     except ValueError:
@@ -162,10 +252,16 @@ def _is_number(entry: str) -> bool:
     return "_" not in entry  # which Python reads over
 
 
+def _are_ids(values: np.ndarray) -> bool:
+    """Return whether values are whole numbers, at least 0, that all differ."""
+    whole = values.dtype.kind in "iuf" and bool((values >= 0).all() and (values % 1 == 0).all())
+    return whole and len(np.unique(values)) == len(values)
+
+
 def _are_names(entries: list[str]) -> bool:
     """Return whether entries differ, and none is a number, with a comma or without one."""
     differ = len(set(entries)) == len(entries)
-    return differ and not any(_is_number(entry.replace(",", "")) for entry in entries)
+    return differ and not any(is_number(entry.replace(",", "")) for entry in entries)
 
 
 def _check_separator(first: list[str], separator: str) -> None:
@@ -173,45 +269,55 @@ def _check_separator(first: list[str], separator: str) -> None:
     line = separator.join(first)
     for other, name in _SEPARATORS.items():
         parts = line.split(other)
-        apart = len(first) == 1 or all(_is_number(part.replace(",", ".")) for part in parts)
+        apart = len(first) == 1 or all(is_number(part.replace(",", ".")) for part in parts)
         if other != separator and len(parts) > 1 and apart:
             wanted = f"its entries must be separated by {_SEPARATORS[separator]}, not by {name}"
             raise ValueError(f"{wanted}; numbers have points, not commas.")
 
 
-def _arrays(path: Path, names: str | None) -> FileTable:
+def read_pairs(path: Path, most: float) -> tuple[list[Any], ...]:
+    """Return the must-links and the cannot-links of a csv or tsv file, as they are named there."""
+    separator, text = "\t" if _kind(path) == ".tsv" else ",", dict.fromkeys(("a", "b", "kind"), str)
+    _check_unpacked(path, most)
+    how = {"dtype": text, "keep_default_na": False, "encoding": "utf-8-sig", "sep": separator}
+    frame = imported("pandas").read_csv(path, **how)
+    if not set(text) <= set(frame.columns):
+        raise ValueError(f"the columns must be a, b and kind, got {', '.join(frame.columns)}.")
+    kinds = frame["kind"].str.strip().str.lower().map(_KINDS)
+    for kind in frame["kind"][kinds.isna()]:
+        raise ValueError(f"kind must be must or cannot, 1 or -1, or ML or CL, got {kind!r}.")
+    pairs = frame[["a", "b", *frame.columns.intersection(["weight"])]]
+    return tuple(pairs[kinds == kind].values.tolist() for kind in ("must", "cannot"))
+
+
+def _arrays(path: Path, *_: Any) -> FileTable:
     # np.load would take what is no archive for a pickle
     with path.open("rb") as file, np.lib.npyio.NpzFile(file) as held:
         if "format" in held:
-            return FileTable(sp.csr_array(sp.load_npz(path)))
+            return FileTable(sp.load_npz(path))
         if len(held.files) != 1:
             raise ValueError(f"it must hold one array, got {', '.join(held.files) or 'none'}.")
         return FileTable(held[held.files[0]])
 
 
-def _array(path: Path, names: str | None) -> FileTable:
+def _array(path: Path, *_: Any) -> FileTable:
     with path.open("rb") as file:
         return FileTable(np.lib.format.read_array(file, allow_pickle=False))
 
 
-def _matrix_market(path: Path, names: str | None) -> FileTable:
-    X = mmread(path)
-    return FileTable(sp.csr_array(X) if is_sparse(X) else X)
-
-
-def _annotated(path: Path, names: str | None) -> FileTable:
+def _annotated(path: Path, *_: Any) -> FileTable:
     data = imported("anndata").read_h5ad(path)
     if data.X is None:
         raise ValueError("it has no X.")
-    X = sp.csr_array(data.X) if is_sparse(data.X) else data.to_df()
+    X = data.X if is_sparse(data.X) else data.to_df()
     return FileTable(X, data.obs_names.tolist(), data.var_names.tolist())
 
 
-_READERS: dict[str, Callable[[Path, str | None], FileTable]] = {
+_READERS: dict[str, Callable[[Path, str | None, bool], FileTable]] = {
     ".csv": partial(_delimited, ","),
     ".tsv": partial(_delimited, "\t"),
     ".npy": _array,
     ".npz": _arrays,
-    ".mtx": _matrix_market,
+    ".mtx": lambda path, *_: FileTable(mmread(path)),
     ".h5ad": _annotated,
 }

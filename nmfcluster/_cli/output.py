@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nmfcluster._arrays.arguments import counted
-from nmfcluster._cli.files import FileTable
+from nmfcluster._cli.files import FileTable, is_number
 
 Columns = Iterable[tuple[Any, Any]]  # titles, two of which may be the same, and values
 _DPI = 150  # of pictures: sharp on a page
@@ -23,13 +23,14 @@ class Result(NamedTuple):
     chosen: Any  # what choose_n_clusters returned, if it was asked
     tables: dict[str, Columns]
     draw: Callable[[Any], Any]  # a picture of the model
+    told: str = ""  # what else a line says
 
     def __str__(self) -> str:
         k, told = self.model.n_clusters, ""
         sizes = np.bincount(self.model.labels_[self.model.labels_ >= 0])
         if self.chosen is not None:  # its text, without its name
             told = f" (choose_n_clusters: {str(self.chosen).partition('(')[2]}"
-        return f"{counted(k, 'cluster')} of {', '.join(map(str, sizes))} rows{told}"
+        return f"{counted(k, 'cluster')} of {', '.join(map(str, sizes))} rows{told}{self.told}"
 
 
 class Place:
@@ -42,12 +43,15 @@ class Place:
         self.tables = {name: base.with_name(f"{base.name}-{name}.csv") for name in tables}
         self.picture = base.with_name(f"{base.name}.png")
         self.mode = "w" if options.force else "x"
-        home = next(folder for folder in base.parents if folder.exists())
+        home = next(folder for folder in base.parents if os.path.lexists(folder))
         if not (home.is_dir() and os.access(home, os.W_OK)):
             raise PermissionError(f"--output must be where files can be written, not in {home}.")
-        there = [str(path) for path in (*self.tables.values(), self.picture) if path.exists()]
-        if there and not options.force:
-            raise FileExistsError(f"{', '.join(there)} would be overwritten; --force allows it.")
+        there = [path for path in (*self.tables.values(), self.picture) if os.path.lexists(path)]
+        fixed = [path for path in there if not (path.is_file() and os.access(path, os.W_OK))]
+        if there and (fixed or not options.force):
+            bad = "cannot be written to: name another --output" if fixed else ""
+            told = bad or "would be overwritten; --force allows it"
+            raise FileExistsError(f"{', '.join(map(str, fixed or there))} {told}.")
 
     def write(self, result: Result) -> str:
         """Write all that a command found, and say where."""
@@ -55,9 +59,9 @@ class Place:
         for name, path in self.tables.items():
             titles, values = zip(*result.tables[name], strict=True)
             with path.open(self.mode, newline="", encoding="utf-8") as file:
-                csv.writer(file).writerow(titles)
-                rows = zip(*(np.asarray(column).tolist() for column in values), strict=True)
-                csv.writer(file).writerows(rows)
+                columns = (map(_as_text, np.asarray(column).tolist()) for column in values)
+                csv.writer(file).writerow(map(_as_text, titles))
+                csv.writer(file).writerows(zip(*columns, strict=True))
         written = ", ".join(map(str, self.tables.values()))
         if find_spec("matplotlib") is None:
             return f"{written}; no picture without matplotlib: pip install nmfcluster[plot]"
@@ -65,6 +69,12 @@ class Place:
         with self.picture.open(f"{self.mode}b") as file:
             figure.savefig(file, format="png", dpi=_DPI, bbox_inches="tight")
         return f"{written}, {self.picture}"
+
+
+def _as_text(entry: Any) -> Any:
+    """Return an entry of which no spreadsheet makes a formula; a number is none."""
+    formula = isinstance(entry, str) and entry.lstrip()[:1] in tuple("=+-@")
+    return f"'{entry}" if formula and not is_number(entry) else entry
 
 
 def stem(file: str) -> str:

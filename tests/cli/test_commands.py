@@ -19,7 +19,7 @@ from nmfcluster import (
     SimilarityFusionNMF,
     SSNMFClusterer,
 )
-from nmfcluster._cli.commands import _pairs, main
+from nmfcluster._cli.commands import _COMMANDS, _pairs, main
 from nmfcluster._cli.files import FileTable
 from nmfcluster.model_selection import choose_n_clusters
 
@@ -110,9 +110,24 @@ def test_constraints_count_where_the_number_is_chosen(here, capsys):
     assert back("points-cluster-labels.csv")["label"].nunique() == 3
 
 
+def test_what_pairs_are_called_and_how_many_are_satisfied(here, capsys):
+    must, cannot = ("must", "1", "ML", "must-link", " Must_Link"), ("cannot", "-1", "cl", "-1.0")
+    own, others = np.flatnonzero(CLASSES == 0), np.flatnonzero(CLASSES == 1)
+    lines = [(NAMES[own[0]], NAMES[b], kind) for b, kind in zip(own[1:], must, strict=False)]
+    lines += [(NAMES[own[0]], NAMES[b], kind) for b, kind in zip(others, cannot, strict=False)]
+    wrong = (NAMES[own[5]], NAMES[own[1]], "cannot")
+    for ending, separator in (("csv", ","), ("tsv", "\t"), ("TSV.gz", "\t")):
+        pairs = pd.DataFrame([*lines, wrong], columns=["a", "b", "kind"])
+        how = {"compression": "gzip" if ending.endswith("gz") else None}
+        pairs.to_csv(f"pairs.{ending}", sep=separator, index=False, **how)
+        run = ["cluster", "points.csv", "--clusters", "3", "--constraints", f"pairs.{ending}"]
+        main([*run, "--contradictions", "ignore", "--output", ending])
+        assert "rows; 9 of 10 pairs satisfied; wrote" in says(capsys)
+
+
 def test_pairs_are_read_from_lines_that_names_begin(here):
     Path("pairs.csv").write_text("a,b,kind\n1,00,01,must\n")
-    options = SimpleNamespace(constraints="pairs.csv")
+    options = SimpleNamespace(constraints="pairs.csv", max_gib=1)
     pairs = _pairs(options, FileTable(frame(POINTS), NAMES))
     assert_array_equal(pairs.must_link, [[0, 1]])
 
@@ -193,6 +208,16 @@ def test_as_a_module(here):
         "nmfcluster: warning: NMFConsensus found 2 clusters, fewer than n_clusters=3.\n"
     )
     assert_array_equal(back("out-labels.csv")["label"], np.repeat([0, 1], 8))
+
+
+@pytest.mark.parametrize("command", [*_COMMANDS, "demo", None])
+def test_help_of_every_command(command, capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["--help"] if command is None else [command, "--help"])
+    assert left.value.code == 0
+    printed = says(capsys)
+    assert printed.startswith(f"usage: nmfcluster {command or '[-h] COMMAND'}")
+    assert command in (None, "demo") or "--no-titles" in printed
 
 
 def test_without_a_command_help_is_printed(capsys):

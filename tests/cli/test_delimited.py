@@ -11,7 +11,7 @@ from refusals import assert_in_our_words
 
 from nmfcluster._cli.files import read_table
 
-pytest.importorskip("pandas")
+pd = pytest.importorskip("pandas")
 
 XY, AB = ["x", "y"], ["a", "b"]
 READ = {
@@ -71,6 +71,9 @@ REFUSED = {
     "semicolons without titles": ("1,5;2,5\n3,5;4,5\n", SEMICOLONS),
     "what Excel says of them": ("sep=;\nx;y\n1;2\n", SEMICOLONS),
     "tabs": ("x\ty\n1\t2\n", "by commas, not by tabs"),
+    "spaces": ("x y\n1 2\n3 4\n", "by commas or tabs, not by spaces"),
+    "spaces without titles": ("1.5  2\n3  4\n", "by commas or tabs, not by spaces"),
+    "spaces as R writes": ('"x" "y"\n"a" 1 2\n"b" 3 4\n', "by commas or tabs, not by spaces"),
     "decimal commas": ('x,y\n"1,5",2\n"3,5",4\n', "its column 'x' has '1,5'; --names"),
     "text among numbers": ("x,y\n1,2\n?,4\n", "its column 'x' has '?'; --names"),
     "a line of units": ("x,y\n1,kg\n3,4\n", "its column 'y' has 'kg'"),
@@ -96,6 +99,73 @@ def test_what_cannot_be_read_for_sure_is_refused(tmp_path):
         with pytest.raises(ValueError, match=f"t.csv .*{re.escape(says)}") as caught:
             read_table(path)
         assert_in_our_words(caught)
+
+
+TITLES = {  # what may be the first row, and what the warning names
+    "names and numbers": ("a,1,2\nb,3,4\nc,3,5\n", "(1, 2)"),
+    "nothing but what is missing": ("NA,NA,NA\n1,2,3\n4,5,6\n", "(NA, NA.1, NA.2)"),
+    "a value that is missing": ("NA,.5,1\n1,2,3\n4,2,3\n", "(NA, .5, 1)"),
+    "a value below what is seen": ("<1,2,3\n1,2,3\n1,5,6\n", "(<1, 2, 3)"),
+    "labels": ("a,x,u\nb,x,v\nc,y,v\n", "(x, u)"),
+}
+
+
+@pytest.mark.parametrize("name", TITLES)
+def test_doubtful_titles_are_told_and_can_be_rows(name, tmp_path):
+    text, told = TITLES[name]
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    with pytest.warns(UserWarning, match=rf"titles {re.escape(told)}; --no-titles takes it as a"):
+        table = read_table(path, text=True)
+    assert len(table.X) == 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table = read_table(path, text=True, titles=False)
+    assert len(table.X) == 3
+    assert table.rows == (["a", "b", "c"] if text[0] == "a" else None)
+    last = text.partition("\n")[0].rpartition(",")[2]
+    assert str(table.X.iloc[0, -1]) in (last, f"{last}.0", last.replace("NA", "nan"))
+
+
+IDS = {  # and what the first column is called
+    "a title": ("id,x\n7,.5\n3,.5\n", "'id'"),
+    "a title of two words": ("my id,x\n7,.5\n3,.5\n", "'my id'"),
+    "no titles": ("70,.5\n30,.5\n", "'0'"),
+    "floats": ("id,x\n7.0,.5\n3.0,.5\n", "'id'"),
+    "beside text": ("id,x\n7,u\n3,u\n", "'id'"),
+    "none: twice": ("x,y\n7,.5\n7,.25\n", None),
+    "none: fractions": ("x,y\n7.5,.5\n7,.25\n", None),
+    "none: negative": ("x,y\n-7,.5\n7,.25\n", None),
+    "none: a name before": ("g,x,y\na,1,.5\nb,2,.25\n", None),
+    "none: a table of such": ("x,y\n1,2\n3,4\n", None),
+    "none: one is missing": ("x,y\n1,.5\n,.25\n", None),
+}
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_numbers_that_look_like_names_are_told(name, tmp_path):
+    text, title = IDS[name]
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        read_table(path, text=True)
+    told = [str(one.message) for one in caught]
+    assert len(told) == (title is not None)
+    if title is not None:
+        assert f"its first column, {title}, has whole" in told[0]
+        assert f"--names {title} names the rows by it." in told[0]
+        assert read_table(path, title.strip("'"), text=True).rows[0] in ("7", "70", "7.0")
+
+
+@pytest.mark.parametrize("rows", [True, False])
+def test_distances_are_told(rows, tmp_path):
+    D = abs(np.subtract.outer(np.arange(5), np.arange(5))) / 4
+    pd.DataFrame(D, index=list("abcde"), columns=list("abcde")).to_csv(tmp_path / "d.csv")
+    np.save(tmp_path / "d.npy", D)
+    path = tmp_path / ("d.csv" if rows else "d.npy")
+    with pytest.warns(UserWarning, match=r"d\..*taken for features, is 0 on .* distances"):
+        read_table(path)
 
 
 def test_names_are_not_looked_for_where_the_first_column_has_them(tmp_path):

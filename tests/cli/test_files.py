@@ -3,6 +3,7 @@
 import gzip
 import re
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -113,6 +114,8 @@ def test_annotated_data_as_its_library_hands_them_over(kind, here, monkeypatch):
         X=kind(COUNTS), obs_names=table.index, var_names=table.columns, to_df=lambda: table
     )
     monkeypatch.setitem(sys.modules, "anndata", SimpleNamespace(read_h5ad=lambda path: adata))
+    held = nullcontext(SimpleNamespace(visititems=lambda visit: None))
+    monkeypatch.setitem(sys.modules, "h5py", SimpleNamespace(File=lambda path: held))
     Path("cells.h5ad").touch()
     check_annotated("cells.h5ad", kind(COUNTS))
 
@@ -162,6 +165,30 @@ def test_without_matplotlib_the_tables_are_written(here, monkeypatch, capsys):
     assert line.endswith("no picture without matplotlib: pip install nmfcluster[plot]\n")
     assert (here / "points-consensus-labels.csv").exists()
     assert not (here / "points-consensus.png").exists()
+
+
+def test_what_is_no_file_is_found_before_the_work(here, monkeypatch, capsys):
+    monkeypatch.setattr("nmfcluster._cli.commands.read_table", None)  # the first thing of a run
+    Path("nowhere").symlink_to("missing/folder")
+    Path("a.png").symlink_to("missing/picture.png")
+    Path("b.png").mkdir()
+    Path("c-labels.csv").mkdir()
+    Path("d-memberships.csv").symlink_to("d-memberships.csv")  # round and round
+    for name, place in (("a.png", "a"), ("b.png", "b"), ("c-l", "c"), ("d-m", "d")):
+        run = ["cluster", "points.csv", "--clusters", "2", "--output", place, "--force"]
+        assert re.search(f"{name}.* cannot be written to: name another", refused(run, capsys))
+    run = ["cluster", "points.csv", "--clusters", "2", "--output", "nowhere/out"]
+    assert "written, not in nowhere" in refused(run, capsys)
+
+
+def test_no_spreadsheet_runs_what_is_written(here):
+    names = ["=1+1", "+a", "-b", "@c", "\t=d", " +e", "-5", "+1e3", "a=b", "b"]
+    table = pd.DataFrame(COUNTS[:, :10], columns=names).set_axis([*names, *"cdefghijklmnopqrstuv"])
+    table.to_csv("=x.csv")
+    main(["programs", "=x.csv", "--clusters", "2", "--output", "out"])
+    safe = [*(f"'{name}" for name in names[:6]), *names[6:]]
+    assert list(pd.read_csv("out-labels.csv", dtype=str)["row"][:10]) == safe
+    assert list(pd.read_csv("out-components.csv"))[1:] == safe
 
 
 # --- what is refused --------------------------------------------------------------------------
@@ -232,14 +259,20 @@ FAULTS = [
     ("consensus points.csv --clusters 2 --output few.csv/out", "not in few.csv"),
     ("cluster points.csv --constraints none.csv --clusters 2", "No such file.*none.csv"),
     ("cluster points.csv --constraints stranger.csv --clusters 2", "stranger.csv: .*'99'"),
-    ("cluster points.csv --constraints kind.csv", "kind must be must or cannot, got 'maybe'"),
+    ("cluster points.csv --constraints kind.csv", "kind must be must or cannot, .* got 'maybe'"),
     ("cluster points.csv --constraints columns.csv", "columns must be a, b and kind"),
     (
         "cluster points.csv --constraints semicolons.csv",
         "kind, got a;b;kind",
     ),
     ("cluster points.csv --constraints weights.csv --clusters 2", "weights.csv: .*got ''"),
-    ("cluster points.csv --constraints against.csv --clusters 2", "samples 00 and 01 cannot be"),
+    (
+        "cluster points.csv --constraints against.csv --clusters 2",
+        "samples 00 and 01 cannot be .* them: 00 - 01. .* give --contradictions ignore",
+    ),
+    ("cluster points.csv --contradictions fix --clusters 2", "'contradictions' parameter of SSNMF"),
+    ("fuse ids.csv shuffled.csv --clusters 2", "same numbers in their first .* --names TITLE"),
+    ("fuse ids.csv part.csv --clusters 2", "same numbers in their first .* --names TITLE"),
     ("fuse points.csv few.csv --clusters 2", "view 'few' of views has 3 rows"),
     ("fuse points.csv twice.csv --names id", "--names must be one of"),
     ("programs negative.csv --clusters 2", "Negative values"),
@@ -255,11 +288,37 @@ def test_faults_of_users_are_one_line(here, capsys):
     np.savez("two.npz", a=POINTS, b=POINTS)
     np.save("vector.npy", POINTS[:, 0])
     save_pickled("pickled.npy")
+    ids = pd.DataFrame({"id": range(140, 100, -1), "x": POINTS[:, 0]})
+    ids.to_csv("ids.csv", index=False)
+    ids[::-1].to_csv("shuffled.csv", index=False)
+    ids[1:].to_csv("part.csv", index=False)
     np.save("nan.npy", np.where(np.arange(6.0).reshape(3, 2) == 5, np.nan, 1))
     before = set(here.iterdir())
     for command, message in FAULTS:
         assert re.search(message, refused(command.split(), capsys)), command
         assert set(here.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        MemoryError("Unable to allocate 1. TiB"),
+        RuntimeError("cannot schedule"),
+        OverflowError("too large"),
+        ZeroDivisionError("by zero"),
+        RecursionError("too deep\nby far"),
+        ValueError("\n"),
+    ],
+)
+def test_faults_in_the_work_are_one_line(error, here, monkeypatch, capsys):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr("nmfcluster._cli.commands._fitted", fail)
+    line = refused(["consensus", "points.csv", "--clusters", "2"], capsys)
+    told = str(error).strip() or type(error).__name__
+    assert told.splitlines()[0] in line
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,148 @@
+"""Files that would harm: entries outside of a matrix, and little that unpacks to much."""
+
+import gzip
+import io
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.io import mmwrite
+
+from nmfcluster._cli.commands import main
+from nmfcluster._cli.files import read_pairs, read_table
+
+pd = pytest.importorskip("pandas")
+
+X = sp.csr_array(np.arange(24.0).reshape(8, 3) % 5)
+SHAPE = r"entries in its shape \(8, 3\)"
+
+
+def parts(kind, part, value):
+    """Return what is stored of a matrix, one of its numbers wrong."""
+    A = X.asformat(kind)
+    stored = {"data": A.data, "shape": np.array(A.shape), "format": np.array(kind.encode())}
+    if kind == "coo":
+        stored |= {"row": A.coords[0].copy(), "col": A.coords[1].copy()}
+    else:
+        stored |= {"indices": A.indices.copy(), "indptr": A.indptr.copy()}
+    stored[part][1] = value
+    return stored
+
+
+PLACES = [("csr", "indices"), ("csc", "indices"), ("bsr", "indices"), ("coo", "col")]
+
+
+@pytest.mark.parametrize("value", [99, 10**8, -(10**6)])
+@pytest.mark.parametrize(("kind", "part"), [*PLACES, ("csr", "indptr"), ("csc", "indptr")])
+def test_a_matrix_with_entries_outside_is_refused(kind, part, value, tmp_path):
+    np.savez(tmp_path / "x.npz", **parts(kind, part, value))
+    with pytest.raises(ValueError, match=rf"x.npz cannot be read: .*({SHAPE}|column|axis|col)"):
+        read_table(tmp_path / "x.npz")
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc"])
+@pytest.mark.parametrize("part", ["indices", "indptr"])
+def test_annotated_data_with_entries_outside_are_refused(kind, part, tmp_path):
+    anndata, h5py = pytest.importorskip("anndata"), pytest.importorskip("h5py")
+    path = tmp_path / "x.h5ad"
+    anndata.AnnData(getattr(sp, f"{kind}_matrix")(X)).write_h5ad(path)
+    with h5py.File(path, "a") as held:
+        held[f"X/{part}"][1] = 10**8
+    with pytest.raises(ValueError, match=f"x.h5ad cannot be read: .*{SHAPE}"):
+        read_table(path)
+
+
+def test_a_matrix_market_file_with_entries_outside_is_refused(tmp_path):
+    path = tmp_path / "x.mtx"
+    path.write_text("%%MatrixMarket matrix coordinate real general\n3 3 2\n1 1 1\n9 1 1\n")
+    with pytest.raises(ValueError, match=r"x\.mtx cannot be read: "):
+        read_table(path)
+
+
+# --- what unpacks to much ---------------------------------------------------------------------
+
+LONG = b"1,2,3\n" * 40_000  # 240 kB of text
+
+
+def save_lines(path):
+    path.write_bytes(gzip.compress(LONG) if path.suffix == ".gz" else LONG)
+
+
+def save_archive(path):
+    np.savez_compressed(path, np.zeros(30_000))
+
+
+def save_liar(path):
+    """Write an archive whose list says that its array is short."""
+    file = io.BytesIO()
+    np.save(file, np.zeros((30_000, 1)))
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as held:
+        held.writestr("arr_0.npy", file.getvalue())
+    size = len(file.getvalue()).to_bytes(4, "little")
+    path.write_bytes(path.read_bytes().replace(size, (200).to_bytes(4, "little")))
+
+
+def save_matrix(path):
+    file = io.BytesIO()
+    mmwrite(file, np.full((30_000, 1), 1 / 3))
+    path.write_bytes(gzip.compress(file.getvalue()))
+
+
+def save_tall(path):
+    path.write_text("%%MatrixMarket matrix coordinate real general\n90000 3 1\n1 1 1\n")
+
+
+def save_annotated(path):
+    anndata, h5py = pytest.importorskip("anndata"), pytest.importorskip("h5py")
+    anndata.AnnData(X.toarray()).write_h5ad(path)
+    with h5py.File(path, "a") as held:  # nothing of it is stored
+        held.create_dataset("obsm/more", shape=(8, 10**12), dtype="f4", chunks=(8, 1000))
+
+
+MUCH = {
+    "t.csv": save_lines,
+    "t.csv.gz": save_lines,
+    "t.npz": save_archive,
+    "t.mtx.gz": save_matrix,
+    "t.mtx": save_tall,
+    "t.npy": lambda path: np.save(path, np.zeros((30_000, 1))),
+    "t.h5ad": save_annotated,
+}
+
+
+@pytest.mark.parametrize("name", MUCH)
+def test_what_holds_more_than_is_allowed_is_refused(name, tmp_path):
+    path = tmp_path / name
+    MUCH[name](path)
+    with pytest.raises(ValueError, match=r"it holds more than .* GiB: --max-gib allows more"):
+        read_table(path, most=100_000)
+
+
+def test_no_more_of_an_archive_is_read_than_it_admits(tmp_path):
+    save_liar(tmp_path / "t.npz")
+    with pytest.raises(ValueError, match=r"t\.npz cannot be read: "):
+        read_table(tmp_path / "t.npz", most=100_000)
+
+
+def test_pairs_are_bounded_too_and_what_is_allowed_is_read(tmp_path):
+    path = tmp_path / "pairs.csv.gz"
+    path.write_bytes(gzip.compress(b"a,b,kind\n" + b"1,2,ML\n" * 40_000))
+    with pytest.raises(ValueError, match="--max-gib"):
+        read_pairs(path, 100_000)
+    assert len(read_pairs(path, 300_000)[0]) == 40_000
+
+
+def test_the_bound_is_an_option_and_holds_for_what_becomes_dense(tmp_path, monkeypatch, capsys):
+    anndata = pytest.importorskip("anndata")
+    monkeypatch.chdir(tmp_path)
+    wide = sp.csr_matrix((8, 100_000))
+    anndata.AnnData(wide).write_h5ad("a.h5ad")
+    anndata.AnnData(wide).write_h5ad("b.h5ad")
+    for run in (["fuse", "a.h5ad", "b.h5ad"], ["consensus", "a.h5ad", "--max-gib", "nan"]):
+        bound = [] if "nan" in run else ["--max-gib", "0.005"]
+        with pytest.raises(SystemExit):
+            main([*run, *bound, "--clusters", "2"])
+        assert "GiB: --max-gib allows more." in capsys.readouterr().err
+    assert not list(Path().glob("*.png"))
