@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -48,11 +49,9 @@ def fitting(estimator: Any) -> Iterator[np.random.RandomState]:
 
 def read_features(estimator: Any, X: Any, reset: bool = True, **checks: Any) -> Any:
     """Return X as floats, dense or CSR; `checks` are further options of `validate_data`."""
-    tables.check_readable(X)
     if not reset and not hasattr(estimator, "feature_names_in_"):  # scikit-learn compares those
         X = tables.columns_in_order_of(getattr(estimator, "_names_", None), X, "X", "fit's samples")
-    checks |= {"accept_sparse": "csr", "dtype": storage.FLOATS}
-    return tables.canonical(validate_data(estimator, X, reset=reset, **checks))
+    return tables.read_table(X, check=partial(validate_data, estimator, reset=reset), **checks)
 
 
 def require_nonnegative(estimator: Any, X: Any, cure: str) -> None:

@@ -45,7 +45,7 @@ def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[F], F]:
 
 
 class Interval(_Interval):
-    """Numbers from left to right; no truth values, durations, nor counts without an end.
+    """Numbers from left to right; no truth values, durations, fractions, nor endless counts.
 
     scikit-learn takes True for 1, any int for a count, and compares with numpy's durations.
     """
@@ -58,7 +58,8 @@ class Interval(_Interval):
     def is_satisfied_by(self, val: Any) -> bool:
         """Return whether a value is such a number."""
         too_large = isinstance(val, int) and abs(val) > sys.float_info.max
-        if too_large or isinstance(val, bool | np.bool_ | np.timedelta64):
+        number = isinstance(val, int | float | np.number)  # a Fraction is none to numpy
+        if too_large or not number or isinstance(val, bool | np.timedelta64):
             return False
         return bool(super().is_satisfied_by(val))
 

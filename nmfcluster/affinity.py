@@ -12,7 +12,7 @@ from sklearn.utils import check_array
 
 from nmfcluster import _compat
 from nmfcluster._arrays import places, storage
-from nmfcluster._arrays.tables import canonical
+from nmfcluster._arrays.tables import in_own_order, read_table
 from nmfcluster._compat import COUNT, N_JOBS, RANDOM_STATE, Interval, StrOptions
 from nmfcluster.similarity import Explicit, Factored, Similarity
 from nmfcluster.similarity.landmarks import Landmarks
@@ -95,7 +95,7 @@ def make_affinity(
 
     Parameters
     ----------
-    X : {ndarray, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
+    X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
         Features, or with ``affinity="precomputed"`` the similarity itself.
     affinity : str or callable, default="auto"
         - "nearest_neighbors": a sparse graph of the rows that differ,
@@ -167,7 +167,7 @@ def make_affinity(
     allowed = MAKING | {"n_clusters": [COUNT, None], "random_state": RANDOM_STATE, "n_jobs": N_JOBS}
     given = {name: value for name, value in locals().items() if name in allowed}
     _compat.validate_parameter_constraints(allowed, given, caller_name="make_affinity")
-    X = canonical(X)
+    X = read_table(in_own_order(X, "X") if affinity == "precomputed" else X)
     name = affinity if isinstance(affinity, str) else "callable"
     if name == "auto":
         name = "nearest_neighbors" if few_enough(X) else "landmarks"
@@ -199,6 +199,7 @@ def make_affinity(
     elif name == "precomputed":
         if X.shape[0] != X.shape[1]:
             raise ValueError(f"X must be square with affinity='precomputed', got shape {X.shape}.")
+        storage.require_symmetric(X, "X with affinity='precomputed'")
         W, between = Explicit(X), _itself
     elif callable(affinity) and not isinstance(affinity, type):
         called = _called(affinity, X, X)
@@ -208,10 +209,10 @@ def make_affinity(
         kinds = f"one of {NAMES} or a callable that is no class"
         raise ValueError(f"affinity must be {kinds}, got {affinity!r}.")
     wanted = _is_to_normalize(name, X, W, n_clusters) if normalize == "auto" else bool(normalize)
-    new = NewSamples(between, onto, exponent, None, counts, _ROWS if name == "rbf" else None)
+    rows = _ROWS if name == "rbf" else None
+    new = NewSamples(between, onto, exponent, None, counts, rows, X.shape[1])
     # the diagonal of a graph counts where clusters are looked for, of which one row can be one
-    to_itself = name == "nearest_neighbors" and n_clusters is not None
-    return _evened(W, new, name, wanted, to_itself)
+    return _evened(W, new, name, wanted, name == "nearest_neighbors" and n_clusters is not None)
 
 
 def _evened(W: Similarity, new: NewSamples, name: str, wanted: bool, to_itself: bool) -> Affinity:

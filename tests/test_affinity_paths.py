@@ -1,5 +1,7 @@
 """Similarities by the longest step of the best path, which Floyd and Warshall find here."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from affinities import samples, square
@@ -71,7 +73,7 @@ def test_paths_as_an_affinity():
         ([[1.0]], None, None, r"Y must hold at least 2 samples.*\(1, 1\)"),
         ([[1.0], [2.0]], [[1.0]], None, r"Y must hold at least 2 samples.*\(1, 1\)"),
         ([[1.0]], [[1.0, 2.0], [3.0, 4.0]], None, r"as many features as X.*\(2, 2\).*\(1, 1\)"),
-        ([[1.0], [2.0]], None, -1.5, "scale must be above 0, got -1.5"),
+        ([[1.0], [2.0]], None, -1.5, "scale must be a float in the range \\(0.0, inf\\), got -1.5"),
         ([[1.0], [np.nan]], None, None, "contains NaN"),
         ([[1.0], [2.0]], [[1.0], [np.inf]], None, "Y contains infinity"),
         ([1.0, 2.0], None, None, "Expected 2D array"),
@@ -83,8 +85,10 @@ def test_paths_that_there_are_not(X, Y, scale, message):
 
 
 def test_scales_of_paths_that_there_are_not():
-    for scale in (0, np.nan, np.inf, "a"):
-        with pytest.raises(ValueError, match=r"scale must be above 0, got"):
+    for scale in (0, np.nan, np.inf, True, "a", Fraction(1, 2)):
+        with pytest.raises(
+            (TypeError, ValueError), match=r"scale must be a (number|float in .*), got"
+        ):
             path_kernel(np.arange(6.0)[:, None], scale=scale)
 
 

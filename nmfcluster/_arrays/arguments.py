@@ -1,6 +1,5 @@
 """What a user hands in: numbers and indices, checked; and warnings that point at the user."""
 
-import math
 import reprlib
 import sys
 import warnings
@@ -21,6 +20,8 @@ from nmfcluster._compat import MOST, Interval
 _FOLDERS = (Path(__file__).parents[1], *sklearn.__path__, *joblib.__path__)
 _NOT_THE_USER = tuple(f"{folder}/" for folder in _FOLDERS)
 
+_LARGEST = 1e8  # of what data are made by: their counts, of up to three such, are 64-bit integers
+
 #: what is said of pairs where one of these parameters is "precomputed"
 _PAIRS = {
     **dict.fromkeys(("metric", "dissimilarity"), "distances"),
@@ -31,6 +32,11 @@ _PAIRS = {
 def shown(value: Any) -> str:
     """Return a value and its type as an error message shows them."""
     return f"{reprlib.repr(value)} ({type(value).__name__})"
+
+
+def kind_of(value: Any) -> str:
+    """Return the name of the type of a value; of a class, which should be an instance, its own."""
+    return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
 
 
 def counted(n: int, noun: str) -> str:
@@ -64,13 +70,13 @@ def check_count(value: Any, name: str, least: int | None = None) -> None:
 
 
 def check_number(
-    value: Any, name: str, low: float, high: float = math.inf, closed: str = "left"
+    value: Any, name: str, low: float, high: float = _LARGEST, closed: str = "left"
 ) -> None:
     """Raise unless a value is a number of a range, which is closed at the left, or as told."""
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"{name} must be a number, got {shown(value)}.")
     allowed = Interval(Real, low, high, closed=closed)
-    if value not in allowed:
+    if not allowed.is_satisfied_by(value):
         raise ValueError(f"{name} must be {allowed}, got {value}.")
 
 
@@ -194,14 +200,8 @@ def normalised_weights(weights: Any, n_partitions: int) -> np.ndarray:
         read = np.asarray(list(weights), dtype=np.float64)
     except (TypeError, ValueError):
         raise TypeError(f"weights must be one number a partition, got {shown(weights)}.") from None
-    if read.shape != (n_partitions,) or not np.isfinite(read).all():
-        raise ValueError(
-            f"weights must be {n_partitions} nonnegative numbers, one a partition and finite; got "
-            f"{shown(weights)} of shape {read.shape}."
-        )
-    if (read < 0).any() or read.sum() <= 0:
-        raise ValueError(
-            f"weights must be {n_partitions} nonnegative numbers, not all 0; the smallest is "
-            f"{read.min():.3g}."
-        )
+    finite = read.shape == (n_partitions,) and np.isfinite(read).all()
+    if not finite or (read < 0).any() or read.sum() <= 0:
+        wanted = f"{n_partitions} nonnegative numbers, one a partition, finite and not all 0"
+        raise ValueError(f"weights must be {wanted}; got {shown(weights)} of shape {read.shape}.")
     return read / read.sum()

@@ -11,6 +11,7 @@ from nmfcluster._arrays.storage import equal_rows, index_dtype, row_blocks
 from nmfcluster._arrays.tables import check_opened
 
 NEVER = 1e-12  # weight of the partitions that saw a pair, or others: less is rounding
+_NO_TEXT = "backslashreplace"  # what becomes of bytes that are not UTF-8
 ROWS = 16_384  # handled at a time, so that a block of a wide table stays in cache
 
 
@@ -142,14 +143,19 @@ def _encode_integers(table: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]] |
 
 def clean_labels(column: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the labels that are there, comparable with each other, and where they are."""
+    if column.dtype.kind == "S":
+        column = np.char.decode(column, errors=_NO_TEXT)
+    elif column.dtype.kind == "T":  # NumPy's strings of any length
+        column = column.astype(object)
     if column.dtype.kind == "O":
         seen = np.array([not is_missing(value) for value in column])
         values = [v.item() if isinstance(v, np.generic) else v for v in column[seen]]
         kinds = {str if isinstance(v, str) else type(v) for v in values}
         if kinds <= {bool, int, float}:
             column = np.where(seen, column, np.nan).astype(float)
-        elif kinds == {str}:
-            return np.array([str(value) for value in values], dtype=object), seen
+        elif kinds in ({str}, {bytes}):
+            texts = [v.decode(errors=_NO_TEXT) if isinstance(v, bytes) else str(v) for v in values]
+            return np.array(texts, dtype=object), seen
         else:
             raise TypeError(
                 f"{name} must hold labels of one kind, integers or strings; "
@@ -178,13 +184,15 @@ def clean_labels(column: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]
 
 
 def is_missing(value: Any) -> bool:
-    """Tell None, NaN and pandas.NA, the last of which refuses to be compared."""
+    """Tell None, NaN and pandas.NA, the last of which refuses to be compared, from all else."""
     if value is None:
         return True
     try:
         return bool(value != value)
     except TypeError:
         return True
+    except ValueError:  # an array
+        return False
 
 
 def places_of(values: np.ndarray, known: np.ndarray) -> np.ndarray:

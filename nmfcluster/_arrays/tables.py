@@ -6,12 +6,15 @@ side has no index, or that of pandas for tables without one, 0, 1, 2, ...
 
 from collections import Counter
 from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import check_array
 
 from nmfcluster._arrays.arguments import counted, shown, warn
+from nmfcluster._arrays.storage import FLOATS
 from nmfcluster._compat import take_samples
 
 _GATHERED = 2**30  # bytes of a Dask collection that are gathered with a warning: as most hold
@@ -22,8 +25,43 @@ _SEVERAL = (
 )
 
 
-def check_readable(X: Any, name: str = "X") -> None:
+def read_table(X: Any, name: str = "X", check: Any = None, **options: Any) -> Any:
+    """Return a table of numbers as floats, dense or CSR: all that is handed in is read by this.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix, data frame} of shape (n, p)
+        Not changed.
+    name : str, default="X"
+        What to call it in an error message.
+    check : callable, default=None
+        What checks it, with `options`; scikit-learn's `check_array` by default.
+    **options : dict
+    """
+    X = check_readable(X, name)
+    check = partial(check_array, input_name=name) if check is None else check
+    try:
+        read = check(X, **{"accept_sparse": "csr", "dtype": FLOATS, **options})
+    except ValueError as error:
+        if "contains NaN" not in str(error):
+            raise
+        cure = "leave out what holds it, or put in numbers, as SimpleImputer does in a pipeline"
+        raise ValueError(f"Input {name} contains NaN: {cure}.") from None
+    return canonical(read)
+
+
+def require_size(X: Any, name: str, n_columns: int, n_rows: int | None = None) -> None:
+    """Raise unless a table that was read has as many columns, and as many rows; None: any."""
+    rows, columns = (*X.shape, 1)[:2]  # texts by themselves are one column
+    for got, wanted, noun in ((columns, n_columns, "column"), (rows, n_rows, "row")):
+        if wanted not in (None, got):
+            raise ValueError(f"{name} must have {counted(wanted, noun)}, got {got}.")
+
+
+def check_readable(X: Any, name: str = "X") -> Any:
     """Raise if a table is of a kind that numpy, or scikit-learn, would misread or name badly.
+
+    Returns what was handed in; what has no shape, as a list of rows, as an array.
 
     Parameters
     ----------
@@ -51,13 +89,16 @@ def check_readable(X: Any, name: str = "X") -> None:
         for column, dtype in zip(X.columns, X.dtypes, strict=True):
             if getattr(dtype, "kind", "O") not in _NUMBERS:  # to take a column out takes longer
                 _check_numbers(np.asarray(X[column]), f"column {column!r} of {name}")
-        return
+        return X
     try:
-        array = np.asarray(X) if isinstance(X, list | tuple) else X
+        array = X if hasattr(X, "shape") else np.asarray(X)
     except ValueError:
         raise ValueError(f"{name} must be a table whose rows are of one length.") from None
+    if sp.issparse(array) and array.ndim != 2:
+        raise ValueError(f"{name} must be a table of rows and columns, got shape {array.shape}.")
     if isinstance(array, np.ndarray):
         _check_numbers(array, name)
+    return array
 
 
 def _check_numbers(array: np.ndarray, name: str) -> None:
@@ -121,6 +162,8 @@ def check_opened(X: Any, name: str, wanted: str) -> None:
     check_stored(X, name)
     if hasattr(X, "__dask_graph__"):
         _check_gathered(X, name)
+    if isinstance(X, type | str | bytes):
+        raise TypeError(f"{name} must be {wanted}, got {shown(X)}.")
     annotated = hasattr(X, "obs") and hasattr(X, "to_df")
     closed = (isinstance(X, dict) and not sp.issparse(X)) or type(X).__name__ == "LazyFrame"
     if annotated or closed or type(X).__module__.startswith("pyarrow"):
@@ -269,114 +312,3 @@ def in_own_order(table: Any, name: str) -> Any:
     if own is None or columns is None or not own.is_unique or set(own) != set(columns):
         return table
     return columns_in_order_of(own, table, name, "its rows")
-
-
-def in_one_order(tables: list[Any], names: list[str]) -> tuple[list[Any], list[Any], Any, Any]:
-    """Return similarities with rows and columns in the order of the first named data frame.
-
-    The columns of one that is square by its names come in the order of its rows. If all are, and
-    differ in their names, they are of some of the samples each.
-
-    Parameters
-    ----------
-    tables : list of object
-        What is no data frame stays as it is.
-    names : list of str
-        What a message calls them.
-
-    Returns
-    -------
-    tables : list of object
-    held : list of {ndarray of bool, None}
-        Which of all samples a table is of; None: it has a row for each.
-    index, columns : pandas Index or None
-        The names of rows and of columns, if any of them has some.
-    """
-    own = list(map(sample_names, tables))
-    ordered = list(tables)
-    held: list[Any] = [None for _ in tables]
-    if all(map(_is_square, own, tables)) and len(set(map(frozenset, own))) > 1:
-        union = _union(own, names)
-        held = [union.isin(index) for index in own]
-        for i, table in enumerate(map(in_own_order, tables, names)):
-            order = own[i].get_indexer(union[held[i]])
-            ordered[i] = table.iloc[order, order] if (np.diff(order) < 0).any() else table
-        return ordered, held, union, union
-    frames = [i for i, T in enumerate(tables) if hasattr(T, "columns") and row_names(T) is not None]
-    if not frames:
-        return ordered, held, None, None
-    frames.sort(key=lambda i: own[i] is None)  # what has no names is taken by position
-    owner = names[frames[0]]
-    first = ordered[frames[0]] = in_own_order(tables[frames[0]], owner)
-    for i in frames[1:]:
-        if own[i] is None and own[frames[0]] is not None and first.index.dtype.kind in "iu":
-            warn(
-                f"{names[i]} has the index 0, 1, 2, ..., and is taken by position beside the "
-                f"numbers that name the samples of {owner}: text, S.index.astype(str), is a name."
-            )
-        order = order_of(first.index, tables[i].index, names[i], owner)
-        table = tables[i] if order is None else tables[i].iloc[order]
-        ordered[i] = columns_in_order_of(first.columns, table, names[i], owner)
-    return ordered, held, own[frames[0]], first.columns
-
-
-def _is_square(own: Any, table: Any) -> bool:
-    """Return whether columns have the names of the rows; numbers in a file can be text in one."""
-    columns = getattr(table, "columns", None)
-    if own is None or columns is None:
-        return False
-    return set(own) == set(columns) or list(map(str, own)) == list(map(str, columns))
-
-
-def with_all_samples(tables: list[Any], names: list[str]) -> tuple[list[Any], Any]:
-    """Return tables with a row for every sample that one of them has.
-
-    Parameters
-    ----------
-    tables : list of {ndarray, csr_array, data frame}
-    names : list of str
-        What a message calls them.
-
-    Returns
-    -------
-    tables : list of {ndarray, csr_array, data frame}
-        With rows of NaN for samples that a data frame does not have.
-    index : Index or None
-        Names of the samples, in the order in which they occur; None if no table has any.
-
-    Raises
-    ------
-    ValueError
-        If it is not known which rows belong together.
-    """
-    named = {i: own for i, T in enumerate(tables) if (own := sample_names(T)) is not None}
-    index = _union(list(named.values()), [names[i] for i in named]) if named else None
-    n = tables[0].shape[0] if index is None else len(index)
-    same = all(own.equals(index) for own in named.values())
-    for i, (table, name) in enumerate(zip(tables, names, strict=True)):
-        if i not in named and not (same and table.shape[0] == n):
-            raise ValueError(
-                f"{name} has {table.shape[0]} rows without names of samples, which must be the {n} "
-                "of all others, in one order, NaN where it lacks one: only data frames whose index "
-                "names the samples may leave some out, or have them in another order."
-            )
-    return [T.reindex(index) if i in named else T for i, T in enumerate(tables)], index
-
-
-def _union(indices: list[Any], names: list[str]) -> Any:
-    """Return all names in several indices, each of which must share some with the others."""
-    for i, (index, name) in enumerate(zip(indices, names, strict=True)):
-        if not index.is_unique:
-            twice = index[index.duplicated()][0]
-            raise ValueError(f"{name} has the sample {twice!r} twice in its index.")
-        others = [other for j, other in enumerate(indices) if j != i]
-        if others and all(set(index).isdisjoint(other) for other in others):
-            raise ValueError(
-                f"{name} has no sample in common with the others, by their index: "
-                f"{shown(list(index[:3]))} in it, {shown(list(others[0][:3]))} in another. Tables "
-                "with different names of samples belong together by those that they share."
-            )
-    union = indices[0]
-    for index in indices[1:]:
-        union = union.append(index[~index.isin(union)])
-    return union

@@ -1,6 +1,6 @@
 """Solutions that are kept on disk, so that a fit that was stopped goes on where it was."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from functools import partial
 from importlib.metadata import version
@@ -9,12 +9,20 @@ from typing import Any
 import joblib
 from sklearn.utils.validation import check_memory
 
+from nmfcluster._arrays.arguments import shown, warn
 from nmfcluster._arrays.places import content
+from nmfcluster._engine.loop import Solution
 
 
 def memory_of(memory: Any) -> Any:
     """Return a `joblib.Memory` for a folder, or as it is; None for None."""
-    return None if memory is None else check_memory(memory)
+    try:
+        if memory == "":
+            raise ValueError("'.' is the folder of now, and None keeps nothing")
+        return None if memory is None else check_memory(memory)
+    except (OSError, ValueError) as error:
+        wanted = "a folder that can be written to"
+        raise ValueError(f"memory must be {wanted}, got {shown(memory)}: {error}.") from None
 
 
 class Recall:
@@ -32,9 +40,13 @@ class Recall:
         self._given = joblib.hash((version("nmfcluster"), *(_parts(value) for value in given)))
         self._kept = memory.cache(_computed, ignore=["compute"])
 
-    def __call__(self, asked: Any, compute: Callable[[], Any]) -> Any:
-        """Return what was computed for `asked`, or compute it."""
-        return self._kept(joblib.hash((self._given, asked)), compute)
+    def __call__(self, asked: Sequence[Any], compute: Callable[[], Any]) -> Any:
+        """Return the solutions that were computed for `asked`, or compute them."""
+        found = self._kept(joblib.hash((self._given, asked)), compute)
+        if isinstance(found, list) and [type(one) for one in found] == [Solution] * len(asked):
+            return found
+        warn("The folder of memory holds what is no run: it is made again. Clear the folder.")
+        return compute()
 
 
 def _computed(key: str, compute: Callable[[], Any]) -> Any:

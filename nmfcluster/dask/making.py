@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 import dask.array as da
 import numpy as np
 from sklearn.cluster import KMeans
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 
 from nmfcluster._arrays.arguments import counted
 from nmfcluster._arrays.blocks import ROWS
-from nmfcluster._arrays.storage import FLOATS, row_blocks
+from nmfcluster._arrays.storage import row_blocks
+from nmfcluster._arrays.tables import read_table
 from nmfcluster._compat import validate_parameter_constraints
 from nmfcluster.dask.tables import by_blocks, read_rows, rows_at
 from nmfcluster.partitions import making
@@ -29,7 +30,7 @@ class Labeller(NamedTuple):
         """Return the labels of a block of rows."""
         labels = np.empty((len(block), len(self.partitions.estimators)), dtype=self.dtype)
         for rows in row_blocks(len(block), ROWS):  # they are 8 bytes at first
-            X = check_array(block[rows], dtype=FLOATS, input_name="X")
+            X = read_table(block[rows], accept_sparse=False)
             found = self.partitions.predict(X, self.drawn)
             if found.max() > np.iinfo(self.dtype).max:
                 raise ValueError(
@@ -158,7 +159,7 @@ def base_partitions(
     chosen = [np.arange(X.shape[0]) if plan.samples is None else plan.samples for plan in plans]
     # only samples that some run is fitted to are held here: runs take their places among these
     drawn = np.unique(np.concatenate(chosen))
-    rows = check_array(rows_at(X, drawn), dtype=FLOATS, input_name="X")
+    rows = read_table(rows_at(X, drawn), accept_sparse=False)
     places = [np.searchsorted(drawn, samples) for samples in chosen]
     plans = [plan._replace(samples=own) for plan, own in zip(plans, places, strict=True)]
     pairs = pairs_of(making.clusterers(estimator), rows)

@@ -85,8 +85,8 @@ def make_programs(
     ((400, 1000), (400, 8), (8, 1000))
     """
     rng = generator_of(random_state)
-    for value, name in ((n_samples, "n_samples"), (n_features, "n_features")):
-        check_count(value, name, 1)
+    check_count(n_samples, "n_samples", 1)
+    check_count(n_features, "n_features", 1)
     check_count(n_programs, "n_programs", 1)
     check_number(depth, "depth", 0, closed="neither")
     check_number(housekeeping, "housekeeping", 0, 1)  # with 1 all programs would be equal
@@ -174,8 +174,8 @@ def make_signatures(
     ((100, 96), (100, 5), (5, 96))
     """
     rng = generator_of(random_state)
-    for value, name in ((n_samples, "n_samples"), (n_channels, "n_channels")):
-        check_count(value, name, 1)
+    check_count(n_samples, "n_samples", 1)
+    check_count(n_channels, "n_channels", 1)
     check_count(n_signatures, "n_signatures", 1)
     check_number(burden, "burden", 0, closed="neither")
     check_number(noise, "noise", 0)

@@ -6,10 +6,10 @@ from itertools import product
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_array
 
 import nmfcluster.display.style as look
 from nmfcluster._arrays.arguments import shown
+from nmfcluster._arrays.tables import read_table
 from nmfcluster.display.cells import arrange_table
 
 # points: from a strip to the next at most, of all strips at most, and of the names' font
@@ -263,8 +263,7 @@ def _draw_strips(
 
 def _check_table(X: Any, shape: tuple[int, int]) -> Any:
     """Return X in floats, dense or CSR; raise unless it has the shape of the biclusters."""
-    options: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
-    X = check_array(X, ensure_all_finite="allow-nan", input_name="X", **options)
+    X = read_table(X, ensure_all_finite="allow-nan")
     if X.shape != shape:
         wanted = f"{shape[0]} rows and {shape[1]} columns"
         raise ValueError(f"X must have the {wanted} of the biclusters, got shape {X.shape}.")
@@ -273,7 +272,7 @@ def _check_table(X: Any, shape: tuple[int, int]) -> Any:
 
 def _check_members(value: Any, name: str) -> np.ndarray:
     """Return booleans of shape (n_clusters, n)."""
-    members = check_array(value, dtype=None, input_name=name)
+    members = read_table(value, name, accept_sparse=False, dtype=None)
     if members.dtype.kind != "b":
         raise TypeError(f"{name} must hold booleans, got {shown(value)}.")
     return members

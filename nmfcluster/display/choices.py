@@ -306,8 +306,10 @@ class StabilityDisplay:
         StabilityDisplay
             Itself.
         """
+        scores = look.read_numbers(self.scores, "scores")
+        if len(scores) != len(look.listed(self.values, "values")):
+            raise ValueError(f"scores must be one a value, got {len(scores)}.")
         self.figure_, self.ax_ = look.axes_for(ax, figsize=(6.4, 4.2))
-        scores = np.asarray(self.scores, dtype=float)
         best = int(np.nanargmax(scores))
         error = 0.0 if self.errors is None else np.nan_to_num(self.errors[best])
         self.as_good_ = scores >= scores[best] - error

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils import check_consistent_length
 
 import nmfcluster.display.style as look
 from nmfcluster._arrays.arguments import normalised_weights
@@ -148,7 +148,7 @@ class ConsensusMatrixDisplay:
         partitions : array-like of shape (n_samples, n_partitions) or list of label vectors
             As `NMFConsensus.fit` takes them; a negative number, NaN or None: not seen.
         labels : array-like of shape (n_samples,)
-            Cluster or class of every sample: integers or strings.
+            Cluster or class of every sample: integers or strings; a negative number: in none.
         weights : array-like of shape (n_partitions,), default=None
             Nonnegative weights of the partitions; equal by default.
         max_cells : int, default=400
@@ -171,13 +171,15 @@ class ConsensusMatrixDisplay:
         array([0, 0, 0, 0, 0, 0, 1, 1, 1, 2])
         """
         codes, _ = encode(partitions, "partitions")
-        labels = column_or_1d(labels)
+        numbers, [values] = encode([labels], "labels")
+        labels = numbers[:, 0].astype(np.intp)
         check_consistent_length(codes, labels)
         weights = normalised_weights(weights, codes.shape[1])
-        names, labels = np.unique(labels, return_inverse=True)
-        _, cells, kept = _cells_of(labels, confidence(codes, labels, weights), max_cells)
+        certain, names = confidence(codes, labels, weights), [*map(str, values), "none"]
+        labels = np.where(labels < 0, len(values), labels)  # as those of an estimator
+        _, cells, kept = _cells_of(labels, certain, max_cells)
         matrix = consensus_matrix(codes, weights, cells)
-        return cls(matrix=matrix, names=[str(name) for name in names], **kept).plot(ax)
+        return cls(matrix=matrix, names=names[: labels.max() + 1], **kept).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the picture.

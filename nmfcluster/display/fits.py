@@ -94,11 +94,14 @@ class LossCurveDisplay:
         LossCurveDisplay
             Itself.
         """
+        curves = [
+            look.read_numbers(curve, "curves") for curve in look.listed(self.curves, "curves")
+        ]
         self.figure_, self.ax_ = look.axes_for(ax, figsize=(6.4, 4.2))
-        lowest = min(float(np.min(curve)) for curve in self.curves)
-        heights = [np.asarray(curve) - lowest for curve in self.curves]
+        lowest = min(map(np.nanmin, curves))
+        heights = [curve - lowest for curve in curves]
         # what is below is rounding, and the lowest loss itself has no logarithm
-        floor = max(1e-8 * max(float(np.max(curve)) for curve in self.curves), np.finfo(float).tiny)
+        floor = max(1e-8 * max(map(np.nanmax, curves)), np.finfo(float).tiny)
         if any((height > floor).any() for height in heights):
             heights = [np.where(height > floor, height, np.nan) for height in heights]
             self.ax_.set_yscale("log")
@@ -252,7 +255,7 @@ class SourceWeightsDisplay:
             If `estimators` is empty, their sources have different names, or `chosen` is not the
             `eta` of one of them.
         """
-        models = list(estimators)
+        models = look.listed(estimators, "estimators")
         for model in models:
             look.check_fitted(model, *_FUSED)
         names = [model.source_names_ for model in models]

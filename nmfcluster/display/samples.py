@@ -6,11 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from sklearn.utils import check_array
 
 import nmfcluster.display.style as look
-from nmfcluster._arrays.arguments import counted
+from nmfcluster._arrays.arguments import counted, shown
 from nmfcluster._arrays.labels import distinct_rows, encode
+from nmfcluster._arrays.tables import read_table
 from nmfcluster.display.cells import divide_into_cells, means_of_rows
 from nmfcluster.metrics.agreement import shared_counts
 
@@ -114,7 +114,7 @@ class MembershipDisplay:
         >>> display.order
         array([0, 2, 1])
         """
-        P = check_array(memberships, dtype=np.float64, input_name="memberships")
+        P = read_table(memberships, "memberships", accept_sparse=False, dtype=np.float64)
         if P.min() < 0:
             raise ValueError(f"memberships must be at least 0, got {P.min():.3g}.")
         sums = P.sum(axis=1, keepdims=True)
@@ -225,7 +225,7 @@ class ClusterTrackingDisplay:
             The picture, drawn.
         """
         rows: dict[str, Any] = {}
-        for estimator in estimators:
+        for estimator in look.listed(estimators, "estimators"):
             who, cure = "a clusterer with labels_", "the constructor takes labels of others"
             look.check_fitted(estimator, "labels_", who, cure)
             name = counted(len(set(estimator.labels_.tolist()) - {-1}), "cluster")
@@ -249,6 +249,8 @@ class ClusterTrackingDisplay:
         ClusterTrackingDisplay
             Itself.
         """
+        if not isinstance(self.labels, Mapping):
+            raise TypeError(f"labels must be a dict of labels, got {shown(self.labels)}.")
         names = [str(name) for name in self.labels]
         if not names:
             raise ValueError("labels must hold at least one clustering, got none.")

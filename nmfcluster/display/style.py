@@ -1,11 +1,14 @@
 """How all pictures look, and where their parts go; matplotlib is imported when one is drawn."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
+
+from nmfcluster._arrays.arguments import kind_of, shown
+from nmfcluster._arrays.tables import read_table
 
 # Colours of clusters, by Okabe and Ito: colour-blind readers can tell them apart. Neighbouring
 # clusters never share one, and each is named beside it.
@@ -32,23 +35,43 @@ def check_fitted(estimator: Any, attribute: str, who: str, cure: str) -> None:
     cure : str
         What to do with others.
     """
-    if hasattr(estimator, attribute):
+    if hasattr(estimator, attribute) and not isinstance(estimator, type):
         return
     if hasattr(type(estimator), "fit"):
         check_is_fitted(estimator)
-    raise TypeError(f"estimator must be {who}, got {type(estimator).__name__}: {cure}.")
+    raise TypeError(f"estimator must be {who}, got {kind_of(estimator)}: {cure}.")
+
+
+def listed(values: Any, name: str) -> list[Any]:
+    """Return several things in a list; raise if there is none."""
+    found = [] if isinstance(values, str) or not isinstance(values, Iterable) else list(values)
+    if not found:
+        raise ValueError(f"{name} must be a list of at least one, got {shown(values)}.")
+    return found
+
+
+def read_numbers(values: Any, name: str) -> np.ndarray:
+    """Return numbers in an array of shape (n,), of which some may be NaN."""
+    options: dict[str, Any] = {"ensure_2d": False, "ensure_min_samples": 0, "accept_sparse": False}
+    read = np.asarray(read_table(values, name, ensure_all_finite="allow-nan", **options))
+    if read.ndim != 1 or np.isnan(read).all():
+        raise ValueError(f"{name} must be a list of numbers, got {shown(values)}.")
+    return read
 
 
 def axes_for(ax: Any, figsize: tuple[float, float]) -> tuple[Any, Any]:
     """Return the figure of some axes and these; without axes, a new figure and its own."""
     try:
         import matplotlib.pyplot as plt
+        from matplotlib.axes import Axes
     except ImportError as error:
         raise ImportError(
             'Drawing needs matplotlib, which is not installed: pip install "nmfcluster[plot]"'
         ) from error
     if ax is None:
         _, ax = plt.subplots(figsize=figsize, layout="compressed")
+    if not isinstance(ax, Axes):
+        raise TypeError(f"ax must be one matplotlib Axes, or None, got {shown(ax)}.")
     return ax.figure, ax
 
 

@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BiclusterMixin
-from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from nmfcluster._arrays.arguments import check_count, positions
 from nmfcluster._arrays.least_squares import exact_rows
 from nmfcluster._arrays.storage import as_float64, row_dots
-from nmfcluster._arrays.tables import check_readable
+from nmfcluster._arrays.tables import read_table
 from nmfcluster._base import NMFClusterer, membership
 from nmfcluster.metrics.co_occurrence import consensus_matrix
 
@@ -46,8 +45,7 @@ class Programs(BiclusterMixin, NMFClusterer):
             If `X` has not one column a cluster.
         """
         check_is_fitted(self)
-        check_readable(X)
-        W = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
+        W = read_table(X)
         if W.shape[1] != (k := len(self.components_)):
             raise ValueError(f"X must have a column for each of {k} clusters, got shape {W.shape}.")
         return W @ self.components_

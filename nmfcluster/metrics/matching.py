@@ -5,11 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from sklearn.utils import check_array
 
 from nmfcluster._arrays.arguments import check_number
 from nmfcluster._arrays.storage import row_blocks
-from nmfcluster._arrays.tables import check_readable, columns_in_order_of, row_names
+from nmfcluster._arrays.tables import columns_in_order_of, read_table, row_names
 
 _CELLS = 2**20  # memberships of cells that are held at a time: 8 MiB in float64
 _ROUNDING = 1e-12  # relative: sums of float64 that differ by less are equal
@@ -70,8 +69,7 @@ def match_components(components_a: Any, components_b: Any) -> tuple[np.ndarray, 
 
 def _read_components(components: Any, name: str) -> np.ndarray:
     """Return components with rows of length 1; a row of zeros stays as it is."""
-    check_readable(components, name)
-    rows = check_array(components, dtype=np.float64, input_name=name)
+    rows = read_table(components, name, dtype=np.float64, accept_sparse=False)
     if rows.min() < 0:
         raise ValueError(f"{name} must have no entry below 0, got {rows.min():.3g}.")
     rows = rows / np.maximum(rows.max(axis=1, keepdims=True), np.finfo(float).tiny)
@@ -187,9 +185,8 @@ def _read_clusters(value: Any, name: str) -> _Clusters:
 
 
 def _read_memberships(value: Any, name: str) -> np.ndarray:
-    check_readable(value, name)
     try:
-        array = check_array(value, dtype=np.float64, input_name=name)
+        array = read_table(value, name, dtype=np.float64, accept_sparse=False)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"{name} must hold memberships, of shape (n_clusters, n_objects), or be a pair (rows, "

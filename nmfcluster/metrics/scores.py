@@ -6,10 +6,10 @@ import numpy as np
 from scipy.cluster.hierarchy import average, cophenet
 from scipy.spatial.distance import squareform
 from sklearn.metrics.cluster import contingency_matrix
-from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils import check_consistent_length, column_or_1d
 
 from nmfcluster._arrays.labels import encode, is_missing
-from nmfcluster._arrays.tables import check_readable
+from nmfcluster._arrays.tables import read_table
 from nmfcluster.metrics.agreement import differing_share, matched
 
 
@@ -175,9 +175,8 @@ def cophenetic_correlation(consensus: Any) -> float:
 
 def _check_consensus(consensus: Any) -> np.ndarray:
     """Return a consensus matrix of the samples that were seen, in float64; raise if it is none."""
-    check_readable(consensus, "consensus")
-    options = {"ensure_all_finite": "allow-nan", "input_name": "consensus"}
-    consensus = check_array(consensus, dtype=np.float64, **options)
+    options: dict[str, Any] = {"ensure_all_finite": "allow-nan", "accept_sparse": False}
+    consensus = read_table(consensus, "consensus", dtype=np.float64, **options)
     if consensus.shape[0] != consensus.shape[1]:
         raise ValueError(f"consensus must be square, got shape {consensus.shape}.")
     seen = ~np.isnan(consensus.diagonal())

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_array
 
 import nmfcluster.model_selection.copies as copies
 import nmfcluster.model_selection.results as results
-from nmfcluster._arrays.arguments import generator_of, shown, warn
-from nmfcluster._arrays.tables import check_readable
+from nmfcluster._arrays.arguments import generator_of, warn
+from nmfcluster._arrays.storage import as_float64
+from nmfcluster._arrays.tables import read_table
 from nmfcluster._compat import N_JOBS, StrOptions, validate_parameter_constraints
 from nmfcluster._engine.report import say
 from nmfcluster.meta import NMFMetaCluster
@@ -135,12 +135,8 @@ def choose_n_clusters(
     validate_parameter_constraints(_ALLOWED, options, caller_name="choose_n_clusters")
     name = results.name_of_number(estimator)
     rng = generator_of(random_state)
-    n_samples = copies.n_entries(X[0] if is_soft(X) and copies.holds_labels(estimator) else X)
-    if n_samples < 0:
-        raise ValueError(
-            f"X must have an entry for every sample, got {shown(X)}. Views are a ViewStack, and "
-            "similarities a SimilarityStack."
-        )
+    soft = is_soft(X) and copies.holds_labels(estimator)
+    n_samples = copies.n_samples_of(X[0] if soft else X)
     if isinstance(candidates, range) and candidates == _DEFAULT:
         candidates = range(1, min(_DEFAULT[-1], max(n_samples, 1)) + 1)
 
@@ -156,6 +152,7 @@ def choose_n_clusters(
         return sweep_n_clusters(estimator, X, candidates, method=method, **shared)
 
     numbers = results.read_candidates(candidates, n_samples)
+    copies.check_fit_params(estimator, fit_params or {})
     fit_params, seed = fit_params or {}, int(rng.randint(copies.SEEDS))
     features, labels = copies.holds_features(estimator, X), copies.holds_labels(estimator)
 
@@ -200,11 +197,9 @@ def _by_vote(
     """Return the number that most criteria see in what the last step of a pipeline sees."""
     if isinstance(estimator, Pipeline) and len(estimator) > 1:
         X = copies.seeded(clone(estimator[:-1]), np.random.default_rng(seed)).fit_transform(X)
-    check_readable(X)
     rng = np.random.default_rng(seed)
-    X = some_of(X, rng)
-    checks = {"ensure_min_samples": 2 * LEAST, "input_name": "X", "estimator": _VOTE}
-    X = check_array(X, accept_sparse="csr", dtype=np.float64, **checks)
+    X = read_table(X, ensure_min_samples=2 * LEAST, estimator=_VOTE)
+    X = as_float64(some_of(X, rng))
     answers, certain_modes = poll_of(X, int(numbers[-1]), rng)
     k, agreed = tally(answers, certain_modes, numbers.tolist())
     if agreed != k:

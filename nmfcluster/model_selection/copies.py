@@ -1,5 +1,6 @@
 """Copies of a clusterer, each fitted to a part of what was handed in, and their clusters."""
 
+from inspect import signature
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
-from nmfcluster._arrays.arguments import counted, last_step, pairwise_input
+from nmfcluster._arrays.arguments import counted, kind_of, last_step, pairwise_input, shown
 from nmfcluster._arrays.labels import encode
 from nmfcluster._arrays.storage import require_symmetric
 from nmfcluster._arrays.tables import check_readable, in_own_order
@@ -72,7 +73,7 @@ def read_samples(
     advice : str
         Who needs all samples, and how they are given.
     """
-    n_samples, pairs = n_entries(X), pairs_of(estimator, X)
+    n_samples, pairs = n_samples_of(X), pairs_of(estimator, X)
     if is_soft(X) and holds_labels(estimator):
         whole = "choose_n_clusters(method='auto') takes it whole"
         raise ValueError(f"X is a list of memberships, which cannot be cut by samples: {whole}.")
@@ -109,12 +110,35 @@ def n_entries(value: Any) -> int:
     return len(value) if hasattr(value, "__len__") and not isinstance(value, dict) else -1
 
 
+def n_samples_of(X: Any) -> int:
+    """Return the number of samples in what a search or a choice is given; raise if it has none."""
+    if not isinstance(X, str | bytes | set | type) and (number := n_entries(X)) >= 0:
+        return number
+    raise ValueError(
+        f"X must have an entry for every sample, got {shown(X)}. Views are a ViewStack, and "
+        "similarities a SimilarityStack."
+    )
+
+
+def takes(estimator: Any, name: str) -> bool:
+    """Return whether fit of an estimator takes an argument of a name."""
+    taken = signature(estimator.fit).parameters if hasattr(estimator, "fit") else {}
+    return name in taken or any(one.kind is one.VAR_KEYWORD for one in taken.values())
+
+
+def check_fit_params(estimator: Any, given: dict[str, Any]) -> None:
+    """Raise where fit of an estimator does not take what it is given by name."""
+    if unknown := [name for name in given if name == "X" or not takes(estimator, name)]:
+        wanted = f"what fit of {type(estimator).__name__} takes besides X"
+        raise TypeError(f"fit_params must hold {wanted}, got {shown(unknown[0])}.")
+
+
 def pairs_of(estimator: Any, X: Any) -> str | None:
     """Return whether X holds "distances" or "similarities" for an estimator, or neither."""
-    if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
+    if not all(hasattr(type(estimator), name) for name in ("fit", "get_params")):
         raise TypeError(
             "estimator must have fit and get_params, as scikit-learn's do, got "
-            f"{type(estimator).__name__}."
+            f"{kind_of(estimator)}."
         )
     return pairwise_input(estimator, X)
 
@@ -139,7 +163,7 @@ def holds_labels(estimator: Any) -> bool:
 def _cut_by_positions(X: Any, pairs: str | None) -> Any:
     """Return samples in a container of which rows are taken, or of pairs also columns."""
     if hasattr(X, "tocsr"):
-        return X.tocsr()
+        return check_readable(X).tocsr()
     table = hasattr(X, "columns") or hasattr(X, "__dask_graph__") or isinstance(X, list | tuple)
     if pairs and table:
         check_readable(X)

@@ -1,6 +1,5 @@
 """Scorers that ask how many constraints a clusterer satisfies that it has not seen."""
 
-from inspect import signature
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -14,7 +13,7 @@ from nmfcluster._arrays.tables import in_order_of, row_names
 from nmfcluster._compat import COUNT, Documented, Interval
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.constraints.graph import folds_of_pairs
-from nmfcluster.model_selection.copies import Samples, fitted_copy, labels_of_fit
+from nmfcluster.model_selection.copies import Samples, fitted_copy, labels_of_fit, takes
 from nmfcluster.model_selection.search import OF_COPIES, ClusterScorer, score_request
 
 _NAME = "constraints"  # the argument of fit
@@ -337,9 +336,7 @@ def _without_pairs(estimator: Any, samples: Samples) -> tuple[str, PairwiseConst
     prefix, step = last_step(estimator)
     if name == _NAME and not get_config()["enable_metadata_routing"]:
         name = prefix + _NAME  # as a pipeline takes it
-    taken = signature(step.fit).parameters if hasattr(step, "fit") else {}
-    anything = any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken.values())
-    if name in (_NAME, prefix + _NAME) and _NAME not in taken and not anything:
+    if name in (_NAME, prefix + _NAME) and not takes(step, _NAME):
         raise TypeError(
             "estimator must have a method fit that takes constraints; that of "
             f"{type(step).__name__} does not."

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from numbers import Integral
 from typing import Any
 
@@ -17,7 +18,7 @@ MOST_SAMPLES = 500  # where time grows with the square of their number
 def name_of_number(estimator: Any) -> str:
     """Return the name of the parameter that is the number of clusters; raise if there is none."""
     prefix, step = last_step(estimator)
-    known = step.get_params(deep=False) if hasattr(step, "get_params") else {}
+    known = step.get_params(deep=False) if hasattr(type(step), "get_params") else {}
     for name in ("n_clusters", "n_components"):
         if name in known and hasattr(step, "fit"):
             return prefix + name
@@ -29,21 +30,22 @@ def name_of_number(estimator: Any) -> str:
 
 def read_candidates(candidates: Iterable[int], n_samples: int) -> np.ndarray:
     """Return numbers of clusters in increasing order; a tuple of two is a range, as elsewhere."""
-    if isinstance(candidates, str | Integral) or not hasattr(candidates, "__iter__"):
+    if isinstance(candidates, str | bytes | Integral) or not hasattr(candidates, "__iter__"):
         raise TypeError(f"candidates must be several ints, got {shown(candidates)}.")
-    numbers = list(candidates)
+    # of more than there are samples one is too large, or there twice: they may have no end
+    numbers = list(islice(candidates, n_samples + MOST_SAMPLES))
     if not numbers:
         raise ValueError("candidates must hold a number of clusters, got none.")
     for number in numbers:
         check_count(number, "candidates", 1)
+    if max(numbers) > n_samples:
+        raise ValueError(f"candidates must be at most n_samples={n_samples}, got {max(numbers)}.")
     if isinstance(candidates, tuple) and len(numbers) == 2:
         numbers = list(range(numbers[0], numbers[1] + 1))
         if not numbers:
             raise ValueError(f"candidates must be (low, high) with low <= high, got {candidates}.")
     if len(set(numbers)) < len(numbers):
         raise ValueError(f"candidates must differ, got {shown(numbers)}.")
-    if max(numbers) > n_samples:
-        raise ValueError(f"candidates must be at most n_samples={n_samples}, got {max(numbers)}.")
     return np.sort(np.array(numbers, dtype=np.int64))
 
 

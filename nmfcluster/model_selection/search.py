@@ -18,7 +18,7 @@ from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.model_selection.copies import (
     Samples,
     check_whole,
-    n_entries,
+    n_samples_of,
     read_samples,
 )
 
@@ -74,7 +74,7 @@ class FullSampleSplit(BaseCrossValidator):
         train, test : ndarray of shape (n_samples,), int
             All indices, twice.
         """
-        n_samples = n_entries(indexable(X)[0])
+        n_samples = n_samples_of(indexable(X)[0])
         yield np.arange(n_samples), np.arange(n_samples)
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:

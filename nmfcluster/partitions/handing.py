@@ -73,16 +73,16 @@ def _is_handed_on(X: Any) -> bool:
     except ValueError:  # rows of several lengths, which is said elsewhere
         return False
     text = array.dtype == object and any(isinstance(entry, str | dict) for entry in array.flat)
-    return text or array.dtype.kind in "US"
+    return text or array.dtype.kind in "UST"
 
 
-def as_it_is(X: Any, wanted: str = "one table", **options: Any) -> Any:
+def as_it_is(X: Any, wanted: str = "one table", name: str = "X", **options: Any) -> Any:
     """Return a data frame, or an array of anything; `options` are further ones of `check_array`."""
-    tables.check_opened(X, "X", wanted)
+    tables.check_opened(X, name, wanted)
     if hasattr(X, "columns"):
-        tables.check_columns_differ(X, "X")
+        tables.check_columns_differ(X, name)
         return X
-    return check_array(X, dtype=None, ensure_all_finite=False, **options)
+    return check_array(X, dtype=None, ensure_all_finite=False, input_name=name, **options)
 
 
 def float_type(X: Any) -> np.dtype | None:

@@ -10,12 +10,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.exceptions import FitFailedWarning
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 
 import nmfcluster.partitions.handing as handing
 from nmfcluster._arrays import storage, tables
-from nmfcluster._arrays.arguments import counted, warn
+from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.jobs import attempted, shared_out
 from nmfcluster._arrays.labels import narrow
 from nmfcluster._compat import (
@@ -107,8 +107,8 @@ class BasePartitions:
         ----------
         X : {array-like, sparse matrix} of shape (n_new, n_features)
             Of pairs: those of new samples with all that were partitioned.
-        X_train : {ndarray, sparse matrix} of shape (n_samples, n_features), default=None
-            The training samples; needed if `needs_training_data`.
+        X_train : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
+            All that were partitioned; needed if `needs_training_data`.
 
         Returns
         -------
@@ -117,22 +117,26 @@ class BasePartitions:
         Raises
         ------
         ValueError
-            If `X` holds infinity, or has not as many columns as what was partitioned.
+            If one holds infinity, or has other columns, or `X_train` other rows, than in the fit.
         """
-        X = _read_for(self.checks, X)
-        if len(X.shape) > 1 and X.shape[1] != self.n_features:
-            raise ValueError(f"X must have {counted(self.n_features, 'column')}, got {X.shape[1]}.")
+        X = self._read(X, "X")
+        if self.needs_training_data:
+            X_train = self._read(X_train, "X_train", len(self.labels))
+            X_train = storage.divided(X_train, self.exponent)
         if self.dtype is not None:
             # k-means wants the type that it was fitted on, and arrays that it could write to
             X = X.astype(self.dtype, copy=False)
             X = storage.writable(storage.divided(X, self.exponent))
-        if X_train is not None:
-            X_train = storage.divided(X_train, self.exponent)
         labels = np.empty((X.shape[0], len(self.estimators)), dtype=np.int64)
         for t, estimator in enumerate(self.estimators):
             of_run = self.pairs, self.features[t], self.labels[:, t]
             labels[:, t] = handing.labels_of(estimator, X, X_train, *of_run)
         return labels
+
+    def _read(self, X: Any, name: str, n_rows: int | None = None) -> Any:
+        X = _read_for(self.checks, X, name)
+        tables.require_size(X, name, self.n_features, n_rows)
+        return X
 
 
 def base_partitions(
@@ -216,13 +220,11 @@ def base_partitions(
     return run_plans(X, estimator, plans, pairs, unseen, n_jobs)
 
 
-def _read_for(checks: dict[str, Any] | None, X: Any) -> Any:
+def _read_for(checks: dict[str, Any] | None, X: Any, name: str = "X") -> Any:
     """Return X as floats, or as it is, see `handing.checks_for`."""
     if checks is None:
-        return handing.as_it_is(X, ensure_2d=False)
-    tables.check_readable(X)
-    options = {"accept_sparse": "csr", "dtype": storage.FLOATS, "input_name": "X", **checks}
-    return tables.canonical(check_array(X, **options))
+        return handing.as_it_is(X, name=name, ensure_2d=False)
+    return tables.read_table(X, name, **checks)
 
 
 class RunPlan(NamedTuple):

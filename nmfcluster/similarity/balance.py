@@ -37,7 +37,8 @@ def unevenness(W: Similarity, labels: np.ndarray, n_clusters: int) -> tuple[floa
     used = sizes > 1
     means = (sums / np.maximum(np.outer(sizes, sizes) - np.diag(sizes), 1))[np.ix_(used, used)]
     within = np.diagonal(means)
-    alike = means / np.maximum(np.minimum(within[:, None], within), np.finfo(W.dtype).tiny)
+    with np.errstate(over="ignore"):  # what is nowhere similar within is far less so than between
+        alike = means / np.maximum(np.minimum(within[:, None], within), np.finfo(W.dtype).tiny)
     np.fill_diagonal(alike, 0)
     return float(high / low), float(alike.max(initial=0))
 

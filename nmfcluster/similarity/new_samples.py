@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nmfcluster._arrays import places, storage
-from nmfcluster._arrays.tables import canonical
+from nmfcluster._arrays.tables import read_table, require_size
 
 Products = Callable[[Any], np.ndarray]  # of new samples: their similarities, times a matrix
 
@@ -31,6 +31,8 @@ class NewSamples:
         How many samples each row of the fit stands for; None: one.
     rows : int or None
         New samples of which similarities are made at a time for a product; None: all.
+    width : int
+        Number of columns of X.
     """
 
     block_of: Callable[[Any], Any]
@@ -39,10 +41,11 @@ class NewSamples:
     scale: np.ndarray | None
     counts: np.ndarray | None
     rows: int | None
+    width: int
 
     def between(self, X: Any) -> Any:
         """Return the similarities of new samples."""
-        block = self.block_of(_like_fit(X, self.exponent))
+        block = self.block_of(_like_fit(self.exponent, self.width, X))
         if self.scale is None:
             return block
         sums = storage.row_sums(block) if self.counts is None else block @ self.counts
@@ -54,19 +57,22 @@ class NewSamples:
             ones = np.ones(len(P)) if self.counts is None else self.counts
             P = np.column_stack([P * self.scale[:, None], ones.astype(P.dtype)])
         product_of = self.product_of or partial(partial, _block_product, self.block_of, self.rows)
-        return partial(_product, product_of(P), self.exponent, self.scale is not None)
+        read = partial(_like_fit, self.exponent, self.width)
+        return partial(_product, product_of(P), read, self.scale is not None)
 
 
-def _product(product: Products, exponent: int | None, is_normalized: bool, X: Any) -> np.ndarray:
-    made = product(_like_fit(X, exponent))
+def _product(product: Products, read: Any, is_normalized: bool, X: Any) -> np.ndarray:
+    made = product(read(X))
     return made[:, :-1] * inverse_root(made[:, -1])[:, None] if is_normalized else made
 
 
-def _like_fit(X: Any, exponent: int | None) -> Any:
+def _like_fit(exponent: int | None, width: int, X: Any) -> Any:
     """Return new samples, divided by the power of 2 that those of the fit were."""
+    X = read_table(X)
+    require_size(X, "X", width)
     if exponent is None:
         return X
-    divided = storage.divided(canonical(X), exponent)
+    divided = storage.divided(X, exponent)
     if storage.exponent_beyond(divided, 2) > 0:
         why = "so far from those of fit that distances to them cannot be held"
         raise ValueError(f"X must not hold values as large as {storage.largest(X):.3g}, {why}.")

@@ -1,16 +1,15 @@
 """Connectedness as a similarity: how long the longest step between two samples must be."""
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy.cluster.hierarchy import cophenet, single
 from scipy.spatial.distance import pdist, squareform
 from sklearn.metrics import euclidean_distances
-from sklearn.utils import check_array
 
-from nmfcluster._arrays.storage import FLOATS, divided, divided_number, exponent_beyond
-from nmfcluster._arrays.tables import check_readable
+from nmfcluster._arrays.arguments import check_number
+from nmfcluster._arrays.storage import divided, divided_number, exponent_beyond
+from nmfcluster._arrays.tables import read_table
 
 
 def path_kernel(X: Any, Y: Any = None, *, scale: float | None = None) -> np.ndarray:
@@ -59,10 +58,10 @@ def path_kernel(X: Any, Y: Any = None, *, scale: float | None = None) -> np.ndar
            [1., 1., 0., 3.],
            [3., 3., 3., 0.]])
     """
-    X = _read(X, "X")
-    Y = X if Y is None else _read(Y, "Y")
-    if scale is not None and not (isinstance(scale, Real) and 0 < scale < np.inf):
-        raise ValueError(f"scale must be above 0, got {scale!r}.")
+    X = read_table(X, accept_sparse=False)
+    Y = X if Y is None else read_table(Y, "Y", accept_sparse=False)
+    if scale is not None:
+        check_number(scale, "scale", 0, np.inf, closed="neither")
     if X.shape[1] != Y.shape[1] or len(Y) < 2:
         got = f"got shape {Y.shape} for X of shape {X.shape}"
         raise ValueError(f"Y must hold at least 2 samples, with as many features as X; {got}.")
@@ -75,9 +74,5 @@ def path_kernel(X: Any, Y: Any = None, *, scale: float | None = None) -> np.ndar
     if X is not Y and not np.array_equal(X, Y):
         first = euclidean_distances(near, far)  # then on from the sample that was reached
         steps = np.array([np.maximum(row[:, None], steps).min(axis=0) for row in first])
-    return np.exp(-steps / unit).astype(X.dtype)
-
-
-def _read(X: Any, name: str) -> Any:
-    check_readable(X, name)
-    return check_array(X, dtype=FLOATS, input_name=name)
+    with np.errstate(over="ignore"):  # exp(-inf) is 0
+        return np.exp(-steps / unit).astype(X.dtype)

@@ -8,7 +8,7 @@ import numpy as np
 
 from nmfcluster._arrays.arguments import counted, warn
 from nmfcluster._arrays.order import CanonicalOrder, canonical_order
-from nmfcluster._arrays.tables import in_order_of
+from nmfcluster._arrays.tables import in_order_of, sample_names
 from nmfcluster._engine.report import stage
 from nmfcluster.affinity import Affinity, make_affinity
 from nmfcluster.constraints import PairwiseConstraints
@@ -37,7 +37,14 @@ def read_constraints(
                 "fit ignores y, which says what is known of some samples: give it as fit(X, "
                 "constraints=...), labels as constraints=PairwiseConstraints.from_labels(y)."
             )
-        return PairwiseConstraints(n_samples, must_link, cannot_link)
+        pairs, index = PairwiseConstraints(n_samples, must_link, cannot_link), sample_names(names)
+        if pairs.n_pairs and index is not None and index.dtype.kind in "iu":
+            warn(
+                "must_link and cannot_link count the rows of X from 0, and its index holds other "
+                "integers. PairwiseConstraints.from_ids(X.index, must_link, cannot_link), given as "
+                "constraints=, takes pairs of these."
+            )
+        return pairs
     if must_link is not None or cannot_link is not None:
         raise ValueError("give either constraints, or must_link and cannot_link, not both.")
     if not isinstance(constraints, PairwiseConstraints):

@@ -284,7 +284,8 @@ def _read_kernels(kernels: Any) -> list[tuple[str, Any, Any]]:
         kind if name or kinds.count(kind) == 1 else f"{kind}-{kinds[:i].count(kind) + 1}"
         for i, ((name, _, _), kind) in enumerate(zip(triples, kinds, strict=True))
     ]
-    read_names(names, len(names), "kernel")
+    with named_in_errors("kernels"):
+        read_names(names, len(names), "kernel")
     return [(name, *triple[1:]) for name, triple in zip(names, triples, strict=True)]
 
 
@@ -324,6 +325,6 @@ def _read_view(X: Any, columns: np.ndarray | None, label: str) -> tuple[Any, np.
         raise ValueError(
             f"{label} has NaN in some features of sample {np.flatnonzero(seen)[stray[0]]} and "
             "numbers in others; only a sample that is NaN in all columns of a view is missing "
-            "from it."
+            "from it. SimpleImputer puts in numbers."
         )
     return view, seen

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
-from nmfcluster._arrays import storage, tables
+from nmfcluster._arrays import several, storage, tables
 from nmfcluster._arrays.arguments import shown
 from nmfcluster._base import warn_of_distances
 
@@ -57,7 +57,7 @@ def read_sources(sources: Any, names: Any) -> tuple[list[Source], tuple[str, ...
         )
     names = read_names(names, len(sources), "source")
     labels = [f"source {name!r} of sources" for name in names]
-    sources, held_by, index, columns = tables.in_one_order(list(sources), labels)
+    sources, held_by, index, columns = several.in_one_order(list(sources), labels)
     read: list[Source] = []
     for source, some, label in zip(sources, held_by, labels, strict=True):
         tables.check_opened(source, label, "a matrix of numbers")
@@ -112,7 +112,7 @@ def read_tables(views: Any) -> tuple[list[Any], tuple[str, ...], Any]:
     names = read_names(keys, len(views), "view")
     labels = [f"view {name!r} of views" for name in names]
     read = [_read_table(view, label) for view, label in zip(views, labels, strict=True)]
-    read, index = tables.with_all_samples(read, labels)
+    read, index = several.with_all_samples(read, labels)
     return read, names, index
 
 

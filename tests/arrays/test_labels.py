@@ -86,6 +86,7 @@ COLUMNS = {
     "objects": (np.array([2, None, 7.0, np.int64(2), np.nan], dtype=object), [2, 7]),
     "list": ([2, None, 7, 2, -1], [2, 7]),
     "strings": (np.array(["b", None, "c", "b", np.nan], dtype=object), ["b", "c"]),
+    "bytes": (np.array([b"b", None, np.bytes_(b"c"), b"b", np.nan], dtype=object), ["b", "c"]),
     "numpy strings": (np.array([np.str_("b"), None, "c", "b", None], dtype=object), ["b", "c"]),
     "pandas Int64": (pd.array([2, None, 7, 2, -3], dtype="Int64"), [2, 7]),
     "pandas Float64": (pd.array([2, None, 7, 2, -3], dtype="Float64"), [2, 7]),
@@ -129,9 +130,20 @@ def test_booleans():
         assert_encoded(encode(table, "P"), [[1], [0], [1]], [[0, 1]])
 
 
-def test_strings_of_fixed_width():
+def test_strings_of_fixed_width_of_any_width_and_of_bytes():
     table = np.array([["b", "x"], ["a", "x"]])
-    assert_encoded(encode(table, "P"), [[1, 0], [0, 0]], [["a", "b"], ["x"]])
+    for kind in ("U", "S", "T")[: 3 if hasattr(np.dtypes, "StringDType") else 2]:
+        typed = table.astype(np.dtypes.StringDType() if kind == "T" else kind)
+        for form in (typed, list(typed.T), typed.astype(object)):
+            assert_encoded(encode(form, "P"), [[1, 0], [0, 0]], [["a", "b"], ["x"]])
+    assert_encoded(encode([[b"b", b"\xff"]], "P"), [[1], [0]], [["\\xff", "b"]])
+
+
+@pytest.mark.skipif(not hasattr(np.dtypes, "StringDType"), reason="needs NumPy 2")
+def test_missing_strings_of_any_width():
+    kind = np.dtypes.StringDType(na_object=np.nan)
+    column = np.array(["b", np.nan, "a"], dtype=kind)
+    assert_encoded(encode([column], "P"), [[1], [-1], [0]], [["a", "b"]])
 
 
 def test_a_list_holds_partitions_and_an_array_columns():
@@ -152,6 +164,7 @@ def test_labels_of_mixed_or_other_kinds_are_refused():
         np.array(["a", 1], dtype=object),
         np.array([b"a", "a"], dtype=object),
         np.array([(1,), (2,), None], dtype=object),
+        np.array([np.zeros(2), np.ones(3), None], dtype=object),
         np.array([1 + 0j, 2]),
         np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[D]"),
         pd.Series([1, "a"], dtype=object),
@@ -190,9 +203,10 @@ def test_what_is_no_table_is_refused():
         ([[0, 1], [0]], "one length"),
         ([0, 1, 1], r"got one of shape \(\)"),
         ([[0, 1], [[0], [1]]], r"got one of shape \(2, 1\)"),
-        ("abc", "P must have shape"),
+        ("abc", "P must be one table of labels, got 'abc'"),
+        (np.ndarray, "P must be one table of labels, got <class"),
     ):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises((TypeError, ValueError), match=message):
             columns_of(table, "P")
     with pytest.raises(TypeError, match="got a sparse matrix"):
         columns_of(indicator(np.zeros((2, 1), int), np.array([1])), "P")

@@ -2,11 +2,16 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse as sp
-from numpy.testing import assert_array_equal
+from matplotlib.figure import Figure
+from numpy.testing import assert_allclose, assert_array_equal
+from refusals import assert_in_our_words, changed, named
+from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics.pairwise import rbf_kernel
 
 from nmfcluster import (
     KernelStack,
@@ -16,6 +21,10 @@ from nmfcluster import (
     SSNMFClusterer,
 )
 from nmfcluster._arrays.tables import canonical
+from nmfcluster.affinity import make_affinity, path_kernel
+from nmfcluster.display import BiclusterDisplay, MembershipDisplay
+from nmfcluster.model_selection import choose_n_clusters
+from nmfcluster.partitions import base_partitions
 
 X, _ = make_blobs(30, n_features=5, centers=3, random_state=0)
 X = X - X.min()
@@ -83,6 +92,117 @@ def test_tables_of_labels_are_opened_too(form):
         NMFConsensus(3).fit(X, partitions=table)
 
 
+KNOWN = base_partitions(X, [KMeans(3), AgglomerativeClustering(3)], n_estimators=2, random_state=0)
+NEAR = make_affinity(X, "rbf")
+MEMBERS = np.ones((2, 30), dtype=bool), np.ones((2, 5), dtype=bool)
+
+#: functions of a table that are no fit, and what they call it; all read what estimators read
+READERS = {
+    **{
+        f"make_affinity {name}": ("X", lambda T, name=name: make_affinity(T, name).block())
+        for name in ("nearest_neighbors", "landmarks", "linear", "cosine", "rbf")
+    },
+    "new samples": ("X", NEAR.between),
+    "products": ("X", lambda T: NEAR.cross(T, np.eye(30))),
+    "a callable": ("X", lambda T: make_affinity(T, rbf_kernel).block()),
+    "path_kernel": ("X", path_kernel),
+    "path_kernel's Y": ("Y", lambda T: path_kernel(X, T)),
+    "base_partitions": ("X", lambda T: base_partitions(T, n_estimators=3, random_state=0).labels),
+    "predict": ("X", lambda T: KNOWN.predict(T, X)),
+    "predict's X_train": ("X_train", lambda T: KNOWN.predict(X, T)),
+    "choose_n_clusters": (
+        "X",
+        lambda T: choose_n_clusters(KMeans(n_init=1), T, range(1, 4), random_state=0).votes,
+    ),
+    "memberships": ("memberships", lambda T: draw(MembershipDisplay.from_matrix, T).shares),
+    "biclusters": ("X", lambda T: draw(BiclusterDisplay.from_biclusters, T, *MEMBERS).matrix),
+}
+DENSE_ALONE = ("path_kernel", "memberships", "predict")  # of a clusterer that takes no others
+FORMS = {
+    "list": X.tolist(),
+    "frame": pd.DataFrame(X, columns=list("abcde")),
+    "polars": pl.DataFrame({name: column for name, column in zip("abcde", X.T, strict=True)}),
+    "read-only": np.broadcast_to(X, X.shape),
+    "longdouble": X.astype(np.longdouble),
+    **{kind: getattr(sp, f"{kind}_array")(X) for kind in ("csr", "csc", "coo", "lil", "dia")},
+}
+
+
+def draw(method, *given):
+    return method(*given, ax=Figure().subplots())
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_all_that_reads_a_table_reads_it_in_every_form(name):
+    _, read = READERS[name]
+    expected = read(X)
+    for form, table in FORMS.items():
+        if sp.issparse(table) and name.startswith(DENSE_ALONE):
+            continue
+        with named(form):
+            found = read(table)
+            if isinstance(found, dict):
+                assert found == expected
+            else:
+                dense = (
+                    array.toarray() if sp.issparse(array) else array for array in (found, expected)
+                )
+                assert_allclose(*dense, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_all_that_reads_a_table_refuses_by_name_what_is_none(name):
+    called, read = READERS[name]
+    holes, beyond = (changed(X, (1, 2), bad) for bad in (np.nan, np.inf))
+    must = f"{called} must (be one table of numbers|have an entry for every sample), got"
+    wrong = {
+        "nothing": (None, f"{must} None"),
+        "text": ("some text", f"{must} 'some text'"),
+        "a class": (np.ndarray, f"{must} <class"),
+        "ragged": ([*X.tolist()[:-1], [1.0]], f"{called} must be a table whose rows"),
+        "three axes": (
+            sp.coo_array(X[:, :, None]),
+            f"{called} must be a table of rows and columns",
+        ),
+        "NaN": (holes, f"{called} contains NaN: .*SimpleImputer does in a pipeline"),
+        "infinity": (beyond, f"{called} contains infinity"),
+        "no sample": (X[:0], "0 sample|n_samples=0"),
+        "times": (X.astype("m8[s]"), f"{called} must hold real numbers"),
+        "a number": (3, "2D array|an entry for every sample"),
+        "a set": (set(range(30)), f"{called} must (hold real numbers|have an entry for every)"),
+    }
+    for form, (table, says) in wrong.items():
+        if (form, name) in (("NaN", "biclusters"), ("nothing", "path_kernel's Y")):
+            continue  # means leave it out; and it is the default
+        if form == "NaN" and name.startswith("predict"):
+            continue  # clusterers that were given may take it
+        with named(form), pytest.raises((TypeError, ValueError), match=says) as caught:
+            read(table)
+        assert_in_our_words(caught)
+
+
+def test_other_numbers_of_rows_or_columns_are_refused():
+    for call, says in (
+        (lambda: NEAR.between(X[:, :2]), "X must have 5 columns, got 2"),
+        (lambda: KNOWN.predict(X[:, :2], X), "X must have 5 columns, got 2"),
+        (lambda: KNOWN.predict(X, X[:, :2]), "X_train must have 5 columns, got 2"),
+        (lambda: KNOWN.predict(X, X[:7]), "X_train must have 30 rows, got 7"),
+        (lambda: KNOWN.predict(X), "X_train must be one table of numbers, got None"),
+        (lambda: make_affinity(X[:5] @ X[:5].T + np.tri(5), "precomputed"), "must be symmetric"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            call()
+
+
+def test_a_table_that_is_no_array_but_can_be_one_is_read():
+    class Interface:
+        __array_interface__ = X.__array_interface__
+
+    fixed = NMFMetaCluster(3, n_estimators=5, random_state=0, fixed_components=np.ones((1, 5)))
+    assert_array_equal(fixed.fit_predict(Interface()), fixed.fit_predict(X))
+    assert_array_equal(NEAR.between(Interface()), NEAR.between(X))
+
+
 def in_parts(dense):
     """Return CSR with every entry stored in two halves, and wide indices."""
     n, m = dense.shape
@@ -100,6 +220,14 @@ def test_entries_are_stored_once_and_what_was_handed_in_stays():
     assert matrix.nnz == 2 * X.size
     assert found.indices.dtype == found.indptr.dtype == np.int32
     assert_array_equal(found.toarray(), X)
+
+
+def test_entries_in_parts_are_read_and_not_changed():
+    for matrix in (in_parts(X), in_parts(X).tocoo(), in_parts(X).tocsc()):
+        for name in ("nearest_neighbors", "linear", "rbf"):
+            found = make_affinity(matrix, name).similarity.toarray()
+            assert_allclose(found, make_affinity(X, name).similarity.toarray(), atol=1e-6)
+        assert matrix.nnz == 2 * X.size
 
 
 @pytest.mark.parametrize("name", [name for name in ESTIMATORS if name != "KernelStack"])

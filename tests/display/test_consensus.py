@@ -118,6 +118,15 @@ def test_partitions_are_ordered_by_any_labels():
     np.testing.assert_allclose(display.matrix, together[np.ix_(display.order, display.order)])
 
 
+def test_samples_in_no_cluster_come_last_by_any_labels():
+    table = [[0, 0, 1, 1, 1], [1, 1, 0, 0, 1]]
+    for labels in ([3, -1, 5, 5, 3], ["a", None, "b", "b", "a"]):
+        display = ConsensusMatrixDisplay.from_partitions(table, labels)
+        assert display.order[-1] == 1
+        assert display.names == [*map(str, sorted({labels[0], labels[2]})), "none"]
+        assert display.ax_.get_yticklabels()[-1].get_text() == "none"
+
+
 def test_partitions_and_an_estimator_of_them_give_one_picture(consensus):
     one = ConsensusMatrixDisplay.from_estimator(consensus, max_cells=30)
     other = ConsensusMatrixDisplay.from_partitions(

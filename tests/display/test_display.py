@@ -100,9 +100,36 @@ def test_other_objects_are_refused(owner, data):
     _, *others = data[f"{owner.__name__}.from_estimator"]
     models = KMeans(2).fit([[0], [1]]), PCA().fit([[0], [1]])
     for wrong in (*models, PCA, np.eye(3), "model"):
-        says = rf"estimator must be .*, got {type(wrong).__name__}: \w"
+        kind = "the class PCA" if wrong is PCA else type(wrong).__name__
+        says = rf"estimator must be .*, got {kind}: \w"
         with pytest.raises(TypeError, match=says):
             owner.from_estimator(wrong, *others)
+
+
+@each_method
+def test_what_is_no_axes_is_refused_by_name(method, data):
+    _, several = plt.subplots(2)
+    for wrong in (3, "ax", several, several[0].figure, True):
+        with pytest.raises(TypeError, match="ax must be one matplotlib Axes, or None, got"):
+            method(*data[method.__qualname__], ax=wrong)
+    assert len(plt.get_fignums()) == 1
+
+
+def test_constructors_name_what_they_cannot_draw():
+    places = {"param_name": "k", "values": [2, 3]}
+    for kind, given, says in (
+        (display.LossCurveDisplay, {"curves": 3}, "curves must be a list of at least one"),
+        (display.LossCurveDisplay, {"curves": []}, "curves must be a list of at least one"),
+        (display.LossCurveDisplay, {"curves": [3, 2]}, "curves must be a list of numbers"),
+        (display.LossCurveDisplay, {"curves": [["a"]]}, "curves must hold real numbers"),
+        (display.LossCurveDisplay, {"curves": [[np.inf]]}, "curves contains infinity"),
+        (display.StabilityDisplay, places | {"scores": None}, "scores must be .*, got None"),
+        (display.StabilityDisplay, places | {"scores": [0.5]}, "scores must be one a value"),
+        (display.ClusterTrackingDisplay, {"labels": [[0, 1]]}, "labels must be a dict of labels"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=says):
+            kind(**given).plot()
+    assert plt.get_fignums() == []
 
 
 @each_method

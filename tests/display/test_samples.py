@@ -131,5 +131,5 @@ def test_what_has_no_labels_is_refused():
     models = [KMeans(2, n_init=1).fit(X), AgglomerativeClustering(2).fit(X)]
     with pytest.raises(ValueError, match="differ in n_clusters, got two of 2 clusters"):
         draw(models)
-    with pytest.raises(ValueError, match="labels must hold at least one"):
+    with pytest.raises(ValueError, match=r"estimators must be a list of at least one, got \[\]"):
         draw([])

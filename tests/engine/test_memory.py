@@ -102,3 +102,21 @@ def _given(n_runs):
     objective = objective_of_table(estimator, X)
     plan = estimator._plan(objective.run_solver, of_loss=True)
     return objective, plan, np.full(n_runs, 3), np.random.RandomState(0), "poisson"
+
+
+def test_what_is_no_folder_is_refused_by_name(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("")
+    for wrong in ("", "a\0b", str(file), str(file / "below")):
+        with pytest.raises(ValueError, match="memory must be a folder that can be written to, got"):
+            model(wrong).fit(X)
+
+
+def test_what_is_kept_and_no_run_is_made_again_with_a_warning(tmp_path):
+    expected = model(str(tmp_path)).fit(X).components_
+    for number, wrong in enumerate((42, [], ["run"], None)):
+        kept = sorted(tmp_path.rglob("output.pkl"))
+        joblib.dump(wrong, kept[number])
+        with pytest.warns(UserWarning, match="memory holds what is no run: it is made again"):
+            assert_array_equal(model(str(tmp_path)).fit(X).components_, expected)
+        kept[number].unlink()

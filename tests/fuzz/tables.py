@@ -257,6 +257,7 @@ def _entries(X: np.ndarray, table: Table, form: str, rng: np.random.Generator) -
 def _as_frame(X: np.ndarray, kind: str, seed: int) -> Any:
     names = [f"c{i}" for i in range(X.shape[1])]
     X = np.asarray(X)
+    is_complex = X.dtype.kind == "c"
     if X.dtype in (np.longdouble, np.float16) or X.dtype.kind in "cSm":
         X = X.astype(np.float64 if X.dtype.kind == "f" else object)
     if kind == "polars":
@@ -273,7 +274,7 @@ def _as_frame(X: np.ndarray, kind: str, seed: int) -> Any:
     if X.dtype.kind in "MU":
         X = X.astype(object)
     frame = pd.DataFrame(X, columns=names, index=index)
-    if kind == "nullable":
+    if kind == "nullable" and not is_complex:  # of which pandas has no nullable type
         return frame.convert_dtypes()
     if kind in ("category", "string"):
         return frame.astype(kind)

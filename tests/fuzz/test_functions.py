@@ -61,11 +61,6 @@ def test_base_partitions(table, changed, data):
     st.data(),
 )
 def test_make_affinity(table, affinity, changed, data):
-    # what it takes is what check_array returns: a table of float64 or float32, dense or CSR
-    form = table.form if table.form in tables.ARRAYS[:6] else "array_csr"
-    dtype = "float32" if table.dtype == "float32" else "float64"
-    flaw = None if table.flaw in (*tables.SHAPES, *tables.FLAWS) else table.flaw
-    table = table.but(form=form, dtype=dtype, flaw=flaw)
     kinds = {**MAKING, "n_jobs": [None]}
     given = {name: drawn(data.draw, name, kinds[name]) for name in changed}
     X = table.build()
@@ -73,10 +68,11 @@ def test_make_affinity(table, affinity, changed, data):
     if made is REFUSED:
         return
     W = made.similarity
-    n = len(table.values())
+    n = tables.n_rows(X)
     assert W.shape == (n, n)
     block = made.block()
     assert block.shape == (n, n)
+    table = table.but(flaw=None)
     new = table.but(rows=data.draw(st.integers(1, n)))
     new = new.but(seed=data.draw(SEEDS)) if new.kind in tables.FEATURES else new
     new = new.build()
@@ -85,7 +81,7 @@ def test_make_affinity(table, affinity, changed, data):
     identity = np.eye(n, dtype=W.dtype)
     product = judged(made.cross, new, identity, also=["affinity", "X"], foreign=foreign)
     if between is not REFUSED and product is not REFUSED:
-        assert between.shape == product.shape == (new.shape[0], n)
+        assert between.shape == product.shape == (tables.n_rows(new), n)
 
 
 @fuzz(FEATURES, st.data(), mostly(None, 1.0, *NUMBERS, weight=8))

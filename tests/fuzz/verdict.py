@@ -168,7 +168,9 @@ def judge_fit(model, n, descends=True):
     """Check what every fitted clusterer says of its samples."""
     k = model.n_clusters
     judge_labels(model.labels_, n, k)
+    fixed = getattr(model, "fixed_components", None)  # these come first, whatever their size
     sizes = np.bincount(model.labels_[model.labels_ >= 0], minlength=k)
+    sizes = sizes[0 if fixed is None else len(fixed) :]
     assert (np.diff(sizes) <= 0).all(), f"clusters are not numbered by their size: {sizes}"
     P = model.membership_
     judge_memberships(P, n, k)

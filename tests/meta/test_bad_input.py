@@ -181,7 +181,7 @@ def test_strengths_must_be_as_transform_returns_them(fitted):
         (sp.csr_array(X), r"X must have a column for each of 2 clusters.*\(20, 6\)"),
         (changed(X[:, :2], (3, 1), np.nan), "Input X contains NaN"),
         (X[0, :2], "Expected 2D array, got 1D array"),
-        ([["a", "b"]], "X must hold real numbers, got .*'a'"),
+        ([["a", "b"]], "X must hold real numbers"),
     ]
     for strengths, says in refused:
         with pytest.raises(ValueError, match=says):

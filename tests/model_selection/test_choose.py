@@ -240,7 +240,12 @@ def test_the_table_has_a_row_for_every_candidate(vote, stability):
         ("X must have an entry for every sample", {"samples": {"words": X}}, ValueError),
         ("'fit_params' parameter", {"fit_params": 3}, ValueError),
         ("fit_params must be None", {"estimator": RUNS, "fit_params": {"a": 1}}, ValueError),
-        ("c in fit_params must have one entry", {"fit_params": {"c": [1]}}, ValueError),
+        (
+            "weight in fit_params must have one entry",
+            {"fit_params": {"sample_weight": [1]}, "method": "stability"},
+            ValueError,
+        ),
+        ("fit_params must hold what fit of KMeans takes", {"fit_params": {"c": 1}}, TypeError),
         (
             "Pairs are constraints=PairwiseConstraints(n_samples, must_link, cannot_link).",
             {"estimator": SSNMFClusterer(2), "fit_params": {"cannot_link": np.eye(120)}},

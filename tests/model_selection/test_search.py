@@ -1,12 +1,16 @@
 """The split, the table of a search, and the choice of a candidate."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from model_selection.clusterers import STACK, Stack, X, Y, kmeans
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 
+from nmfcluster import SimilarityFusionNMF
 from nmfcluster.model_selection import FullSampleSplit, StabilityScorer, one_standard_error
+from nmfcluster.stack import ViewStack
 
 ALL = FullSampleSplit()
 
@@ -23,6 +27,18 @@ def test_the_split_is_all_samples_twice():
     assert repr(FullSampleSplit()) == "FullSampleSplit()"
     search = GridSearchCV(kmeans(), {}, scoring=StabilityScorer(3), cv=FullSampleSplit()).fit(X)
     assert search.n_splits_ == 1
+
+
+def test_a_dict_of_views_is_answered_by_what_can_be_split():
+    views = {"one": X, "other": X[:, ::-1]}
+    fusion = SimilarityFusionNMF(3, affinity="rbf", n_init=1, random_state=0)
+    search = GridSearchCV(fusion, {"n_clusters": [2, 3]}, scoring=StabilityScorer(3), cv=ALL)
+    for refused in (search.fit, partial(StabilityScorer(3), fusion)):
+        with pytest.raises(
+            ValueError, match=r"entry for every sample, got .* \(dict\)\. .*ViewStack"
+        ):
+            refused(views)
+    assert search.fit(ViewStack(views)).best_params_ == {"n_clusters": 3}
 
 
 def test_details_are_columns_of_the_table():

@@ -117,8 +117,8 @@ def test_features_of_frames_are_drawn():
 
 def test_what_a_clusterer_cannot_read_it_refuses_itself():
     for base, data, says in (
-        (None, HOLES, "NMFConsensus does not accept missing values"),
-        (KMEANS, HOLES, "NMFConsensus does not accept missing values"),
+        (None, HOLES, "Input X contains NaN.*SimpleImputer"),
+        (KMEANS, HOLES, "Input X contains NaN.*SimpleImputer"),
         (GaussianMixture(), HOLES, "GaussianMixture does not accept missing values"),
         (KMEANS, MIXED, "column 'kind' of X must hold real numbers"),
         (make_pipeline(SimpleImputer(), KMEANS), X * np.inf, "infinity"),

@@ -4,6 +4,7 @@ import warnings
 from itertools import permutations
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
@@ -28,6 +29,28 @@ from nmfcluster import PairwiseConstraints
 from nmfcluster.metrics import clustering_accuracy
 
 pytestmark = unconverged
+
+
+# --- integers in an index ----------------------------------------------------------------------
+
+
+def test_integers_in_an_index_that_are_no_positions_are_told_beside_pairs():
+    frame = pd.DataFrame(X)
+    shuffled, kept = frame.sample(frac=1, random_state=0), frame[frame.index % 2 == 0]
+    model = clusterer()
+    for other in (shuffled, kept, frame.set_axis(np.arange(len(X)) + 1)):
+        with pytest.warns(UserWarning, match=r"holds other integers\. .*from_ids\(X\.index"):
+            model.fit(other, must_link=[(0, 5)])
+        assert_array_equal(model.constraints_.must_link, [[0, 5]])  # rows, as it says
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "must_link and cannot_link count")
+        model.fit(frame, must_link=[(0, 5)])
+        model.fit(frame.set_axis([f"s{i}" for i in range(len(X))]), must_link=[(0, 5)])
+        model.fit(shuffled)
+        ids = PairwiseConstraints.from_ids(shuffled.index, [(0, 5)])
+        model.fit(shuffled, constraints=ids)
+    one, other = model.constraints_.must_link[0]
+    assert set(shuffled.index[[one, other]]) == {0, 5}
 
 
 # --- constraints -------------------------------------------------------------------------------
