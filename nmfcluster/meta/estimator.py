@@ -89,7 +89,8 @@ class NMFMetaCluster(Programs):
         Number of threads that runs are shared out to, but those of small tables, which take one.
     memory : str or joblib.Memory, default=None
         A folder where runs are kept: a fit with the same table, seed and parameters makes none of
-        them again, and one that was stopped goes on.
+        them again, and one that was stopped goes on. What is there is loaded as any pickle is, and
+        can run code: give a folder that nobody else writes to.
 
     Attributes
     ----------

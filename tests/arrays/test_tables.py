@@ -112,7 +112,7 @@ READERS = {
     "predict's X_train": ("X_train", lambda T: KNOWN.predict(X, T)),
     "choose_n_clusters": (
         "X",
-        lambda T: choose_n_clusters(KMeans(n_init=1), T, range(1, 4), random_state=0).votes,
+        lambda T: choose_n_clusters(KMeans(n_init=1), T, [2], random_state=0).votes,
     ),
     "memberships": ("memberships", lambda T: draw(MembershipDisplay.from_matrix, T).shares),
     "biclusters": ("X", lambda T: draw(BiclusterDisplay.from_biclusters, T, *MEMBERS).matrix),
