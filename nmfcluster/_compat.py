@@ -1,6 +1,5 @@
 """What depends on other libraries: their versions, and all private names of them in use."""
 
-import platform
 import sys
 import warnings
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
+import sklearn
 from sklearn import get_config
 from sklearn.base import _fit_context
 from sklearn.utils import _safe_indexing as take_samples
@@ -20,7 +20,7 @@ from sklearn.utils._param_validation import RealNotInt as RealNotInt
 from sklearn.utils._param_validation import StrOptions as StrOptions
 from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.parallel import delayed
-from threadpoolctl import ThreadpoolController, threadpool_info
+from threadpoolctl import ThreadpoolController
 
 try:
     from sklearn.callback import CallbackSupportMixin as CallbackSupport
@@ -129,28 +129,21 @@ def set_blas_threads(libraries: list[tuple[Any, int]], number: int | None = None
         set_number(own if number is None else number)
 
 
-_LIBRARIES = (
-    *("nmfcluster", "numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl"),
-    *("matplotlib", "pandas", "polars", "pyarrow", "dask"),  # optional
-)
+_OPTIONAL = ("polars", "pyarrow", "dask", "anndata")  # that scikit-learn does not know of
 
 
 def show_versions() -> None:
-    """Print the versions of Python, of the libraries, and the threads that these may use.
+    """Print the versions of this package, of Python and of the libraries, and their threads.
 
     Examples
     --------
     >>> import nmfcluster
     >>> nmfcluster.show_versions()  # doctest: +ELLIPSIS
-    python: ...
+    nmfcluster: ...
     """
-    print(f"python: {sys.version}")
-    print(f"machine: {platform.platform()}")
-    for library in _LIBRARIES:
+    for library in ("nmfcluster", *_OPTIONAL):
         print(f"{library}: {_version(library)}")
-    for pool in threadpool_info():
-        name = f"{pool['internal_api']} {pool['version'] or ''}".strip()
-        print(f"{pool['user_api']}: {name}, {pool['num_threads']} threads")
+    sklearn.show_versions()
 
 
 def _version(library: str) -> str:

@@ -15,23 +15,21 @@ def few_digits(monkeypatch):
     monkeypatch.setattr("nmfcluster._cli.demo.load_digits", lambda return_X_y: (X[:99], y[:99]))
 
 
-def test_a_picture_of_its_own_is_replaced_and_nothing_else(few_digits, tmp_path, capsys):
+def test_a_picture_is_saved_where_nothing_is(few_digits, tmp_path, capsys):
     pytest.importorskip("matplotlib")
     picture, other = tmp_path / "picture.png", tmp_path / "other.png"
-    main(["demo", str(picture)])
     main(["demo", str(picture)])
     assert capsys.readouterr().out.splitlines()[-1] == f"saved {picture}"
     assert list(tmp_path.iterdir()) == [picture]
     assert picture.read_bytes().startswith(PNG)
-    other.write_bytes(PNG + b"somebody's work")
-    for name in (other, tmp_path):
-        with pytest.raises(SystemExit) as left:
-            main(["demo", str(name)])
-        printed = capsys.readouterr()
-        assert left.value.code == 2
-        assert f"{name} is there, and not made by this command" in printed.err
-        assert printed.out == ""  # it is said before the work, not after
-    assert other.read_bytes() == PNG + b"somebody's work"
+    other.write_bytes(b"somebody's work")
+    dangling = tmp_path / "dangling"
+    dangling.symlink_to(tmp_path / "nowhere")
+    for name in (other, tmp_path, dangling):
+        main(["demo", str(name)])
+        told = capsys.readouterr().out.splitlines()[-1]
+        assert told == f"no picture: {name} is there: name another file"
+    assert other.read_bytes() == b"somebody's work"
 
 
 def test_without_a_place_for_the_picture_the_rest_is_printed(few_digits, tmp_path, capsys):

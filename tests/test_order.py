@@ -134,7 +134,7 @@ CASES |= {
     "pairs, rbf": of_pairs(BLOBS, PAIRS, affinity="rbf", hard_must_link=True),
     "pairs, W": of_pairs(BLOBS @ BLOBS.T, PAIRS, affinity=lambda X, Y: X @ Y.T),
     "pairs, copies": of_pairs(TABLES["rounded"], PAIRS, affinity="linear"),
-    "pairs, doubted": of_pairs(BLOBS, WRONG, affinity="rbf"),
+    "pairs, soft": of_pairs(BLOBS, WRONG, affinity="rbf"),
     "meta, missing": of_features(NMFMetaCluster, HOLEY),
     "meta, weighted": lambda rows, seed: made(
         NMFMetaCluster, seed, loss="kullback-leibler", resample="bootstrap"
@@ -183,19 +183,13 @@ def test_a_new_estimator_heeds_no_order_either(public_estimator, make_input):
 
 
 def test_what_is_known_of_pairs_comes_back_in_their_order():
-    """Pairs, how far they are trusted, and which are violated."""
+    """Pairs, and which are violated."""
     moved = np.random.default_rng(1).permutation(N)
-    expected, found = (CASES["pairs, doubted"](rows, 0) for rows in (np.arange(N), moved))
+    expected, found = (CASES["pairs, soft"](rows, 0) for rows in (np.arange(N), moved))
     n_violated = 0
     for kind in ("must_link", "cannot_link"):
         pairs, others = (getattr(m.constraints_, kind) for m in (expected, found))
-        right = {
-            frozenset(pair): p
-            for pair, p in zip(pairs.tolist(), getattr(expected.doubt_, kind), strict=True)
-        }
-        assert len(set(right.values())) > 10
-        named = [frozenset(pair) for pair in moved[others].tolist()]
-        assert [right[pair] for pair in named] == list(getattr(found.doubt_, kind))
+        assert {*map(frozenset, pairs.tolist())} == {*map(frozenset, moved[others].tolist())}
         violated, moved_ones = (getattr(m, f"violated_{kind}_") for m in (expected, found))
         n_violated += len(violated)
         assert {*map(frozenset, violated.tolist())} == {*map(frozenset, moved[moved_ones].tolist())}

@@ -1,4 +1,4 @@
-"""What do wrong pairs cost, and what does SSNMFClusterer make of them where it may doubt?"""
+"""What do wrong pairs cost, where must-links are hard and where they are soft?"""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ QUICK = ("wine, standardised", "zoo, standardised")
 FIRST_SEED, N_DRAWS = 100, 3  # of pairs that no threshold was chosen on
 ALLOWED = {"contradictions": "ignore"}
 VARIANTS: dict[str, dict[str, Any]] = {
-    "doubting": ALLOWED,
+    "soft": ALLOWED,
     "hard": {**ALLOWED, "hard_must_link": True},
-    "soft": {**ALLOWED, "hard_must_link": False},
     "hard, not spread": {**ALLOWED, "hard_must_link": True, "propagation": None, "beta": 1.0},
 }
 NONE = "no pairs"
@@ -47,8 +46,8 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
     caption = (
         f"Mean adjusted Rand index on {len(sets)} sets of features, at most {every.MOST:,} rows of "
         f"each, over {n_draws} draw(s) of the pairs, of which a share was turned into its "
-        "opposite. 'doubting' is SSNMFClusterer with contradictions='ignore', 'hard' and 'soft' "
-        "with hard_must_link=True and False, too, 'not spread' with propagation=None and beta=1. "
+        "opposite. 'soft' is SSNMFClusterer with contradictions='ignore', 'hard' with "
+        "hard_must_link=True, too, 'not spread' with propagation=None and beta=1. "
         "Nothing was chosen on these draws."
     )
     tables = {"Mean ARI": rows, f"Sets worse than without pairs, by more than {WORSE:g}": worst}

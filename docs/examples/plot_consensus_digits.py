@@ -16,7 +16,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster import NMFConsensus
-from nmfcluster.display import ConsensusMatrixDisplay, LossCurveDisplay
+from nmfcluster.display import ConsensusMatrixDisplay
 from nmfcluster.metrics import clustering_accuracy
 
 X, y = load_digits(return_X_y=True)
@@ -134,5 +134,9 @@ plt.show()
 # the partition nearest to the base partitions. It need not have the lowest loss of the relaxed
 # problem.
 
-LossCurveDisplay.from_estimator(model)
+for i, curve in reversed(list(enumerate(model.loss_curves_))):
+    plt.semilogy(curve, color="0.7" if i else "C0", label=None if i else "kept")
+plt.xlabel("update")
+plt.ylabel("loss")
+plt.legend()
 plt.show()

@@ -8,7 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 import nmfcluster.display.style as look
-from nmfcluster._arrays.arguments import counted
+from nmfcluster._arrays.arguments import counted, shown
+from nmfcluster._arrays.tables import read_table
 
 _ERROR = look.COLOURS[5]  # of reconstruction errors and their scale
 _LABELS = {"stability": "agreement of parts", "eigengap": "gap between eigenvalues"}
@@ -306,9 +307,10 @@ class StabilityDisplay:
         StabilityDisplay
             Itself.
         """
-        scores = look.read_numbers(self.scores, "scores")
-        if len(scores) != len(look.listed(self.values, "values")):
-            raise ValueError(f"scores must be one a value, got {len(scores)}.")
+        some: dict[str, Any] = {"ensure_2d": False, "ensure_all_finite": "allow-nan"}
+        scores = read_table(self.scores, "scores", accept_sparse=False, **some)
+        if scores.shape != (len(look.listed(self.values, "values")),) or np.isnan(scores).all():
+            raise ValueError(f"scores must be one number a value, got {shown(self.scores)}.")
         self.figure_, self.ax_ = look.axes_for(ax, figsize=(6.4, 4.2))
         best = int(np.nanargmax(scores))
         error = 0.0 if self.errors is None else np.nan_to_num(self.errors[best])

@@ -61,7 +61,6 @@ class ConsensusMatrixDisplay:
     --------
     nmfcluster.NMFConsensus.consensus_matrix : The numbers, for some samples or all.
     nmfcluster.NMFMetaCluster.consensus_matrix : The same of the runs of another estimator.
-    LossCurveDisplay : Shows the runs behind the clusters.
 
     Examples
     --------

@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from nmfcluster._arrays.arguments import kind_of, shown
-from nmfcluster._arrays.tables import read_table
 
 # Colours of clusters, by Okabe and Ito: colour-blind readers can tell them apart. Neighbouring
 # clusters never share one, and each is named beside it.
@@ -48,15 +47,6 @@ def listed(values: Any, name: str) -> list[Any]:
     if not found:
         raise ValueError(f"{name} must be a list of at least one, got {shown(values)}.")
     return found
-
-
-def read_numbers(values: Any, name: str) -> np.ndarray:
-    """Return numbers in an array of shape (n,), of which some may be NaN."""
-    options: dict[str, Any] = {"ensure_2d": False, "ensure_min_samples": 0, "accept_sparse": False}
-    read = np.asarray(read_table(values, name, ensure_all_finite="allow-nan", **options))
-    if read.ndim != 1 or np.isnan(read).all():
-        raise ValueError(f"{name} must be a list of numbers, got {shown(values)}.")
-    return read
 
 
 def axes_for(ax: Any, figsize: tuple[float, float]) -> tuple[Any, Any]:

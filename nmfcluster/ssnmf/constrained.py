@@ -26,12 +26,18 @@ _SHARE = 0.02  # of the samples are in pairs at least: fewer change next to noth
 MADE = ("nearest_neighbors", "landmarks")  # similarities of features that are nowhere negative
 
 
+def are_hard(estimator: Any) -> bool:
+    """Return whether must-links are kept: by default, unless pairs may be wrong."""
+    hard = estimator.hard_must_link
+    return bool(estimator.contradictions == "raise" if hard == "auto" else hard)
+
+
 def width_of(estimator: Any, affinity: Affinity, pairs: PairwiseConstraints) -> float | None:
     """Return how far pairs spread to samples near theirs, None: not at all, as `propagation` says.
 
     Cannot-links alone make nobody more similar, and neither do must-links of weight 0.
     """
-    width, together = estimator.propagation, estimator.doubt_.hard or estimator.alpha > 0
+    width, together = estimator.propagation, are_hard(estimator) or estimator.alpha > 0
     if width is None or not together or not len(pairs.must_link):
         return None
     if width != "auto":
@@ -154,7 +160,7 @@ def constrain(
     estimator : SSNMFClusterer
         With ``constraint_mode="replace"`` the largest entry of W is put in the place of those of
         must-link pairs and the smallest in that of cannot-link pairs, as in section 4.3 of Chen et
-        al.; alpha, beta and weights are not used. Whether must-links are hard is in its `doubt_`.
+        al.; alpha, beta and weights are not used.
     affinity : Affinity
         Its `counts` say how many equal samples, all of them in no pair, each row stands for. By
         landmarks one start, from eigenvectors, will do for many samples.
@@ -170,7 +176,7 @@ def constrain(
     """
     must_link, cannot_link = pairs.as_matrices(W.dtype)
     # without a must-link each sample is a group of its own, and nothing collapses
-    hard, counts = estimator.doubt_.hard and must_link.nnz > 0, affinity.counts
+    hard, counts = are_hard(estimator) and must_link.nnz > 0, affinity.counts
     groups = pairs.components() if hard else np.arange(W.shape[0])
     replaced = estimator.constraint_mode == "replace"
     unit = 1.0 if replaced else large_entry(W)

@@ -23,7 +23,6 @@ from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
 from nmfcluster.affinity import MAKING, NAMES
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.ssnmf.apart import settled
-from nmfcluster.ssnmf.doubt import doubt_of
 
 #: samples up to which all starts are run on all of them, where the similarity is no sparse graph
 _COARSE = 3_000
@@ -56,8 +55,8 @@ class SSNMFClusterer(NMFClusterer):
         Weight of cannot-link pairs, in u.
     hard_must_link : bool or "auto", default="auto"
         Whether samples joined by must-links, directly or by a chain, are fitted as one. "auto":
-        yes, unless `contradictions` is "warn" or "ignore" and the data say that pairs are wrong:
-        must-links are then soft, and pairs count for less the less they are to be trusted.
+        yes, unless `contradictions` is "warn" or "ignore": pairs may then be wrong, and those that
+        the fit violates are suspicious.
     constraint_mode : {"add", "replace"}, default="add"
         "replace" puts the largest and the smallest entry of W in the places of (soft) must-link and
         cannot-link pairs, as [2]_ does, and uses neither `alpha` and `beta` nor weights of pairs.
@@ -142,10 +141,6 @@ class SSNMFClusterer(NMFClusterer):
         What W was made by; "callable" where `affinity` is one.
     propagation_ : float or None
         How far pairs spread; None where they did not.
-    doubt_ : Doubt
-        `hard`, whether must-links were hard; `share`, how many pairs seem wrong; and the
-        probabilities that pairs of `constraints_` are right, `must_link` and `cannot_link`, of
-        shape (n_pairs,). The latter are NaN and None where nothing was to be found out.
     weight_unit_ : float
         The unit u of `alpha` and `beta`.
     loss_ : float
@@ -317,12 +312,10 @@ class SSNMFClusterer(NMFClusterer):
             feasible = fitted.check_constraints(pairs, self.n_clusters, self.contradictions)
             rows = fitted.rows_to_fit(self, X, pairs)
             affinity = fitted.affinity_of(self, X, rows, rng)
-            self.doubt_ = doubt_of(self, affinity, rows.pairs, rng)
-            trusted = self.doubt_.weighed(rows.pairs)
-            self.propagation_ = constrained.width_of(self, affinity, trusted)
-            W = constrained.spread(self, affinity, trusted, self.propagation_, rng)
+            self.propagation_ = constrained.width_of(self, affinity, rows.pairs)
+            W = constrained.spread(self, affinity, rows.pairs, self.propagation_, rng)
             with stage(f"similarities under {counted(pairs.n_pairs, 'constraint')}"):
-                problem = constrained.constrain(self, affinity, W, trusted)
+                problem = constrained.constrain(self, affinity, W, rows.pairs)
             constrained.warn_of_parts(problem, self.n_clusters)
             if form is mu.TriFactorization and self.solver == "printed":
                 constrained.check_signs(problem.A)
@@ -331,8 +324,8 @@ class SSNMFClusterer(NMFClusterer):
             def of(some: constrained.ConstrainedProblem, k: int) -> Factorization:
                 return factorize(some, replace(plan, n_clusters=k), rng, form, coarse)
 
-            part = partial(constrained.part_of, self, affinity, trusted, rng)
-            best, P = settled(problem, trusted, self.n_clusters, of, part)
+            part = partial(constrained.part_of, self, affinity, rows.pairs, rng)
+            best, P = settled(problem, rows.pairs, self.n_clusters, of, part)
             F, M = best.parts
             P = P[rows.row]
             P, labels, order = numbered(P, P.argmax(axis=1))
@@ -343,7 +336,6 @@ class SSNMFClusterer(NMFClusterer):
             self._roots_ = np.sqrt(np.diagonal(M)[order])
             self.core_ = best.core[np.ix_(order, order)]
             self._keep_clusters(best, P, labels, cure=fitted.CURES.get(affinity.name, ""))
-            self.doubt_ = self.doubt_.of_pairs(pairs, rows.row)
             fitted.keep_pairs(self, pairs)
             fitted.warn_of_violations(self, feasible)
             fitted.warn_of_sizes(self, affinity, rows)

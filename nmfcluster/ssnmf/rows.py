@@ -68,7 +68,7 @@ def check_constraints(pairs: PairwiseConstraints, n_clusters: int, contradiction
         return pairs.check(n_clusters) == "feasible"
     except ValueError as error:
         if contradictions == "raise":
-            cure = "Correct the pairs, or give contradictions='ignore', which looks for wrong ones."
+            cure = "Correct the pairs, or give contradictions='ignore': must-links are then soft."
             raise ValueError(f"{error} {cure}") from error
         warn(f"Not all constraints can be satisfied: {error}")
         return False

@@ -116,12 +116,10 @@ def test_pictures_of_labels(several, data, same):
     drawn(data.draw, functools.partial(_plotted, pictures.ClusterTrackingDisplay), labels=given)
 
 
-@fuzz(st.lists(FEATURES, max_size=3), st.data())
-def test_pictures_of_curves_and_scores(several, data):
-    curves = [one_column(table, column=True) for table in several]
-    given = data.draw(mostly(curves, None, 3, "curves", [[]], [[np.nan, 1.0]]))
-    drawn(data.draw, functools.partial(_plotted, pictures.LossCurveDisplay), curves=given)
-    scores = data.draw(mostly(curves[0] if curves else [], None, 3, "scores", [[1]], [0.5, np.nan]))
+@fuzz(FEATURES, st.data())
+def test_pictures_of_scores(table, data):
+    given = one_column(table, column=True)
+    scores = data.draw(mostly(given, [], None, 3, "scores", [[1]], [0.5, np.nan]))
     values = list(range(tables.n_rows(scores))) if data.draw(st.integers(0, 5)) else 3
     options = {"param_name": "k", "values": values, "scores": scores}
     drawn(data.draw, functools.partial(_plotted, pictures.StabilityDisplay), **options)

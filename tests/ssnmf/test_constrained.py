@@ -68,8 +68,8 @@ def inside(groups, B):
 
 
 def of(operator, known, *, hard=False, alpha=2.0, beta=1.0, replace=False):
-    mode, doubt = "replace" if replace else "add", SimpleNamespace(hard=hard)
-    asked = SimpleNamespace(alpha=alpha, beta=beta, constraint_mode=mode, doubt_=doubt)
+    mode = "replace" if replace else "add"
+    asked = SimpleNamespace(alpha=alpha, beta=beta, constraint_mode=mode, hard_must_link=hard)
     return constrain(asked, SimpleNamespace(name="linear", counts=None), operator, known)
 
 

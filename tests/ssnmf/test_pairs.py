@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
 from ssnmf.cases import (
     CONSTRAINED,
     KNOWN,
@@ -207,6 +208,24 @@ def test_contradictions_are_found_and_named(case, way):
     model.set_params(hard_must_link=way == "hard").fit(X, **pairs)
     if way == "hard" and "must_link" in pairs:  # hard must-links win
         assert len(model.violated_must_link_) == 0
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_pairs_that_may_be_wrong_are_soft(seed):
+    drawn = PairwiseConstraints.from_labels(Y, n_pairs=200, random_state=seed)
+    wrong = np.random.default_rng(seed).random(200) < 0.1
+    links, n_must = np.concatenate([drawn.must_link, drawn.cannot_link]), len(drawn.must_link)
+    must = (np.arange(200) < n_must) ^ wrong
+    pairs = {"constraints": PairwiseConstraints(len(X), links[must], links[~must])}
+    told = [fitted(**pairs, contradictions="ignore", hard_must_link=way) for way in ("auto", False)]
+    soft, same = told
+    assert_array_equal(soft.membership_, same.membership_)
+    alone = fitted(constraints=None)
+    assert adjusted_rand_score(Y, soft.labels_) > adjusted_rand_score(Y, alone.labels_) - 0.01
+    told = np.concatenate([soft.violated_must_link_, soft.violated_cannot_link_])
+    suspicious = {*map(tuple, told.tolist())}
+    found = suspicious & {*map(tuple, links[wrong].tolist())}
+    assert len(found) > 0.7 * max(len(suspicious), wrong.sum())
 
 
 def test_pairs_that_can_be_satisfied_are_no_contradiction():

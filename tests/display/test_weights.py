@@ -1,76 +1,16 @@
-"""Pictures of fits: the losses of their starts, and the weights of sources."""
+"""Picture of the weights of sources."""
 
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.neural_network import MLPClassifier
 
 from nmfcluster import NMFConsensus, SimilarityFusionNMF, SimilarityStack
-from nmfcluster.display import LossCurveDisplay, SourceWeightsDisplay
+from nmfcluster.display import SourceWeightsDisplay
 
 NAMES = ("telling", "noise", "flat")
-
-
-def test_the_height_is_what_a_loss_exceeds_the_lowest_by():
-    curves = [np.array([8.0, 5.0, 4.4]), np.array([9.0, 4.0]), np.array([6.0, 6.0])]
-    display = LossCurveDisplay(curves=curves).plot()
-    kept, lowest, flat = (line.get_ydata() for line in display.lines_)
-    assert_allclose(kept, [4.0, 1.0, 0.4])
-    assert_allclose(lowest, [5.0, np.nan])  # 0 has no logarithm
-    assert_allclose(flat, [2.0, 2.0])
-    assert display.ax_.get_yscale() == "log"
-    labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert labels == ["kept", "2 other starts"]
-
-
-def test_losses_of_a_perfect_fit_can_be_drawn():
-    for curves, scale in (
-        ([[5.0, 1e-9]], "log"),
-        ([[5.0, 0.0], [3.0, 2.0]], "log"),
-        ([[0.0, 0.0]], "linear"),
-        ([[2.0]], "linear"),
-    ):
-        display = LossCurveDisplay(curves=[np.array(curve) for curve in curves]).plot()
-        assert len(display.lines_) == len(curves)
-        assert display.ax_.get_yscale() == scale
-
-
-def test_a_loss_that_never_fell_is_shown_all_the_same():
-    display = LossCurveDisplay(curves=[np.array([3.0, 3.0, 3.0])]).plot()
-    assert_array_equal(display.lines_[0].get_ydata(), [0, 0, 0])
-    assert display.ax_.get_yscale() == "linear"
-
-
-def test_the_kept_start_is_on_top(consensus, biclusters):
-    display = LossCurveDisplay.from_estimator(consensus)
-    assert len(display.lines_) == len(consensus.loss_curves_) == 4
-    assert display.ax_.lines[-1] is display.lines_[0]
-    assert len(display.lines_[0].get_ydata()) == consensus.n_iter_ + 1
-    display = LossCurveDisplay.from_estimator(biclusters)  # of its last factorization
-    assert len(display.lines_) == len(biclusters.loss_curves_)
-    assert len(display.lines_[0].get_ydata()) == biclusters.n_iter_ + 1
-
-
-def test_others_with_a_loss_curve_have_one_start(table):
-    y = np.arange(len(table)) % 2
-    model = MLPClassifier((4,), max_iter=20, tol=0, random_state=0)
-    with pytest.warns(ConvergenceWarning):
-        model.fit(table, y)
-    display = LossCurveDisplay.from_estimator(model)
-    assert display.curves == [model.loss_curve_]
-    assert len(display.lines_[0].get_ydata()) == 20
-    says = r"got NMF: LossCurveDisplay\(curves=\[losses\]\) takes"
-    with pytest.raises(TypeError, match=says):
-        LossCurveDisplay.from_estimator(NMF(2, init="random", max_iter=500).fit(table))
-    with pytest.raises(NotFittedError):
-        LossCurveDisplay.from_estimator(MLPClassifier())
-
-
-# --- weights of sources --------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
