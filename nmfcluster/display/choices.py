@@ -308,7 +308,7 @@ class StabilityDisplay:
             Itself.
         """
         some: dict[str, Any] = {"ensure_2d": False, "ensure_all_finite": "allow-nan"}
-        scores = read_table(self.scores, "scores", accept_sparse=False, **some)
+        scores = read_table(look.listed(self.scores, "scores"), "scores", **some)
         if scores.shape != (len(look.listed(self.values, "values")),) or np.isnan(scores).all():
             raise ValueError(f"scores must be one number a value, got {shown(self.scores)}.")
         self.figure_, self.ax_ = look.axes_for(ax, figsize=(6.4, 4.2))

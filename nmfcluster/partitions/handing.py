@@ -150,6 +150,7 @@ def labels_of(
     train = part_of(X_train, seen, features, None, estimator)
     if isinstance(estimator, Pipeline) and not (is_finite(part) and is_finite(train)):
         train, part = map(estimator[:-1].transform, (train, part))  # into numbers
+    train, part = (tables.read_table(T, ensure_all_finite="allow-nan") for T in (train, part))
     return labels[seen[nearest_samples(train, part)]]
 
 

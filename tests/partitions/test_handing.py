@@ -38,6 +38,7 @@ MIXED = FRAME.assign(kind=np.array(["red", "green", "blue"])[Y])
 WORDS = np.array([["cat", "purr"], ["dog", "bark"], ["cow", "moo"]])[Y]
 TEXTS = [f"{one} {other} {i + 10}" for i, (one, other) in enumerate(WORDS)]
 KMEANS = KMeans(n_init=1)
+NEAR = AgglomerativeClustering(3)  # of features
 TREE = AgglomerativeClustering(metric="precomputed", linkage="average")
 
 
@@ -104,6 +105,13 @@ def test_frames_of_polars_are_handed_on():
     same = consensus(base, max_samples=0.8, predict_unseen=True).fit(MIXED)
     assert_array_equal(model.labels_, same.labels_)
     assert_array_equal(model.predict(frame[:20]), same.predict(MIXED[:20]))
+
+
+@pytest.mark.parametrize("base", [NEAR, DBSCAN(eps=2), [NEAR, KMEANS]])
+def test_new_samples_in_frames_have_the_labels_of_the_nearest(base):
+    model, same = (consensus(base).fit(table) for table in (FRAME, X))
+    assert_array_equal(model.labels_, same.labels_)
+    assert_array_equal(model.predict(FRAME[:20] + 0.01), same.predict(X[:20] + 0.01))
 
 
 def test_features_of_frames_are_drawn():
