@@ -83,6 +83,11 @@ def test_small_integers_of_numpy_are_taken():
     model = SSNMFClusterer(np.uint8(3), n_init=np.uint8(1), max_iter=np.uint8(255), random_state=0)
     expected = SSNMFClusterer(3, n_init=1, max_iter=255, random_state=0).fit_predict(POINTS)
     assert_array_equal(model.fit_predict(POINTS), expected)
+    parts = sp.csr_array(np.kron(np.eye(5), np.ones((4, 4))))  # more than there are clusters
+    model.set_params(affinity="precomputed")
+    with pytest.warns(UserWarning, match="falls into 5 parts"):
+        model.fit(parts)
+    assert len(set(model.labels_.tolist())) == 3
 
 
 def test_no_loss_is_below_0_and_none_falls_by_less():

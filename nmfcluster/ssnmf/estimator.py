@@ -325,7 +325,7 @@ class SSNMFClusterer(NMFClusterer):
                 return factorize(some, replace(plan, n_clusters=k), rng, form, coarse)
 
             part = partial(constrained.part_of, self, affinity, rows.pairs, rng)
-            best, P = settled(problem, rows.pairs, self.n_clusters, of, part)
+            best, P = settled(problem, rows.pairs, plan.n_clusters, of, part)
             F, M = best.parts
             P = P[rows.row]
             P, labels, order = numbered(P, P.argmax(axis=1))

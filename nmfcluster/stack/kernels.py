@@ -284,7 +284,7 @@ def _read_kernels(kernels: Any) -> list[tuple[str, Any, Any]]:
         kind if name or kinds.count(kind) == 1 else f"{kind}-{kinds[:i].count(kind) + 1}"
         for i, ((name, _, _), kind) in enumerate(zip(triples, kinds, strict=True))
     ]
-    with named_in_errors("kernels"):
+    with named_in_errors("kernels, or affinity"):
         read_names(names, len(names), "kernel")
     return [(name, *triple[1:]) for name, triple in zip(names, triples, strict=True)]
 

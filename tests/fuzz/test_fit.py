@@ -43,7 +43,7 @@ def built(table, draw):
 
 def foreign(model):
     """Return whether something of somebody else works in a model, whose errors are not ours."""
-    return getattr(model, "estimator", None) is not None or "RBF" in repr(model.affinity)
+    return getattr(model, "estimator", None) is not None or callable(model.affinity)
 
 
 @fuzz(FEATURES, parameters(NMFConsensus, CONSENSUS, fixed=("affinity",)), st.data())

@@ -164,12 +164,14 @@ def judge_memberships(P, n, n_clusters, sums=True):
         np.testing.assert_allclose(P.sum(axis=1), 1, rtol=0, atol=1e-4)
 
 
-def judge_fit(model, n, descends=True):
+def judge_fit(model, n, descends=True, weights=None):
     """Check what every fitted clusterer says of its samples."""
     k = model.n_clusters
     judge_labels(model.labels_, n, k)
     fixed = getattr(model, "fixed_components", None)  # these come first, whatever their size
-    sizes = np.bincount(model.labels_[model.labels_ >= 0], minlength=k)
+    own = model.labels_ >= 0
+    counts = None if weights is None else np.asarray(weights)[own]
+    sizes = np.bincount(model.labels_[own], counts, minlength=k)
     sizes = sizes[0 if fixed is None else len(fixed) :]
     assert (np.diff(sizes) <= 0).all(), f"clusters are not numbered by their size: {sizes}"
     P = model.membership_
@@ -226,7 +228,7 @@ def judge_estimator(model, X, n, arguments=(), new=(), sums=True, descends=True,
         assert not hasattr(model, "labels_")
         return
     assert fitted is model
-    judge_fit(model, n, descends)
+    judge_fit(model, n, descends, dict(arguments).get("sample_weight"))
     k = model.n_clusters
     for number, rows in enumerate(new):
         labels = judged(model.predict, rows, also=names, foreign=foreign)
