@@ -89,7 +89,7 @@ def _pairs(options: argparse.Namespace, table: FileTable) -> constraints.Pairwis
     ids = table.rows or [str(i) for i in range(table.X.shape[0])]
     try:
         pairs = read_pairs(Path(options.constraints), options.max_gib * 2**30)
-        return constraints.PairwiseConstraints.from_ids(ids, *pairs)
+        return constraints.PairwiseConstraints.from_table(pairs, ids=ids)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{options.constraints}: {error}") from error
 

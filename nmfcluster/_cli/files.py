@@ -21,8 +21,6 @@ from nmfcluster._base import warn_of_distances
 # what pip installs for a module
 _CURES = {"pandas": "nmfcluster[cli]", "anndata": "anndata", "h5py": "anndata"}
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
-_KINDS = dict.fromkeys(("must", "must-link", "must_link", "ml", "1", "1.0"), "must")
-_KINDS |= dict.fromkeys(("cannot", "cannot-link", "cannot_link", "cl", "-1", "-1.0"), "cannot")
 _HEAD = 100  # lines that tell how the others are laid out
 _BLANK = "Unnamed: "  # how pandas' titles of columns without one begin
 _TEXT = {"dtype": str, "keep_default_na": False}  # entries as they are written; NaN: there is none
@@ -275,19 +273,15 @@ def _check_separator(first: list[str], separator: str) -> None:
             raise ValueError(f"{wanted}; numbers have points, not commas.")
 
 
-def read_pairs(path: Path, most: float) -> tuple[list[Any], ...]:
-    """Return the must-links and the cannot-links of a csv or tsv file, as they are named there."""
+def read_pairs(path: Path, most: float) -> Any:
+    """Return the table of a csv or tsv file of pairs, rows as they are named there."""
     separator, text = "\t" if _kind(path) == ".tsv" else ",", dict.fromkeys(("a", "b", "kind"), str)
     _check_unpacked(path, most)
     how = {"dtype": text, "keep_default_na": False, "encoding": "utf-8-sig", "sep": separator}
     frame = imported("pandas").read_csv(path, **how)
     if not set(text) <= set(frame.columns):
         raise ValueError(f"the columns must be a, b and kind, got {', '.join(frame.columns)}.")
-    kinds = frame["kind"].str.strip().str.lower().map(_KINDS)
-    for kind in frame["kind"][kinds.isna()]:
-        raise ValueError(f"kind must be must or cannot, 1 or -1, or ML or CL, got {kind!r}.")
-    pairs = frame[["a", "b", *frame.columns.intersection(["weight"])]]
-    return tuple(pairs[kinds == kind].values.tolist() for kind in ("must", "cannot"))
+    return frame[[*text, *frame.columns.intersection(["weight"])]]
 
 
 def _arrays(path: Path, *_: Any) -> FileTable:

@@ -13,6 +13,7 @@ from nmfcluster._arrays.tables import row_names
 from nmfcluster._base import read_features, read_samples
 from nmfcluster.affinity import make_affinity
 from nmfcluster.constraints.container import PairwiseConstraints
+from nmfcluster.constraints.graph import components
 from nmfcluster.similarity.spreading import MOST, normalized
 
 _STEP = 0.95  # chance of a further step of a walk
@@ -160,7 +161,7 @@ def _read(model: Any, X: Any) -> tuple[PairwiseConstraints, Any]:
 
 
 def _groups_of(pairs: PairwiseConstraints) -> _Groups:
-    group = pairs.components()
+    group = components(len(pairs), pairs.must_link)  # soft ones were answered, too
     size = np.bincount(group)
     apart: list[set[int]] = [set() for _ in size]
     for one, other in group[pairs.cannot_link].tolist():

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from nmfcluster._arrays.arguments import check_count, counted, positions
 from nmfcluster.constraints.graph import check_pairs, components, weight_matrix
-from nmfcluster.constraints.links import NO_LINKS, Links, closed_links, links_among
+from nmfcluster.constraints.links import Links, closed_links, links_among
 from nmfcluster.constraints.makers import Makers
 from nmfcluster.constraints.reading import read_labels, read_pairs
 
@@ -28,7 +28,8 @@ class PairwiseConstraints(Makers):
         shape (n_pairs, 2), or (n_pairs, 3) with weights, what it costs to violate a pair, 1 by
         default; one by one, as those of ``zip(i, j)`` or of a set; or a sparse matrix of weights,
         of shape (n_samples, n_samples). Of equal pairs the largest weight counts; pairs of weight 0
-        and must-links of a sample with itself are dropped.
+        and must-links of a sample with itself are dropped. Pairs of weight 1 or more are *hard*,
+        and others *soft*; of a list with infinite weights these alone are hard.
 
     Raises
     ------
@@ -36,10 +37,15 @@ class PairwiseConstraints(Makers):
         If `n_samples` is not an integer, or the pairs are not numbers, or a dict.
     ValueError
         If an index is negative, not whole, or not below `n_samples`; if a weight is negative or
-        not finite; if `cannot_link` holds a sample with itself; if a shape is another.
+        NaN; if `cannot_link` holds a sample with itself; if a shape is another.
 
     Notes
     -----
+    Hard pairs are what is known, soft ones what is believed: their weights are confidences below 1,
+    or `from_table` says which are soft. `SSNMFClusterer` joins the samples of hard must-links and
+    refuses hard pairs that contradict each other; soft ones are weighed. An infinite weight counts
+    as the largest of the others, but at least 1, and three times as much for cannot-links.
+
     A split that leaves out a sample forgets that all samples linked to it must be in one cluster;
     take the `closure` before. Of the pairs, k folds keep a share of (1 - 1/k)^2 for training;
     `GroupKFold` with `components` as the groups keeps every must-link pair.
@@ -56,10 +62,8 @@ class PairwiseConstraints(Makers):
 
     def __init__(self, n_samples: int, must_link: Any = None, cannot_link: Any = None) -> None:
         check_count(n_samples, "n_samples", 0)
-        must, cannot = (
-            NO_LINKS if pairs is None else read_pairs(pairs, name, int(n_samples))
-            for name, pairs in (("must_link", must_link), ("cannot_link", cannot_link))
-        )
+        must = read_pairs(must_link, "must_link", range(int(n_samples)))
+        cannot = read_pairs(cannot_link, "cannot_link", range(int(n_samples)))
         self.__setstate__({"_n_samples": int(n_samples), "_links": (must, cannot)})
 
     @classmethod
@@ -73,7 +77,8 @@ class PairwiseConstraints(Makers):
         self._links: tuple[Links, Links] = state["_links"]  # must-links, cannot-links
         self.index: Any = state.get("index")  # names of the samples, an Index, an array or None
         for links in self._links:
-            links.pairs.flags.writeable = links.weights.flags.writeable = False  # a pickle forgets
+            for part in links:
+                part.flags.writeable = False  # a pickle forgets
 
     @property
     def n_samples(self) -> int:
@@ -99,6 +104,16 @@ class PairwiseConstraints(Makers):
     def cannot_link_weights(self) -> np.ndarray:
         """What it costs to violate each of `cannot_link`, (n_cannot_link,) float64, positive."""
         return self._links[1].weights
+
+    @property
+    def must_link_hard(self) -> np.ndarray:
+        """Which of `must_link` are hard, (n_must_link,) bool."""
+        return self._links[0].hard
+
+    @property
+    def cannot_link_hard(self) -> np.ndarray:
+        """Which of `cannot_link` are hard, (n_cannot_link,) bool."""
+        return self._links[1].hard
 
     @property
     def n_pairs(self) -> int:
@@ -175,7 +190,7 @@ class PairwiseConstraints(Makers):
         return f"{name}(n_samples={len(self)}, must_link: {must}, cannot_link: {cannot})"
 
     def components(self) -> np.ndarray:
-        """Return the groups of samples that must-link pairs join.
+        """Return the groups of samples that hard must-link pairs join.
 
         Returns
         -------
@@ -187,12 +202,12 @@ class PairwiseConstraints(Makers):
         >>> PairwiseConstraints(5, must_link=[(0, 4), (4, 2)]).components()
         array([0, 1, 0, 2, 0])
         """
-        return components(self.n_samples, self.must_link)
+        return components(self.n_samples, self.must_link[self.must_link_hard])
 
     def closure(self) -> Self:
         """Return all pairs that follow from these.
 
-        All samples of a group that must-link pairs join must be linked, and a cannot-link pair
+        All samples of a group that hard must-link pairs join must be linked, and another pair
         between two groups holds for all their samples. The number of pairs grows with the square of
         the sizes of the groups; the total weight stays, shared evenly within and between groups.
 
@@ -203,7 +218,7 @@ class PairwiseConstraints(Makers):
         Raises
         ------
         ValueError
-            If the pairs contradict each other.
+            If hard pairs contradict each other.
 
         Examples
         --------
@@ -216,7 +231,7 @@ class PairwiseConstraints(Makers):
         return self._of_links(self.n_samples, *links, self.index)
 
     def check(self, n_clusters: int | None = None) -> str:
-        """Raise if no clustering can satisfy all pairs, as far as that is easily proved.
+        """Raise if no clustering can satisfy all hard pairs, as far as that is easily proved.
 
         That must-links contradict a cannot-link is always found, and so is whether one or two
         clusters are enough. More are too few if so many samples and one exclude each other, or
@@ -230,14 +245,14 @@ class PairwiseConstraints(Makers):
         Returns
         -------
         {"feasible", "undecided"}
-            "feasible" if a clustering satisfies all pairs: shown for three clusters and more where
-            groups that exclude fewer others than there are clusters can be taken away, one after
-            another, until none is left. "undecided" if neither is shown.
+            "feasible" if a clustering satisfies all hard pairs: shown for three clusters and more
+            where groups that exclude fewer others than there are clusters can be taken away, one
+            after another, until none is left. "undecided" if neither is shown.
 
         Raises
         ------
         ValueError
-            If must-link pairs join two samples that cannot be linked, or `n_clusters` is below 1 or
+            If hard must-links join two samples that cannot be linked, or `n_clusters` is below 1 or
             too small for the cannot-link pairs; the message names the samples.
 
         Examples
@@ -251,7 +266,7 @@ class PairwiseConstraints(Makers):
         """
         if n_clusters is not None:
             check_count(n_clusters, "n_clusters", 1)
-        if not len(self.cannot_link):
+        if not self.cannot_link_hard.any():
             return "feasible"
         return check_pairs(self, n_clusters)
 
@@ -332,5 +347,5 @@ class PairwiseConstraints(Makers):
         >>> A.toarray().tolist()
         [[0.0, 0.5], [0.5, 0.0]]
         """
-        must, cannot = (weight_matrix(self.n_samples, *links, dtype) for links in self._links)
+        must, cannot = (weight_matrix(self.n_samples, *links[:2], dtype) for links in self._links)
         return must, cannot

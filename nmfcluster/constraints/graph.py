@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components, dijkstra, minimum_spanning_tree
 
 from nmfcluster._arrays.storage import index_dtype
-from nmfcluster.constraints.links import Links
 
 _N_SHOWN = 20  # samples that a message names before it leaves some out
 
@@ -61,7 +60,7 @@ def components(n_samples: int, pairs: np.ndarray) -> np.ndarray:
 
 
 def check_pairs(pairs: Any, n_clusters: int | None) -> str:
-    """Raise if it turns out that no clustering can satisfy all pairs.
+    """Raise if it turns out that no clustering can satisfy all hard pairs.
 
     Parameters
     ----------
@@ -73,9 +72,10 @@ def check_pairs(pairs: Any, n_clusters: int | None) -> str:
     Returns
     -------
     {"feasible", "undecided"}
-        "feasible" if there is a clustering that satisfies all pairs.
+        "feasible" if there is a clustering that satisfies all hard pairs.
     """
-    n_samples, must_link, cannot_link = len(pairs), pairs.must_link, pairs.cannot_link
+    n_samples = len(pairs)
+    must_link, cannot_link = (links.pairs[links.hard] for links in pairs._links)
     names = range(n_samples) if pairs.index is None else pairs.index
     group = components(n_samples, must_link)
     first = np.unique(group, return_index=True)[1]
@@ -207,10 +207,9 @@ def folds_of_pairs(pairs: Any, n_splits: int, rng: np.random.Generator) -> Itera
         piece = components(n_samples, forest[cut_in != fold])
         open_must = piece[must[:, 0]] != piece[must[:, 1]]
         open_cannot = (asked_in == fold)[_first_alike(piece, cannot)]
-        kept_must = Links(must[~open_must], pairs.must_link_weights[~open_must])
-        kept_cannot = Links(cannot[~open_cannot], pairs.cannot_link_weights[~open_cannot])
+        open_pairs = zip(pairs._links, (open_must, open_cannot), strict=True)
         # with the names of samples, or fit could not put them into the order of its own
-        kept = pairs._of_links(n_samples, kept_must, kept_cannot, pairs.index)
+        kept = pairs._of_links(n_samples, *(a.where(~b) for a, b in open_pairs), pairs.index)
         # a cannot-link within a piece is contradicted by pairs that are kept
         open_cannot &= piece[cannot[:, 0]] != piece[cannot[:, 1]]
         if open_must.any() or open_cannot.any():

@@ -1,6 +1,6 @@
 """Pairs of samples with weights, in one form: copied, closed, made of labels and of groups."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,30 +11,37 @@ class Links(NamedTuple):
     """Pairs of samples of one kind, and what it costs to violate each."""
 
     pairs: np.ndarray  # (n_pairs, 2) int, i < j, sorted, distinct
-    weights: np.ndarray  # (n_pairs,) float64, positive
+    weights: np.ndarray  # (n_pairs,) float64, positive, finite
+    hard: np.ndarray  # (n_pairs,) bool: not to be violated, as opposed to soft
+
+    def where(self, mask: np.ndarray) -> "Links":
+        """Return some of the pairs, by a mask."""
+        return Links(*(part[mask] for part in self))
 
 
-NO_LINKS = Links(np.empty((0, 2), dtype=np.intp), np.empty(0))
+NO_LINKS = Links(np.empty((0, 2), dtype=np.intp), np.empty(0), np.empty(0, dtype=bool))
 
 
-def distinct_pairs(pairs: np.ndarray, weights: np.ndarray) -> Links:
-    """Return every pair once, as (i, j) with i <= j and sorted, with its largest weight.
+def distinct_pairs(pairs: np.ndarray, weights: Any = 1.0, hard: Any = True) -> Links:
+    """Return every pair once, as (i, j) with i <= j and sorted; of equal ones a hard one counts.
 
     Parameters
     ----------
     pairs : ndarray of shape (n_pairs, 2), int
-    weights : ndarray of shape (n_pairs,), float64
+    weights : ndarray of shape (n_pairs,), float64, or float
+        Of equal pairs that are both hard, or both soft, the largest counts.
+    hard : ndarray of shape (n_pairs,), bool, or bool
 
     Returns
     -------
     Links
     """
     pairs = np.sort(pairs, axis=1)
-    order = np.lexsort((weights, pairs[:, 1], pairs[:, 0]))
-    pairs, weights = pairs[order], weights[order]
-    last = np.ones(len(pairs), dtype=bool)  # among equal pairs, hence the one of largest weight
-    last[:-1] = (pairs[1:] != pairs[:-1]).any(axis=1)
-    return Links(pairs[last], weights[last])
+    weights, hard = (np.broadcast_to(part, len(pairs)) for part in (weights, hard))
+    order = np.lexsort((weights, hard, pairs[:, 1], pairs[:, 0]))
+    last = np.ones(len(pairs), dtype=bool)  # among equal pairs
+    last[:-1] = (pairs[order][1:] != pairs[order][:-1]).any(axis=1)
+    return Links(pairs, weights, hard).where(order[last])
 
 
 def copied_pairs(pairs: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -78,39 +85,44 @@ def links_among(samples: np.ndarray, links: Links) -> Links:
     Links
     """
     pairs, source = copied_pairs(links.pairs, samples)
-    return distinct_pairs(pairs, links.weights[source])
+    return distinct_pairs(pairs, links.weights[source], links.hard[source])
 
 
 def closed_links(must: Links, cannot: Links, group: np.ndarray) -> tuple[Links, Links]:
-    """Return all pairs that follow from pairs that do not contradict each other.
+    """Return all pairs that follow from pairs, hard ones of which do not contradict each other.
 
     Parameters
     ----------
     must : Links
     cannot : Links
     group : ndarray of shape (n_samples,), int
-        Numbers from 0 of the groups of samples that must-link pairs join.
+        Numbers from 0 of the groups of samples that hard must-link pairs join.
 
     Returns
     -------
     must : Links
-        All pairs within a group, which share the weights of the must-link pairs within it evenly.
+        All pairs within a group, which are hard, and all between two groups that a soft must-link
+        pair connects. They share the weights of the given pairs there evenly.
     cannot : Links
         All pairs between two groups that a cannot-link pair connects, with its weight so shared.
     """
+    one, other = group[cannot.pairs].T
+    apart = cannot.where(one != other)  # a soft one inside a group cannot be had
+    return _between(must, group), _between(apart, group)
+
+
+def _between(links: Links, group: np.ndarray) -> Links:
+    """Return all pairs of samples in groups that links connect, which share their weights."""
     sizes = np.bincount(group)
-    large = np.flatnonzero(sizes > 1)
-    totals = np.bincount(group[must.pairs[:, 0]], weights=must.weights, minlength=len(sizes))
-    apart = np.sort(group[cannot.pairs], axis=1)
-    apart, number = np.unique(apart, axis=0, return_inverse=True)
-    shares = totals[large] / (sizes[large] * (sizes[large] - 1) / 2)
-    pairs, source = copied_pairs(np.column_stack([large, large]), group)
-    once = pairs[:, 0] < pairs[:, 1]
-    within = distinct_pairs(pairs[once], shares[source[once]])
-    totals = np.bincount(number.ravel(), weights=cannot.weights, minlength=len(apart))
-    shares = totals / sizes[apart].prod(axis=1)
-    pairs, source = copied_pairs(apart, group)
-    return within, distinct_pairs(pairs, shares[source])
+    ends = np.sort(group[links.pairs], axis=1)
+    ends, number = np.unique(ends, axis=0, return_inverse=True)
+    number, (one, other) = number.ravel(), ends.T
+    n_pairs = np.where(one == other, sizes[one] * (sizes[one] - 1) / 2, sizes[one] * sizes[other])
+    shares = np.bincount(number, links.weights, minlength=len(ends)) / n_pairs
+    hard = np.bincount(number, links.hard, minlength=len(ends)) > 0
+    pairs, source = copied_pairs(ends, group)
+    once = (pairs[:, 0] < pairs[:, 1]) | (one != other)[source]
+    return distinct_pairs(pairs[once], shares[source[once]], hard[source[once]])
 
 
 def links_of_labels(
@@ -144,9 +156,9 @@ def links_of_labels(
                 f"whose label is known, got {n_pairs}."
             )
         numbers = _distinct_numbers(rng, total, n_pairs)
-    pairs, weights = known[pair_numbered(numbers)], np.ones(len(numbers))
+    pairs = known[pair_numbered(numbers)]
     same = codes[pairs[:, 0]] == codes[pairs[:, 1]]
-    return distinct_pairs(pairs[same], weights[same]), distinct_pairs(pairs[~same], weights[~same])
+    return distinct_pairs(pairs[same]), distinct_pairs(pairs[~same])
 
 
 def links_of_groups(codes: np.ndarray, apart: bool) -> tuple[Links, Links]:
@@ -163,13 +175,12 @@ def links_of_groups(codes: np.ndarray, apart: bool) -> tuple[Links, Links]:
     must, cannot : Links
         All pairs of weight 1.
     """
+    if apart:
+        return links_of_labels(codes, None, None)
     members = np.flatnonzero(codes >= 0)
-    _, first, group = np.unique(codes[members], return_index=True, return_inverse=True)
-    n_apart = len(first) * (len(first) - 1) // 2 if apart else 0
-    between = distinct_pairs(first[pair_numbered(np.arange(n_apart))], np.ones(n_apart))
-    closed = closed_links(NO_LINKS, between, group)
-    must, cannot = (Links(members[links.pairs], np.ones(len(links.pairs))) for links in closed)
-    return must, cannot
+    numbers = np.unique(codes[members])
+    pairs, _ = copied_pairs(np.column_stack([numbers, numbers]), codes[members])
+    return distinct_pairs(members[pairs[pairs[:, 0] < pairs[:, 1]]]), NO_LINKS
 
 
 def _distinct_numbers(rng: np.random.RandomState, total: int, n_drawn: int) -> np.ndarray:

@@ -3,11 +3,11 @@
 from abc import abstractmethod
 from typing import Any, Self
 
-import numpy as np
+import scipy.sparse as sp
 
+import nmfcluster.constraints.reading as reading
 from nmfcluster._arrays.tables import row_names
 from nmfcluster.constraints.links import Links, links_of_groups, links_of_labels
-from nmfcluster.constraints.reading import read_groups, read_ids, read_labels
 
 
 class Makers:
@@ -50,7 +50,7 @@ class Makers:
         >>> known.must_link, known.cannot_link
         (array([[0, 3]]), array([[0, 2], [2, 3]]))
         """
-        codes = read_labels(labels)
+        codes = reading.read_labels(labels)
         links = links_of_labels(codes, n_pairs, random_state)
         return cls._of_links(len(codes), *links, row_names(labels))
 
@@ -85,10 +85,65 @@ class Makers:
         >>> known.must_link, known.cannot_link, known.cannot_link_weights
         (array([[1, 2]]), array([[0, 1]]), array([0.5]))
         """
-        links, names = read_ids(ids, must_link, cannot_link), row_names(ids)
-        if names is None and hasattr(ids, "__len__"):
-            names = np.fromiter(ids, dtype=object, count=len(ids))
-        return cls._of_links(*links, names)
+        samples, names = reading.read_samples(None, ids)
+        must = reading.read_pairs(must_link, "must_link", samples)
+        cannot = reading.read_pairs(cannot_link, "cannot_link", samples)
+        return cls._of_links(len(samples), must, cannot, names)
+
+    @classmethod
+    def from_table(
+        cls, pairs: Any, *, n_samples: int | None = None, ids: Any = None, hard: Any = None
+    ) -> Self:
+        """Make constraints of one table of pairs of both kinds.
+
+        Parameters
+        ----------
+        pairs : array-like, DataFrame, iterable of rows, or sparse matrix
+            Rows (a, b, kind): a kind is a weight, positive for samples of one cluster and negative
+            for those of different ones, or a word, "must" or "cannot", "must-link" or
+            "cannot-link", "ML" or "CL", for 1 or -1. In a fourth column, weights above 0, by which
+            kinds are multiplied, or bools, as for `hard`. The entries of a sparse matrix, of shape
+            (n_samples, n_samples), are signed weights.
+        n_samples : int, default=None
+            Number of samples, where these are called by their position, from 0. A sparse matrix
+            says it, too.
+        ids : sequence of hashable, pandas Index or pandas DataFrame, default=None
+            The ids of the samples in their order, all different, where these are called by them;
+            the index of a data frame. Give either this or `n_samples`.
+        hard : bool or array-like of shape (n_pairs,), bool, default=None
+            Which pairs are hard, all, none or one by one, besides those of infinite weight: see
+            `PairwiseConstraints`. None: pairs of infinite weight, or where there are none, those
+            of weight 1 and more.
+
+        Returns
+        -------
+        PairwiseConstraints
+
+        Raises
+        ------
+        TypeError
+            If `pairs` is no table, an index or a weight is no number, or an id not hashable; if
+            both or none of `n_samples` and `ids` are given.
+        ValueError
+            If a sample is unknown, a kind is another, a weight is not above 0, or the rows are not
+            of three or four entries; if `hard` is another, or not of one entry a row.
+
+        Examples
+        --------
+        A file of COP-KMeans, what a matcher believes, and what somebody knows besides:
+
+        >>> from nmfcluster import PairwiseConstraints
+        >>> PairwiseConstraints.from_table([(0, 3, 1), (2, 0, -1)], n_samples=4)
+        PairwiseConstraints(n_samples=4, must_link: 1 pair, cannot_link: 1 pair)
+        >>> rows = [("ann", "eve", 0.7), ("bob", "eve", -0.2), ("bob", "ann", float("inf"))]
+        >>> known = PairwiseConstraints.from_table(rows, ids=["ann", "bob", "eve"])
+        >>> known.must_link, known.must_link_weights, known.must_link_hard
+        (array([[0, 1], [0, 2]]), array([1. , 0.7]), array([ True, False]))
+        """
+        if n_samples is None and ids is None and sp.issparse(pairs):
+            n_samples = pairs.shape[0]
+        samples, names = reading.read_samples(n_samples, ids)
+        return cls._of_links(len(samples), *reading.read_table(pairs, samples, hard), names)
 
     @classmethod
     def from_groups(
@@ -135,5 +190,6 @@ class Makers:
         >>> known.must_link.tolist(), known.cannot_link.tolist()
         ([[0, 2]], [[0, 1], [1, 2]])
         """
-        codes = read_groups(groups, n_samples, ids, apart)
-        return cls._of_links(len(codes), *links_of_groups(codes, bool(apart)), row_names(ids))
+        samples, names = reading.read_samples(n_samples, ids)
+        codes = reading.read_groups(groups, samples, apart)
+        return cls._of_links(len(codes), *links_of_groups(codes, bool(apart)), names)

@@ -15,6 +15,7 @@ from nmfcluster._engine.report import stage
 from nmfcluster._engine.symmetric import SimilarityProblem
 from nmfcluster.affinity import Affinity, normalized
 from nmfcluster.constraints import PairwiseConstraints
+from nmfcluster.constraints.graph import components
 from nmfcluster.similarity import Explicit, Similarity, inner
 from nmfcluster.similarity.neighbors import are_few
 from nmfcluster.similarity.operators import SAMPLED, unit_blocks
@@ -26,18 +27,13 @@ _SHARE = 0.02  # of the samples are in pairs at least: fewer change next to noth
 MADE = ("nearest_neighbors", "landmarks")  # similarities of features that are nowhere negative
 
 
-def are_hard(estimator: Any) -> bool:
-    """Return whether must-links are kept: by default, unless pairs may be wrong."""
-    hard = estimator.hard_must_link
-    return bool(estimator.contradictions == "raise" if hard == "auto" else hard)
-
-
 def width_of(estimator: Any, affinity: Affinity, pairs: PairwiseConstraints) -> float | None:
     """Return how far pairs spread to samples near theirs, None: not at all, as `propagation` says.
 
     Cannot-links alone make nobody more similar, and neither do must-links of weight 0.
     """
-    width, together = estimator.propagation, are_hard(estimator) or estimator.alpha > 0
+    kept = len(pairs) > groups_of(estimator, pairs).max(initial=-1) + 1
+    width, together = estimator.propagation, kept or estimator.alpha > 0
     if width is None or not together or not len(pairs.must_link):
         return None
     if width != "auto":
@@ -174,22 +170,15 @@ def constrain(
     -------
     ConstrainedProblem
     """
-    must_link, cannot_link = pairs.as_matrices(W.dtype)
-    # without a must-link each sample is a group of its own, and nothing collapses
-    hard, counts = are_hard(estimator) and must_link.nnz > 0, affinity.counts
-    groups = pairs.components() if hard else np.arange(W.shape[0])
+    groups, counts = groups_of(estimator, pairs), affinity.counts
+    # inside a group nothing is left to be had
+    must_link, cannot_link = (between(links, groups) for links in pairs.as_matrices(W.dtype))
     replaced = estimator.constraint_mode == "replace"
     unit = 1.0 if replaced else large_entry(W)
     smallest, largest = extremes(W) if replaced else (None, None)
     if counts is not None:  # equal samples share a row, which is longer by the root of their number
         W = W.scaled(np.sqrt(counts))
-    friendly = W
-    if hard:
-        rows, columns, weights = stored_entries(cannot_link)  # inside a group they cannot be had
-        between = np.where(groups[rows] == groups[columns], 0, weights)
-        cannot_link = filled_with(cannot_link, between)
-    else:
-        friendly = _sum(W, _change(W, must_link, estimator.alpha * unit, largest))
+    friendly = _sum(W, _change(W, must_link, estimator.alpha * unit, largest))
     penalty = _change(friendly, cannot_link, -estimator.beta * unit, smallest)
     constant = friendly.squared_norm()
     if constant == 0 and not may_be_empty:
@@ -201,7 +190,8 @@ def constrain(
             "the similarities, or the weights of the constraints times alpha or beta, are too "
             f"large to be squared in {W.dtype}; scale X or the weights."
         )
-    if hard:
+    sizes = np.bincount(groups)
+    if len(sizes) < len(groups):
         friendly = friendly.collapse(groups)
         penalty = None if penalty is None else penalty.collapse(groups)
     linked = np.bincount(groups, weights=np.diff(must_link.indptr) + np.diff(cannot_link.indptr))
@@ -212,9 +202,23 @@ def constrain(
         mass=np.bincount(groups, counts).astype(int),
         constant=constant,  # of all samples, as that of the groups is smaller
         friendly=friendly,  # penalties are spikes that would draw eigenvectors to single samples
-        wanted=linked > 0,
+        wanted=(linked > 0) | (sizes > 1),
         sure_start=affinity.name == "landmarks",
     )
+
+
+def groups_of(estimator: Any, pairs: PairwiseConstraints) -> np.ndarray:
+    """Return the groups of samples that share a row: those of must-links that a fit keeps."""
+    hard = estimator.hard_must_link
+    if hard == "auto" and estimator.contradictions == "raise":
+        return pairs.components()
+    return components(len(pairs), pairs.must_link if hard is True else pairs.must_link[:0])
+
+
+def between(links: Any, groups: np.ndarray) -> Any:
+    """Return the matrix of pairs without those that are inside a group."""
+    rows, columns, weights = stored_entries(links)
+    return filled_with(links, np.where(groups[rows] == groups[columns], 0, weights))
 
 
 def _sum(A: Similarity, change: Similarity | None) -> Similarity:

@@ -38,8 +38,9 @@ class SSNMFClusterer(NMFClusterer):
 
     with the pairs in A and B, and factorized: :math:`\min_{H \ge 0} \|\tilde A - HH'\|_F^2`, eq. 27
     of [1]_, or :math:`\min_{G, S \ge 0} \|\tilde A - GSG'\|_F^2`, eq. 3 of [2]_ with the signs
-    of a similarity. By default must-links are *hard*: samples that they join share one row of the
-    factor (eq. 34 of [1]_), so that no must-link can be violated. Cannot-links are always soft.
+    of a similarity. By default must-links of weight 1 or more are *hard*: samples that they join
+    share one row of the factor (eq. 34 of [1]_), so that they cannot be violated. Those of less,
+    and all cannot-links, are weighed.
 
     Read more in the :ref:`User Guide <ssnmf>`.
 
@@ -48,15 +49,16 @@ class SSNMFClusterer(NMFClusterer):
     n_clusters : int
         Number of clusters.
     alpha : float, default=0.25
-        Weight of must-link pairs with ``hard_must_link=False``. It counts in u, the 0.999-quantile
+        Weight of must-link pairs that are soft. It counts in u, the 0.999-quantile
         of the nonzero entries of W off its diagonal (of 100,000 drawn entries where W is not sparse
         and has more).
     beta : float, default=3.0
         Weight of cannot-link pairs, in u.
     hard_must_link : bool or "auto", default="auto"
-        Whether samples joined by must-links, directly or by a chain, are fitted as one. "auto":
-        yes, unless `contradictions` is "warn" or "ignore": pairs may then be wrong, and those that
-        the fit violates are suspicious.
+        Whether samples joined by must-links, directly or by a chain, are fitted as one. "auto": by
+        those that are hard, see `PairwiseConstraints`: of weight 1 and more, unless others are
+        infinite; but by none if `contradictions` is "warn" or "ignore": pairs may then be wrong,
+        and those that the fit violates are suspicious. True: by all; False: by none.
     constraint_mode : {"add", "replace"}, default="add"
         "replace" puts the largest and the smallest entry of W in the places of (soft) must-link and
         cannot-link pairs, as [2]_ does, and uses neither `alpha` and `beta` nor weights of pairs.
@@ -136,7 +138,7 @@ class SSNMFClusterer(NMFClusterer):
     violated_cannot_link_ : ndarray of shape (n_violated, 2), int
         Cannot-link pairs that are together.
     must_link_groups_ : ndarray of shape (n_samples,), int
-        Group of every sample: samples that must-links join, directly or by a chain.
+        Group of every sample: samples that hard must-links join, directly or by a chain.
     affinity_ : str
         What W was made by; "callable" where `affinity` is one.
     propagation_ : float or None
@@ -287,7 +289,8 @@ class SSNMFClusterer(NMFClusterer):
         must_link : array-like of shape (n_pairs, 2) or (n_pairs, 3), iterable of pairs, or sparse \
                 matrix of shape (n_samples, n_samples), default=None
             Pairs of samples that belong together, instead of `constraints`; a third column, or
-            the entries of the matrix, are weights: the cost of violating the pair.
+            the entries of the matrix, are weights: the cost of violating the pair, below 1 for
+            those that are believed and not known.
         cannot_link : as must_link, default=None
             Pairs of samples that do not belong together.
 

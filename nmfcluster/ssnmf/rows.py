@@ -146,20 +146,23 @@ def keep_pairs(estimator: Any, pairs: PairwiseConstraints) -> None:
 
 
 def warn_of_violations(estimator: Any, feasible: bool) -> None:
-    """Warn if a fit violates pairs, all of which could be satisfied."""
-    must, cannot = estimator.violated_must_link_, estimator.violated_cannot_link_
-    if not (feasible and len(must) + len(cannot)):
+    """Warn if a fit violates hard pairs, all of which could be satisfied."""
+    pairs = estimator.constraints_
+    hard = pairs.must_link_hard, pairs.cannot_link_hard
+    kept = zip(hard, pairs.satisfied(estimator.labels_), strict=True)
+    must, cannot = (int((its & ~ok).sum()) for its, ok in kept)
+    if not (feasible and must + cannot):
         return
     where, cures = [], []
-    if len(must):
+    if must:
         where, cures = ["violated_must_link_"], ["hard_must_link=True"]
-    if len(cannot):
+    if cannot:
         where.append("violated_cannot_link_")
         replaced, beta = estimator.constraint_mode == "replace", max(10, 3 * estimator.beta)
         cures.append("constraint_mode='add'" if replaced else f"beta={beta:g}")
-    n_pairs = counted(estimator.constraints_.n_pairs, "pair")
+    n_pairs = counted(pairs.n_pairs, "pair")
     warn(
-        f"Labels violate {len(must) + len(cannot)} of {n_pairs}, though all can be satisfied: see "
+        f"Labels violate {must + cannot} of {n_pairs}, though all can be satisfied: see "
         f"{' and '.join(where)}. Give {' and '.join(cures)}, by which pairs count for more, or "
         "contradictions='ignore' if some may be wrong."
     )

@@ -18,12 +18,19 @@ CYCLE = [(i, (i + 1) % 5) for i in range(5)]
 WHEEL = [*CYCLE, *((5, i) for i in range(5))]
 
 
+def hard(constraints):
+    """Return the pairs of both kinds that have a weight of 1 or more, as lists."""
+    return [
+        [pair for pair, weight in kind.items() if weight >= 1] for kind in weighted(constraints)
+    ]
+
+
 def distances(constraints):
-    """Lengths of shortest paths of must-links, by relaxing all until nothing changes."""
+    """Lengths of shortest paths of hard must-links, by relaxing all until nothing changes."""
     n = len(constraints)
     length = [[0 if i == j else np.inf for j in range(n)] for i in range(n)]
     for _ in range(n):
-        for i, j in constraints.must_link.tolist():
+        for i, j in hard(constraints)[0]:
             for source in range(n):
                 for one, other in ((i, j), (j, i)):
                     length[source][other] = min(length[source][other], length[source][one] + 1)
@@ -31,8 +38,8 @@ def distances(constraints):
 
 
 def satisfying(constraints, n_clusters):
-    """Try all labels; return whether some satisfy every pair."""
-    must, cannot = weighted(constraints)
+    """Try all labels; return whether some satisfy every hard pair."""
+    must, cannot = hard(constraints)
     return any(
         all(labels[i] == labels[j] for i, j in must)
         and all(labels[i] != labels[j] for i, j in cannot)
@@ -70,9 +77,10 @@ def test_components_of_known_graphs():
 @given(drawn_constraints())
 @example(PairwiseConstraints(3, [(0, 1), (1, 2)], [(0, 2)]))
 @example(PairwiseConstraints(2, [(0, 1)], [(1, 0)]))
+@example(PairwiseConstraints(3, [(0, 1), (1, 2, 0.9)], [(0, 2), (0, 1, 0.5)]))
 def test_a_contradiction_is_a_shortest_path_of_must_links(constraints):
     length = distances(constraints)
-    joined = [(i, j) for i, j in constraints.cannot_link.tolist() if length[i][j] < np.inf]
+    joined = [(i, j) for i, j in hard(constraints)[1] if length[i][j] < np.inf]
     verdict, path = verdict_of(constraints)
     if not joined:
         assert verdict == "feasible"
@@ -80,7 +88,7 @@ def test_a_contradiction_is_a_shortest_path_of_must_links(constraints):
     assert verdict == "impossible"
     assert (path[0], path[-1]) == joined[0]
     assert len(path) == length[path[0]][path[-1]] + 1
-    assert all(tuple(sorted(link)) in weighted(constraints)[0] for link in pairwise(path))
+    assert all(tuple(sorted(link)) in hard(constraints)[0] for link in pairwise(path))
     with pytest.raises(ValueError, match="but must-link pairs join them"):
         constraints.closure()
 
@@ -97,7 +105,7 @@ def test_what_is_said_of_a_number_of_clusters_is_true(constraints, n_clusters):
     assert verdict != "undecided" or n_clusters > 2
     if verdict_of(constraints)[0] == "feasible" and verdict == "impossible":
         group = constraints.components()
-        apart = {frozenset(group[[i, j]].tolist()) for i, j in constraints.cannot_link}
+        apart = {frozenset(group[[i, j]].tolist()) for i, j in hard(constraints)[1]}
         if n_clusters == 2:  # a cycle of odd length, of groups
             linked = pairwise([*named, named[0]])
             assert len(named) % 2 == 1

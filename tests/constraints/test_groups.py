@@ -85,14 +85,14 @@ BAD = {  # besides those in tests/refusals.txt
     "a word": (("abc",), {}, TypeError, "groups must be a sequence of groups.*'abc'"),
     "words": ((["ab"],), {}, TypeError, "got the group 'ab'"),
     "an array of no dimension": (([np.array(3)],), {}, TypeError, "got the group"),
-    "fractions": (([[0.5, 1]],), {}, ValueError, "indices of samples, but 0.5 is not among"),
-    "a mask": (([np.array([True])],), {}, TypeError, "indices of samples, got the group"),
-    "ragged": (([[0, [1]]],), {}, TypeError, "indices of samples, got the group"),
+    "fractions": (([[0.5, 1]],), {}, ValueError, "groups must hold indices of samples, .* got 0.5"),
+    "a mask": (([np.array([True])],), {}, TypeError, r"by id, got the group array\(\[ True"),
+    "ragged": (([[0, [1]]],), {}, TypeError, r"groups must hold numbers, got \[1\] \(list\)"),
     "size": (([[0]],), {"n_samples": -1}, ValueError, "n_samples must be at least 0, got -1"),
     "apart": (([[0]],), {"apart": 1}, TypeError, r"apart must be a bool, got 1 \(int\)"),
 }
 BAD_IDS = {
-    "not hashable": ([[["ann"]]], TypeError, "ids of samples, got the group"),
+    "not hashable": ([[["ann"]]], TypeError, r"groups must hold hashable ids, got \['ann'\]"),
     "shared": ([["ann"], ["bob", "ann"]], ValueError, "but 'ann' is in groups 0 and 1"),
 }
 

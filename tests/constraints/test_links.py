@@ -126,24 +126,30 @@ def test_a_split_of_many_pairs_is_quick():
 @MANY
 @given(drawn_constraints())
 @example(PairwiseConstraints(4, [(0, 1, 2), (1, 2, 4)], [(2, 3, 3)]))
+@example(PairwiseConstraints(5, [(0, 1), (2, 3), (1, 2, 0.5), (0, 3, 0.25)], [(0, 1, 0.5)]))
 def test_the_closure_is_what_all_clusterings_that_satisfy_the_pairs_share(constraints):
     group = constraints.components().tolist()
     must, cannot = weighted(constraints)
-    if any(group[i] == group[j] for i, j in cannot):
+    if any(group[i] == group[j] and weight >= 1 for (i, j), weight in cannot.items()):
         return
-    inside, between = Counter(), Counter()
-    for (i, _), weight in must.items():
-        inside[group[i]] += weight
-    for (i, j), weight in cannot.items():
-        between[frozenset((group[i], group[j]))] += weight
-    size, expected = Counter(group), ({}, {})
-    for i, j in combinations(range(len(group)), 2):
-        one, other = group[i], group[j]
-        if one == other:
-            expected[0][i, j] = inside[one] / (size[one] * (size[one] - 1) / 2)
-        elif frozenset((one, other)) in between:
-            expected[1][i, j] = between[frozenset((one, other))] / (size[one] * size[other])
+    within = {pair: cannot.pop(pair) for pair in list(cannot) if len({group[i] for i in pair}) == 1}
+    assert all(weight < 1 for weight in within.values())  # soft ones, which cannot be had
+    size, expected, hard = Counter(group), ({}, {}), (set(), set())
+    for kind, links, kept in zip((must, cannot), expected, hard, strict=True):
+        total, known = Counter(), set()
+        for (i, j), weight in kind.items():
+            total[frozenset((group[i], group[j]))] += weight
+            known |= {frozenset((group[i], group[j]))} if weight >= 1 else set()
+        for i, j in combinations(range(len(group)), 2):
+            one, other = group[i], group[j]
+            ends, product = frozenset((one, other)), size[one] * size[other]
+            if ends in total:
+                n_pairs = size[one] * (size[one] - 1) / 2 if one == other else product
+                links[i, j] = total[ends] / n_pairs
+                kept |= {(i, j)} if ends in known else set()
     closed = constraints.closure()
+    flags = (closed.must_link, closed.must_link_hard), (closed.cannot_link, closed.cannot_link_hard)
+    assert [set(map(tuple, pairs[its].tolist())) for pairs, its in flags] == list(hard)
     assert_in_form(closed)
     for links, kind in zip(weighted(closed), expected, strict=True):
         assert links.keys() == kind.keys()

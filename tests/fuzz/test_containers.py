@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from fuzz.parameters import KERNELS, parameters
 from fuzz.strategies import (
@@ -171,6 +172,42 @@ def test_constraints_from_groups(n, groups, form, given, apart):
     options = {name: value for name, value in options.items() if given in (name, "both")}
     call = lambda: PairwiseConstraints.from_groups(groups, apart=apart, **options)  # noqa: E731
     made = judged(call, also=["groups", "group", "n_samples", "ids", "apart"])
+    if made is not REFUSED:
+        judge_constraints(made, [])
+
+
+@fuzz(
+    SIZES,
+    st.lists(
+        st.tuples(
+            mostly(0, 1, 2, 2.0, "s1", -1, 99, 0.5, None, True, weight=4),
+            mostly(1, 2, 3, "s0", "s2", 10**400, [1], weight=4),
+            mostly(1, -1, 0.3, -0.3, np.inf, -np.inf, "ML", "cannot", "0.5", 0, np.nan, "x", None),
+            mostly(1, 0.5, np.inf, True, False, 0, -1, "y", None, weight=4),
+        ),
+        max_size=5,
+    ),
+    st.sampled_from(["list", "array", "objects", "frame", "set", "iterator", "dict", "matrix"]),
+    st.booleans(),
+    mostly("n_samples", "ids", "both", "none", weight=6),
+    mostly(None, True, False, [True], [True, False], 1, "x", weight=4),
+)
+def test_constraints_from_a_table(n, rows, form, narrow, given, hard):
+    rows = [row[:3] for row in rows] if narrow else rows
+    numbers = [[v if isinstance(v, float) else 1.0 for v in row] for row in rows]
+    table = {
+        "array": lambda: np.array(numbers),
+        "objects": lambda: np.array([*rows, None], dtype=object)[:-1],
+        "frame": lambda: pd.DataFrame(rows),
+        "set": lambda: {row for row in rows if row[1] != [1]},
+        "iterator": lambda: iter(rows),
+        "dict": lambda: dict(enumerate(rows)),
+        "matrix": lambda: sp.csr_array(np.triu(np.resize([0.5, -2, 0, np.inf, -1], (n, n)), 1)),
+    }.get(form, lambda: rows)()
+    options = {"n_samples": n, "ids": [f"s{i}" for i in range(n)]}
+    options = {name: value for name, value in options.items() if given in (name, "both")}
+    call = lambda: PairwiseConstraints.from_table(table, hard=hard, **options)  # noqa: E731
+    made = judged(call, also=["pairs", "n_samples", "ids", "hard", "cannot_link"])
     if made is not REFUSED:
         judge_constraints(made, [])
 

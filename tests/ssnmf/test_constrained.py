@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nmfcluster.constraints import PairwiseConstraints
+from nmfcluster.constraints.graph import components
 from nmfcluster.similarity import Explicit, Factored
 from nmfcluster.ssnmf.constrained import constrain
 
@@ -23,6 +24,7 @@ def problem(seed, n, storage):
     """Draw a signed similarity, its operator, and constraints with weights."""
     rng = np.random.default_rng(seed)
     U = rng.normal(size=(n, 3)) * (rng.uniform(size=(n, 3)) < 0.7)
+    U[0, 0] = 1  # not all 0
     W = U @ U.T
     operator = {
         "dense": lambda: Explicit(W),
@@ -68,8 +70,8 @@ def inside(groups, B):
 
 
 def of(operator, known, *, hard=False, alpha=2.0, beta=1.0, replace=False):
-    mode = "replace" if replace else "add"
-    asked = SimpleNamespace(alpha=alpha, beta=beta, constraint_mode=mode, hard_must_link=hard)
+    asked = SimpleNamespace(alpha=alpha, beta=beta, contradictions="raise", hard_must_link=hard)
+    asked.constraint_mode = "replace" if replace else "add"
     return constrain(asked, SimpleNamespace(name="linear", counts=None), operator, known)
 
 
@@ -141,17 +143,18 @@ def test_a_factored_similarity_is_never_formed():
 
 @anything
 def test_hard_must_links_contract_the_similarity(seed, n, storage, beta):
-    """W_c = N^-1/2 C'(W - b u B)C N^-1/2, N the sizes: cannot-links inside a group are dropped."""
+    """W_c = N^-1/2 C'(W + a u A - b u B)C N^-1/2, N the sizes: pairs inside a group are dropped."""
     W, operator, known = problem(seed, n, storage)
     groups = known.components()
-    _, B = rewards_and_penalties(known)
+    A, B = rewards_and_penalties(known)
     C = indicator(groups)
     scale = np.diag(1 / np.sqrt(C.sum(axis=0)))
     u = unit_of(W)
-    found = of(operator, known, hard=True, alpha=7.0, beta=beta)
-    penalised = W - beta * u * inside(groups, B)
+    found = of(operator, known, hard="auto", alpha=7.0, beta=beta)
+    rewarded = W + 7 * u * inside(groups, A)
+    penalised = rewarded - beta * u * inside(groups, B)
     assert_allclose(found.A.toarray(), scale @ C.T @ penalised @ C @ scale, **exactly)
-    assert_allclose(found.friendly.toarray(), scale @ C.T @ W @ C @ scale, **exactly)
+    assert_allclose(found.friendly.toarray(), scale @ C.T @ rewarded @ C @ scale, **exactly)
     assert_allclose(found.objective.constant, (penalised**2).sum(), **exactly)
     assert_array_equal(found.groups, groups)
     assert_array_equal(found.mass, C.sum(axis=0))
@@ -161,7 +164,7 @@ def test_hard_must_links_contract_the_similarity(seed, n, storage, beta):
 def test_the_loss_of_the_contraction_is_that_of_all_samples(seed, n, storage, beta):
     """||A~ - HH'||^2 = constant - 2 <h, A_c h> + ||h'h||^2 with H the expanded h."""
     W, operator, known = problem(seed, n, storage)
-    groups = known.components()
+    groups = components(n, known.must_link)  # hard=True joins the soft ones, too
     A = W - beta * unit_of(W) * inside(groups, rewards_and_penalties(known)[1])
     found = of(operator, known, hard=True, beta=beta)
     h = np.random.default_rng(seed).uniform(size=(len(found.mass), 3))
@@ -215,7 +218,7 @@ def test_replacing_puts_the_extremes_in_place(seed, n, storage, weight):
 @anything
 def test_replacing_cannot_links_under_hard_must_links(seed, n, storage, beta):
     W, operator, known = problem(seed, n, storage)
-    groups = known.components()
+    groups = components(n, known.must_link)
     replaced = W.copy()
     for i, j in known.cannot_link:
         if groups[i] != groups[j]:
