@@ -14,6 +14,7 @@ from nmfcluster._base import read_features, read_samples
 from nmfcluster.affinity import make_affinity
 from nmfcluster.constraints.container import PairwiseConstraints
 from nmfcluster.constraints.graph import components
+from nmfcluster.constraints.reading import read_pairs
 from nmfcluster.similarity.spreading import MOST, normalized
 
 _STEP = 0.95  # chance of a further step of a walk
@@ -29,8 +30,16 @@ class _Groups(NamedTuple):
     apart: list[set[int]]  # the groups that cannot be linked to each
     known: np.ndarray  # bool: some pair holds one of its samples
 
+    def set_apart(self, pairs: np.ndarray) -> None:
+        """Note that the groups of pairs of samples cannot be linked."""
+        for one, other in self.of[pairs].tolist():
+            self.apart[one].add(other)
+            self.apart[other].add(one)
 
-def next_pairs(model: Any, X: Any, n_pairs: int, *, random_state: Any = None) -> np.ndarray:
+
+def next_pairs(
+    model: Any, X: Any, n_pairs: int, *, exclude: Any = None, random_state: Any = None
+) -> np.ndarray:
     r"""Choose the pairs of samples whose answers would tell most.
 
     Known groups that exclude each other, and the middle of each cluster without one, stand for the
@@ -52,6 +61,9 @@ def next_pairs(model: Any, X: Any, n_pairs: int, *, random_state: Any = None) ->
         The data of the fit, in the same order, or its similarity with ``affinity="precomputed"``.
     n_pairs : int
         Largest number of pairs.
+    exclude : array-like of shape (n_excluded, 2), default=None
+        Pairs that nobody can tell, in the form of what is returned: neither they nor pairs of
+        samples that are linked to theirs are asked about.
     random_state : int, RandomState instance or None, default=None
         Draws 3,000 samples where there are more: f is of these alone, and they are asked about.
 
@@ -60,14 +72,15 @@ def next_pairs(model: Any, X: Any, n_pairs: int, *, random_state: Any = None) ->
     ndarray of shape (n_chosen, 2), int
         Positions of samples, as in `PairwiseConstraints.must_link`. No pair follows from the known
         ones, and a group of linked samples is asked about once, so that there may be fewer than
-        `n_pairs`; none only where all pairs of the drawn samples are known.
+        `n_pairs`; none only where all pairs of the drawn samples are known, or excluded.
 
     Raises
     ------
     TypeError
         If `model` is not a fitted SSNMFClusterer, or `n_pairs` is not an integer.
     ValueError
-        If `n_pairs` is below 1, `X` is not the data of the fit, or `random_state` is no seed.
+        If `n_pairs` is below 1, `X` is not the data of the fit, `exclude` holds no pairs of its
+        samples, or `random_state` is no seed.
 
     See Also
     --------
@@ -110,6 +123,7 @@ def next_pairs(model: Any, X: Any, n_pairs: int, *, random_state: Any = None) ->
     check_count(n_pairs, "n_pairs", 1)
     rng = generator_of(random_state)
     known, X = _read(model, X)
+    unknown = read_pairs(exclude, "exclude", range(len(known))).pairs
     P, labels = model.membership_, model.labels_
     groups = _groups_of(known)
     # walks, of all samples or of some, and the groups that stand for clusters
@@ -117,6 +131,7 @@ def next_pairs(model: Any, X: Any, n_pairs: int, *, random_state: Any = None) ->
     C = covariance(_similarity(model, X, drawn))
     mass = _mass(C, labels, drawn, P)
     anchors = _anchors(groups, P, labels, mass)
+    groups.set_apart(unknown)  # from here on: they do not stand for different clusters
     # what an answer would tell, beside what is known
     p = _probabilities(groups, P, anchors)
     C = covariance_given(C, np.flatnonzero(groups.known[groups.of[drawn]]))
@@ -163,11 +178,10 @@ def _read(model: Any, X: Any) -> tuple[PairwiseConstraints, Any]:
 def _groups_of(pairs: PairwiseConstraints) -> _Groups:
     group = components(len(pairs), pairs.must_link)  # soft ones were answered, too
     size = np.bincount(group)
-    apart: list[set[int]] = [set() for _ in size]
-    for one, other in group[pairs.cannot_link].tolist():
-        apart[one].add(other)
-        apart[other].add(one)
-    return _Groups(group, size, apart, (size > 1) | np.array([len(others) > 0 for others in apart]))
+    known = (size > 1) | np.isin(np.arange(len(size)), group[pairs.cannot_link])
+    groups = _Groups(group, size, [set() for _ in size], known)
+    groups.set_apart(pairs.cannot_link)
+    return groups
 
 
 def _similarity(model: Any, X: Any, drawn: np.ndarray) -> np.ndarray:

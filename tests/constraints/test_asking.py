@@ -73,6 +73,45 @@ def test_answers_come_to_know_all_pairs():
     assert pairs.shape == (0, 2)
 
 
+@pytest.mark.filterwarnings("ignore:SSNMFClusterer found")
+def test_what_nobody_can_tell_is_not_asked_again():
+    """One in three answers is missing; the others come to know what can be known."""
+    rows = np.r_[0:5, 50:55, 100:105]
+    data, classes, known = X[rows], y[rows], PairwiseConstraints(15)
+    untold = np.empty((0, 2), int)
+    for _ in range(40):
+        pairs = next_pairs(fitted(data, known), data, 3, exclude=untold)
+        if not len(pairs):
+            break
+        group = known.components()
+        refused = {frozenset(pair) for pair in group[untold].tolist()}
+        assert not refused & {frozenset(pair) for pair in group[pairs].tolist()}
+        assert_none_is_implied(pairs, known)
+        tells = pairs.sum(axis=1) % 3 > 0
+        untold = np.vstack([untold, pairs[~tells]])
+        known = answered(pairs[tells], known, classes)
+    assert pairs.shape == (0, 2)
+    assert len(untold) == len(np.unique(np.sort(untold, axis=1), axis=0)) > 5
+    assert len(np.unique(known.components())) < 10
+
+
+def test_what_nobody_can_tell_holds_for_groups_and_in_any_form():
+    known = PairwiseConstraints(150, [(0, 1), (50, 51)], [(0, 50), (0, 100), (50, 120)])
+    model = fitted(X, known)
+    first = next_pairs(model, X, 1)[0].tolist()
+    second = next_pairs(model, X, 1, exclude=[first])[0].tolist()
+    assert first[0] == second[0]  # it is asked about with another cluster
+    group = known.components()
+    assert group[first[1]] != group[second[1]]
+    third = next_pairs(model, X, 1, exclude=[first, second])[0].tolist()
+    others = [[i, j] for i in np.flatnonzero(group == group[first[0]])
+              for j in np.flatnonzero(group == group[first[1]])]  # fmt: skip
+    for pair in others:
+        for exclude in (np.array([pair[::-1], second]), {tuple(pair), tuple(second)},
+                        pd.DataFrame([pair, second])):  # fmt: skip
+            assert next_pairs(model, X, 1, exclude=exclude)[0].tolist() == third
+
+
 def test_few_samples_have_few_pairs():
     data = np.array([[0.0, 1], [1, 0], [1, 1]])
     assert 1 <= len(next_pairs(fitted(data, k=2, affinity="linear"), data, 10)) <= 2
