@@ -2,5 +2,6 @@
 
 from nmfcluster.constraints.asking import next_pairs
 from nmfcluster.constraints.container import PairwiseConstraints
+from nmfcluster.constraints.sizes import labels_of_sizes
 
-__all__ = ["PairwiseConstraints", "next_pairs"]
+__all__ = ["PairwiseConstraints", "labels_of_sizes", "next_pairs"]

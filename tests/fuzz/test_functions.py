@@ -17,6 +17,7 @@ from fuzz.verdict import REFUSED, fuzz, judged
 from hypothesis import strategies as st
 
 from nmfcluster.affinity import MAKING, make_affinity, path_kernel
+from nmfcluster.constraints import labels_of_sizes
 from nmfcluster.datasets import make_biclusters, make_nested_rings, make_partitions
 from nmfcluster.metrics import (
     clustering_accuracy,
@@ -121,6 +122,17 @@ def test_scores_of_labels(one, other, column, same):
 def test_scores_of_a_consensus(table):
     value = judged(cophenetic_correlation, table.build())
     assert value is REFUSED or -1 - 1e-9 <= value <= 1 + 1e-9, value
+
+
+@fuzz(FEATURES, mostly(0, 1, 2, *NUMBERS, weight=6), mostly(None, 3, 5, 9, *NUMBERS, weight=6))
+def test_labels_of_sizes(table, least, most):
+    call = lambda: labels_of_sizes(table.build(), least, most)  # noqa: E731
+    labels = judged(call, also=["membership", "min_size", "max_size"])
+    if labels is not REFUSED:
+        sizes = np.bincount(labels, minlength=table.p)
+        assert len(labels) == sizes.sum() == table.n
+        assert sizes.min() >= least
+        assert most is None or sizes.max() <= most
 
 
 @fuzz(
