@@ -212,7 +212,9 @@ def groups_of(estimator: Any, pairs: PairwiseConstraints) -> np.ndarray:
     hard = estimator.hard_must_link
     if hard == "auto" and estimator.contradictions == "raise":
         return pairs.components()
-    return components(len(pairs), pairs.must_link if hard is True else pairs.must_link[:0])
+    return components(
+        len(pairs), pairs.must_link[:0] if hard in ("auto", False) else pairs.must_link
+    )
 
 
 def between(links: Any, groups: np.ndarray) -> Any:
