@@ -212,9 +212,8 @@ def groups_of(estimator: Any, pairs: PairwiseConstraints) -> np.ndarray:
     hard = estimator.hard_must_link
     if hard == "auto" and estimator.contradictions == "raise":
         return pairs.components()
-    return components(
-        len(pairs), pairs.must_link[:0] if hard in ("auto", False) else pairs.must_link
-    )
+    kept = pairs.must_link if hard != "auto" and hard else pairs.must_link[:0]
+    return components(len(pairs), kept)
 
 
 def between(links: Any, groups: np.ndarray) -> Any:
