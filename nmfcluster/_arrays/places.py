@@ -67,6 +67,13 @@ def holding(places: Any, values: np.ndarray) -> Any:
     return type(places)((values, places.indices, places.indptr), shape=places.shape)
 
 
+def in_dtype(array: Any, dtype: Any) -> Any:
+    """Return an array, or a CSR matrix in the same places, in another type."""
+    if not sp.issparse(array) or array.dtype == dtype:
+        return array.astype(dtype, copy=False)
+    return holding(array, array.data.astype(dtype))
+
+
 def scaled(array: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
     """Return an array, or a CSR matrix in the same places, times factors of rows and columns."""
     rows, columns = (np.asarray(factors, dtype=array.dtype) for factors in (rows, columns))

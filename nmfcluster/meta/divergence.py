@@ -183,7 +183,7 @@ class Divergence(Table):
             scales.append(np.sqrt(np.where(means > 0, means, 1)))
         return tuple(scales)
 
-    @cached_property
+    @property  # not kept: it is as large as X, and quick to make
     def standardised(self) -> MatrixObjective:
         """Least squares of X over these roots: half of chi-square, which is near the loss."""
         fixed = None if self.fixed is None else (self.fixed / self.scales[1]).astype(self.X.dtype)
@@ -221,8 +221,10 @@ class Divergence(Table):
 
     def error(self, W: np.ndarray, H: np.ndarray) -> float:
         """Return the root of twice the loss of one pair of factors, W of shape (n, k)."""
-        whole = self.in_type(np.float64)
-        loss = whole.expected(storage.as_float64(W).T[None], storage.as_float64(H)[None])[2][0]
+        loss, H = 0.0, storage.as_float64(H)[None]
+        for block in storage.row_blocks(len(W), max(1, _COMPARED // H.shape[2])):
+            some = self.taken(block).in_type(np.float64)
+            loss += some.expected(storage.as_float64(W[block]).T[None], H)[2][0]
         return float(np.sqrt(2 * loss))
 
     def expected(

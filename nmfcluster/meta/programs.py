@@ -14,6 +14,8 @@ from nmfcluster._arrays.tables import read_table
 from nmfcluster._base import NMFClusterer, membership
 from nmfcluster.metrics.co_occurrence import consensus_matrix
 
+_NULL = 1e-9  # of the largest: memberships sum to 1, and an eigenvalue is 0 but for rounding
+
 
 class Programs(BiclusterMixin, NMFClusterer):
     """What can be asked of a fit; not an estimator itself.
@@ -209,12 +211,14 @@ class Programs(BiclusterMixin, NMFClusterer):
         deviations = np.sqrt(np.maximum(row_dots(X.T, X.T) / n - means**2, 0))
         # deviations below 1e-9 of the mean are rounding
         usable = deviations > 1e-9 * np.maximum(means, np.finfo(float).tiny)
-        slopes = np.linalg.pinv(Z.T @ Z / n, hermitian=True) @ np.asarray((X.T @ Z).T) / n
+        slopes = (
+            np.linalg.pinv(Z.T @ Z / n, rcond=_NULL, hermitian=True) @ np.asarray((X.T @ Z).T) / n
+        )
         return np.divide(slopes, deviations, out=np.zeros_like(slopes), where=usable)
 
     def _with_memberships(self, X: Any) -> tuple[Any, np.ndarray]:
         """Return X as floats of 64 bits, and the memberships of its rows."""
-        M = as_float64(membership(self._extend_alone(X)))
+        M = membership(as_float64(self._extend_alone(X)))
         X = as_float64(self._read(X, reset=False))
         if np.isnan(X.sum()):
             raise ValueError("X must not hold NaN here: fill it, as by `inverse_transform`.")

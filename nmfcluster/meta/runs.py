@@ -91,10 +91,9 @@ class Runs:
         W : ndarray of shape (k, n)
         H : ndarray of shape (k, p)
         """
-        cosine = _cosine(self.W, W) * _cosine(self.H, H)
         similarity = np.zeros(len(W))
-        for part in self.slices():
-            near = cosine[part]
+        for part in self.slices():  # all at a time would be copied in the type of W
+            near = _cosine(self.W[part], W) * _cosine(self.H[part], H)
             best = near.argmax(axis=0)  # of the run, for every cluster
             mutual = near.argmax(axis=1)[best] == np.arange(len(W))
             similarity += np.where(mutual, near.max(axis=0), 0)

@@ -10,7 +10,7 @@ import numpy as np
 
 from nmfcluster._arrays import storage
 from nmfcluster._arrays.least_squares import exact_rows
-from nmfcluster._arrays.places import product_at
+from nmfcluster._arrays.places import in_dtype, product_at
 from nmfcluster.meta.solvers import half_squares, hals, sparse_hals
 
 _ROOM = 1e3  # by which a sum of squares of X must stay within the range of its dtype
@@ -53,7 +53,7 @@ class Table:
         """Number of rows of H that are fixed."""
         return 0 if self.fixed is None else len(self.fixed)
 
-    def taken(self, rows: np.ndarray) -> Self:
+    def taken(self, rows: np.ndarray | slice) -> Self:
         """Return the objective of some rows."""
         missing = None if self.missing is None else self.missing[rows]
         return replace(self, X=self.X[rows], missing=missing)
@@ -61,7 +61,7 @@ class Table:
     def in_type(self, dtype: Any) -> Self:
         """Return the objective in another floating-point type."""
         parts = (self.X, self.missing, self.fixed)
-        X, missing, fixed = (F if F is None else F.astype(dtype, copy=False) for F in parts)
+        X, missing, fixed = (F if F is None else in_dtype(F, dtype) for F in parts)
         return replace(self, X=X, missing=missing, fixed=fixed)
 
     def weighted(self, weights: np.ndarray | None) -> Self:

@@ -11,7 +11,7 @@ from nmfcluster._arrays.places import holding, product_at
 from nmfcluster._arrays.storage import as_float64, is_sparse, row_blocks, row_sums, rows_of
 from nmfcluster.meta.squares import observed, pair_products
 
-_ENTRIES = 2**20  # of a block of X, or of the small systems of its rows: 8 MiB
+_ENTRIES = 2**18  # of a block of X, or of the small systems of its rows: 2 MiB, as in a cache
 _SURE = 1e-10  # residual of the conditions of a minimum, which has no unit: a row is done
 _RIDGE = 1e-12  # of the largest on the diagonal: directions without curvature have an end
 
@@ -53,12 +53,16 @@ def poisson_rows(X: Any, H: np.ndarray, missing: Any = None) -> np.ndarray:
     if not seen.all():
         X, components = X[:, seen], components[:, seen]
         missing = None if missing is None else missing[:, seen]
-    for block in row_blocks(X.shape[0], max(1, _ENTRIES // max(len(used) ** 2, X.shape[1]))):
+    entries = X.nnz // max(X.shape[0], 1) if is_sparse(X) and missing is None else X.shape[1]
+    for block in row_blocks(X.shape[0], max(1, _ENTRIES // max(len(used) ** 2, entries, 1))):
         costs = np.ones((block.stop - block.start, len(used)))
         if missing is not None:
             costs = observed(missing, block) @ components.T
-        rows = _Rows(as_float64(rows_of(X, block)), components, costs)
-        W[block, used] = _minima(rows) / sums[used]
+        x, part = as_float64(rows_of(X, block)), components
+        if is_sparse(x):  # what a block has in no row has no count
+            columns = np.unique(x.indices)
+            x, part = x[:, columns], part[:, columns]
+        W[block, used] = _minima(_Rows(x, part, costs)) / sums[used]
     return W
 
 

@@ -75,6 +75,19 @@ def test_a_row_does_not_depend_on_those_beside_it(kind):
     assert_allclose(poisson_rows(kind(X[7:8]), H)[0], whole[7], rtol=1e-6, atol=1e-9)
 
 
+def test_columns_that_a_block_does_not_use_are_left_out():
+    X, H = problem(np.random.default_rng(1), n=30)
+    X[:15, ::2] = X[15:, 1::2] = 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(usages, "_ENTRIES", 15 * 4**2)  # half of the rows
+        widths, minima = [], usages._minima
+        patch.setattr(
+            usages, "_minima", lambda rows: widths.append(rows.X.shape[1]) or minima(rows)
+        )
+        assert_allclose(poisson_rows(sp.csr_array(X), H), poisson_rows(X, H), rtol=1e-6, atol=1e-9)
+    assert max(widths[:2]) <= 8
+
+
 @stored
 def test_what_no_component_has_says_nothing_and_what_no_row_has_is_0(kind):
     X, H = problem(np.random.default_rng(2))
