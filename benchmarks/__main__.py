@@ -1,12 +1,13 @@
 """Answer one question: `python -m benchmarks QUESTION`, for example `python -m benchmarks papers`.
 
-papers, regimes and scale are about consensus clustering, scale about many samples under
-constraints, too; documents, pairs_everywhere, wrong_pairs and asked_pairs about clustering under
-constraints, and affinities about tables that are hard on its graph; fusion and fusion_noise about
-several similarities; meta, recurrence, programs, counts_scale and how_many_programs about the
-clusters that recur in many runs of NMF; how_many_clusters about the number of clusters of anything;
-distributed about tables that no machine holds. ``all`` asks every question in turn, in hours, and
-leaves out those whose results are of this commit.
+everyday is about the seconds of every estimator; papers, regimes and scale are about consensus
+clustering, scale about many samples under constraints, too; documents, pairs_everywhere,
+wrong_pairs and asked_pairs about clustering under constraints, and affinities about tables that are
+hard on its graph; fusion and fusion_noise about several similarities; meta, recurrence, programs,
+counts_scale and how_many_programs about the clusters that recur in many runs of NMF;
+how_many_clusters about the number of clusters of anything; distributed about tables that no machine
+holds. ``all`` asks every question in turn, in hours, and leaves out those whose results are of this
+commit.
 """
 
 from __future__ import annotations

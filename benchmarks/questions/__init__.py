@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 NAMES = (
+    "everyday",
     "papers",
     "regimes",
     "scale",
