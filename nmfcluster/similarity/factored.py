@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import connected_components
 
 from nmfcluster._arrays import storage
 from nmfcluster._arrays.blocks import RowBlocks
-from nmfcluster.similarity.operators import Similarity, inner
+from nmfcluster.similarity.operators import Explicit, Similarity, inner
 
 _PAIRS = 4096  # entries computed at a time, so that their rows of U stay in cache
 _FEW = 2_000  # samples and columns up to which the norm is computed exactly
@@ -197,9 +197,15 @@ class Factored(Similarity):
         return storage.sum_of_squares(self @ Q) + storage.sum_of_squares(rest) / _PROBES
 
     def _inner(self, other: Similarity) -> float | None:
+        U, C = self.factors
+        if isinstance(other, Explicit) and not other.wide:
+            used = np.flatnonzero(np.diff(other._array.indptr))  # Z is symmetric
+            U, Z = (storage.as_float64(array[used]) for array in (U, other._array[:, used]))
+            blocks = storage.row_blocks(len(used))  # <UCU', Z> = <UC, ZU>
+            return sum((storage.dot(U[rows] @ C, Z[rows] @ U) for rows in blocks), 0.0)
         if not isinstance(other, Factored):
-            return None if other.wide else other._inner(self)
-        (U, C), (V, D) = self.factors, other.factors
+            return None
+        V, D = other.factors
         if min(U.shape[1], V.shape[1]) > self.shape[0]:
             return None
         M = storage.as_float64(U).T @ storage.as_float64(V)  # <UCU', VDV'> = <C M, M D>

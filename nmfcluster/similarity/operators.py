@@ -248,10 +248,7 @@ class Explicit(Similarity):
 
     def _inner(self, other: Similarity) -> float | None:
         if not isinstance(other, Explicit):
-            if self.wide:
-                return None
-            stored = self._array.tocoo()
-            return storage.dot(stored.data, other.entries(stored.row, stored.col))
+            return other._inner(self)
         if sp.issparse(self._array) or sp.issparse(other._array):
             return storage.dot(storage.as_float64(self._array), storage.as_float64(other._array))
         blocks = storage.row_blocks(self.shape[0])
