@@ -201,7 +201,7 @@ class Factored(Similarity):
         if isinstance(other, Explicit) and not other.wide:
             used = np.flatnonzero(np.diff(other._array.indptr))  # Z is symmetric
             U, Z = (storage.as_float64(array[used]) for array in (U, other._array[:, used]))
-            blocks = storage.row_blocks(len(used))  # <UCU', Z> = <UC, ZU>
+            blocks = storage.row_blocks(len(used), 1_024)  # <UCU', Z> = <UC, ZU>
             return sum((storage.dot(U[rows] @ C, Z[rows] @ U) for rows in blocks), 0.0)
         if not isinstance(other, Factored):
             return None

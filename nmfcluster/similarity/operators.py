@@ -251,8 +251,7 @@ class Explicit(Similarity):
             return other._inner(self)
         if sp.issparse(self._array) or sp.issparse(other._array):
             return storage.dot(storage.as_float64(self._array), storage.as_float64(other._array))
-        blocks = storage.row_blocks(self.shape[0])
-        return sum(storage.dot(self._array[rows], other._array[rows]) for rows in blocks)
+        return storage.dot(self._array, other._array)
 
 
 class WeightedSum(Similarity):

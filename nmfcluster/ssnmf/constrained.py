@@ -23,8 +23,7 @@ from nmfcluster.similarity.spreading import raised
 
 _SIGN_ROUNDING = 1e-9  # of the largest entry: what is less below 0 counts as 0
 _WIDTH = 0.7  # of spread: best mean of 31 sets of 600 to 2,500 rows; .65 to .75 hardly change it
-_SHARE = 0.02  # of the samples are in pairs at least: fewer change next to nothing, for its time
-MADE = ("nearest_neighbors", "landmarks")  # similarities of features that are nowhere negative
+_MADE = ("nearest_neighbors", "landmarks")  # similarities of features that are nowhere negative
 
 
 def width_of(estimator: Any, affinity: Affinity, pairs: PairwiseConstraints) -> float | None:
@@ -38,9 +37,9 @@ def width_of(estimator: Any, affinity: Affinity, pairs: PairwiseConstraints) -> 
         return None
     if width != "auto":
         return float(width)
-    linked = np.union1d(pairs.must_link, pairs.cannot_link).size
-    fits = affinity.name in MADE and estimator.constraint_mode == "add"
-    return _WIDTH if fits and linked >= _SHARE * len(pairs) else None
+    fits = affinity.name in _MADE and estimator.constraint_mode == "add"
+    # fewer draw together the clusters that they are in, and others are merged
+    return _WIDTH if fits and len(pairs.must_link) >= estimator.n_clusters else None
 
 
 def spread(
@@ -56,34 +55,30 @@ def spread(
     must_link, cannot_link = pairs.as_matrices(affinity.similarity.dtype)
     links = must_link - cannot_link if estimator.beta > 0 else must_link
     with stage(f"spread of {counted(pairs.n_pairs, 'pair')} to samples near theirs"):
-        by_landmarks, few = affinity.name == "landmarks", are_few(len(pairs), estimator.n_clusters)
-        W = raised(affinity.similarity, links, width, rng, by_landmarks, few)
+        W = raised(affinity.similarity, links, width, rng, affinity.name == "landmarks")
+        few = are_few(len(pairs), estimator.n_clusters)  # or what pairs raise counts for more
         return W if estimator.normalize is False else normalized(W, affinity.counts, few)[0]
 
 
 def part_of(
     estimator: Any,
     affinity: Affinity,
+    W: Similarity,
     pairs: PairwiseConstraints,
-    rng: np.random.RandomState,
     samples: np.ndarray,
 ) -> ConstrainedProblem:
-    """Return the problem of some samples, a mask, as if there were no others.
+    """Return the problem of some samples, a mask, as if there were no others; W is spread.
 
     Where all rows weighed the same they do again: or else those that were similar to samples that
     are gone would be worth less than others, and the cut would go through their clusters.
     """
     pairs, counts = pairs[samples], None if affinity.counts is None else affinity.counts[samples]
-    W = affinity.similarity.take(np.flatnonzero(samples))
-    width = width_of(estimator, affinity, pairs)
-    # what fails is left as it is: nothing is similar, or what is negative outweighs the rest
-    if affinity.is_even and (width is None or affinity.name != "landmarks"):  # spread as they are
+    W = W.take(np.flatnonzero(samples))
+    if affinity.is_even:
+        # what fails is left as it is: nothing is similar, or what is negative outweighs the rest
         with suppress(ValueError):
             W = normalized(W, counts, affinity.to_itself)[0]
-    affinity = replace(affinity, similarity=W, counts=counts)
-    with suppress(ValueError):
-        W = spread(estimator, affinity, pairs, width, rng)
-    return constrain(estimator, affinity, W, pairs, may_be_empty=True)
+    return constrain(estimator, replace(affinity, counts=counts), W, pairs, may_be_empty=True)
 
 
 class ConstrainedProblem(SimilarityProblem):
@@ -262,8 +257,7 @@ def large_entry(A: Similarity, share: float = 0.999) -> float:
         rng = np.random.default_rng(0)
         rows = rng.integers(n, size=SAMPLED)
         values = A.entries(rows, (rows + rng.integers(1, n, size=SAMPLED)) % n)
-    sizes = np.abs(values)
-    sizes = sizes[sizes > 0]
+    sizes = np.abs(values[values != 0])
     return float(np.quantile(sizes, share)) if len(sizes) else 1.0
 
 

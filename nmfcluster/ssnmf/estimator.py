@@ -66,9 +66,10 @@ class SSNMFClusterer(NMFClusterer):
         How far pairs spread to samples near theirs, in (0, 1); None: not at all. W is raised where
         samples are near pairs that must be together, and not near pairs that cannot, by the
         exhaustive constraint propagation of [3]_, and normalised unless `normalize` is False.
-        "auto": 0.7 for the "nearest_neighbors" and "landmarks" affinities where one sample in 50
-        or more is in a pair, and None otherwise, and with ``constraint_mode="replace"``. W has to
-        be nowhere negative; of more than 3,000 samples, a sparse graph or by way of landmarks.
+        "auto": 0.7 for the "nearest_neighbors" and "landmarks" affinities where there are at least
+        as many must-links as clusters, and None otherwise, and with ``constraint_mode="replace"``.
+        W has to be nowhere negative; of more than 3,000 samples, a sparse graph or by way of
+        landmarks. Cannot-links alone never spread: without must-links this changes nothing.
     contradictions : {"raise", "warn", "ignore"}, default="raise"
         What to do where constraints cannot all be satisfied: a cannot-link between samples that
         must-links join, or cannot-links that need more clusters. "warn" and "ignore" allow for
@@ -327,7 +328,7 @@ class SSNMFClusterer(NMFClusterer):
             def of(some: constrained.ConstrainedProblem, k: int) -> Factorization:
                 return factorize(some, replace(plan, n_clusters=k), rng, form, coarse)
 
-            part = partial(constrained.part_of, self, affinity, rows.pairs, rng)
+            part = partial(constrained.part_of, self, affinity, W, rows.pairs)
             best, P = settled(problem, rows.pairs, plan.n_clusters, of, part)
             F, M = best.parts
             P = P[rows.row]

@@ -1,8 +1,7 @@
-"""What tests of `SSNMFClusterer` share: a look at what a fit found, and points that are shared."""
+"""What tests of `SSNMFClusterer` share: a look at what a fit found, and few landmarks."""
 
 import pytest
 
-from nmfcluster.similarity import spreading
 from nmfcluster.ssnmf import estimator
 from nmfcluster.ssnmf import rows as rows_to_fit
 
@@ -24,14 +23,3 @@ def kept(monkeypatch):
 def few_landmarks(monkeypatch):
     """Return what makes fits by landmarks take so many."""
     return lambda n: monkeypatch.setattr(rows_to_fit, "_LANDMARKS", n)
-
-
-@pytest.fixture
-def few_points(monkeypatch):
-    """Return what lets more samples than `each`, and always than `most`, share `points`."""
-
-    def let(each, points, most=None):
-        for name, value in (("MOST", most or each), ("_EACH", each), ("_POINTS", points)):
-            monkeypatch.setattr(spreading, name, value)
-
-    return let

@@ -1,4 +1,4 @@
-"""Pairs that spread, beside the formula written out, and where samples share points."""
+"""Pairs that spread, beside the formula written out, and where they help or do no harm."""
 
 import warnings
 
@@ -6,38 +6,41 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.datasets import load_iris, make_moons
+from sklearn.datasets import load_digits, load_iris, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster import PairwiseConstraints, SSNMFClusterer
-from nmfcluster._arrays import storage
 from nmfcluster.affinity import make_affinity
 from nmfcluster.similarity import spreading
-from nmfcluster.similarity.spreading import raised, spread_links
+from nmfcluster.similarity.spreading import drawn_of, raised, walks
 
 X, y = load_iris(return_X_y=True)
 PAIRS = PairwiseConstraints.from_labels(y, n_pairs=30, random_state=0)
 MANY = PairwiseConstraints.from_labels(y, n_pairs=60, random_state=0)  # over one in three samples
-A_SAMPLE = PAIRS.n_pairs / 150  # pairs
 AFFINITIES = ["nearest_neighbors", "landmarks", "rbf"]
 
 
-def literal(W, Z, a, most, rounds=3):
-    """Follow the docstrings in dense arrays."""
-    n, M = len(W), np.zeros_like(W)
-    W = W / W.max()
-    for _ in range(rounds):
-        V = W + M
-        D = np.diag(V.sum(axis=1) ** -0.5)
-        K = (1 - a) * np.linalg.inv(np.eye(n) - a * D @ V @ D)
-        F = K @ Z @ K
-        M = np.minimum(1, 3 * np.maximum(F, 0) / abs(F).max())
-        np.fill_diagonal(M, 0)
-        sums = M.sum(axis=1)
-        r = [min(1, most * w / m) if m else 0 for w, m in zip(W.sum(axis=1), sums, strict=True)]
+def literal(V, B, Z, a, bound):
+    """Follow the docstrings in dense arrays, with every entry of m."""
+    M = np.zeros_like(V)
+    for _ in range(3):
+        D = np.diag((V + M).sum(axis=1) ** -0.5)
+        K = (1 - a) * np.linalg.inv(np.eye(len(V)) - a * D @ (V + M) @ D) @ B.T
+        F = K @ Z @ K.T
+        np.fill_diagonal(F, 0)
+        M = np.minimum(1, 3 * np.maximum(F, 0) / F.max())
+        pairs = zip(V.sum(axis=1), M.sum(axis=1), strict=True)
+        r = [min(1, bound * v / m) if m else 0 for v, m in pairs]
         M = np.diag(np.sqrt(r)) @ M @ np.diag(np.sqrt(r))
     return M
+
+
+def exact(K, Z, kept, rng):
+    """Return all entries of m, in the place of those that are drawn."""
+    F = (K @ Z @ K.T).astype(float)
+    np.fill_diagonal(F, 0)
+    return sp.csr_array(np.clip(3 * F / F.max(), 0, 1))
 
 
 def links_of(pairs):
@@ -53,35 +56,93 @@ def fixed():
     return np.random.RandomState(0)
 
 
-@pytest.mark.parametrize(
-    ("affinity", "width"), list(zip(AFFINITIES, (0.3, 0.65, 0.95), strict=True))
-)
-def test_links_spread_as_the_formula_says(affinity, width):
-    W = similarity(affinity).toarray()
+@pytest.fixture
+def to_the_last_digit(monkeypatch):
+    """Leave nothing to chance, and follow walks as far as float32 does."""
+    monkeypatch.setattr(spreading, "drawn_of", exact)
+    monkeypatch.setattr(spreading, "_LEFT", 1e-7)
+
+
+@pytest.mark.parametrize("storage_of", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("width", [0.1, 0.7, 0.99])
+def test_walks_end_where_the_inverse_says(width, storage_of):
+    W = similarity("nearest_neighbors").toarray()
     np.fill_diagonal(W, 0)
+    starts = np.random.default_rng(0).random((150, 4)).astype(np.float32)
+    D = np.diag(W.sum(axis=1) ** -0.5)
+    expected = (1 - width) * np.linalg.inv(np.eye(150) - width * D @ W @ D) @ starts
+    found = walks(storage_of(W), starts, width)
+    assert found.dtype == np.float32
+    assert np.linalg.norm(found - expected) < 2 * 0.05 * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize(
+    ("affinity", "width", "most"),
+    [
+        ("nearest_neighbors", 0.3, 100),
+        ("landmarks", 0.9, 100),
+        ("landmarks", 0.9, 150),
+        ("rbf", 0.7, 150),
+    ],
+)
+def test_links_spread_as_the_formula_says(affinity, width, most, to_the_last_digit, monkeypatch):
+    monkeypatch.setattr(spreading, "MOST", most)
+    made = similarity(affinity, n_landmarks=60)
+    by_landmarks = affinity == "landmarks"
+    W, B = made.toarray(), np.eye(150)
+    V, a, largest = W, width, (W - np.diag(np.diag(W))).max()
+    if by_landmarks and most < 150:
+        B = made.factors[0].toarray()
+        V, a, largest = B.T @ B, width**0.5, np.diag(W).max()
+    V = V - np.diag(np.diag(V))
+    V /= V.max()
     weighted = PairwiseConstraints(150, [(*p, 2.0) for p in PAIRS.must_link], PAIRS.cannot_link)
-    for pairs in (PAIRS, weighted):
-        most = min(2, 6 * A_SAMPLE)
-        expected = W / W.max() + literal(W, links_of(pairs).toarray(), width, most)
-        found = raised(similarity(affinity), links_of(pairs), width, fixed()).toarray()
-        assert_allclose(found, expected, atol=1e-9)
+    for pairs in (PAIRS, MANY, weighted):
+        M = literal(V, B, links_of(pairs).toarray(), a, min(2, 6 * pairs.n_pairs / 150))
+        found = raised(made, links_of(pairs), width, fixed(), by_landmarks).toarray()
+        assert_allclose(found, W / largest + B @ M @ B.T, atol=1e-4)
 
 
-def test_samples_have_no_order():
-    order = np.random.default_rng(0).permutation(150)
-    W = similarity("nearest_neighbors").toarray()
-    M = spread_links(W, links_of(PAIRS), 0.65, 2)
-    permuted = spread_links(W[np.ix_(order, order)], links_of(PAIRS[order]), 0.65, 2)
-    assert_allclose(permuted, M[np.ix_(order, order)], atol=1e-9)
-    assert 0.5 < M.max() <= 1
+def test_what_is_drawn_stands_for_all_entries():
+    """Each entry is m over its chance, and the mean of many draws is m."""
+    W, Z = similarity("nearest_neighbors").toarray(), links_of(MANY).astype(np.float32)
+    np.fill_diagonal(W, 0)
+    K = walks(W, np.eye(150, dtype=np.float32), 0.5)
+    F, plus = K @ Z @ K.T, K @ Z.maximum(0) @ K.T
+    np.fill_diagonal(F, 0)
+    weight = sum(Z[i, j] * K[:, i].sum() * K[:, j].sum() for i, j in MANY.must_link)
+    chance = 1 - np.exp(-150 * 25 / 2 * plus / weight)
+    assert chance.flat[F.argmax()] > 0.999  # so that all draws have one scale
+    m = np.clip(3 * F / F.max(), 0, 1)
+    draws = [drawn_of(K, Z, 25, np.random.RandomState(seed)) for seed in range(100)]
+    for S in draws[:5]:
+        array = S.toarray()
+        assert 0 < S.nnz <= 150 * 25 < np.count_nonzero(m)
+        assert_array_equal(array, array.T)
+        assert_allclose(array[array > 0], (m / chance)[array > 0], rtol=1e-3)
+    error = np.sqrt((m[m > 0] ** 2 / chance[m > 0]).max() / 100)
+    assert abs(sum(draws) / 100 - m).max() < 6 * error
 
 
-def test_few_links_make_no_islands():
-    """What samples gain is bounded by what they have."""
-    W = similarity("nearest_neighbors").toarray()
-    bounded, free = (spread_links(W, links_of(PAIRS), 0.95, most) for most in (2, 1e6))
-    assert bounded.sum() < free.sum()
-    assert bounded.sum(axis=1).max() < free.sum(axis=1).max()
+def test_cannot_links_draw_nothing():
+    _, cannot = PAIRS.as_matrices(np.float32)
+    assert drawn_of(np.ones((150, 150), np.float32), -cannot, 25, fixed()).nnz == 0
+
+
+def test_links_spread_from_some_of_many_samples(monkeypatch):
+    """Of the links that are drawn up to half are must-links, though there are few."""
+    asked = []
+
+    def spy(K, Z, kept, rng):
+        asked.append(Z)
+        return drawn_of(K, Z, kept, rng)
+
+    monkeypatch.setattr(spreading, "drawn_of", spy)
+    monkeypatch.setattr(spreading, "_ENDS", 20)
+    few = PairwiseConstraints(150, PAIRS.must_link[:4], MANY.cannot_link)
+    raised(similarity("nearest_neighbors"), links_of(few), 0.7, fixed())
+    assert 10 <= asked[0].shape[0] <= 20
+    assert (asked[0] > 0).nnz == 2 * 4
 
 
 def test_cannot_links_alone_raise_nothing():
@@ -93,108 +154,11 @@ def test_cannot_links_alone_raise_nothing():
     assert_array_equal(models[0].membership_, models[1].membership_)
 
 
-@pytest.mark.parametrize("affinity", ["nearest_neighbors", "rbf"])
-def test_samples_of_a_graph_share_points_sooner(affinity, few_points):
-    few_points(100, 60, most=150)
-    for fine in (False, True):
-        V, B = spreading.points_of(similarity(affinity), links_of(PAIRS), fixed(), False, fine)
-        each = fine or affinity == "rbf"
-        assert B.shape == (150, len(V)) == (150, 150 if each else 60)
-
-
-def test_samples_that_are_all_drawn_are_points_each(few_points):
-    few_points(10, 150)
-    W = similarity("nearest_neighbors")
-    V, B = spreading.points_of(W, links_of(PAIRS), fixed(), False)
-    assert_allclose(B @ V @ B.T, W.toarray(), atol=1e-12)
-
-
-@pytest.mark.parametrize("affinity", ["nearest_neighbors", "landmarks"])
-def test_samples_share_points(affinity, few_points):
-    few_points(100, 60)
-    made = similarity(affinity, n_landmarks=60)
-    W, by_landmarks = made.toarray(), affinity == "landmarks"
-    if by_landmarks:
-        B = made.factors[0]
-    else:
-        B = spreading._near_drawn(make_affinity(X).block(), links_of(PAIRS), fixed())
-    sums = B.sum(axis=1)
-    assert_allclose(sums[sums > 0], 1)
-    assert (sums > 0).mean() > 0.9
-    B, Z = B.toarray(), links_of(PAIRS).toarray()
-    most = (0.5 if by_landmarks else 2) * 3 * A_SAMPLE
-    M = literal(B.T @ W @ B, B.T @ Z @ B, 0.65, most)
-    found = raised(made, links_of(PAIRS), 0.65, fixed(), by_landmarks).toarray()
-    assert_allclose(found, W / W.max() + B @ M @ B.T, atol=1e-9)
-
-
-@pytest.mark.parametrize("affinity", AFFINITIES)
-def test_many_points_spread_links_once(affinity, few_points, monkeypatch):
-    made, by_landmarks = similarity(affinity, n_landmarks=60), affinity == "landmarks"
-    few_points(50, 30, most=60 if by_landmarks else 150)
-    monkeypatch.setattr(spreading, "_KEPT", 1e9)  # none is left out
-    W, Z, B = made.toarray(), links_of(MANY).toarray(), np.eye(150)
-    if by_landmarks:
-        B = made.factors[0].toarray()
-    else:
-        np.fill_diagonal(W, 0)
-    M = literal(B.T @ W @ B, B.T @ Z @ B, 0.65, 0.5 if by_landmarks else 2, rounds=1)
-    found = raised(made, links_of(MANY), 0.65, fixed(), by_landmarks)
-    assert_allclose(found.toarray(), W / W.max() + B @ M @ B.T, atol=1e-9)
-    assert isinstance(found.stored_off_diagonal(), np.ndarray) == (affinity == "nearest_neighbors")
-
-
-def test_entries_are_sampled_without_a_bias(monkeypatch):
-    monkeypatch.setattr(spreading, "_KEPT", 10)
-    monkeypatch.setattr(storage.row_blocks, "__defaults__", (7,))
-    W, rng = similarity("nearest_neighbors").toarray(), fixed()
-    M = spread_links(W, links_of(MANY), 0.9, 2)
-    draws = [spreading._sampled(M, rng) for _ in range(100)]
-    shares = M.sum(axis=1) / 10
-    least = np.minimum(shares[:, None], shares)
-    for S in draws[:5]:
-        assert 0 < S.nnz <= 2 * 10 * 150 < np.count_nonzero(M) / 2
-        array = S.toarray()
-        assert_array_equal(array, array.T)
-        assert_allclose(array[array > 0], np.maximum(M, least)[array > 0], rtol=1e-12)
-        assert (array[least * 1.001 < M] > 0).all()
-    assert abs(sum(draws) / 100 - M).max() < 6 * least.max() / 100**0.5  # of six standard errors
-    assert_array_equal(spreading._sampled(np.zeros((9, 9)), rng).toarray(), np.zeros((9, 9)))
-
-
-def test_landmarks_share_points(few_points):
-    """Of many landmarks some are drawn, and samples are as near to them as theirs lead there."""
-    few_points(50, 30)
-    W = similarity("landmarks", n_landmarks=60)
-    U, C = (storage.as_dense(factor) for factor in W.factors)
-    V, B = spreading.points_of(W, links_of(PAIRS), fixed(), True)
-    between = sp.csr_array(U.T @ U), sp.csr_array(U.T @ links_of(PAIRS) @ U)
-    expected = U @ spreading._near_drawn(*between, fixed()).toarray()
-    assert expected.shape == (150, 30)
-    expected[expected < np.sort(expected, axis=1)[:, [-spreading._NEAREST]]] = 0
-    expected /= expected.sum(axis=1, keepdims=True)
-    assert_allclose(B.toarray(), expected, atol=1e-12)
-    assert_allclose(V, expected.T @ U @ C @ U.T @ expected, atol=1e-9)
-
-
-def test_half_of_the_points_have_links(monkeypatch):
-    monkeypatch.setattr(spreading, "_POINTS", 20)
-    links = links_of(PAIRS)
-    B = spreading._near_drawn(make_affinity(X).block(), links, fixed())
-    own = np.flatnonzero((np.diff(B.indptr) == 1) & (B.max(axis=1).toarray().ravel() == 1))
-    assert (np.diff(links.indptr)[own] > 0).sum() >= 10
-    assert np.diff(B.indptr).max() <= spreading._NEAREST
-
-
 @pytest.mark.parametrize(
-    ("affinity", "most", "dtype"),
-    [
-        *((name, 2_000, np.float64) for name in AFFINITIES),
-        *((name, 50, np.float32) for name in AFFINITIES[:2]),
-    ],
+    ("affinity", "dtype"),
+    [(name, dtype) for name in AFFINITIES for dtype in (np.float64, np.float32)],
 )
-def test_a_fit_with_propagation(affinity, most, dtype, few_points):
-    few_points(most, 100)
+def test_a_fit_with_propagation(affinity, dtype):
     options = {"propagation": 0.65, "affinity": affinity, "random_state": 0, "n_init": 2}
     model = SSNMFClusterer(3, **options).fit(X.astype(dtype), constraints=PAIRS)
     assert model.membership_.dtype == dtype
@@ -218,6 +182,19 @@ def test_pairs_spread_to_samples_in_none_of_them():
     assert score(0.65) > score(None) + 0.02
 
 
+def test_few_pairs_of_many_samples_do_no_harm():
+    """Pairs that are right and spread are hardly worse than none, of any draw."""
+    images, digits = load_digits(return_X_y=True)
+
+    def score(pairs, seed):
+        model = SSNMFClusterer(10, propagation=0.7, random_state=seed)
+        return adjusted_rand_score(digits, model.fit(images, constraints=pairs).labels_)
+
+    for seed in range(2):
+        pairs = PairwiseConstraints.from_labels(digits, 50, random_state=seed)
+        assert score(pairs, seed) > score(None, seed) - 0.03
+
+
 def propagation(pairs, X=X, **options):
     """Return how far pairs of a fit spread."""
     model = SSNMFClusterer(3, n_init=1, max_iter=2, random_state=0, **options)
@@ -226,12 +203,13 @@ def propagation(pairs, X=X, **options):
         return model.fit(X, constraints=pairs).propagation_
 
 
-def test_auto_spreads_where_one_sample_in_fifty_is_in_a_pair():
-    few = [PairwiseConstraints(150, must_link=[(0, 1)]), PairwiseConstraints(150, [(0, 1), (0, 2)])]
-    assert [propagation(pairs) for pairs in few] == [None, 0.7]
-    assert [propagation(pairs, propagation=0.3) for pairs in few] == [0.3, 0.3]
+def test_auto_spreads_where_there_is_a_must_link_a_cluster():
+    enough, few = (PairwiseConstraints(150, PAIRS.must_link[:n], [(0, 149)]) for n in (3, 2))
+    assert [propagation(pairs) for pairs in (few, enough)] == [None, 0.7]
+    assert [propagation(pairs, propagation=0.3) for pairs in (few, enough)] == [0.3, 0.3]
     cannot = PairwiseConstraints(150, cannot_link=PAIRS.cannot_link)
     assert propagation(cannot) is None
+    assert propagation(cannot, propagation=0.3) is None
     assert propagation(PAIRS, propagation=None) is None
 
 
