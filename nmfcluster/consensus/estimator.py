@@ -20,7 +20,7 @@ from nmfcluster.similarity.balance import warn_of_split
 COARSE = 10_000  # distinct rows, of more of which a part is fitted first
 
 
-def require_complete(estimator: Any, coverage: Any) -> None:
+def _require_complete(estimator: Any, coverage: Any) -> None:
     """Raise a ValueError if a parameter needs partitions that saw all samples, and they did not.
 
     `coverage` is the weight of those that saw each sample, of all whose weights sum to 1.
@@ -291,7 +291,7 @@ class NMFConsensus(NMFClusterer):
             source = read_partitions(self, X, partitions, rng)
             self._check_n_clusters(len(source))
             problem: Any = source.problem(self.weights, self.normalize)
-            require_complete(self, problem.coverage)
+            _require_complete(self, problem.coverage)
             tri = self.factorization == "tri"
             solver = multiplicative_trinmf if tri else bregman_nmf
             form = TriFactorization if tri else Factorization

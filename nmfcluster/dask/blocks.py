@@ -187,14 +187,14 @@ class BlockedTable:
     weights : ndarray of shape (n_partitions,)
         Weights of the partitions, which sum to 1.
     n_samples : int
-    least : float, default=0
-        The smallest weight of the partitions that saw a sample; 0: that of a partition.
+    least : float
+        The smallest weight of the partitions that saw a sample.
     """
 
     clusters: list[Counted]
     weights: np.ndarray
     n_samples: int
-    least: float = 0.0
+    least: float
 
     @cached_property
     def known(self) -> list[np.ndarray]:

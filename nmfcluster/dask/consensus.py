@@ -26,8 +26,8 @@ from nmfcluster.partitions.lone import NO_LABEL
 from nmfcluster.partitions.reading import MAKING
 
 _IN_MEMORY = consensus.NMFConsensus._parameter_constraints
-#: parameters that the estimator in memory has, too: all but those of making partitions
-_SHARED = sorted(_IN_MEMORY.keys() - {"affinity", "factorization", *MAKING})
+#: parameters that the estimator in memory has, too: all but those of other inputs and losses
+_SHARED = sorted(_IN_MEMORY.keys() - {"affinity", "factorization", "normalize", *MAKING})
 _OF_ROWS = ("labels", "membership", "confidence")  # attributes with an entry a sample
 _OF_ALL = ("agreement", "weights", "core", "loss", "loss_curve", "n_iter")  # and the others
 
@@ -35,8 +35,9 @@ _OF_ALL = ("agreement", "weights", "core", "loss", "loss_curve", "n_iter")  # an
 class NMFConsensus(ClusterMixin, BaseEstimator):
     r"""Consensus of label tables in blocks of rows, on one machine or many, by Dask.
 
-    It is `nmfcluster.NMFConsensus` with ``affinity="partitions"`` for tables that do not fit into
-    memory. What is held at a time is a block a thread, and the distinct label rows:
+    It is `nmfcluster.NMFConsensus` with ``affinity="partitions"``, and ``normalize=True``, for
+    tables that do not fit into memory. What is held at a time is a block a thread, and the distinct
+    label rows:
 
     - up to `max_distinct` of them, the fit **is** that in memory, to the last bit: equal rows have
       equal memberships, and only their number counts;
@@ -54,9 +55,6 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         Number of clusters of the consensus.
     weights : array-like of shape (n_partitions,), default=None
         Nonnegative weights of the partitions; equal by default.
-    normalize : bool, default=True
-        Whether every cluster of a partition counts as one; otherwise every pair of samples counts,
-        which needs partitions that saw all samples.
     max_distinct : int, default=200_000
         Distinct label rows up to which all are held at once, here and on every worker. Of more,
         as many rows are drawn.
@@ -111,9 +109,9 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
     Notes
     -----
     `X` is read once for its distinct rows, and once more for each attribute that has an entry a
-    sample; with drawn rows `n_passes` + 2 times more, or + 1 with ``normalize=False``. It has to
-    hold the same labels every time; where it is noticed that it does not, an error says so. What is
-    made by something random is written to a file first.
+    sample; with drawn rows `n_passes` + 2 times more. It has to hold the same labels every time;
+    where it is noticed that it does not, an error says so. What is made by something random is
+    written to a file first.
 
     References
     ----------
@@ -144,7 +142,6 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         n_clusters: int,
         *,
         weights: Any = None,
-        normalize: bool = True,
         max_distinct: int = 200_000,
         n_passes: int = 2,
         n_init: int = 3,
@@ -155,7 +152,6 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
     ) -> None:
         self.n_clusters = n_clusters
         self.weights = weights
-        self.normalize = normalize
         self.max_distinct = max_distinct
         self.n_passes = n_passes
         self.n_init = n_init
@@ -200,7 +196,6 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
                 least = f"n_clusters={self.n_clusters}: so many rows are fitted"
                 raise ValueError(f"max_distinct={self.max_distinct} must be at least {least}.")
             summary = _summarised(X, weights, self.max_distinct)
-            consensus.require_complete(local, summary.least)
             table = blocks.BlockedTable(summary.clusters, weights, X.shape[0], summary.least)
             self._local_, self.is_exact_ = local, summary.distinct is not None
             self.n_samples_, self.n_features_in_ = X.shape
@@ -239,10 +234,10 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         # the factor of some rows, drawn without replacement whatever the blocks are
         drawn = np.sort(sample_without_replacement(X.shape[0], self.max_distinct, random_state=rng))
         source = blocks.CountedRows(table.codes(rows_at(X, drawn)), np.ones(len(drawn)), table)
-        problem = source.problem(self.weights, self.normalize)
+        problem = source.problem(self.weights, True)
         best = factorize(problem, local._plan(bregman_nmf), rng, coarse_size=consensus.COARSE)
         # is improved by passes, which need one function that sums over all blocks
-        blocked = passes.BlockedProblem(table, self.normalize)
+        blocked = passes.BlockedProblem(table)
         node = shared(blocked)
 
         def everywhere(function: Any, *args: Any) -> Any:

@@ -43,12 +43,9 @@ class BlockedProblem:
     Attributes
     ----------
     table : BlockedTable
-    normalize : bool
-        Whether clusters count, and not pairs.
     """
 
     table: BlockedTable
-    normalize: bool
 
     @cached_property
     def sizes(self) -> np.ndarray:
@@ -58,7 +55,7 @@ class BlockedProblem:
     @cached_property
     def shares(self) -> np.ndarray:
         """By what the weight of its partition is multiplied in the votes of a cluster, (C,)."""
-        return 1 / np.maximum(self.sizes, 1) if self.normalize else np.ones(len(self.sizes))
+        return 1 / np.maximum(self.sizes, 1)
 
     @cached_property
     def weights(self) -> np.ndarray:
@@ -73,24 +70,19 @@ class BlockedProblem:
     @cached_property
     def step(self) -> float:
         """A power of two in which the scales of samples are counted, see `scale`."""
-        highest = 1.0
-        if self.normalize and not self.table.is_complete:
-            least = self.table.least or self.table.weights[self.table.weights > 0].min()
-            highest = 1 / np.sqrt(least)
+        highest = 1.0 if self.table.is_complete else 1 / np.sqrt(self.table.least)
         return float(np.exp2(np.ceil(np.log2(highest)) - _BITS))
 
     def scale(self, rows: Ensemble) -> np.ndarray:
         """Return by what the rows of a similarity are multiplied, (m,)."""
-        if not self.normalize or self.table.is_complete:
+        if self.table.is_complete:
             return np.ones(len(rows))
         return 1 / np.sqrt(np.where(rows.coverage > 0, rows.coverage, 1))
 
     def constant(self, sums: Sums) -> float:
         """Return the loss of the zero factor."""
-        held: np.ndarray = self.sizes
-        if self.normalize:
-            held = (sums["inverse"] + sums["rest"] * 2.0**-_REST_BITS) * self.step**2
-        return float(self.weights @ (held * (self.shares if self.normalize else 1)) ** 2)
+        held = (sums["inverse"] + sums["rest"] * 2.0**-_REST_BITS) * self.step**2
+        return float(self.weights @ (held * self.shares) ** 2)
 
 
 @dataclass(frozen=True)
@@ -147,9 +139,8 @@ def first_target(rows: Ensemble, H: np.ndarray, problem: BlockedProblem) -> Targ
     problem : BlockedProblem
     """
     times = problem.table.n_samples / rows.counts.sum()
-    alone = H / np.sqrt(rows.counts)[:, None]
-    if problem.normalize:  # votes are 1 / size: rows of more samples are shorter
-        alone = alone / np.sqrt(times)
+    # votes are 1 / size: rows of more samples are shorter
+    alone = H / np.sqrt(rows.counts)[:, None] / np.sqrt(times)
     links = rows.collect(alone * (problem.scale(rows) * rows.counts)[:, None]) * times
     return Target(links, alone.T @ (alone * rows.counts[:, None]) * times)
 
@@ -172,10 +163,9 @@ def sums_of_block(block: Any, problem: BlockedProblem, target: Target, grid: np.
     -------
     dict
         links, gram : of `Target`, in steps of the grid; links of scaled rows in these times
-        `BlockedProblem.step`. contingency (C, k), mass (k,) : of the shares of the rows.
-        labels (C, k), members (k,) : of their largest entries. inverse (C,) : of squared scales, in
-        squares of `BlockedProblem.step`, and rest (C,) : what these leave, in 2^-32 of them. All
-        int64.
+        `BlockedProblem.step`. contingency (C, k), mass (k,) : of the shares of the rows. sizes
+        (C,) : the number of the samples. inverse (C,) : of squared scales, in squares of
+        `BlockedProblem.step`, and rest (C,) : what these leave, in 2^-32 of them. All int64.
     """
     several = []
     for rows, _ in problem.table.distinct(np.asarray(block)):
@@ -192,7 +182,7 @@ def sums_of_block(block: Any, problem: BlockedProblem, target: Target, grid: np.
             "gram": steps.T @ (steps * counts),
             "contingency": rows.collect(shares * counts),
             "mass": (rows.counts * (rows.coverage > 0)) @ shares,
-            **_label_counts(rows, H.argmax(axis=1), H.shape[1]),
+            "sizes": rows.collect(rows.counts),
             "inverse": rows.collect(rows.counts * np.rint(inverse)),
             "rest": rows.collect(rows.counts * np.rint(rest)),
         }
@@ -204,17 +194,11 @@ def counts_of_block(block: Any, problem: BlockedProblem, profiles: np.ndarray) -
     """Return the labels (n_readings, C, k) and members (n_readings, k) that profiles lead to."""
     several = []
     for rows, _ in problem.table.distinct(np.asarray(block)):
-        labels = [rows.spread(profile).argmax(axis=1) for profile in profiles]
-        each = [_label_counts(rows, reading, profiles.shape[2]) for reading in labels]
-        sums = {name: np.stack([counts[name] for counts in each]) for name in each[0]}
-        several.append({name: values.astype(np.int64) for name, values in sums.items()})
+        indicators = [one_hot(rows.spread(p).argmax(axis=1), p.shape[1]) for p in profiles]
+        labels = np.stack([rows.contingency(E) for E in indicators])
+        members = np.stack([(rows.counts * (rows.coverage > 0)) @ E for E in indicators])
+        several.append({"labels": labels.astype(np.int64), "members": members.astype(np.int64)})
     return all_added(several)
-
-
-def _label_counts(rows: Ensemble, labels: np.ndarray, n_clusters: int) -> Sums:
-    """Return the samples of every cluster: in each base cluster (C, k), and at all (k,)."""
-    E = one_hot(labels, n_clusters)
-    return {"labels": rows.contingency(E), "members": (rows.counts * (rows.coverage > 0)) @ E}
 
 
 def all_added(several: list[Sums]) -> Sums:
@@ -225,47 +209,24 @@ def all_added(several: list[Sums]) -> Sums:
 # --- passes ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Pass:
-    """What a pass over all blocks has found.
+def next_target(sums: Sums, problem: BlockedProblem, grid: np.ndarray) -> tuple[Target, float]:
+    """Return what the next pass fits to, and the loss of this one, its columns scaled as is best.
 
-    Attributes
-    ----------
-    target : Target
-        What the next pass fits to.
-    loss, constant : float
-        Of the factor of this one, its columns scaled as is best, and of the zero factor.
-    profile : ndarray of shape (C, k)
-        The mean co-association of a member of every base cluster with every cluster, see
-        `Ensemble.cluster_profile`.
-    labels, members : ndarray of shape (C, k) and (k,), int64
-        What every base cluster holds of the largest entries of rows, and how many there are.
+    Raises
+    ------
+    RuntimeError
+        If the blocks have changed.
     """
-
-    target: Target
-    loss: float
-    constant: float
-    profile: np.ndarray
-    labels: np.ndarray
-    members: np.ndarray
-
-    @classmethod
-    def of_sums(cls, sums: Sums, problem: BlockedProblem, grid: np.ndarray) -> Pass:
-        """Return what the sums of all blocks say; a RuntimeError if the blocks have changed."""
-        if not np.array_equal(sums["labels"].sum(axis=1), problem.sizes):
-            raise changed("labels are more, or fewer, than before")
-        constant = problem.constant(sums)
-        # the loss is quadratic in the squares d of what columns are multiplied by
-        links = sums["links"] * (grid * problem.step)
-        gram = sums["gram"] * np.outer(grid, grid)
-        gain, squares = problem.votes @ links**2, gram**2
-        d = exact_rows(gain[None], squares)[0]
-        loss = constant - 2 * float(gain @ d) + float(d @ squares @ d)
-        root = np.sqrt(d)
-        target = Target(links * root, gram * np.outer(root, root))
-        mass = np.maximum(sums["mass"], 1)
-        profile = problem.weights[:, None] * sums["contingency"] / mass
-        return cls(target, loss, constant, profile, sums["labels"], sums["members"])
+    if not np.array_equal(sums["sizes"], problem.sizes):
+        raise changed("labels are more, or fewer, than before")
+    # the loss is quadratic in the squares d of what columns are multiplied by
+    links = sums["links"] * (grid * problem.step)
+    gram = sums["gram"] * np.outer(grid, grid)
+    gain, squares = problem.votes @ links**2, gram**2
+    d = exact_rows(gain[None], squares)[0]
+    loss = problem.constant(sums) - 2 * float(gain @ d) + float(d @ squares @ d)
+    root = np.sqrt(d)
+    return Target(links * root, gram * np.outer(root, root)), loss
 
 
 @dataclass(frozen=True)
@@ -274,39 +235,33 @@ class BlockedConsensus:
 
     Attributes
     ----------
-    problem : BlockedProblem
+    table : BlockedTable
     order : ndarray of shape (k,), int
         The clusters in decreasing order of size; what follows has them in this order.
     contingency : ndarray of shape (C, k)
         What every base cluster holds of each.
     profile : ndarray of shape (C, k)
-        What the labels of new samples are read by, and, normalised, those of all.
-    target : Target
-        What the rows of the factor fit to; its clusters are in their old order.
+        What the labels and the memberships of samples, of new ones too, are read by.
     """
 
-    problem: BlockedProblem
+    table: BlockedTable
     order: np.ndarray
     contingency: np.ndarray
     profile: np.ndarray
-    target: Target
 
     def of_rows(self, rows: Ensemble, what: str) -> np.ndarray:
         """Return the "labels", "membership" or "confidence" of label rows."""
-        if self.problem.normalize:
-            P = membership(rows.spread(self.profile))
-        else:
-            P = membership(self.target.rows(rows, self.problem))[:, self.order]
+        P, seen = membership(rows.spread(self.profile)), rows.coverage > 0
         if what == "membership":
             return P
-        labels, seen = P.argmax(axis=1), rows.coverage > 0
+        labels = P.argmax(axis=1)
         if what == "labels":
             return np.where(seen, labels, -1)
         return np.where(seen, rows.item_consensus(self.contingency, labels), 0)
 
     def of_block(self, block: Any, what: str) -> np.ndarray:
         """Return the "labels", "membership" or "confidence" of the rows of a block."""
-        parts = self.problem.table.distinct(np.asarray(block))
+        parts = self.table.distinct(np.asarray(block))
         return np.concatenate([self.of_rows(rows, what)[groups] for rows, groups in parts])
 
 
@@ -325,29 +280,24 @@ def improved(
         Of the first pass, see `first_target`.
     n_passes : int
     """
-    passes, targets = [], []
+    every, losses = [], np.empty(n_passes)
     for number in range(n_passes):
         with stage(f"pass {number + 1} over {problem.table.n_samples} rows") as told:
             grid = target.grid(problem)
-            passes.append(Pass.of_sums(everywhere(sums_of_block, target, grid), problem, grid))
-            targets.append(target)
-            told.outcome = f"loss {passes[-1].loss:.6g}"
-        target = passes[-1].target
+            every.append(everywhere(sums_of_block, target, grid))
+            target, losses[number] = next_target(every[-1], problem, grid)
+            told.outcome = f"loss {losses[number]:.6g}"
     # the best pass is kept, the first of equal ones: losses were never seen to rise
-    losses = np.array([one.loss for one in passes])
-    best = int(np.argmin(losses))
-    end = passes[best]
-    labels, members, profile = end.labels, end.members, end.profile
-    if problem.normalize:  # labels are those of the reading with the smallest hard loss
-        sizes = np.maximum(problem.sizes, 1)[:, None]
-        profiles = np.stack([profile / sizes**power for power in POWERS])
-        sums = everywhere(counts_of_block, profiles)
-        held = sums["labels"].astype(np.float64)
-        hard = [normalised_loss(end.constant, problem.votes, N, problem.weights @ N) for N in held]
-        reading = int(np.argmin(hard))
-        labels, members = sums["labels"][reading], sums["members"][reading]
-        profile = profiles[reading]
-    order = np.argsort(-members, kind="stable")
-    contingency = labels[:, order].astype(np.float64)
-    found = BlockedConsensus(problem, order, contingency, profile[:, order], targets[best])
-    return found, losses
+    best = every[int(np.argmin(losses))]
+    # the mean co-association of a member of every base cluster with every cluster
+    profile = problem.weights[:, None] * best["contingency"] / np.maximum(best["mass"], 1)
+    # labels are those of the reading with the smallest hard loss
+    sizes = np.maximum(problem.sizes, 1)[:, None]
+    profiles = np.stack([profile / sizes**power for power in POWERS])
+    sums, constant = everywhere(counts_of_block, profiles), problem.constant(best)
+    held = sums["labels"].astype(np.float64)
+    hard = [normalised_loss(constant, problem.votes, N, problem.weights @ N) for N in held]
+    reading = int(np.argmin(hard))
+    order = np.argsort(-sums["members"][reading], kind="stable")
+    contingency, profile = held[reading][:, order], profiles[reading][:, order]
+    return BlockedConsensus(problem.table, order, contingency, profile), losses

@@ -72,8 +72,8 @@ def summary(table, counted=None, most=100):
 def blocked(table, weights=None):
     n_partitions = table.shape[1]
     weights = np.full(n_partitions, 1 / n_partitions) if weights is None else weights
-    whole = summary(table, weights > 0)
-    return BlockedTable(whole.clusters, weights, len(table))
+    whole = summary(table, weights)
+    return BlockedTable(whole.clusters, weights, len(table), whole.least)
 
 
 def assert_same_rows(distinct, rows, counts):

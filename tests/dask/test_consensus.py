@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from partitions.cases import in_two_ways
+from partitions.cases import complete_or_not
 from sklearn.base import clone, is_clusterer
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import adjusted_rand_score
@@ -79,7 +79,6 @@ KINDS = {
     "complete": (lambda table: np.maximum(table, 0), {}),
     "weights": (lambda table: table, {"weights": [1, 2, 0.5, 3, 1, 1, 2]}),
     "weight_of_0": (lambda table: np.maximum(table, 0), {"weights": [1, 0, 1, 1, 2, 0, 1]}),
-    "pairs": (lambda table: np.maximum(table, 0), {"normalize": False}),
     "gaps": (lambda table: np.where(table < 0, -3, table * 7 + 2), {}),
     "huge": (lambda table: np.where(table < 0, -1, table * 2**60 + 5), {}),
     "uint64": (lambda table: np.maximum(table, 0).astype(np.uint64), {}),
@@ -125,10 +124,10 @@ def test_a_random_state_is_drawn_from_as_in_memory():
 
 
 @pytest.mark.slow
-@in_two_ways
-def test_drawn_rows_lead_to_nearly_the_same(normalize, missing):
+@complete_or_not
+def test_drawn_rows_lead_to_nearly_the_same(missing):
     table = planted(missing, sizes=(500, 300, 200), n_partitions=10)
-    parameters = {"n_clusters": 3, "normalize": normalize}
+    parameters = {"n_clusters": 3}
     local = in_memory(**parameters).fit(table)
     held = {"max_distinct": 300, "n_passes": 3}
     model = by_blocks(**parameters, **held).fit(in_blocks(table, 320, 4))
@@ -231,13 +230,12 @@ def test_blocks_are_read_once_in_a_fit_and_once_for_labels(counted):
     assert asked == [50]
 
 
-@pytest.mark.parametrize(("n_passes", "normalize"), [(3, True), (2, False)])
-def test_blocks_are_read_once_a_pass(counted, n_passes, normalize):
+@pytest.mark.parametrize("n_passes", [3, 2])
+def test_blocks_are_read_once_a_pass(counted, n_passes):
     X, calls = counted(planted(sizes=(150, 150, 150)), 90)
-    parameters = {"max_distinct": 100, "n_passes": n_passes, "normalize": normalize}
-    by_blocks(n_clusters=3, **parameters).fit(X)
-    # the summary, the rows that are drawn, passes, and normalised the labels by all readings
-    assert len(calls) == 5 * (2 + n_passes + normalize)
+    by_blocks(n_clusters=3, max_distinct=100, n_passes=n_passes).fit(X)
+    # the summary, the rows that are drawn, passes, and the labels by all readings
+    assert len(calls) == 5 * (3 + n_passes)
 
 
 @pytest.mark.parametrize("most", [10**5, 50])
@@ -279,26 +277,14 @@ def test_a_line_is_said_of_every_stage(caplog):
 # --- bad input ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("most", [10**5, 3])
-def test_pairs_need_partitions_that_saw_all_samples(most):
-    table, parameters = np.zeros((200, 7), dtype=int), {"normalize": False, "max_distinct": most}
-    table[:, :3] = np.arange(200)[:, None] % [5, 4, 3]
-    table[17, 2] = -1  # hardly one of three rows that are drawn
-    with pytest.raises(ValueError, match=r"normalize=False needs .* saw all .* normalize=True"):
-        by_blocks(n_clusters=3, **parameters).fit(in_blocks(table))
-    weights = [1, 1, 0, 1, 1, 1, 1]  # without the vote of that partition it has
-    by_blocks(n_clusters=3, weights=weights, **parameters).fit(in_blocks(table))
-
-
-@pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("weights", [None, [0, 1, 1, 1, 1, 1, 1]])
-def test_samples_in_no_partition_are_in_no_cluster(normalize, weights):
-    table = planted(0.2 if normalize else 0.0)
+def test_samples_in_no_partition_are_in_no_cluster(weights):
+    table = planted(0.2)
     table[[150, 177]] = -1
     if weights:
         table[[150, 177], 0] = 1
     lost = np.flatnonzero((table[:, bool(weights) :] < 0).all(axis=1))
-    options = {"n_clusters": 3, "weights": weights, "normalize": normalize}
+    options = {"n_clusters": 3, "weights": weights}
     said = f"labels {len(lost)} samples.* -1: "
     with pytest.warns(UserWarning, match=f"{said}{lost[0]}, "):
         local = in_memory(**options).fit(table)
@@ -378,7 +364,7 @@ def test_it_is_a_clusterer_with_the_parameters_of_the_one_in_memory():
 
 def test_a_clone_is_unfitted_and_fits_to_the_same():
     X = in_blocks(planted())
-    first = by_blocks(n_clusters=3, normalize=False).fit(X)
+    first = by_blocks(n_clusters=3, tol=1e-4).fit(X)
     second = clone(first)
     assert second.get_params() == first.get_params()
     assert not hasattr(second, "labels_")

@@ -16,6 +16,7 @@ in_all_forms = pytest.mark.parametrize(  # and tables, of which one has missing 
 in_two_ways = pytest.mark.parametrize(
     ("normalize", "missing"), [(True, 0.3), (False, 0.0)], ids=["normalized", "paper"]
 )
+complete_or_not = pytest.mark.parametrize("missing", [0.3, 0.0], ids=["missing", "complete"])
 
 
 def factorize_ensemble(
