@@ -98,7 +98,7 @@ def check_pairs(pairs: Any, n_clusters: int | None) -> str:
             )
         return "feasible"
     # a group with fewer than n_clusters others apart from it can be placed after all of them
-    apart = np.unique(np.sort(apart, axis=1), axis=0)
+    apart = np.column_stack(sp.triu(_adjacency(len(first), apart)).nonzero())  # each once
     while not (kept := (np.bincount(apart.ravel()) >= n_clusters)[apart].all(axis=1)).all():
         apart = apart[kept]
     if clique := _clique(apart, n_clusters + 1):

@@ -14,8 +14,6 @@ from nmfcluster._arrays.tables import read_table
 from nmfcluster._base import NMFClusterer, membership
 from nmfcluster.metrics.co_occurrence import consensus_matrix
 
-_NULL = 1e-9  # of the largest: memberships sum to 1, and an eigenvalue is 0 but for rounding
-
 
 class Programs(BiclusterMixin, NMFClusterer):
     """What can be asked of a fit; not an estimator itself.
@@ -211,9 +209,9 @@ class Programs(BiclusterMixin, NMFClusterer):
         deviations = np.sqrt(np.maximum(row_dots(X.T, X.T) / n - means**2, 0))
         # deviations below 1e-9 of the mean are rounding
         usable = deviations > 1e-9 * np.maximum(means, np.finfo(float).tiny)
-        slopes = (
-            np.linalg.pinv(Z.T @ Z / n, rcond=_NULL, hermitian=True) @ np.asarray((X.T @ Z).T) / n
-        )
+        # as memberships sum to 1 an eigenvalue is 0, but for rounding: 1e-9 of the largest is none
+        inverse = np.linalg.pinv(Z.T @ Z / n, rcond=1e-9, hermitian=True)
+        slopes = inverse @ np.asarray((X.T @ Z).T) / n
         return np.divide(slopes, deviations, out=np.zeros_like(slopes), where=usable)
 
     def _with_memberships(self, X: Any) -> tuple[Any, np.ndarray]:

@@ -153,18 +153,15 @@ def warn_of_violations(estimator: Any, feasible: bool) -> None:
     must, cannot = (int((its & ~ok).sum()) for its, ok in kept)
     if not (feasible and must + cannot):
         return
-    where, cures = [], []
-    if must:
-        where, cures = ["violated_must_link_"], ["hard_must_link=True"]
+    cures = ["hard_must_link=True"] if must else []
     if cannot:
-        where.append("violated_cannot_link_")
         replaced, beta = estimator.constraint_mode == "replace", max(10, 3 * estimator.beta)
         cures.append("constraint_mode='add'" if replaced else f"beta={beta:g}")
     n_pairs = counted(pairs.n_pairs, "pair")
     warn(
         f"Labels violate {must + cannot} of {n_pairs}, though all can be satisfied: see "
-        f"{' and '.join(where)}. Give {' and '.join(cures)}, by which pairs count for more, or "
-        "contradictions='ignore' if some may be wrong."
+        f"violated_must_link_, violated_cannot_link_. Give {' and '.join(cures)}, by which pairs "
+        "count for more, or contradictions='ignore' if some may be wrong."
     )
 
 
