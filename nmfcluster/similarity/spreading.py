@@ -11,6 +11,7 @@ from nmfcluster.similarity.factored import Factored
 from nmfcluster.similarity.operators import Explicit, Similarity
 
 MOST = 3_000  # samples of a dense similarity: an array of them is made
+_ALL = 1_000  # samples of which all entries are raised: drawn ones are too rough for few
 _ENDS = 1_000  # samples in pairs that walks start from, at most: each takes a column
 _CELLS = 2**26  # of these columns: 256 MiB, where samples are very many
 _ROUNDS = 3  # each along what the last has raised; two find less of small clusters of texts
@@ -38,11 +39,11 @@ def raised(
     leads out of. Twice is 6s times where there are s links a sample, fewer than 1/3. The sum takes
     the place of W for the next F, twice, so that links that are near each other lead farther.
 
-    Of m some 25 entries a row are drawn, or 100 where W is no sparse graph, and stand for all of
-    them; the largest of F is that of the drawn ones. Links spread from 1,000 samples that have
-    some, at most. Of more than 3,000 samples by landmarks they spread between these, along
-    :math:`B'B` and with the root of a, as a step from a sample to another is two of landmarks: M
-    is then that of these, of 25 entries a row.
+    Of more than 1,000 samples some 25 entries of m a row are drawn, or 100 where W is no sparse
+    graph, and stand for all of them; the largest of F is that of the drawn ones. Links spread from
+    1,000 samples that have some, at most. Of more than 3,000 samples by landmarks they spread
+    between these, along :math:`B'B` and with the root of a, as a step from a sample to another is
+    two of landmarks: M is then that of these, of 25 entries a row.
 
     Parameters
     ----------
@@ -73,7 +74,8 @@ def raised(
     """
     n = W.shape[0]
     by_landmarks = by_landmarks and n > MOST  # of fewer samples an array says more, as soon
-    is_dense = not by_landmarks and W.stored_off_diagonal() is None
+    is_small = n <= _ALL
+    is_dense = not by_landmarks and (is_small or W.stored_off_diagonal() is None)
     if is_dense and n > MOST:
         raise ValueError(
             f"propagation must be None for more than {MOST:,} samples unless the similarity is a "
@@ -99,7 +101,8 @@ def raised(
     bounds, M = min(2.0, 3.0 * Z.nnz / n) * storage.row_sums(V), None
     for _ in range(_ROUNDS):
         K = walks(V if M is None else V + M, starts, width)
-        M = drawn_of(K, Z, 4 * _KEPT if is_dense else _KEPT, rng)
+        kept = 4 * _KEPT if is_dense else _KEPT
+        M = all_of(K, Z) if is_small else drawn_of(K, Z, kept, rng)
         root = np.sqrt(np.minimum(1, bounds * storage.inverse(storage.row_sums(M))))
         M = storage.scaled_columns(storage.scaled_rows(M, root), root).astype(V.dtype)
     if isinstance(W, Factored) and by_landmarks:
@@ -134,6 +137,13 @@ def walks(V: Any, starts: np.ndarray, width: float) -> np.ndarray:
     return np.maximum(K, 0)
 
 
+def all_of(K: np.ndarray, Z: sp.csr_array) -> np.ndarray:
+    """Return m of all pairs of points, see `raised`; K and Z are those of `drawn_of`."""
+    F = K @ (Z @ K.T)
+    np.fill_diagonal(F, 0)
+    return np.clip(3.0 * F / max(F.max(), np.finfo(F.dtype).tiny), 0, 1)
+
+
 def drawn_of(K: np.ndarray, Z: sp.csr_array, kept: int, rng: np.random.RandomState) -> sp.csr_array:
     r"""Return a sparse matrix whose expectation is m, of up to `kept` entries a row.
 
@@ -163,8 +173,6 @@ def drawn_of(K: np.ndarray, Z: sp.csr_array, kept: int, rng: np.random.RandomSta
     first = np.concatenate([[0], upto[p - 1 :: p]])
     sums = np.diff(first)
     walked = np.cumsum(weights * sums[one] * sums[other])
-    if not len(walked):
-        return sp.csr_array((p, p), dtype=K.dtype)
 
     def stop(columns: np.ndarray) -> np.ndarray:
         at = first[columns] + rng.random_sample(len(columns)) * sums[columns]

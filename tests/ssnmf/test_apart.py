@@ -135,7 +135,9 @@ def test_feasible_pairs_that_are_violated_are_said_to_be():
     wide, y = make_blobs(60, centers=CENTERS, cluster_std=4.0, random_state=0)
     pairs = PairwiseConstraints.from_labels(y, n_pairs=30, random_state=0)
     soft = clusterer(beta=0.0, hard_must_link=False, alpha=0.0)
-    with pytest.warns(UserWarning, match=r"see violated_must_link_, .* Give hard_must_link=True and"):
+    with pytest.warns(
+        UserWarning, match=r"see violated_must_link_, .* Give hard_must_link=True and"
+    ):
         soft.fit(wide, constraints=pairs)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -76,17 +76,22 @@ def test_walks_end_where_the_inverse_says(width, storage_of):
     assert np.linalg.norm(found - expected) < 2 * 0.05 * np.linalg.norm(expected)
 
 
+@pytest.mark.parametrize("all_up_to", [0, 150])
 @pytest.mark.parametrize(
     ("affinity", "width", "most"),
     [
         ("nearest_neighbors", 0.3, 100),
+        ("nearest_neighbors", 0.5, 150),
         ("landmarks", 0.9, 100),
         ("landmarks", 0.9, 150),
         ("rbf", 0.7, 150),
     ],
 )
-def test_links_spread_as_the_formula_says(affinity, width, most, to_the_last_digit, monkeypatch):
+def test_links_spread_as_the_formula_says(
+    affinity, width, most, all_up_to, to_the_last_digit, monkeypatch
+):
     monkeypatch.setattr(spreading, "MOST", most)
+    monkeypatch.setattr(spreading, "_ALL", min(all_up_to, most))
     made = similarity(affinity, n_landmarks=60)
     by_landmarks = affinity == "landmarks"
     W, B = made.toarray(), np.eye(150)
@@ -124,11 +129,6 @@ def test_what_is_drawn_stands_for_all_entries():
     assert abs(sum(draws) / 100 - m).max() < 6 * error
 
 
-def test_cannot_links_draw_nothing():
-    _, cannot = PAIRS.as_matrices(np.float32)
-    assert drawn_of(np.ones((150, 150), np.float32), -cannot, 25, fixed()).nnz == 0
-
-
 def test_links_spread_from_some_of_many_samples(monkeypatch):
     """Of the links that are drawn up to half are must-links, though there are few."""
     asked = []
@@ -138,6 +138,7 @@ def test_links_spread_from_some_of_many_samples(monkeypatch):
         return drawn_of(K, Z, kept, rng)
 
     monkeypatch.setattr(spreading, "drawn_of", spy)
+    monkeypatch.setattr(spreading, "_ALL", 0)
     monkeypatch.setattr(spreading, "_ENDS", 20)
     few = PairwiseConstraints(150, PAIRS.must_link[:4], MANY.cannot_link)
     raised(similarity("nearest_neighbors"), links_of(few), 0.7, fixed())
