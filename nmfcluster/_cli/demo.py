@@ -4,8 +4,6 @@
 is no file yet.
 """
 
-import os
-from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 
@@ -27,7 +25,6 @@ def main(picture: str = "consensus-digits.png") -> None:
     picture : str, default="consensus-digits.png"
         Where to save it, if nothing is there.
     """
-    why_not = _why_no_picture(Path(picture).absolute())
     X, y = load_digits(return_X_y=True)
     print(f"{len(X)} handwritten digits, {X.shape[1]} pixels, 10 classes")
     began = perf_counter()
@@ -53,21 +50,11 @@ def main(picture: str = "consensus-digits.png") -> None:
         f"\nclustered in {seconds:.1f} s; of the tenth of the digits with the least confidence "
         f"{wrong[unsure].mean():.0%} are misplaced, of the others {wrong[~unsure].mean():.0%}"
     )
-    if why_not:
-        print(f"no picture: {why_not}")
-        return
-    display = ConsensusMatrixDisplay.from_estimator(model)
-    display.ax_.set_title("Consensus of 50 k-means runs on the digits")
-    display.figure_.savefig(picture, format="png", dpi=150, bbox_inches="tight")
-    print(f"saved {Path(picture).resolve()}")
-
-
-def _why_no_picture(path: Path) -> str:
-    """Return why there will be no picture, or nothing."""
-    if find_spec("matplotlib") is None:
-        return "matplotlib is not installed: pip install nmfcluster[plot]"
-    if os.path.lexists(path):
-        return f"{path} is there: name another file"
-    if not os.access(path.parent, os.W_OK):
-        return f"{path.parent} cannot be written to: name a file elsewhere"
-    return ""
+    try:
+        display = ConsensusMatrixDisplay.from_estimator(model)
+        display.ax_.set_title("Consensus of 50 k-means runs on the digits")
+        with Path(picture).open("xb") as file:
+            display.figure_.savefig(file, format="png", dpi=150, bbox_inches="tight")
+        print(f"saved {Path(picture).resolve()}")
+    except (ImportError, OSError) as error:
+        print(f"no picture: {error}")
