@@ -102,18 +102,17 @@ def fit(table: str, classes: str, memory: str) -> dict[str, Any]:
         }
 
 
-def compare(table: str, normalize: str, max_distinct: str) -> dict[str, Any]:
+def compare(table: str, max_distinct: str) -> dict[str, Any]:
     """Fit a table in a file on the cluster, and in memory, and compare the two."""
-    parameters = {"normalize": normalize == "True", "random_state": 0}
     held = np.load(table)
     with cluster():
         X = in_blocks(table)
         began = time.perf_counter()
-        ours = NMFConsensus(N_CLUSTERS, max_distinct=int(max_distinct), **parameters).fit(X)
+        ours = NMFConsensus(N_CLUSTERS, max_distinct=int(max_distinct), random_state=0).fit(X)
         labels, P = dask.compute(ours.labels_, ours.membership_)
         seconds = time.perf_counter() - began
     began = time.perf_counter()
-    plain = nmfcluster.NMFConsensus(N_CLUSTERS, affinity="partitions", **parameters).fit(held)
+    plain = nmfcluster.NMFConsensus(N_CLUSTERS, affinity="partitions", random_state=0).fit(held)
     return {
         "seconds": seconds,
         "seconds in memory": time.perf_counter() - began,

@@ -25,14 +25,12 @@ from benchmarks.runner import Progress, exponent, interleaved
 MEMORY = "300MB"  # of a worker; its imports take half of it
 OF_FEATURES = "300MB"  # of a worker that makes base partitions of 10 features
 OF_DASK_ML = "2GB"  # of one that runs the k-means of dask-ml, which holds X: at 600 MB it waits
-SAME = (  # kind of table, normalize, and distinct rows that are held
-    ("separated", True, 200_000),
-    ("overlapping", True, 200_000),
-    ("overlapping", False, 200_000),
-    ("overlapping", True, 20_000),
-    ("redrawn", True, 200_000),
-    ("redrawn", False, 200_000),
-    ("missing", True, 200_000),
+SAME = (  # kind of table, and distinct rows that are held
+    ("separated", 200_000),
+    ("overlapping", 200_000),
+    ("overlapping", 20_000),
+    ("redrawn", 200_000),
+    ("missing", 200_000),
 )
 DASK_ML = "dask-ml"
 WORKER = Path(peer.__file__).with_name("peer_dask_ml_worker.py")
@@ -96,18 +94,16 @@ def _same(
     folder: Path,
     n: int,
     kind: str,
-    normalize: bool,
     most: int,
     kept: int | None,
     progress: Progress,
 ) -> report.Row:
     files = write_labels(folder, kind, n, 50)
-    found = fresh.call(runs.compare, files.table, normalize, min(most, kept or most))
+    found = fresh.call(runs.compare, files.table, min(most, kept or most))
     progress.step(f"{kind}, {n:,} rows, beside the fit in memory")
     return {
         "labels": kind,
         "rows": n,
-        "normalize": normalize,
         "rows fitted at once": found["rows fitted"],
         "exact": found["exact"],
         "same labels": found["same labels"],
