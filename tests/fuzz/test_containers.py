@@ -198,7 +198,7 @@ def test_constraints_from_a_table(n, rows, form, narrow, given, hard):
     table = {
         "array": lambda: np.array(numbers),
         "objects": lambda: np.array([*rows, None], dtype=object)[:-1],
-        "frame": lambda: pd.DataFrame(rows),
+        "frame": lambda: pd.DataFrame(rows, dtype=object),
         "set": lambda: {row for row in rows if row[1] != [1]},
         "iterator": lambda: iter(rows),
         "dict": lambda: dict(enumerate(rows)),
