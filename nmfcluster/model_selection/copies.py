@@ -15,7 +15,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from nmfcluster._arrays.arguments import counted, kind_of, last_step, pairwise_input, shown
 from nmfcluster._arrays.labels import encode
 from nmfcluster._arrays.storage import require_symmetric
-from nmfcluster._arrays.tables import check_readable, in_own_order
+from nmfcluster._arrays.tables import canonical, check_readable, in_own_order, read_table
 from nmfcluster._compat import take_samples
 from nmfcluster.partitions.given import is_soft
 from nmfcluster.partitions.handing import labels_of_pairs
@@ -163,7 +163,7 @@ def holds_labels(estimator: Any) -> bool:
 def _cut_by_positions(X: Any, pairs: str | None) -> Any:
     """Return samples in a container of which rows are taken, or of pairs also columns."""
     if hasattr(X, "tocsr"):
-        return check_readable(X).tocsr()
+        return canonical(check_readable(X).tocsr())
     table = hasattr(X, "columns") or hasattr(X, "__dask_graph__") or isinstance(X, list | tuple)
     if pairs and table:
         check_readable(X)
@@ -211,7 +211,8 @@ def check_whole(samples: Samples, name: str) -> None:
     graph = hasattr(X, "tocsr") and samples.pairs == "similarities"  # distances are directed
     layers: Any = [X] if graph else []  # a container checks its own
     if isinstance(X, np.ndarray) or hasattr(X, "iloc"):
-        layers = np.moveaxis(np.asarray(X).reshape(*X.shape[:2], -1), 2, 0)
+        numbers = read_table(X, allow_nd=True, ensure_all_finite=False)
+        layers = np.moveaxis(numbers.reshape(*X.shape[:2], -1), 2, 0)
     for layer in layers:
         require_symmetric(layer, name)
 

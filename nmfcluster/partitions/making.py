@@ -347,7 +347,8 @@ def range_of_clusters(value: Any, name: str) -> tuple[int, int]:
     """
     several = isinstance(value, list | tuple | np.ndarray) and np.ndim(value) == 1
     bounds: list[Any] = list(value) if several else [value, value]
-    whole = all(isinstance(b, Integral) and not isinstance(b, bool | np.bool_) for b in bounds)
+    other = bool | np.bool_ | np.timedelta64  # which Python, or numpy, counts among the integers
+    whole = all(isinstance(b, Integral) and not isinstance(b, other) for b in bounds)
     if len(bounds) != 2 or not whole or not 1 <= bounds[0] <= bounds[1] <= MOST:
         wanted = "an int, or a pair of ints (low, high) with 1 <= low <= high"
         raise ValueError(f"{name} must be {wanted}, got {value!r}; {MOST} is the largest.")

@@ -4,6 +4,7 @@ import pickle
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from model_selection.clusterers import NAMED, STACK, Stack, StackClusterer, Told, W, X, kmeans
@@ -40,8 +41,21 @@ def test_sparse_similarities_are_cut_on_both_axes():
         assert scorer(estimator, form(sparse)) == pytest.approx(expected, abs=0.02)
 
 
+def test_what_is_cut_is_left_as_it_was():
+    """Entries that are stored in parts stay so, and numbers that are text are read as numbers."""
+    parts = sp.csr_matrix(np.where(W > 0.01, W, 0))
+    indices, ends = np.repeat(parts.indices, 2), 2 * parts.indptr
+    twice = sp.csr_matrix((np.repeat(parts.data / 2, 2), indices, ends), shape=W.shape)
+    estimator = SSNMFClusterer(4, affinity="precomputed", n_init=1, random_state=0)
+    scorer = StabilityScorer(3, subsample_size=0.5)
+    expected = scorer(estimator, parts)
+    assert scorer(estimator, twice) == pytest.approx(expected)
+    assert twice.nnz == 2 * parts.nnz
+    text = pd.DataFrame(W).astype(str).astype("string")
+    assert scorer(estimator, text) == pytest.approx(scorer(estimator, W))
+
+
 def test_texts_and_data_frames_are_cut_by_rows():
-    pd = pytest.importorskip("pandas")
     scorer = StabilityScorer(4)
     frame = pd.DataFrame(X, columns=list("abc"), index=np.arange(120)[::-1])
     assert scorer(kmeans(4), frame) == scorer(kmeans(4), X)

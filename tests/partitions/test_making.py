@@ -252,7 +252,17 @@ def test_range_of_clusters():
 
 
 def test_ranges_that_are_none_are_refused():
-    for value in (0, (0, 3), (3, 2), (1, 2, 3), (2.0, 3.0), (2,), None, 2.5):
+    for value in (
+        0,
+        (0, 3),
+        (3, 2),
+        (1, 2, 3),
+        (2.0, 3.0),
+        (2,),
+        None,
+        2.5,
+        np.timedelta64(3, "s"),
+    ):
         with pytest.raises(ValueError, match="base_n_clusters must be an int, or a pair of ints"):
             range_of_clusters(value, "base_n_clusters")
         with pytest.raises(ValueError, match="n_clusters must be an int, or a pair of ints"):
