@@ -62,7 +62,7 @@ def require_nonnegative(estimator: Any, X: Any, cure: str) -> None:
 
 
 def read_similarity(estimator: Any, X: Any, signed: bool = False) -> Any:
-    """Return X as a symmetric matrix of floats, dense or CSR; nonnegative unless `signed`.
+    """Return X as a square matrix of floats, dense or CSR; nonnegative unless `signed`.
 
     It is divided by a power of two where its largest entry is too large, or too small, for sums
     of fourth powers: similarities have no unit.
@@ -81,7 +81,6 @@ def read_similarity(estimator: Any, X: Any, signed: bool = False) -> Any:
     if X.shape[0] != X.shape[1]:
         needed = "a square kernel matrix of shape (n_samples, n_samples)"
         raise ValueError(f"X must be {needed} with affinity='precomputed', got {X.shape}.")
-    storage.require_symmetric(X, "X with affinity='precomputed'")
     warn_of_distances(X, "X")
     if storage.largest(X) == 0:
         raise ValueError("X must hold a similarity above 0; all entries are 0.")

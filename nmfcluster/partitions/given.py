@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_array
 
 from nmfcluster._arrays.arguments import counted, normalised_weights, shown, warn
 from nmfcluster._arrays.labels import encode, indicator, one_hot
 from nmfcluster._arrays.order import canonical_order
+from nmfcluster._arrays.storage import require_symmetric
+from nmfcluster._arrays.tables import read_table
 from nmfcluster._base import membership, read_features, read_similarity, require_nonnegative
 from nmfcluster._engine.symmetric import SimilarityProblem
 from nmfcluster.partitions import handing
@@ -35,6 +36,7 @@ class PrecomputedSimilarity:
             wanted = "it must be None with affinity='precomputed'"
             raise ValueError(f"weights={estimator.weights!r} needs partitions; {wanted}.")
         X = read_similarity(estimator, X)
+        require_symmetric(X, "X with affinity='precomputed'")
         self.order = canonical_order(similarities=[X])
         X = self.order.of_both(X)
         self.similarity, self.diagonal = Explicit(X), X.diagonal()
@@ -241,7 +243,8 @@ def check_length(rows: Any, X: Any) -> None:
 
 def _shares(table: Any, name: str) -> np.ndarray:
     """Return memberships that sum to 1; a row of NaN, or of zeros, says: not seen."""
-    table = check_array(table, dtype=np.float64, ensure_all_finite="allow-nan", input_name=name)
+    options: dict[str, Any] = {"accept_sparse": False, "dtype": np.float64}
+    table = read_table(table, name, ensure_all_finite="allow-nan", **options)
     shares = np.where(np.isnan(table).all(axis=1, keepdims=True), 0, table)
     if not (shares >= 0).all():
         allowed = "at least 0, and NaN only in whole rows, where a sample was not seen"

@@ -31,8 +31,8 @@ def width_of(estimator: Any, affinity: Affinity, pairs: PairwiseConstraints) -> 
 
     Cannot-links alone make nobody more similar, and neither do must-links of weight 0.
     """
-    kept = len(pairs) > groups_of(estimator, pairs).max(initial=-1) + 1
-    width, together = estimator.propagation, kept or estimator.alpha > 0
+    width = estimator.propagation
+    together = len(kept_links(estimator, pairs)) or estimator.alpha > 0
     if width is None or not together or not len(pairs.must_link):
         return None
     if width != "auto":
@@ -165,7 +165,7 @@ def constrain(
     -------
     ConstrainedProblem
     """
-    groups, counts = groups_of(estimator, pairs), affinity.counts
+    groups, counts = components(len(pairs), kept_links(estimator, pairs)), affinity.counts
     # inside a group nothing is left to be had
     must_link, cannot_link = (between(links, groups) for links in pairs.as_matrices(W.dtype))
     replaced = estimator.constraint_mode == "replace"
@@ -202,13 +202,12 @@ def constrain(
     )
 
 
-def groups_of(estimator: Any, pairs: PairwiseConstraints) -> np.ndarray:
-    """Return the groups of samples that share a row: those of must-links that a fit keeps."""
+def kept_links(estimator: Any, pairs: PairwiseConstraints) -> np.ndarray:
+    """Return the must-links that a fit keeps, whose samples share a row of the factor."""
     hard = estimator.hard_must_link
-    if hard == "auto" and estimator.contradictions == "raise":
-        return pairs.components()
-    kept = pairs.must_link if hard != "auto" and hard else pairs.must_link[:0]
-    return components(len(pairs), kept)
+    if hard == "auto":
+        hard = pairs.must_link_hard if estimator.contradictions == "raise" else False
+    return pairs.must_link[np.broadcast_to(hard, len(pairs.must_link))]
 
 
 def between(links: Any, groups: np.ndarray) -> Any:

@@ -49,9 +49,8 @@ class SSNMFClusterer(NMFClusterer):
     n_clusters : int
         Number of clusters.
     alpha : float, default=0.25
-        Weight of must-link pairs that are soft. It counts in u, the 0.999-quantile
-        of the nonzero entries of W off its diagonal (of 100,000 drawn entries where W is not sparse
-        and has more).
+        Weight of must-link pairs that are soft. It counts in u, the 0.999-quantile of the nonzero
+        entries of W off its diagonal (of 100,000 drawn entries where W is not sparse and has more).
     beta : float, default=3.0
         Weight of cannot-link pairs, in u.
     hard_must_link : bool or "auto", default="auto"

@@ -160,9 +160,8 @@ class StackReader:
             if objects.shape[0] != objects.shape[1]:  # columns are others
                 return canonical_order(*values, seen)
             return canonical_order(seen, similarities=values)
-        form: dict[str, Any] = {"accept_sparse": "csr", "dtype": FLOATS, "ensure_all_finite": False}
         try:
-            read = [tables.canonical(check_array(view, **form)) for view in objects.views]
+            read = [tables.read_table(view, ensure_all_finite=False) for view in objects.views]
         except (TypeError, ValueError):  # kernels refuse it, too, and say why
             samples = np.arange(len(objects))
             return CanonicalOrder(samples, samples)

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import check_array
 
 from nmfcluster._arrays import several, storage, tables
 from nmfcluster._arrays.arguments import shown
@@ -118,14 +117,13 @@ def read_tables(views: Any) -> tuple[list[Any], tuple[str, ...], Any]:
 
 def _read_table(view: Any, label: str) -> Any:
     """Return a table of numbers: data frames as they are, else an array or a CSR matrix."""
-    tables.check_readable(view, label)
-    if hasattr(view, "columns"):
-        return view
-    if isinstance(view, str) or np.ndim(view) == 1:
+    table = tables.check_readable(view, label)
+    if hasattr(table, "columns"):
+        return table
+    if table.ndim == 1:
         raise TypeError(f"{label} must be a table with a row for every sample, got {shown(view)}.")
-    checks: dict[str, Any] = {"dtype": storage.FLOATS, "ensure_all_finite": "allow-nan"}
     with named_in_errors(label):
-        return check_array(view, accept_sparse="csr", input_name=label, **checks)
+        return tables.read_table(table, label, ensure_all_finite="allow-nan")
 
 
 @contextmanager
