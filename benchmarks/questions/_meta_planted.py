@@ -70,7 +70,7 @@ PAPER = {
 LAMBDAS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.5, 0.75)
 PAPER_NOISY = (0.2001, 0.2017, 0.2053, 0.2161, 0.2295, 0.2452, 0.2983, 0.3228)
 PAPER_ORIGINAL = (0.1403, 0.1375, 0.1364, 0.1419, 0.1544, 0.1719, 0.2323, 0.2604)
-PENALTIES, NOISE = ("l2", "l1_columns", "l1_rows"), 0.75
+PENALTIES, NOISE = ("l2", "l1_columns"), 0.75
 
 Results = dict[tuple[str, str], list[dict[str, float]]]  # by row and column of the table
 Factors = tuple[np.ndarray, np.ndarray]  # W (n, k) and H (k, p)

@@ -67,11 +67,11 @@ class NMFMetaCluster(Programs):
         and hard, the baseline of [1]_. Only "ptf" tells biclusters with the same columns apart.
     sparsity : float, default=0.0
         Weight :math:`\lambda` of a penalty on H, in all runs and at the end; 0: none.
-    penalty : {"l1_columns", "l1_rows", "l1", "l2"}, default="l1_columns"
+    penalty : {"l1_columns", "l1", "l2"}, default="l1_columns"
         What is penalised, columns of W having length 1. "l1_columns", few clusters a column:
-        :math:`\sum_g (\sum_c H_{cg})^2`; "l1_rows", few columns a cluster: :math:`\sum_c (\sum_g
-        H_{cg})^2 / p`; "l1", eq. 11 of [1]_: :math:`\sum_{cg} H_{cg}`, whose weight has the unit of
-        X; "l2", eq. 12 of [1]_: :math:`\|H\|^2`, which shrinks H but makes it no sparser.
+        :math:`\sum_g (\sum_c H_{cg})^2`; "l1", eq. 11 of [1]_: :math:`\sum_{cg} H_{cg}`, whose
+        weight has the unit of X; "l2", eq. 12 of [1]_: :math:`\|H\|^2`, which shrinks H but makes
+        it no sparser.
     threshold : float, default=0.2
         Share of its largest entry that members of a bicluster reach; see `rows_`, `columns_`.
     n_init : int, default=5

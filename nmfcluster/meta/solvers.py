@@ -16,7 +16,7 @@ from nmfcluster._arrays.blocks import dots
 from nmfcluster._arrays.least_squares import descend
 from nmfcluster._engine.loop import Steps, kept, per_start
 
-PENALTIES = ("l1_columns", "l1_rows", "l1", "l2")
+PENALTIES = ("l1_columns", "l1", "l2")
 
 _SWEEPS = 3  # over a factor in an update: the fewest seconds to a given loss
 _TENSOR_SWEEPS = 1  # the same for tensors, whose products cost no more than a sweep
@@ -129,16 +129,15 @@ def sparse_hals(objective: Any, F: np.ndarray) -> Steps:
 
     That is nonnegative sparse coding (Badea, 2005, eq. 11-12) with one of the penalties R
 
-    ============== ====================================== =========================
-    "l2"           :math:`\|H\|^2`                        eq. 12: shrinks H
-    "l1"           :math:`\sum_{cg} H_{cg}`               eq. 11: not free of scale
-    "l1_columns"   :math:`\sum_g (\sum_c H_{cg})^2`       few clusters a column
-    "l1_rows"      :math:`\sum_c (\sum_g H_{cg})^2 / p`   few columns a cluster
-    ============== ====================================== =========================
+    ============== ================================== =========================
+    "l2"           :math:`\|H\|^2`                    eq. 12: shrinks H
+    "l1"           :math:`\sum_{cg} H_{cg}`           eq. 11: not free of scale
+    "l1_columns"   :math:`\sum_g (\sum_c H_{cg})^2`   few clusters a column
+    ============== ================================== =========================
 
-    The last two set to 0 what is below :math:`2 \lambda` times the sum of its column, or the mean
-    of its row, whatever the scale of X. Each row of H, and each column of W on the sphere, is set
-    to the minimum with all others fixed: the loss never rises. With ``"l2"`` the row of cluster c
+    The last sets to 0 what is below :math:`2 \lambda` times the sum of its column, whatever the
+    scale of X. Each row of H, and each column of W on the sphere, is set to the minimum with all
+    others fixed: the loss never rises. With ``"l2"`` the row of cluster c
     is :math:`[w_c'R_c]_+ / (1 + 2\lambda)`, where the published rule has :math:`\lambda` instead
     of :math:`2\lambda` and W may become negative.
 
@@ -178,9 +177,7 @@ def penalty_of(H: np.ndarray, penalty: str) -> np.ndarray:
         return dots(H, H)
     if penalty == "l1":
         return H.sum(axis=(1, 2), dtype=np.float64)
-    if penalty == "l1_columns":
-        return (H.sum(axis=1, dtype=np.float64) ** 2).sum(axis=1)
-    return (H.sum(axis=2, dtype=np.float64) ** 2).sum(axis=1) / H.shape[2]
+    return (H.sum(axis=1, dtype=np.float64) ** 2).sum(axis=1)
 
 
 def descend_penalised(
@@ -198,34 +195,16 @@ def descend_penalised(
         ``W'W``.
     sparsity : float
     penalty : str
-        One of `PENALTIES`. All but "l1_rows" are least squares problems of other N and G.
+        One of `PENALTIES`: least squares problems of other N and G.
     sweeps : int
     """
     weight = G.dtype.type(2 * sparsity)
-    if penalty == "l1_rows":
-        share = float(weight) / H.shape[1]
-        for _ in range(sweeps):
-            for c in range(len(H)):
-                H[c] = _least_sum(N[c] - G[c] @ H + G[c, c] * H[c], float(G[c, c]), share)
-    elif penalty == "l1":
+    if penalty == "l1":
         descend(H, N - weight / 2, G, sweeps)
     elif penalty == "l1_columns":
         descend(H, N, G + weight, sweeps)
     else:
         descend(H, N, G + weight * np.eye(len(G), dtype=G.dtype), sweeps)
-
-
-def _least_sum(b: np.ndarray, curvature: float, weight: float) -> np.ndarray:
-    """Return the s >= 0 with the smallest ``curvature |s|^2 / 2 + weight (1's)^2 / 2 - b's``.
-
-    It is ``[b - weight t]_+ / curvature`` with t its own sum, found among the sorted entries.
-    """
-    largest = -np.sort(-b)
-    sums = np.cumsum(largest, dtype=np.float64)
-    totals = sums / (curvature + weight * np.arange(1, len(b) + 1))  # t if m entries are above 0
-    above = np.flatnonzero(largest > weight * totals)
-    t = totals[above[-1]] if len(above) else 0.0
-    return np.maximum(b - weight * t, 0).astype(b.dtype) / b.dtype.type(curvature)
 
 
 def descend_on_sphere(W: np.ndarray, N: np.ndarray, G: np.ndarray, sweeps: int) -> None:

@@ -144,8 +144,8 @@ def test_runs_without_any_cluster_do_not_spoil_the_others():
     ("penalty", "dtype", "scale"),
     [
         ("l1_columns", np.float32, 1e-14),
-        ("l1_rows", np.float32, 1e12),
-        ("l1_rows", float, 1e-100),
+        ("l1_columns", np.float32, 1e12),
+        ("l1_columns", float, 1e-100),
         ("l2", float, 1e100),
     ],
 )

@@ -39,7 +39,7 @@ COMBINATIONS = [
     {},
     {"meta": "nmf"},
     {"sparsity": 0.05, "penalty": "l1_columns"},
-    {"sparsity": 0.05, "penalty": "l1_rows", "meta": "nmf"},
+    {"sparsity": 0.05, "penalty": "l1_columns", "meta": "nmf"},
     {"sparsity": 0.05, "penalty": "l2"},
     {"sparsity": 0.01, "penalty": "l1"},
 ]

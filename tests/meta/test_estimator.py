@@ -75,7 +75,7 @@ def test_planted_biclusters_are_found_in_noise():
     params=[
         {},
         {"meta": "nmf", "base_n_clusters": (2, 6), "threshold": 0.5, "resample": None},
-        {"sparsity": 0.05, "penalty": "l1_rows", "n_clusters": 3},
+        {"sparsity": 0.05, "penalty": "l1_columns", "n_clusters": 3},
     ],
     ids=["ptf", "nmf", "sparse"],
 )

@@ -4,67 +4,21 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
 
 from nmfcluster.meta.solvers import (
     PENALTIES,
-    _least_sum,
     descend_on_sphere,
     descend_penalised,
 )
 
-seeds = st.integers(0, 10**6)
 SWEEPS = 3
 
 
 def unit_columns(rng, n, k):
     W = rng.uniform(size=(n, k)) * (rng.uniform(size=(n, k)) < 0.7) + np.eye(n, k)
     return W / np.linalg.norm(W, axis=0)
-
-
-# --- the smallest piece ------------------------------------------------------------------------
-
-
-def least_sum_by_supports(b, curvature, weight):
-    """Try every set of entries that could be above 0."""
-    best = (0.0, np.zeros(len(b)))
-    for support in product([False, True], repeat=len(b)):
-        on = np.array(support)
-        if on.any():
-            s = np.zeros(len(b))
-            system = curvature * np.eye(on.sum()) + weight * np.ones((on.sum(), on.sum()))
-            s[on] = np.linalg.solve(system, b[on])
-            if s.min() >= 0:
-                value = curvature * s @ s / 2 + weight * s.sum() ** 2 / 2 - b @ s
-                best = min(best, (value, s), key=lambda pair: pair[0])
-    return best[1]
-
-
-@given(seeds, st.integers(1, 7), st.sampled_from([0, 0.1, 1, 100]), st.floats(0.1, 10))
-def test_least_sum_is_the_best_of_all_supports(seed, m, weight, curvature):
-    b = np.random.default_rng(seed).normal(size=m)
-    s = _least_sum(b, curvature, weight)
-    assert_allclose(s, least_sum_by_supports(b, curvature, weight), atol=1e-12)
-
-
-@given(seeds, st.integers(1, 400), st.sampled_from([0, 1e-3, 0.1, 10]))
-def test_least_sum_takes_off_a_share_of_its_own_sum(seed, m, weight):
-    b = np.random.default_rng(seed).normal(size=m).round(1)  # with ties
-    kept = b.copy()
-    s = _least_sum(b, 2.0, weight)
-    assert_array_equal(b, kept)
-    assert_allclose(s, np.maximum(b - weight * s.sum(), 0) / 2, atol=1e-12)
-    assert_array_equal(_least_sum(b * 2.0**20, 2.0, weight), s * 2.0**20)
-
-
-def test_least_sum_of_what_is_not_above_0_is_0():
-    assert_array_equal(_least_sum(np.array([-1.0, 0.0, -3.0]), 1.0, 0.5), 0)
-    small = _least_sum(np.array([1.0, 2.0], dtype=np.float32), 2.0, 1.0)
-    assert small.dtype == np.float32
-    assert_allclose(small, [1 / 8, 5 / 8])  # t = 3 / 4
 
 
 # --- rows of H ---------------------------------------------------------------------------------
@@ -86,9 +40,6 @@ def row_by_nnls(X, W, H, c, sparsity, penalty):
     elif penalty == "l1_columns":
         design.append(np.sqrt(2 * sparsity) * np.eye(p))
         target.append(-np.sqrt(2 * sparsity) * (H.sum(axis=0) - H[c]))
-    elif penalty == "l1_rows":
-        design.append(np.sqrt(2 * sparsity / p) * np.ones((1, p)))
-        target.append(np.zeros(1))
     return nnls(np.concatenate(design), np.concatenate(target))[0]
 
 
