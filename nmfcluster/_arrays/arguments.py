@@ -134,8 +134,7 @@ def _wanted_pairs(step: Any) -> str | None:
         if isinstance(value, str) and value.startswith("precomputed"):
             return kind if value == "precomputed" else "distances"  # of nearest neighbours
     has_tags = hasattr(step, "__sklearn_tags__") and not isinstance(step, type)
-    tagged = has_tags and get_tags(step).input_tags.pairwise
-    return "pairs" if tagged else None
+    return "pairs" if has_tags and get_tags(step).input_tags.pairwise else None
 
 
 def positions(key: Any, n: int, noun: str, owner: str) -> np.ndarray:

@@ -168,8 +168,8 @@ def _one_by_one(B: np.ndarray, G: np.ndarray) -> np.ndarray:
     values, vectors = np.linalg.eigh(G)
     roots = np.sqrt(np.maximum(values, np.finfo(float).eps * values[-1]))
     A, targets = roots[:, None] * vectors.T, (B @ vectors) / roots  # A'A = G, A'y = b
-    most = 100 * len(G)  # steps: SciPy's own limit of 3 k can be too few
-    return np.array([nnls(A, y, maxiter=most)[0] for y in targets])
+    # SciPy's own limit of 3 k steps can be too few
+    return np.array([nnls(A, y, maxiter=100 * len(G))[0] for y in targets])
 
 
 def _solved(B: np.ndarray, G: np.ndarray, free: np.ndarray) -> np.ndarray:

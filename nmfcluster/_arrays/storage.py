@@ -311,8 +311,7 @@ def nonzero_off_diagonal(array: Any) -> np.ndarray:
 
 def stored_entries(array: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the rows, columns and values that a CSR matrix stores, in its order."""
-    rows = np.repeat(np.arange(array.shape[0]), np.diff(array.indptr))
-    return rows, array.indices, array.data
+    return np.repeat(np.arange(array.shape[0]), np.diff(array.indptr)), array.indices, array.data
 
 
 def filled_with(array: Any, values: np.ndarray) -> sp.csr_array:
@@ -353,8 +352,7 @@ def asymmetry(array: Any) -> float:
     """
     if sp.issparse(array):
         return float(abs(array - array.T).max())
-    blocks = row_blocks(len(array))
-    return max(float(abs(array[rows] - array[:, rows].T).max()) for rows in blocks)
+    return max(float(abs(array[rows] - array[:, rows].T).max()) for rows in row_blocks(len(array)))
 
 
 def is_sparse(array: Any) -> bool:

@@ -127,8 +127,7 @@ class TableSummary:
         lost = coverage <= 0
         least = float(coverage.min(where=~lost, initial=np.inf))
         first_lost = first + int(where[lost].min()) if lost.any() else -1
-        n_lost = int(counts[lost].sum())
-        return cls(clusters, Counted(rows, counts), n_lost, first_lost, least)
+        return cls(clusters, Counted(rows, counts), int(counts[lost].sum()), first_lost, least)
 
     @classmethod
     def merged(cls, parts: Sequence[TableSummary], most: int) -> TableSummary:
@@ -274,8 +273,7 @@ class RowIndex:
         RuntimeError
             If one is not among them: the table is not what it was when it was read before.
         """
-        keys = row_keys(codes, self._seed)
-        places = places_of(keys, self._keys)
+        places = places_of(row_keys(codes, self._seed), self._keys)
         if (places < 0).any():
             raise changed("a label row is new")
         return self._order[places]

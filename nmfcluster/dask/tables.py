@@ -45,8 +45,8 @@ def read_rows(X: Any, name: str = "X") -> da.Array:
         raise ValueError(f"{name} must have blocks of known sizes: {cure}.")
     if X.ndim != 2 or 0 in X.shape:
         raise ValueError(f"{name} must be a table with rows and columns, got shape {X.shape}.")
-    rows = tuple(size for size in X.chunks[0] if size)  # a filter may leave blocks without any
-    return X.rechunk((rows, -1))
+    # a filter may leave blocks without any rows
+    return X.rechunk((tuple(size for size in X.chunks[0] if size), -1))
 
 
 def shared(value: Any) -> Any:

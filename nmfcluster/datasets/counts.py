@@ -188,8 +188,7 @@ def make_signatures(
     # a few signatures a sample, in amounts whose log varies
     active = rng.uniform(size=(n_samples, n_signatures)) < min(1, _ACTIVE / n_signatures)
     active[np.arange(n_samples), rng.randint(n_signatures, size=n_samples)] = True
-    amounts = np.exp(rng.normal(np.log(burden / _ACTIVE), 0.8, size=active.shape))
-    W = np.where(active, amounts, 0)
+    W = np.where(active, np.exp(rng.normal(np.log(burden / _ACTIVE), 0.8, size=active.shape)), 0)
     X = _counts(W, H, 0, rng)
     if noise:
         X = np.maximum(np.rint(X * (1 + noise * rng.normal(size=X.shape))), 0).astype(X.dtype)

@@ -172,8 +172,7 @@ class BiclusterDisplay:
             got = f"{len(rows)} and {len(columns)}"
             raise ValueError(f"rows and columns must be of the same clusters, got {got} of them.")
         table = _check_table(X, (rows.shape[1], columns.shape[1]))
-        contents = arrange_table(table, (rows, rows), (columns, columns), max_cells)
-        return cls(**contents).plot(ax)
+        return cls(**arrange_table(table, (rows, rows), (columns, columns), max_cells)).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the picture.
@@ -201,8 +200,8 @@ class BiclusterDisplay:
         order = np.arange(len(self.row_shares)) if self.clusters is None else self.clusters
         shares = zip(self.row_shares[order], self.column_shares[order], strict=True)
         clusters = [(look.colour_of(i), *both) for i, both in enumerate(shares)]
-        few = len(clusters) <= 24  # more frames would hide the table
-        self.outlines_ = _draw_outlines(self.ax_, x, y, clusters) if few else []
+        # more frames would hide the table
+        self.outlines_ = _draw_outlines(self.ax_, x, y, clusters) if len(clusters) <= 24 else []
         self.strips_ = _draw_strips(self.ax_, x, y, clusters, order)
         averaged = max(self.row_sizes.max(), self.column_sizes.max()) > 1
         label = "mean of the table" if averaged else "table"

@@ -342,8 +342,7 @@ def _along(candidates: Sequence[dict[str, Any]]) -> tuple[str, list[tuple[Any, l
     searched: dict[str, dict[str, tuple[Any, list[int]]]] = {}
     for i, candidate in enumerate(candidates):
         for name, value in candidate.items():
-            values = searched.setdefault(name, {})
-            values.setdefault(str(value), (value, []))[1].append(i)
+            searched.setdefault(name, {}).setdefault(str(value), (value, []))[1].append(i)
     param = max(searched, key=lambda name: len(searched[name]))
     found = list(searched[param].values())
     if all(isinstance(value, Real) for value, _ in found):

@@ -243,5 +243,4 @@ def _cells_of(
 ) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
     """Return the order of samples, the cell of each, and what a display keeps of them."""
     order, cells, clusters = divide_into_cells(labels, confidences, max_cells)
-    kept = {"cell_sizes": np.bincount(cells), "cell_labels": clusters, "order": order}
-    return order, cells, kept
+    return order, cells, {"cell_sizes": np.bincount(cells), "cell_labels": clusters, "order": order}

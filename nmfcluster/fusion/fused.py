@@ -134,8 +134,7 @@ def told_alike(
 
 def _used(residuals: list[Residual], weights: np.ndarray) -> list[tuple[Residual, float]]:
     """Return the sources that count, and their weights."""
-    pairs = zip(residuals, weights, strict=True)
-    return [(R, float(w)) for R, w in pairs if w > 0 and R.size > 0]
+    return [(R, float(w)) for R, w in zip(residuals, weights, strict=True) if w > 0 and R.size > 0]
 
 
 def _parts_of(

@@ -169,8 +169,7 @@ class FittedSources(ABC):
         """Return the clusters of the first objects by one source alone; -1: it did not see one."""
         matrix = self.alone(number)
         posterior = self._fused(matrix, plan).posterior(self.dtype)[: matrix.shape[0]]
-        seen = np.asarray(matrix.sum(axis=1)).ravel() > 0
-        return np.where(seen, hard_labels(posterior), -1)
+        return np.where(np.asarray(matrix.sum(axis=1)).ravel() > 0, hard_labels(posterior), -1)
 
     def _fused(self, A: Any, plan: Plan, alone: Any = (), before: Any = None) -> Fusion:
         symmetric = self.symmetric

@@ -83,8 +83,7 @@ def joint_em(objective: Divergence, F: np.ndarray) -> Steps:
         N, M, _ = objective.expected(W1, H1, of_loss=False)
         W2, H2 = N, _most_likely(M, H1, m)
         length = np.minimum(_length((W, W1, W2), (H, H1, H2)), longest)
-        ahead = (_ahead(length, W, W1, W2), _ahead(length, H, H1, H2))
-        W, H = _in_probabilities(*ahead, m)
+        W, H = _in_probabilities(_ahead(length, W, W1, W2), _ahead(length, H, H1, H2), m)
         N, M, loss_new = objective.expected(W, H)
         rose = ~(loss_new <= loss)
         if rose.any():

@@ -227,8 +227,7 @@ class MatrixObjective(Table):
 
 def _products(F: np.ndarray, X: Any, filling: list[Any]) -> np.ndarray:
     """Return the rows of every start times X, in which it has what fills missing entries."""
-    flat = F.reshape(-1, F.shape[-1]) @ X
-    N = np.ascontiguousarray(flat).reshape(*F.shape[:-1], X.shape[1])
+    N = np.ascontiguousarray(F.reshape(-1, F.shape[-1]) @ X).reshape(*F.shape[:-1], X.shape[1])
     for s, S in enumerate(filling):
         N[s] += F[s] @ S
     return N

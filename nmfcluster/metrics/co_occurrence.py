@@ -32,8 +32,7 @@ def consensus_matrix(
         E = indicator(groups[:, None], cluster_counts(groups[:, None])).T.tocsr()
         Z, seen = E @ Z, E @ seen
     together = ((Z * np.repeat(weights, n_clusters)) @ Z.T).toarray()
-    both = (seen * weights) @ seen.T
-    return over_seen(together, both)
+    return over_seen(together, (seen * weights) @ seen.T)
 
 
 def confidence(

@@ -49,8 +49,8 @@ class Samples(NamedTuple):
         asked = np.arange(n_entries(self.X)) if asked is None else asked
         if self.pairs is None:
             return take_samples(self.X, asked)
-        frame = hasattr(self.X, "iloc")  # which keeps its names
-        return self.X.iloc[asked, rows] if frame else self.X[np.ix_(asked, rows)]
+        # a data frame keeps its names
+        return self.X.iloc[asked, rows] if hasattr(self.X, "iloc") else self.X[np.ix_(asked, rows)]
 
 
 # --- what is handed in -------------------------------------------------------------------------

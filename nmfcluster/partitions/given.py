@@ -167,8 +167,7 @@ class Memberships(PrecomputedSimilarity):
 
     def _side_by_side(self, blocks: list[np.ndarray]) -> np.ndarray:
         """Return the memberships in the clusters of all partitions, (n, C)."""
-        widths = [block.shape[1] for block in blocks]
-        if len(set(map(len, blocks))) > 1 or widths != self._widths:
+        if len(set(map(len, blocks))) > 1 or [block.shape[1] for block in blocks] != self._widths:
             shapes = ", ".join(str(block.shape) for block in blocks)
             wanted = "rows for the same samples, and as many columns each as in fit"
             raise ValueError(f"{self._name} must have {wanted}, got shapes {shapes}.")

@@ -85,8 +85,7 @@ class EnsembleProblem(Problem):
         :math:`\lambda_c = u_c' A u_c`.
         """
         N = self.ensemble.collect(indicator * self.counts[:, None])
-        volumes = self.mass @ indicator
-        return normalised_loss(self.objective.constant, self._votes, N, volumes)
+        return normalised_loss(self.objective.constant, self._votes, N, self.mass @ indicator)
 
     def _best_profile(self, shares: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the smallest hard loss of the readings, and the profile that is read there."""
@@ -128,8 +127,7 @@ class EnsembleProblem(Problem):
         if not self.normalize:
             return shares, self.ensemble.cluster_profile(shares)
         _, profile = self._best_profile(shares)
-        similarity = self.ensemble.spread(profile)
-        return membership(similarity.astype(self.dtype, copy=False)), profile
+        return membership(self.ensemble.spread(profile).astype(self.dtype, copy=False)), profile
 
     def support(self, labels: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
         """Return how similar samples are to the others of their cluster, and agreements.

@@ -81,8 +81,8 @@ class _Spectral(ClusterMixin, BaseEstimator):
             rows, self._onto = self._embedding(X, order, rng)
             self._kmeans = KMeans(min(self.n_clusters, len(rows)), n_init=1, random_state=rng)
             labels = self._kmeans.fit_predict(normalize(rows))
-            whole = len(labels) == X.shape[0]  # else all samples go where new ones would
-            labels = labels[order.back] if whole else self._nearest(X)
+            # of a part of the samples: all go where new ones would
+            labels = labels[order.back] if len(labels) == X.shape[0] else self._nearest(X)
         self.labels_ = self._kmeans.labels_ = labels
         return self
 

@@ -145,8 +145,7 @@ class Landmarks:
         callable
             It keeps the landmarks and r numbers for each of them.
         """
-        of_landmarks = self._weights[:, None] * (self._B.T @ P)
-        return partial(_product, self.rows, of_landmarks)
+        return partial(_product, self.rows, self._weights[:, None] * (self._B.T @ P))
 
     def between(self, X: Any) -> np.ndarray:
         """Return the similarities of new samples to those of the fit; hardly any is 0.
@@ -159,8 +158,7 @@ class Landmarks:
         -------
         ndarray of shape (n_new, n_samples)
         """
-        rows = storage.scaled_columns(self.rows(X), self._weights)
-        return storage.as_dense(rows @ self._B.T)
+        return storage.as_dense(storage.scaled_columns(self.rows(X), self._weights) @ self._B.T)
 
 
 @dataclass(frozen=True)

@@ -67,8 +67,7 @@ def poll_of(X: Any, most: int, rng: np.random.Generator) -> tuple[dict[str, int]
         return {FAR_APART: few}, certain
     seed = int(rng.integers(SEEDS))
     # hundreds of small fits, of which scikit-learn would check every one
-    checked = config_context(assume_finite=True, skip_parameter_validation=True)
-    with one_thread(), checked:
+    with one_thread(), config_context(assume_finite=True, skip_parameter_validation=True):
         Z = main_axes(X)
         n_places = len(np.unique(Z.round(9), axis=0))  # others are at one place but for rounding
         tried = range(1, min(most, n // least, n_places) + 1)
