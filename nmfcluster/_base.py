@@ -16,7 +16,7 @@ from nmfcluster._arrays import storage, tables
 from nmfcluster._arrays.arguments import counted, warn
 from nmfcluster._arrays.blocks import shared_blocks
 from nmfcluster._arrays.jobs import one_blas_thread
-from nmfcluster._arrays.places import any_negative
+from nmfcluster._arrays.places import negative_entries
 from nmfcluster._compat import COUNT, N_JOBS, RANDOM_STATE, CallbackSupport, Documented, Interval
 from nmfcluster._engine.executor import Plan
 from nmfcluster._engine.loop import WINDOW, StopRule
@@ -56,9 +56,10 @@ def read_features(estimator: Any, X: Any, reset: bool = True, **checks: Any) -> 
 
 def require_nonnegative(estimator: Any, X: Any, cure: str) -> None:
     """Raise if an entry is negative, which NaN is not; `cure` says what to do about it."""
-    if any_negative(X):
-        name = type(estimator).__name__
-        raise ValueError(f"Negative values in data passed to X in {name}: {cure}.")
+    if len(below := negative_entries(X)):
+        told = f"Negative values in data passed to X in {type(estimator).__name__}"
+        size = f"{len(below):,} of {X.shape[0] * X.shape[1]:,} entries, down to {below.min():.3g}"
+        raise ValueError(f"{told}: {size}; {cure}.")
 
 
 def read_similarity(estimator: Any, X: Any, signed: bool = False) -> Any:
@@ -120,8 +121,7 @@ def hard_labels(H: np.ndarray) -> np.ndarray:
 
 def by_size(labels: np.ndarray, n_clusters: int, counts: np.ndarray | None = None) -> np.ndarray:
     """Return the clusters in decreasing order of size: empty ones come last, ties keep order."""
-    sizes = np.bincount(labels, weights=counts, minlength=n_clusters)
-    return np.argsort(-sizes, kind="stable")
+    return np.argsort(-np.bincount(labels, weights=counts, minlength=n_clusters), kind="stable")
 
 
 def numbered(
@@ -316,9 +316,10 @@ class NMFClusterer(
         self.loss_curves_ = [np.maximum(curve, 0) for curve in factorization.curves]
         self.loss_curve_ = np.maximum(best.history, 0)
 
-    def _check_n_clusters(self, n_samples: int) -> None:
-        if self.n_clusters > n_samples:
-            raise ValueError(f"n_clusters={self.n_clusters} must be at most n_samples={n_samples}.")
+    def _check_n_clusters(self, n_samples: int, n_fixed: int = 0) -> None:
+        if self.n_clusters - n_fixed > n_samples:
+            most = f"n_samples={n_samples}" + (f" beside {n_fixed} fixed ones" if n_fixed else "")
+            raise ValueError(f"n_clusters={self.n_clusters} must be at most {most}.")
 
     def _check_not_alone(self, n_samples: int) -> None:
         if n_samples < 2:

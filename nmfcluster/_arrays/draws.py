@@ -97,9 +97,8 @@ def _shared_out(
     counts: np.ndarray, n_parts: int, rng: np.random.Generator, dispersion: float
 ) -> Iterator[np.ndarray]:
     """Yield parts of counts, one after the other; each takes its share of what is left."""
-    whole = counts.dtype.kind in "iu"
     # large floats are multiples of a number above 1; so are their parts, which sum to them then
-    unit = 1 if whole else np.maximum(np.spacing(counts), 1)
+    unit = 1 if counts.dtype.kind in "iu" else np.maximum(np.spacing(counts), 1)
     left = (counts // unit).astype(np.int64)
     for later in range(n_parts - 1, 0, -1):
         share: Any = 1 / (later + 1)
@@ -112,7 +111,7 @@ def _shared_out(
     yield left * unit
 
 
-def holds_whole_numbers(X: Any) -> bool:
-    """Return whether all entries of a table are whole numbers."""
+def n_not_whole(X: Any) -> int:
+    """Return how many entries of a table are no whole numbers."""
     values = X.data if is_sparse(X) else X
-    return bool((values == np.rint(values)).all())
+    return int(np.count_nonzero(values != np.rint(values)))

@@ -238,8 +238,8 @@ def _pickling() -> Any:
 
 def _in_place(array: np.ndarray) -> np.ndarray:
     """Return bytes that another array can have for its own: a copy, where it cannot have these."""
-    usable = array.flags.writeable and array.ctypes.data % 16 == 0  # bytes, as numpy has it
-    return array if usable else array.copy()
+    # 16 bytes, as numpy has it
+    return array if array.flags.writeable and array.ctypes.data % 16 == 0 else array.copy()
 
 
 def _by_client(backend: Any, shared: Parcel, calls: Sequence[tuple[Any, ...]]) -> list[Any]:

@@ -101,11 +101,10 @@ def content(value: Any) -> Any:
     return value.shape, value.indptr, value.indices, value.data
 
 
-def any_negative(X: Any) -> bool:
-    """Return whether an entry is below 0, which NaN is not."""
-    low = X.min()  # NaN where there is one
+def negative_entries(X: Any) -> np.ndarray:
+    """Return the entries of a table that are below 0, which NaN is not."""
     values = X.data if sp.issparse(X) else X
-    return bool(low < 0 or (np.isnan(low) and (values < 0).any()))
+    return values[values < 0]
 
 
 def split_missing(X: Any) -> tuple[Any, Any]:

@@ -7,6 +7,8 @@ side has no index, or that of pandas for tables without one, 0, 1, 2, ...
 from collections import Counter
 from copy import copy
 from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -141,10 +143,9 @@ def canonical(X: Any) -> Any:
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-    narrow = max(*X.shape, X.nnz) <= np.iinfo(np.int32).max
-    if narrow and X.indices.dtype != np.int32:
+    if max(*X.shape, X.nnz) <= np.iinfo(np.int32).max and X.indices.dtype != np.int32:
         parts = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
-        X = type(X)(parts, shape=X.shape)
+        return type(X)(parts, shape=X.shape)
     return X
 
 
@@ -231,6 +232,17 @@ def row_names(table: Any) -> Any:
     return index if hasattr(index, "get_indexer") else None
 
 
+def column_names(table: Any) -> Any:
+    """Return the index of the columns of a data frame, of pandas or polars; None for others.
+
+    That of a frame of polars is made by pandas: without it, columns are taken by position.
+    """
+    columns = getattr(table, "columns", None)
+    if isinstance(columns, list) and find_spec("pandas"):
+        return import_module("pandas").Index(columns)
+    return row_names(columns)
+
+
 def sample_names(table: Any) -> Any:
     """Return what `row_names` does, but None for 0, 1, 2, ...: these are positions."""
     index = row_names(table)
@@ -292,23 +304,21 @@ def in_order_of(own: Any, table: Any, name: str) -> Any:
         What a message calls it.
     """
     if isinstance(table, list | tuple):
-        named = [row_names(part) is not None for part in table]
-        pairs = zip(table, named, strict=True)
-        return [in_order_of(own, part, name) if has else part for part, has in pairs]
+        parts = [(part, row_names(part) is not None) for part in table]
+        return [in_order_of(own, part, name) if has else part for part, has in parts]
     order = order_of(own, row_names(table), name)
     return table if order is None else take_samples(table, order)
 
 
 def columns_in_order_of(own: Any, table: Any, name: str, owner: str) -> Any:
     """Return a data frame with its columns in the order of the names that `owner` has."""
-    columns = row_names(getattr(table, "columns", None))
-    order = order_of(own, columns, f"the columns of {name}", owner)
-    return table if order is None else table.iloc[:, order]
+    order = order_of(own, column_names(table), f"the columns of {name}", owner)
+    return table if order is None else take_samples(table, order, axis=1)
 
 
 def in_own_order(table: Any, name: str) -> Any:
     """Return a data frame with its columns in the order of its rows, where it is square by them."""
-    own, columns = row_names(table), row_names(getattr(table, "columns", None))
+    own, columns = row_names(table), column_names(table)
     if own is None or columns is None or not own.is_unique or set(own) != set(columns):
         return table
     return columns_in_order_of(own, table, name, "its rows")

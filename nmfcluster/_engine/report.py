@@ -36,8 +36,7 @@ def reported(estimator: Any) -> Iterator[None]:
 def say(line: str, speaker: str | None = None) -> None:
     """Write a line to the log, in the name of the estimator that is fitted, or of a function."""
     if _log.isEnabledFor(logging.INFO):
-        name = speaker or type(_fitted.get()).__name__
-        _log.info("%s: %s", name, line)
+        _log.info("%s: %s", speaker or type(_fitted.get()).__name__, line)
 
 
 class Told:

@@ -68,8 +68,7 @@ class SymmetricObjective:
     def rescaled(self, at: Point) -> Point:
         """Return each start times the factor that makes its loss smallest; AH and C are changed."""
         fit, size = dots(at.H, at.AH), dots(at.H, at.C)
-        usable = (fit > 0) & (size > 0)
-        square = np.divide(fit, size, out=np.ones_like(fit), where=usable)
+        square = np.divide(fit, size, out=np.ones_like(fit), where=(fit > 0) & (size > 0))
         root = per_start(np.sqrt(square), at.H)
         loss = self.constant - 2 * square * fit + square**2 * size
         AH = np.multiply(at.AH, root, out=at.AH)  # large, and of no more use as it was

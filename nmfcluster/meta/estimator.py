@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 import nmfcluster.meta.parameters as parameters
 from nmfcluster import _base
 from nmfcluster._arrays.arguments import warn
-from nmfcluster._arrays.tables import row_names
+from nmfcluster._arrays.tables import column_names, row_names
 from nmfcluster._base import NMFClusterer, fitting, hard_labels, membership
 from nmfcluster._compat import COUNT, SHARE, HasMethods, Interval, StrOptions, fit_context
 from nmfcluster._engine.memory import memory_of
@@ -20,7 +20,7 @@ from nmfcluster._engine.report import stage
 from nmfcluster.meta.metaclusters import WAYS, by_their_size, metaclustered, n_distinct, refine
 from nmfcluster.meta.programs import Programs
 from nmfcluster.meta.runs import draw_sizes, run_many
-from nmfcluster.meta.solvers import PENALTIES
+from nmfcluster.meta.solvers import PENALTIES, known
 from nmfcluster.meta.squares import unit_rows
 from nmfcluster.metrics.co_occurrence import confidence
 from nmfcluster.metrics.matching import members
@@ -60,8 +60,9 @@ class NMFMetaCluster(Programs):
         drawn with replacement; a share of the rows, but as many as it has clusters. What recurs is
         then said by the data, and not by the optimiser alone. None: X itself, as in [1]_.
     fixed_components : array-like of shape (n_fixed, n_features), default=None
-        Rows of H that are known, the first of `components_`: all runs have them, and look for
-        others beside them. If there are `n_clusters`, W alone is fitted.
+        Rows of H that are known, the first of `components_`, scaled as these are: all runs have
+        them, and look for others beside them. If there are `n_clusters`, W alone is fitted, once,
+        and one sample is enough.
     meta : {"ptf", "nmf", "kmeans"}, default="ptf"
         How the runs' clusters are clustered: as biclusters, by their columns, or by their columns
         and hard, the baseline of [1]_. Only "ptf" tells biclusters with the same columns apart.
@@ -254,13 +255,14 @@ class NMFMetaCluster(Programs):
         """
         with fitting(self) as rng:
             # the table and its names, and the objective: of the samples alike, and by their weights
-            rows, columns = row_names(X), row_names(getattr(X, "columns", None))
+            rows, columns = self._row_names_, self._column_names_ = row_names(X), column_names(X)
             X = self._read(X)
-            self._row_names_, self._column_names_ = rows, columns
-            self._check_not_alone(X.shape[0])
-            self._check_n_clusters(X.shape[0])
-            weights = parameters.read_weights(sample_weight, rows, X.shape[0], self.n_clusters)
             fixed = parameters.read_fixed(self, columns, X.dtype)
+            k, m = self.n_clusters, 0 if fixed is None else len(fixed)
+            if m < k:
+                self._check_not_alone(X.shape[0])
+            self._check_n_clusters(X.shape[0], m)
+            weights = parameters.read_weights(sample_weight, rows, X.shape[0], max(k - m, 1))
             whole = parameters.objective_of_table(self, X, fixed)
             whole.check_observed()
             place = parameters.order_of(whole, weights)
@@ -269,11 +271,12 @@ class NMFMetaCluster(Programs):
             objective = whole.weighted(weights)
             objective.check_range()
             # many runs, the metaclusters of their clusters, and NMF from there
-            k, m = self.n_clusters, whole.n_fixed
             sizes = draw_sizes(self.n_estimators, k, self.base_n_clusters, rng, m)
-            plan = self._plan(objective.run_solver, of_loss=True)
+            plan, resample = self._plan(objective.run_solver, of_loss=True), self.resample
+            if m == k:  # nothing is clustered: of one convex problem all runs are the same
+                plan, resample = replace(plan, solver=known).stopping(min_iter=1, tol=0), None
             remembering = replace(plan, memory=memory_of(self.memory))
-            runs = run_many(whole.for_runs(), remembering, sizes, rng, self.resample, weights)
+            runs = run_many(whole.for_runs(), remembering, sizes, rng, resample, weights)
             candidates = metaclustered(self.meta, runs, plan, rng, whole.fixed)
             metaclusters, end = refine(objective, plan, candidates)
             with stage(f"strengths of the clusters in {X.shape[0]} samples"):
@@ -289,22 +292,26 @@ class NMFMetaCluster(Programs):
             self.partitions_ = partitions[own]
             self.confidence_ = confidence(partitions, labels)[own]
             self.reconstruction_err_ = objective.error(weighted, H)
-            n_found = n_distinct(W, unit_rows(H)[0])
+            n_found = n_distinct(W, unit_rows(H)[0], m)
             self._keep_clusters(end, membership(W)[own], labels[own], n_found)
             if n_lost := np.count_nonzero(~runs.converged):
-                told = f"{n_lost} of the {len(runs)} runs did not converge within"
-                cure = "Increase max_iter or tol."
-                warn(f"{told} max_iter={self.max_iter} updates. {cure}", ConvergenceWarning)
+                told = f"{n_lost} of the {len(runs)} runs did not converge within max_iter"
+                warn(
+                    f"{told}={self.max_iter} updates. Increase max_iter or tol.", ConvergenceWarning
+                )
         return self
 
     def _read(self, X: Any, reset: bool = True) -> Any:
         # in C order: sums do not depend on how a table lies in memory
         X = _base.read_features(self, X, reset, order="C", ensure_all_finite="allow-nan")
-        _base.require_nonnegative(self, X, "MinMaxScaler scales columns to [0, 1]")
+        cure = "give counts as before scaling or correction, or clip what is little below 0"
+        shift = "shift columns by their minima, " if self.loss == "frobenius" else ""
+        _base.require_nonnegative(self, X, shift + cure)
         return X
 
     def _extend(self, X: Any) -> np.ndarray:
         objective = parameters.objective_of_table(self, self._read(X, reset=False))
+        objective = parameters.explained(self, objective, self.components_)
         return parameters.strengths(objective, self.components_)
 
     def transform(self, X: Any) -> np.ndarray:

@@ -154,7 +154,8 @@ def refine(
     Factorization
         What they led to, with the curves of all.
     """
-    plan, ends = replace(plan, solver=objective.solver), []
+    solver = objective.solver if objective.n_fixed < plan.n_clusters else plan.solver
+    plan, ends = replace(plan, solver=solver), []
     for metaclusters in candidates:
         columns = objective.positive(metaclusters.columns.astype(objective.X.dtype))
         columns = objective.with_fixed(columns)
@@ -202,11 +203,11 @@ def by_their_size(
     return W, H, order
 
 
-def n_distinct(W: np.ndarray, H: np.ndarray) -> int:
-    """Return the number of clusters that are neither 0 nor equal to another one.
+def n_distinct(W: np.ndarray, H: np.ndarray, n_fixed: int = 0) -> int:
+    """Return the number of clusters that are fixed, or neither 0 nor equal to another one.
 
     A cluster also counts if it overlaps with others and is the strongest of no sample. Clusters are
     equal if the cosine of their columns is within 1e-6 of 1.
     """
     alike = np.triu(H @ H.T, 1) > 1 - 1e-6
-    return int((W.any(axis=0) & ~alike.any(axis=0)).sum())
+    return n_fixed + int((W.any(axis=0) & ~alike.any(axis=0))[n_fixed:].sum())

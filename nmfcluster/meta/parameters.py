@@ -1,13 +1,16 @@
 """What the parameters of an estimator ask for, and what comes with its table."""
 
+import reprlib
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_array
 
+from nmfcluster._arrays.arguments import counted, warn
 from nmfcluster._arrays.order import CanonicalOrder, canonical_order
 from nmfcluster._arrays.places import split_missing
+from nmfcluster._arrays.storage import row_sums, scaled_columns, total
 from nmfcluster._arrays.tables import check_readable, columns_in_order_of, in_order_of
 from nmfcluster.meta.divergence import Divergence
 from nmfcluster.meta.squares import MatrixObjective
@@ -40,7 +43,21 @@ def objective_of_table(model: Any, X: Any, fixed: np.ndarray | None = None) -> O
         raise ValueError(f"fixed_components need sparsity=0, got sparsity={sparsity}.")
     if fixed is None:
         return objective
-    return replace(objective, fixed=objective.scaled_columns(fixed))
+    objective = replace(objective, fixed=objective.scaled_columns(fixed))
+    return explained(model, objective, fixed) if len(fixed) == model.n_clusters else objective
+
+
+def explained(model: Any, objective: Objective, H: np.ndarray) -> Objective:
+    """Return the objective without counts in columns that no component has; warn of these."""
+    lost = ~H.any(axis=0) & (row_sums(objective.X.T) > 0)
+    if model.loss == "frobenius" or not lost.any():
+        return objective
+    names = getattr(model, "feature_names_in_", np.arange(len(lost)))[lost].tolist()
+    kept = scaled_columns(objective.X, ~lost)
+    left_out = f"{total(objective.X) - total(kept):g} of {total(objective.X):g} counts are left out"
+    where = f"{counted(len(names), 'column')} of X, {reprlib.repr(names)}"
+    warn(f"All components are 0 in {where}: {left_out}, as no component can explain them.")
+    return replace(objective, X=kept)
 
 
 def order_of(objective: Objective, weights: np.ndarray | None = None) -> CanonicalOrder:
@@ -55,10 +72,10 @@ def strengths(objective: Objective, H: np.ndarray) -> np.ndarray:
     return objective.taken(order.samples).rows(H)[order.back]
 
 
-def read_weights(given: Any, rows: Any, n_samples: int, n_clusters: int) -> np.ndarray | None:
+def read_weights(given: Any, rows: Any, n_samples: int, least: int) -> np.ndarray | None:
     """Return how much every sample counts, (n_samples,); None if all count alike.
 
-    `rows` are the names of the samples, if X is a data frame.
+    `rows` are the names of the samples, if X is a data frame; `least` of them must count.
     """
     if given is None:
         return None
@@ -70,8 +87,8 @@ def read_weights(given: Any, rows: Any, n_samples: int, n_clusters: int) -> np.n
     weights = check_array(values, dtype=np.float64, input_name=name, **alone)
     if weights.shape != (n_samples,):
         raise ValueError(f"{name} must be of shape ({n_samples},), got {weights.shape}.")
-    if (counting := np.count_nonzero(weights)) < n_clusters:
-        needed = f"for at least n_clusters={n_clusters} samples"
+    if (counting := np.count_nonzero(weights)) < least:
+        needed = f"for at least {counted(least, 'sample')}"
         raise ValueError(f"{name} must be above zero {needed}, it is for {counting}.")
     return np.asarray(weights)
 

@@ -112,17 +112,17 @@ def draw_sizes(
 ) -> np.ndarray:
     """Return the number of clusters of every run; together they have at least `n_clusters`.
 
-    The first `n_fixed` of each are the same.
+    The first `n_fixed` of each are the same; where all are, there is one run.
     """
     if base_n_clusters is None:
-        return np.full(int(n_runs), int(n_clusters))
+        return np.full(int(n_runs) if n_fixed < n_clusters else 1, int(n_clusters))
     low, high = range_of_clusters(base_n_clusters, "base_n_clusters")
     sizes = rng.randint(low, high + 1, size=n_runs)
     if low < n_fixed or (sizes - n_fixed).sum() < n_clusters - n_fixed:
         runs = f"n_estimators={n_runs} runs with base_n_clusters={base_n_clusters}"
         have = f"have {sizes.sum()} clusters, {n_fixed} of each fixed"
         raise ValueError(f"{runs} {have}: not enough for n_clusters={n_clusters}.")
-    return sizes
+    return sizes if n_fixed < n_clusters else np.full(1, int(n_clusters))
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,8 @@ class RandomStart:
         Seed of what it sees of X.
     resample : {"poisson", "bootstrap"}, float or None
         What that is: counts drawn anew; rows drawn with replacement; a share of the rows, but as
-        many as it has clusters; all.
+        many as it has clusters that are not fixed; all.
+    n_fixed : int, default=0
     """
 
     shape: tuple[int, int]
@@ -153,6 +154,7 @@ class RandomStart:
     seed: int
     table: int
     resample: str | float | None = None
+    n_fixed: int = 0
 
     def __call__(self) -> np.ndarray:
         """Return both factors side by side, (size, n + p), with the rows alone that it sees."""
@@ -168,7 +170,8 @@ class RandomStart:
             return np.sort(rng.integers(n, size=n))
         if isinstance(self.resample, str) or self.resample is None:
             return None
-        return np.sort(rng.permutation(n)[: max(round(float(self.resample) * n), self.size)])
+        seen = max(round(float(self.resample) * n), self.size - self.n_fixed, 1)
+        return np.sort(rng.permutation(n)[:seen])
 
 
 @dataclass(frozen=True)
@@ -238,13 +241,13 @@ def run_many(
     ------
     ValueError
         If a loss is not finite, or if all runs end at 0: the penalty is too heavy; if a run has
-        more clusters than there are samples.
+        more clusters to find than there are samples.
     """
     weighted = objective.weighted(weights)
     X, high, solutions = weighted.X, largest(objective.X), []
     if resample == "poisson" and high > 1e18:  # more is no mean of counts of 64 bits
         raise ValueError(f"resample='poisson' needs entries of X up to 1e18, got {high:.3g}.")
-    if sizes.max() > X.shape[0]:
+    if sizes.max() - (m := objective.n_fixed) > X.shape[0]:
         raise ValueError(f"base_n_clusters={sizes.max()} must be at most n_samples={X.shape[0]}.")
     # starts, with the seeds of their tables, one after the other: the first runs are the same
     # however many there are; WH has the mean of X
@@ -252,7 +255,7 @@ def run_many(
     drawn = draw_seeds(rng, len(sizes) * (1 if resample is None else 2))
     seeds, tables = (drawn, drawn) if resample is None else (drawn[::2], drawn[1::2])
     makers = [
-        RandomStart(X.shape, mean, X.dtype, int(size), seed, table, resample)
+        RandomStart(X.shape, mean, X.dtype, int(size), seed, table, resample, m)
         for size, seed, table in zip(sizes, seeds, tables, strict=True)
     ]
     # runs, each to its end on what it sees: all are members of the ensemble

@@ -124,6 +124,22 @@ def _pushed(F: np.ndarray, before: np.ndarray, share: np.ndarray) -> np.ndarray:
     return further
 
 
+def known(objective: Any, F: np.ndarray) -> Steps:
+    """Find the best W for rows of H that are all fixed: at once, of one start.
+
+    Yields
+    ------
+    factors : tuple of ndarrays of shapes (1, n, k) and (1, k, p)
+        W and H.
+    loss : ndarray of shape (1,)
+    """
+    H = objective.split(F)[1]
+    W = objective.rows(H[0])
+    loss = np.array([objective.error(W, H[0]) ** 2 / 2])
+    while True:
+        yield (W[None], H), loss
+
+
 def sparse_hals(objective: Any, F: np.ndarray) -> Steps:
     r"""Minimise :math:`\frac12 \|X - WH\|^2 + \lambda R(H)` with columns of W of length 1.
 

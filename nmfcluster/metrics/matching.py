@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from nmfcluster._arrays.arguments import check_number
+from nmfcluster._arrays.arguments import check_number, warn
 from nmfcluster._arrays.storage import row_blocks
-from nmfcluster._arrays.tables import columns_in_order_of, read_table, row_names
+from nmfcluster._arrays.tables import column_names, columns_in_order_of, read_table, sample_names
 
 _CELLS = 2**20  # memberships of cells that are held at a time: 8 MiB in float64
 _ROUNDING = 1e-12  # relative: sums of float64 that differ by less are equal
@@ -26,7 +26,8 @@ def match_components(components_a: Any, components_b: Any) -> tuple[np.ndarray, 
     components_a : array-like of shape (n_components_a, n_features)
         Nonnegative, as `components_` of an NMF, such as those of an earlier fit.
     components_b : array-like of shape (n_components_b, n_features)
-        Others of the same features. Of two data frames, the columns are matched by their names.
+        Others of the same features. Of two data frames, the columns are matched by their names;
+        where one of the two has no names, they are taken by position, with a warning.
 
     Returns
     -------
@@ -51,7 +52,9 @@ def match_components(components_a: Any, components_b: Any) -> tuple[np.ndarray, 
     >>> counterparts, cosines
     (array([1, 0]), array([0.6, 1. ]))
     """
-    own = row_names(getattr(components_a, "columns", None))
+    own, other = column_names(components_a), column_names(components_b)
+    if (sample_names(own) is None) != (sample_names(other) is None):
+        warn("One of components_a and components_b has no names: features are taken by position.")
     components_b = columns_in_order_of(own, components_b, "components_b", "components_a")
     a = _read_components(components_a, "components_a")
     b = _read_components(components_b, "components_b")

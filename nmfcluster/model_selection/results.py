@@ -28,18 +28,19 @@ def name_of_number(estimator: Any) -> str:
     )
 
 
-def read_candidates(candidates: Iterable[int], n_samples: int) -> np.ndarray:
+def read_candidates(candidates: Iterable[int], n_samples: int, n_fixed: int = 0) -> np.ndarray:
     """Return numbers of clusters in increasing order; a tuple of two is a range, as elsewhere."""
     if isinstance(candidates, str | bytes | Integral) or not hasattr(candidates, "__iter__"):
         raise TypeError(f"candidates must be several ints, got {shown(candidates)}.")
     # of more than there are samples one is too large, or there twice: they may have no end
-    numbers = list(islice(candidates, n_samples + MOST_SAMPLES))
+    numbers = list(islice(candidates, n_samples + n_fixed + MOST_SAMPLES))
     if not numbers:
         raise ValueError("candidates must hold a number of clusters, got none.")
     for number in numbers:
         check_count(number, "candidates", 1)
-    if max(numbers) > n_samples:
-        raise ValueError(f"candidates must be at most n_samples={n_samples}, got {max(numbers)}.")
+    if max(numbers) - n_fixed > n_samples:
+        most = f"n_samples={n_samples}" + (f" beside {n_fixed} fixed ones" if n_fixed else "")
+        raise ValueError(f"candidates must be at most {most}, got {max(numbers)}.")
     if isinstance(candidates, tuple) and len(numbers) == 2:
         numbers = list(range(numbers[0], numbers[1] + 1))
         if not numbers:
@@ -205,8 +206,7 @@ class NumberOfClusters(_Chosen):
             of_fits = ("stability", "stability_se", "n_fits")
             names = ("eigengap",) if self.method == "eigengap" else of_fits
             return {name: getattr(self, name) for name in (*names, "n_found")}
-        answers = list(self.votes.values())
-        return {"n_votes": np.array([answers.count(k) for k in self.candidates])}
+        return {"n_votes": np.array([list(self.votes.values()).count(k) for k in self.candidates])}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -9,13 +9,19 @@ import numpy as np
 from sklearn.base import clone
 
 import nmfcluster.model_selection.results as results
-from nmfcluster import _base
-from nmfcluster._arrays.arguments import counted, generator_of, shown
-from nmfcluster._arrays.draws import holds_whole_numbers, some_positions
+from nmfcluster._arrays.arguments import counted, generator_of, shown, warn
+from nmfcluster._arrays.draws import n_not_whole, some_positions
 from nmfcluster._arrays.jobs import attempted, one_blas_thread, shared_out
 from nmfcluster._arrays.storage import largest
-from nmfcluster._arrays.tables import row_names
-from nmfcluster._compat import COUNT, N_JOBS, Interval, StrOptions, validate_parameter_constraints
+from nmfcluster._arrays.tables import column_names
+from nmfcluster._compat import (
+    COUNT,
+    MOST,
+    N_JOBS,
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
 from nmfcluster._engine.report import say
 from nmfcluster._engine.starts import draw_seeds
 from nmfcluster.meta import NMFMetaCluster
@@ -106,7 +112,8 @@ def sweep_n_clusters(
     FitFailedWarning
         If the fits with a number of clusters fail: it is not chosen.
     UserWarning
-        If the largest candidate is chosen.
+        If the largest candidate is chosen; if recurrence decides for want of whole numbers, though
+        the loss is that of counts, or most entries are whole.
 
     See Also
     --------
@@ -144,8 +151,9 @@ def sweep_n_clusters(
 
     # what is compared, and by what
     model, table = _read(estimator, X)
-    by_counts = _holds_counts(table, method)
-    numbers = results.read_candidates(candidates, table.shape[0])
+    by_counts = _holds_counts(model, table, method)
+    n_fixed = 0 if model.fixed_components is None else len(model.fixed_components)
+    numbers = results.read_candidates(candidates, table.shape[0], n_fixed)
     numbers = numbers if by_counts else results.without_one(numbers, "recurrence")
     if model.random_state is None:
         model.set_params(random_state=int(rng.randint(SEEDS)))
@@ -154,8 +162,7 @@ def sweep_n_clusters(
     samples = X if hasattr(X, "columns") else table
     asked: dict[Any, Any] = {"auto": 5 if by_counts else 10, None: model.n_estimators}
     n_runs = int(min(asked.get(n_estimators, n_estimators), model.n_estimators))
-    short = clone(model).set_params(n_estimators=n_runs)
-    fits = _fits(short, samples, numbers, n_jobs)
+    fits = _fits(clone(model).set_params(n_estimators=n_runs), samples, numbers, n_jobs)
     seeds = draw_seeds(rng, n_folds + 2)
 
     def told(figure: Callable[[Any], float]) -> np.ndarray:
@@ -198,23 +205,25 @@ def _read(estimator: NMFMetaCluster, X: Any) -> tuple[Any, Any]:
     """Return a clone of the estimator, and X as floats, dense or CSR."""
     model, reader = clone(estimator), clone(estimator)
     model._validate_params()
-    table = _base.read_features(reader, X, order="C", ensure_all_finite="allow-nan")
+    table = reader._read(X)
     if np.isnan(table.min()):
         raise ValueError(
             "X must not hold NaN in sweep_n_clusters: counts that were not observed have no parts. "
             "Leave out rows or columns with NaN."
         )
-    _base.require_nonnegative(reader, table, "MinMaxScaler scales columns to [0, 1]")
     if model.fixed_components is not None:  # in the order of X, whose parts have no names
-        names = row_names(getattr(X, "columns", None))
-        reader.set_params(n_clusters=table.shape[0])
-        model.set_params(fixed_components=read_fixed(reader, names, table.dtype))
+        reader.set_params(n_clusters=MOST)  # candidates that are smaller fail
+        model.set_params(fixed_components=read_fixed(reader, column_names(X), table.dtype))
     return model, table
 
 
-def _holds_counts(table: Any, method: str) -> bool:
-    """Return whether to choose by held-out counts; raise where there are none."""
-    whole = holds_whole_numbers(table) and largest(table) < _LARGEST
+def _holds_counts(model: NMFMetaCluster, table: Any, method: str) -> bool:
+    """Return whether to choose by held-out counts; raise, or warn, where there are none."""
+    whole = not (n_odd := n_not_whole(table)) and largest(table) < _LARGEST
+    nearly = model.loss == "kullback-leibler" or 2 * n_odd < (table != 0).sum()
+    if n_odd and nearly and method == "auto":
+        told = f"X is not whole in {counted(n_odd, 'entry')}: recurrence decides"
+        warn(f"{told}, and not held-out counts. Give counts as they are, or rounded.")
     if method == "held-out" and not whole:
         raise ValueError(
             "method='held-out' shares out counts: X must hold whole numbers, below "

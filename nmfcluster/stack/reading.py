@@ -16,7 +16,7 @@ from nmfcluster._arrays.storage import FLOATS, is_sparse, largest
 from nmfcluster._base import read_features, require_nonnegative
 from nmfcluster.stack.container import SimilarityStack, ViewStack
 from nmfcluster.stack.kernels import KernelStack
-from nmfcluster.stack.sources import check_cross, check_square, is_similarity, of_negative
+from nmfcluster.stack.sources import check_cross, check_square, cure_of_negative, is_similarity
 
 _FEW = 3_000  # objects up to which views that name no kernel have a dense one: 72 MB each
 _ROWS = 2048  # objects whose similarities are made at a time: their memory is bounded
@@ -41,8 +41,7 @@ def read_objects(
     objects: SimilarityStack | ViewStack
     if views is not None or isinstance(X, ViewStack) or _is_dict(X):
         objects = _read_views(estimator, X if views is None else views)
-        kernels = _one_a_view(estimator.affinity, objects)
-        pairs = zip(objects.names, kernels, strict=True)
+        pairs = zip(objects.names, _one_a_view(estimator.affinity, objects), strict=True)
         stacks = [KernelStack([(name, kernel, None)], **options) for name, kernel in pairs]
         return StackReader(objects, stacks, signed), objects
     if similarities is not None or takes_similarities(estimator.affinity):
@@ -269,7 +268,7 @@ def _read_stack(estimator: Any, X: Any, reset: bool, signed: bool) -> Similarity
     checked = check_array(X, **form)
     stack = SimilarityStack([checked] if checked.ndim == 2 else checked)
     for source in () if signed else stack.filled():
-        require_nonnegative(estimator, source, of_negative(source))
+        require_nonnegative(estimator, source, cure_of_negative(source))
     stack.index = tables.sample_names(X)
     stack._columns = tables.row_names(getattr(X, "columns", None))
     named = X if hasattr(X, "columns") else checked

@@ -144,15 +144,18 @@ def check_values(values: Any, label: str, signed: bool = False) -> None:
     if not np.isfinite(storage.largest(values)):
         raise ValueError(f"{label} must be finite; it holds infinity.")
     if values.min() < 0 and not signed:
-        raise ValueError(f"{label} must not be negative; {of_negative(values)}.")
+        raise ValueError(f"{label} must not be negative; {_of_negative(values)}.")
 
 
-def of_negative(values: Any) -> str:
-    """Return what an error message says of negative similarities, and what to do about them."""
-    cure = "criterion='agreement' takes what is negative, or set it to 0, numpy.maximum(S, 0)"
+def _of_negative(values: Any) -> str:
+    return f"its smallest entry is {values.min():.3g}: {cure_of_negative(values)}"
+
+
+def cure_of_negative(values: Any) -> str:
+    """Return what to do about negative similarities."""
     if values.max() <= 0:
-        cure = "negated distances -D need a kernel, numpy.exp(-D / D.mean()) say"
-    return f"its smallest entry is {values.min():.3g}: {cure}"
+        return "negated distances -D need a kernel, numpy.exp(-D / D.mean()) say"
+    return "criterion='agreement' takes what is negative, or set it to 0, numpy.maximum(S, 0)"
 
 
 def check_square(source: Source, label: str, numbers: np.ndarray, signed: bool = False) -> None:
@@ -181,7 +184,7 @@ def check_square(source: Source, label: str, numbers: np.ndarray, signed: bool =
 def check_above_0(values: Any, label: str) -> None:
     """Raise if no entry is above 0."""
     if values.max() <= 0:
-        found = of_negative(values) if storage.largest(values) else "all entries are 0"
+        found = _of_negative(values) if storage.largest(values) else "all entries are 0"
         raise ValueError(f"{label} must hold a similarity above 0; {found}.")
 
 

@@ -111,7 +111,7 @@ WEIGHTS = [
     ("too few", np.ones(19), r"sample_weight must be of shape \(20,\), got \(19,\)"),
     ("one for all", 2.0, r"sample_weight must be of shape \(20,\), got \(\)"),
     ("negative", -np.ones(20), "Negative values in data passed to .*sample_weight"),
-    ("one above 0", np.eye(20)[0], "above zero for at least n_clusters=2 samples, it is for 1"),
+    ("one above 0", np.eye(20)[0], "above zero for at least 2 samples, it is for 1"),
 ]
 CASES += [
     Case(f"sample_weight, {name}", says, X, {"sample_weight": weights}, {}, EITHER)
