@@ -718,7 +718,6 @@ def draw_fits():
     for kind in ("ConsensusMatrix", "Membership"):
         picture = getattr(display, f"{kind}Display").from_estimator(consensus)
         assert picture.ax_.get_figure() is picture.figure_
-    assert display.ClusterTrackingDisplay.from_estimators([consensus]).ax_.has_data()
     assert display.ConstraintDisplay.from_estimator(constrained).ax_.has_data()
     assert display.SourceWeightsDisplay.from_estimator(fusion).ax_.has_data()
     assert display.BiclusterDisplay.from_estimator(programs, X).ax_.has_data()

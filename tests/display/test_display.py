@@ -45,7 +45,6 @@ def data(consensus, constrained, biclusters, sweep, table):
     return {
         "BiclusterDisplay.from_biclusters": (table, biclusters.rows_, biclusters.columns_),
         "BiclusterDisplay.from_estimator": (biclusters, table),
-        "ClusterTrackingDisplay.from_estimators": ([consensus],),
         "ConsensusMatrixDisplay.from_estimator": (consensus,),
         "ConsensusMatrixDisplay.from_partitions": (consensus.partitions_, consensus.labels_),
         "ConstraintDisplay.from_estimator": (constrained,),
@@ -119,7 +118,6 @@ def test_constructors_name_what_they_cannot_draw():
     for kind, given, says in (
         (display.StabilityDisplay, places | {"scores": None}, "scores must be .*, got None"),
         (display.StabilityDisplay, places | {"scores": [0.5]}, "scores must be one number a value"),
-        (display.ClusterTrackingDisplay, {"labels": [[0, 1]]}, "labels must be a dict of labels"),
     ):
         with pytest.raises((TypeError, ValueError), match=says):
             kind(**given).plot()

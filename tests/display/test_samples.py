@@ -1,17 +1,12 @@
-"""Pictures of samples in a row: memberships, and clusters that samples move between."""
+"""Pictures of memberships: a row for every cluster, a column for every sample."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
-from sklearn.exceptions import NotFittedError
-from sklearn.mixture import GaussianMixture
 
-from nmfcluster import NMFConsensus, SSNMFClusterer
-from nmfcluster.display import ClusterTrackingDisplay, MembershipDisplay
+from nmfcluster.display import MembershipDisplay
 
 P = np.array([[0.2, 0.8], [3.0, 1.0], [0.0, 0.0], [0.45, 0.55], [9.0, 1.0]])
-X = np.random.default_rng(0).normal(size=(40, 3)) + np.repeat(np.eye(4, 3) * 9, 10, axis=0)
 
 
 def test_samples_are_ordered_by_cluster_and_membership():
@@ -55,81 +50,3 @@ def test_bad_memberships_are_refused():
     ):
         with pytest.raises(ValueError, match=says):
             MembershipDisplay.from_matrix(memberships, **options)
-
-
-# --- clusters that samples move between ----------------------------------------------------------
-
-
-def track(rows):
-    return ClusterTrackingDisplay(labels=rows).plot()
-
-
-def test_a_cluster_keeps_its_number_while_it_keeps_most_of_its_samples():
-    display = track({2: [0, 0, 0, 0, 1, 1, 1], 3: [2, 2, 2, 1, 0, 0, 0], 4: [3, 3, 0, 2, 2, 1, 1]})
-    assert_array_equal(display.numbers_[:2], [[0, 0, 0, 0, 1, 1, 1], [0, 0, 0, 2, 1, 1, 1]])
-    assert_array_equal(display.numbers_[2], [0, 0, 3, 2, 2, 1, 1])
-    # from two to three clusters one is split; then a sample of an old one joins another old one
-    assert display.moved_ == {3: 0, 4: pytest.approx(1 / 7)}
-
-
-def test_renamed_clusters_do_not_move():
-    labels = np.random.default_rng(0).integers(5, size=100)
-    display = track({"a": labels, "b": (labels * 3 + 1) % 5})
-    assert display.moved_ == {"b": 0}
-    assert_array_equal(display.numbers_[0], display.numbers_[1])
-
-
-def test_cells_are_the_numbers_of_the_samples_in_order():
-    rng = np.random.default_rng(1)
-    display = track({k: rng.integers(-1, k, size=60) for k in (2, 3, 4)})
-    assert_array_equal(np.sort(display.order_), np.arange(60))
-    cells = display.mesh_.get_array().reshape(3, -1)
-    edges = display.mesh_.get_coordinates()[0, :, 0].astype(int)
-    shown = np.repeat(cells, np.diff(edges), axis=1)
-    assert_array_equal(shown, display.numbers_[:, display.order_])
-    assert (np.diff(display.numbers_[0, display.order_]) >= 0).all()
-
-
-def test_samples_in_no_cluster_are_grey_and_do_not_move():
-    display = track({"a": [0, 0, -1, 1], "b": [0, 0, 1, -1]})
-    assert_array_equal(display.numbers_, [[0, 0, -1, 1], [0, 0, 2, -1]])
-    assert display.moved_ == {"b": 0}
-    grey = display.mesh_.cmap(display.mesh_.norm(-1))
-    assert np.ptp(grey[:3]) < 1e-6
-    many = track({"all": np.arange(-1, 21)}).mesh_
-    assert len({tuple(many.cmap(many.norm(c))) for c in range(-1, 21)}) == 22
-
-
-def test_estimators_name_the_rows():
-    models = [SSNMFClusterer(2, random_state=0), NMFConsensus(4, random_state=0)]
-    display = ClusterTrackingDisplay.from_estimators(model.fit(X) for model in models)
-    rows = [text.get_text() for text in display.ax_.get_yticklabels()]
-    assert rows == ["2 clusters", "4 clusters"]
-    assert_array_equal(display.labels["4 clusters"], models[1].labels_)
-
-
-def test_any_clusterer_with_labels_is_shown():
-    models = [
-        KMeans(1, n_init=1, random_state=0).fit(X),
-        AgglomerativeClustering(2).fit(X),
-        AgglomerativeClustering(None, distance_threshold=30).fit(X[:, :2]),
-        DBSCAN(3, min_samples=3).fit(X),
-    ]
-    display = ClusterTrackingDisplay.from_estimators(models)
-    counts = [len(set(model.labels_.tolist()) - {-1}) for model in models]
-    assert counts[:2] == [1, 2]
-    assert list(display.labels) == ["1 cluster", *(f"{k} clusters" for k in counts[1:])]
-    assert_array_equal(display.labels["1 cluster"], 0)
-
-
-def test_what_has_no_labels_is_refused():
-    draw = ClusterTrackingDisplay.from_estimators
-    with pytest.raises(NotFittedError):
-        draw([KMeans(2)])
-    with pytest.raises(TypeError, match="got GaussianMixture: the constructor takes labels"):
-        draw([GaussianMixture(2).fit(X)])
-    models = [KMeans(2, n_init=1).fit(X), AgglomerativeClustering(2).fit(X)]
-    with pytest.raises(ValueError, match="differ in n_clusters, got two of 2 clusters"):
-        draw(models)
-    with pytest.raises(ValueError, match=r"estimators must be a list of at least one, got \[\]"):
-        draw([])

@@ -108,14 +108,6 @@ def test_pictures_of_constraints(table, data, pairs):
     drawn(data.draw, pictures.ConstraintDisplay.from_predictions, labels, known)
 
 
-@fuzz(st.lists(LABEL_TABLES, max_size=3), st.data(), st.booleans())
-def test_pictures_of_labels(several, data, same):
-    tables_of = [table.but(n=several[0].n) if same else table for table in several]
-    labels = {f"row {i}": one_column(table, column=True) for i, table in enumerate(tables_of)}
-    given = data.draw(mostly(labels, *NO_AXES[:3], list(labels.values())))
-    drawn(data.draw, functools.partial(_plotted, pictures.ClusterTrackingDisplay), labels=given)
-
-
 @fuzz(FEATURES, st.data())
 def test_pictures_of_scores(table, data):
     given = one_column(table, column=True)
