@@ -48,7 +48,7 @@ OTHER_MODES = {
     "SSNMFClusterer": [
         {"affinity": "precomputed"},
         {"affinity": "cosine"},
-        {"affinity": "rbf", "factorization": "tri_full", "tol": 1e-3},
+        {"affinity": "rbf", "factorization": "tri", "tol": 1e-3},
     ],
     "SimilarityFusionNMF": [
         {"affinity": "rbf"},

@@ -87,7 +87,7 @@ OF_FEATURES = {
     "meta": (NMFMetaCluster, {}),
     "fusion": (SimilarityFusionNMF, {"affinity": ["rbf", "nearest_neighbors"]}),
     "linear": (SSNMFClusterer, {"affinity": "linear"}),
-    "cosine": (SSNMFClusterer, {"affinity": "cosine", "factorization": "tri_full"}),
+    "cosine": (SSNMFClusterer, {"affinity": "cosine", "factorization": "tri"}),
     "rbf": (SSNMFClusterer, {"affinity": "rbf"}),
     "callable": (SSNMFClusterer, {"affinity": rbf_kernel}),
     "nearest_neighbors": (SSNMFClusterer, {"affinity": "nearest_neighbors"}),

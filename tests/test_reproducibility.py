@@ -75,7 +75,7 @@ CONSTRAINED = {
         {
             "n_clusters": 4,
             "affinity": "precomputed",
-            "factorization": "tri_full",
+            "factorization": "tri",
             "max_iter": 20,
             "tol": -1,
         },

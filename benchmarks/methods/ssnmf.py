@@ -22,7 +22,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "normalize": False,
         "hard_must_link": False,
         "constraint_mode": "replace",
-        "factorization": "tri",
     },
 }
 

@@ -14,7 +14,7 @@ class TriFactorization(Factorization):
 
     @staticmethod
     def factor_of(solution: Solution) -> np.ndarray:
-        """Return ``Q S^1/2``, (n, k), of a diagonal S or of the diagonal of S."""
+        """Return ``Q S^1/2``, (n, k), of the diagonal of S."""
         Q, S = solution.factors
         return Q * np.sqrt(np.diagonal(S))
 
@@ -30,9 +30,7 @@ class TriFactorization(Factorization):
         return self.best.factors[1]
 
 
-def multiplicative_nmf(
-    objective: SymmetricObjective, H: np.ndarray, *, printed: bool = False
-) -> Steps:
+def multiplicative_nmf(objective: SymmetricObjective, H: np.ndarray) -> Steps:
     r"""Minimise :math:`J(H)` over H >= 0 by the multiplicative rule of Li et al., eq. 28.
 
     .. math:: H \leftarrow H \circ \sqrt{A^+H \oslash (A^-H + C(H))}
@@ -46,8 +44,6 @@ def multiplicative_nmf(
     objective : SymmetricObjective
     H : ndarray of shape (n_starts, n, k)
         Positive.
-    printed : bool, default=False
-        Take the printed root always.
 
     Yields
     ------
@@ -64,7 +60,7 @@ def multiplicative_nmf(
         root = mapped(_root_of_ratio, above, below)
         new = objective.evaluate(mapped(np.multiply, now.H, root))
         worse = new.loss > now.loss
-        if worse.any() and not printed:
+        if worse.any():
             gentle = objective.evaluate(now.H[worse] * np.sqrt(root[worse]))
             for array, value in zip(new, gentle, strict=True):
                 array[worse] = value
@@ -129,9 +125,7 @@ def multiplicative_trinmf(objective: SymmetricObjective, Q: np.ndarray) -> Steps
         S = S * _root_of_ratio(gram(Q, AQ), G @ S @ G)
 
 
-def multiplicative_gsg(
-    objective: SymmetricObjective, G: np.ndarray, *, full: bool = False, printed: bool = False
-) -> Steps:
+def multiplicative_gsg(objective: SymmetricObjective, G: np.ndarray) -> Steps:
     r"""Minimise :math:`\|A - GSG'\|^2` over G, S >= 0 (Chen et al., 2007, eq. 3).
 
     With :math:`A = P - N` split into nonnegative parts and :math:`K = G'G`,
@@ -149,11 +143,6 @@ def multiplicative_gsg(
         Without missing pairs.
     G : ndarray of shape (n_starts, n, k)
         Positive.
-    full : bool, default=False
-        Whether S may have entries off its diagonal.
-    printed : bool, default=False
-        Follow eq. 5-6 as they are printed, without S and the root in the rule of G, which need not
-        descend. A must then be nonnegative.
 
     Yields
     ------
@@ -177,26 +166,20 @@ def multiplicative_gsg(
     PG, NG = products(G)
     # a 0 would be final: where negative entries prevail, a part of the positive ones is taken
     S = np.maximum(gain(G, PG, NG), _HELD_BACK * gram(G, PG))
-    S = S if full else S * np.eye(G.shape[-1], dtype=G.dtype)
     while True:
         keep = yield (G, S), loss_of(G, S, PG, NG)
         G, S, PG, NG = kept(keep, G, S, PG, NG)
         K = gram(G, G)
-        if printed:
-            S = S * _ratio(np.maximum(gain(G, PG, NG), 0), K @ S @ K)
-            G = G * _ratio(np.maximum(PG - NG, 0), G @ (S @ K))
-            PG, NG = products(G)
-        else:
-            S = S * _ratio(gram(G, PG), gram(G, NG) + K @ S @ K)
-            loss = loss_of(G, S, PG, NG)
-            below = mapped(np.add, times(NG, S), times(G, S @ K @ S))
-            root = mapped(_root_of_ratio, times(PG, S), below)
-            old, G = G, mapped(np.multiply, G, root)
-            PG, NG = products(G)
-            worse = loss_of(G, S, PG, NG) > loss
-            if worse.any():
-                G[worse] = old[worse] * np.sqrt(root[worse])
-                PG[worse], NG[worse] = products(G[worse])
+        S = S * _ratio(gram(G, PG), gram(G, NG) + K @ S @ K)
+        loss = loss_of(G, S, PG, NG)
+        below = mapped(np.add, times(NG, S), times(G, S @ K @ S))
+        root = mapped(_root_of_ratio, times(PG, S), below)
+        old, G = G, mapped(np.multiply, G, root)
+        PG, NG = products(G)
+        worse = loss_of(G, S, PG, NG) > loss
+        if worse.any():
+            G[worse] = old[worse] * np.sqrt(root[worse])
+            PG[worse], NG[worse] = products(G[worse])
         length = _lengths(G)
         G, PG, NG = (_over(F, length) for F in (G, PG, NG))
         S = length.mT * S * length

@@ -21,7 +21,6 @@ from nmfcluster.similarity.neighbors import are_few
 from nmfcluster.similarity.operators import SAMPLED, unit_blocks
 from nmfcluster.similarity.spreading import raised
 
-_SIGN_ROUNDING = 1e-9  # of the largest entry: what is less below 0 counts as 0
 _WIDTH = 0.7  # of spread: best mean of 31 sets of 600 to 2,500 rows; .65 to .75 hardly change it
 _MADE = ("nearest_neighbors", "landmarks")  # similarities of features that are nowhere negative
 
@@ -275,15 +274,4 @@ def warn_of_parts(problem: ConstrainedProblem, n_clusters: int) -> None:
             f"The graph of similarities and must-links falls into {n_parts} parts that nothing "
             f"connects, more than n_clusters={n_clusters}: which of them share a cluster "
             "is arbitrary. Connect them."
-        )
-
-
-def check_signs(A: Similarity) -> None:
-    """Raise if the printed rules of Chen et al. would meet a negative entry."""
-    smallest, largest = extremes(A)
-    if smallest < -_SIGN_ROUNDING * abs(largest):
-        raise ValueError(
-            "solver='printed' with a tri-factorization needs similarities that are nowhere "
-            "negative, with the constraints in them; take beta=0, constraint_mode='replace' or "
-            "another solver."
         )

@@ -89,14 +89,11 @@ class SSNMFClusterer(NMFClusterer):
         normalised cut instead of that of kernel k-means, which splits large clusters and merges
         small ones. "auto": for "nearest_neighbors", and where W is nowhere negative and clusters
         have 14 rows or more, on average; rows of "landmarks" sum to 1 as they are.
-    factorization : {"bi", "tri", "tri_full"}, default="bi"
-        "bi" is HH', "tri" is GSG' with a diagonal S, which has the same solutions, and "tri_full"
-        GSG' with any S >= 0.
-    solver : {"auto", "bpg", "mu", "printed"}, default="auto"
-        "bpg": Bregman proximal gradient, which never raises the loss; "mu": the multiplicative
-        rules of [1]_, eq. 28, or of [2]_, corrected, both with a safeguard; "printed": the same to
-        the letter, which need not descend, and for GSG' want nonnegative similarities. "auto":
-        "bpg", or "mu" for "tri_full".
+    factorization : {"bi", "tri"}, default="bi"
+        "bi" is HH', "tri" is GSG' with any S >= 0; a diagonal one would have the solutions of "bi".
+    solver : {"auto", "bpg", "mu"}, default="auto"
+        "bpg": Bregman proximal gradient; "mu": the multiplicative rules of [1]_, eq. 28, or of
+        [2]_, corrected. Neither raises the loss. "auto": "bpg", or "mu" for "tri".
     n_init : int, default=5
         Number of starts; the solution with the smallest loss is kept. The first is computed from
         leading eigenvectors, the others are random, and given up where they will hardly get below
@@ -128,7 +125,7 @@ class SSNMFClusterer(NMFClusterer):
         column of zeros; the others are then fitted without it.
     core_ : ndarray of shape (n_clusters, n_clusters)
         S, where G has unit columns: weights of the clusters on its diagonal, and with
-        ``factorization="tri_full"`` how similar they are to each other off it.
+        ``factorization="tri"`` how similar they are to each other off it.
     constraints_ : PairwiseConstraints
         The constraints, as they were understood.
     satisfaction_ : float
@@ -215,8 +212,8 @@ class SSNMFClusterer(NMFClusterer):
         "contradictions": [StrOptions({"raise", "warn", "ignore"})],
         "affinity": [StrOptions(set(NAMES)), callable],
         **{name: MAKING[name] for name in ("gamma", "n_neighbors", "normalize")},
-        "factorization": [StrOptions({"bi", "tri", "tri_full"})],
-        "solver": [StrOptions({"auto", "bpg", "mu", "printed"})],
+        "factorization": [StrOptions({"bi", "tri"})],
+        "solver": [StrOptions({"auto", "bpg", "mu"})],
     }
 
     constraints_: PairwiseConstraints
@@ -320,8 +317,6 @@ class SSNMFClusterer(NMFClusterer):
             with stage(f"similarities under {counted(pairs.n_pairs, 'constraint')}"):
                 problem = constrained.constrain(self, affinity, W, rows.pairs)
             constrained.warn_of_parts(problem, self.n_clusters)
-            if form is mu.TriFactorization and self.solver == "printed":
-                constrained.check_signs(problem.A)
             plan, coarse = self._plan(solver), max(_COARSE, self.n_clusters)
 
             def of(some: constrained.ConstrainedProblem, k: int) -> Factorization:
@@ -345,14 +340,11 @@ class SSNMFClusterer(NMFClusterer):
         return self
 
     def _solver(self) -> tuple[Callable[..., Any], type[Factorization]]:
-        full, printed = self.factorization == "tri_full", self.solver == "printed"
-        if full and self.solver == "bpg":
-            raise ValueError("solver='bpg' cannot fit factorization='tri_full'; take 'mu'.")
-        if self.solver == "bpg" or (self.solver == "auto" and not full):
-            return bregman_nmf, Factorization
         if self.factorization == "bi":
-            return partial(mu.multiplicative_nmf, printed=printed), Factorization
-        return partial(mu.multiplicative_gsg, full=full, printed=printed), mu.TriFactorization
+            return mu.multiplicative_nmf if self.solver == "mu" else bregman_nmf, Factorization
+        if self.solver == "bpg":
+            raise ValueError("solver='bpg' cannot fit factorization='tri'; take 'mu'.")
+        return mu.multiplicative_gsg, mu.TriFactorization
 
     def _extend(self, X: Any) -> np.ndarray:
         products = self._products_(read_features(self, X, reset=False))

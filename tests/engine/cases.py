@@ -1,18 +1,14 @@
 """Objectives of all kinds, the loss of one in dense arrays, and runs of a solver."""
 
-from functools import partial
-
 import numpy as np
 import scipy.sparse as sp
 from hypothesis import strategies as st
 from similarity.cases import coassociation
 
 from nmfcluster._engine.loop import StopRule, iterate
-from nmfcluster._engine.multiplicative import multiplicative_gsg
 from nmfcluster._engine.symmetric import SymmetricObjective
 from nmfcluster.similarity import Explicit, Factored, inner
 
-full_gsg = partial(multiplicative_gsg, full=True)
 seeds = st.integers(0, 10**6)
 
 

@@ -20,11 +20,8 @@ from nmfcluster.similarity import Explicit, Factored
 SOLVERS = {
     "bregman": bregman_nmf,
     "rule": mu.multiplicative_nmf,
-    "printed rule": partial(mu.multiplicative_nmf, printed=True),
     "tri": mu.multiplicative_trinmf,
     "gsg": mu.multiplicative_gsg,
-    "full": partial(mu.multiplicative_gsg, full=True),
-    "printed gsg": partial(mu.multiplicative_gsg, printed=True),
 }
 
 

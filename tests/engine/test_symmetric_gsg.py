@@ -4,7 +4,7 @@ from itertools import islice, pairwise, product
 
 import numpy as np
 import pytest
-from engine.cases import full_gsg, kinds, of, seeds, signed, solved
+from engine.cases import kinds, of, seeds, signed, solved
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -43,49 +43,38 @@ def gsg_step(P, N, G, S):
 @pytest.mark.parametrize("kind", GSG_KINDS)
 def test_gsg_updates_are_the_split_rules(kind):
     """S o G'PG / (G'NG + KSK), then G o (PGS / (NGS + GSKS))^1/2, then columns of length 1."""
-    for full in [False, True]:
-        rng = np.random.default_rng(5)
-        objective, start = kinds(rng, 9)[kind], rng.uniform(0.1, 1, size=(2, 9, 3))
-        A = objective.A.toarray()
-        positive, negative = objective.A.split()  # a factored A may be split with overlap
-        P, N = positive.toarray(), 0 * A if negative is None else negative.toarray()
-        path = list(islice(multiplicative_gsg(objective, start, full=full), 15))
-        for s in range(2):
-            G, S = path[0][0][0][s], path[0][0][1][s]
-            assert_allclose(G, start[s] / np.linalg.norm(start[s], axis=0))
-            for (found_G, found_S), loss in path:
-                assert_allclose(found_G[s], G, rtol=1e-7, atol=1e-12)
-                assert_allclose(found_S[s], S, rtol=1e-7, atol=1e-12)
-                assert_allclose(loss[s], gsg_loss(A, G, S), rtol=1e-9, atol=1e-9)
-                G, S, _ = gsg_step(P, N, G, S)
+    rng = np.random.default_rng(5)
+    objective, start = kinds(rng, 9)[kind], rng.uniform(0.1, 1, size=(2, 9, 3))
+    A = objective.A.toarray()
+    positive, negative = objective.A.split()  # a factored A may be split with overlap
+    P, N = positive.toarray(), 0 * A if negative is None else negative.toarray()
+    path = list(islice(multiplicative_gsg(objective, start), 15))
+    for s in range(2):
+        G, S = path[0][0][0][s], path[0][0][1][s]
+        assert_allclose(G, start[s] / np.linalg.norm(start[s], axis=0))
+        for (found_G, found_S), loss in path:
+            assert_allclose(found_G[s], G, rtol=1e-7, atol=1e-12)
+            assert_allclose(found_S[s], S, rtol=1e-7, atol=1e-12)
+            assert_allclose(loss[s], gsg_loss(A, G, S), rtol=1e-9, atol=1e-9)
+            G, S, _ = gsg_step(P, N, G, S)
 
 
 def test_gsg_starts_with_every_cluster():
     """An S that starts at 0 stays there: a cluster with it, or the link between two."""
-    for full, kind in product([False, True], GSG_KINDS):
+    for kind in GSG_KINDS:
         rng = np.random.default_rng(7)
-        objective = kinds(rng, 9)[kind]
-        (_, S), _ = next(multiplicative_gsg(objective, rng.uniform(0.1, 1, (20, 9, 3)), full=full))
-        assert (np.diagonal(S, axis1=1, axis2=2) > 0).all()
-        assert (S > 0).all() or not full
+        (_, S), _ = next(multiplicative_gsg(kinds(rng, 9)[kind], rng.uniform(0.1, 1, (20, 9, 3))))
+        assert (S > 0).all()
 
 
-def test_gsg_from_random_starts_gets_as_far_as_hh_with_negative_similarities():
-    """Four clusters, similar within and dissimilar between; the two problems are one."""
+def test_gsg_from_random_starts_leaves_zero_with_negative_similarities():
+    """Four clusters, similar within and dissimilar between."""
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(4), 15)
     objective = of(Explicit(1.0 * (y[:, None] == y) + 0.05 * signed(rng, 60) - 0.4))
     H = rng.uniform(size=(5, 60, 4))
-    gsg, hh, full = (
-        np.array([s.loss for s in solved(steps, max_iter=500, tol=1e-6, scale=1)])
-        for steps in (
-            multiplicative_gsg(objective, H),
-            bregman_nmf(objective, H),
-            full_gsg(objective, H),
-        )
-    )
-    assert np.median(gsg) < 1.1 * np.median(hh)
-    assert full.max() < 0.95 * objective.constant  # more than the zero solution
+    found = solved(multiplicative_gsg(objective, H), max_iter=500, tol=1e-6, scale=1)
+    assert max(s.loss for s in found) < 0.95 * objective.constant
 
 
 def test_gsg_takes_the_shorter_step_where_the_root_would_raise_the_loss():
@@ -104,42 +93,13 @@ def test_gsg_takes_the_shorter_step_where_the_root_would_raise_the_loss():
     assert rescued[0] > rescued[1] == 0
 
 
-@pytest.mark.parametrize("full", [False, True])
-def test_gsg_as_printed_is_equations_5_and_6(full):
-    """S o G'AG / (G'GSG'G) and G o AG / (GSG'G), to the letter: no root, and no S above."""
-    rng = np.random.default_rng(6)
-    A = abs(signed(rng, 9))
-    start = rng.uniform(0.1, 1, size=(2, 9, 3))
-    steps = multiplicative_gsg(of(Explicit(A)), start, full=full, printed=True)
-    path = list(islice(steps, 12))
-    for s in range(2):
-        G, S = path[0][0][0][s], path[0][0][1][s]
-        for (found_G, found_S), loss in path:
-            assert_allclose(found_G[s], G, rtol=1e-7)
-            assert_allclose(found_S[s], S, rtol=1e-7)
-            assert_allclose(loss[s], gsg_loss(A, G, S), rtol=1e-9)
-            S = S * (G.T @ A @ G) / (G.T @ G @ S @ G.T @ G)
-            G, S = normalized(G * (A @ G) / (G @ S @ G.T @ G), S)
-
-
-def test_gsg_as_printed_need_not_descend_with_a_full_core():
-    rises = 0
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        objective = of(Explicit(abs(signed(rng, 8))))
-        steps = multiplicative_gsg(objective, rng.uniform(size=(1, 8, 3)), full=True, printed=True)
-        losses = np.array([loss[0] for _, loss in islice(steps, 40)])
-        rises += np.diff(losses).max() > 1e-6 * objective.constant
-    assert rises > 0  # so the warning in the docstring is not idle
-
-
-@given(seeds, st.integers(2, 12), st.integers(1, 4), st.sampled_from(GSG_KINDS), st.booleans())
-def test_gsg_never_raises_the_loss_and_keeps_its_form(seed, n, k, kind, full):
+@given(seeds, st.integers(2, 12), st.integers(1, 4), st.sampled_from(GSG_KINDS))
+def test_gsg_never_raises_the_loss_and_keeps_its_form(seed, n, k, kind):
     rng = np.random.default_rng(seed)
     objective = kinds(rng, n)[kind]
     start = rng.uniform(size=(3, n, k)) * 10.0 ** rng.uniform(-3, 0, size=(3, n, k)) + 1e-6
     start[2, 0] *= 1e3  # with one row out of proportion
-    path = list(islice(multiplicative_gsg(objective, start, full=full), 40))
+    path = list(islice(multiplicative_gsg(objective, start), 40))
     losses = np.array([loss for _, loss in path])
     assert np.diff(losses, axis=0).max() <= 1e-12 * objective.constant
     assert losses.dtype == np.float64
@@ -148,8 +108,6 @@ def test_gsg_never_raises_the_loss_and_keeps_its_form(seed, n, k, kind, full):
         assert ((abs(lengths - 1) < 1e-9) | (lengths == 0)).all()  # a column may be lost
         assert G.min() >= 0 <= S.min()
         assert_allclose(S, S.mT, rtol=1e-7, atol=1e-9 * objective.constant)
-        if not full:
-            assert not (S * (1 - np.eye(k))).any()
 
 
 @pytest.mark.parametrize("kind", ["semidefinite", "nonnegative"])
@@ -167,23 +125,10 @@ def test_gsg_approaches_a_stationary_point(kind):
         step_S = S - np.maximum(S - slope_S, 0)
         return np.linalg.norm(step_G) + np.linalg.norm(step_S) / np.linalg.norm(A)
 
-    found = [
-        residual(G[0], S[0])
-        for (G, S), _ in islice(full_gsg(objective, rng.uniform(0.1, 1, size=(1, 14, 3))), 3000)
-    ]
+    steps = multiplicative_gsg(objective, rng.uniform(0.1, 1, size=(1, 14, 3)))
+    found = [residual(G[0], S[0]) for (G, S), _ in islice(steps, 3000)]
     assert found[-1] < 1e-3 < found[0]
     assert found[-1] < found[300] < found[10]
-
-
-def test_gsg_with_a_diagonal_core_ends_where_hh_does():
-    """GSG' = HH' with H = G S^1/2: the two problems are one."""
-    rng = np.random.default_rng(9)
-    planted = rng.uniform(0.5, 1, size=(30, 3)) * np.eye(3)[np.arange(30) % 3]
-    objective = of(Explicit(planted @ planted.T + 0.01))
-    start = (0.8 * planted + 0.2 * rng.uniform(size=planted.shape))[None]
-    (H,) = solved(bregman_nmf(objective, start), max_iter=3000, tol=-1, scale=1)[0].factors
-    G, S = solved(multiplicative_gsg(objective, start), max_iter=3000, tol=-1, scale=1)[0].factors
-    assert_allclose(G @ S @ G.T, H @ H.T, atol=2e-3)
 
 
 def test_gsg_finds_clusters_that_are_linked_to_each_other():
@@ -192,20 +137,19 @@ def test_gsg_finds_clusters_that_are_linked_to_each_other():
     G = np.kron(np.eye(2), np.ones((6, 1)) / np.sqrt(6))
     A = G @ S @ G.T
     start = np.random.default_rng(2).uniform(0.1, 1, size=(1, 12, 2)) + 2 * G
-    solution = solved(full_gsg(of(Explicit(A)), start), max_iter=4000, tol=-1, scale=1)[0]
+    solution = solved(multiplicative_gsg(of(Explicit(A)), start), max_iter=4000, tol=-1, scale=1)[0]
     assert solution.loss < 1e-4
     assert_allclose(solution.factors[1], S, atol=0.05)
-    diagonal = solved(multiplicative_gsg(of(Explicit(A)), start), max_iter=500, tol=-1, scale=1)
+    diagonal = solved(bregman_nmf(of(Explicit(A)), start), max_iter=500, tol=-1, scale=1)
     assert diagonal[0].loss > 1
 
 
-@pytest.mark.parametrize("full", [False, True])
-def test_gsg_survives_samples_without_similarity_and_with_penalties_alone(full):
+def test_gsg_survives_samples_without_similarity_and_with_penalties_alone():
     A = np.zeros((5, 5))
     A[:2, :2] = 1
     A[4, 0] = A[0, 4] = -0.5
     start = np.full((1, 5, 2), 0.3) + np.eye(5, 2)
-    steps = multiplicative_gsg(of(Explicit(A)), start, full=full)
+    steps = multiplicative_gsg(of(Explicit(A)), start)
     (solution,) = solved(steps, max_iter=900, tol=-1, scale=1)
     G = solution.factors[0]
     assert np.isfinite(G).all()
@@ -213,14 +157,13 @@ def test_gsg_survives_samples_without_similarity_and_with_penalties_alone(full):
     assert_allclose(solution.loss, 0.5, atol=1e-4)  # of the two entries that no factor can have
 
 
-@pytest.mark.parametrize("full", [False, True])
-def test_gsg_keeps_float32(full):
+def test_gsg_keeps_float32():
     rng = np.random.default_rng(3)
     A = (signed(rng, 12) * 10).astype(np.float32)
     objective = of(Explicit(A))
     start = rng.uniform(size=(2, 12, 3)).astype(np.float32)
     losses = []
-    for factors, loss in islice(multiplicative_gsg(objective, start, full=full), 60):
+    for factors, loss in islice(multiplicative_gsg(objective, start), 60):
         assert {factor.dtype for factor in factors} == {np.dtype(np.float32)}
         assert loss.dtype == np.float64
         losses.append(loss)

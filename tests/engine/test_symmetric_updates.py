@@ -171,12 +171,6 @@ def test_printed_square_root_can_raise_the_loss_and_then_is_not_taken():
         assert_allclose(new[s], H[s] * ratio**exponent)
         assert_allclose(after[s], ((A - new[s] @ new[s].T) ** 2).sum())
         assert after[s] <= before[s]
-    letter = multiplicative_nmf(of(Explicit(A)), H, printed=True)
-    next(letter)
-    (new,), after = next(letter)
-    for s in (0, 1):  # eq. 28, whatever comes of it
-        assert_allclose(new[s], H[s] * ((A @ H[s]) / (H[s] @ H[s].T @ H[s])) ** 0.5)
-    assert after[0] > before[0]
 
 
 def test_multiplicative_update_survives_a_sample_without_similarity():

@@ -110,9 +110,7 @@ def test_constrained_clustering_of_features(table, given, data):
     X, n, new = built(table, data.draw)
     model = SSNMFClusterer(**{"affinity": data.draw(st.sampled_from(FEATURE_KINDS))} | given)
     arguments = constraints(data.draw, n) if data.draw(st.booleans()) else {}
-    judge_estimator(
-        model, X, n, arguments, new, descends=str(model.solver) != "printed", foreign=foreign(model)
-    )
+    judge_estimator(model, X, n, arguments, new, foreign=foreign(model))
     judge_storage(model, table, arguments)
 
 
@@ -125,9 +123,7 @@ def test_constrained_clustering_of_a_similarity(table, given, data):
     X, n, new = built(table, data.draw)
     model = SSNMFClusterer(**given)
     arguments = constraints(data.draw, n) if data.draw(st.booleans()) else {}
-    judge_estimator(
-        model, X, n, arguments, new, descends=str(model.solver) != "printed", foreign=foreign(model)
-    )
+    judge_estimator(model, X, n, arguments, new, foreign=foreign(model))
     judge_storage(model, table, arguments)
 
 

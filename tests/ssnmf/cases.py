@@ -24,9 +24,7 @@ KNOWN = PairwiseConstraints.from_labels(Y, n_pairs=30, random_state=0)
 SOLVERS = {
     "bpg": {},
     "mu": {"solver": "mu"},
-    "tri bpg": {"factorization": "tri"},
-    "tri mu": {"factorization": "tri", "solver": "mu"},
-    "tri full": {"factorization": "tri_full"},
+    "tri": {"factorization": "tri"},
 }
 AFFINITIES = ["nearest_neighbors", "linear", "cosine", "rbf"]
 CONSTRAINED = {

@@ -98,7 +98,7 @@ def test_documents_in_a_pipeline():
 def test_new_samples_of_clusters_that_are_linked_to_each_other():
     """Two clusters, similar to each other and not within: all of A is off the diagonal of S."""
     W = np.kron([[0.1, 1], [1, 0.1]], np.ones((10, 10)))
-    model = clusterer(2, affinity="precomputed", factorization="tri_full", n_init=3).fit(W)
+    model = clusterer(2, affinity="precomputed", factorization="tri", n_init=3).fit(W)
     assert same_partition(model.labels_, np.repeat([0, 1], 10))
     assert_array_equal(model.predict(W), model.labels_)
     GS = model._products_(np.eye(20))
