@@ -60,12 +60,11 @@ CONSTRAINED = {
         WHOLE,
         {"n_clusters": 5, "affinity": "rbf", "hard_must_link": False, "max_iter": 20},
     ),
-    "cosine, replaced": (
+    "cosine, rules": (
         FEATURES,
         {
             "n_clusters": 5,
             "affinity": "cosine",
-            "constraint_mode": "replace",
             "solver": "mu",
             "max_iter": 40,
         },

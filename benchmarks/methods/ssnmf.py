@@ -1,4 +1,4 @@
-"""SSNMFClusterer with its defaults, on text, or as in Chen et al."""
+"""SSNMFClusterer with its defaults, on text, or of similarities edited as in Chen et al."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.methods import CONSTRAINTS, Method, timed
+from benchmarks.methods.ncut import similarity
+from benchmarks.methods.ss_ncut import edited
 from nmfcluster import SSNMFClusterer
 from nmfcluster.constraints import PairwiseConstraints
 
@@ -17,18 +19,16 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "SSNMF": {},
     "SSNMF, not spread": {"propagation": None, "beta": 1.0},  # the defaults of old
     "SSNMF, cosine": {"affinity": "cosine", "normalize": True},
-    "SSNMF, replace": {
-        "affinity": "linear",
-        "normalize": False,
-        "hard_must_link": False,
-        "constraint_mode": "replace",
-    },
+    "SSNMF, replace": {"affinity": "precomputed", "normalize": False},  # X X', edited
 }
 
 
 def fit(
     X: Any, pairs: PairwiseConstraints | None, k: int, seed: int, **options: Any
 ) -> SSNMFClusterer:
+    if options.get("affinity") == "precomputed":
+        edits = PairwiseConstraints(X.shape[0]) if pairs is None else pairs
+        X, pairs = edited(similarity(X, "linear"), edits), None
     model = SSNMFClusterer(k, random_state=seed, **options)
     with warnings.catch_warnings():
         # a warning that constraints may contradict each other: those of classes do not

@@ -18,7 +18,7 @@ from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.constraints.graph import components
 from nmfcluster.similarity import Explicit, Similarity, inner
 from nmfcluster.similarity.neighbors import are_few
-from nmfcluster.similarity.operators import SAMPLED, unit_blocks
+from nmfcluster.similarity.operators import SAMPLED
 from nmfcluster.similarity.spreading import raised
 
 _WIDTH = 0.7  # of spread: best mean of 31 sets of 600 to 2,500 rows; .65 to .75 hardly change it
@@ -36,9 +36,9 @@ def width_of(estimator: Any, affinity: Affinity, pairs: PairwiseConstraints) -> 
         return None
     if width != "auto":
         return float(width)
-    fits = affinity.name in _MADE and estimator.constraint_mode == "add"
     # fewer draw together the clusters that they are in, and others are merged
-    return _WIDTH if fits and len(pairs.must_link) >= estimator.n_clusters else None
+    enough = len(pairs.must_link) >= estimator.n_clusters
+    return _WIDTH if enough and affinity.name in _MADE else None
 
 
 def spread(
@@ -148,9 +148,6 @@ def constrain(
     Parameters
     ----------
     estimator : SSNMFClusterer
-        With ``constraint_mode="replace"`` the largest entry of W is put in the place of those of
-        must-link pairs and the smallest in that of cannot-link pairs, as in section 4.3 of Chen et
-        al.; alpha, beta and weights are not used.
     affinity : Affinity
         Its `counts` say how many equal samples, all of them in no pair, each row stands for. By
         landmarks one start, from eigenvectors, will do for many samples.
@@ -167,13 +164,11 @@ def constrain(
     groups, counts = components(len(pairs), kept_links(estimator, pairs)), affinity.counts
     # inside a group nothing is left to be had
     must_link, cannot_link = (between(links, groups) for links in pairs.as_matrices(W.dtype))
-    replaced = estimator.constraint_mode == "replace"
-    unit = 1.0 if replaced else large_entry(W)
-    smallest, largest = extremes(W) if replaced else (None, None)
+    unit = large_entry(W)
     if counts is not None:  # equal samples share a row, which is longer by the root of their number
         W = W.scaled(np.sqrt(counts))
-    friendly = _sum(W, _change(W, must_link, estimator.alpha * unit, largest))
-    penalty = _change(friendly, cannot_link, -estimator.beta * unit, smallest)
+    friendly = _sum(W, _change(W, must_link, estimator.alpha * unit))
+    penalty = _change(friendly, cannot_link, -estimator.beta * unit)
     constant = friendly.squared_norm()
     if constant == 0 and not may_be_empty:
         raise ValueError("the similarities are all 0: samples of X must be similar to each other.")
@@ -219,19 +214,10 @@ def _sum(A: Similarity, change: Similarity | None) -> Similarity:
     return A if change is None else A + change
 
 
-def _change(W: Similarity, pairs: Any, amount: float, value: float | None) -> Similarity | None:
-    """Return what is added to W at the pairs: `amount` of their weights, or what leads to `value`.
-
-    None where nothing is.
-    """
-    if value is not None:
-        rows, columns, _ = stored_entries(pairs)
-        pairs = filled_with(pairs, value - W.entries(rows, columns))
-    elif amount == 0:
-        return None
-    else:
-        pairs = pairs * amount
-    return Explicit(pairs.astype(W.dtype)) if pairs.nnz else None
+def _change(W: Similarity, pairs: Any, amount: float) -> Similarity | None:
+    """Return what is added to W at the pairs, `amount` of their weights; None where nothing is."""
+    pairs = (pairs * amount).astype(W.dtype)
+    return Explicit(pairs) if amount and pairs.nnz else None
 
 
 def large_entry(A: Similarity, share: float = 0.999) -> float:
@@ -257,12 +243,6 @@ def large_entry(A: Similarity, share: float = 0.999) -> float:
         values = A.entries(rows, (rows + rng.integers(1, n, size=SAMPLED)) % n)
     sizes = np.abs(values[values != 0])
     return float(np.quantile(sizes, share)) if len(sizes) else 1.0
-
-
-def extremes(A: Similarity) -> tuple[float, float]:
-    """Return the smallest and the largest entry, the diagonal included; in blocks of columns."""
-    bounds = [(columns.min(), columns.max()) for columns in (A @ E for E in unit_blocks(A))]
-    return float(min(low for low, _ in bounds)), float(max(high for _, high in bounds))
 
 
 def warn_of_parts(problem: ConstrainedProblem, n_clusters: int) -> None:

@@ -58,15 +58,12 @@ class SSNMFClusterer(NMFClusterer):
         those that are hard, see `PairwiseConstraints`: of weight 1 and more, unless others are
         infinite; but by none if `contradictions` is "warn" or "ignore": pairs may then be wrong,
         and those that the fit violates are suspicious. True: by all; False: by none.
-    constraint_mode : {"add", "replace"}, default="add"
-        "replace" puts the largest and the smallest entry of W in the places of (soft) must-link and
-        cannot-link pairs, as [2]_ does, and uses neither `alpha` and `beta` nor weights of pairs.
     propagation : "auto", float or None, default="auto"
         How far pairs spread to samples near theirs, in (0, 1); None: not at all. W is raised where
         samples are near pairs that must be together, and not near pairs that cannot, by the
         exhaustive constraint propagation of [3]_, and normalised unless `normalize` is False.
         "auto": 0.7 for the "nearest_neighbors" and "landmarks" affinities where there are at least
-        as many must-links as clusters, and None otherwise, and with ``constraint_mode="replace"``.
+        as many must-links as clusters, and None otherwise.
         W has to be nowhere negative; of more than 3,000 samples, a sparse graph or by way of
         landmarks. Cannot-links alone never spread: without must-links this changes nothing.
     contradictions : {"raise", "warn", "ignore"}, default="raise"
@@ -207,7 +204,6 @@ class SSNMFClusterer(NMFClusterer):
         "alpha": [Interval(Real, 0, None, closed="left")],
         "beta": [Interval(Real, 0, None, closed="left")],
         "hard_must_link": ["boolean", StrOptions({"auto"})],
-        "constraint_mode": [StrOptions({"add", "replace"})],
         "propagation": [StrOptions({"auto"}), SHARE, None],
         "contradictions": [StrOptions({"raise", "warn", "ignore"})],
         "affinity": [StrOptions(set(NAMES)), callable],
@@ -229,7 +225,6 @@ class SSNMFClusterer(NMFClusterer):
         alpha: float = 0.25,
         beta: float = 3.0,
         hard_must_link: bool | str = "auto",
-        constraint_mode: str = "add",
         propagation: str | float | None = "auto",
         contradictions: str = "raise",
         affinity: str | Callable[[Any, Any], Any] = "auto",
@@ -248,7 +243,6 @@ class SSNMFClusterer(NMFClusterer):
         self.alpha = alpha
         self.beta = beta
         self.hard_must_link = hard_must_link
-        self.constraint_mode = constraint_mode
         self.propagation = propagation
         self.contradictions = contradictions
         self.affinity = affinity

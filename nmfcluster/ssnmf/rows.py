@@ -155,8 +155,7 @@ def warn_of_violations(estimator: Any, feasible: bool) -> None:
         return
     cures = ["hard_must_link=True"] if must else []
     if cannot:
-        replaced, beta = estimator.constraint_mode == "replace", max(10, 3 * estimator.beta)
-        cures.append("constraint_mode='add'" if replaced else f"beta={beta:g}")
+        cures.append(f"beta={max(10, 3 * estimator.beta):g}")
     n_pairs = counted(pairs.n_pairs, "pair")
     warn(
         f"Labels violate {must + cannot} of {n_pairs}, though all can be satisfied: see "

@@ -92,11 +92,6 @@ CASES = [
     parameter("a word for how far", "'propagation' .*Got 'wide'", propagation="wide"),
     parameter("an infinite penalty", "'beta' .*Got inf", beta=np.inf),
     parameter("a word for hard", "'hard_must_link' .*Got 'yes'", hard_must_link="yes"),
-    parameter(
-        "an unknown mode",
-        "'constraint_mode' .*'replace'.*Got 'multiply'",
-        constraint_mode="multiply",
-    ),
     parameter("unknown contradictions", "'contradictions' .*Got 'fix'", contradictions="fix"),
     parameter("an unknown affinity", "'affinity' .*'cosine'.*Got 'knn'", affinity="knn"),
     parameter("no affinity", "'affinity' .*Got None", affinity=None),

@@ -1,6 +1,5 @@
 """Constraints in a similarity, against the formulas of both papers in dense arrays."""
 
-from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -69,9 +68,8 @@ def inside(groups, B):
     return np.where(groups[:, None] == groups, 0, B)
 
 
-def of(operator, known, *, hard=False, alpha=2.0, beta=1.0, replace=False):
+def of(operator, known, *, hard=False, alpha=2.0, beta=1.0):
     asked = SimpleNamespace(alpha=alpha, beta=beta, contradictions="raise", hard_must_link=hard)
-    asked.constraint_mode = "replace" if replace else "add"
     return constrain(asked, SimpleNamespace(name="linear", counts=None), operator, known)
 
 
@@ -194,95 +192,39 @@ def test_the_contraction_by_hand():
                                                        [0, 0, root]]) / root)  # fmt: skip
 
 
-# --- replaced ----------------------------------------------------------------------------------
-
-
-@anything
-def test_replacing_puts_the_extremes_in_place(seed, n, storage, weight):
-    """Section 4.3 of Chen et al.: neither weights nor alpha, beta and the unit play a part."""
-    W, operator, known = problem(seed, n, storage)
-    cannot = known.cannot_link.tolist()
-    must = [pair for pair in known.must_link.tolist() if pair not in cannot]
-    known = PairwiseConstraints(n, must, cannot)
-    expected = W.copy()
-    for i, j in known.must_link:
-        expected[i, j] = expected[j, i] = W.max()
-    for i, j in known.cannot_link:
-        expected[i, j] = expected[j, i] = W.min()
-    found = of(operator, known, alpha=weight, beta=weight, replace=True)
-    assert_allclose(found.A.toarray(), expected, **exactly)
-    assert_allclose(found.objective.constant, (expected**2).sum(), **exactly)
-    assert found.unit == 1.0
-
-
-@anything
-def test_replacing_cannot_links_under_hard_must_links(seed, n, storage, beta):
-    W, operator, known = problem(seed, n, storage)
-    groups = components(n, known.must_link)
-    replaced = W.copy()
-    for i, j in known.cannot_link:
-        if groups[i] != groups[j]:
-            replaced[i, j] = replaced[j, i] = W.min()
-    C = indicator(groups)
-    scale = np.diag(1 / np.sqrt(C.sum(axis=0)))
-    found = of(operator, known, hard=True, beta=beta, replace=True)
-    assert_allclose(found.A.toarray(), scale @ C.T @ replaced @ C @ scale, **exactly)
-    assert_allclose(found.friendly.toarray(), scale @ C.T @ W @ C @ scale, **exactly)
-    assert_allclose(found.objective.constant, (replaced**2).sum(), **exactly)
-
-
-@pytest.mark.parametrize("kind", ["must_link", "cannot_link"])
-def test_replacing_one_kind_alone(kind):
-    for storage in STORAGES:
-        W, operator, _ = problem(1, 6, storage)
-        expected = W.copy()
-        expected[1, 4] = expected[4, 1] = W.max() if kind == "must_link" else W.min()
-        found = of(operator, PairwiseConstraints(6, **{kind: [(4, 1)]}), replace=True)
-        assert_allclose(found.A.toarray(), expected, **exactly)
-
-
-def test_a_nonnegative_similarity_stays_so_when_entries_are_replaced():
-    rng = np.random.default_rng(0)
-    W = rng.uniform(size=(8, 8))
-    known = PairwiseConstraints(8, [(0, 1), (2, 3)], [(4, 5), (0, 7)])
-    for hard in (False, True):
-        found = of(Explicit(W + W.T), known, hard=hard, replace=True)
-        assert found.A.split()[1] is None
-
-
 # --- types -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("hard", "replace"), [*product([False, True], repeat=2)])
-def test_float32_stays_float32(hard, replace):
+@pytest.mark.parametrize("hard", [False, True])
+def test_float32_stays_float32(hard):
     for storage in STORAGES:
-        assert_float32_stays_float32(storage, hard, replace)
+        assert_float32_stays_float32(storage, hard)
 
 
-def assert_float32_stays_float32(storage, hard, replace):
+def assert_float32_stays_float32(storage, hard):
     rng = np.random.default_rng(4)
     U = rng.uniform(size=(9, 3)).astype(np.float32)
     W = {"dense": Explicit(U @ U.T), "sparse": Explicit(sp.csr_array(U @ U.T))}
     operator = W.get(storage, Factored(U))
     known = PairwiseConstraints(9, [(0, 1, 0.5), (1, 2, 1)], [(3, 4, 1), (0, 8, 2)])
-    found = of(operator, known, hard=hard, replace=replace)
+    found = of(operator, known, hard=hard)
     for part in (found.A, found.friendly):
         assert part.dtype == np.float32
         assert (part @ np.ones((part.shape[0], 1), np.float32)).dtype == np.float32
     assert found.expand(np.ones((len(found.mass), 2), np.float32)).dtype == np.float32
-    full = of(Explicit(U.astype(float) @ U.T.astype(float)), known, hard=hard, replace=replace)
+    full = of(Explicit(U.astype(float) @ U.T.astype(float)), known, hard=hard)
     assert_allclose(found.A.toarray(), full.A.toarray(), rtol=1e-4, atol=1e-5)
     assert isinstance(found.objective.constant, float)
     assert isinstance(found.unit, float)
 
 
-@pytest.mark.parametrize(("hard", "replace"), [*product([False, True], repeat=2)])
-def test_nothing_that_was_handed_in_is_written_to(hard, replace):
+@pytest.mark.parametrize("hard", [False, True])
+def test_nothing_that_was_handed_in_is_written_to(hard):
     W, _, known = problem(5, 9, "dense")
     arrays = [W, known.must_link, known.must_link_weights, known.cannot_link]
     before = [array.copy() for array in arrays]
     for array in arrays:
         array.flags.writeable = False
-    of(Explicit(W), known, hard=hard, replace=replace)
+    of(Explicit(W), known, hard=hard)
     for array, copy in zip(arrays, before, strict=True):
         assert_array_equal(array, copy)

@@ -5,11 +5,10 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
 from similarity.cases import factors, stored_in_all_ways
 
 from nmfcluster.similarity import Explicit, Factored
-from nmfcluster.ssnmf.constrained import extremes, large_entry
+from nmfcluster.ssnmf.constrained import large_entry
 
 seeds = st.integers(0, 10**6)
 
@@ -78,21 +77,3 @@ def test_stored_entries_are_all_looked_at():
     A = sp.csr_array((np.arange(1.0, 21), (rows, columns)), shape=(n, n))
     assert large_entry(Explicit(A + A.T), 1.0) == 20
     assert large_entry(Explicit(A + A.T), 0.0) == 1
-
-
-# --- extremes ----------------------------------------------------------------------------------
-
-
-@given(seeds, st.integers(1, 12))
-def test_extremes_are_the_smallest_and_the_largest_entry(seed, n):
-    dense, kinds = stored_in_all_ways(factors(np.random.default_rng(seed), n))
-    for A in kinds.values():
-        assert_allclose(extremes(A), (dense.min(), dense.max()), rtol=1e-9, atol=1e-12)
-
-
-def test_extremes_are_found_in_every_block_of_columns():
-    for place in (0, 255, 256, 599):
-        S = sp.dok_array((600, 600))
-        S[3, place] = S[place, 3] = 5.0
-        S[place, place] = -2.0
-        assert extremes(Explicit(sp.csr_array(S))) == (-2.0, 5.0)
