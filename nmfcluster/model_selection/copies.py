@@ -248,22 +248,6 @@ def labels_by_copy(
     return _predicted(model, rows, samples, asked), n_found
 
 
-def labels_by_halves(
-    samples: Samples, estimator: Any, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the clusters of one half of the samples: its own, and by the fit to the other half.
-
-    Clusters are numbered from 0; -1: in none. Of an odd number of samples one is left out.
-    """
-    order = rng.permutation(n_entries(samples.X))
-    half = len(order) // 2
-    first, second = np.sort(order[:half]), np.sort(order[half : 2 * half])
-    teacher = fitted_copy(estimator, samples.training(first), rng)
-    told = _predicted(teacher, first, samples, second)
-    model = fitted_copy(estimator, samples.training(second), rng)
-    return labels_of_fit(model, samples.compared_with(second, second)), told
-
-
 def fitted_copy(estimator: Any, training: Training, rng: np.random.Generator) -> Any:
     """Return a copy of an estimator, with seeds of its own where it has none, fitted."""
     positional, named = training

@@ -1,6 +1,5 @@
 """A scorer that asks how little clusters depend on the samples that they were made from."""
 
-from collections.abc import Iterable
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -9,7 +8,7 @@ import numpy as np
 from nmfcluster._compat import SHARE, Interval, StrOptions
 from nmfcluster.metrics import agreement
 from nmfcluster.metrics.agreement import disagreements, jackknife, mean_of_pairs
-from nmfcluster.model_selection.copies import Samples, labels_by_copy, labels_by_halves, n_entries
+from nmfcluster.model_selection.copies import Samples, labels_by_copy, n_entries
 from nmfcluster.model_selection.search import OF_COPIES, ClusterScorer
 
 _NEARLY_ALL = 0.95  # of the samples, on average, in the largest cluster: worth nothing
@@ -29,22 +28,10 @@ class StabilityScorer(ClusterScorer):
     shuffled. So `n_clusters`, or any other parameter of any clusterer, is chosen without
     labels.
 
-    With ``measure="transfer"``, the samples are split into random halves, and one copy is fitted
-    to each [3]_. The first also says where the samples of the second half belong, and
-
-    .. math:: 1 - \bar d \,/\, \bar c
-
-    compares that with the clusters of the second copy: d is the share of the samples of the second
-    half that the two place differently, as a mean over the splits, and c that of two labellings
-    drawn uniformly from as many labels.
-
     Parameters
     ----------
     n_subsamples : int, default=20
-        Number of subsamples, 3 at least; by transfer, of splits into halves.
-    measure : {"subsamples", "transfer"}, default="subsamples"
-        What is compared: copies that are fitted to subsamples, on all samples, or copies that are
-        fitted to halves, on one half. For "transfer", `subsample_size` and `adjust` do not count.
+        Number of subsamples, 3 at least.
     subsample_size : float or int, default=0.2
         Samples in a subsample: a share of all between 0 and 1, or a number. A share is rounded.
     adjust : {"difference", "ratio", "rand"} or None, default="difference"
@@ -78,20 +65,15 @@ class StabilityScorer(ClusterScorer):
     - "stability", the score, and "stability_se", its standard error over subsamples;
     - "disagreement", the mean d, and "disagreement_se"; "chance", the mean c;
     - "largest_share" and "smallest_share" of samples in a cluster, and "n_clusters", those that
-      are not empty: means over the copies, by transfer over those of the second halves.
+      are not empty: means over the copies.
 
-    The score by subsamples is at most 0, that of chance, where the largest cluster holds more than
-    95 % of the samples, on average: all samples in one cluster are perfectly stable, and worth
-    nothing. An estimator without `predict` places a sample in the cluster of the nearest, or most
-    similar, one that it was fitted to.
+    The score is at most 0, that of chance, where the largest cluster holds more than 95 % of the
+    samples, on average: all samples in one cluster are perfectly stable, and worth nothing. An
+    estimator without `predict` places a sample in the cluster of the nearest, or most similar, one
+    that it was fitted to.
 
     A candidate costs B fits of a subsample, B predictions of all samples, the fit of the search
-    itself on all samples, and B (B - 1) matchings in O(n + k^3); by transfer B pairs of fits to a
-    half, and 2 B matchings.
-
-    By transfer the score is at most 1, near 0 for clusters that another half of the samples does
-    not tell, and 0 for one cluster, which is never placed differently, nor is it by chance. The
-    number of labels that chance has is the larger one of the two labellings.
+    itself on all samples, and B (B - 1) matchings in O(n + k^3).
 
     Why c - d is the default: on Gaussian blobs, a number of clusters that joins neighbours is often
     as stable as the right one, d near 0 for both. A ratio is then 1 for both; a difference is
@@ -112,8 +94,6 @@ class StabilityScorer(ClusterScorer):
     .. [1] T. Lange, J. M. Buhmann. Fusion of similarity data in clustering. NIPS 18, 2005.
     .. [2] T. Lange, M. L. Braun, V. Roth, J. M. Buhmann. Stability-based model selection.
        NIPS 15, 2003.
-    .. [3] T. Lange, V. Roth, M. L. Braun, J. M. Buhmann. Stability-based validation of clustering
-       solutions. Neural Computation 16, 2004.
 
     Examples
     --------
@@ -131,14 +111,10 @@ class StabilityScorer(ClusterScorer):
     ... )
     >>> search.fit(X).best_params_
     {'n_clusters': 4}
-    >>> transfer = StabilityScorer(measure="transfer")
-    >>> round(transfer(KMeans(4, n_init=3, random_state=0), X), 2)
-    0.98
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_subsamples": [Interval(Integral, 3, None, closed="left")],
-        "measure": [StrOptions({"subsamples", "transfer"})],
         "subsample_size": [SHARE, Interval(Integral, 2, None, closed="left")],
         "adjust": [StrOptions({"difference", "ratio", "rand"}), None],
         **OF_COPIES,
@@ -152,7 +128,6 @@ class StabilityScorer(ClusterScorer):
         self,
         n_subsamples: int = 20,
         *,
-        measure: str = "subsamples",
         subsample_size: float | int = 0.2,
         adjust: str | None = "difference",
         details: bool = False,
@@ -161,7 +136,6 @@ class StabilityScorer(ClusterScorer):
         random_state: int = 0,
     ) -> None:
         self.n_subsamples = n_subsamples
-        self.measure = measure
         self.subsample_size = subsample_size
         self.adjust = adjust
         self.details = details
@@ -171,13 +145,6 @@ class StabilityScorer(ClusterScorer):
 
     def _scored(self, estimator: Any, samples: Samples) -> dict[str, float]:
         n_samples, calls = n_entries(samples.X), [()] * self.n_subsamples
-        if self.measure == "transfer":
-            if n_samples < 4:
-                raise ValueError(
-                    f"X must have at least 4 samples to be cut into halves, got {n_samples}."
-                )
-            common: tuple[Any, ...] = (samples, estimator)
-            return self._of_halves(self._of_copies(labels_by_halves, common, calls, "split"))
         size = self.subsample_size
         count = int(size) if isinstance(size, Integral) else round(size * n_samples)
         if not 2 <= count < n_samples:
@@ -208,26 +175,8 @@ class StabilityScorer(ClusterScorer):
         adjusted = {"difference": c - d, None: 1 - d}
         return adjusted.get(self.adjust, 1 - d / c if c > 0 else 0.0)
 
-    def _of_halves(self, halves: list[tuple[np.ndarray, np.ndarray]]) -> dict[str, float]:
-        """Return the score and its details, from two labellings of every second half.
 
-        The first is by the fit to this half, the other one by the fit to the other half.
-        """
-        rng = self._generator()
-        differing, by_chance = [], []
-        for own, told in halves:
-            n_labels = max(int(own.max()), int(told.max()), 0) + 1
-            differing.append(agreement.differing_share(own, told))
-            by_chance.append(agreement.differing_share(*rng.integers(n_labels, size=(2, len(own)))))
-        chance, mean = float(np.mean(by_chance)), float(np.mean(differing))
-        error = float(np.std(differing, ddof=1) / np.sqrt(len(differing)))
-        # one cluster is as good as chance
-        score = (1 - mean / chance, error / chance) if chance else (0.0, 0.0)
-        values = (*score, mean, error, chance, *_shares([own for own, _ in halves]))
-        return dict(zip(self._names, values, strict=True))
-
-
-def _shares(labellings: Iterable[np.ndarray]) -> tuple[float, float, float]:
+def _shares(labellings: np.ndarray) -> tuple[float, float, float]:
     """Return the shares of the largest and the smallest cluster, and their number: means."""
     shares = [np.bincount(labels[labels >= 0]) / len(labels) for labels in labellings]
     largest = [share.max(initial=0) for share in shares]
