@@ -34,10 +34,9 @@ class StabilityScorer(ClusterScorer):
         Number of subsamples, 3 at least.
     subsample_size : float or int, default=0.2
         Samples in a subsample: a share of all between 0 and 1, or a number. A share is rounded.
-    adjust : {"difference", "ratio", "rand"} or None, default="difference"
+    adjust : {"difference", "ratio"}, default="difference"
         How d is compared with chance. "difference": c - d. "ratio": 1 - d / c, as in [2]_, but
-        with labels shuffled within each solution. "rand": instead of either, the mean adjusted
-        Rand index of two copies. None: 1 - d, with which numbers of clusters cannot be compared.
+        with labels shuffled within each solution.
     details : bool, default=False
         Whether to return the score in a dict, with what it is made of, for searches with
         ``refit="stability"`` or ``refit=one_standard_error``. `cv_results_` then holds
@@ -116,7 +115,7 @@ class StabilityScorer(ClusterScorer):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_subsamples": [Interval(Integral, 3, None, closed="left")],
         "subsample_size": [SHARE, Interval(Integral, 2, None, closed="left")],
-        "adjust": [StrOptions({"difference", "ratio", "rand"}), None],
+        "adjust": [StrOptions({"difference", "ratio"})],
         **OF_COPIES,
     }
     _names = (
@@ -129,7 +128,7 @@ class StabilityScorer(ClusterScorer):
         n_subsamples: int = 20,
         *,
         subsample_size: float | int = 0.2,
-        adjust: str | None = "difference",
+        adjust: str = "difference",
         details: bool = False,
         fit_params: dict[str, Any] | None = None,
         n_jobs: int | None = None,
@@ -159,10 +158,7 @@ class StabilityScorer(ClusterScorer):
     def _of_subsamples(self, codes: np.ndarray) -> dict[str, float]:
         """Return the score and its details, from labellings (n_subsamples, n_samples)."""
         D, C = disagreements(codes), disagreements(agreement.shuffled(codes, self._generator()))
-        if self.adjust == "rand":
-            stability, error = jackknife(mean_of_pairs, agreement.rand_indices(codes))
-        else:
-            stability, error = jackknife(self._adjusted, D, C)
+        stability, error = jackknife(self._adjusted, D, C)
         shares = _shares(codes)
         if shares[0] > _NEARLY_ALL:
             stability, error = min(stability, 0.0), 0.0
@@ -172,8 +168,7 @@ class StabilityScorer(ClusterScorer):
     def _adjusted(self, D: np.ndarray, C: np.ndarray) -> float:
         """Return the score, of the disagreements of all pairs of copies, and those by chance."""
         d, c = mean_of_pairs(D), mean_of_pairs(C)
-        adjusted = {"difference": c - d, None: 1 - d}
-        return adjusted.get(self.adjust, 1 - d / c if c > 0 else 0.0)
+        return c - d if self.adjust == "difference" or c == 0 else 1 - d / c
 
 
 def _shares(labellings: np.ndarray) -> tuple[float, float, float]:
