@@ -715,9 +715,8 @@ def draw_fits():
     constrained = nc.SSNMFClusterer(3, random_state=0).fit(X, must_link=[(0, 1)])
     fusion = nc.SimilarityFusionNMF(3).fit({"sepal": X[:, :2], "petal": X[:, 2:]})
     programs = nc.NMFMetaCluster(3, n_estimators=5, random_state=0).fit(X)
-    for kind in ("ConsensusMatrix", "Membership"):
-        picture = getattr(display, f"{kind}Display").from_estimator(consensus)
-        assert picture.ax_.get_figure() is picture.figure_
+    picture = display.ConsensusMatrixDisplay.from_estimator(consensus)
+    assert picture.ax_.get_figure() is picture.figure_
     assert display.ConstraintDisplay.from_estimator(constrained).ax_.has_data()
     assert display.SourceWeightsDisplay.from_estimator(fusion).ax_.has_data()
     assert display.BiclusterDisplay.from_estimator(programs, X).ax_.has_data()

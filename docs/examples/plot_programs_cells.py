@@ -14,7 +14,6 @@ import numpy as np
 
 from nmfcluster import NMFMetaCluster
 from nmfcluster.datasets import make_programs
-from nmfcluster.display import MembershipDisplay
 from nmfcluster.metrics import match_components
 from nmfcluster.model_selection import sweep_n_clusters
 
@@ -54,8 +53,12 @@ print(f"they come back in the runs: {np.round(model.recurrence_, 2)}")
 # `membership_` says how much of a cell's molecules each program made. Where a column is dark in two
 # rows the cell runs two programs.
 
-display = MembershipDisplay.from_estimator(model)
-display.ax_.set(xlabel="cells", ylabel="program")
+shares = model.membership_
+order = np.lexsort((-shares.max(axis=1), model.labels_))
+figure, ax = plt.subplots(figsize=(7.2, 2.4), layout="constrained")
+image = ax.imshow(shares[order].T, "Blues", aspect="auto", interpolation="none")
+figure.colorbar(image, label="membership")
+ax.set(xlabel="cells", ylabel="program")
 plt.show()
 
 # %%

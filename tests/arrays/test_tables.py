@@ -22,7 +22,7 @@ from nmfcluster import (
 )
 from nmfcluster._arrays.tables import canonical
 from nmfcluster.affinity import make_affinity, path_kernel
-from nmfcluster.display import BiclusterDisplay, MembershipDisplay
+from nmfcluster.display import BiclusterDisplay
 from nmfcluster.model_selection import choose_n_clusters
 from nmfcluster.partitions import base_partitions
 
@@ -114,10 +114,9 @@ READERS = {
         "X",
         lambda T: choose_n_clusters(KMeans(n_init=1), T, [2], random_state=0).votes,
     ),
-    "memberships": ("memberships", lambda T: draw(MembershipDisplay.from_matrix, T).shares),
     "biclusters": ("X", lambda T: draw(BiclusterDisplay.from_biclusters, T, *MEMBERS).matrix),
 }
-DENSE_ALONE = ("path_kernel", "memberships", "predict")  # of a clusterer that takes no others
+DENSE_ALONE = ("path_kernel", "predict")  # of a clusterer that takes no others
 FORMS = {
     "list": X.tolist(),
     "frame": pd.DataFrame(X, columns=list("abcde")),

@@ -49,8 +49,6 @@ def data(consensus, constrained, biclusters, sweep, table):
         "ConsensusMatrixDisplay.from_partitions": (consensus.partitions_, consensus.labels_),
         "ConstraintDisplay.from_estimator": (constrained,),
         "ConstraintDisplay.from_predictions": (constrained.labels_, constrained.constraints_),
-        "MembershipDisplay.from_estimator": (consensus,),
-        "MembershipDisplay.from_matrix": (consensus.membership_,),
         "NumberDisplay.from_estimator": (sweep,),
         "SourceWeightsDisplay.from_estimator": (models[0],),
         "SourceWeightsDisplay.from_estimators": (models,),

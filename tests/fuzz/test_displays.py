@@ -49,7 +49,7 @@ def drawn(draw, method, *given, **options):
 
 NAMES = (
     *("estimator", "estimators", "labels", "partitions", "weights", "max_cells", "rows", "columns"),
-    *("memberships", "constraints", "curves", "scores", "values"),
+    *("constraints", "curves", "scores", "values"),
 )
 KINDS = [getattr(pictures, name) for name in sorted(pictures.__all__)]
 METHODS = [kind.from_estimator for kind in KINDS if hasattr(kind, "from_estimator")]
@@ -75,15 +75,6 @@ def test_pictures_of_partitions(table, labels, data, same, weights):
     if found is not REFUSED:
         assert sorted(found.order) == list(range(len(found.order)))
         assert found.cell_sizes.sum() == len(found.order)
-
-
-@fuzz(FEATURES, st.data())
-def test_pictures_of_memberships(table, data):
-    X = table.build()
-    found = drawn(data.draw, pictures.MembershipDisplay.from_matrix, X)
-    if found is not REFUSED:
-        assert sorted(found.order) == list(range(tables.n_rows(X)))
-        assert np.isfinite(found.shares).all()
 
 
 @fuzz(FEATURES, st.data(), SEEDS, mostly("bool", "int8", "float64", "U1"))
