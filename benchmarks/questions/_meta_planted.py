@@ -13,16 +13,16 @@ from sklearn.preprocessing import normalize
 from benchmarks import report
 from benchmarks.methods import fcm, metacluster, nmf_runs
 from benchmarks.methods.nmf_runs import fitted_rows
+from benchmarks.overlap import biclusters_match, overlap_match
 from benchmarks.runner import Progress
 from nmfcluster.datasets import make_biclusters
-from nmfcluster.metrics import overlap_match
 
 KMEANS, FCM, NMF, MU, PTF = "k-means", "fuzzy c-means", "NMF", "NMF by mu", "PTF"
 METAS, BEST, SINGLE = (KMEANS, FCM, NMF, PTF), "best single run", "a single run"
 N_STARTS = 5  # of a metaclustering
 TINY = 1e-12
 N_UPDATES = 500  # of the tensor factorization, by the multiplicative rules of the paper
-THRESHOLD = 0.2  # of `overlap_match`, as in the estimator
+THRESHOLD = 0.2  # of the match, as in the estimator
 FIGURES = {
     "match": "Match of the clusters of columns with the planted ones",
     "match of biclusters": "Match of the biclusters",
@@ -103,7 +103,7 @@ class Planted:
         pairs = (W.T, H), (self.W.T, self.H)
         return {
             "match": overlap_match(H, self.H, threshold=THRESHOLD),
-            "match of biclusters": overlap_match(*pairs, threshold=THRESHOLD),
+            "match of biclusters": biclusters_match(*pairs, threshold=THRESHOLD),
             "error": float(np.linalg.norm(self.X - W @ H) / np.linalg.norm(self.X)),
         }
 

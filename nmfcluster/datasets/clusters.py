@@ -194,7 +194,7 @@ def make_biclusters(
 
     See Also
     --------
-    nmfcluster.metrics.overlap_match : Compares biclusters that were found with these.
+    sklearn.metrics.consensus_score : Compares biclusters that were found with these.
     sklearn.datasets.make_biclusters : Blocks of constants that do not overlap, in any order.
 
     Notes

@@ -147,7 +147,7 @@ class NMFMetaCluster(Programs):
     nmfcluster.NMFConsensus : One partition out of many.
     nmfcluster.display.BiclusterDisplay : Shows the biclusters in the table.
     nmfcluster.metrics.match_components : Which component of another fit is which.
-    nmfcluster.metrics.overlap_match : Compares overlapping clusters.
+    sklearn.metrics.consensus_score : Compares `biclusters_` with others.
 
     Notes
     -----
@@ -168,11 +168,12 @@ class NMFMetaCluster(Programs):
     --------
     >>> from nmfcluster import NMFMetaCluster
     >>> from nmfcluster.datasets import make_biclusters
-    >>> from nmfcluster.metrics import overlap_match
+    >>> from nmfcluster.metrics import match_components
     >>> X, W, H = make_biclusters(random_state=0)
     >>> model = NMFMetaCluster(n_clusters=4, random_state=0).fit(X)
-    >>> round(overlap_match(model.components_, H), 2)
-    1.0
+    >>> counterparts, cosines = match_components(model.components_, H)
+    >>> cosines.round(2)
+    array([1., 1., 1., 1.])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

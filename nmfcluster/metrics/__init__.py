@@ -1,7 +1,7 @@
 """Scores of clusterings and of consensus matrices."""
 
 from nmfcluster.metrics.co_occurrence import cluster_consensus, item_consensus
-from nmfcluster.metrics.matching import match_components, overlap_match
+from nmfcluster.metrics.matching import match_components
 from nmfcluster.metrics.scores import clustering_accuracy, cophenetic_correlation, disagreement
 
 __all__ = [
@@ -11,5 +11,4 @@ __all__ = [
     "disagreement",
     "item_consensus",
     "match_components",
-    "overlap_match",
 ]

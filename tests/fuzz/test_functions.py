@@ -23,7 +23,6 @@ from nmfcluster.metrics import (
     clustering_accuracy,
     cophenetic_correlation,
     disagreement,
-    overlap_match,
 )
 from nmfcluster.partitions import base_partitions
 from nmfcluster.partitions.reading import MAKING as PARTITIONS
@@ -133,22 +132,6 @@ def test_labels_of_sizes(table, least, most):
         assert len(labels) == sizes.sum() == table.n
         assert sizes.min() >= least
         assert most is None or sizes.max() <= most
-
-
-@fuzz(
-    st.lists(FEATURES, min_size=4, max_size=4),
-    st.booleans(),
-    mostly(0.2, None, 1, 1.0, *NUMBERS, weight=6),
-)
-def test_overlap_match(parts, cells, threshold):
-    k, p = parts[0].n % 5 + 1, parts[0].p
-    a, b = parts[0].but(n=k).build(), parts[1].but(p=p).build()
-    if cells:
-        a, b = (a, parts[2].but(n=k, p=3).build()), (b, parts[3].but(n=parts[1].n, p=3).build())
-    value = judged(overlap_match, a, b, threshold=threshold)
-    assert value is REFUSED or 0 <= value <= 1 + 1e-9
-    if value is not REFUSED:
-        assert abs(overlap_match(b, a, threshold=threshold) - value) < 1e-9
 
 
 SIZES = (10, 1, 0, -1, 2.5, None, True, "x", np.int8(100), np.uint8(7), [3, 4], (5, 0), (5, "a"))

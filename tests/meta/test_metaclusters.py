@@ -31,7 +31,7 @@ from nmfcluster.meta.metaclusters import (
 from nmfcluster.meta.runs import Runs, run_many
 from nmfcluster.meta.solvers import hals
 from nmfcluster.meta.squares import MatrixObjective, fitted_rows
-from nmfcluster.metrics import overlap_match
+from nmfcluster.metrics import match_components
 
 every_way = pytest.mark.parametrize("how", ["ptf", "nmf"])
 
@@ -242,4 +242,4 @@ def test_planted_biclusters_come_back(seed):
     runs = run_many(objective, plan, np.full(10, 4), np.random.RandomState(seed))
     _, end = refine(objective, plan, clustered("ptf", runs, plan))
     assert end.best.loss < 0.001**2 * objective.constant
-    assert overlap_match(end.best.factors[1], H) == 1
+    assert match_components(H, end.best.factors[1])[1].min() > 0.999
