@@ -60,12 +60,11 @@ CONSTRAINED = {
         WHOLE,
         {"n_clusters": 5, "affinity": "rbf", "hard_must_link": False, "max_iter": 20},
     ),
-    "cosine, rules": (
+    "cosine": (
         FEATURES,
         {
             "n_clusters": 5,
             "affinity": "cosine",
-            "solver": "mu",
             "max_iter": 40,
         },
     ),

@@ -30,43 +30,6 @@ class TriFactorization(Factorization):
         return self.best.factors[1]
 
 
-def multiplicative_nmf(objective: SymmetricObjective, H: np.ndarray) -> Steps:
-    r"""Minimise :math:`J(H)` over H >= 0 by the multiplicative rule of Li et al., eq. 28.
-
-    .. math:: H \leftarrow H \circ \sqrt{A^+H \oslash (A^-H + C(H))}
-
-    The printed square root is not a descent rule; where it raises the loss, the step is taken
-    with the exponent 1/4, for which descent is proved. Denominators are kept from 0. An entry that
-    is 0 stays 0.
-
-    Parameters
-    ----------
-    objective : SymmetricObjective
-    H : ndarray of shape (n_starts, n, k)
-        Positive.
-
-    Yields
-    ------
-    factors : tuple of one ndarray of shape (n_starts, n, k)
-    loss : ndarray of shape (n_starts,)
-    """
-    positive, negative = objective.A.split()
-    now = objective.rescaled(objective.evaluate(H))
-    while True:
-        keep = yield (now.H,), now.loss
-        now = now.kept(keep)
-        below = now.C if negative is None else mapped(np.add, now.C, negative @ now.H)
-        above = now.AH if negative is None else positive @ now.H
-        root = mapped(_root_of_ratio, above, below)
-        new = objective.evaluate(mapped(np.multiply, now.H, root))
-        worse = new.loss > now.loss
-        if worse.any():
-            gentle = objective.evaluate(now.H[worse] * np.sqrt(root[worse]))
-            for array, value in zip(new, gentle, strict=True):
-                array[worse] = value
-        now = new
-
-
 def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     """Return above / below, kept from 0/0 and from infinity, which a zero factor makes NaN."""
     limits = np.finfo(below.dtype)

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-import nmfcluster._engine.multiplicative as mu
 import nmfcluster.ssnmf.constrained as constrained
 import nmfcluster.ssnmf.rows as fitted
 from nmfcluster._arrays.arguments import counted
@@ -18,6 +17,7 @@ from nmfcluster._arrays.least_squares import exact_rows
 from nmfcluster._arrays.tables import row_names
 from nmfcluster._base import NMFClusterer, fitting, numbered, read_features, read_samples
 from nmfcluster._compat import SHARE, Interval, StrOptions, fit_context
+from nmfcluster._engine.multiplicative import TriFactorization, multiplicative_gsg
 from nmfcluster._engine.report import stage
 from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
 from nmfcluster.affinity import MAKING, NAMES
@@ -87,10 +87,9 @@ class SSNMFClusterer(NMFClusterer):
         small ones. "auto": for "nearest_neighbors", and where W is nowhere negative and clusters
         have 14 rows or more, on average; rows of "landmarks" sum to 1 as they are.
     factorization : {"bi", "tri"}, default="bi"
-        "bi" is HH', "tri" is GSG' with any S >= 0; a diagonal one would have the solutions of "bi".
-    solver : {"auto", "bpg", "mu"}, default="auto"
-        "bpg": Bregman proximal gradient; "mu": the multiplicative rules of [1]_, eq. 28, or of
-        [2]_, corrected. Neither raises the loss. "auto": "bpg", or "mu" for "tri".
+        "bi" is HH', by Bregman proximal gradient steps; "tri" is GSG' with any S >= 0, by the rules
+        of [2]_, corrected, in more time. Neither raises the loss. A diagonal S would have the
+        solutions of "bi".
     n_init : int, default=5
         Number of starts; the solution with the smallest loss is kept. The first is computed from
         leading eigenvectors, the others are random, and given up where they will hardly get below
@@ -209,7 +208,6 @@ class SSNMFClusterer(NMFClusterer):
         "affinity": [StrOptions(set(NAMES)), callable],
         **{name: MAKING[name] for name in ("gamma", "n_neighbors", "normalize")},
         "factorization": [StrOptions({"bi", "tri"})],
-        "solver": [StrOptions({"auto", "bpg", "mu"})],
     }
 
     constraints_: PairwiseConstraints
@@ -232,7 +230,6 @@ class SSNMFClusterer(NMFClusterer):
         n_neighbors: int | None = None,
         normalize: bool | str = "auto",
         factorization: str = "bi",
-        solver: str = "auto",
         n_init: int = 5,
         max_iter: int = 500,
         tol: float = 1e-6,
@@ -250,7 +247,6 @@ class SSNMFClusterer(NMFClusterer):
         self.n_neighbors = n_neighbors
         self.normalize = normalize
         self.factorization = factorization
-        self.solver = solver
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -301,7 +297,6 @@ class SSNMFClusterer(NMFClusterer):
         with fitting(self) as rng:
             X, names = read_samples(self, X, signed=True), row_names(X)
             self._check_n_clusters(X.shape[0])
-            solver, form = self._solver()
             pairs = fitted.read_constraints(names, X, y, constraints, must_link, cannot_link)
             feasible = fitted.check_constraints(pairs, self.n_clusters, self.contradictions)
             rows = fitted.rows_to_fit(self, X, pairs)
@@ -311,7 +306,9 @@ class SSNMFClusterer(NMFClusterer):
             with stage(f"similarities under {counted(pairs.n_pairs, 'constraint')}"):
                 problem = constrained.constrain(self, affinity, W, rows.pairs)
             constrained.warn_of_parts(problem, self.n_clusters)
-            plan, coarse = self._plan(solver), max(_COARSE, self.n_clusters)
+            tri, coarse = self.factorization == "tri", max(_COARSE, self.n_clusters)
+            plan = self._plan(multiplicative_gsg if tri else bregman_nmf)
+            form = TriFactorization if tri else Factorization
 
             def of(some: constrained.ConstrainedProblem, k: int) -> Factorization:
                 return factorize(some, replace(plan, n_clusters=k), rng, form, coarse)
@@ -332,13 +329,6 @@ class SSNMFClusterer(NMFClusterer):
             fitted.warn_of_violations(self, feasible)
             fitted.warn_of_sizes(self, affinity, rows)
         return self
-
-    def _solver(self) -> tuple[Callable[..., Any], type[Factorization]]:
-        if self.factorization == "bi":
-            return mu.multiplicative_nmf if self.solver == "mu" else bregman_nmf, Factorization
-        if self.solver == "bpg":
-            raise ValueError("solver='bpg' cannot fit factorization='tri'; take 'mu'.")
-        return mu.multiplicative_gsg, mu.TriFactorization
 
     def _extend(self, X: Any) -> np.ndarray:
         products = self._products_(read_features(self, X, reset=False))

@@ -19,7 +19,6 @@ from nmfcluster.similarity import Explicit, Factored
 
 SOLVERS = {
     "bregman": bregman_nmf,
-    "rule": mu.multiplicative_nmf,
     "tri": mu.multiplicative_trinmf,
     "gsg": mu.multiplicative_gsg,
 }

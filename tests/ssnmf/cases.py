@@ -23,7 +23,6 @@ KNOWN = PairwiseConstraints.from_labels(Y, n_pairs=30, random_state=0)
 
 SOLVERS = {
     "bpg": {},
-    "mu": {"solver": "mu"},
     "tri": {"factorization": "tri"},
 }
 AFFINITIES = ["nearest_neighbors", "linear", "cosine", "rbf"]

@@ -99,17 +99,9 @@ CASES = [
     parameter("no neighbours", "'n_neighbors' .*Got 0", n_neighbors=0),
     parameter("a word for normalised", "'normalize' .*Got 'yes'", normalize="yes"),
     parameter("an unknown factorization", "'factorization' .*Got 'semi'", factorization="semi"),
-    parameter("an unknown solver", "'solver' .*'mu'.*Got 'cd'", solver="cd"),
     parameter("no starts", "'n_init' .*Got 0", n_init=0),
     parameter("no updates", "'max_iter' .*Got 0", max_iter=0),
     parameter("a word for a seed", "'random_state' .*Got 'x'", random_state="x"),
-    # parameters that do not go together
-    parameter(
-        "a full core by steps for HH'",
-        "solver='bpg' cannot fit factorization='tri'.*'mu'",
-        factorization="tri",
-        solver="bpg",
-    ),
     # features and similarities
     features("no samples", r"0 sample\(s\)", X[:0]),
     features("one sample", "n_samples=1", X[:1], n_clusters=1),

@@ -23,6 +23,7 @@ from ssnmf.cases import (
     assert_same_fit,
     clusterer,
     every_affinity,
+    every_solver,
     fitted,
     matrix,
     one_of_each,
@@ -104,7 +105,7 @@ def test_a_normalized_kernel_is_the_same_however_it_is_given(affinity, storage):
 # --- odd inputs --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("solver", ["bpg", "mu", "tri"])
+@every_solver
 def test_as_many_clusters_as_samples(solver):
     few = 3 * np.eye(5) + 0.1
     for affinity in ("linear", "cosine", "rbf"):
@@ -122,7 +123,7 @@ def test_one_cluster(affinity, solver):
 
 @every_affinity
 def test_samples_that_are_all_the_same(affinity):
-    for solver, n in [("bpg", 20), ("bpg", 400), ("mu", 20), ("tri", 20)]:
+    for solver, n in [("bpg", 20), ("bpg", 400), ("tri", 20)]:
         same = np.ones((n, 3))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -181,11 +182,10 @@ def test_more_components_than_clusters_are_joined_by_must_links(storage):
     assert same_partition(model.labels_, np.repeat([0, 1, 2], 10))
 
 
-@pytest.mark.parametrize("solver", ["bpg", "mu"])
-def test_a_signed_similarity(solver):
+def test_a_signed_similarity():
     W = (Y[:, None] == Y) - 0.5 + 0.1 * np.random.RandomState(0).normal(size=(60, 60))
     for storage in (np.asarray, sp.csr_array):
-        model = clusterer(affinity="precomputed", n_init=6, **SOLVERS[solver])
+        model = clusterer(affinity="precomputed", n_init=6)
         model.fit(storage(W + W.T), constraints=KNOWN)
         assert adjusted_rand_score(Y, model.labels_) == 1
 

@@ -39,7 +39,6 @@ def fitted(samples, n_clusters=3, pairs=None, **options):
         (X * 1e-200, 20, {}),
         (X.astype(np.float32), 20, {}),
         (np.column_stack([X, np.ones(60)]), 20, {}),
-        (X, 20, {"solver": "mu"}),
         (X, 20, {"normalize": True}),
     ],
 )
