@@ -453,7 +453,7 @@ def search_beta():
     X, y = load_iris(return_X_y=True)
     pairs = PairwiseConstraints.from_labels(y, n_pairs=300, random_state=0)
     halves = ShuffleSplit(3, test_size=0.5, random_state=0)
-    model, scorer = SSNMFClusterer(3, random_state=0), ConstraintScorer(balanced=True)
+    model, scorer = SSNMFClusterer(3, random_state=0), ConstraintScorer()
     search = GridSearchCV(model, {"beta": [0.5, 3]}, scoring=scorer, cv=halves)
     search.fit(X, pairs, constraints=pairs)
     assert search.best_score_ > 0.85

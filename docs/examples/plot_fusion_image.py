@@ -27,7 +27,7 @@ from sklearn.model_selection import GridSearchCV
 
 from nmfcluster import KernelStack, SimilarityFusionNMF
 from nmfcluster.display import SourceWeightsDisplay, StabilityDisplay
-from nmfcluster.metrics import disagreement
+from nmfcluster.metrics import clustering_accuracy
 from nmfcluster.model_selection import FullSampleSplit, StabilityScorer
 
 # %%
@@ -215,7 +215,7 @@ plt.show()
 
 for name, found in (("temple", of_temple), ("flower", of_flower)):
     first, kl, cut = found.values()
-    told = disagreement(first, kl), disagreement(first, cut)
+    told = [1 - clustering_accuracy(first, other) for other in (kl, cut)]
     print(f"{name}: {told[0]:.1%} of the sites differ from kl, {told[1]:.1%} from the cut")
 
 # %%

@@ -27,7 +27,7 @@ from nmfcluster import KernelStack, SimilarityFusionNMF
 from nmfcluster.affinity import path_kernel
 from nmfcluster.datasets import make_nested_rings
 from nmfcluster.display import SourceWeightsDisplay, StabilityDisplay
-from nmfcluster.metrics import disagreement
+from nmfcluster.metrics import clustering_accuracy
 from nmfcluster.model_selection import FullSampleSplit, StabilityScorer
 
 # %%
@@ -48,7 +48,7 @@ stack = KernelStack(kernels).fit_transform(X)
 
 def errors(labels):
     """Return how many points are on the wrong ring, of 400."""
-    return round(disagreement(y, labels) * len(y))
+    return round((1 - clustering_accuracy(y, labels)) * len(y))
 
 
 for name, source in zip(stack.names[3:], stack.sources[3:], strict=True):

@@ -8,9 +8,9 @@ from scipy.spatial.distance import squareform
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import check_consistent_length, column_or_1d
 
-from nmfcluster._arrays.labels import encode, is_missing
+from nmfcluster._arrays.labels import is_missing
 from nmfcluster._arrays.tables import read_table
-from nmfcluster.metrics.agreement import differing_share, matched
+from nmfcluster.metrics.agreement import matched
 
 
 def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
@@ -63,63 +63,6 @@ def _read_labels(labels: Any, name: str) -> Any:
     if labels.dtype.kind in "Of" and any(map(is_missing, labels)):
         raise ValueError(f"{name} must not hold missing labels: leave these samples out.")
     return labels
-
-
-def disagreement(labels_a: Any, labels_b: Any) -> float:
-    r"""Return the share of samples that two clusterings place differently.
-
-    The clusters of the one are matched with those of the other so that the share is smallest,
-
-    .. math:: d(Y, Y') = \min_\pi \frac{1}{n} \sum_i I\{y_i \neq \pi(y'_i)\} ,
-
-    eq. 9 of [1]_, by the Hungarian method, in O(n + k^3) for labels that are small integers.
-    With different numbers of clusters, those without a partner count as placed differently.
-
-    Parameters
-    ----------
-    labels_a, labels_b : array-like of shape (n_samples,)
-        Clusters, integers or strings; their names do not matter. A negative number, NaN and None
-        mean that a sample is in no cluster: it counts as placed differently, even where it is in
-        no cluster of the other clustering either.
-
-    Returns
-    -------
-    float
-        In [0, 1]: 0 for equal clusterings of all samples. Below (k - 1) / k for k clusters.
-
-    Raises
-    ------
-    ValueError
-        If the lengths differ, there is no sample, or a label is a fraction.
-    TypeError
-        If the labels of a clustering are of several kinds.
-
-    See Also
-    --------
-    clustering_accuracy : One minus the disagreement with classes, where all samples have a label.
-    nmfcluster.model_selection.StabilityScorer : Uses it to choose parameters.
-
-    References
-    ----------
-    .. [1] T. Lange, J. M. Buhmann. Fusion of similarity data in clustering. NIPS 18, 2005.
-
-    Examples
-    --------
-    >>> from nmfcluster.metrics import disagreement
-    >>> disagreement([0, 0, 1, 1], ["b", "b", "a", "b"])
-    0.25
-    >>> disagreement([0, 0, 1, -1], [1, 1, 0, -1])
-    0.25
-    """
-    codes = []
-    for name, labels in (("labels_a", labels_a), ("labels_b", labels_b)):
-        if np.ndim(labels) != 1:
-            raise ValueError(f"{name} must have shape (n_samples,), got {np.shape(labels)}.")
-        codes.append(encode([labels], name)[0][:, 0])
-    if len(codes[0]) != len(codes[1]):
-        got = f"{len(codes[0])} and {len(codes[1])} samples"
-        raise ValueError(f"labels_a and labels_b must be of one length, got {got}.")
-    return differing_share(*codes)
 
 
 def cophenetic_correlation(consensus: Any) -> float:

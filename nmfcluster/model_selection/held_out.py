@@ -10,7 +10,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 
 from nmfcluster._arrays.arguments import last_step
 from nmfcluster._arrays.tables import in_order_of, row_names
-from nmfcluster._compat import COUNT, Documented, Interval
+from nmfcluster._compat import Documented, Interval
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.constraints.graph import folds_of_pairs
 from nmfcluster.model_selection.copies import Samples, fitted_copy, labels_of_fit, takes
@@ -28,17 +28,13 @@ class ConstraintScorer(Documented, BaseEstimator):
 
     For ``scoring=`` of scikit-learn's searches: `predict` is called on the test part of a split,
     and the share of the constraints with both samples in that part which the predicted labels
-    satisfy is returned. So `alpha`, `beta` and `n_clusters` can be chosen without labels.
+    satisfy is returned: the mean of that of must-links and that of cannot-links, as with many
+    clusters most cannot-links are satisfied by chance. So `alpha`, `beta` and `n_clusters` can be
+    chosen without labels.
 
     The scorer needs the constraints that go with the test part. With metadata routing enabled
     they come as ``constraints=``; without, give them a second time as `y`:
     ``search.fit(X, pairs, constraints=pairs)``. Estimators of this package ignore `y`.
-
-    Parameters
-    ----------
-    balanced : bool, default=False
-        Whether must-links and cannot-links count equally: the mean of the two shares instead
-        of the share of all. With many clusters most cannot-links are satisfied by chance.
 
     See Also
     --------
@@ -65,17 +61,12 @@ class ConstraintScorer(Documented, BaseEstimator):
     >>> search = GridSearchCV(
     ...     SSNMFClusterer(n_clusters=3, random_state=0),
     ...     {"n_clusters": [3, 4, 5]},
-    ...     scoring=ConstraintScorer(balanced=True),
+    ...     scoring=ConstraintScorer(),
     ...     cv=ShuffleSplit(5, test_size=0.5, random_state=0),
     ... )
     >>> search.fit(X, pairs, constraints=pairs).best_params_
     {'n_clusters': 3}
     """
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"balanced": ["boolean"]}
-
-    def __init__(self, *, balanced: bool = False) -> None:
-        self.balanced = balanced
 
     def __call__(
         self,
@@ -85,7 +76,7 @@ class ConstraintScorer(Documented, BaseEstimator):
         *,
         constraints: PairwiseConstraints | None = None,
     ) -> float:
-        """Return the share of satisfied constraints.
+        """Return the share of satisfied constraints, of both kinds alike.
 
         Parameters
         ----------
@@ -109,7 +100,6 @@ class ConstraintScorer(Documented, BaseEstimator):
         ValueError
             If there is no constraint among the samples.
         """
-        self._validate_params()
         pairs = y if constraints is None else constraints
         if not isinstance(pairs, PairwiseConstraints):
             raise TypeError(f"ConstraintScorer {_NEEDED}; got {type(pairs).__name__}.")
@@ -119,9 +109,7 @@ class ConstraintScorer(Documented, BaseEstimator):
                 f"no constraint has both of its samples among these {len(pairs)}: take fewer, "
                 "larger test parts, for example cv=ShuffleSplit(test_size=0.5)."
             )
-        if self.balanced:
-            return float(np.mean([part.mean() for part in parts]))
-        return float(np.concatenate(parts).mean())
+        return float(np.mean([part.mean() for part in parts]))
 
     def get_metadata_routing(self) -> MetadataRequest:
         """Return what the scorer asks of scikit-learn's metadata routing: the constraints.
@@ -144,20 +132,16 @@ class HeldOutPairsScorer(ClusterScorer):
         + \frac{\sum_{p \in C} w_p s_p}{\sum_{p \in C} w_p} \right) ,
 
     with the must-links M, the cannot-links C, their weights w, and s the share of the times it was
-    asked that a pair was satisfied. So `alpha`, `beta`, `n_neighbors` or an affinity is chosen
-    without labels, by fits to all samples.
+    asked that a pair was satisfied. Both kinds count alike, as with many clusters most cannot-links
+    are satisfied by chance. So `alpha`, `beta`, `n_neighbors` or an affinity is chosen without
+    labels, by fits to all samples.
 
     Parameters
     ----------
     n_splits : int, default=5
         Number of folds, 2 at least: a fit keeps a share of 1 - 1 / `n_splits` of the pairs, and
-        fewer of those of a group that must-links join, as the notes say.
-    n_repeats : int, default=1
-        How often pairs are dealt out anew. More repeats make the score depend less on chance, and
-        cost as many times the fits.
-    balanced : bool, default=True
-        Whether must-links and cannot-links count equally. False: all pairs count by their weight
-        alone. With many clusters most cannot-links are satisfied by chance.
+        fewer of those of a group that must-links join, as the notes say. With more folds the score
+        depends less on chance.
     details : bool, default=False
         Whether to return the score in a dict, with what it is made of, for searches with
         ``refit="satisfaction"``.
@@ -195,7 +179,7 @@ class HeldOutPairsScorer(ClusterScorer):
     satisfied pairs, NaN where there are none; and of "n_pairs", the number of pairs that were
     asked. Where there are pairs of one kind only, the score is their share.
 
-    A candidate costs ``n_splits * n_repeats`` fits, and that of the search itself. Where
+    A candidate costs `n_splits` fits, and that of the search itself. Where
     `random_state` of the estimator is None, every copy is given a seed of its own. A fit uses one
     thread, so that the score does not depend on `n_jobs`. Where a copy cannot be fitted, the score
     and every detail are NaN, and a warning says why.
@@ -223,8 +207,6 @@ class HeldOutPairsScorer(ClusterScorer):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_splits": [Interval(Integral, 2, None, closed="left")],
-        "n_repeats": [COUNT],
-        "balanced": ["boolean"],
         **OF_COPIES,
     }
     _names = ("satisfaction", "satisfaction_se", "must_link", "cannot_link", "n_pairs")
@@ -234,16 +216,12 @@ class HeldOutPairsScorer(ClusterScorer):
         self,
         n_splits: int = 5,
         *,
-        n_repeats: int = 1,
-        balanced: bool = True,
         details: bool = False,
         fit_params: dict[str, Any] | None = None,
         n_jobs: int | None = None,
         random_state: int = 0,
     ) -> None:
         self.n_splits = n_splits
-        self.n_repeats = n_repeats
-        self.balanced = balanced
         self.details = details
         self.fit_params = fit_params
         self.n_jobs = n_jobs
@@ -254,28 +232,24 @@ class HeldOutPairsScorer(ClusterScorer):
         if not pairs.n_pairs:
             raise ValueError("constraints must hold at least one pair, got none.")
         pairs = in_order_of(row_names(samples.X), pairs, _NAME)  # whose numbers are those of labels
-        rng, n_splits = self._generator(), int(self.n_splits)
-        repeats = (folds_of_pairs(pairs, n_splits, rng) for _ in range(self.n_repeats))
-        folds = [fold for repeat in repeats for fold in repeat]
+        folds = list(folds_of_pairs(pairs, int(self.n_splits), self._generator()))
         common, calls = (estimator, samples, name, pairs), [(fold.kept,) for fold in folds]
         satisfied = self._of_copies(_satisfied_by_copy, common, calls, "fold")
 
-        # shares of must-links and of cannot-links, and how much each counts
+        # shares of must-links and of cannot-links, which count alike
         weights = pairs.must_link_weights, pairs.cannot_link_weights
         kinds = zip(*(fold.asked for fold in folds), strict=True), zip(*satisfied, strict=True)
         of_kinds = map(_share, map(np.stack, kinds[0]), map(np.stack, kinds[1]), weights)
-        shares, variances, totals, n_pairs = np.array(list(of_kinds)).T
+        shares, variances, n_pairs = np.array(list(of_kinds)).T
         asked = n_pairs > 0
-        counts = np.ones(asked.sum()) if self.balanced else totals[asked]
-        counts /= counts.sum()
-        error = float(np.sqrt(counts**2 @ variances[asked]))
-        values = (float(counts @ shares[asked]), error, *shares.tolist(), float(n_pairs.sum()))
+        error = float(np.sqrt(variances[asked].sum())) / asked.sum()
+        values = (float(shares[asked].mean()), error, *shares.tolist(), float(n_pairs.sum()))
         return dict(zip(self._names, values, strict=True))
 
 
 def _share(
     held_out: np.ndarray, satisfied: np.ndarray, weights: np.ndarray
-) -> tuple[float, float, float, int]:
+) -> tuple[float, float, int]:
     """Return how far pairs of one kind are satisfied where they are held out.
 
     Parameters
@@ -289,18 +263,17 @@ def _share(
         Of the weight that is satisfied; NaN without pairs.
     variance : float
         Of the share, as if pairs were drawn one by one.
-    weight : float
     n_pairs : int
     """
     times = held_out.sum(axis=0)
     known = times > 0  # a pair that others imply in every fold is not
     if not known.any():
-        return np.nan, 0.0, 0.0, 0
+        return np.nan, 0.0, 0
     rate = (held_out & satisfied).sum(axis=0)[known] / times[known]
     weights = weights[known]
     share = float(np.average(rate, weights=weights))
     variance = float(weights**2 @ (rate - share) ** 2 / weights.sum() ** 2)
-    return share, variance, float(weights.sum()), len(rate)
+    return share, variance, len(rate)
 
 
 def _satisfied_by_copy(

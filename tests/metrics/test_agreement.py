@@ -1,19 +1,46 @@
 """Standard errors against leaving out labellings one by one."""
 
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 from sklearn.metrics import adjusted_rand_score
 
-from nmfcluster.metrics import disagreement
+from nmfcluster.metrics import clustering_accuracy
 from nmfcluster.metrics.agreement import (
+    differing_share,
     disagreements,
     jackknife,
     mean_of_pairs,
     rand_indices,
     shared_counts,
 )
+
+pairs_of_labels = st.lists(
+    st.tuples(st.integers(-1, 2), st.integers(-1, 3)), min_size=1, max_size=14
+).map(lambda pairs: np.array(pairs).T)
+
+
+@given(pairs_of_labels)
+def test_the_share_that_differs_is_that_of_the_best_permutation(pair):
+    a, b = pair
+    least = min(
+        sum(y < 0 or z < 0 or y != p[z] for y, z in zip(a, b, strict=True))
+        for p in permutations(range(4))
+    )
+    assert_allclose([differing_share(a, b), differing_share(b, a)], least / len(a), atol=1e-12)
+    assert differing_share(a, a) == np.mean(a < 0)
+    if pair.min() >= 0:
+        assert_allclose(differing_share(a, b), 1 - clustering_accuracy(a, b), atol=1e-12)
+
+
+@given(st.integers(0, 10**6))
+def test_the_share_that_differs_is_a_distance(seed):
+    a, b, c = np.random.default_rng(seed).integers(3, size=(3, 12))
+    assert differing_share(a, c) <= differing_share(a, b) + differing_share(b, c) + 1e-12
 
 
 def test_standard_errors_are_those_of_leaving_out_a_labelling():
@@ -23,9 +50,11 @@ def test_standard_errors_are_those_of_leaving_out_a_labelling():
     left_out = []
     for i in range(B):
         others = [codes[j] for j in range(B) if j != i]
-        left_out.append(np.mean([disagreement(a, b) for a, b in combinations(others, 2)]))
+        left_out.append(np.mean([differing_share(a, b) for a, b in combinations(others, 2)]))
     value, error = jackknife(mean_of_pairs, disagreements(codes))
-    assert value == pytest.approx(np.mean([disagreement(a, b) for a, b in combinations(codes, 2)]))
+    assert value == pytest.approx(
+        np.mean([differing_share(a, b) for a, b in combinations(codes, 2)])
+    )
     assert error == pytest.approx(np.sqrt((B - 1) * np.var(left_out)))
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.metrics.cluster import contingency_matrix
 
-from nmfcluster.metrics import clustering_accuracy, cophenetic_correlation, disagreement
+from nmfcluster.metrics import clustering_accuracy, cophenetic_correlation
 
 label_pairs = st.lists(
     st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, max_size=14
@@ -107,50 +107,3 @@ def test_other_matrices_are_refused():
 def test_cophenetic_correlation_needs_three_samples():
     with pytest.raises(ValueError, match="at least 3 samples, got 2"):
         cophenetic_correlation(np.eye(2))
-
-
-@given(
-    st.lists(st.tuples(st.integers(-1, 2), st.integers(-1, 3)), min_size=1, max_size=14).map(
-        lambda pairs: tuple(zip(*pairs, strict=True))
-    )
-)
-def test_disagreement_is_that_of_the_best_permutation(pair):
-    a, b = pair
-    least = min(
-        sum(y < 0 or z < 0 or y != p[z] for y, z in zip(a, b, strict=True))
-        for p in permutations(range(4))
-    )
-    assert_allclose(disagreement(a, b), least / len(a), atol=1e-12)
-    assert_allclose(disagreement(b, a), least / len(a), atol=1e-12)
-    assert disagreement(a, a) == np.mean(np.array(a) < 0)
-
-
-@given(label_pairs)
-def test_disagreement_is_what_accuracy_lacks(pair):
-    assert_allclose(disagreement(*pair), 1 - clustering_accuracy(*pair), atol=1e-12)
-
-
-@given(st.integers(0, 10**6))
-def test_disagreement_is_a_distance(seed):
-    a, b, c = np.random.default_rng(seed).integers(3, size=(3, 12))
-    assert disagreement(a, c) <= disagreement(a, b) + disagreement(b, c) + 1e-12
-
-
-def test_disagreement_of_names_and_of_samples_in_no_cluster():
-    assert disagreement(["a", "a", "b"], [70_000, 70_000, 3]) == 0
-    assert disagreement(["a", None, "b", "b"], [1.0, 1.0, np.nan, 0.0]) == 0.5
-    assert disagreement([-1, -1], [-1, -1]) == 1
-    assert disagreement([0, 1, 2, 3], [0, 0, 0, 0]) == 0.75
-
-
-def test_disagreement_refuses_bad_labels():
-    for a, b, error, message in (
-        ([0, 1], [0], ValueError, "one length, got 2 and 1"),
-        ([], [], ValueError, "labels_a must hold at least one partition"),
-        ([0, 1], [[0, 1]], ValueError, r"labels_b must have shape \(n_samples,\), got \(1, 2\)"),
-        (3, [0], ValueError, r"labels_a must have shape \(n_samples,\), got \(\)"),
-        ([0.5, 1], [0, 1], ValueError, r"labels_a.*got the number 0\.5"),
-        ([0, 1], ["a", 1], TypeError, "labels_b.*one kind"),
-    ):
-        with pytest.raises(error, match=message):
-            disagreement(a, b)

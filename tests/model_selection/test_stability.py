@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from nmfcluster import NMFConsensus, PairwiseConstraints, SSNMFClusterer
 from nmfcluster.datasets import make_partitions
-from nmfcluster.metrics import disagreement
+from nmfcluster.metrics.agreement import differing_share
 from nmfcluster.model_selection import FullSampleSplit, StabilityScorer, stability
 
 KNOWN = PairwiseConstraints.from_labels(Y, n_pairs=300, random_state=0)
@@ -47,8 +47,8 @@ def literal_details(estimator, X, scorer, cut):
     rng = np.random.default_rng(scorer.random_state)
     random = [rng.permutation(one) for one in labels]
     pairs = list(combinations(range(B), 2))
-    d = np.mean([disagreement(labels[i], labels[j]) for i, j in pairs])
-    c = np.mean([disagreement(random[i], random[j]) for i, j in pairs])
+    d = np.mean([differing_share(labels[i], labels[j]) for i, j in pairs])
+    c = np.mean([differing_share(random[i], random[j]) for i, j in pairs])
     sizes = [np.unique(one[one >= 0], return_counts=True)[1] / n for one in labels]
     return {
         "disagreement": d,
