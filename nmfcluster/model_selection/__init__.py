@@ -2,7 +2,7 @@
 
 from nmfcluster.model_selection.choose import choose_n_clusters
 from nmfcluster.model_selection.held_out import ConstraintScorer, HeldOutPairsScorer
-from nmfcluster.model_selection.search import FullSampleSplit, one_standard_error
+from nmfcluster.model_selection.search import FullSampleSplit
 from nmfcluster.model_selection.stability import StabilityScorer
 from nmfcluster.model_selection.sweep import sweep_n_clusters
 
@@ -12,6 +12,5 @@ __all__ = [
     "HeldOutPairsScorer",
     "StabilityScorer",
     "choose_n_clusters",
-    "one_standard_error",
     "sweep_n_clusters",
 ]

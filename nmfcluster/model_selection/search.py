@@ -1,6 +1,6 @@
-"""What a search needs: a split, scorers that fit copies of a clusterer, and a choice."""
+"""What a search needs: a split, and scorers that fit copies of a clusterer."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -11,16 +11,11 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from nmfcluster._arrays.arguments import last_step, shown, warn
+from nmfcluster._arrays.arguments import last_step, warn
 from nmfcluster._arrays.jobs import attempted, shared_out
 from nmfcluster._compat import N_JOBS, Documented, Interval
 from nmfcluster.constraints import PairwiseConstraints
-from nmfcluster.model_selection.copies import (
-    Samples,
-    check_whole,
-    n_samples_of,
-    read_samples,
-)
+from nmfcluster.model_selection.copies import Samples, check_whole, n_samples_of, read_samples
 
 #: the parameters that all scorers have which fit copies
 OF_COPIES: dict[str, list[Any]] = {
@@ -240,58 +235,3 @@ def score_request(scorer: Any, *names: str) -> MetadataRequest:
     for name in names:
         request.score.add_request(param=name, alias=True)
     return request
-
-
-def one_standard_error(cv_results: Mapping[str, Any]) -> int:
-    """Return the first candidate whose stability is within one standard error of the best.
-
-    For ``refit=`` of scikit-learn's searches with ``scoring=StabilityScorer(details=True)``.
-    Put the values of a grid in the order of preference, the largest `n_clusters` first, say: the
-    first of those that are as good as the best is taken. Grids with several parameters run
-    through the values of the last one first, in the order of the names.
-
-    Parameters
-    ----------
-    cv_results : dict
-        `cv_results_` of a search.
-
-    Returns
-    -------
-    int
-        The candidate, `best_index_` of the search.
-
-    Raises
-    ------
-    ValueError
-        If they are not of a search that was scored so, or all of its scores are NaN.
-
-    See Also
-    --------
-    StabilityScorer : Computes stabilities and their standard errors.
-
-    Notes
-    -----
-    A search with a function for `refit` has `best_params_`, `best_index_` and `best_estimator_`,
-    but no `best_score_`: see ``cv_results_["mean_test_stability"][search.best_index_]``. Its
-    `score` raises an error.
-
-    Examples
-    --------
-    >>> from nmfcluster.model_selection import one_standard_error
-    >>> one_standard_error({
-    ...     "mean_test_stability": [0.2, 0.6, 0.5, 0.62],
-    ...     "mean_test_stability_se": [0.02, 0.03, 0.03, 0.04],
-    ... })
-    1
-    """
-    names = ("mean_test_stability", "mean_test_stability_se")
-    if not isinstance(cv_results, Mapping) or not set(names) <= set(cv_results):
-        raise ValueError(
-            f"cv_results must be a dict with {' and '.join(names)}, that of a search with "
-            f"scoring=StabilityScorer(details=True), got {shown(cv_results)}."
-        )
-    means, errors = (np.asarray(cv_results[name], dtype=float) for name in names)
-    if np.isnan(means).all():
-        raise ValueError("cv_results must hold a stability; all are NaN.")
-    best = int(np.nanargmax(means))
-    return int(np.flatnonzero(means >= means[best] - errors[best])[0])

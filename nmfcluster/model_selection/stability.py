@@ -39,7 +39,7 @@ class StabilityScorer(ClusterScorer):
         with labels shuffled within each solution.
     details : bool, default=False
         Whether to return the score in a dict, with what it is made of, for searches with
-        ``refit="stability"`` or ``refit=one_standard_error``. `cv_results_` then holds
+        ``refit="stability"`` or a function of `cv_results_`, which then holds
         "mean_test_stability", "mean_test_stability_se" and so on.
     fit_params : dict, default=None
         What `fit` takes besides `X` and `y`, as ``{"constraints": pairs}``: one entry for each
@@ -53,8 +53,7 @@ class StabilityScorer(ClusterScorer):
     See Also
     --------
     FullSampleSplit : The split for it.
-    one_standard_error : Chooses the first candidate that is as good as the best.
-    nmfcluster.metrics.disagreement : How differently two clusterings place the samples.
+    nmfcluster.metrics.clustering_accuracy : 1 less the disagreement of two clusterings.
     nmfcluster.display.StabilityDisplay : Draws what a search found.
 
     Notes

@@ -9,7 +9,7 @@ from model_selection.clusterers import STACK, Stack, X, Y, kmeans
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 
 from nmfcluster import SimilarityFusionNMF
-from nmfcluster.model_selection import FullSampleSplit, StabilityScorer, one_standard_error
+from nmfcluster.model_selection import FullSampleSplit, StabilityScorer
 from nmfcluster.stack import ViewStack
 
 ALL = FullSampleSplit()
@@ -70,35 +70,3 @@ def test_a_random_search_sees_the_same_subsamples():
         search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True
     ):
         assert score == StabilityScorer(4)(kmeans(**candidate), X)
-
-
-@pytest.mark.parametrize(
-    ("means", "errors", "expected"),
-    [
-        ([0.1, 0.5, 0.6, 0.61], [0.2, 0.2, 0.2, 0.02], 2),
-        ([0.1, 0.5, 0.6, 0.61], [0.0, 0.0, 0.0, 0.0], 3),
-        ([np.nan, 0.5, 0.4], [np.nan, 0.2, 0.2], 1),
-        ([0.5, 0.5], [0.0, 0.0], 0),
-    ],
-)
-def test_one_standard_error_takes_the_first_that_is_as_good(means, errors, expected):
-    results = {"mean_test_stability": means, "mean_test_stability_se": errors}
-    assert one_standard_error(results) == expected
-
-
-def test_one_standard_error_refits():
-    search = GridSearchCV(
-        kmeans(), {"n_clusters": [5, 4, 3, 2]}, scoring=StabilityScorer(6, details=True), cv=ALL,
-        refit=one_standard_error, error_score="raise",
-    ).fit(X)  # fmt: skip
-    assert search.best_index_ == one_standard_error(search.cv_results_) == 2
-    assert search.best_estimator_.n_clusters == 3
-    assert not hasattr(search, "best_score_")
-
-
-def test_one_standard_error_wants_details():
-    with pytest.raises(ValueError, match=r"mean_test_stability_se.*details=True"):
-        one_standard_error({"mean_test_score": [0.1]})
-    nothing = {"mean_test_stability": [np.nan], "mean_test_stability_se": [np.nan]}
-    with pytest.raises(ValueError, match="all are NaN"):
-        one_standard_error(nothing)
