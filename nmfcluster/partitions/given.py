@@ -72,18 +72,19 @@ class PrecomputedSimilarity:
 
 
 class PrecomputedProblem(SimilarityProblem):
-    """A similarity that was given, and A, which is what is factorized of it; normalised by a mass.
+    """A similarity that was given, or is the co-association of memberships, to be factorized.
 
     Parameters
     ----------
     given : PrecomputedSimilarity
     A : Similarity of shape (n, n)
+        What is factorized.
     mass : ndarray of shape (n,), default=None
         By whose root rows and columns of A were divided; by default it was not normalised.
     """
 
     counts = None  # every row is one sample
-    weights: np.ndarray | None = None
+    weights: np.ndarray | None = None  # of the partitions, where there are any
     coverage: Any = 1.0  # weight of the partitions that saw each sample which any saw
 
     def __init__(
@@ -94,8 +95,8 @@ class PrecomputedProblem(SimilarityProblem):
         super().__init__(A, mass=mass)
 
     def part(self, size: int, rng: np.random.RandomState) -> SimilarityProblem | None:
-        """Return None: what was handed in is fitted as it is."""
-        return None
+        """Return the problem of `size` samples; None for a similarity: it is fitted as it is."""
+        return None if self.weights is None else super().part(size, rng)
 
     def read(self, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return mean similarities to every cluster if normalised, else the shares; a profile."""
@@ -189,7 +190,10 @@ class Memberships(PrecomputedSimilarity):
         if len(lost := np.sort(self.order.samples[seen == 0])):
             warn_of_lost(lost, None)
         A = Factored(self._U, votes)
-        return MembershipsProblem(self, A, mass if normalize else None, weights, seen)
+        problem = PrecomputedProblem(self, A, mass if normalize else None)
+        problem.weights, problem.coverage = weights, seen[seen > 0]
+        problem.groups = np.where(seen[problem.groups] > 0, problem.groups, -1)
+        return problem
 
     def extended(self, estimator: Any, X: Any, profile: np.ndarray) -> np.ndarray:
         """Return the mean similarity of new samples to every cluster."""
@@ -199,36 +203,6 @@ class Memberships(PrecomputedSimilarity):
             X = read_features(estimator, X, reset=False)
             Z = self._Z[handing.nearest_samples(self._X, X)]
         return np.asarray(Z @ (self._votes[:, None] * (self._U.T @ profile)))
-
-
-class MembershipsProblem(PrecomputedProblem):
-    """The co-association of memberships, of which many samples are fitted by a part first.
-
-    Parameters
-    ----------
-    given : Memberships
-    A, mass : as for `PrecomputedProblem`
-    weights : ndarray of shape (T,)
-        Weights of the partitions.
-    seen : ndarray of shape (n,)
-        Weight of those that saw each sample, in canonical order; a sample of 0 is in no cluster.
-    """
-
-    def __init__(
-        self,
-        given: Memberships,
-        A: Similarity,
-        mass: np.ndarray | None,
-        weights: np.ndarray,
-        seen: np.ndarray,
-    ) -> None:
-        super().__init__(given, A, mass)
-        self.weights, self.coverage = weights, seen[seen > 0]
-        self.groups = np.where(seen[self.groups] > 0, self.groups, -1)
-
-    def part(self, size: int, rng: np.random.RandomState) -> SimilarityProblem | None:
-        """Return the problem of `size` samples."""
-        return SimilarityProblem.part(self, size, rng)
 
 
 def check_length(rows: Any, X: Any) -> None:
