@@ -33,7 +33,7 @@ def in_one_order(tables: list[Any], names: list[str]) -> tuple[list[Any], list[A
     ordered = list(tables)
     held: list[Any] = [None for _ in tables]
     if all(map(_is_square, own, tables)) and len(set(map(frozenset, own))) > 1:
-        union = _union(own, names)
+        union = union_of(own, names)
         held = [union.isin(index) for index in own]
         for i, table in enumerate(map(by_index.in_own_order, tables, names)):
             order = own[i].get_indexer(union[held[i]])
@@ -91,7 +91,7 @@ def with_all_samples(tables: list[Any], names: list[str]) -> tuple[list[Any], An
         If it is not known which rows belong together.
     """
     named = {i: own for i, T in enumerate(tables) if (own := by_index.sample_names(T)) is not None}
-    index = _union(list(named.values()), [names[i] for i in named]) if named else None
+    index = union_of(list(named.values()), [names[i] for i in named]) if named else None
     n = tables[0].shape[0] if index is None else len(index)
     same = all(own.equals(index) for own in named.values())
     for i, (table, name) in enumerate(zip(tables, names, strict=True)):
@@ -104,18 +104,18 @@ def with_all_samples(tables: list[Any], names: list[str]) -> tuple[list[Any], An
     return [T.reindex(index) if i in named else T for i, T in enumerate(tables)], index
 
 
-def _union(indices: list[Any], names: list[str]) -> Any:
+def union_of(indices: list[Any], names: list[str], noun: str = "sample") -> Any:
     """Return all names in several indices, each of which must share some with the others."""
     for i, (index, name) in enumerate(zip(indices, names, strict=True)):
         if not index.is_unique:
             twice = index[index.duplicated()][0]
-            raise ValueError(f"{name} has the sample {twice!r} twice in its index.")
+            raise ValueError(f"{name} has the {noun} {twice!r} twice in its index.")
         others = [other for j, other in enumerate(indices) if j != i]
         if others and all(set(index).isdisjoint(other) for other in others):
             raise ValueError(
-                f"{name} has no sample in common with the others, by their index: "
+                f"{name} has no {noun} in common with the others, by their index: "
                 f"{shown(list(index[:3]))} in it, {shown(list(others[0][:3]))} in another. Tables "
-                "with different names of samples belong together by those that they share."
+                f"with different names of {noun}s belong together by those that they share."
             )
     union = indices[0]
     for index in indices[1:]:

@@ -1,5 +1,6 @@
 """Stable, overlapping biclusters out of many NMF runs: metaclustering (Badea, 2005)."""
 
+from nmfcluster.meta.across import metacluster
 from nmfcluster.meta.estimator import NMFMetaCluster
 
-__all__ = ["NMFMetaCluster"]
+__all__ = ["NMFMetaCluster", "metacluster"]

@@ -12,11 +12,13 @@ from sklearn.exceptions import ConvergenceWarning
 import nmfcluster.meta.parameters as parameters
 from nmfcluster import _base
 from nmfcluster._arrays.arguments import warn
-from nmfcluster._arrays.tables import column_names, row_names
+from nmfcluster._arrays.tables import column_names, in_order_of, row_names
 from nmfcluster._base import NMFClusterer, fitting, hard_labels, membership
 from nmfcluster._compat import COUNT, SHARE, HasMethods, Interval, StrOptions, fit_context
 from nmfcluster._engine.memory import memory_of
 from nmfcluster._engine.report import stage
+from nmfcluster._engine.starts import draw_seeds
+from nmfcluster.meta.across import GroupFits
 from nmfcluster.meta.metaclusters import WAYS, by_their_size, metaclustered, n_distinct, refine
 from nmfcluster.meta.programs import Programs
 from nmfcluster.meta.runs import draw_sizes, run_many
@@ -187,6 +189,7 @@ class NMFMetaCluster(Programs):
         "sparsity": [Interval(Real, 0, None, closed="left")],
         "penalty": [StrOptions(set(PENALTIES))],
         "threshold": [Interval(Real, 0, 1, closed="right")],
+        "min_groups": [COUNT, Interval(Real, 0, 1, closed="right")],
         "memory": [str, HasMethods("cache"), None],
     }
 
@@ -203,6 +206,7 @@ class NMFMetaCluster(Programs):
         sparsity: float = 0.0,
         penalty: str = "l1_columns",
         threshold: float = 0.2,
+        min_groups: float | int = 0.5,
         n_init: int = 5,
         max_iter: int = 1000,
         tol: float = 1e-4,
@@ -220,6 +224,7 @@ class NMFMetaCluster(Programs):
         self.sparsity = sparsity
         self.penalty = penalty
         self.threshold = threshold
+        self.min_groups = min_groups
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -228,7 +233,9 @@ class NMFMetaCluster(Programs):
         self.memory = memory
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> NMFMetaCluster:
+    def fit(
+        self, X: Any = None, y: Any = None, sample_weight: Any = None, groups: Any = None
+    ) -> NMFMetaCluster:
         """Find the clusters that recur.
 
         Parameters
@@ -241,6 +248,10 @@ class NMFMetaCluster(Programs):
         sample_weight : array-like of shape (n_samples,), default=None
             How often a sample counts in all losses; 1 by default. One that counts 0 times is in no
             cluster of the runs.
+        groups : array-like of shape (n_samples,), default=None
+            The group that a sample is of, as its patient or its batch. Every group has runs of its
+            own, with `base_n_clusters` programs each, and the metaclusters are those of the
+            programs of all groups, which all count alike, see `nmfcluster.meta.metacluster`.
 
         Returns
         -------
@@ -259,11 +270,16 @@ class NMFMetaCluster(Programs):
             rows, columns = self._row_names_, self._column_names_ = row_names(X), column_names(X)
             X = self._read(X)
             fixed = parameters.read_fixed(self, columns, X.dtype)
-            k, m = self.n_clusters, 0 if fixed is None else len(fixed)
-            if m < k:
+            k, n_known, across = self.n_clusters, 0 if fixed is None else len(fixed), None
+            if n_known < k:
                 self._check_not_alone(X.shape[0])
-            self._check_n_clusters(X.shape[0], m)
-            weights = parameters.read_weights(sample_weight, rows, X.shape[0], max(k - m, 1))
+            self._check_n_clusters(X.shape[0], n_known)
+            weights = parameters.read_weights(sample_weight, rows, X.shape[0], max(k - n_known, 1))
+            if groups is not None:  # once their programs are found, all components are fixed
+                groups = in_order_of(rows, groups, "groups")
+                across = GroupFits.of(self, X, groups, weights, fixed, draw_seeds(rng, 1)[0])
+                fixed = across.columns
+            m = 0 if fixed is None else len(fixed)
             whole = parameters.objective_of_table(self, X, fixed)
             whole.check_observed()
             place = parameters.order_of(whole, weights)
@@ -272,7 +288,8 @@ class NMFMetaCluster(Programs):
             objective = whole.weighted(weights)
             objective.check_range()
             # many runs, the metaclusters of their clusters, and NMF from there
-            sizes = draw_sizes(self.n_estimators, k, self.base_n_clusters, rng, m)
+            base = None if across else self.base_n_clusters
+            sizes = draw_sizes(self.n_estimators, k, base, rng, m)
             plan, resample = self._plan(objective.run_solver, of_loss=True), self.resample
             if m == k:  # nothing is clustered: of one convex problem all runs are the same
                 plan, resample = replace(plan, solver=known).stopping(min_iter=1, tol=0), None
@@ -281,19 +298,22 @@ class NMFMetaCluster(Programs):
             candidates = metaclustered(self.meta, runs, plan, rng, whole.fixed)
             metaclusters, end = refine(objective, plan, candidates)
             with stage(f"strengths of the clusters in {X.shape[0]} samples"):
-                W, H, order = by_their_size(whole, end.best, weights)
+                W, H, order = by_their_size(whole, end.best, n_known, weights)
             # what it found, clusters in their final order, and samples in that of the user
             own, weighted, labels = place.places, objective.weighted_rows(W), hard_labels(W)
             self.components_, self.factor_ = H, W[own]
             self.rows_, self.columns_ = (members(F, self.threshold) for F in (self.factor_.T, H))
-            self.correspondence_ = metaclusters.correspondence[:, order]
-            self.base_runs_ = np.repeat(np.arange(len(runs)), runs.sizes)
-            self.recurrence_ = runs.recurrence(weighted.T, H)
-            self.run_losses_, partitions = runs.losses, runs.partitions()[place.first]
+            if across:
+                partitions = across.keep(self, order)[place.samples]
+            else:
+                self.correspondence_ = metaclusters.correspondence[:, order]
+                self.base_runs_ = np.repeat(np.arange(len(runs)), runs.sizes)
+                self.recurrence_ = runs.recurrence(weighted.T, H)
+                self.run_losses_, partitions = runs.losses, runs.partitions()[place.first]
             self.partitions_ = partitions[own]
             self.confidence_ = confidence(partitions, labels)[own]
             self.reconstruction_err_ = objective.error(weighted, H)
-            n_found = n_distinct(W, unit_rows(H)[0], m)
+            n_found = n_distinct(W, unit_rows(H)[0], n_known)
             self._keep_clusters(end, membership(W)[own], labels[own], n_found)
             if n_lost := np.count_nonzero(~runs.converged):
                 told = f"{n_lost} of the {len(runs)} runs did not converge within max_iter"

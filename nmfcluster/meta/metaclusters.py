@@ -169,7 +169,7 @@ def refine(
 
 
 def by_their_size(
-    objective: Objective, best: Solution, weights: np.ndarray | None = None
+    objective: Objective, best: Solution, n_fixed: int = 0, weights: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the best W (n, k), scaled H, and which cluster is which, the largest first.
 
@@ -180,6 +180,7 @@ def by_their_size(
     ----------
     objective : MatrixObjective or Divergence
     best : Solution
+    n_fixed : int, default=0
     weights : ndarray of shape (n,), default=None
         1 by default.
 
@@ -194,7 +195,7 @@ def by_their_size(
     order = np.arange(len(H))
     for attempt in range(4):  # mostly the first order is right
         sizes = np.bincount(hard_labels(W) + 1, weights, len(H) + 1)[1:].astype(float)
-        sizes[: objective.n_fixed] = np.inf
+        sizes[:n_fixed] = np.inf
         moved = np.argsort(-sizes, kind="stable")
         if attempt and (moved == np.arange(len(H))).all():
             break

@@ -1,18 +1,25 @@
 """What a fit of NMFMetaCluster answers: biclusters, programs, tables."""
 
 from importlib import import_module
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BiclusterMixin
+from sklearn.base import BiclusterMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from nmfcluster._arrays.arguments import check_count, positions
+from nmfcluster._arrays.arguments import check_count, positions, shown
 from nmfcluster._arrays.least_squares import exact_rows
 from nmfcluster._arrays.storage import as_float64, row_dots
-from nmfcluster._arrays.tables import read_table
+from nmfcluster._arrays.tables import read_table, require_size
 from nmfcluster._base import NMFClusterer, membership
-from nmfcluster.metrics.co_occurrence import consensus_matrix
+from nmfcluster.metrics.co_occurrence import confidence, consensus_matrix
+
+_OF_RUNS = {"base_runs_", "run_losses_", "partitions_", "groups_"} | {
+    "n_features_in_",
+    "feature_names_in_",
+    "_row_names_",
+    "_column_names_",
+}  # of a fit, and true of other clusters of the same samples, too
 
 
 class Programs(BiclusterMixin, NMFClusterer):
@@ -95,6 +102,103 @@ class Programs(BiclusterMixin, NMFClusterer):
         order = np.argsort(-values, axis=1, kind="stable")[:, : int(n_features)]
         names = getattr(self, "feature_names_in_", np.arange(shape[1]))
         return names[order], np.take_along_axis(values, order, axis=1)
+
+    def without(self, clusters: Any, X: Any) -> Self:
+        """Return the model without some clusters, the strengths of the others fitted anew.
+
+        Parameters
+        ----------
+        clusters : array-like of int
+            Those to leave out, by number.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples of `fit`.
+
+        Returns
+        -------
+        NMFMetaCluster
+            Another one, with those that are left as `fixed_components`, in their order. What
+            `fit` says of runs and groups is said of them, too.
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` has not been called.
+        ValueError
+            If a cluster does not exist, none is left, or `X` has not the shape of `fit`.
+        TypeError
+            If clusters are not given by number.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from nmfcluster import NMFMetaCluster
+        >>> X = np.kron(np.eye(3), [[3.0, 1.0]]).repeat([6, 4, 2], axis=0)
+        >>> model = NMFMetaCluster(3, random_state=0).fit(X)
+        >>> model.without([1], X).factor_.shape, model.merged([(1, 2)], X).factor_.shape
+        ((12, 2), (12, 2))
+        """
+        check_is_fitted(self)
+        each = np.eye(k := len(self.components_))
+        out = positions(clusters, k, "cluster", "the model")
+        if len(left := np.delete(each, out, axis=0)) == 0:
+            raise ValueError(f"clusters must leave one at least of {k}, got all of them.")
+        return self._of(left, X)
+
+    def merged(self, groups: Any, X: Any) -> Self:
+        """Return the model with clusters put together, strengths of all fitted anew.
+
+        What is put together has the place of the first of them, and is the sum of what they are in
+        the table.
+
+        Parameters
+        ----------
+        groups : sequence of sequences of int
+            Those to put together, by number, as in ``[(1, 4), (2, 3)]``; each in one group.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples of `fit`.
+
+        Returns
+        -------
+        NMFMetaCluster
+            As `without` returns it; what is put together recurs as the surest of them.
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` has not been called.
+        ValueError
+            If a cluster does not exist or is in two groups, or `X` has not the shape of `fit`.
+        TypeError
+            If groups are not sequences of numbers.
+        """
+        check_is_fitted(self)
+        A = np.eye(k := len(self.components_))
+        if np.ndim(groups) == 0 or any(np.ndim(its) != 1 for its in groups):
+            raise TypeError(f"groups must be a list of groups, as [(1, 4)], got {shown(groups)}.")
+        together = [np.sort(positions(its, k, "cluster", "the model")) for its in groups]
+        if len(set(named := np.concatenate([[], *together]))) < len(named):
+            raise ValueError(f"groups must name a cluster once, got {shown(groups)}.")
+        for its in together:
+            A[its[:1], its] = 1
+        return self._of(np.delete(A, [c for its in together for c in its[1:]], axis=0), X)
+
+    def _of(self, A: np.ndarray, X: Any) -> Self:
+        """Return the model whose clusters are sums of those of this one, (n_new, k) of 0 and 1."""
+        X = self._read(X, reset=False)
+        require_size(X, "X", X.shape[1], len(self.factor_))
+        H = (A * self.factor_.sum(axis=0)) @ self.components_
+        known = {"fixed_components": H, "n_clusters": len(A), "base_n_clusters": None}
+        other = clone(self).set_params(**known, sparsity=0.0).fit(X)
+        # what runs and groups found; a sum is as sure as the surest of its parts
+        kept = {name: value for name, value in vars(self).items() if name in _OF_RUNS}
+        vars(other).update(kept)
+        for name in ("recurrence_", "presence_", "shared_"):
+            if hasattr(self, name):
+                was = getattr(self, name)
+                setattr(other, name, (was[..., None, :] * A).max(axis=-1).astype(was.dtype))
+        other.correspondence_ = self.correspondence_ @ A.T
+        other.confidence_ = confidence(self.partitions_, other.labels_)
+        return other
 
     def to_frames(self) -> tuple[Any, Any]:
         """Return the factors of the table as pandas data frames, with the names that it had.

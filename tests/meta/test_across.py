@@ -1,0 +1,191 @@
+"""Programs across groups and tables: which are the same, who has them, what is refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import sklearn
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.model_selection import cross_validate
+
+from nmfcluster import NMFMetaCluster
+from nmfcluster.datasets import make_programs
+from nmfcluster.meta import metacluster
+from nmfcluster.metrics import match_components
+
+G, SHARED = 4, 3  # groups, each with a program of its own beside the shared ones
+losses = pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
+
+
+def planted(seed, spread=0.5, p=240, sizes=(60, 90, 70, 80)):
+    """Return counts of groups whose genes differ by factors, their groups, and the programs."""
+    rng = np.random.default_rng(seed)
+    H = make_programs(10, p, SHARED + G, random_state=seed)[2]
+    tables = []
+    for g, n in enumerate(sizes):
+        own = H[[*range(SHARED), SHARED + g]] * np.exp(rng.normal(0, spread, p))
+        tables.append(rng.poisson(rng.dirichlet(np.full(SHARED + 1, 0.3), n) * 500 @ own))
+    return np.concatenate(tables).astype(float), np.repeat([*"badc"], sizes), H
+
+
+def fitted(X, groups, loss="kullback-leibler", **parameters):
+    given = {"base_n_clusters": SHARED + 1, "n_estimators": 6, "random_state": 0} | parameters
+    return NMFMetaCluster(SHARED + G, loss=loss, **given).fit(X, groups=groups)
+
+
+@losses
+@pytest.mark.parametrize("seed", range(3))
+def test_shared_programs_are_named_and_own_ones_are_told_as_own(loss, seed):
+    X, groups, H = planted(seed)
+    model = fitted(X, groups, loss)
+    place, cosines = match_components(H, model.components_)
+    assert cosines[:SHARED].min() > 0.8
+    assert_array_equal(np.flatnonzero(model.shared_), np.sort(place[:SHARED]))
+    assert model.groups_.tolist() == [*"abcd"]
+    own = model.presence_[:, place[SHARED:]]  # programs of b, a, d, c
+    assert_array_equal(own.argmax(axis=0), [1, 0, 3, 2])
+    assert_array_equal((own > 0).sum(axis=0), 1)
+    assert_allclose(model.recurrence_, model.presence_.mean(axis=0))
+    assert_array_equal(model.factor_, model.transform(X))
+    assert model.correspondence_.shape == (G * 6 * (SHARED + 1), SHARED + G)
+    assert_array_equal(np.bincount(model.base_runs_), np.full(G * 6, SHARED + 1))
+    runs_of_a = model.partitions_[:, :6]
+    assert_array_equal((runs_of_a >= 0).any(axis=1), groups == "a")
+
+
+def test_programs_do_not_depend_on_names_order_storage_or_jobs():
+    X, groups, _ = planted(0)
+    model = fitted(X, groups)
+    order = np.random.default_rng(0).permutation(len(X))
+    for other in (
+        fitted(X[order], groups[order]),
+        fitted(X, groups, n_jobs=2),
+        fitted(X, list(groups)),
+    ):
+        assert_array_equal(other.components_, model.components_)
+        assert_array_equal(other.presence_, model.presence_)
+    assert_array_equal(fitted(X[order], groups[order]).labels_, model.labels_[order])
+    assert_allclose(fitted(sp.csr_array(X), groups).components_, model.components_, rtol=0, atol=1e-4)
+    renamed = fitted(X, np.select([groups == g for g in "abcd"], [3, 0, 1, 2]))
+    assert_allclose(renamed.components_, model.components_)
+    assert_array_equal(renamed.presence_, model.presence_[[1, 2, 3, 0]])
+
+
+def test_one_group_has_the_programs_that_it_has_alone():
+    X, groups, _ = planted(1)
+    mine = X[groups == "a"]
+    model = NMFMetaCluster(4, n_estimators=5, random_state=0).fit(mine, groups=["a"] * len(mine))
+    alone = NMFMetaCluster(4, n_estimators=5, random_state=0)
+    assert match_components(alone.fit(mine).components_, model.components_)[1].min() > 0.999
+    assert not model.shared_.any()  # no other group has them
+
+
+def test_the_number_of_groups_that_share_is_a_share_or_a_number():
+    X, groups, _ = planted(0, sizes=(40, 40, 40, 40))
+    few = {"n_estimators": 2, "loss": "frobenius"}
+    n_groups = (fitted(X, groups, **few).presence_ >= 0.5).sum(axis=0)
+    for least, wanted in ((1, 1), (2, 2), (4, 4), (0.5, 2), (0.1, 2), (1.0, 4), (0.6, 3)):
+        assert_array_equal(fitted(X, groups, min_groups=least, **few).shared_, n_groups >= wanted)
+
+
+def test_fixed_components_are_those_of_every_group():
+    X, groups, H = planted(0)
+    model = fitted(X, groups, fixed_components=H[:1])
+    assert_allclose(model.components_[0], H[0] / H[0].sum(), rtol=1e-6)
+    assert model.presence_[:, 0].min() > 0.5
+    every = fitted(X, groups, fixed_components=H, base_n_clusters=None)
+    assert_allclose(every.components_, H / H.sum(axis=1, keepdims=True), rtol=1e-6)
+
+
+def test_groups_are_cut_with_the_samples():
+    X, groups, _ = planted(0)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = NMFMetaCluster(5, base_n_clusters=3, n_estimators=3, random_state=0)
+        model.set_fit_request(groups=True)
+        found = cross_validate(
+            model,
+            X,
+            params={"groups": groups},
+            scoring=lambda fit, X, y=None: len(fit.groups_),
+            cv=sklearn.model_selection.KFold(3, shuffle=True, random_state=0),
+        )
+    assert_array_equal(found["test_score"], [4, 4, 4])
+
+
+def linked(tables, k):
+    """Literal average linkage of 1 - sum of roots, pairs of one table last."""
+    shares = [row / row.sum() for table in tables for row in np.asarray(table, float)]
+    table = [t for t, rows in enumerate(tables) for _ in rows]
+    far = np.array([[1 - np.sqrt(a * b).sum() for b in shares] for a in shares])
+    clusters = [[i] for i in range(len(shares))]
+    while len(clusters) > k:
+        pairs = [(a, b) for a in range(len(clusters)) for b in range(a)]
+
+        def cost(pair):
+            both = [(i, j) for i in clusters[pair[0]] for j in clusters[pair[1]]]
+            clash = sum(table[i] == table[j] for i, j in both) / len(both)
+            return clash > 0, clash, np.mean([far[i, j] for i, j in both])
+
+        a, b = min(pairs, key=cost)
+        clusters[b] += clusters.pop(a)
+    return {frozenset(its) for its in clusters}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_metaclusters_are_those_of_average_linkage(seed):
+    rng = np.random.default_rng(seed)
+    tables = [rng.gamma(0.5, size=(k, 6)) for k in (3, 2, 4)]
+    for k in (4, 5, 7):
+        found = metacluster(tables, k, sources=["x", "y", "x"])
+        labels = np.concatenate(found.labels)
+        groups = {frozenset(np.flatnonzero(labels == c)) for c in range(k)}
+        assert groups == linked(tables, k)
+        shares = np.concatenate([t / t.sum(axis=1, keepdims=True) for t in tables])
+        for c in range(k):
+            assert_allclose(found.components[c], shares[labels == c].mean(axis=0))
+            has = [c in its for its in found.labels]
+            assert_allclose(found.presence[:, c], [(has[0] + has[2]) / 2, has[1]])
+        assert found.sources.tolist() == ["x", "y"]
+        assert (np.diff(np.bincount(labels)) <= 0).all()
+
+
+def test_features_are_matched_by_name_and_may_be_missing():
+    H = make_programs(10, 60, 4, random_state=0)[2]
+    names = np.array([f"g{i}" for i in range(60)])
+    whole = pd.DataFrame(H, columns=names)
+    part = whole.iloc[[2, 0, 3], 12:].sample(frac=1, axis=1, random_state=0)
+    found = metacluster([whole, part], 4)
+    first, second = found.labels
+    assert_array_equal(second, first[[2, 0, 3]])
+    assert_array_equal(found.feature_names, names)
+    gaps = H[[2, 0, 3]].copy()
+    gaps[:, :12] = np.nan
+    assert_array_equal(metacluster([H, gaps], 4).labels[1], second)
+
+
+H2 = np.ones((2, 3))
+X0, groups0, _ = planted(0, sizes=(12, 12, 12, 12))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "told"),
+    [
+        (lambda: metacluster(H2[0], 2), ValueError, "Expected 2D array"),
+        (lambda: metacluster("ab", 2), TypeError, "components must be a list of tables"),
+        (lambda: metacluster([], 2), ValueError, "components must hold a table"),
+        (lambda: metacluster([H2, H2], 1), ValueError, "n_clusters must be from 2, the most"),
+        (lambda: metacluster([H2, -H2], 2), ValueError, r"Negative values .* components\[1\]"),
+        (lambda: metacluster([H2, H2[:, :2]], 2), ValueError, r"components\[1\] must have 3 col"),
+        (lambda: metacluster([H2, pd.DataFrame(H2, columns=[*"abc"])], 2), ValueError, "no names"),
+        (lambda: metacluster([H2, H2], 2, sources=[0]), ValueError, r"sources must be of shape"),
+        (lambda: fitted(X0, groups0[1:]), ValueError, r"groups must be of shape \(48,\)"),
+        (lambda: fitted(X0, [None, *groups0[1:]]), ValueError, "1 sample has None"),
+        (lambda: fitted(X0, ["z", *groups0[1:]]), ValueError, "Group 'z' of 1 samples"),
+        (lambda: fitted(X0, groups0, base_n_clusters=(2, 3)), TypeError, "base_n_clusters, with"),
+        (lambda: fitted(X0, groups0, base_n_clusters=1), ValueError, "n_clusters must be from"),
+        (lambda: fitted(X0, groups0, min_groups=1.5), ValueError, "'min_groups' parameter"),
+    ],
+)
+def test_what_is_no_group_or_table_is_refused_by_name(call, error, told):
+    with pytest.raises(error, match=told):
+        call()
