@@ -95,9 +95,9 @@ def metacluster(
     >>> one, other = [[9, 1, 0], [0, 1, 9]], [[0, 2, 8], [1, 8, 1]]
     >>> found = metacluster([one, other], 3)
     >>> [labels.tolist() for labels in found.labels]
-    [[1, 0], [0, 2]]
+    [[2, 0], [0, 1]]
     >>> found.presence.tolist()
-    [[1.0, 1.0, 0.0], [1.0, 0.0, 1.0]]
+    [[1.0, 0.0, 1.0], [1.0, 1.0, 0.0]]
     """
     check_count(n_clusters, "n_clusters", 1)
     tables, names = _read_programs(components)
@@ -163,7 +163,7 @@ def read_groups(given: Any, name: str, n: int, noun: str) -> tuple[np.ndarray, n
     if given.shape != (n,):
         raise ValueError(f"{name} must be of shape ({n},), got {given.shape}.")
     values, seen = clean_labels(given, name)
-    if lost := np.count_nonzero(~seen):
+    if lost := int(np.count_nonzero(~seen)):
         none = f"{counted(lost, noun)} has None, NaN or a negative number"
         raise ValueError(f"{name} must name a group for each {noun}; {none}.")
     return np.unique(values, return_inverse=True)

@@ -100,7 +100,8 @@ class Programs(BiclusterMixin, NMFClusterer):
         if values.shape != shape:
             raise ValueError(f"values must be of shape {shape}, got {values.shape}.")
         order = np.argsort(-values, axis=1, kind="stable")[:, : int(n_features)]
-        names = getattr(self, "feature_names_in_", np.arange(shape[1]))
+        names = getattr(self, "_column_names_", None)
+        names = np.arange(shape[1]) if names is None else np.asarray(names)
         return names[order], np.take_along_axis(values, order, axis=1)
 
     def without(self, clusters: Any, X: Any) -> Self:

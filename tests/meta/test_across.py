@@ -65,7 +65,9 @@ def test_programs_do_not_depend_on_names_order_storage_or_jobs():
         assert_array_equal(other.components_, model.components_)
         assert_array_equal(other.presence_, model.presence_)
     assert_array_equal(fitted(X[order], groups[order]).labels_, model.labels_[order])
-    assert_allclose(fitted(sp.csr_array(X), groups).components_, model.components_, rtol=0, atol=1e-4)
+    assert_allclose(
+        fitted(sp.csr_array(X), groups).components_, model.components_, rtol=0, atol=1e-4
+    )
     renamed = fitted(X, np.select([groups == g for g in "abcd"], [3, 0, 1, 2]))
     assert_allclose(renamed.components_, model.components_)
     assert_array_equal(renamed.presence_, model.presence_[[1, 2, 3, 0]])

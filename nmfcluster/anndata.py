@@ -1,0 +1,199 @@
+"""AnnData in and out: programs of cells, and consensus clusters, written into the object itself."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from nmfcluster._arrays.arguments import shown
+from nmfcluster._arrays.draws import n_not_whole
+from nmfcluster._arrays.storage import is_sparse, row_blocks
+from nmfcluster.consensus import NMFConsensus
+from nmfcluster.meta import NMFMetaCluster
+
+_ROWS = 4096  # of a file that are read at a time
+
+
+def programs(
+    adata: Any,
+    n_clusters: int,
+    *,
+    layer: str | None = None,
+    batch_key: str | None = None,
+    mask_var: Any = "auto",
+    key_added: str = "nmf",
+    **parameters: Any,
+) -> NMFMetaCluster:
+    """Find the programs of cells by `NMFMetaCluster`, and write them into an AnnData.
+
+    Parameters
+    ----------
+    adata : AnnData of shape (n_obs, n_vars)
+        Also a view of one, or one whose file is open: ``X`` of that is read by blocks of rows.
+    n_clusters : int
+        Number of programs.
+    layer : str, default=None
+        The layer that holds the table, such as one of counts; ``X`` by default.
+    batch_key : str, default=None
+        The column of ``obs`` with the sample or batch of a cell: each has runs of its own, see
+        `NMFMetaCluster.fit`, whose `groups` it is.
+    mask_var : str, array-like of bool or None, default="auto"
+        The genes that are used, or the column of ``var`` that says so; None: all. By default those
+        that are "highly_variable", if ``var`` says which are.
+    key_added : str, default="nmf"
+        Under which name the programs are written.
+    **parameters : dict
+        Further parameters of `NMFMetaCluster`. Without a `loss` it is that of counts if all
+        entries are whole numbers, and squares otherwise.
+
+    Returns
+    -------
+    NMFMetaCluster
+        The fitted model. This is written into `adata`:
+
+        - ``obsm["X_nmf"]``: `factor_`, (n_obs, n_clusters);
+        - ``varm["nmf"]``: `components_` transposed, (n_vars, n_clusters), 0 for genes that were not
+          used;
+        - ``uns["nmf"]``: `recurrence_`, and with a `batch_key` `groups_`, `presence_` and
+          `shared_`; under "params" how it was made.
+
+    Raises
+    ------
+    TypeError
+        If `adata` is no AnnData.
+    KeyError
+        If there is no such layer or column.
+    ValueError
+        If the table or a parameter is not as `NMFMetaCluster` wants it.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> from nmfcluster.anndata import programs
+    >>> from nmfcluster.datasets import make_programs
+    >>> adata = anndata.AnnData(make_programs(60, 40, 2, random_state=0)[0].astype("float32"))
+    >>> model = programs(adata, 2, random_state=0)
+    >>> adata.obsm["X_nmf"].shape, adata.varm["nmf"].shape
+    ((60, 2), (40, 2))
+    """
+    _check_annotated(adata, "programs")
+    if isinstance(mask_var, str) and mask_var == "auto":
+        mask_var = "highly_variable" if "highly_variable" in adata.var else None
+    used = np.ones(adata.n_vars, dtype=bool) if mask_var is None else mask_var
+    used = np.asarray(_column(adata.var, used, "var") if isinstance(used, str) else used)
+    if used.dtype != bool or used.shape != (adata.n_vars,):
+        raise ValueError(f"mask_var must tell of {adata.n_vars} genes, by bool, which are used.")
+    X = _table(adata, layer, used)
+    groups = None if batch_key is None else _column(adata.obs, batch_key, "obs").to_numpy()
+    loss = "frobenius" if n_not_whole(X) else "kullback-leibler"
+    model = NMFMetaCluster(n_clusters, **{"loss": loss} | parameters).fit(X, groups=groups)
+    model._row_names_, model._column_names_ = adata.obs_names, adata.var_names[used]
+    how = {"layer": layer, "batch_key": batch_key, **model.get_params()}
+    keep_programs(adata, model, used, key_added, how)
+    return model
+
+
+def keep_programs(adata: Any, model: Any, used: Any, key_added: str, how: dict[str, Any]) -> None:
+    """Write what a model of some genes found into an AnnData, as `programs` says."""
+    loadings = np.zeros((adata.n_vars, len(model.components_)), dtype=model.components_.dtype)
+    loadings[used] = model.components_.T
+    adata.obsm[f"X_{key_added}"], adata.varm[key_added] = model.factor_, loadings
+    names = ("recurrence_", "groups_", "presence_", "shared_")
+    found = {name[:-1]: getattr(model, name) for name in names if hasattr(model, name)}
+    adata.uns[key_added] = {"params": _told(how), **found}
+
+
+def consensus(
+    adata: Any,
+    key: Any,
+    n_clusters: int,
+    *,
+    key_added: str = "consensus",
+    **parameters: Any,
+) -> NMFConsensus:
+    """Find clusters of cells by `NMFConsensus`, and write them into an AnnData.
+
+    Parameters
+    ----------
+    adata : AnnData of shape (n_obs, n_vars)
+    key : str or list of str
+        Features in ``obsm``, such as "X_pca", which base clusterers label; or columns of ``obs``
+        that label the cells, such as those of ``scanpy.tl.leiden`` at several resolutions.
+    n_clusters : int
+        Number of clusters.
+    key_added : str, default="consensus"
+        Under which name the clusters are written.
+    **parameters : dict
+        Further parameters of `NMFConsensus`.
+
+    Returns
+    -------
+    NMFConsensus
+        The fitted model. This is written into `adata`:
+
+        - ``obs["consensus"]``: `labels_`, categories of text, missing for a cell in no cluster;
+        - ``obs["consensus_confidence"]``: `confidence_`;
+        - ``obsm["X_consensus"]``: `membership_`;
+        - ``uns["consensus"]``: under "params" how it was made.
+
+    Raises
+    ------
+    TypeError
+        If `adata` is no AnnData.
+    KeyError
+        If there is no such key.
+    ValueError
+        If a parameter is not as `NMFConsensus` wants it.
+
+    Examples
+    --------
+    >>> import anndata, numpy as np
+    >>> from nmfcluster.anndata import consensus
+    >>> adata = anndata.AnnData(np.ones((6, 1)), obs={"a": [*"xxxyyy"], "b": [*"ppqqqq"]})
+    >>> model = consensus(adata, ["a", "b"], 2, random_state=0)
+    >>> adata.obs["consensus"].tolist()
+    ['0', '0', '0', '1', '1', '1']
+    """
+    _check_annotated(adata, "consensus")
+    if isinstance(key, str):
+        model = NMFConsensus(n_clusters, **parameters).fit(_column(adata.obsm, key, "obsm"))
+    else:
+        columns = [_column(adata.obs, name, "obs").to_numpy() for name in key]
+        labels = np.array(columns, dtype=object).T
+        model = NMFConsensus(n_clusters, **{"affinity": "partitions"} | parameters).fit(labels)
+    names = np.array([*map(str, range(n_clusters)), None], dtype=object)
+    adata.obs[key_added] = names[model.labels_]
+    adata.obs[key_added] = adata.obs[key_added].astype("category")
+    adata.obs[f"{key_added}_confidence"] = model.confidence_
+    adata.obsm[f"X_{key_added}"] = model.membership_
+    adata.uns[key_added] = {"params": _told({"key": key, **model.get_params()})}
+    return model
+
+
+def _check_annotated(adata: Any, name: str) -> None:
+    if not all(hasattr(adata, part) for part in ("X", "obsm", "varm", "uns")):
+        cure = "one of its modalities, mdata['rna']" if hasattr(adata, "mod") else "an AnnData"
+        raise TypeError(f"{name} needs an AnnData, got {shown(adata)}: give {cure}.")
+
+
+def _column(held: Any, key: str, where: str) -> Any:
+    if key not in held:
+        there = ", ".join(map(str, held.keys())) or "nothing"
+        raise KeyError(f"{key!r} is not in adata.{where}, which has {there}.")
+    return held[key]
+
+
+def _table(adata: Any, layer: str | None, used: np.ndarray) -> Any:
+    """Return the table of some genes; of an open file blocks of rows, so that no more is held."""
+    source = adata.X if layer is None else _column(adata.layers, layer, "layers")
+    if source is None:
+        raise ValueError("adata has no X: name a layer.")
+    rows = row_blocks(adata.n_obs, _ROWS) if adata.isbacked else [slice(None)]
+    parts = [source[its] if used.all() else source[its][:, used] for its in rows]
+    return sp.vstack(parts, format="csr") if is_sparse(parts[0]) else np.concatenate(parts)
+
+
+def _told(how: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters as a file holds them: numbers and texts."""
+    simple = {name: value for name, value in how.items() if value is not None}
+    return {k: v if isinstance(v, bool | int | float | str) else str(v) for k, v in simple.items()}

@@ -1,0 +1,109 @@
+"""AnnData in and out: what is written, what is read, and what is refused."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+
+from nmfcluster import NMFConsensus, NMFMetaCluster
+from nmfcluster.anndata import consensus, programs
+from nmfcluster.datasets import make_programs
+
+anndata = pytest.importorskip("anndata")
+COUNTS = make_programs(90, 50, 3, random_state=0)[0]
+few = {"n_estimators": 3, "random_state": 0}
+
+
+@pytest.fixture
+def adata():
+    made = anndata.AnnData(sp.csr_matrix(COUNTS.astype(np.float32)))
+    made.obs["patient"] = np.repeat([*"abc"], 30)
+    made.var["highly_variable"] = np.arange(50) % 5 > 0
+    made.layers["log"] = np.log1p(COUNTS)
+    return made
+
+
+def test_programs_are_those_of_the_estimator_and_come_back_from_a_file(adata, tmp_path):
+    used = adata.var["highly_variable"].to_numpy()
+    model = programs(adata, 3, batch_key="patient", **few)
+    table = sp.csr_array(COUNTS[:, used].astype(np.float32))
+    alone = NMFMetaCluster(3, loss="kullback-leibler", **few)
+    alone.fit(table, groups=adata.obs["patient"].to_numpy())
+    assert_array_equal(model.components_, alone.components_)
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    back = anndata.read_h5ad(tmp_path / "cells.h5ad")
+    assert_allclose(back.obsm["X_nmf"], alone.factor_)
+    assert_allclose(back.varm["nmf"][used], alone.components_.T)
+    assert not back.varm["nmf"][~used].any()
+    assert_allclose(back.uns["nmf"]["presence"], alone.presence_)
+    assert back.uns["nmf"]["groups"].tolist() == [*"abc"]
+    assert back.uns["nmf"]["params"]["loss"] == "kullback-leibler"
+    usages, components = model.to_frames()
+    assert usages.index.equals(adata.obs_names)
+    assert components.columns.equals(adata.var_names[used])
+    assert set(model.top_features(3)[0].ravel()) <= set(adata.var_names[used])
+
+
+def test_open_files_layers_views_and_masks_are_read(adata, tmp_path, monkeypatch):
+    whole = programs(adata, 3, mask_var=None, **few).components_
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    monkeypatch.setattr("nmfcluster.anndata._ROWS", 7)
+    for mode in ("r", "r+"):
+        backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed=mode)
+        assert_array_equal(programs(backed, 3, mask_var=None, **few).components_, whole)
+        half = programs(backed, 3, mask_var=np.arange(50) < 20, **few)
+        assert half.components_.shape == (3, 20)
+        backed.file.close()
+    logs = programs(adata, 3, layer="log", mask_var=None, key_added="logs", **few)
+    assert logs.loss == "frobenius"
+    assert_array_equal(logs.components_, NMFMetaCluster(3, **few).fit(np.log1p(COUNTS)).components_)
+    assert adata.obsm["X_logs"].shape == (90, 3)
+    view = adata[:40]
+    with pytest.warns(anndata.ImplicitModificationWarning):
+        assert programs(view, 2, **few).factor_.shape == (40, 2)
+
+
+def test_consensus_of_columns_and_of_features_is_that_of_the_estimator(adata, tmp_path):
+    rng = np.random.default_rng(0)
+    adata.obs["one"] = np.where(rng.random(90) < 0.1, "x", adata.obs["patient"])
+    adata.obs["two"] = adata.obs["patient"].astype("category").cat.codes
+    keys = ["one", "two", "patient"]
+    model = consensus(adata, keys, 3, random_state=0)
+    alone = NMFConsensus(3, affinity="partitions", random_state=0).fit(adata.obs[keys])
+    assert_array_equal(model.labels_, alone.labels_)
+    assert not adata.obsp
+    adata.obsm["X_pca"] = np.log1p(COUNTS)[:, :5]
+    features = consensus(adata, "X_pca", 3, key_added="by_pca", n_estimators=5, random_state=0)
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    back = anndata.read_h5ad(tmp_path / "cells.h5ad")
+    assert_array_equal(back.obs["consensus"].astype(int), alone.labels_)
+    assert_allclose(back.obs["by_pca_confidence"], features.confidence_)
+    assert_allclose(back.obsm["X_by_pca"], features.membership_)
+    adata.obs["one"] = adata.obs["one"].where(np.arange(90) > 0)
+    adata.obs["two"] = np.where(np.arange(90) > 0, adata.obs["two"], -1)
+    with pytest.warns(UserWarning, match="in no cluster"):
+        consensus(adata, ["one", "two"], 3, random_state=0)
+    assert_array_equal(adata.obs["consensus"].isna(), np.arange(90) == 0)
+
+
+class _Multi:
+    mod = ()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "told"),
+    [
+        (lambda _: programs(COUNTS, 3), TypeError, "programs needs an AnnData, got array"),
+        (lambda _: programs(_Multi(), 3), TypeError, r"one of its modalities, mdata\['rna'\]"),
+        (lambda a: programs(a, 3, layer="no"), KeyError, "'no' is not in adata.layers, which has"),
+        (lambda a: programs(a, 3, batch_key="no"), KeyError, "'no' is not in adata.obs"),
+        (lambda a: programs(a, 3, mask_var="no"), KeyError, "'no' is not in adata.var"),
+        (lambda a: programs(a, 3, mask_var=[True]), ValueError, "mask_var must tell of 50 genes"),
+        (lambda a: programs(anndata.AnnData(obs=a.obs), 3), ValueError, "adata has no X"),
+        (lambda a: consensus(a, "X_no", 3), KeyError, "'X_no' is not in adata.obsm"),
+        (lambda a: consensus(a, ["no"], 3), KeyError, "'no' is not in adata.obs"),
+    ],
+)
+def test_what_is_not_there_is_refused_by_name(adata, call, error, told):
+    with pytest.raises(error, match=told):
+        call(adata)
