@@ -149,10 +149,10 @@ def consensus(
     --------
     >>> import anndata, numpy as np
     >>> from nmfcluster.anndata import consensus
-    >>> adata = anndata.AnnData(np.ones((6, 1)), obs={"a": [*"xxxyyy"], "b": [*"ppqqqq"]})
+    >>> adata = anndata.AnnData(np.ones((6, 1)), obs={"a": [*"xxxxyy"], "b": [*"ppppqq"]})
     >>> model = consensus(adata, ["a", "b"], 2, random_state=0)
     >>> adata.obs["consensus"].tolist()
-    ['0', '0', '0', '1', '1', '1']
+    ['0', '0', '0', '0', '1', '1']
     """
     _check_annotated(adata, "consensus")
     if isinstance(key, str):

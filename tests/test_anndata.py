@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nmfcluster import NMFConsensus, NMFMetaCluster
+from nmfcluster._cli.commands import main
 from nmfcluster.anndata import consensus, programs
 from nmfcluster.datasets import make_programs
 
@@ -81,9 +82,25 @@ def test_consensus_of_columns_and_of_features_is_that_of_the_estimator(adata, tm
     assert_allclose(back.obsm["X_by_pca"], features.membership_)
     adata.obs["one"] = adata.obs["one"].where(np.arange(90) > 0)
     adata.obs["two"] = np.where(np.arange(90) > 0, adata.obs["two"], -1)
-    with pytest.warns(UserWarning, match="in no cluster"):
+    with pytest.warns(UserWarning, match="No partition labels 1 sample"):
         consensus(adata, ["one", "two"], 3, random_state=0)
     assert_array_equal(adata.obs["consensus"].isna(), np.arange(90) == 0)
+
+
+def test_a_file_becomes_a_file_with_its_programs(adata, tmp_path, capsys):
+    one, other = tmp_path / "cells.h5ad", tmp_path / "out.h5ad"
+    adata.write_h5ad(one)
+    main(["programs", str(one), "--clusters", "3", "--output", str(other)])
+    assert f"wrote {other}, " in capsys.readouterr().out
+    back = anndata.read_h5ad(other)
+    model = NMFMetaCluster(3, loss="kullback-leibler", random_state=0).fit(adata.X)
+    assert_allclose(back.obsm["X_nmf"], model.factor_)
+    assert_allclose(back.varm["nmf"], model.components_.T)
+    assert back.layers["log"].shape == (90, 50)
+    for command, more in (("consensus", []), ("programs", ["--transpose"])):
+        with pytest.raises(SystemExit):
+            main([command, str(one), *more, "--clusters", "3", "--output", str(other)])
+        assert "--output can be an .h5ad file for" in capsys.readouterr().err
 
 
 class _Multi:

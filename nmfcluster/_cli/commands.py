@@ -10,8 +10,9 @@ from typing import Any, NoReturn
 from nmfcluster import consensus, constraints, display, fusion, meta, ssnmf, stack
 from nmfcluster._arrays.arguments import counted
 from nmfcluster._cli import demo
-from nmfcluster._cli.files import FileTable, read_pairs, read_table
+from nmfcluster._cli.files import FileTable, imported, read_pairs, read_table
 from nmfcluster._cli.output import Columns, Place, Result, of_clusters, of_rows, stem
+from nmfcluster.anndata import keep_programs
 from nmfcluster.model_selection import choose_n_clusters
 
 _CANDIDATES = range(1, 16)  # the default of choose_n_clusters
@@ -44,6 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     find, _, tables = _COMMANDS[options.command]
+    genes = options.command == "programs" and not options.transpose
+    if options.output.endswith(".h5ad") and not (genes and options.files[0].endswith(".h5ad")):
+        told = "the programs of another one, whose rows are cells"
+        raise ValueError(f"--output can be an .h5ad file for {told}.")
     place = Place(options, tables)
     result = find(options)
     written = place.write(result)
@@ -127,7 +132,13 @@ def _programs(options: argparse.Namespace) -> Result:
         "recurrence": [numbers, ("recurrence", model.recurrence_)],
     }
     draw = display.BiclusterDisplay.from_estimator
-    return Result(model, chosen, tables, lambda fitted: draw(fitted, table.X))
+
+    def annotate(path: Path) -> None:
+        adata = imported("anndata").read_h5ad(options.files[0])
+        keep_programs(adata, model, slice(None), "nmf", model.get_params())
+        adata.write_h5ad(path)
+
+    return Result(model, chosen, tables, lambda fitted: draw(fitted, table.X), "", annotate)
 
 
 def _of_counts() -> meta.NMFMetaCluster:

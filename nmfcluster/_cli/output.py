@@ -24,6 +24,7 @@ class Result(NamedTuple):
     tables: dict[str, Columns]
     draw: Callable[[Any], Any]  # a picture of the model
     told: str = ""  # what else a line says
+    annotate: Callable[[Path], None] | None = None  # write an h5ad file with what was found
 
     def __str__(self) -> str:
         k, told = self.model.n_clusters, ""
@@ -40,13 +41,17 @@ class Place:
         base = Path(options.output)
         if options.output.endswith(("/", os.sep)) or base.is_dir():
             base /= f"{stem(options.files[0])}-{options.command}"
+        self.annotated = [base] if base.suffix == ".h5ad" else []
+        if self.annotated:
+            base = base.with_suffix("")
         self.tables = {name: base.with_name(f"{base.name}-{name}.csv") for name in tables}
         self.picture = base.with_name(f"{base.name}.png")
         self.mode = "w" if options.force else "x"
         home = next(folder for folder in base.parents if os.path.lexists(folder))
         if not (home.is_dir() and os.access(home, os.W_OK)):
             raise PermissionError(f"--output must be where files can be written, not in {home}.")
-        there = [path for path in (*self.tables.values(), self.picture) if os.path.lexists(path)]
+        wanted = (*self.annotated, *self.tables.values(), self.picture)
+        there = [path for path in wanted if os.path.lexists(path)]
         fixed = [path for path in there if not (path.is_file() and os.access(path, os.W_OK))]
         if there and (fixed or not options.force):
             bad = "cannot be written to: name another --output" if fixed else ""
@@ -62,7 +67,9 @@ class Place:
                 columns = (map(_as_text, np.asarray(column).tolist()) for column in values)
                 csv.writer(file).writerow(map(_as_text, titles))
                 csv.writer(file).writerows(zip(*columns, strict=True))
-        written = ", ".join(map(str, self.tables.values()))
+        if result.annotate is not None and self.annotated:
+            result.annotate(*self.annotated)
+        written = ", ".join(map(str, (*self.annotated, *self.tables.values())))
         if find_spec("matplotlib") is None:
             return f"{written}; no picture without matplotlib: pip install nmfcluster[plot]"
         figure = result.draw(result.model).figure_
