@@ -65,9 +65,9 @@ class NMFMetaCluster(Programs):
         Rows of H that are known, the first of `components_`, scaled as these are: all runs have
         them, and look for others beside them. If there are `n_clusters`, W alone is fitted, once,
         and one sample is enough.
-    meta : {"ptf", "nmf", "kmeans"}, default="ptf"
-        How the runs' clusters are clustered: as biclusters, by their columns, or by their columns
-        and hard, the baseline of [1]_. Only "ptf" tells biclusters with the same columns apart.
+    meta : {"ptf", "nmf"}, default="ptf"
+        How the runs' clusters are clustered: as biclusters, or by their columns. Only "ptf" tells
+        biclusters with the same columns apart.
     sparsity : float, default=0.0
         Weight :math:`\lambda` of a penalty on H, in all runs and at the end; 0: none.
     penalty : {"l1_columns", "l1", "l2"}, default="l1_columns"
@@ -295,7 +295,7 @@ class NMFMetaCluster(Programs):
                 plan, resample = replace(plan, solver=known).stopping(min_iter=1, tol=0), None
             remembering = replace(plan, memory=memory_of(self.memory))
             runs = run_many(whole.for_runs(), remembering, sizes, rng, resample, weights)
-            candidates = metaclustered(self.meta, runs, plan, rng, whole.fixed)
+            candidates = metaclustered(self.meta, runs, plan, whole.fixed)
             metaclusters, end = refine(objective, plan, candidates)
             with stage(f"strengths of the clusters in {X.shape[0]} samples"):
                 W, H, order = by_their_size(whole, end.best, n_known, weights)

@@ -7,14 +7,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.cluster import KMeans
 
-from nmfcluster._arrays.jobs import one_thread
-from nmfcluster._arrays.labels import one_hot
 from nmfcluster._base import hard_labels
 from nmfcluster._engine.executor import Plan, Start
 from nmfcluster._engine.loop import Solution
-from nmfcluster._engine.starts import draw_seeds
 from nmfcluster._engine.symmetric import Factorization
 from nmfcluster.meta.parameters import Objective, strengths
 from nmfcluster.meta.runs import Runs
@@ -64,7 +60,7 @@ def lifted_start(W: np.ndarray, H: np.ndarray) -> np.ndarray:
     return np.concatenate(lifted, axis=1).astype(H.dtype)
 
 
-def by_ptf(runs: Runs, plan: Plan, rng: np.random.RandomState) -> list[Metaclusters]:
+def by_ptf(runs: Runs, plan: Plan) -> list[Metaclusters]:
     r"""Metacluster the biclusters of the runs by positive tensor factorization (eq. 14).
 
     The starts are the clusters of single runs, from which the best optimum is found more often
@@ -76,7 +72,7 @@ def by_ptf(runs: Runs, plan: Plan, rng: np.random.RandomState) -> list[Metaclust
     return [Metaclusters.of(s.factors[0], s.factors[2], len(runs)) for s in optima]
 
 
-def by_nmf(runs: Runs, plan: Plan, rng: np.random.RandomState) -> list[Metaclusters]:
+def by_nmf(runs: Runs, plan: Plan) -> list[Metaclusters]:
     r"""Metacluster the columns of the runs' clusters by NMF, ``H ~ alpha gamma`` (eq. 8).
 
     The starts are the clusters of single runs.
@@ -87,23 +83,12 @@ def by_nmf(runs: Runs, plan: Plan, rng: np.random.RandomState) -> list[Metaclust
     return [Metaclusters.of(s.factors[0], s.factors[1], len(runs)) for s in optima]
 
 
-def by_kmeans(runs: Runs, plan: Plan, rng: np.random.RandomState) -> list[Metaclusters]:
-    """Metacluster the columns of the runs' clusters by k-means, the baseline of the paper."""
-    k, [seed] = plan.n_clusters, draw_seeds(rng, 1)
-    kmeans = KMeans(k, n_init=plan.n_init, max_iter=plan.stop.max_iter, random_state=seed)
-    with one_thread():  # the order of sums would depend on the number of threads
-        kmeans.fit(runs.H)
-    hard = one_hot(kmeans.labels_, k, runs.H.dtype)
-    centres = np.maximum(kmeans.cluster_centers_, 0)  # 0 may be less by rounding
-    return [Metaclusters.of(hard, centres.astype(runs.H.dtype), len(runs))]
-
-
 #: the ways to metacluster runs: each returns the optima that it found
-WAYS = {"ptf": by_ptf, "nmf": by_nmf, "kmeans": by_kmeans}
+WAYS = {"ptf": by_ptf, "nmf": by_nmf}
 
 
 def metaclustered(
-    way: str, runs: Runs, plan: Plan, rng: np.random.RandomState, fixed: np.ndarray | None = None
+    way: str, runs: Runs, plan: Plan, fixed: np.ndarray | None = None
 ) -> list[Metaclusters]:
     """Metacluster runs, and return the optima that were found.
 
@@ -113,19 +98,18 @@ def metaclustered(
         One of `WAYS`.
     runs : Runs
     plan : Plan
-    rng : RandomState
     fixed : ndarray of shape (n_fixed, p), default=None
         Components that the runs have in common, their first ones: the first metaclusters.
     """
     if fixed is None:
-        return WAYS[way](runs, plan, rng)
+        return WAYS[way](runs, plan)
     k, m, dtype = plan.n_clusters, len(fixed), runs.H.dtype
     number = np.concatenate([np.arange(size) for size in runs.sizes])  # of a cluster in its run
     free = np.flatnonzero(number >= m)
     of_free = [Metaclusters(np.zeros((len(free), 0)), np.zeros((0, runs.H.shape[1])))]
     if m < k:
         rest = replace(runs, W=runs.W[free], H=runs.H[free], sizes=runs.sizes - m)
-        of_free = WAYS[way](rest, replace(plan, n_clusters=k - m), rng)
+        of_free = WAYS[way](rest, replace(plan, n_clusters=k - m))
     candidates = []
     for others in of_free:
         alpha = np.zeros((len(number), k), dtype)

@@ -17,7 +17,7 @@ _MIXED = 0.1  # share of the held-out means that knows no clusters
 _PRIOR = 0.5  # counts that every column has more than were seen: unseen ones are not impossible
 #: parameters of the fits to parts: a single run, as nothing is asked about runs; k-means sees at
 #: once that the k clusters of one run are the metaclusters
-SHORT = dict(n_estimators=1, n_init=1, base_n_clusters=None, resample=None, meta="kmeans")
+SHORT = dict(n_estimators=1, n_init=1, base_n_clusters=None, resample=None, meta="nmf")
 
 
 def held_out_losses(

@@ -37,7 +37,7 @@ every_way = pytest.mark.parametrize("how", ["ptf", "nmf"])
 
 
 def clustered(how, runs, plan):
-    return metaclustered(how, runs, plan, np.random.RandomState(0))
+    return metaclustered(how, runs, plan)
 
 
 # --- metaclusters ------------------------------------------------------------------------------
@@ -116,7 +116,6 @@ def test_way_of_metaclustering_is_the_one_asked_for():
             assert_array_equal(one.correspondence, other.correspondence)
         ways[how] = first[0].correspondence
     assert abs(ways["ptf"] - ways["nmf"]).max() > 0.01
-    assert set(ways["kmeans"].ravel()) <= {0, *5 / np.arange(1, 16)}  # a cluster is in one alone
 
 
 def test_biclusters_with_the_same_columns_are_told_apart_by_tensors_alone():
