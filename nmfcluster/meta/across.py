@@ -29,8 +29,8 @@ class SharedPrograms:
     Attributes
     ----------
     components : ndarray of shape (n_clusters, n_features)
-        The mean of the programs of every metacluster, whose entries sum to 1; those of most
-        programs come first.
+        What the programs of every metacluster have in common: the squared mean of their roots,
+        scaled to sum to 1; those of most programs come first.
     labels : list of ndarray of shape (n_programs_i,), int
         The metacluster of every program of a table.
     presence : ndarray of shape (n_sources, n_clusters)
@@ -56,7 +56,7 @@ def metacluster(
     Programs are clustered by average linkage of the affinity of what they are distributed like,
     :math:`\sum_g \sqrt{p_g q_g}`, p and q having a sum of 1 [1]_: roots halve, on a logarithmic
     scale, the factors of genes by which one sample differs from the next. Programs of one table
-    are never put together as long as there are others.
+    are put together only where no others are left.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def metacluster(
     known, source = read_groups(tables_of, "sources", len(tables), "table")
     # how alike programs are, over the features that both have; those of one table are not
     H, of_table = np.concatenate(tables), np.repeat(np.arange(len(tables)), sizes)
-    seen, roots = ~np.isnan(H), np.sqrt(np.nan_to_num(H))
+    seen, roots = ~np.isnan(H), unit_rows(np.sqrt(np.nan_to_num(H)))[0]
     scale = np.sqrt((roots**2 @ seen.T) * (seen @ (roots**2).T))
     far = 1 - np.divide(roots @ roots.T, scale, out=np.zeros_like(scale), where=scale > 0)
     far[of_table[:, None] == of_table] = len(H) ** 2  # one such pair is more than all others
@@ -119,8 +119,7 @@ def metacluster(
     labels = np.argsort(np.argsort(-np.bincount(labels), kind="stable"))[labels]
     # what they have in common, feature by feature, and where they occur
     E = one_hot(labels, int(n_clusters))
-    shares = np.nan_to_num(H / np.maximum(np.nansum(H, axis=1, keepdims=True), _TINY))
-    means = E.T @ shares / np.maximum(E.T @ seen, 1)
+    means = (E.T @ roots / np.maximum(E.T @ seen, 1)) ** 2
     means /= np.maximum(means.sum(axis=1, keepdims=True), _TINY)
     held, of_source = one_hot(of_table, len(tables)).T @ E > 0, one_hot(source, len(known))
     presence = of_source.T @ held / of_source.sum(axis=0)[:, None]
