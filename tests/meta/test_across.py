@@ -1,5 +1,7 @@
 """Programs across groups and tables: which are the same, who has them, what is refused."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -33,6 +35,9 @@ def fitted(X, groups, loss="kullback-leibler", **parameters):
     return NMFMetaCluster(SHARED + G, loss=loss, **given).fit(X, groups=groups)
 
 
+few = partial(fitted, n_estimators=3)
+
+
 @losses
 @pytest.mark.parametrize("seed", range(3))
 def test_shared_programs_are_named_and_own_ones_are_told_as_own(loss, seed):
@@ -54,21 +59,19 @@ def test_shared_programs_are_named_and_own_ones_are_told_as_own(loss, seed):
 
 
 def test_programs_do_not_depend_on_names_order_storage_or_jobs():
-    X, groups, _ = planted(0)
-    model = fitted(X, groups)
+    X, groups, _ = planted(0, p=120, sizes=(24, 30, 28, 26))
+    model = few(X, groups)
     order = np.random.default_rng(0).permutation(len(X))
     for other in (
-        fitted(X[order], groups[order]),
-        fitted(X, groups, n_jobs=2),
-        fitted(X, list(groups)),
+        few(X[order], groups[order]),
+        few(X, groups, n_jobs=2),
+        few(X, list(groups)),
     ):
         assert_array_equal(other.components_, model.components_)
         assert_array_equal(other.presence_, model.presence_)
-    assert_array_equal(fitted(X[order], groups[order]).labels_, model.labels_[order])
-    assert_allclose(
-        fitted(sp.csr_array(X), groups).components_, model.components_, rtol=0, atol=1e-4
-    )
-    renamed = fitted(X, np.select([groups == g for g in "abcd"], [3, 0, 1, 2]))
+    assert_array_equal(few(X[order], groups[order]).labels_, model.labels_[order])
+    assert_allclose(few(sp.csr_array(X), groups).components_, model.components_, rtol=0, atol=1e-4)
+    renamed = few(X, np.select([groups == g for g in "abcd"], [3, 0, 1, 2]))
     place, cosines = match_components(renamed.components_, model.components_)  # sizes can tie
     assert_allclose(cosines, 1)
     assert_array_equal(renamed.presence_, model.presence_[[1, 2, 3, 0]][:, place])
@@ -85,15 +88,16 @@ def test_one_group_has_the_programs_that_it_has_alone():
 
 def test_the_number_of_groups_that_share_is_a_share_or_a_number():
     X, groups, _ = planted(0, sizes=(40, 40, 40, 40))
-    few = {"n_estimators": 2, "loss": "frobenius"}
-    n_groups = (fitted(X, groups, **few).presence_ >= 0.5).sum(axis=0)
+    n_groups = (few(X, groups, "frobenius").presence_ >= 0.5).sum(axis=0)
     for least, wanted in ((1, 1), (2, 2), (4, 4), (0.5, 2), (0.1, 2), (1.0, 4), (0.6, 3)):
-        assert_array_equal(fitted(X, groups, min_groups=least, **few).shared_, n_groups >= wanted)
+        assert_array_equal(
+            few(X, groups, "frobenius", min_groups=least).shared_, n_groups >= wanted
+        )
 
 
 def test_fixed_components_are_those_of_every_group():
     X, groups, H = planted(0)
-    model = fitted(X, groups, fixed_components=H[:1])
+    model = few(X, groups, fixed_components=H[:1])
     assert_allclose(model.components_[0], H[0] / H[0].sum(), rtol=1e-6)
     assert model.presence_[:, 0].min() > 0.5
     every = fitted(X, groups, fixed_components=H, base_n_clusters=None)
