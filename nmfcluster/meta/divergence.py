@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 
 import numpy as np
+import scipy.sparse as sp
 
 from nmfcluster._arrays import storage
 from nmfcluster._arrays.places import holding, product_at, products_at, scaled
@@ -17,6 +18,7 @@ from nmfcluster.meta.usages import poisson_rows
 
 _ENTRIES = 2**16  # of WH that are formed at a time: they stay in a cache of 1 MiB
 _COMPARED = 2**20  # of X that are compared with a product of rank 1 at a time: some 40 MiB
+_FEW = 0.15  # share of entries that are not 0, up to which sparse products are faster
 _WIDER = 4.0  # by which the longest step grows where it was right, and shrinks where it was not
 _RANGE = 1e15  # sums of X beyond, or below its inverse, leave float32 no room for squares
 
@@ -190,8 +192,13 @@ class Divergence(Table):
         return MatrixObjective(X, self.missing, fixed)
 
     def for_runs(self) -> Divergence:
-        """Return the objective in float32, as runs of an ensemble have it; four digits suffice."""
-        return self.in_type(np.float32)
+        """Return the objective as runs of an ensemble have it: in float32, four digits suffice.
+
+        A dense table that holds few entries becomes sparse.
+        """
+        brief = self.in_type(np.float32)
+        few = not storage.is_sparse(self.X) and np.count_nonzero(self.X) <= _FEW * self.X.size
+        return replace(brief, X=sp.csr_array(brief.X)) if few else brief
 
     def has_room(self) -> bool:
         """Return whether float32, which runs have, can hold sums of X and their squares."""
