@@ -18,6 +18,7 @@ NAMES = (
     "recurrence",
     "programs",
     "counts_scale",
+    "assignments",
     "how_many_programs",
     "how_many_clusters",
     "distributed",

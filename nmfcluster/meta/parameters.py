@@ -101,13 +101,19 @@ def read_fixed(model: Any, columns: Any, dtype: Any) -> np.ndarray | None:
     if model.fixed_components is None:
         return None
     name, width = "fixed_components", model.n_features_in_
-    check_readable(model.fixed_components, name)
-    components = columns_in_order_of(columns, model.fixed_components, name, "X")
-    wanted = {"dtype": dtype, "order": "C", "ensure_non_negative": True}
-    fixed = check_array(components, input_name=name, **wanted)
+    fixed = read_components(model.fixed_components, name, columns, dtype)
     if fixed.shape[1] != width or len(fixed) > model.n_clusters:
         needed = f"{width} columns, and at most n_clusters={model.n_clusters} rows"
         raise ValueError(f"{name} must have {needed}, got shape {fixed.shape}.")
-    if not fixed.any(axis=1).all():
+    return fixed
+
+
+def read_components(components: Any, name: str, columns: Any, dtype: Any) -> np.ndarray:
+    """Return known components, none of them 0, with their columns in the order of X's names."""
+    check_readable(components, name)
+    components = columns_in_order_of(columns, components, name, "X")
+    wanted = {"dtype": dtype, "order": "C", "ensure_non_negative": True}
+    read = check_array(components, input_name=name, **wanted)
+    if not read.any(axis=1).all():
         raise ValueError(f"{name} must each hold an entry above 0.")
-    return np.asarray(fixed)
+    return np.asarray(read)

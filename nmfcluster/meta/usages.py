@@ -62,7 +62,7 @@ def poisson_rows(X: Any, H: np.ndarray, missing: Any = None) -> np.ndarray:
         if is_sparse(x):  # what a block has in no row has no count
             columns = np.unique(x.indices)
             x, part = x[:, columns], part[:, columns]
-        W[block, used] = _minima(_Rows(x, part, costs)) / sums[used]
+        W[block, used] = minima(_Rows(x, part, costs)) / sums[used]
     return W
 
 
@@ -106,6 +106,30 @@ class _Rows:
         """Return the sums of values times a component, (n, k)."""
         return np.asarray(self.placed(values) @ self.components.T)
 
+    def pairs(self, values: np.ndarray) -> np.ndarray:
+        """Return the sums of values times two components, (n, k, k)."""
+        return pair_products(self.placed(values), self.components.T)
+
+
+class OwnRows(_Rows):
+    """Rows of a dense table, each with components of its own, (n, k, p); some may be 0."""
+
+    def taken(self, rows: np.ndarray) -> OwnRows:
+        """Return some of the rows."""
+        return OwnRows(self.X[rows], self.components[rows], self.costs[rows])
+
+    def means(self, U: np.ndarray) -> np.ndarray:
+        """Return UH, every row by its own H."""
+        return np.asarray((U[:, None] @ self.components)[:, 0])
+
+    def products(self, values: np.ndarray) -> np.ndarray:
+        """Return the sums of values times a component, (n, k)."""
+        return np.asarray((self.components @ values[:, :, None])[..., 0])
+
+    def pairs(self, values: np.ndarray) -> np.ndarray:
+        """Return the sums of values times two components, (n, k, k)."""
+        return np.asarray((self.components * values[:, None]) @ self.components.mT)
+
 
 class _State(NamedTuple):
     """Where rows are; all arrays have one entry, or one row, for each."""
@@ -119,23 +143,26 @@ class _State(NamedTuple):
     @classmethod
     def at(cls, rows: _Rows, U: np.ndarray, totals: np.ndarray) -> _State:
         means, costs = rows.means(U), rows.costs
-        slope = costs - rows.products(_quotients(rows.counts, means))
-        missed = np.abs(np.minimum(U * costs / totals, _quotients(slope, costs))).max(axis=1)
-        return cls(U, totals, _value(rows, U, means), slope, missed)
+        slope = costs - rows.products(quotients(rows.counts, means))
+        missed = np.abs(np.minimum(U * costs / totals, quotients(slope, costs))).max(axis=1)
+        return cls(U, totals, value(rows, U, means), slope, missed)
 
     def taken(self, rows: np.ndarray) -> _State:
         return _State(*(array[rows] for array in self))
 
 
-def _minima(rows: _Rows) -> np.ndarray:
-    """Return the minimum of every row; a row without counts is 0."""
-    totals, k = row_sums(rows.X), len(rows.components)
+def minima(rows: _Rows, start: np.ndarray | None = None) -> np.ndarray:
+    """Return the minimum of every row, (n, k); a row without counts is 0.
+
+    `start` is where they begin, a positive (n, k): at a sum that is shared out evenly by default.
+    """
+    totals, k = row_sums(rows.X), rows.costs.shape[1]
     U = np.zeros((len(totals), k))
     todo = np.flatnonzero(totals > 0)
     rows, totals = rows.taken(todo), totals[todo, None]
-    now = np.repeat(totals / k, k, axis=1)
+    now = np.repeat(totals / k, k, axis=1) if start is None else start[todo]
     for _ in range(4):  # steps of EM before the first of Newton
-        now = now * _quotients(rows.products(_quotients(rows.counts, rows.means(now))), rows.costs)
+        now = now * quotients(rows.products(quotients(rows.counts, rows.means(now))), rows.costs)
     state = _State.at(rows, now, totals)
     for _ in range(100):  # most rows take five to ten steps
         U[todo] = state.U
@@ -154,8 +181,7 @@ def _step(rows: _Rows, state: _State) -> None:
     nonnegative: the function falls along it, as far as needed from where it is infinite.
     """
     U, slope, means = state.U, state.slope, rows.means(state.U)
-    curvature = rows.placed(_quotients(_quotients(rows.counts, means), means))
-    G = pair_products(curvature, rows.components.T)
+    G = rows.pairs(quotients(quotients(rows.counts, means), means))
     diagonal = np.einsum("nkk->nk", G)
     diagonal += _RIDGE * diagonal.max(axis=1, keepdims=True)
     step = exact_rows(np.einsum("nk,nkl->nl", U, G) - slope, G) - U
@@ -174,12 +200,12 @@ def _step(rows: _Rows, state: _State) -> None:
             break
 
 
-def _quotients(x: np.ndarray, p: np.ndarray) -> np.ndarray:
+def quotients(x: np.ndarray, p: np.ndarray) -> np.ndarray:
     """Return x / p, and 0 where p is: no row can change that."""
     return np.divide(x, p, out=np.zeros_like(p), where=p > 0)
 
 
-def _value(rows: _Rows, U: np.ndarray, means: np.ndarray) -> np.ndarray:
+def value(rows: _Rows, U: np.ndarray, means: np.ndarray) -> np.ndarray:
     """Return the functions; infinity where a count meets a mean of 0."""
     x = rows.counts
     logs = np.log(means, out=np.zeros_like(means), where=(x > 0) & (means > 0))

@@ -80,10 +80,8 @@ def test_columns_that_a_block_does_not_use_are_left_out():
     X[:15, ::2] = X[15:, 1::2] = 0
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(usages, "_ENTRIES", 15 * 4**2)  # half of the rows
-        widths, minima = [], usages._minima
-        patch.setattr(
-            usages, "_minima", lambda rows: widths.append(rows.X.shape[1]) or minima(rows)
-        )
+        widths, minima = [], usages.minima
+        patch.setattr(usages, "minima", lambda rows: widths.append(rows.X.shape[1]) or minima(rows))
         assert_allclose(poisson_rows(sp.csr_array(X), H), poisson_rows(X, H), rtol=1e-6, atol=1e-9)
     assert max(widths[:2]) <= 8
 
