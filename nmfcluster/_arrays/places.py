@@ -49,7 +49,7 @@ def _blocks(places: Any, whole: bool) -> Iterator[slice]:
     """Return blocks of rows of a CSR matrix, with about as many entries, all or stored, each."""
     n, p = places.shape
     if whole:
-        return row_blocks(n, max(1, _ENTRIES // p))
+        return row_blocks(n, max(1, _ENTRIES // max(1, p)))
     wanted = np.searchsorted(places.indptr, np.arange(0, places.nnz, _STORED), side="right") - 1
     return (slice(*ends) for ends in pairwise(np.unique([0, *wanted, n]).tolist()))
 

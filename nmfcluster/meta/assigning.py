@@ -27,6 +27,14 @@ class Assignment(NamedTuple):
         components`` is what is expected of X. Where rows of `components` sum to 1 they are counts.
     low, high : ndarray of shape (n_samples, n_components) or None
         Ends of intervals that hold 95 % of the usages of the bootstraps; None without any.
+
+    Examples
+    --------
+    >>> from nmfcluster.meta import assign
+    >>> usages, low, high = assign([[90, 0], [0, 40]], [[1.0, 0], [0, 1]])
+    >>> usages.round(), low
+    (array([[90.,  0.],
+           [ 0., 40.]]), None)
     """
 
     usages: np.ndarray

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from nmfcluster.affinity import MAKING, make_affinity, path_kernel
 from nmfcluster.constraints import labels_of_sizes
 from nmfcluster.datasets import make_biclusters, make_nested_rings, make_partitions
+from nmfcluster.meta import assign
 from nmfcluster.metrics import (
     clustering_accuracy,
     cophenetic_correlation,
@@ -130,6 +131,24 @@ def test_labels_of_sizes(table, least, most):
         assert len(labels) == sizes.sum() == table.n
         assert sizes.min() >= least
         assert most is None or sizes.max() <= most
+
+
+@fuzz(
+    FEATURES,
+    FEATURES,
+    mostly(8, 0, 1e6, *NUMBERS, weight=6),
+    mostly(0, 2, *NUMBERS, weight=6),
+)
+def test_assign(table, catalogue, min_gain, n_bootstraps):
+    catalogue = catalogue.but(n=catalogue.n % 6 + 1, p=table.p)
+    found = judged(
+        assign, table.build(), catalogue.build(), min_gain=min_gain, n_bootstraps=n_bootstraps
+    )
+    if found is not REFUSED:
+        for values in found[: 3 if n_bootstraps else 1]:
+            assert values.shape == (table.n, catalogue.n)
+            assert np.isfinite(values).all()
+            assert values.min() >= 0
 
 
 SIZES = (10, 1, 0, -1, 2.5, None, True, "x", np.int8(100), np.uint8(7), [3, 4], (5, 0), (5, "a"))
