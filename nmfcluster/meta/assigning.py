@@ -178,7 +178,7 @@ def _fitted(x: np.ndarray, H: np.ndarray, W: np.ndarray) -> tuple[np.ndarray, ..
     means = rows.means(U)
     G = rows.pairs(quotients(quotients(x, means), means))
     diagonal = np.einsum("nkk->nk", G)  # and a little more: equal components have an inverse
-    diagonal[...] = np.where(U > 0, diagonal * (1 + 1e-12), 1)
+    diagonal[...] = np.where(diagonal > 0, diagonal * (1 + 1e-12), 1)
     r = x.min(axis=1, where=x > 0, initial=x.max(initial=1), keepdims=True)
     t = U / np.sqrt(r * np.abs(np.einsum("nkk->nk", np.linalg.inv(G))))
     W, rises = np.zeros_like(W), np.full(W.shape, np.inf)

@@ -118,3 +118,8 @@ def test_single_precision_is_solved_in_double():
     X, H = problem(np.random.default_rng(5))
     H = H.astype(np.float32)
     assert_array_equal(poisson_rows(X.astype(np.float32), H), poisson_rows(X, H.astype(np.float64)))
+
+
+def test_sparse_rows_without_any_count_are_0():
+    X, H = sp.csr_array((3, 4)), np.ones((2, 4))
+    np.testing.assert_array_equal(poisson_rows(X, H), np.zeros((3, 2)))
