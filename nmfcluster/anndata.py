@@ -3,11 +3,11 @@
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from nmfcluster._arrays.arguments import shown
 from nmfcluster._arrays.draws import n_not_whole
-from nmfcluster._arrays.storage import is_sparse, row_blocks
+from nmfcluster._arrays.nearest import stacked
+from nmfcluster._arrays.storage import row_blocks
 from nmfcluster.consensus import NMFConsensus
 from nmfcluster.meta import NMFMetaCluster
 
@@ -190,7 +190,7 @@ def _table(adata: Any, layer: str | None, used: np.ndarray) -> Any:
         raise ValueError("adata has no X: name a layer.")
     rows = row_blocks(adata.n_obs, _ROWS) if adata.isbacked else [slice(None)]
     parts = [source[its] if used.all() else source[its][:, used] for its in rows]
-    return sp.vstack(parts, format="csr") if is_sparse(parts[0]) else np.concatenate(parts)
+    return stacked(parts)
 
 
 def _told(how: dict[str, Any]) -> dict[str, Any]:

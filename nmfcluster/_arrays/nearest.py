@@ -34,9 +34,10 @@ def near(rows: np.ndarray, n_neighbors: int, among: Any = slice(None)) -> sp.csr
     return sp.csr_array(np.where(kept, rows, 0))
 
 
-def stacked(blocks: list[Any]) -> sp.csr_array:
-    """Return blocks of rows, CSR, as one matrix."""
-    return sp.csr_array(sp.vstack(blocks, format="csr"))
+def stacked(blocks: list[Any]) -> Any:
+    """Return blocks of rows as one matrix, CSR if they are sparse."""
+    sparse = sp.issparse(blocks[0])
+    return sp.csr_array(sp.vstack(blocks, format="csr")) if sparse else np.concatenate(blocks)
 
 
 def both_ways(array: sp.csr_array) -> sp.csr_array:

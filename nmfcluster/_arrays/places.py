@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from nmfcluster._arrays.storage import filled_with, row_blocks
+from nmfcluster._arrays.storage import filled_with, is_sparse, row_blocks
 
 _ENTRIES = 2**18  # of a product that are formed at a time: they stay in a cache of 2 MiB
 _STORED = 2**13  # stored entries whose rows and columns of the factors are multiplied at a time
@@ -65,6 +65,12 @@ def product_at(places: Any, W: np.ndarray, H: np.ndarray) -> Any:
 def holding(places: Any, values: np.ndarray) -> Any:
     """Return a CSR matrix with other values in the same places, zeros among them."""
     return type(places)((values, places.indices, places.indptr), shape=places.shape)
+
+
+def sparse_if_few(array: Any, share: float) -> Any:
+    """Return a matrix as CSR if no more than a share of its entries are not 0, else as it is."""
+    few = not is_sparse(array) and np.count_nonzero(array) <= share * array.size
+    return sp.csr_array(array) if few else array
 
 
 def in_dtype(array: Any, dtype: Any) -> Any:

@@ -7,10 +7,9 @@ from functools import cached_property
 from itertools import islice
 
 import numpy as np
-import scipy.sparse as sp
 
 from nmfcluster._arrays import storage
-from nmfcluster._arrays.places import holding, product_at, products_at, scaled
+from nmfcluster._arrays.places import holding, product_at, products_at, scaled, sparse_if_few
 from nmfcluster._engine.loop import Steps, kept, per_start
 from nmfcluster.meta.solvers import hals
 from nmfcluster.meta.squares import MatrixObjective, Table
@@ -197,8 +196,7 @@ class Divergence(Table):
         A dense table that holds few entries becomes sparse.
         """
         brief = self.in_type(np.float32)
-        few = not storage.is_sparse(self.X) and np.count_nonzero(self.X) <= _FEW * self.X.size
-        return replace(brief, X=sp.csr_array(brief.X)) if few else brief
+        return replace(brief, X=sparse_if_few(brief.X, _FEW))
 
     def has_room(self) -> bool:
         """Return whether float32, which runs have, can hold sums of X and their squares."""

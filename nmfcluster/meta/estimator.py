@@ -77,6 +77,9 @@ class NMFMetaCluster(Programs):
         it no sparser.
     threshold : float, default=0.2
         Share of its largest entry that members of a bicluster reach; see `rows_`, `columns_`.
+    min_groups : int or float, default=0.5
+        In how many groups, or in which share of them but in two at least, a cluster is that counts
+        as shared; see `shared_`.
     n_init : int, default=5
         Number of starts of the metaclustering: single runs, the best run first. The last
         factorization starts from each of their optima; that with the smallest loss is kept.
@@ -119,12 +122,21 @@ class NMFMetaCluster(Programs):
     recurrence_ : ndarray of shape (n_clusters,), float
         How surely a cluster comes back: the mean over the runs of its cosine with the cluster of
         the run that is its counterpart, 0 without one. Counterparts are each other's most similar
-        biclusters. With `resample=None` it says how far runs agree, and nothing of other data.
+        biclusters. With `resample=None` it says how far runs agree, and nothing of other data. With
+        groups it is the mean of `presence_`.
+    groups_ : ndarray of shape (n_groups,)
+        Names of the groups, sorted; this and the next two only where `fit` was given groups.
+    presence_ : ndarray of shape (n_groups, n_clusters), float
+        How surely a cluster comes back in the runs of each group, as `recurrence_` says it of one
+        table; 0 where the group has none like it.
+    shared_ : ndarray of shape (n_clusters,), bool
+        Whether a cluster has a presence of .5 in as many groups as `min_groups` says.
     run_losses_ : ndarray of shape (n_estimators,), float
         Losses of the runs on what they saw, the smallest first: the order of the runs elsewhere,
-        too.
+        too. With groups, those of each group, one group after the other.
     partitions_ : ndarray of shape (n_samples, n_estimators), int
-        Strongest cluster of every sample in every run, -1 for none, or where it does not count.
+        Strongest cluster of every sample in every run, -1 for none, or where it does not count, or
+        is of another group than the run.
     confidence_ : ndarray of shape (n_samples,), float
         How often the runs put a sample together with the others of its cluster, in [0, 1].
     reconstruction_err_ : float
