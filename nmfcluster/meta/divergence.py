@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
 
 import numpy as np
 
 from nmfcluster._arrays import storage
-from nmfcluster._arrays.places import holding, product_at, products_at, scaled, sparse_if_few
+from nmfcluster._arrays.places import holding, product_at, products_at, sparse_if_few
 from nmfcluster._engine.loop import Steps, kept, per_start
-from nmfcluster.meta.solvers import hals
-from nmfcluster.meta.squares import MatrixObjective, Table
+from nmfcluster.meta.squares import Table
 from nmfcluster.meta.usages import poisson_rows
 
 _ENTRIES = 2**16  # of WH that are formed at a time: they stay in a cache of 1 MiB
@@ -41,9 +39,7 @@ def em(objective: Divergence, F: np.ndarray) -> Steps:
     loss : ndarray of shape (n_starts,)
     """
     # 15 updates of least squares: after fewer, runs end higher
-    (W, H), _ = next(islice(hals(objective.standardised, F), 15, None))
-    rows, columns = (scale.astype(F.dtype) for scale in objective.scales)
-    start = [objective.positive(W.mT * rows), objective.positive(H * columns)]
+    start = [objective.positive(factor) for factor in objective.ahead(F, 15)]
     yield from joint_em(objective, np.concatenate(start, axis=2))
 
 
@@ -167,28 +163,6 @@ class Divergence(Table):
         if self.missing is not None:
             loss -= storage.total(product_at(self.missing, rows[:, None] / size, columns[None]))
         return float(loss)
-
-    @cached_property
-    def _sums(self) -> tuple[np.ndarray, np.ndarray]:
-        X = storage.as_float64(self.X)
-        return storage.row_sums(X), storage.row_sums(X.T)
-
-    @cached_property
-    def scales(self) -> tuple[np.ndarray, ...]:
-        """Roots of the means of rows, and of columns; 1 where they are 0."""
-        scales = []
-        for sums, across in zip(self._sums, (1, 0), strict=True):
-            n_missing = 0 if self.missing is None else self.missing.sum(axis=across)
-            means = sums / np.maximum(np.asarray(self.X.shape[across]) - n_missing, 1)
-            scales.append(np.sqrt(np.where(means > 0, means, 1)))
-        return tuple(scales)
-
-    @property  # not kept: it is as large as X, and quick to make
-    def standardised(self) -> MatrixObjective:
-        """Least squares of X over these roots: half of chi-square, which is near the loss."""
-        fixed = None if self.fixed is None else (self.fixed / self.scales[1]).astype(self.X.dtype)
-        X = scaled(self.X, *(1 / scale for scale in self.scales))
-        return MatrixObjective(X, self.missing, fixed)
 
     def for_runs(self) -> Divergence:
         """Return the objective as runs of an ensemble have it: in float32, four digits suffice.

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from nmfcluster._arrays import storage
 from nmfcluster._arrays.least_squares import exact_rows
-from nmfcluster._arrays.places import in_dtype, product_at
+from nmfcluster._arrays.places import in_dtype, product_at, scaled
+from nmfcluster._engine.loop import Steps
 from nmfcluster.meta.solvers import half_squares, hals, sparse_hals
 
 _ROOM = 1e3  # by which a sum of squares of X must stay within the range of its dtype
@@ -52,6 +54,34 @@ class Table:
     def n_fixed(self) -> int:
         """Number of rows of H that are fixed."""
         return 0 if self.fixed is None else len(self.fixed)
+
+    @cached_property
+    def _sums(self) -> tuple[np.ndarray, np.ndarray]:
+        X = storage.as_float64(self.X)
+        return storage.row_sums(X), storage.row_sums(X.T)
+
+    @cached_property
+    def scales(self) -> tuple[np.ndarray, ...]:
+        """Roots of the means of rows, and of columns; 1 where they are 0."""
+        scales = []
+        for sums, across in zip(self._sums, (1, 0), strict=True):
+            n_missing = 0 if self.missing is None else self.missing.sum(axis=across)
+            means = sums / np.maximum(np.asarray(self.X.shape[across]) - n_missing, 1)
+            scales.append(np.sqrt(np.where(means > 0, means, 1)))
+        return tuple(scales)
+
+    @property  # not kept: it is as large as X, and quick to make
+    def standardised(self) -> MatrixObjective:
+        """Least squares of X over these roots: half of chi-square."""
+        fixed = None if self.fixed is None else (self.fixed / self.scales[1]).astype(self.X.dtype)
+        X = scaled(self.X, *(1 / scale for scale in self.scales))
+        return MatrixObjective(X, self.missing, fixed)
+
+    def ahead(self, F: np.ndarray, n_updates: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return where updates of the standardised table lead from a start, W transposed, and H."""
+        (W, H), _ = next(islice(hals(self.standardised, F), n_updates, None))
+        rows, columns = (scale.astype(F.dtype) for scale in self.scales)
+        return W.mT * rows, H * columns
 
     def taken(self, rows: np.ndarray | slice) -> Self:
         """Return the objective of some rows."""
@@ -112,6 +142,31 @@ class Table:
         if self.fixed is not None:
             H[..., : self.n_fixed, :] = self.fixed
         return H
+
+
+def standardised_first(objective: MatrixObjective, F: np.ndarray) -> Steps:
+    """Minimise the squared error from where the standardised table leads from a start.
+
+    To squares a cluster of few rows is small, and most random starts end in an optimum without it,
+    in which a large cluster is split. Its columns are small, too: divided by the roots of their
+    means they count as those of other clusters.
+
+    Parameters
+    ----------
+    objective : MatrixObjective
+    F : ndarray of shape (n_starts, k, n + p)
+        Positive: W transposed, and H.
+
+    Yields
+    ------
+    factors : tuple of ndarrays of shapes (n_starts, n, k) and (n_starts, k, p)
+        W and H.
+    loss : ndarray of shape (n_starts,)
+    """
+    # 10 updates: after 5 some runs miss a cluster of 3 % of the rows, and 15 only take longer
+    unit = np.sqrt((objective.scales[0] ** 2).mean())  # of F: the standardised table has none
+    start = objective.ahead((F / unit).astype(F.dtype), 10)
+    yield from objective.solver(objective, np.concatenate(start, axis=2))
 
 
 @dataclass(frozen=True)
@@ -182,7 +237,7 @@ class MatrixObjective(Table):
         """The solver that goes on from a factorization."""
         return sparse_hals if self.sparsity else hals
 
-    run_solver = solver  # of a run from a random start
+    run_solver = staticmethod(standardised_first)  # of a run from a random start
 
     def for_runs(self) -> MatrixObjective:
         """Return the objective as runs of an ensemble have it."""

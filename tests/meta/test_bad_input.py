@@ -100,7 +100,7 @@ CASES += [
 CASES += [
     Case(f"in the unit of X, {sparsity}", f"sparsity={sparsity}", X, {},
          {"penalty": "l1", "sparsity": sparsity})
-    for sparsity in (2.5,)
+    for sparsity in (3.0,)
 ]  # fmt: skip
 HOLES = changed(X, (3, 2), np.nan)
 CASES += [

@@ -54,12 +54,12 @@ def sets(mask):
 
 
 def test_planted_biclusters_are_found_where_single_runs_fail():
-    X, W, H = make_biclusters(random_state=7)
+    X, W, H = make_biclusters((42, 70), 8, random_state=3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer clusters than asked for
-        single = [model(n_estimators=1, random_state=s).fit(X) for s in range(3)]
-    assert min(found(fitted, H) for fitted in single) < 0.75
-    fitted = model(n_estimators=20).fit(X)
+        single = [model(8, n_estimators=1, random_state=s).fit(X) for s in range(3)]
+    assert max(found(fitted, H) for fitted in single) < 0.9
+    fitted = model(8, n_estimators=20).fit(X)
     assert found(fitted, H) >= 0.999
     assert consensus_score(fitted.biclusters_, (share(W.T, 0.2), share(H, 0.2))) == 1
     assert sets(fitted.rows_) == sets(share(W.T, 0.2))
@@ -328,15 +328,11 @@ def test_partitions_can_be_given_to_a_consensus():
 
 def test_only_biclusters_tell_twins_apart():
     """Twins have nearly the same columns, in other samples."""
-    X, _, H = make_biclusters(random_state=7)
-    fitted = model(meta="nmf", n_estimators=20, resample=None).fit(X)
-    assert fitted.loss_ > 1.1 * fitted.run_losses_[0]
-    assert found(fitted, H) < 0.75
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        fitted = model(n_estimators=20).fit(X)
-    assert fitted.loss_ < 1e-6 * np.linalg.norm(X) ** 2
-    assert found(fitted, H) >= 0.999
+    X, _, H = make_biclusters(noise=0.2, random_state=1)
+    fitted, by_columns = (model(meta=meta, n_estimators=20).fit(X) for meta in ("ptf", "nmf"))
+    assert by_columns.loss_ > 1.05 * fitted.loss_
+    assert found(by_columns, H) < 0.75
+    assert found(fitted, H) >= 0.98
 
 
 def test_samples_are_transformed_alike_alone_and_together():
