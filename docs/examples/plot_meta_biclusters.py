@@ -61,7 +61,7 @@ print("matches of single runs:", *(f"{match(run, W, H):.2f}" for run in runs))
 # -----------
 # Here are twenty runs, and the metaclusters of their eighty clusters. They are the planted
 # biclusters. `recurrence_` is the mean similarity of a cluster with its counterparts in the runs, 0
-# where a run has none. The weaker twin recurs least, because runs confuse it with the other.
+# where a run has none.
 
 model = NMFMetaCluster(4, n_estimators=20, random_state=0).fit(X)
 print(f"match: {match(model, W, H):.2f}")

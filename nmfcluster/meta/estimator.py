@@ -169,9 +169,11 @@ class NMFMetaCluster(Programs):
     and S being W and H. To cluster the columns, transpose X or look at `columns_`.
 
     The tensor of all biclusters is never made: an update of its factorization takes
-    O(J k (n + p)) for the J clusters of all runs. Where [1]_ is silent or wrong: it starts from
-    single runs, which lead to the best optimum more often; a 0 stops no rule; penalised rows are
-    exact minima. For the samples of `fit`, `transform` returns `factor_`, `predict` `labels_`.
+    O(J k (n + p)) for the J clusters of all runs. Where [1]_ is silent or wrong: runs begin on the
+    table over the roots of the means of rows and columns, so that they see clusters of few rows; it
+    starts from single runs, which lead to the best optimum more often; a 0 stops no rule; penalised
+    rows are exact minima. For the samples of `fit`, `transform` returns `factor_`, `predict`
+    `labels_`.
 
     References
     ----------

@@ -258,8 +258,9 @@ def run_many(
         RandomStart(X.shape, mean, X.dtype, int(size), seed, table, resample, m)
         for size, seed, table in zip(sizes, seeds, tables, strict=True)
     ]
-    # runs, each to its end on what it sees: all are members of the ensemble
-    plan = plan.stopping(race_from=None)
+    # runs, each to its end on what it sees: all are members of the ensemble; updates of the
+    # standardised table have led them past the plateau of a random start
+    plan = plan.stopping(race_from=None, min_iter=min(plan.stop.min_iter, 10))
     if X.size <= _SMALL:  # of a sparse one: entries that are stored
         plan = replace(plan, n_jobs=1)
     table: Any = weighted if resample is None else Resampled(objective, weights)
