@@ -253,7 +253,9 @@ def sample_names(table: Any) -> Any:
     return None if index is None or _is_default(index) else index
 
 
-def order_of(own: Any, other: Any, name: str, owner: str = "X") -> np.ndarray | None:
+def order_of(
+    own: Any, other: Any, name: str, owner: str = "X", noun: str = "sample"
+) -> np.ndarray | None:
     """Return the rows of another table in the order of a table's rows, or None if they are.
 
     Parameters
@@ -264,6 +266,8 @@ def order_of(own: Any, other: Any, name: str, owner: str = "X") -> np.ndarray | 
         What a message calls the other table.
     owner : str, default="X"
         What a message calls the table.
+    noun : str, default="sample"
+        What it calls what is named.
 
     Raises
     ------
@@ -276,16 +280,18 @@ def order_of(own: Any, other: Any, name: str, owner: str = "X") -> np.ndarray | 
         order = np.asarray(other.get_indexer(own))
         if (order >= 0).all():
             warn(
-                f"{name} has the samples of {owner} in another order, by the index: they are put "
+                f"{name} has the {noun}s of {owner} in another order, by the index: they are put "
                 f"into that of {owner}. Without an index they are taken by position."
             )
             return order
     if _is_default(own) or _is_default(other):
         return None
+    lacking = own[~own.isin(other)]
+    some = f", such as {shown(list(lacking[:3]))} of {owner}" if len(lacking) else ""
     raise ValueError(
-        f"{name} and {owner} have different names of samples in their index, or names that occur "
-        "twice, so that it is not known which rows belong together: give both the same index, or "
-        "arrays, whose rows are taken by position."
+        f"{name} and {owner} have different names of {noun}s{some}, or names that occur twice, so "
+        "that it is not known which belong together: give both the same names, or arrays, which "
+        "are taken by position."
     )
 
 
@@ -316,7 +322,7 @@ def in_order_of(own: Any, table: Any, name: str) -> Any:
 
 def columns_in_order_of(own: Any, table: Any, name: str, owner: str) -> Any:
     """Return a data frame with its columns in the order of the names that `owner` has."""
-    order = order_of(own, column_names(table), f"the columns of {name}", owner)
+    order = order_of(own, column_names(table), name, owner, "column")
     return table if order is None else take_samples(table, order, axis=1)
 
 

@@ -15,8 +15,10 @@ from nmfcluster.model_selection.results import tell_failures
 
 _MIXED = 0.1  # share of the held-out means that knows no clusters
 _PRIOR = 0.5  # counts that every column has more than were seen: unseen ones are not impossible
-#: parameters of the fits to parts: a single run, as nothing is asked about runs; k-means sees at
-#: once that the k clusters of one run are the metaclusters
+_FOLLOWED = 0.5  # share of the entries that a fit which tells the dispersion follows at most
+
+#: parameters of the fits to parts: a single run, as nothing is asked about runs, and the way to
+#: metacluster that sees soonest that its clusters are the metaclusters
 SHORT = dict(n_estimators=1, n_init=1, base_n_clusters=None, resample=None, meta="nmf")
 
 
@@ -38,7 +40,8 @@ def held_out_losses(
     table : ndarray or csr_array of shape (n, p)
         Counts, which are shared out, see `nmfcluster._arrays.draws.thinned`.
     dispersion : "auto" or float
-        "auto": that of the largest number that could be fitted.
+        "auto": that of the largest number that could be fitted, and leaves half of the table: more
+        would follow noise, and hide it.
     numbers : ndarray of shape (n_candidates,), int
         Numbers of clusters.
     fits : list of NMFMetaCluster or None
@@ -57,7 +60,9 @@ def held_out_losses(
     """
     fitted = np.array([fit is not None for fit in fits])
     if dispersion == "auto":
-        last = fits[np.flatnonzero(fitted)[-1]]
+        free = numbers * (sum(table.shape) - numbers)  # what such factors can follow
+        usable = np.flatnonzero(fitted & (free <= _FOLLOWED * np.prod(table.shape)))
+        last = fits[usable[-1] if len(usable) else np.flatnonzero(fitted)[0]]
         rng = np.random.default_rng(seeds[0])
         with one_blas_thread():
             dispersion = overdispersion(table, last.factor_, last.components_, rng)

@@ -138,7 +138,7 @@ def test_names_of_features(planted):
     X, _, H = planted
     channels = [f"c{j}" for j in range(96)]
     table, catalogue = pd.DataFrame(X, columns=channels), pd.DataFrame(H, columns=channels)
-    with pytest.warns(UserWarning, match="the columns of components has the samples of X in anoth"):
+    with pytest.warns(UserWarning, match="components has the columns of X in another order"):
         usages = assign(table, catalogue[channels[::-1]]).usages
     np.testing.assert_array_equal(usages, assign(X, H).usages)
     with pytest.raises(ValueError, match="components"):
