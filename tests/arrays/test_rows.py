@@ -125,9 +125,9 @@ def test_columns_of_a_similarity_are_put_into_the_order_of_its_samples(model):
     expected = model.fit(K).labels_
     predicted = model.predict(K)
     for moved in (K.iloc[:, ORDER], K.iloc[:9, ORDER]):
-        with pytest.warns(UserWarning, match=r"columns of X .*in another order"):
+        with pytest.warns(UserWarning, match=r"X has the columns of .*in another order"):
             assert_array_equal(model.predict(moved), predicted[: len(moved)])
-    with pytest.warns(UserWarning, match=r"columns of X .*in another order"):
+    with pytest.warns(UserWarning, match=r"X has the columns of .*in another order"):
         assert_array_equal(model.fit(K.iloc[:, ORDER]).labels_, expected)
 
 
@@ -140,7 +140,7 @@ def test_columns_with_names_must_keep_their_order_as_everywhere_in_scikit_learn(
 def test_the_columns_of_several_similarities_are_matched_in_predict():
     model = SimilarityFusionNMF(3, n_init=2, random_state=0).fit(None, similarities=KERNELS)
     expected = model.predict(KERNELS)
-    with pytest.warns(UserWarning, match=r"columns of X .*in another order"):
+    with pytest.warns(UserWarning, match=r"X has the columns of .*in another order"):
         found = model.predict([K.iloc[:9, ORDER] for K in KERNELS])
     assert_array_equal(found, expected[:9])
     with pytest.warns(UserWarning, match=r"in another order"):
@@ -190,7 +190,7 @@ def test_frames_of_some_samples_are_those_that_pandas_fills_up(ids):
 def test_the_columns_of_some_samples_are_put_into_the_order_of_rows():
     frames = [some_of(KERNELS[0], range(30)), some_of(KERNELS[1], range(10, 40))]
     plain = SimilarityStack(frames)
-    with pytest.warns(UserWarning, match="columns of source 'source1' of sources .* its rows"):
+    with pytest.warns(UserWarning, match="source 'source1' of sources has the columns of its rows"):
         found = SimilarityStack([frames[0], frames[1].iloc[:, ::-1]])
     assert_array_equal(found.toarray(), plain.toarray())
 

@@ -190,7 +190,7 @@ def test_names_of_features_are_read_of_both_libraries(library, other):
     assert said == []
     model, said = told(lambda: known(components=turned).fit(table))
     assert len(said) == 1
-    assert "columns of fixed_components has" in said[0]
+    assert "fixed_components has the columns" in said[0]
     assert_array_equal(model.factor_, expected.factor_)
     assert model.to_frames()[1].columns.tolist() == names
     (counterparts, cosines), said = told(lambda: match_components(turned, frame(library, H)))
@@ -198,7 +198,7 @@ def test_names_of_features_are_read_of_both_libraries(library, other):
     assert_array_equal(counterparts, np.arange(6))
     assert_allclose(cosines, 1)
     _, said = told(lambda: sweep_n_clusters(known(components=turned), table, [6, 7], n_folds=2))
-    assert sum("columns of fixed_components" in one for one in said) == 1
+    assert sum("fixed_components has the columns" in one for one in said) == 1
     for pair in ((table, X), (X, table)):
         _, [said] = told(lambda pair=pair: match_components(*pair))
         assert "has no names: features are taken by position" in said

@@ -155,6 +155,6 @@ def test_known_programs_of_a_data_frame_are_matched_by_name(programs):
     X, _, H = programs
     genes = [f"g{j}" for j in range(X.shape[1])]
     frame, known = pd.DataFrame(X, columns=genes), pd.DataFrame(H[:1], columns=genes)
-    with pytest.warns(UserWarning, match="columns of fixed_components"):
+    with pytest.warns(UserWarning, match="fixed_components has the columns"):
         model = small(fixed_components=known.iloc[:, ::-1]).fit(frame)
     assert_array_equal(model.components_, small(fixed_components=H[:1]).fit(frame).components_)

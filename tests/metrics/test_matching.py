@@ -38,7 +38,7 @@ def test_columns_of_data_frames_are_matched_by_name():
     pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     a = pd.DataFrame(rng.uniform(size=(3, 4)), columns=list("pqrs"))
-    with pytest.warns(UserWarning, match="columns of components_b"):
+    with pytest.warns(UserWarning, match="components_b has the columns"):
         found, cosines = match_components(a, a.iloc[[2, 0, 1], ::-1])
     assert_array_equal(found, [1, 2, 0])
     assert_allclose(cosines, 1)

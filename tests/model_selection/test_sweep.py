@@ -224,7 +224,7 @@ def test_known_programs_are_kept_in_all_fits():
     names = [f"c{i}" for i in range(40)]
     frame = pd.DataFrame(COUNTS, columns=names)
     known = pd.DataFrame(make_signatures(60, 4, 40, random_state=0)[2][:2], columns=names)
-    with pytest.warns(UserWarning, match="columns of fixed_components"):
+    with pytest.warns(UserWarning, match="fixed_components has the columns"):
         found = swept(model(fixed_components=known.iloc[:, ::-1]), frame, [4, 5], n_folds=2)
     assert found.n_clusters_ == 4
     array = swept(model(fixed_components=known.to_numpy()), COUNTS, [4, 5], n_folds=2)
