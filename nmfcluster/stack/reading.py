@@ -129,7 +129,7 @@ class StackReader:
                 f"fitted to {estimator.n_features_in_} objects: give the similarities to all."
             )
         own, given = self._columns, stack._columns
-        order = tables.order_of(own, given, "the columns of X", "what fit was given")
+        order = tables.order_of(own, given, "X", "what fit was given", "column")
         stack = stack if order is None else stack[:, order]
         n_sources = len(self.names)
         given_names = {self.names, stack.names} - {tuple(f"source{i}" for i in range(n_sources))}
