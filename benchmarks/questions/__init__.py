@@ -17,6 +17,7 @@ NAMES = (
     "meta",
     "recurrence",
     "programs",
+    "across",
     "counts_scale",
     "assignments",
     "how_many_programs",
