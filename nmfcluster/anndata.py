@@ -11,6 +11,8 @@ from nmfcluster._arrays.storage import row_blocks
 from nmfcluster.consensus import NMFConsensus
 from nmfcluster.meta import NMFMetaCluster
 
+__all__ = ["consensus", "programs"]
+
 _ROWS = 4096  # of a file that are read at a time
 
 

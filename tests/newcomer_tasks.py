@@ -591,23 +591,22 @@ def find_programs_in_counts():
 
 
 def find_programs_in_anndata():
-    """Put programs of single cells where tools for AnnData look for them."""
+    """Ask which programs of single cells two patients share, and keep them with the cells."""
     import numpy as np
     import scipy.sparse as sp
     from anndata import AnnData
 
-    from nmfcluster import NMFMetaCluster
+    from nmfcluster.anndata import programs
     from nmfcluster.datasets import make_programs
     from nmfcluster.metrics import match_components
 
     X, _, H = make_programs(200, 100, 4, depth=700, random_state=0)
     adata = AnnData(sp.csr_matrix(X.astype(np.float32)))
-    model = NMFMetaCluster(4, loss="kullback-leibler", n_estimators=10, random_state=0)
-    model.fit(adata.X)
-    adata.obsm["X_programs"], adata.varm["programs"] = model.membership_, model.components_.T
-    assert adata.obsm["X_programs"].shape == (200, 4)
-    _, cosines = match_components(H, adata.varm["programs"].T)
-    assert cosines.min() > 0.8
+    adata.obs["patient"] = ["Ann", "Bob"] * 100
+    model = programs(adata, 4, batch_key="patient", n_estimators=5, random_state=0)
+    assert model.shared_.all()
+    assert adata.obsm["X_nmf"].shape == (200, 4)
+    assert match_components(H, adata.varm["nmf"].T)[1].min() > 0.8
 
 
 def sweep_the_number_of_programs():

@@ -9,6 +9,7 @@ import pkgutil
 import re
 import sys
 import tokenize
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -183,6 +184,8 @@ def test_code_on_the_pages_runs_and_does_what_it_says(path):
     blocks = r"^```python\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?"
     for block in re.finditer(blocks, text, re.MULTILINE | re.DOTALL):
         code, shown = block.groups()
+        if "anndata" in code and find_spec("anndata") is None:
+            continue  # the documentation is built with it
         lines_before = text.count("\n", 0, block.start(1))  # for tracebacks
         printed = run("\n" * lines_before + code, path, namespace)
         if shown is not None:

@@ -15,6 +15,8 @@ from nmfcluster import (
     SSNMFClusterer,
 )
 from nmfcluster.affinity import make_affinity
+from nmfcluster.anndata import programs
+from nmfcluster.meta import metacluster
 from nmfcluster.metrics import clustering_accuracy
 from nmfcluster.model_selection import ConstraintScorer, StabilityScorer
 from nmfcluster.partitions import BasePartitions, base_partitions
@@ -44,6 +46,15 @@ assert_type(fused.agreement_.scores, np.ndarray)
 biclusters = NMFMetaCluster(3).fit(X)
 assert_type(biclusters.components_, np.ndarray)
 assert_type(biclusters.transform(X), np.ndarray)
+of_groups = NMFMetaCluster(4, base_n_clusters=3, min_groups=2).fit(X, groups=["a", "b"] * 15)
+presence: np.ndarray = of_groups.presence_
+assert_type(of_groups.without([0], X), NMFMetaCluster)
+assert_type(metacluster([of_groups.components_], 4).presence, np.ndarray)
+
+
+def of_cells(adata: Any) -> NMFMetaCluster:
+    return assert_type(programs(adata, 4, batch_key="patient"), NMFMetaCluster)
+
 
 score: float = StabilityScorer()(consensus, X)
 details: dict[str, float] = StabilityScorer(details=True)(consensus, X)
