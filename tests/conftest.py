@@ -43,7 +43,7 @@ OTHER_MODES = {
     "NMFConsensus": [{"affinity": "precomputed"}, {"affinity": "partitions"}],
     "NMFMetaCluster": [
         {"meta": "nmf", "base_n_clusters": (2, 4), "sparsity": 0.1, "penalty": "l1_columns"},
-        {"loss": "kullback-leibler", "meta": "kmeans", "resample": 0.7, "tol": 1e-3},
+        {"loss": "kullback-leibler", "resample": 0.7, "tol": 1e-3},
     ],
     "SSNMFClusterer": [
         {"affinity": "precomputed"},
