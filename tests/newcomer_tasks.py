@@ -712,12 +712,10 @@ def draw_fits():
 
     X = load_iris().data
     consensus = nc.NMFConsensus(3, n_estimators=10, random_state=0).fit(X)
-    constrained = nc.SSNMFClusterer(3, random_state=0).fit(X, must_link=[(0, 1)])
     fusion = nc.SimilarityFusionNMF(3).fit({"sepal": X[:, :2], "petal": X[:, 2:]})
     programs = nc.NMFMetaCluster(3, n_estimators=5, random_state=0).fit(X)
     picture = display.ConsensusMatrixDisplay.from_estimator(consensus)
     assert picture.ax_.get_figure() is picture.figure_
-    assert display.ConstraintDisplay.from_estimator(constrained).ax_.has_data()
     assert display.SourceWeightsDisplay.from_estimator(fusion).ax_.has_data()
     assert display.BiclusterDisplay.from_estimator(programs, X).ax_.has_data()
 

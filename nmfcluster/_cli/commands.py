@@ -83,9 +83,9 @@ def _cluster(options: argparse.Namespace) -> Result:
     given = {"constraints": _pairs(options, table)} if options.constraints else {}
     estimator = ssnmf.SSNMFClusterer(2, contradictions=options.contradictions)
     model, chosen = _fitted(estimator, table.X, options, **given)
-    draw = (display.ConstraintDisplay if given else display.ConsensusMatrixDisplay).from_estimator
     kept = [ok for p in given.values() for some in p.satisfied(model.labels_) for ok in some]
     told = f"; {sum(kept)} of {counted(len(kept), 'pair')} satisfied" if given else ""
+    draw = display.ConsensusMatrixDisplay.from_estimator
     return Result(model, chosen, _of_model(model, table), draw, told)
 
 

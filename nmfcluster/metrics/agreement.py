@@ -33,10 +33,9 @@ def differing_share(a: np.ndarray, b: np.ndarray) -> float:
     return (len(a) - matched(shared_counts(a[both], b[both]))) / len(a)
 
 
-def shared_counts(a: np.ndarray, b: np.ndarray, shape: tuple[int, int] | None = None) -> np.ndarray:
-    """Return how many samples clusters share, from labels from 0; `shape` leaves room for more."""
-    if shape is None:
-        shape = int(a.max(initial=0)) + 1, int(b.max(initial=0)) + 1
+def shared_counts(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return how many samples clusters share, from labels from 0."""
+    shape = int(a.max(initial=0)) + 1, int(b.max(initial=0)) + 1
     cells = a.astype(np.int64) * shape[1] + b
     return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
 

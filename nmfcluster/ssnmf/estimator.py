@@ -158,7 +158,6 @@ class SSNMFClusterer(NMFClusterer):
     --------
     nmfcluster.constraints.PairwiseConstraints : Constraints that cross-validation can split.
     nmfcluster.model_selection.ConstraintScorer : Scores models by constraints held out.
-    nmfcluster.display.ConstraintDisplay : Shows which constraints are satisfied.
 
     Notes
     -----

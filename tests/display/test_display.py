@@ -29,7 +29,7 @@ each_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: meth
 
 
 @pytest.fixture(scope="module")
-def data(consensus, constrained, biclusters, sweep, table):
+def data(consensus, biclusters, sweep, table):
     """Return the data that every method draws, by the name of the method."""
     X = np.eye(12)[:, :3] + np.arange(12)[:, None] % 3
     models = [
@@ -47,8 +47,6 @@ def data(consensus, constrained, biclusters, sweep, table):
         "BiclusterDisplay.from_estimator": (biclusters, table),
         "ConsensusMatrixDisplay.from_estimator": (consensus,),
         "ConsensusMatrixDisplay.from_partitions": (consensus.partitions_, consensus.labels_),
-        "ConstraintDisplay.from_estimator": (constrained,),
-        "ConstraintDisplay.from_predictions": (constrained.labels_, constrained.constraints_),
         "NumberDisplay.from_estimator": (sweep,),
         "SourceWeightsDisplay.from_estimator": (models[0],),
         "SourceWeightsDisplay.from_estimators": (models,),
@@ -133,7 +131,7 @@ def test_words_are_the_same_in_all_pictures(method, data):
     assert names[-1] == "ax"
     ax = parameters[-1]
     assert (ax.kind, ax.default) == (ax.KEYWORD_ONLY, None)
-    assert "predictions" in method.__name__ or "labels" not in names[0]
+    assert "labels" not in names[0]
     with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
         method(*data[method.__qualname__], colour="red")
     assert plt.get_fignums() == []

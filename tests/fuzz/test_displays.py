@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from fuzz import tables
 from fuzz.parameters import bad_values
-from fuzz.strategies import FEATURES, LABEL_TABLES, SEEDS, mostly, pairs_of, usually
+from fuzz.strategies import FEATURES, LABEL_TABLES, SEEDS, mostly, usually
 from fuzz.test_functions import one_column
 from fuzz.verdict import REFUSED, fuzz, judged
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from sklearn.cluster import KMeans
 
-from nmfcluster import NMFConsensus, NMFMetaCluster, PairwiseConstraints, SSNMFClusterer
+from nmfcluster import NMFConsensus, NMFMetaCluster, SSNMFClusterer
 from nmfcluster import display as pictures
 
 NO_AXES = ("ax", 3, True, np.eye(2), Figure())
@@ -49,7 +49,7 @@ def drawn(draw, method, *given, **options):
 
 NAMES = (
     *("estimator", "estimators", "labels", "partitions", "weights", "max_cells", "rows", "columns"),
-    *("constraints", "curves", "scores", "values"),
+    *("curves", "scores", "values"),
 )
 KINDS = [getattr(pictures, name) for name in sorted(pictures.__all__)]
 METHODS = [kind.from_estimator for kind in KINDS if hasattr(kind, "from_estimator")]
@@ -87,16 +87,6 @@ def test_pictures_of_biclusters(table, data, seed, dtype):
     if found is not REFUSED:
         assert found.row_sizes.sum() == n
         assert found.column_sizes.sum() == p
-
-
-@fuzz(LABEL_TABLES, st.data(), pairs_of(10))
-def test_pictures_of_constraints(table, data, pairs):
-    labels = one_column(table, column=True)
-    try:
-        known = PairwiseConstraints(table.n, None if pairs is None else pairs.build())
-    except (TypeError, ValueError):
-        known = pairs
-    drawn(data.draw, pictures.ConstraintDisplay.from_predictions, labels, known)
 
 
 @fuzz(FEATURES, st.data())
