@@ -112,8 +112,8 @@ def test_code_in_the_table_of_equations_is_in_the_package():
 
 
 def test_faults_are_seen():
-    assert fault("_engine.loop.iterate") is fault('method="vote"') is fault("loss_") is None
-    wrong = ["_engine.loop.loop", 'solver="fast"', "speed=1", "gain_", '"fast"']
+    assert fault("_engine.loop.iterate") is fault('meta="nmf"') is fault("loss_") is None
+    wrong = ["_engine.loop.loop", 'meta="fast"', "speed=1", "gain_", '"fast"']
     assert None not in map(fault, [*wrong, "StabilityScorer(speed=1)"])
 
 

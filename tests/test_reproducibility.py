@@ -110,10 +110,9 @@ METACLUSTERED = {
             "max_iter": 5,
         },
     ),
-    # more clusters of runs than k-means handles at a time
-    "counts, k-means": (
+    "counts, many runs": (
         COUNTS,
-        {"n_clusters": 5, "n_estimators": 60, "meta": "kmeans", "max_iter": 10},
+        {"n_clusters": 5, "n_estimators": 60, "meta": "nmf", "max_iter": 10},
     ),
 }
 PROBLEMS |= CONSTRAINED | FUSED | METACLUSTERED

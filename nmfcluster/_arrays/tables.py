@@ -168,11 +168,8 @@ def check_opened(X: Any, name: str, wanted: str) -> None:
     annotated = hasattr(X, "obs") and hasattr(X, "to_df")
     closed = (isinstance(X, dict) and not sp.issparse(X)) or type(X).__name__ == "LazyFrame"
     if annotated or closed or type(X).__module__.startswith("pyarrow"):
-        cure = (
-            "its matrix, adata.X, or see nmfcluster.anndata"
-            if annotated
-            else "an array or a data frame"
-        )
+        matrix = "adata.X or adata.to_df(), or see nmfcluster.anndata"
+        cure = matrix if annotated else "an array or a data frame"
         raise TypeError(f"{name} must be {wanted}, got {_called(X)}: give {cure}. {_SEVERAL}.")
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise ValueError(

@@ -14,7 +14,15 @@ from nmfcluster import _base
 from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.tables import column_names, in_order_of, row_names
 from nmfcluster._base import NMFClusterer, fitting, hard_labels, membership
-from nmfcluster._compat import COUNT, SHARE, HasMethods, Interval, StrOptions, fit_context
+from nmfcluster._compat import (
+    COUNT,
+    SHARE,
+    HasMethods,
+    Interval,
+    RealNotInt,
+    StrOptions,
+    fit_context,
+)
 from nmfcluster._engine.memory import memory_of
 from nmfcluster._engine.report import stage
 from nmfcluster._engine.starts import draw_seeds
@@ -203,7 +211,7 @@ class NMFMetaCluster(Programs):
         "sparsity": [Interval(Real, 0, None, closed="left")],
         "penalty": [StrOptions(set(PENALTIES))],
         "threshold": [Interval(Real, 0, 1, closed="right")],
-        "min_groups": [COUNT, Interval(Real, 0, 1, closed="right")],
+        "min_groups": [COUNT, Interval(RealNotInt, 0, 1, closed="right")],
         "memory": [str, HasMethods("cache"), None],
     }
 
