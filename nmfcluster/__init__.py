@@ -1,13 +1,48 @@
 """Clustering by nonnegative matrix factorization, in scikit-learn's style."""
 
-from nmfcluster._compat import show_versions as show_versions
-from nmfcluster.consensus import NMFConsensus as NMFConsensus
-from nmfcluster.constraints import PairwiseConstraints as PairwiseConstraints
-from nmfcluster.fusion import SimilarityFusionNMF as SimilarityFusionNMF
-from nmfcluster.meta import NMFMetaCluster as NMFMetaCluster
-from nmfcluster.ssnmf import SSNMFClusterer as SSNMFClusterer
-from nmfcluster.stack import KernelStack as KernelStack
-from nmfcluster.stack import SimilarityStack as SimilarityStack
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nmfcluster._compat import show_versions as show_versions
+    from nmfcluster.consensus import NMFConsensus as NMFConsensus
+    from nmfcluster.constraints import PairwiseConstraints as PairwiseConstraints
+    from nmfcluster.fusion import SimilarityFusionNMF as SimilarityFusionNMF
+    from nmfcluster.meta import NMFMetaCluster as NMFMetaCluster
+    from nmfcluster.ssnmf import SSNMFClusterer as SSNMFClusterer
+    from nmfcluster.stack import KernelStack as KernelStack
+    from nmfcluster.stack import SimilarityStack as SimilarityStack
 
 __version__ = "0.1.0"
-__all__ = [*sorted(name for name in dir() if name[0].isupper()), "__version__", "show_versions"]
+_HOMES = {  # where what is here comes from
+    "KernelStack": "stack",
+    "NMFConsensus": "consensus",
+    "NMFMetaCluster": "meta",
+    "PairwiseConstraints": "constraints",
+    "SSNMFClusterer": "ssnmf",
+    "SimilarityFusionNMF": "fusion",
+    "SimilarityStack": "stack",
+    "show_versions": "_compat",
+}
+__all__ = [*_HOMES, "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name that is here, or a module, where it is asked for: both take long."""
+    try:
+        if name in _HOMES:
+            value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        elif not name.startswith("_"):
+            value = import_module(f"{__name__}.{name}")
+        else:
+            raise ModuleNotFoundError(name=f"{__name__}.{name}")
+    except ModuleNotFoundError as error:
+        if error.name != f"{__name__}.{name}":
+            raise
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

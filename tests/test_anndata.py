@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nmfcluster import NMFConsensus, NMFMetaCluster
-from nmfcluster._cli.commands import main
+from nmfcluster._cli.main import main
 from nmfcluster.anndata import consensus, programs
 from nmfcluster.datasets import make_programs
 

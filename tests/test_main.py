@@ -6,7 +6,7 @@ import sys
 import pytest
 from sklearn.datasets import load_digits
 
-from nmfcluster._cli.commands import main
+from nmfcluster._cli.main import main
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

@@ -19,8 +19,9 @@ from nmfcluster import (
     SimilarityFusionNMF,
     SSNMFClusterer,
 )
-from nmfcluster._cli.commands import _COMMANDS, _pairs, main
+from nmfcluster._cli.commands import _pairs
 from nmfcluster._cli.files import FileTable
+from nmfcluster._cli.main import COMMANDS, main
 from nmfcluster.model_selection import choose_n_clusters
 
 pd = pytest.importorskip("pandas")
@@ -210,7 +211,7 @@ def test_as_a_module(here):
     assert_array_equal(back("out-labels.csv")["label"], np.repeat([0, 1], 8))
 
 
-@pytest.mark.parametrize("command", [*_COMMANDS, "demo", None])
+@pytest.mark.parametrize("command", [*COMMANDS, "demo", None])
 def test_help_of_every_command(command, capsys):
     with pytest.raises(SystemExit) as left:
         main(["--help"] if command is None else [command, "--help"])

@@ -15,8 +15,8 @@ from numpy.testing import assert_array_equal
 from scipy.io import mmwrite
 
 from nmfcluster import NMFConsensus, NMFMetaCluster, SimilarityFusionNMF
-from nmfcluster._cli.commands import main
 from nmfcluster._cli.files import read_table
+from nmfcluster._cli.main import main
 
 pd = pytest.importorskip("pandas")
 

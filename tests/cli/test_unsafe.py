@@ -10,8 +10,8 @@ import pytest
 import scipy.sparse as sp
 from scipy.io import mmwrite
 
-from nmfcluster._cli.commands import main
 from nmfcluster._cli.files import read_pairs, read_table
+from nmfcluster._cli.main import main
 
 pd = pytest.importorskip("pandas")
 
