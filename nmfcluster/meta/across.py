@@ -197,6 +197,8 @@ class GroupFits:
     ) -> GroupFits:
         """Fit a model like `model` to the rows of every group, and metacluster their programs."""
         names, group = read_groups(groups, "groups", X.shape[0], "sample")
+        if model.sparsity:  # usages alone are fitted at the end
+            raise ValueError(f"groups need sparsity=0, got sparsity={model.sparsity}.")
         k, m, own = model.n_clusters, 0 if fixed is None else len(fixed), model.base_n_clusters
         check_count(own := k if own is None else own, "base_n_clusters, with groups,", max(m, 1))
         each = {"n_clusters": own, "base_n_clusters": None, "fixed_components": fixed}

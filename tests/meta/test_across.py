@@ -191,6 +191,11 @@ X0, groups0, _ = planted(0, sizes=(12, 12, 12, 12))
         (lambda: fitted(X0, ["z", *groups0[1:]]), ValueError, "Group 'z' of 1 samples"),
         (lambda: fitted(X0, groups0, base_n_clusters=(2, 3)), TypeError, "base_n_clusters, with"),
         (lambda: fitted(X0, groups0, base_n_clusters=1), ValueError, "n_clusters must be from"),
+        (
+            lambda: fitted(X0, groups0, "frobenius", sparsity=1),
+            ValueError,
+            "groups need sparsity=0",
+        ),
         (lambda: fitted(X0, groups0, min_groups=1.5), ValueError, "'min_groups' parameter"),
     ],
 )
