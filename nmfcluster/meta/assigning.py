@@ -57,7 +57,7 @@ def assign(
     not use, and then one at a time, the one that may cost least first, by a bound on the rise; the
     exact loss decides.
 
-    Read more in the :ref:`User Guide <assign>`.
+    Read more in the :ref:`User Guide <sparse-assignment>`.
 
     Parameters
     ----------

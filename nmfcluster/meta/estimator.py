@@ -200,6 +200,10 @@ class NMFMetaCluster(Programs):
     array([1., 1., 1., 1.])
     """
 
+    groups_: np.ndarray
+    presence_: np.ndarray
+    shared_: np.ndarray
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **NMFClusterer._parameter_constraints,
         "loss": [StrOptions(set(parameters.LOSSES))],
