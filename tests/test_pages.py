@@ -9,7 +9,7 @@ import inspect
 import pkgutil
 import re
 import tomllib
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -20,12 +20,14 @@ from nmfcluster import model_selection
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 ESTIMATORS = [
-    thing for thing in map(vars(nmfcluster).get, nmfcluster.__all__) if hasattr(thing, "get_params")
+    thing
+    for thing in map(partial(getattr, nmfcluster), nmfcluster.__all__)
+    if hasattr(thing, "get_params")
 ]
 CLASSES = {
     thing.__name__: thing
     for module in (nmfcluster, model_selection)
-    for thing in map(vars(module).get, module.__all__)
+    for thing in map(partial(getattr, module), module.__all__)
     if inspect.isclass(thing)
 }
 # What a command belongs to where its name is not that of the package.

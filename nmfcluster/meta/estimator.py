@@ -342,10 +342,9 @@ class NMFMetaCluster(Programs):
             n_found = n_distinct(W, unit_rows(H)[0], n_known)
             self._keep_clusters(end, membership(W)[own], labels[own], n_found)
             if n_lost := np.count_nonzero(~runs.converged):
-                told = f"{n_lost} of the {len(runs)} runs did not converge within max_iter"
-                warn(
-                    f"{told}={self.max_iter} updates. Increase max_iter or tol.", ConvergenceWarning
-                )
+                told = f"{n_lost} of the {len(runs)} runs did not converge within "
+                told += f"max_iter={self.max_iter} updates. Increase max_iter or tol."
+                warn(told, ConvergenceWarning)
         return self
 
     def _read(self, X: Any, reset: bool = True) -> Any:
