@@ -32,14 +32,14 @@ def project(tmp_path_factory):
         shutil.copy(path, folder)
     page = (DOCS / "adding_an_estimator.md").read_text("utf-8")
     blocks = re.findall(r"^   ```text\n(.*?)^   ```$", page, re.MULTILINE | re.DOTALL)
-    init, line = map(dedent, blocks)
+    init, (typed, home) = dedent(blocks[0]), dedent(blocks[1]).splitlines()
     paper = folder / "nmfcluster" / "graph"
     paper.mkdir()
     (paper / "__init__.py").write_text(init, "utf-8")
     shutil.copy(DOCS / "snippets" / "graph_nmf.py", paper / "estimator.py")
     public = folder / "nmfcluster" / "__init__.py"
-    about, *rest = public.read_text("utf-8").splitlines(keepends=True)
-    public.write_text("".join([about, "\n", line, *rest[1:]]), "utf-8")
+    text = public.read_text("utf-8").replace("if TYPE_CHECKING:", f"if TYPE_CHECKING:\n    {typed}")
+    public.write_text(re.sub("^_HOMES = {.*$", rf"\g<0>\n    {home}", text, flags=re.M), "utf-8")
     return folder
 
 
