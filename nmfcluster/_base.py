@@ -91,10 +91,8 @@ def read_similarity(estimator: Any, X: Any, signed: bool = False) -> Any:
 def warn_of_distances(array: Any, name: str) -> None:
     """Warn where what should be similarities looks like distances."""
     if storage.looks_like_distances(array):
-        cure = "give similarities, such as numpy.exp(-(D / numpy.median(D)) ** 2)"
-        warn(
-            f"{name} is 0 on the diagonal and above 0 elsewhere, as distances D are. If so, {cure}."
-        )
+        told = f"{name} is 0 on the diagonal and above 0 elsewhere, as distances D are. If so"
+        warn(f"{told}, give similarities, such as numpy.exp(-(D / numpy.median(D)) ** 2).")
 
 
 def read_samples(estimator: Any, X: Any, signed: bool = False) -> Any:

@@ -309,9 +309,8 @@ def _called(affinity: Callable[[Any, Any], Any], X_fit: Any, X: Any) -> Any:
     W, shape = affinity(X, X_fit), (X.shape[0], X_fit.shape[0])
     if getattr(W, "shape", None) != shape or not hasattr(W, "dtype"):
         got = getattr(W, "shape", type(W).__name__)
-        raise ValueError(
-            f"affinity must return a dense or sparse array of shape {shape}, got {got}."
-        )
+        wanted = f"a dense or sparse array of shape {shape}"
+        raise ValueError(f"affinity must return {wanted}, got {got}.")
     if W.dtype.kind not in "fiub":
         raise ValueError(f"affinity must return real numbers, got dtype {W.dtype}.")
     name = "returned by affinity"

@@ -85,10 +85,8 @@ def generator_of(random_state: Any) -> np.random.RandomState:
     try:
         return check_random_state(random_state)
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            "random_state must be an int from 0 to 2**32 - 1, a RandomState or None, got "
-            f"{shown(random_state)}."
-        ) from error
+        allowed = "an int from 0 to 2**32 - 1, a RandomState or None"
+        raise ValueError(f"random_state must be {allowed}, got {shown(random_state)}.") from error
 
 
 def last_step(estimator: Any) -> tuple[str, Any]:
@@ -161,10 +159,8 @@ def positions(key: Any, n: int, noun: str, owner: str) -> np.ndarray:
         try:
             return np.arange(n)[key]
         except (TypeError, ValueError) as error:
-            raise type(error)(
-                f"a slice of the {noun}s of {owner} must be of integers, the step not 0, "
-                f"got {key!r}."
-            ) from None
+            must = f"a slice of the {noun}s of {owner} must be of integers, the step not 0"
+            raise type(error)(f"{must}, got {key!r}.") from None
     try:
         named = np.asarray(key)
     except (TypeError, ValueError):  # lists of different lengths
@@ -173,16 +169,12 @@ def positions(key: Any, n: int, noun: str, owner: str) -> np.ndarray:
         return np.empty(0, dtype=np.intp)
     if named.ndim != 1 or named.dtype.kind not in "iub":
         hint = f" For one {noun} say [{key}]." if isinstance(key, Integral) else ""
-        raise TypeError(
-            f"{noun}s of {owner} must be named by a list or an array of integers, a mask or a "
-            f"slice, got {shown(key)}.{hint}"
-        )
+        allowed = "a list or an array of integers, a mask or a slice"
+        raise TypeError(f"{noun}s of {owner} must be named by {allowed}, got {shown(key)}.{hint}")
     if named.dtype.kind == "b":
         if len(named) != n:
-            raise ValueError(
-                f"a mask of the {noun}s of {owner} must have {counted(n, 'entry')}, "
-                f"got {len(named)}."
-            )
+            must = f"a mask of the {noun}s of {owner} must have {counted(n, 'entry')}"
+            raise ValueError(f"{must}, got {len(named)}.")
         return np.flatnonzero(named)
     bad = (named >= n) | (named < -n)
     if bad.any():

@@ -38,25 +38,22 @@ def columns_of(table: Any, name: str) -> list[np.ndarray]:
     elif isinstance(table, Sequence) and not isinstance(table, str | bytes):
         columns = [as_vector(vector) for vector in table]
         if wrong := [column.shape for column in columns if column.ndim != 1]:
-            raise ValueError(
-                f"{name} given as a list must hold one label vector per partition, each of shape "
-                f"(n_samples,), got one of shape {wrong[0]}."
-            )
+            wanted = "one label vector per partition, each of shape (n_samples,)"
+            got = f"got one of shape {wrong[0]}"
+            raise ValueError(f"{name} given as a list must hold {wanted}, {got}.")
     else:
         if sp.issparse(table):
             raise TypeError(f"{name} must be a dense table of labels, got a sparse matrix.")
         array = np.asarray(table)
         if array.ndim != 2:
-            raise ValueError(
-                f"{name} must have shape (n_samples, n_partitions), got shape {array.shape}."
-            )
+            wanted = "shape (n_samples, n_partitions)"
+            raise ValueError(f"{name} must have {wanted}, got shape {array.shape}.")
         columns = list(array.T)
     lengths = set(map(len, columns))
     if len(lengths) != 1 or lengths == {0}:
-        raise ValueError(
-            f"{name} must hold at least one partition, all of one length above 0, got "
-            f"{counted(len(columns), 'partition')} of lengths {sorted(lengths)}."
-        )
+        wanted = "at least one partition, all of one length above 0"
+        got = f"{counted(len(columns), 'partition')} of lengths {sorted(lengths)}"
+        raise ValueError(f"{name} must hold {wanted}, got {got}.")
     return columns
 
 
@@ -98,9 +95,8 @@ def encode(
         if fast is not None:
             return fast
     if categories is not None and len(categories) != len(columns):
-        raise ValueError(
-            f"{name} has {counted(len(columns), 'partition')}, in fit it had {len(categories)}."
-        )
+        given = counted(len(columns), "partition")
+        raise ValueError(f"{name} has {given}, in fit it had {len(categories)}.")
     codes = np.full((len(columns[0]), len(columns)), -1, dtype=np.int32)
     all_known = []
     for t, column in enumerate(columns):
@@ -157,10 +153,8 @@ def clean_labels(column: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]
             texts = [v.decode(errors=_NO_TEXT) if isinstance(v, bytes) else str(v) for v in values]
             return np.array(texts, dtype=object), seen
         else:
-            raise TypeError(
-                f"{name} must hold labels of one kind, integers or strings; "
-                f"got {sorted(kind.__name__ for kind in kinds)}."
-            )
+            got = sorted(kind.__name__ for kind in kinds)
+            raise TypeError(f"{name} must hold labels of one kind, integers or strings; got {got}.")
     if column.dtype.kind == "U":
         return column.astype(object), np.ones(len(column), dtype=bool)
     if column.dtype.kind not in "biuf":

@@ -83,9 +83,8 @@ def check_readable(X: Any, name: str = "X") -> Any:
         raise ValueError(f"{name} must be one table of numbers, got None.")
     check_opened(X, name, "one table of numbers")
     if isinstance(X, list | tuple) and X and all(len(getattr(x, "shape", ())) == 2 for x in X):
-        raise TypeError(
-            f"{name} must be one table of numbers, got {_called(X)} tables. {_SEVERAL}."
-        )
+        got = f"{_called(X)} tables. {_SEVERAL}"
+        raise TypeError(f"{name} must be one table of numbers, got {got}.")
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         check_columns_differ(X, name)
         for column, dtype in zip(X.columns, X.dtypes, strict=True):
@@ -207,15 +206,14 @@ def _called(X: Any) -> str:
 def check_columns_differ(X: Any, name: str) -> None:
     """Raise if a data frame has no columns, or several of one name."""
     if len(X.columns) == 0:
-        raise ValueError(
-            f"{name} has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required."
-        )
+        none = f"0 feature(s) (shape={X.shape})"
+        raise ValueError(f"{name} has {none} while a minimum of 1 is required.")
     twice = [column for column, times in Counter(X.columns).items() if times > 1]
     if twice:
-        raise ValueError(
-            f"{name} must have columns whose names differ, but {twice[0]!r} occurs more than once: "
-            "rename it, or give X.to_numpy()."
+        told = (
+            f"{name} must have columns whose names differ, but {twice[0]!r} occurs more than once"
         )
+        raise ValueError(f"{told}: rename it, or give X.to_numpy().")
 
 
 def _is_number(value: Any) -> bool:
@@ -276,10 +274,9 @@ def order_of(
     if own.is_unique and other.is_unique:
         order = np.asarray(other.get_indexer(own))
         if (order >= 0).all():
-            warn(
-                f"{name} has the {noun}s of {owner} in another order, by the index: they are put "
-                f"into that of {owner}. Without an index they are taken by position."
-            )
+            told = f"{name} has the {noun}s of {owner} in another order, by the index"
+            done = f"they are put into that of {owner}. Without an index they are taken by position"
+            warn(f"{told}: {done}.")
             return order
     if _is_default(own) or _is_default(other):
         return None
