@@ -163,15 +163,12 @@ def _read(model: Any, X: Any) -> tuple[PairwiseConstraints, Any]:
     else:
         X = read_features(model, X, reset=False)
     if X.shape[0] != len(known):
-        raise ValueError(
-            f"X must be the data of the fit, of {counted(len(known), 'sample')}, got shape "
-            f"{X.shape}: give what model.fit was given."
-        )
+        wanted = f"the data of the fit, of {counted(len(known), 'sample')}"
+        raise ValueError(f"X must be {wanted}, got shape {X.shape}: give what model.fit was given.")
     if own is not None and names is not None and not own.equals(names):
-        raise ValueError(
-            "X must have the samples of the fit in the order of the fit, but its index is another; "
-            "take X.loc[model.constraints_.index]."
-        )
+        told = "X must have the samples of the fit in the order of the fit"
+        cure = "take X.loc[model.constraints_.index]"
+        raise ValueError(f"{told}, but its index is another; {cure}.")
     return known, X
 
 

@@ -83,10 +83,9 @@ def check_pairs(pairs: Any, n_clusters: int | None) -> str:
     joined = cannot_link[apart[:, 0] == apart[:, 1]]
     if len(joined):
         chain = [names[i] for i in _path(n_samples, must_link, *joined[0].tolist())]
-        raise ValueError(
-            f"samples {chain[0]} and {chain[-1]} cannot be linked, but must-link pairs join "
-            f"them: {_enumerated(chain, '-' if pairs.index is None else ' - ')}."
-        )
+        told = f"samples {chain[0]} and {chain[-1]} cannot be linked, but must-link pairs join them"
+        between = "-" if pairs.index is None else " - "
+        raise ValueError(f"{told}: {_enumerated(chain, between)}.")
     if n_clusters is None or n_clusters >= len(first):
         return "feasible"
     if n_clusters == 2:
@@ -151,9 +150,8 @@ def _clique(edges: np.ndarray, size: int) -> list[int]:
     neighbours first.
     """
     neighbours: dict[int, set[int]] = defaultdict(set)
-    for one, other in edges.tolist():
+    for one, other in np.concatenate([edges, edges[:, ::-1]]).tolist():
         neighbours[one].add(other)
-        neighbours[other].add(one)
     place = {node: (-len(others), node) for node, others in neighbours.items()}
     for start in sorted(neighbours, key=place.__getitem__):
         clique = [start]

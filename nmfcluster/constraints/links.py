@@ -151,10 +151,8 @@ def links_of_labels(
         rng = generator_of(random_state)
         check_count(n_pairs, "n_pairs", 0)
         if n_pairs > total:
-            raise ValueError(
-                f"n_pairs must be at most {total}, the number of pairs of the {len(known)} samples "
-                f"whose label is known, got {n_pairs}."
-            )
+            pairs_of = f"the number of pairs of the {len(known)} samples whose label is known"
+            raise ValueError(f"n_pairs must be at most {total}, {pairs_of}, got {n_pairs}.")
         numbers = _distinct_numbers(rng, total, n_pairs)
     pairs = known[pair_numbered(numbers)]
     same = codes[pairs[:, 0]] == codes[pairs[:, 1]]

@@ -91,10 +91,9 @@ def _columns(value: Any, name: str, samples: Samples) -> list[np.ndarray]:
     if sp.issparse(value):  # its rows are the samples, whatever these are called
         samples = range(n := len(samples))
         if value.shape != (n, n):
-            raise ValueError(
-                f"{name} given as a sparse matrix must have shape ({n}, {n}), got {value.shape}. "
-                "Cross-validation does not split it: pass PairwiseConstraints."
-            )
+            told = f"{name} given as a sparse matrix must have shape ({n}, {n}), got {value.shape}"
+            cure = "Cross-validation does not split it: pass PairwiseConstraints"
+            raise ValueError(f"{told}. {cure}.")
         check_stored(value, name)
         columns = list(sp.find(value * 1))  # numbers, where it holds bools
     else:

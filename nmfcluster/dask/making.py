@@ -9,10 +9,9 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 
-from nmfcluster._arrays.arguments import counted
 from nmfcluster._arrays.blocks import ROWS
 from nmfcluster._arrays.storage import row_blocks
-from nmfcluster._arrays.tables import read_table
+from nmfcluster._arrays.tables import read_table, require_size
 from nmfcluster._compat import validate_parameter_constraints
 from nmfcluster.dask.tables import by_blocks, read_rows, rows_at
 from nmfcluster.partitions import making
@@ -71,9 +70,8 @@ class BlockPartitions:
         -------
         dask.array.Array of shape (n_new, n_estimators), int
         """
-        X, n_features = read_rows(X), self._labeller.partitions.n_features
-        if X.shape[1] != n_features:
-            raise ValueError(f"X must have {counted(n_features, 'column')}, got {X.shape[1]}.")
+        X = read_rows(X)
+        require_size(X, "X", self._labeller.partitions.n_features)
         return self._labeller.of_rows(X)
 
 

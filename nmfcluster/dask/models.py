@@ -7,7 +7,8 @@ import dask.array as da
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from nmfcluster._arrays.arguments import counted, shown
+from nmfcluster._arrays.arguments import shown
+from nmfcluster._arrays.tables import require_size
 from nmfcluster.dask.tables import by_blocks, read_rows
 
 _ELSE = "X.map_blocks calls anything else"
@@ -98,9 +99,7 @@ def _checked(model: Any, X: Any, method: str) -> da.Array:
         raise TypeError(f"model must be a fitted estimator with `{method}`, got {shown(model)}.")
     check_is_fitted(model)
     X = read_rows(X)
-    wanted = getattr(model, "n_features_in_", X.shape[1])
-    if X.shape[1] != wanted:
-        raise ValueError(f"X must have {counted(wanted, 'column')}, as in fit, got {X.shape[1]}.")
+    require_size(X, "X", getattr(model, "n_features_in_", X.shape[1]))
     return X
 
 

@@ -38,10 +38,8 @@ class AsGiven(FittedSources):
             reader.compare_with(sample.objects, sample.compared)
             sources, seen = reader.cross(sample.objects, sample.fitted)
         if not seen.all():
-            raise ValueError(
-                f"samples are missing from {reader.labels[int(seen.all(axis=0).argmin())]}: only "
-                'criterion="agreement" can leave any out.'
-            )
+            missing = f"samples are missing from {reader.labels[int(seen.all(axis=0).argmin())]}"
+            raise ValueError(f'{missing}: only criterion="agreement" can leave any out.')
         self.dtype = np.result_type(*(source.dtype for source in sources))
         self._sources = [source.astype(self.dtype, copy=False) for source in sources]
         _check_sums(self._sources, reader.labels)
@@ -97,7 +95,5 @@ def _check_sums(sources: list[Any], labels: list[str]) -> None:
         with np.errstate(over="ignore"):  # a sum that is too large is refused
             size = total(source)
         if not 1 / most < size < most:
-            raise ValueError(
-                f"{label} must have a sum that {dtype} can hold with some room, got {size:.3g}; "
-                "scale it."
-            )
+            told = f"{label} must have a sum that {dtype} can hold with some room"
+            raise ValueError(f"{told}, got {size:.3g}; scale it.")

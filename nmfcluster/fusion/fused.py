@@ -91,10 +91,8 @@ def graphs_of(
             rows.append((G, _parts_of(_used(residuals, weights), i, j)))
     graphs = []
     for rows in found:
-        G, parts = (
-            stacked([G for G, _ in rows]),
-            np.concatenate([part for _, part in rows], axis=1),
-        )
+        G = stacked([G for G, _ in rows])
+        parts = np.concatenate([part for _, part in rows], axis=1)
         degrees = sums_of(G, axis=0)
         A = over_roots(G, degrees)
         graphs.append(FusedGraph(A, degrees, parts * (A.data / G.data)))

@@ -135,10 +135,8 @@ def _read_programs(components: Any) -> tuple[list[np.ndarray], np.ndarray | None
     names = [f"components[{i}]" for i in range(len(components))]
     own = [sample_names(column_names(table)) for table in components]
     wanted = {"ensure_all_finite": "allow-nan", "ensure_non_negative": True, "dtype": np.float64}
-    tables = [
-        as_dense(read_table(table, name, **wanted))
-        for table, name in zip(components, names, strict=True)
-    ]
+    pairs = zip(components, names, strict=True)
+    tables = [as_dense(read_table(table, name, **wanted)) for table, name in pairs]
     if all(index is None for index in own):
         for table, name in zip(tables, names, strict=True):
             require_size(table, name, tables[0].shape[1])

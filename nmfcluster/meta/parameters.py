@@ -5,13 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_array
 
 from nmfcluster._arrays.arguments import counted, warn
 from nmfcluster._arrays.order import CanonicalOrder, canonical_order
 from nmfcluster._arrays.places import split_missing
 from nmfcluster._arrays.storage import row_sums, scaled_columns, total
-from nmfcluster._arrays.tables import check_readable, columns_in_order_of, in_order_of
+from nmfcluster._arrays.tables import columns_in_order_of, in_order_of, read_table
 from nmfcluster.meta.divergence import Divergence
 from nmfcluster.meta.squares import MatrixObjective
 
@@ -80,11 +79,10 @@ def read_weights(given: Any, rows: Any, n_samples: int, least: int) -> np.ndarra
     if given is None:
         return None
     name = "sample_weight"
-    check_readable(given, name)
     values = given if rows is None else in_order_of(rows, given, name)
     # a number alone has no length, which is refused below
-    alone = {"ensure_2d": False, "ensure_min_samples": 0, "ensure_non_negative": True}
-    weights = check_array(values, dtype=np.float64, input_name=name, **alone)
+    alone = {"ensure_2d": False, "ensure_min_samples": 0, "accept_sparse": False}
+    weights = read_table(values, name, dtype=np.float64, ensure_non_negative=True, **alone)
     if weights.shape != (n_samples,):
         raise ValueError(f"{name} must be of shape ({n_samples},), got {weights.shape}.")
     if (counting := np.count_nonzero(weights)) < least:
@@ -110,10 +108,9 @@ def read_fixed(model: Any, columns: Any, dtype: Any) -> np.ndarray | None:
 
 def read_components(components: Any, name: str, columns: Any, dtype: Any) -> np.ndarray:
     """Return known components, none of them 0, with their columns in the order of X's names."""
-    check_readable(components, name)
     components = columns_in_order_of(columns, components, name, "X")
-    wanted = {"dtype": dtype, "order": "C", "ensure_non_negative": True}
-    read = check_array(components, input_name=name, **wanted)
+    wanted = {"dtype": dtype, "order": "C", "accept_sparse": False}
+    read = read_table(components, name, ensure_non_negative=True, **wanted)
     if not read.any(axis=1).all():
         raise ValueError(f"{name} must each hold an entry above 0.")
     return np.asarray(read)

@@ -14,12 +14,9 @@ from nmfcluster._arrays.tables import read_table, require_size
 from nmfcluster._base import NMFClusterer, membership
 from nmfcluster.metrics.co_occurrence import confidence, consensus_matrix
 
-_OF_RUNS = {"base_runs_", "run_losses_", "partitions_", "groups_"} | {
-    "n_features_in_",
-    "feature_names_in_",
-    "_row_names_",
-    "_column_names_",
-}  # of a fit, and true of other clusters of the same samples, too
+# of a fit, and true of other clusters of the same samples, too
+_OF_RUNS = {"base_runs_", "run_losses_", "partitions_", "groups_", "n_features_in_"}
+_OF_RUNS |= {"feature_names_in_", "_row_names_", "_column_names_"}
 
 
 class Programs(BiclusterMixin, NMFClusterer):
@@ -53,8 +50,7 @@ class Programs(BiclusterMixin, NMFClusterer):
         """
         check_is_fitted(self)
         W = read_table(X)
-        if W.shape[1] != (k := len(self.components_)):
-            raise ValueError(f"X must have a column for each of {k} clusters, got shape {W.shape}.")
+        require_size(W, "X, with one for each cluster,", len(self.components_))
         return W @ self.components_
 
     def top_features(

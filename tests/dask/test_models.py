@@ -97,7 +97,7 @@ def test_what_is_no_model_or_no_table_of_its_width_is_refused(function):
         with pytest.raises(TypeError, match="model must be a fitted estimator with `"):
             function(other, blocks)
     for width in (3, 5):
-        with pytest.raises(ValueError, match=f"X must have 4 columns, as in fit, got {width}"):
+        with pytest.raises(ValueError, match=f"X must have 4 columns, got {width}"):
             function(model, da.zeros((10, width)))
     with pytest.raises(TypeError, match="X must be a Dask array in blocks of rows"):
         function(model, NEW)
