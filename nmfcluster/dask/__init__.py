@@ -4,9 +4,8 @@ try:
     import dask.array as _array
     import distributed as _distributed
 except ImportError as error:
-    raise ModuleNotFoundError(
-        'nmfcluster.dask needs Dask: pip install "nmfcluster[distributed]".'
-    ) from error
+    cure = 'pip install "nmfcluster[distributed]"'
+    raise ModuleNotFoundError(f"nmfcluster.dask needs Dask: {cure}.") from error
 
 from nmfcluster.dask.consensus import NMFConsensus
 from nmfcluster.dask.making import base_partitions

@@ -45,10 +45,9 @@ def clean_block(block: Any, first: int = 0) -> np.ndarray:
     block = np.asarray(block)
     kind = block.dtype.kind
     if kind not in "biuf":
-        raise TypeError(
-            f"X must hold integers as labels, got dtype {block.dtype} in the block of row {first}: "
-            "give every string a number first, as pandas.factorize does."
-        )
+        got = f"dtype {block.dtype} in the block of row {first}"
+        cure = "give every string a number first, as pandas.factorize does"
+        raise TypeError(f"X must hold integers as labels, got {got}: {cure}.")
     wrong = np.zeros(block.shape, dtype=bool)
     if kind == "f":
         block = block.astype(np.float64, copy=False)  # float16 could not hold what follows
@@ -58,10 +57,9 @@ def clean_block(block: Any, first: int = 0) -> np.ndarray:
         wrong = block > np.uint64(2**63 - 1)
     if wrong.any():
         row, t = (int(i) for i in np.argwhere(wrong)[0])
-        raise ValueError(
-            "X must hold integers as labels, NaN or -1 where not seen, up to 2**63 - 1, got "
-            f"{shown(block[row, t].item())} in row {first + row}, partition {t}."
-        )
+        got = f"{shown(block[row, t].item())} in row {first + row}, partition {t}"
+        must = "X must hold integers as labels, NaN or -1 where not seen, up to 2**63 - 1"
+        raise ValueError(f"{must}, got {got}.")
     if kind in "if" and block.min(initial=0) < -1:
         block = np.maximum(block, -1)
     kept = {"bool": np.int8, "uint64": np.int64, "float64": np.int64}
@@ -243,10 +241,9 @@ class BlockedTable:
 
 def changed(why: str) -> RuntimeError:
     """Return the error of a table that is read twice and does not hold the same."""
-    return RuntimeError(
-        f"X must hold the same labels whenever it is read, but {why}: something in what makes it "
-        "is random. Write it to a file, or persist it, and fit that."
-    )
+    told = f"X must hold the same labels whenever it is read, but {why}"
+    cure = "Write it to a file, or persist it, and fit that"
+    return RuntimeError(f"{told}: something in what makes it is random. {cure}.")
 
 
 class RowIndex:

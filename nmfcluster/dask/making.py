@@ -32,9 +32,8 @@ class Labeller(NamedTuple):
             X = read_table(block[rows], accept_sparse=False)
             found = self.partitions.predict(X, self.drawn)
             if found.max() > np.iinfo(self.dtype).max:
-                raise ValueError(
-                    f"estimator must predict labels that it found in a sample, got {found.max()}."
-                )
+                wanted = "labels that it found in a sample"
+                raise ValueError(f"estimator must predict {wanted}, got {found.max()}.")
             labels[rows] = found
         return labels
 

@@ -55,9 +55,8 @@ def axes_for(ax: Any, figsize: tuple[float, float]) -> tuple[Any, Any]:
         import matplotlib.pyplot as plt
         from matplotlib.axes import Axes
     except ImportError as error:
-        raise ImportError(
-            'Drawing needs matplotlib, which is not installed: pip install "nmfcluster[plot]"'
-        ) from error
+        cure = 'pip install "nmfcluster[plot]"'
+        raise ImportError(f"Drawing needs matplotlib, which is not installed: {cure}") from error
     if ax is None:
         _, ax = plt.subplots(figsize=figsize, layout="compressed")
     if not isinstance(ax, Axes):

@@ -148,9 +148,8 @@ class SourceWeightsDisplay:
             look.check_fitted(model, *_FUSED)
         names = [model.source_names_ for model in models]
         if len(set(names)) != 1:
-            raise ValueError(
-                f"estimators must be at least one, and have the same sources, got {names}."
-            )
+            wanted = "be at least one, and have the same sources"
+            raise ValueError(f"estimators must {wanted}, got {names}.")
         models.sort(key=lambda model: model.eta)
         values = [model.eta for model in models]
         if chosen is not None and chosen not in values:

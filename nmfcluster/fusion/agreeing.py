@@ -118,10 +118,8 @@ class Agreeing(FittedSources):
         """Return the weights of sources that agree; in doubt, of those whose clusters stand out."""
         told = np.array([R.size > 0 for R in self._residuals])
         if not told.any():
-            warn(
-                "No source says anything beyond independence: all of its similarities are next to "
-                "equal. Nothing tells clusters apart."
-            )
+            why = "all of its similarities are next to equal. Nothing tells clusters apart"
+            warn(f"No source says anything beyond independence: {why}.")
             return np.zeros(len(told))
         options = candidates(self.found, self._same, told)
         chosen = options[0]
@@ -288,10 +286,8 @@ def weights_of(given: Any, names: tuple[str, ...]) -> np.ndarray | None:
         given = [given.get(name, 0) for name in names]
     weights = np.asarray(given)
     if weights.shape != (len(names),) or weights.dtype.kind not in "biuf":
-        raise ValueError(
-            f"weights must be one number for each of the sources {list(names)}, or a dict of these "
-            f"names, got {shown(given)}."
-        )
+        wanted = f"one number for each of the sources {list(names)}, or a dict of these names"
+        raise ValueError(f"weights must be {wanted}, got {shown(given)}.")
     weights = weights.astype(np.float64)
     if not np.isfinite(weights).all() or weights.min() < 0 or not weights.any():
         raise ValueError(f"weights must be finite, at least 0, and not all 0, got {shown(given)}.")
@@ -315,11 +311,9 @@ def check_joined(seen: np.ndarray, names: tuple[str, ...]) -> None:
     of_sources, sizes = part[n:], np.bincount(part[:n], minlength=part.max() + 1)
     groups = [group for group in np.unique(of_sources) if sizes[group]]
     if len(groups) > 1:
-        told = " and ".join(
-            f"{counted(int(sizes[group]), 'object')} in "
-            f"{[names[i] for i in np.flatnonzero(of_sources == group)]}"
-            for group in groups
-        )
+        sources = [[names[i] for i in np.flatnonzero(of_sources == group)] for group in groups]
+        pairs = zip(sizes[groups].tolist(), sources, strict=True)
+        told = " and ".join(f"{counted(size, 'object')} in {some}" for size, some in pairs)
         raise ValueError(
             f"no source saw objects of more than one of these groups: {told}. The clusters of one "
             "cannot be matched with those of another: fit each group alone, or add a source that "

@@ -323,10 +323,9 @@ class SimilarityFusionNMF(FusionReports):
             # the clusters by their size
             P, labels, order = numbered(membership(rows), hard_labels(rows))
             if labels.min() < 0:
-                warn(
-                    f"Nothing tells the cluster of {counted(int((labels < 0).sum()), 'object')}, "
-                    "similar to no other: memberships there are uniform, labels are -1."
-                )
+                lost = counted(int((labels < 0).sum()), "object")
+                told = f"Nothing tells the cluster of {lost}, similar to no other"
+                warn(f"{told}: memberships there are uniform, labels are -1.")
             self._order_ = order
             self._profile_, self.core_ = profile[:, order], core[np.ix_(order, order)]
             self._keep_clusters(fusion, P, labels)

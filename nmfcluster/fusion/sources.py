@@ -191,10 +191,9 @@ def draw_samples(
     if not isinstance(size, Integral):
         size = max(round(size * n_samples), 2)
     if not n_clusters <= size <= n_samples:
-        raise ValueError(
-            f"max_samples={max_samples} must leave at least n_clusters={n_clusters} objects, and "
-            f"at most all {n_samples} that there are, or columns of similarities, got {size}."
-        )
+        least = f"at least n_clusters={n_clusters} objects"
+        most = f"at most all {n_samples} that there are, or columns of similarities"
+        raise ValueError(f"max_samples={max_samples} must leave {least}, and {most}, got {size}.")
     if size == n_samples:  # a full fit, and the same one
         return np.arange(n_samples)
     return np.sort(rng.permutation(n_samples)[: int(size)])

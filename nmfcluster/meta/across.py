@@ -113,9 +113,8 @@ def metacluster(
     scale = np.sqrt((roots**2 @ seen.T) * (seen @ (roots**2).T))
     far = 1 - np.divide(roots @ roots.T, scale, out=np.zeros_like(scale), where=scale > 0)
     far[of_table[:, None] == of_table] = len(H) ** 2  # one such pair is more than all others
-    labels = AgglomerativeClustering(
-        int(n_clusters), metric="precomputed", linkage="average"
-    ).fit_predict(far)
+    tree = AgglomerativeClustering(int(n_clusters), metric="precomputed", linkage="average")
+    labels = tree.fit_predict(far)
     labels = np.argsort(np.argsort(-np.bincount(labels), kind="stable"))[labels]
     # what they have in common, feature by feature, and where they occur
     E = one_hot(labels, int(n_clusters))

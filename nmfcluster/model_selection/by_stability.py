@@ -120,10 +120,8 @@ def steadiest(
             means[best] = np.nan
     tell_failures(numbers, failures, "choose_n_clusters")
     if fit is None:
-        raise ValueError(
-            f"candidates must hold a number of clusters that fits find: with {numbers[0]} to "
-            f"{numbers[-1]} they found at most {n_found.max()}."
-        )
+        why = f"with {numbers[0]} to {numbers[-1]} they found at most {n_found.max()}"
+        raise ValueError(f"candidates must hold a number of clusters that fits find: {why}.")
     if method == "stability":
         figures["stability_se"] = np.where(np.isnan(means), np.nan, figures["stability_se"])
     found = {"candidates": numbers, "n_clusters_": k, "as_good": as_good, "method": method}

@@ -143,10 +143,8 @@ def choose_n_clusters(
     # runs of NMF
     if method in _SWEPT or (method == "auto" and isinstance(estimator, NMFMetaCluster)):
         if fit_params:
-            raise ValueError(
-                "fit_params must be None for NMFMetaCluster, whose runs are decided by "
-                "sweep_n_clusters; method='stability' takes them."
-            )
+            why = "whose runs are decided by sweep_n_clusters; method='stability' takes them"
+            raise ValueError(f"fit_params must be None for NMFMetaCluster, {why}.")
         _say("fitting runs with every number of clusters")
         shared: dict[str, Any] = {"n_estimators": "auto", "n_jobs": n_jobs, "random_state": rng}
         return sweep_n_clusters(estimator, X, candidates, method=method, **shared)
@@ -165,10 +163,8 @@ def choose_n_clusters(
     seen = fit_params.keys() <= {"sample_weight"}
     if method == "vote" or (method == "auto" and features and seen):
         if not features:
-            raise ValueError(
-                "method='vote' asks features, and the estimator takes similarities, distances, or "
-                "labels: give method='stability'."
-            )
+            others = "similarities, distances, or labels: give method='stability'"
+            raise ValueError(f"method='vote' asks features, and the estimator takes {others}.")
         _say("asking criteria")
         chosen = _by_vote(estimator, X, numbers, seed, fitted)
 

@@ -37,10 +37,8 @@ class Samples(NamedTuple):
     def training(self, rows: np.ndarray) -> Training:
         """Return what `fit` is given for some samples: by position, and by name."""
         target = () if self.y is None else (take_samples(self.y, rows),)
-        return (self.compared_with(rows, rows), *target), {
-            name: value if _is_scalar(value) else take_samples(value, rows)
-            for name, value in self.arguments.items()
-        }
+        cut = {k: v if _is_scalar(v) else take_samples(v, rows) for k, v in self.arguments.items()}
+        return (self.compared_with(rows, rows), *target), cut
 
     def compared_with(self, rows: np.ndarray, asked: np.ndarray | None) -> Any:
         """Return what `predict` is given for some samples, or all, after a fit on `rows`."""
@@ -83,9 +81,9 @@ def read_samples(
         _require_entries(y, n_samples, "y")
     handed = {name: value for name, value in handed.items() if value is not None}
     if get_config()["enable_metadata_routing"]:
-        router = MetadataRouter(owner=advice.partition(" ")[0]).add(
-            estimator=estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit")
-        )
+        of_fit = MethodMapping().add(caller="fit", callee="fit")
+        router = MetadataRouter(owner=advice.partition(" ")[0])
+        router.add(estimator=estimator, method_mapping=of_fit)
         handed = router.route_params(caller="fit", params=handed)["estimator"]["fit"]
     twice = sorted(handed.keys() & fit_params)
     if twice:
@@ -114,10 +112,8 @@ def n_samples_of(X: Any) -> int:
     """Return the number of samples in what a search or a choice is given; raise if it has none."""
     if not isinstance(X, str | bytes | set | type) and (number := n_entries(X)) >= 0:
         return number
-    raise ValueError(
-        f"X must have an entry for every sample, got {shown(X)}. Views are a ViewStack, and "
-        "similarities a SimilarityStack."
-    )
+    cure = "Views are a ViewStack, and similarities a SimilarityStack"
+    raise ValueError(f"X must have an entry for every sample, got {shown(X)}. {cure}.")
 
 
 def takes(estimator: Any, name: str) -> bool:
@@ -136,10 +132,8 @@ def check_fit_params(estimator: Any, given: dict[str, Any]) -> None:
 def pairs_of(estimator: Any, X: Any) -> str | None:
     """Return whether X holds "distances" or "similarities" for an estimator, or neither."""
     if not all(hasattr(type(estimator), name) for name in ("fit", "get_params")):
-        raise TypeError(
-            "estimator must have fit and get_params, as scikit-learn's do, got "
-            f"{kind_of(estimator)}."
-        )
+        wanted = "fit and get_params, as scikit-learn's do"
+        raise TypeError(f"estimator must have {wanted}, got {kind_of(estimator)}.")
     return pairwise_input(estimator, X)
 
 
@@ -181,10 +175,8 @@ def _require_entries(value: Any, n_samples: int, name: str, cure: str = "") -> N
     count = n_entries(value)
     if count != n_samples:
         entries = "" if count < 0 else f" with {counted(count, 'entry')}"
-        raise ValueError(
-            f"{name} must have one entry for each of the {n_samples} samples, to be cut like "
-            f"them; got {type(value).__name__}{entries}.{cure}"
-        )
+        wanted = f"one entry for each of the {n_samples} samples, to be cut like them"
+        raise ValueError(f"{name} must have {wanted}; got {type(value).__name__}{entries}.{cure}")
 
 
 def _require_all_samples(estimator: Any, X: Any, pairs: str | None, advice: str) -> None:
@@ -192,10 +184,9 @@ def _require_all_samples(estimator: Any, X: Any, pairs: str | None, advice: str)
     if pairs:
         shape = tuple(getattr(X, "shape", ()))
         if len(shape) < 2 or shape[0] != shape[1]:
-            raise ValueError(
-                "X must hold the similarities, or distances, of all pairs of samples, got "
-                f"{type(X).__name__} of shape {shape}. {advice}."
-            )
+            wanted = "the similarities, or distances, of all pairs of samples"
+            got = f"{type(X).__name__} of shape {shape}"
+            raise ValueError(f"X must hold {wanted}, got {got}. {advice}.")
     labels = getattr(last_step(estimator)[1], "labels_", None)
     if labels is not None and len(labels) != n_entries(X):
         raise ValueError(
@@ -290,10 +281,8 @@ def _predicted(
 def _numbered(labels: Any, n_samples: int) -> np.ndarray:
     """Return clusters numbered from 0; -1: in none."""
     if np.shape(labels) != (n_samples,):
-        raise ValueError(
-            f"an estimator must give each of {n_samples} samples a label, got labels of shape "
-            f"{np.shape(labels)}."
-        )
+        wanted = f"give each of {n_samples} samples a label"
+        raise ValueError(f"an estimator must {wanted}, got labels of shape {np.shape(labels)}.")
     return encode([labels], "labels")[0][:, 0]
 
 

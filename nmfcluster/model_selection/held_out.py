@@ -105,10 +105,9 @@ class ConstraintScorer(Documented, BaseEstimator):
             raise TypeError(f"ConstraintScorer {_NEEDED}; got {type(pairs).__name__}.")
         parts = [part for part in pairs.satisfied(estimator.predict(X)) if len(part)]
         if not parts:
-            raise ValueError(
-                f"no constraint has both of its samples among these {len(pairs)}: take fewer, "
-                "larger test parts, for example cv=ShuffleSplit(test_size=0.5)."
-            )
+            cure = "take fewer, larger test parts, for example cv=ShuffleSplit(test_size=0.5)"
+            none = f"no constraint has both of its samples among these {len(pairs)}"
+            raise ValueError(f"{none}: {cure}.")
         return float(np.mean([part.mean() for part in parts]))
 
     def get_metadata_routing(self) -> MetadataRequest:
@@ -302,16 +301,12 @@ def _without_pairs(estimator: Any, samples: Samples) -> tuple[str, PairwiseConst
         raise TypeError(f"HeldOutPairsScorer {_NEEDED}, once; got {names}.")
     [(name, pairs)] = told.items()
     if isinstance(samples.y, PairwiseConstraints) and samples.y != pairs:
-        raise ValueError(
-            f"y and {name} must be the same constraints where both are given, got {samples.y} and "
-            f"{pairs}: give one of them alone."
-        )
+        must = f"y and {name} must be the same constraints where both are given"
+        raise ValueError(f"{must}, got {samples.y} and {pairs}: give one of them alone.")
     prefix, step = last_step(estimator)
     if name == _NAME and not get_config()["enable_metadata_routing"]:
         name = prefix + _NAME  # as a pipeline takes it
     if name in (_NAME, prefix + _NAME) and not takes(step, _NAME):
-        raise TypeError(
-            "estimator must have a method fit that takes constraints; that of "
-            f"{type(step).__name__} does not."
-        )
+        wanted = "a method fit that takes constraints"
+        raise TypeError(f"estimator must have {wanted}; that of {type(step).__name__} does not.")
     return name, pairs, samples._replace(y=y, arguments=arguments)

@@ -22,10 +22,8 @@ def name_of_number(estimator: Any) -> str:
     for name in ("n_clusters", "n_components"):
         if name in known and hasattr(step, "fit"):
             return prefix + name
-    raise TypeError(
-        "estimator must have a parameter n_clusters, or n_components as mixtures have, got "
-        f"{shown(estimator)}."
-    )
+    wanted = "a parameter n_clusters, or n_components as mixtures have"
+    raise TypeError(f"estimator must have {wanted}, got {shown(estimator)}.")
 
 
 def read_candidates(candidates: Iterable[int], n_samples: int, n_fixed: int = 0) -> np.ndarray:

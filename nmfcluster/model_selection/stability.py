@@ -146,10 +146,8 @@ class StabilityScorer(ClusterScorer):
         size = self.subsample_size
         count = int(size) if isinstance(size, Integral) else round(size * n_samples)
         if not 2 <= count < n_samples:
-            raise ValueError(
-                f"subsample_size={size} takes {count} of {n_samples} samples; it must take at "
-                "least 2, and fewer than all."
-            )
+            told = f"subsample_size={size} takes {count} of {n_samples} samples"
+            raise ValueError(f"{told}; it must take at least 2, and fewer than all.")
         common, rest = (samples, count, None, estimator), f", with {count} of {n_samples} samples"
         fits = self._of_copies(labels_by_copy, common, calls, "subsample", rest)
         return self._of_subsamples(np.stack([labels for labels, _ in fits]))

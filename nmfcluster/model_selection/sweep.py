@@ -207,10 +207,8 @@ def _read(estimator: NMFMetaCluster, X: Any) -> tuple[Any, Any]:
     model._validate_params()
     table = reader._read(X)
     if np.isnan(table.min()):
-        raise ValueError(
-            "X must not hold NaN in sweep_n_clusters: counts that were not observed have no parts. "
-            "Leave out rows or columns with NaN."
-        )
+        why = "counts that were not observed have no parts. Leave out rows or columns with NaN"
+        raise ValueError(f"X must not hold NaN in sweep_n_clusters: {why}.")
     if model.fixed_components is not None:  # in the order of X, whose parts have no names
         reader.set_params(n_clusters=MOST)  # candidates that are smaller fail
         model.set_params(fixed_components=read_fixed(reader, column_names(X), table.dtype))
@@ -225,10 +223,8 @@ def _holds_counts(model: NMFMetaCluster, table: Any, method: str) -> bool:
         told = f"X is not whole in {counted(n_odd, 'entry')}: recurrence decides"
         warn(f"{told}, and not held-out counts. Give counts as they are, or rounded.")
     if method == "held-out" and not whole:
-        raise ValueError(
-            "method='held-out' shares out counts: X must hold whole numbers, below "
-            f"{_LARGEST:.0e}. method='recurrence' takes any."
-        )
+        must = f"X must hold whole numbers, below {_LARGEST:.0e}. method='recurrence' takes any"
+        raise ValueError(f"method='held-out' shares out counts: {must}.")
     return whole and method != "recurrence"
 
 

@@ -208,10 +208,9 @@ class Memberships(PrecomputedSimilarity):
 def check_length(rows: Any, X: Any) -> None:
     """Raise unless partitions that were given beside X have a row for each of its samples."""
     if len(rows) != X.shape[0]:
-        raise ValueError(
-            f"partitions must label every sample: they have {len(rows)} rows, X has "
-            f"{X.shape[0]}. A list holds one label vector an element, an array one a column."
-        )
+        told = f"partitions must label every sample: they have {len(rows)} rows, X has {X.shape[0]}"
+        form = "A list holds one label vector an element, an array one a column"
+        raise ValueError(f"{told}. {form}.")
 
 
 def _shares(table: Any, name: str) -> np.ndarray:

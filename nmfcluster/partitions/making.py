@@ -379,10 +379,9 @@ def _run(
     estimator.set_params(**handing.seeded(estimator, plan.n_clusters, plan.seed))
     of_part = np.asarray(estimator.fit_predict(part))
     if of_part.shape != (part.shape[0],) or of_part.dtype.kind not in "iu":
-        raise ValueError(
-            f"estimator {estimator!r} must return one integer label a sample, got {of_part.dtype} "
-            f"of shape {of_part.shape} for {part.shape[0]} samples."
-        )
+        got = f"{of_part.dtype} of shape {of_part.shape} for {part.shape[0]} samples"
+        must = f"estimator {estimator!r} must return one integer label a sample"
+        raise ValueError(f"{must}, got {got}.")
     labels = np.full(X.shape[0], -1, dtype=np.int64)
     labels[slice(None) if samples is None else samples] = of_part
     if predict_unseen and samples is not None and of_part.max() >= 0:

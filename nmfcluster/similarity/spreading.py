@@ -77,10 +77,10 @@ def raised(
     is_small = n <= _ALL
     is_dense = not by_landmarks and (is_small or W.stored_off_diagonal() is None)
     if is_dense and n > MOST:
-        raise ValueError(
-            f"propagation must be None for more than {MOST:,} samples unless the similarity is a "
-            "sparse graph or by way of landmarks: take affinity='nearest_neighbors' or 'landmarks'."
-        )
+        must = f"propagation must be None for more than {MOST:,} samples"
+        needed = "unless the similarity is a sparse graph or by way of landmarks"
+        cure = "take affinity='nearest_neighbors' or 'landmarks'"
+        raise ValueError(f"{must} {needed}: {cure}.")
     # samples, or landmarks, along which links spread, and how near samples are to them
     B = W.factors[0] if isinstance(W, Factored) and by_landmarks else storage.identity(n, W.dtype)
     V = W.toarray() if is_dense else sp.csr_array((B.T if by_landmarks else W) @ B)

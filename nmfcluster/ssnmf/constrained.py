@@ -120,10 +120,9 @@ class ConstrainedProblem(SimilarityProblem):
         """Warn where nothing tells the cluster of rows of zeros: their memberships are uniform."""
         n_alone = int((~F.any(axis=1) & (P == P[:, :1]).all(axis=1)).sum())
         if n_alone:
-            warn(
-                f"Nothing tells the cluster of {counted(n_alone, 'sample')}, or as many groups "
-                "that must be linked: memberships there are uniform, labels mean nothing."
-            )
+            alone = f"{counted(n_alone, 'sample')}, or as many groups that must be linked"
+            told = "memberships there are uniform, labels mean nothing"
+            warn(f"Nothing tells the cluster of {alone}: {told}.")
 
     def drawn(self, F: np.ndarray, M: np.ndarray) -> np.ndarray:
         """Return ``A F M``, what draws rows to clusters."""
@@ -175,10 +174,9 @@ def constrain(
     if penalty is not None:
         constant += 2 * inner(friendly, penalty) + inner(penalty, penalty)
     if not np.isfinite(constant):
-        raise ValueError(
-            "the similarities, or the weights of the constraints times alpha or beta, are too "
-            f"large to be squared in {W.dtype}; scale X or the weights."
-        )
+        these = "the similarities, or the weights of the constraints times alpha or beta,"
+        cure = "scale X or the weights"
+        raise ValueError(f"{these} are too large to be squared in {W.dtype}; {cure}.")
     sizes = np.bincount(groups)
     if len(sizes) < len(groups):
         friendly = friendly.collapse(groups)

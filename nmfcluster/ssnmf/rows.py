@@ -48,15 +48,11 @@ def read_constraints(
     if must_link is not None or cannot_link is not None:
         raise ValueError("give either constraints, or must_link and cannot_link, not both.")
     if not isinstance(constraints, PairwiseConstraints):
-        raise TypeError(
-            f"constraints must be a PairwiseConstraints, got {type(constraints).__name__}; "
-            "plain pairs are given as must_link and cannot_link."
-        )
+        told = f"constraints must be a PairwiseConstraints, got {type(constraints).__name__}"
+        raise TypeError(f"{told}; plain pairs are given as must_link and cannot_link.")
     if len(constraints) != n_samples:
-        raise ValueError(
-            f"constraints must be about the samples of X: they are about {len(constraints)} "
-            f"samples, X has {n_samples}."
-        )
+        got = f"they are about {len(constraints)} samples, X has {n_samples}"
+        raise ValueError(f"constraints must be about the samples of X: {got}.")
     return in_order_of(names, constraints, "constraints")
 
 

@@ -307,7 +307,5 @@ def _read_axes(key: Any, owner: str) -> tuple[Any, Any]:
         return np.ravel(parts[0]), np.ravel(parts[1])
     if len(parts) == 2 and any(isinstance(part, slice) for part in parts):
         return parts
-    raise ValueError(
-        f"{owner} is indexed by rows, stack[rows], or by rows and columns, "
-        f"stack[np.ix_(rows, columns)], got {shown(key)}."
-    )
+    ways = "by rows, stack[rows], or by rows and columns, stack[np.ix_(rows, columns)]"
+    raise ValueError(f"{owner} is indexed {ways}, got {shown(key)}.")

@@ -270,15 +270,12 @@ def _read_kernels(kernels: Any) -> list[tuple[str, Any, Any]]:
     triples = [item if isinstance(item, tuple) else ("", item, None) for item in items]
     for triple in triples:
         if len(triple) != 3 or not isinstance(triple[0], str):
-            raise TypeError(
-                "kernels, or affinity, must hold kernels, or triples of a name, a kernel and "
-                f"columns, got {shown(triple)}."
-            )
+            wanted = "kernels, or triples of a name, a kernel and columns"
+            raise TypeError(f"kernels, or affinity, must hold {wanted}, got {shown(triple)}.")
         kernel = triple[1]
         if not (callable(kernel) or (isinstance(kernel, str) and kernel in _KERNELS)):
-            raise ValueError(
-                f"kernels, or affinity, must be of {_KERNELS} or callables, got {shown(kernel)}."
-            )
+            wanted = f"of {_KERNELS} or callables"
+            raise ValueError(f"kernels, or affinity, must be {wanted}, got {shown(kernel)}.")
     kinds = [name or _kernel_name(kernel) for name, kernel, _ in triples]
     names = [
         kind if name or kinds.count(kind) == 1 else f"{kind}-{kinds[:i].count(kind) + 1}"

@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from nmfcluster._arrays import tables
 from nmfcluster._arrays.arguments import counted, shown
 from nmfcluster._arrays.order import CanonicalOrder, canonical_order
-from nmfcluster._arrays.storage import FLOATS, is_sparse, largest
+from nmfcluster._arrays.storage import is_sparse, largest
 from nmfcluster._base import read_features, require_nonnegative
 from nmfcluster.stack.container import SimilarityStack, ViewStack
 from nmfcluster.stack.kernels import KernelStack
@@ -32,10 +31,9 @@ def read_objects(
     and `n_jobs`. Similarities can be negative where its `criterion` is "agreement".
     """
     if sum(given is not None for given in (X, similarities, views)) > 1:
-        raise ValueError(
-            "X, similarities and views stand for each other: two of them must be None. "
-            "Cross-validation splits X alone: give it a SimilarityStack, or a ViewStack."
-        )
+        told = "X, similarities and views stand for each other: two of them must be None"
+        cure = "Cross-validation splits X alone: give it a SimilarityStack, or a ViewStack"
+        raise ValueError(f"{told}. {cure}.")
     options = {"normalize": estimator.normalize, "n_jobs": estimator.n_jobs}
     signed = getattr(estimator, "criterion", None) == "agreement"
     objects: SimilarityStack | ViewStack
@@ -124,19 +122,17 @@ class StackReader:
         """Return the similarities of new objects to all objects of the fit."""
         stack = _read_stack(estimator, X, False, self.signed)
         if stack.shape[1] != estimator.n_features_in_:
-            raise ValueError(
-                f"X has {counted(stack.shape[1], 'column')}, but {type(estimator).__name__} was "
-                f"fitted to {estimator.n_features_in_} objects: give the similarities to all."
-            )
+            of_fit = f"{type(estimator).__name__} was fitted to {estimator.n_features_in_} objects"
+            told = f"X has {counted(stack.shape[1], 'column')}, but {of_fit}"
+            raise ValueError(f"{told}: give the similarities to all.")
         own, given = self._columns, stack._columns
         order = tables.order_of(own, given, "X", "what fit was given", "column")
         stack = stack if order is None else stack[:, order]
         n_sources = len(self.names)
         given_names = {self.names, stack.names} - {tuple(f"source{i}" for i in range(n_sources))}
         if len(stack.names) != n_sources or len(given_names) > 1:
-            raise ValueError(
-                f"X must have the sources of fit, in their order, {self.names}; got {stack.names}."
-            )
+            wanted = f"the sources of fit, in their order, {self.names}"
+            raise ValueError(f"X must have {wanted}; got {stack.names}.")
         return stack
 
     def _new_views(self, X: Any, widths: dict[str, int]) -> ViewStack:
@@ -145,10 +141,8 @@ class StackReader:
         if not isinstance(X, ViewStack | dict) and len(views.names) == len(self.names):
             views.names = self.names  # what has no names is taken by position
         if views.n_features != widths:
-            raise ValueError(
-                "X must hold the views of fit, of as many features, "
-                f"{widths}; got {views.n_features}."
-            )
+            wanted = f"the views of fit, of as many features, {widths}"
+            raise ValueError(f"X must hold {wanted}; got {views.n_features}.")
         held = [views.views[views.names.index(name)] for name in self.names]
         return ViewStack._made(held, self.names, views.index)
 
@@ -248,10 +242,9 @@ class StackReader:
             with np.errstate(over="ignore", invalid="ignore"):
                 parts.append(np.asarray(joined(sources) @ profile))
             if not np.isfinite(parts[-1]).all():
-                raise ValueError(
-                    "X must not hold similarities whose sums are too large for their dtype, "
-                    f"{sources[0].dtype}; the largest is {max(map(largest, sources)):.3g}."
-                )
+                told = f"too large for their dtype, {sources[0].dtype}"
+                most = f"the largest is {max(map(largest, sources)):.3g}"
+                raise ValueError(f"X must not hold similarities whose sums are {told}; {most}.")
         return np.concatenate(parts)
 
 
@@ -261,11 +254,9 @@ def _read_stack(estimator: Any, X: Any, reset: bool, signed: bool) -> Similarity
     array = isinstance(X, np.ndarray) and X.ndim == 3
     if listed or array or isinstance(X, SimilarityStack) or _is_dict(X):
         return SimilarityStack(X)
-    tables.check_readable(X)
     X = tables.in_own_order(X, "X")
-    form: dict[str, Any] = {"accept_sparse": "csr", "allow_nd": True, "dtype": FLOATS}
-    form |= {"ensure_all_finite": "allow-nan", "estimator": estimator, "input_name": "X"}
-    checked = check_array(X, **form)
+    form: dict[str, Any] = {"allow_nd": True, "ensure_all_finite": "allow-nan"}
+    checked = tables.read_table(X, estimator=estimator, **form)
     stack = SimilarityStack([checked] if checked.ndim == 2 else checked)
     for source in () if signed else stack.filled():
         require_nonnegative(estimator, source, cure_of_negative(source))
@@ -303,10 +294,9 @@ def _one_a_view(affinity: Any, views: ViewStack) -> list[Any]:
     if not isinstance(kernels, list):
         return [kernels] * len(names)
     if len(kernels) != len(names) or any(isinstance(item, tuple) for item in kernels):
-        raise ValueError(
-            "affinity must be one kernel for all views, or a list with the kernel of each of "
-            f"{list(names)}, without columns; got {shown(kernels)}."
-        )
+        wanted = f"a list with the kernel of each of {list(names)}, without columns"
+        one = "affinity must be one kernel for all views"
+        raise ValueError(f"{one}, or {wanted}; got {shown(kernels)}.")
     return kernels
 
 

@@ -34,10 +34,8 @@ def read_names(names: Any, n_named: int, kind: str) -> tuple[str, ...]:
     listed = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else []
     are_text = all(isinstance(name, str) for name in listed)
     if not are_text or not len(listed) == len(set(listed)) == n_named:
-        raise ValueError(
-            f"names must be a list of {n_named} str, one for each {kind}, no two the same, got "
-            f"{shown(names)}."
-        )
+        wanted = f"a list of {n_named} str, one for each {kind}, no two the same"
+        raise ValueError(f"names must be {wanted}, got {shown(names)}.")
     return tuple(str(name) for name in listed)
 
 
@@ -103,10 +101,9 @@ def _read_nan(array: Any, label: str) -> Source:
 def read_tables(views: Any) -> tuple[list[Any], tuple[str, ...], Any]:
     """Return tables with the same samples, their names, and those of the samples."""
     if not isinstance(views, dict | list | tuple) or not views:
-        raise TypeError(
-            "views must be a dict or a list of at least one table, or a ViewStack, got "
-            f"{shown(views)}; a single table X is given as [X]."
-        )
+        wanted = "a dict or a list of at least one table, or a ViewStack"
+        cure = "a single table X is given as [X]"
+        raise TypeError(f"views must be {wanted}, got {shown(views)}; {cure}.")
     keys, views = (list(views), list(views.values())) if isinstance(views, dict) else (None, views)
     names = read_names(keys, len(views), "view")
     labels = [f"view {name!r} of views" for name in names]
@@ -172,10 +169,9 @@ def check_square(source: Source, label: str, numbers: np.ndarray, signed: bool =
     if sp.issparse(values):  # an entry that is not stored counts neither as a number nor as NaN
         apart &= rows | (abs(values).sum(axis=0) > 0)
     if apart.any():
-        raise ValueError(
-            f"{label} must be symmetric: sample {numbers[apart].min()} is NaN in its row or "
-            "in its column, as one that the source has not seen, but not in both."
-        )
+        told = f"sample {numbers[apart].min()} is NaN in its row or in its column"
+        why = "as one that the source has not seen, but not in both"
+        raise ValueError(f"{label} must be symmetric: {told}, {why}.")
     storage.require_symmetric(values, label)
     warn_of_distances(values, label)
     check_above_0(values, label)
@@ -199,10 +195,8 @@ def check_cross(
     check_values(source.values, label, signed)
     lost = np.flatnonzero(~source.columns & known)
     if len(lost):
-        raise ValueError(
-            f"{label} holds NaN in column {numbers[lost].min()}, the similarities to a sample that "
-            "it had seen in fit."
-        )
+        told = f"{label} holds NaN in column {numbers[lost].min()}"
+        raise ValueError(f"{told}, the similarities to a sample that it had seen in fit.")
 
 
 def is_similarity(view: Any) -> bool:
