@@ -166,22 +166,21 @@ def shared_out(
             if each is not None:
                 each()
         return results
-    shared = Parcel((with_settings(function), *common))
-    try:
-        results = _by_client(backend, shared, calls)
-    except BaseException as error:
-        if not _is_loss(error):
-            raise
-        if type(error).__name__ == "KilledWorker":  # Dask has tried it on several workers
-            raise _lost(error) from error
-        warn(f"The cluster lost a worker with what it held, and is sent all again: {_said(error)}")
+    shared, is_last = Parcel((with_settings(function), *common)), False
+    while True:
         try:
             results = _by_client(backend, shared, calls)
-        except BaseException as again:
-            # a time that is out: there is no worker left
-            if not _is_loss(again) and not isinstance(again, TimeoutError):
+            break
+        except BaseException as error:
+            # a time that is out after a loss: there is no worker left
+            if not _is_loss(error) and not (is_last and isinstance(error, TimeoutError)):
                 raise
-            raise _lost(again) from again
+            # Dask has tried a task on several workers
+            if is_last or type(error).__name__ == "KilledWorker":
+                raise _lost(error) from error
+            told = "The cluster lost a worker with what it held, and is sent all again"
+            warn(f"{told}: {_said(error)}")
+            is_last = True
     if each is not None:
         for _ in results:
             each()
@@ -210,10 +209,9 @@ class Parcel:
         try:
             self._head = _pickling().dumps(values, buffer_callback=buffers.append)
         except Exception as error:
-            raise TypeError(
-                "what a cluster works on, and what it returns, must be picklable, for instance the "
-                f"parameters of a base clusterer: {type(error).__name__}: {error}"
-            ) from error
+            told = "what a cluster works on, and what it returns, must be picklable"
+            such = "for instance the parameters of a base clusterer"
+            raise TypeError(f"{told}, {such}: {type(error).__name__}: {error}") from error
         self._bytes = [np.frombuffer(buffer.raw(), np.uint8) for buffer in buffers]
 
     def __reduce__(self) -> tuple[Callable[..., Parcel], tuple[Any, ...]]:
