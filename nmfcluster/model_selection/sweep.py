@@ -9,19 +9,12 @@ import numpy as np
 from sklearn.base import clone
 
 import nmfcluster.model_selection.results as results
+from nmfcluster import _compat
 from nmfcluster._arrays.arguments import counted, generator_of, shown, warn
 from nmfcluster._arrays.draws import n_not_whole, some_positions
 from nmfcluster._arrays.jobs import attempted, one_blas_thread, shared_out
 from nmfcluster._arrays.storage import largest
 from nmfcluster._arrays.tables import column_names
-from nmfcluster._compat import (
-    COUNT,
-    MOST,
-    N_JOBS,
-    Interval,
-    StrOptions,
-    validate_parameter_constraints,
-)
 from nmfcluster._engine.report import say
 from nmfcluster._engine.starts import draw_seeds
 from nmfcluster.meta import NMFMetaCluster
@@ -34,11 +27,11 @@ _say = partial(say, speaker="sweep_n_clusters")
 _AS_SURE = 0.15  # of the smallest recurrence, by which a number may lie below the largest one
 _LARGEST = 2**62  # of a count: numpy draws counts of 64 bits
 _ALLOWED: dict[str, list[Any]] = {
-    "method": [StrOptions({"auto", "held-out", "recurrence"})],
-    "n_folds": [Interval(Integral, 2, 1000, closed="both")],
-    "dispersion": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
-    "n_estimators": [StrOptions({"auto"}), COUNT, None],
-    "n_jobs": N_JOBS,
+    "method": [_compat.StrOptions({"auto", "held-out", "recurrence"})],
+    "n_folds": [_compat.Interval(Integral, 2, 1000, closed="both")],
+    "dispersion": [_compat.StrOptions({"auto"}), _compat.Interval(Real, 0, None, closed="left")],
+    "n_estimators": [_compat.StrOptions({"auto"}), _compat.COUNT, None],
+    "n_jobs": _compat.N_JOBS,
 }
 
 
@@ -144,7 +137,7 @@ def sweep_n_clusters(
     """
     options = {"method": method, "n_folds": n_folds, "dispersion": dispersion}
     options |= {"n_estimators": n_estimators, "n_jobs": n_jobs}
-    validate_parameter_constraints(_ALLOWED, options, caller_name="sweep_n_clusters")
+    _compat.validate_parameter_constraints(_ALLOWED, options, caller_name="sweep_n_clusters")
     if not isinstance(estimator, NMFMetaCluster):
         raise TypeError(f"estimator must be an NMFMetaCluster, got {shown(estimator)}.")
     rng = generator_of(random_state)
@@ -210,7 +203,7 @@ def _read(estimator: NMFMetaCluster, X: Any) -> tuple[Any, Any]:
         why = "counts that were not observed have no parts. Leave out rows or columns with NaN"
         raise ValueError(f"X must not hold NaN in sweep_n_clusters: {why}.")
     if model.fixed_components is not None:  # in the order of X, whose parts have no names
-        reader.set_params(n_clusters=MOST)  # candidates that are smaller fail
+        reader.set_params(n_clusters=_compat.MOST)  # candidates that are smaller fail
         model.set_params(fixed_components=read_fixed(reader, column_names(X), table.dtype))
     return model, table
 

@@ -9,15 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+import nmfcluster._arrays.labels as coded
 from nmfcluster._arrays import storage
-from nmfcluster._arrays.labels import (
-    NEVER,
-    adjusted_rand,
-    cluster_counts,
-    distinct_rows,
-    indicator,
-    tuple_indicator,
-)
 from nmfcluster.similarity import Explicit, Factored, Similarity
 
 
@@ -54,8 +47,8 @@ class Ensemble:
     @classmethod
     def from_table(cls, codes: np.ndarray, weights: np.ndarray) -> tuple[Ensemble, np.ndarray]:
         """Return the ensemble of an encoded table, and the distinct row of every sample."""
-        first, groups, counts = distinct_rows(codes)
-        return cls(codes, counts, weights, cluster_counts(codes), first), groups
+        first, groups, counts = coded.distinct_rows(codes)
+        return cls(codes, counts, weights, coded.cluster_counts(codes), first), groups
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the distinct rows alone: a cluster is not sent the table of all samples."""
@@ -80,9 +73,9 @@ class Ensemble:
     def _factors(self) -> tuple[sp.csr_array, sp.csr_array]:
         """J and A with Z = J A, the indicator of the clusters of all partitions."""
         if self._is_short:  # rows hardly share a tuple: J is Z
-            Z = indicator(self.codes, self.n_clusters)
+            Z = coded.indicator(self.codes, self.n_clusters)
             return Z, storage.identity(Z.shape[1], Z.dtype)
-        return tuple_indicator(self.table, self.n_clusters, rows=self.rows, most=self.most)
+        return coded.tuple_indicator(self.table, self.n_clusters, rows=self.rows, most=self.most)
 
     def spread(self, per_cluster: np.ndarray) -> np.ndarray:
         """Return Z X: the sum, for every row, of what X says of its clusters.
@@ -240,7 +233,7 @@ class Ensemble:
         ours = np.add.reduceat(pairs(contingency.sum(axis=1)), self.offsets)
         theirs = pairs(self.seen_sizes(contingency)).sum(axis=1)
         everything = pairs(self.seen_sizes(contingency).sum(axis=1))
-        return adjusted_rand(both, ours, theirs, np.maximum(everything, 1))
+        return coded.adjusted_rand(both, ours, theirs, np.maximum(everything, 1))
 
     def item_consensus(self, contingency: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Return how often a sample shares a cluster with the others of its consensus cluster.
@@ -262,5 +255,5 @@ class Ensemble:
         alike = self.most is None and self.is_complete
         seen = sizes.sum(axis=0)[labels] if alike else self.over_seen(sizes)[at]
         others = seen - self.coverage
-        alone = others <= NEVER
+        alone = others <= coded.NEVER
         return np.where(alone, 1.0, (together - self.coverage) / np.where(alone, 1, others))

@@ -14,21 +14,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 
 import nmfcluster.partitions.handing as handing
+from nmfcluster import _compat
 from nmfcluster._arrays import storage, tables
 from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.jobs import attempted, shared_out
 from nmfcluster._arrays.labels import narrow
-from nmfcluster._compat import (
-    COUNT,
-    MOST,
-    N_JOBS,
-    RANDOM_STATE,
-    HasMethods,
-    Interval,
-    RealNotInt,
-    take_samples,
-    validate_parameter_constraints,
-)
 from nmfcluster.partitions.spectral import GraphSpectral, LandmarkSpectral
 
 Chosen = np.ndarray | None  # positions that were drawn; None: all
@@ -36,16 +26,16 @@ Chosen = np.ndarray | None  # positions that were drawn; None: all
 _LANDMARKS = 250  # of the clusterers that take turns by default: time of k-means allows no more
 _MANY = 10_000  # samples, of more of which these are fitted to as many, and label the others
 
-_SHARE = [COUNT, Interval(RealNotInt, 0, 1, closed="right")]
+_SHARE = [_compat.COUNT, _compat.Interval(_compat.RealNotInt, 0, 1, closed="right")]
 #: what most of the parameters may be
 OPTIONS: dict[str, list[Any]] = {
-    "estimator": [HasMethods(["fit_predict"]), list, tuple, None],
-    "n_estimators": [COUNT],
+    "estimator": [_compat.HasMethods(["fit_predict"]), list, tuple, None],
+    "n_estimators": [_compat.COUNT],
     "max_samples": _SHARE,
     "max_features": _SHARE,
     "predict_unseen": ["boolean"],
 }
-ALLOWED = {**OPTIONS, "n_jobs": N_JOBS, "random_state": RANDOM_STATE}
+ALLOWED = {**OPTIONS, "n_jobs": _compat.N_JOBS, "random_state": _compat.RANDOM_STATE}
 
 
 @dataclass(frozen=True)
@@ -210,7 +200,7 @@ def base_partitions(
     (150, 10)
     """
     given = {name: value for name, value in locals().items() if name in ALLOWED}
-    validate_parameter_constraints(ALLOWED, given, caller_name="base_partitions")
+    _compat.validate_parameter_constraints(ALLOWED, given, caller_name="base_partitions")
     rng = check_random_state(random_state)
     checks, X, pairs = handing.checks_for(clusterers(estimator), X)
     X = _read_for(checks, X)
@@ -349,9 +339,9 @@ def range_of_clusters(value: Any, name: str) -> tuple[int, int]:
     bounds: list[Any] = list(value) if several else [value, value]
     other = bool | np.bool_ | np.timedelta64  # which Python, or numpy, counts among the integers
     whole = all(isinstance(b, Integral) and not isinstance(b, other) for b in bounds)
-    if len(bounds) != 2 or not whole or not 1 <= bounds[0] <= bounds[1] <= MOST:
+    if len(bounds) != 2 or not whole or not 1 <= bounds[0] <= bounds[1] <= _compat.MOST:
         wanted = "an int, or a pair of ints (low, high) with 1 <= low <= high"
-        raise ValueError(f"{name} must be {wanted}, got {value!r}; {MOST} is the largest.")
+        raise ValueError(f"{name} must be {wanted}, got {value!r}; {_compat.MOST} is the largest.")
     return int(bounds[0]), int(bounds[1])
 
 
@@ -386,6 +376,6 @@ def _run(
     labels[slice(None) if samples is None else samples] = of_part
     if predict_unseen and samples is not None and of_part.max() >= 0:
         unseen = np.setdiff1d(np.arange(len(labels)), samples, assume_unique=True)
-        new = take_samples(X, unseen)
+        new = _compat.take_samples(X, unseen)
         labels[unseen] = handing.labels_of(estimator, new, X, pairs, features, labels)
     return estimator, narrow(labels)
