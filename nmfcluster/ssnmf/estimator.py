@@ -324,8 +324,7 @@ class SSNMFClusterer(NMFClusterer):
             self._roots_ = np.sqrt(np.diagonal(M)[order])
             self.core_ = best.core[np.ix_(order, order)]
             self._keep_clusters(best, P, labels, cure=fitted.CURES.get(affinity.name, ""))
-            fitted.keep_pairs(self, pairs)
-            fitted.warn_of_violations(self, feasible)
+            fitted.keep_pairs(self, pairs, feasible)
             fitted.warn_of_sizes(self, affinity, rows)
         return self
 

@@ -33,17 +33,15 @@ def read_constraints(
         partial = labels.ndim == 1 and labels.dtype.kind in "if" and -1 in labels
         ignored = (partial and labels.max() >= 0) or isinstance(y, PairwiseConstraints)
         if ignored and must_link is None and cannot_link is None:
-            warn(
-                "fit ignores y, which says what is known of some samples: give it as fit(X, "
-                "constraints=...), labels as constraints=PairwiseConstraints.from_labels(y)."
-            )
+            told = "fit ignores y, which says what is known of some samples"
+            cure = "labels as constraints=PairwiseConstraints.from_labels(y)"
+            warn(f"{told}: give it as fit(X, constraints=...), {cure}.")
         pairs, index = PairwiseConstraints(n_samples, must_link, cannot_link), sample_names(names)
         if pairs.n_pairs and index is not None and index.dtype.kind in "iu":
-            warn(
-                "must_link and cannot_link count the rows of X from 0, and its index holds other "
-                "integers. PairwiseConstraints.from_ids(X.index, must_link, cannot_link), given as "
-                "constraints=, takes pairs of these."
-            )
+            told = "must_link and cannot_link count the rows of X from 0"
+            cure = "PairwiseConstraints.from_ids(X.index, must_link, cannot_link)"
+            cure += ", given as constraints=, takes pairs of these"
+            warn(f"{told}, and its index holds other integers. {cure}.")
         return pairs
     if must_link is not None or cannot_link is not None:
         raise ValueError("give either constraints, or must_link and cannot_link, not both.")
@@ -132,32 +130,28 @@ def _of_columns(product: Callable[[Any], np.ndarray], samples: np.ndarray, X: An
     return product(X[:, samples])
 
 
-def keep_pairs(estimator: Any, pairs: PairwiseConstraints) -> None:
-    """Set the fitted attributes that say what has become of pairs."""
-    must, cannot = pairs.satisfied(estimator.labels_)
+def keep_pairs(estimator: Any, pairs: PairwiseConstraints, feasible: bool) -> None:
+    """Set the fitted attributes that say what has become of pairs.
+
+    Warns where hard ones are violated, all of which could be satisfied.
+    """
+    violated = [~ok for ok in pairs.satisfied(estimator.labels_)]
     estimator.constraints_, estimator.must_link_groups_ = pairs, pairs.components()
     estimator.satisfaction_ = pairs.satisfaction(estimator.labels_)
-    estimator.violated_must_link_ = pairs.must_link[~must]
-    estimator.violated_cannot_link_ = pairs.cannot_link[~cannot]
-
-
-def warn_of_violations(estimator: Any, feasible: bool) -> None:
-    """Warn if a fit violates hard pairs, all of which could be satisfied."""
-    pairs = estimator.constraints_
-    hard = pairs.must_link_hard, pairs.cannot_link_hard
-    kept = zip(hard, pairs.satisfied(estimator.labels_), strict=True)
-    must, cannot = (int((its & ~ok).sum()) for its, ok in kept)
+    estimator.violated_must_link_ = pairs.must_link[violated[0]]
+    estimator.violated_cannot_link_ = pairs.cannot_link[violated[1]]
+    hard = zip((pairs.must_link_hard, pairs.cannot_link_hard), violated, strict=True)
+    must, cannot = (int((its & lost).sum()) for its, lost in hard)
     if not (feasible and must + cannot):
         return
     cures = ["hard_must_link=True"] if must else []
     if cannot:
         cures.append(f"beta={max(10, 3 * estimator.beta):g}")
-    n_pairs = counted(pairs.n_pairs, "pair")
-    warn(
-        f"Labels violate {must + cannot} of {n_pairs}, though all can be satisfied: see "
-        f"violated_must_link_, violated_cannot_link_. Give {' and '.join(cures)}, by which pairs "
-        "count for more, or contradictions='ignore' if some may be wrong."
-    )
+    told = f"Labels violate {must + cannot} of {counted(pairs.n_pairs, 'pair')}"
+    where = "see violated_must_link_, violated_cannot_link_"
+    cure = f"Give {' and '.join(cures)}, by which pairs count for more"
+    other = "contradictions='ignore' if some may be wrong"
+    warn(f"{told}, though all can be satisfied: {where}. {cure}, or {other}.")
 
 
 def warn_of_sizes(estimator: Any, affinity: Affinity, rows: Fitted) -> None:
