@@ -51,10 +51,9 @@ def in_one_order(tables: list[Any], names: list[str]) -> tuple[list[Any], list[A
     first = ordered[frames[0]] = by_index.in_own_order(tables[frames[0]], owner)
     for i in frames[1:]:
         if own[i] is None and own[frames[0]] is not None and first.index.dtype.kind in "iu":
-            warn(
-                f"{names[i]} has the index 0, 1, 2, ..., and is taken by position beside the "
-                f"numbers that name the samples of {owner}: text, S.index.astype(str), is a name."
-            )
+            told = f"{names[i]} has the index 0, 1, 2, ..., and is taken by position"
+            beside = f"beside the numbers that name the samples of {owner}"
+            warn(f"{told} {beside}: text, S.index.astype(str), is a name.")
         order = by_index.order_of(first.index, tables[i].index, names[i], owner)
         table = tables[i] if order is None else tables[i].iloc[order]
         ordered[i] = by_index.columns_in_order_of(first.columns, table, names[i], owner)
@@ -112,11 +111,10 @@ def union_of(indices: list[Any], names: list[str], noun: str = "sample") -> Any:
             raise ValueError(f"{name} has the {noun} {twice!r} twice in its index.")
         others = [other for j, other in enumerate(indices) if j != i]
         if others and all(set(index).isdisjoint(other) for other in others):
-            raise ValueError(
-                f"{name} has no {noun} in common with the others, by their index: "
-                f"{shown(list(index[:3]))} in it, {shown(list(others[0][:3]))} in another. Tables "
-                f"with different names of {noun}s belong together by those that they share."
-            )
+            got = f"{shown(list(index[:3]))} in it, {shown(list(others[0][:3]))} in another"
+            told = f"{name} has no {noun} in common with the others, by their index: {got}"
+            cure = f"Tables with different {noun}s belong together by names that they share"
+            raise ValueError(f"{told}. {cure}.")
     union = indices[0]
     for index in indices[1:]:
         union = union.append(index[~index.isin(union)])

@@ -282,11 +282,10 @@ def order_of(
         return None
     lacking = own[~own.isin(other)]
     some = f", such as {shown(list(lacking[:3]))} of {owner}" if len(lacking) else ""
-    raise ValueError(
-        f"{name} and {owner} have different names of {noun}s{some}, or names that occur twice, so "
-        "that it is not known which belong together: give both the same names, or arrays, which "
-        "are taken by position."
-    )
+    told = f"{name} and {owner} have different names of {noun}s{some}, or names that occur twice"
+    why = "so that it is not known which belong together"
+    cure = "give both the same names, or arrays, which are taken by position"
+    raise ValueError(f"{told}, {why}: {cure}.")
 
 
 def _is_default(index: Any) -> bool:

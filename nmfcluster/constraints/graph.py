@@ -90,22 +90,18 @@ def check_pairs(pairs: Any, n_clusters: int | None) -> str:
         return "feasible"
     if n_clusters == 2:
         if cycle := _odd_cycle(len(first), apart):
-            told = _enumerated(names[i] for i in first[cycle])
-            raise ValueError(
-                f"n_clusters=2 is too small: samples {told} are a cycle of odd length, in which "
-                "each, or a sample that must be with it, cannot be linked to the next."
-            )
+            told = f"samples {_enumerated(names[i] for i in first[cycle])} are a cycle"
+            why = "each, or a sample that must be with it, cannot be linked to the next"
+            raise ValueError(f"n_clusters=2 is too small: {told} of odd length, in which {why}.")
         return "feasible"
     # a group with fewer than n_clusters others apart from it can be placed after all of them
     apart = np.column_stack(sp.triu(_adjacency(len(first), apart)).nonzero())  # each once
     while not (kept := (np.bincount(apart.ravel()) >= n_clusters)[apart].all(axis=1)).all():
         apart = apart[kept]
     if clique := _clique(apart, n_clusters + 1):
-        told = _enumerated(names[i] for i in first[clique])
-        raise ValueError(
-            f"n_clusters={n_clusters} is too small: samples {told} need a cluster each, as no two "
-            "of them, or samples that must be with them, can be linked."
-        )
+        told = f"samples {_enumerated(names[i] for i in first[clique])} need a cluster each"
+        why = "no two of them, or samples that must be with them, can be linked"
+        raise ValueError(f"n_clusters={n_clusters} is too small: {told}, as {why}.")
     return "undecided" if len(apart) else "feasible"
 
 

@@ -142,11 +142,9 @@ def _positions(names: np.ndarray, name: str, samples: Samples) -> np.ndarray:
         form = f"{name} must hold indices of samples, whole numbers from 0"
         raise ValueError(f"{form}, got {names[bad][0]}.")
     if (names >= (n := len(samples))).any():
-        raise ValueError(
-            f"{name} holds the index {int(names[names >= n][0])}, but n_samples={n}. Inside "
-            "cross-validation a plain list of pairs is not split with the samples: pass "
-            "PairwiseConstraints, given as constraints=."
-        )
+        told = f"{name} holds the index {int(names[names >= n][0])}, but n_samples={n}"
+        why = "Inside cross-validation a plain list of pairs is not split with the samples"
+        raise ValueError(f"{told}. {why}: pass PairwiseConstraints, given as constraints=.")
     return names.astype(np.intp)
 
 

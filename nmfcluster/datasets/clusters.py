@@ -265,11 +265,10 @@ def _blocks_of(
     for members, enough, things in ((rows, True, "samples"), (columns, common, "features")):
         own = members & (members.sum(axis=0) == 1)
         if not (enough and own.any(axis=1).all()):
-            raise ValueError(
-                f"shape must give each of n_clusters={n_clusters} biclusters {things} of its own "
-                f"with overlap={overlap} and twins={twins}, got {(n_samples, n_features)}: "
-                f"too few {things}."
-            )
+            each = f"each of n_clusters={n_clusters} biclusters {things} of its own"
+            where = f"with overlap={overlap} and twins={twins}"
+            got = f"{(n_samples, n_features)}: too few {things}"
+            raise ValueError(f"shape must give {each} {where}, got {got}.")
     return rows, columns
 
 

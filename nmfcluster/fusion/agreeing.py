@@ -247,11 +247,9 @@ def warn_of_votes(
     pairs = np.argwhere(np.triu(same, 1))
     if len(pairs):
         one, other = (names[i] for i in pairs[0])
-        warn(
-            f"{counted(len(pairs), 'pair')} of sources are next to equal, such as {one!r} and "
-            f"{other!r}, and share one vote: what is said twice is no evidence. weights= lets "
-            "each of them count."
-        )
+        told = f"{counted(len(pairs), 'pair')} of sources are next to equal"
+        why = "what is said twice is no evidence. weights= lets each of them count"
+        warn(f"{told}, such as {one!r} and {other!r}, and share one vote: {why}.")
     if len(options) == 1:
         return
     kept = [name for name, counts in zip(names, chosen, strict=True) if counts]
@@ -259,14 +257,11 @@ def warn_of_votes(
         why = "The sources fall into groups that do not agree with each other, and none is larger"
     else:
         most = float(found.scores[~same].max())
-        why = (
-            "No two sources agree in more than what chance would make of independent ones: the "
-            f"largest of agreement_.scores is {most:.2f}, {AGREE:.0f} is asked"
-        )
-    warn(
-        f"{why}. The clusters are those of {kept}, which stand out most, and may be noise: so few "
-        "sources cannot outvote each other. weights= says which to trust."
-    )
+        why = "No two sources agree in more than what chance would make of independent ones"
+        why += f": the largest of agreement_.scores is {most:.2f}, {AGREE:.0f} is asked"
+    told = f"The clusters are those of {kept}, which stand out most, and may be noise"
+    few = "so few sources cannot outvote each other. weights= says which to trust"
+    warn(f"{why}. {told}: {few}.")
 
 
 def weights_of(given: Any, names: tuple[str, ...]) -> np.ndarray | None:
@@ -314,8 +309,7 @@ def check_joined(seen: np.ndarray, names: tuple[str, ...]) -> None:
         sources = [[names[i] for i in np.flatnonzero(of_sources == group)] for group in groups]
         pairs = zip(sizes[groups].tolist(), sources, strict=True)
         told = " and ".join(f"{counted(size, 'object')} in {some}" for size, some in pairs)
-        raise ValueError(
-            f"no source saw objects of more than one of these groups: {told}. The clusters of one "
-            "cannot be matched with those of another: fit each group alone, or add a source that "
-            "saw objects of both."
-        )
+        why = "The clusters of one cannot be matched with those of another"
+        cure = "fit each group alone, or add a source that saw objects of both"
+        none = "no source saw objects of more than one of these groups"
+        raise ValueError(f"{none}: {told}. {why}: {cure}.")

@@ -189,11 +189,9 @@ def _require_all_samples(estimator: Any, X: Any, pairs: str | None, advice: str)
             raise ValueError(f"X must hold {wanted}, got {got}. {advice}.")
     labels = getattr(last_step(estimator)[1], "labels_", None)
     if labels is not None and len(labels) != n_entries(X):
-        raise ValueError(
-            f"X has {counted(n_entries(X), 'sample')}, but the estimator was fitted on "
-            f"{len(labels)}. {advice}; or, for other samples, give the scorer an estimator that is "
-            "not fitted."
-        )
+        told = f"{counted(n_entries(X), 'sample')}, but the estimator was fitted on {len(labels)}"
+        cure = "for other samples, give the scorer an estimator that is not fitted"
+        raise ValueError(f"X has {told}. {advice}; or, {cure}.")
 
 
 def check_whole(samples: Samples, name: str) -> None:

@@ -77,9 +77,8 @@ def held_out_losses(
     errors = [next((r for r in own if isinstance(r, Exception)), None) for own in of_numbers]
     tell_failures(tried, errors, "sweep_n_clusters")
     losses = np.full((len(numbers), len(parts)), np.nan)
-    losses[fitted] = [
-        [np.nan if isinstance(r, Exception) else r for r in own] for own in of_numbers
-    ]
+    values = [np.nan if isinstance(r, Exception) else r for r in found]
+    losses[fitted] = np.reshape(values, (-1, len(parts)))
     return float(dispersion), losses
 
 

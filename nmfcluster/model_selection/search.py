@@ -208,11 +208,9 @@ class ClusterScorer(Documented, BaseEstimator):
         known = isinstance(pairs, PairwiseConstraints) and pairs.n_pairs
         told = any(name.endswith("constraints") for name in samples.arguments)
         if known and not told:
-            warn(
-                f"{type(self).__name__} scores copies without the constraints that the estimator "
-                "was fitted under: give them as fit_params={'constraints': pairs}, or enable "
-                "metadata routing."
-            )
+            lost = "the constraints that the estimator was fitted under"
+            cure = "give them as fit_params={'constraints': pairs}, or enable metadata routing"
+            warn(f"{type(self).__name__} scores copies without {lost}: {cure}.")
 
     def get_metadata_routing(self) -> MetadataRequest:
         """Return what the scorer asks of scikit-learn's metadata routing.

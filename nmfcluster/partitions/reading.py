@@ -246,10 +246,9 @@ class PartitionsOfFeatures(LabelTable):
             undrawn = np.setdiff1d(undrawn, lost if drawn is None else drawn)
         if len(undrawn):
             cure = "predict_unseen=True labels them; or raise n_estimators or max_samples"
-            raise ValueError(
-                f"max_samples must be such that base runs draw every sample, but none drew "
-                f"{counted(len(undrawn), 'sample')}: {listed(undrawn, self._names)}. {cure}."
-            )
+            which = f"{counted(len(undrawn), 'sample')}: {listed(undrawn, self._names)}"
+            must = "max_samples must be such that base runs draw every sample"
+            raise ValueError(f"{must}, but none drew {which}. {cure}.")
         super()._warn_of_lost(lost)
 
     def codes_of(self, estimator: Any, X: Any) -> tuple[np.ndarray, np.dtype]:

@@ -159,11 +159,10 @@ class NeighborGraph:
         """Return the graph with links of parts that are too many; warn if these are very many."""
         n_parts, part = connected_components(W, directed=False)
         if n_parts > max(_ISLANDS * max_parts, _MANY):
-            warn(
-                f"The graph of the {self._K} nearest neighbours falls into {n_parts:,} parts, far "
-                f"more than n_clusters={max_parts}, as where rows nearly coincide: round them, so "
-                "that they coincide, or give a larger n_neighbors, or affinity='rbf'."
-            )
+            told = f"The graph of the {self._K} nearest neighbours falls into {n_parts:,} parts"
+            why = f"far more than n_clusters={max_parts}, as where rows nearly coincide"
+            cure = "so that they coincide, or give a larger n_neighbors, or affinity='rbf'"
+            warn(f"{told}, {why}: round them, {cure}.")
         while n_parts > max_parts:
             rows, columns = nearest_outside(self._X, part, self._search, part, max_parts)
             # as heavy as a neighbour at the local scales

@@ -248,8 +248,6 @@ def warn_of_parts(problem: ConstrainedProblem, n_clusters: int) -> None:
     parts = problem.friendly.parts
     n_parts = 1 if parts is None else int(parts.max()) + 1
     if n_parts > n_clusters:
-        warn(
-            f"The graph of similarities and must-links falls into {n_parts} parts that nothing "
-            f"connects, more than n_clusters={n_clusters}: which of them share a cluster "
-            "is arbitrary. Connect them."
-        )
+        parted = f"{n_parts} parts that nothing connects, more than n_clusters={n_clusters}"
+        told = "which of them share a cluster is arbitrary. Connect them"
+        warn(f"The graph of similarities and must-links falls into {parted}: {told}.")

@@ -319,9 +319,8 @@ def _read_view(X: Any, columns: np.ndarray | None, label: str) -> tuple[Any, np.
     seen, _ = held(view)
     view = view[seen]
     if (stray := first_nan(view)) is not None:
-        raise ValueError(
-            f"{label} has NaN in some features of sample {np.flatnonzero(seen)[stray[0]]} and "
-            "numbers in others; only a sample that is NaN in all columns of a view is missing "
-            "from it. SimpleImputer puts in numbers."
-        )
+        sample = np.flatnonzero(seen)[stray[0]]
+        told = f"{label} has NaN in some features of sample {sample} and numbers in others"
+        only = "only a sample that is NaN in all columns of a view is missing from it"
+        raise ValueError(f"{told}; {only}. SimpleImputer puts in numbers.")
     return view, seen

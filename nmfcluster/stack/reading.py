@@ -277,11 +277,9 @@ def _read_views(estimator: Any, X: Any) -> ViewStack:
     """Return the tables of a fit, which must not look like similarities."""
     views = ViewStack(X)
     if takes_similarities(estimator.affinity) and all(map(is_similarity, views.views)):
-        raise ValueError(
-            f"the views {list(views.names)} are square and symmetric, as similarities are: "
-            "give those as a SimilarityStack, or as similarities=. If they are features, "
-            "name the affinity, 'rbf' say."
-        )
+        told = f"the views {list(views.names)} are square and symmetric, as similarities are"
+        cure = "give those as a SimilarityStack, or as similarities="
+        raise ValueError(f"{told}: {cure}. If they are features, name the affinity, 'rbf' say.")
     _keep_sizes(estimator, views, sum(views.n_features.values()))
     return views
 

@@ -87,11 +87,9 @@ def _read_nan(array: Any, label: str) -> Source:
     numbers = np.flatnonzero(rows), np.flatnonzero(columns)
     if (stray := first_nan(cut(array, *numbers))) is not None:
         row, column = (named[place] for named, place in zip(numbers, stray, strict=True))
-        raise ValueError(
-            f"{label} holds NaN in row {row}, column {column}, and numbers beside it. NaN "
-            "stands for a sample that the source has not seen: all of its row, or its column, "
-            "must be NaN."
-        )
+        told = f"{label} holds NaN in row {row}, column {column}, and numbers beside it"
+        must = "all of its row, or its column, must be NaN"
+        raise ValueError(f"{told}. NaN stands for a sample that the source has not seen: {must}.")
     if not sp.issparse(array):
         return Source(np.where(np.isnan(array), 0, array), rows, columns)
     values = np.where(np.isnan(array.data), 0, array.data)

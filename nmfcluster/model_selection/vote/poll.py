@@ -175,10 +175,8 @@ def disagreement(
     said, (low, high) = list(answers.values()), candidates[[0, -1]]
     if agreed is not None:
         more = "smaller ones" if agreed < low else "larger ones" if agreed > high else "more"
-        return (
-            f"{said.count(agreed)} of {len(said)} criteria answer {agreed}, which is not among the "
-            f"candidates {told(candidates)}: give {more}, too."
-        )
+        most = f"{said.count(agreed)} of {len(said)} criteria answer {agreed}"
+        return f"{most}, which is not among the candidates {told(candidates)}: give {more}, too."
     names = ", ".join(f"{name} {number}" for name, number in answers.items())
     why = "X has too few samples for a vote" if FAR_APART in answers else "Too few criteria agree"
     return f"{why} on a number of clusters ({names}): {k} is often not right."
