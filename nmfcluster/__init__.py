@@ -29,17 +29,17 @@ __all__ = [*_HOMES, "__version__"]
 
 def __getattr__(name: str) -> Any:
     """Import a name that is here, or a module, where it is asked for: both take long."""
+    unknown = AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name.startswith("_"):
+        raise unknown
+    home = f"{__name__}.{_HOMES.get(name, name)}"
     try:
-        if name in _HOMES:
-            value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-        elif not name.startswith("_"):
-            value = import_module(f"{__name__}.{name}")
-        else:
-            raise ModuleNotFoundError(name=f"{__name__}.{name}")
+        module = import_module(home)
     except ModuleNotFoundError as error:
-        if error.name != f"{__name__}.{name}":
+        if error.name != home:
             raise
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+        raise unknown from None
+    value = getattr(module, name) if name in _HOMES else module
     globals()[name] = value
     return value
 

@@ -87,8 +87,9 @@ def programs(
         raise ValueError(f"mask_var must tell of {adata.n_vars} genes, by bool, which are used.")
     X = _table(adata, layer, used)
     groups = None if batch_key is None else _column(adata.obs, batch_key, "obs").to_numpy()
-    loss = "frobenius" if n_not_whole(X) else "kullback-leibler"
-    model = NMFMetaCluster(n_clusters, **{"loss": loss} | parameters).fit(X, groups=groups)
+    if "loss" not in parameters:
+        parameters["loss"] = "frobenius" if n_not_whole(X) else "kullback-leibler"
+    model = NMFMetaCluster(n_clusters, **parameters).fit(X, groups=groups)
     model._row_names_, model._column_names_ = adata.obs_names, adata.var_names[used]
     how = {"layer": layer, "batch_key": batch_key, **model.get_params()}
     keep_programs(adata, model, used, key_added, how)

@@ -182,7 +182,7 @@ class Programs(BiclusterMixin, NMFClusterer):
     def _of(self, A: np.ndarray, X: Any) -> Self:
         """Return the model whose clusters are sums of those of this one, (n_new, k) of 0 and 1."""
         X = self._read(X, reset=False)
-        require_size(X, "X", X.shape[1], len(self.factor_))
+        require_size(X, "X", None, len(self.factor_))
         H = (A * self.factor_.sum(axis=0)) @ self.components_
         known = {"fixed_components": H, "n_clusters": len(A), "base_n_clusters": None}
         other = clone(self).set_params(**known, sparsity=0.0).fit(X)
