@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from nmfcluster._arrays.arguments import counted, shown, warn
+from nmfcluster._arrays.nearest import both_ways
 from nmfcluster._arrays.storage import filled_with
 from nmfcluster._engine.executor import Plan
 from nmfcluster._engine.starts import leading_eigenpairs
@@ -136,7 +137,7 @@ class Agreeing(FittedSources):
 
     def _gap(self, graph: FusedGraph) -> float:
         """Return how far k eigenvalues are above the next: how far k clusters stand out."""
-        A = Explicit(self._both(graph.A, self._square).astype(np.float64))
+        A = Explicit((graph.A if self._square else both_ways(graph.A)).astype(np.float64))
         values, _ = leading_eigenpairs(A, min(self._k + 1, A.shape[0]))
         return float(values[self._k - 1] - values[self._k]) if len(values) > self._k else 0.0
 
@@ -244,8 +245,7 @@ def warn_of_votes(
     names: tuple[str, ...],
 ) -> None:
     """Warn of sources that are next to equal, and where it was in doubt which count."""
-    pairs = np.argwhere(np.triu(same, 1))
-    if len(pairs):
+    if len(pairs := np.argwhere(np.triu(same, 1))):
         one, other = (names[i] for i in pairs[0])
         told = f"{counted(len(pairs), 'pair')} of sources are next to equal"
         why = "what is said twice is no evidence. weights= lets each of them count"

@@ -315,8 +315,7 @@ class SimilarityFusionNMF(FusionReports):
             rows = np.empty((n_samples, self.n_clusters), dtype=posterior.dtype)
             self.sample_indices_, self._fitted_ = np.sort(sample.fitted), sample.fitted
             rows[sample.fitted] = posterior[: len(sample.fitted)]
-            others = place.samples[~np.isin(place.samples, sample.fitted)]
-            if len(others):
+            if len(others := place.samples[~np.isin(place.samples, sample.fitted)]):
                 with stage(f"memberships of {counted(len(others), 'other object')}"):
                     rows[others] = self._extended(objects, others, profile)
             rows = rows[place.samples[place.back]]

@@ -172,15 +172,10 @@ class FittedSources(ABC):
         return np.where(np.asarray(matrix.sum(axis=1)).ravel() > 0, hard_labels(posterior), -1)
 
     def _fused(self, A: Any, plan: Plan, alone: Any = (), before: Any = None) -> Fusion:
-        symmetric = self.symmetric
-        A, alone = self._both(A, symmetric), [self._both(one, symmetric) for one in alone]
-        objective = FusionObjective(make_pairs(A), self.relative, 0.0 if symmetric else log(2))
-        return fuse(objective, A, plan, alone, before)
-
-    @staticmethod
-    def _both(A: Any, symmetric: bool) -> Any:
-        """Return a matrix as the model sees it: the graph of objects and landmarks, if any."""
-        return A if symmetric else both_ways(A)
+        if not self.symmetric:  # the graph of objects and landmarks
+            A, alone = both_ways(A), list(map(both_ways, alone))
+        shift = 0.0 if self.symmetric else log(2)
+        return fuse(FusionObjective(make_pairs(A), self.relative, shift), A, plan, alone, before)
 
 
 def draw_samples(

@@ -67,9 +67,10 @@ def warn_of_largest(numbers: np.ndarray, chosen: int) -> None:
         warn(f"The largest of the candidates was chosen, {chosen}: give larger ones, too.")
 
 
-def tell_failures(numbers: np.ndarray, errors: list[Exception | None], caller: str) -> None:
-    """Warn of candidates that failed; raise what the first one raised if all did."""
-    failed = [(k, error) for k, error in zip(numbers, errors, strict=True) if error is not None]
+def tell_failures(numbers: np.ndarray, outcomes: list[Any], caller: str) -> None:
+    """Warn of candidates whose outcome is an error; raise that of the first one if all are."""
+    pairs = zip(numbers, outcomes, strict=True)
+    failed = [(k, error) for k, error in pairs if isinstance(error, Exception)]
     if len(failed) == len(numbers):
         failed[0][1].add_note(f"{caller}: all {len(numbers)} candidates failed.")
         raise failed[0][1]

@@ -228,9 +228,8 @@ def _fits(model: NMFMetaCluster, X: Any, numbers: np.ndarray, n_jobs: int | None
     calls = [(int(k),) for k in numbers]
     with one_blas_thread():
         fits = shared_out(attempted, (_fit, model, X), calls, n_jobs)
-    errors = [fit if isinstance(fit, Exception) else None for fit in fits]
-    results.tell_failures(numbers, errors, "sweep_n_clusters")
-    return [fit if error is None else None for fit, error in zip(fits, errors, strict=True)]
+    results.tell_failures(numbers, fits, "sweep_n_clusters")
+    return [None if isinstance(fit, Exception) else fit for fit in fits]
 
 
 def _fit(model: NMFMetaCluster, X: Any, n_clusters: int) -> NMFMetaCluster:
