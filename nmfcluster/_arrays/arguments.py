@@ -176,8 +176,7 @@ def positions(key: Any, n: int, noun: str, owner: str) -> np.ndarray:
             must = f"a mask of the {noun}s of {owner} must have {counted(n, 'entry')}"
             raise ValueError(f"{must}, got {len(named)}.")
         return np.flatnonzero(named)
-    bad = (named >= n) | (named < -n)
-    if bad.any():
+    if (bad := (named >= n) | (named < -n)).any():
         raise ValueError(f"{noun} {named[bad][0]} is not there: {owner} has {counted(n, noun)}.")
     named = named.astype(np.intp)  # a smaller type could not hold the sum
     return np.where(named < 0, named + n, named)

@@ -52,7 +52,7 @@ def read_table(X: Any, name: str = "X", check: Any = None, **options: Any) -> An
     return canonical(read)
 
 
-def require_size(X: Any, name: str, n_columns: int, n_rows: int | None = None) -> None:
+def require_size(X: Any, name: str, n_columns: int | None, n_rows: int | None = None) -> None:
     """Raise unless a table that was read has as many columns, and as many rows; None: any."""
     rows, columns = (*X.shape, 1)[:2]  # texts by themselves are one column
     for got, wanted, noun in ((columns, n_columns, "column"), (rows, n_rows, "row")):
@@ -208,8 +208,7 @@ def check_columns_differ(X: Any, name: str) -> None:
     if len(X.columns) == 0:
         none = f"0 feature(s) (shape={X.shape})"
         raise ValueError(f"{name} has {none} while a minimum of 1 is required.")
-    twice = [column for column, times in Counter(X.columns).items() if times > 1]
-    if twice:
+    if twice := [column for column, times in Counter(X.columns).items() if times > 1]:
         told = (
             f"{name} must have columns whose names differ, but {twice[0]!r} occurs more than once"
         )

@@ -80,8 +80,7 @@ def check_pairs(pairs: Any, n_clusters: int | None) -> str:
     group = components(n_samples, must_link)
     first = np.unique(group, return_index=True)[1]
     apart = group[cannot_link]
-    joined = cannot_link[apart[:, 0] == apart[:, 1]]
-    if len(joined):
+    if len(joined := cannot_link[apart[:, 0] == apart[:, 1]]):
         chain = [names[i] for i in _path(n_samples, must_link, *joined[0].tolist())]
         told = f"samples {chain[0]} and {chain[-1]} cannot be linked, but must-link pairs join them"
         between = "-" if pairs.index is None else " - "

@@ -170,8 +170,7 @@ def _as_signed(kinds: np.ndarray) -> np.ndarray:
     for i in np.flatnonzero(signed == 0):
         with suppress(TypeError, ValueError, OverflowError):
             signed[i] = float(_SIGNS.get(str(kinds[i]).strip().lower(), kinds[i]))
-    bad = ~(np.abs(signed) > 0)
-    if bad.any():
+    if (bad := ~(np.abs(signed) > 0)).any():
         form = "must or cannot, 1 or -1, or ML or CL, or a weight with such a sign"
         raise ValueError(f"pairs: the kind must be {form}, got {shown(kinds[bad][0])}.")
     return signed
@@ -188,8 +187,7 @@ def _are_hard(weights: np.ndarray, hard: Any = None) -> np.ndarray:
 def _checked(links: Links, name: str, samples: Samples) -> Links:
     """Return pairs that are in range in one form, their weights checked."""
     pairs, weights, hard = links
-    bad = ~(weights >= 0)
-    if bad.any():
+    if (bad := ~(weights >= 0)).any():
         told = f"{name} must have weights that are at least 0, got {weights[bad][0]}"
         raise ValueError(f"{told} for the pair {_called(pairs[bad][0], samples)}.")
     infinite = np.isinf(weights)
@@ -277,8 +275,7 @@ def read_groups(groups: Any, samples: Samples, apart: Any) -> np.ndarray:
             form = "groups must hold sequences of samples, by index or by id"
             raise TypeError(f"{form}, got the group {shown(members)}.") from None
         own = _positions(names, "groups", samples)
-        taken = own[codes[own] >= 0]
-        if len(taken):
+        if len(taken := own[codes[own] >= 0]):
             told = f"{_called(taken, samples)[0]!r} is in groups {codes[taken[0]]} and {number}"
             raise ValueError(f"groups must not share samples, but {told}: make one group of them.")
         codes[own] = number

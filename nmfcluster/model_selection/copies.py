@@ -85,8 +85,7 @@ def read_samples(
         router = MetadataRouter(owner=advice.partition(" ")[0])
         router.add(estimator=estimator, method_mapping=of_fit)
         handed = router.route_params(caller="fit", params=handed)["estimator"]["fit"]
-    twice = sorted(handed.keys() & fit_params)
-    if twice:
+    if twice := sorted(handed.keys() & fit_params):
         raise TypeError(f"{twice[0]!r} is given both in fit_params and to the scorer.")
     arguments = {**handed, **fit_params}
     for name, value in arguments.items():
@@ -172,8 +171,7 @@ def _is_scalar(value: Any) -> bool:
 
 def _require_entries(value: Any, n_samples: int, name: str, cure: str = "") -> None:
     """Raise unless a value has one entry for each sample; `cure` says what would have."""
-    count = n_entries(value)
-    if count != n_samples:
+    if (count := n_entries(value)) != n_samples:
         entries = "" if count < 0 else f" with {counted(count, 'entry')}"
         wanted = f"one entry for each of the {n_samples} samples, to be cut like them"
         raise ValueError(f"{name} must have {wanted}; got {type(value).__name__}{entries}.{cure}")

@@ -45,8 +45,7 @@ def warn_of_lone(problem: Any, labels: np.ndarray, n_clusters: int, names: Any) 
     """
     if not isinstance(problem, EnsembleProblem):
         return
-    samples = lone_samples(problem, labels, n_clusters)
-    if not len(samples):
+    if not len(samples := lone_samples(problem, labels, n_clusters)):
         return
     warn(
         f"{counted(len(samples), 'cluster')} of one sample, alone in most base partitions, too: "

@@ -184,8 +184,7 @@ class LabelTable:
 
     def _ensemble(self, weights: np.ndarray) -> tuple[Ensemble, np.ndarray]:
         """Return the distinct rows, and which of them every sample has, see `labelled_rows`."""
-        empty = np.flatnonzero((self.n_clusters == 0) & (weights > 0))
-        if len(empty):
+        if len(empty := np.flatnonzero((self.n_clusters == 0) & (weights > 0))):
             negative = "a negative number says that a sample was not seen"
             which = f"partition {empty[0]} is: {negative}"
             raise ValueError(f"{self.name} must not hold an empty partition: {which}.")

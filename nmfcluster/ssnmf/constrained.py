@@ -118,8 +118,7 @@ class ConstrainedProblem(SimilarityProblem):
 
     def warn_of_alone(self, F: np.ndarray, P: np.ndarray) -> None:
         """Warn where nothing tells the cluster of rows of zeros: their memberships are uniform."""
-        n_alone = int((~F.any(axis=1) & (P == P[:, :1]).all(axis=1)).sum())
-        if n_alone:
+        if n_alone := int((~F.any(axis=1) & (P == P[:, :1]).all(axis=1)).sum()):
             alone = f"{counted(n_alone, 'sample')}, or as many groups that must be linked"
             told = "memberships there are uniform, labels mean nothing"
             warn(f"Nothing tells the cluster of {alone}: {told}.")

@@ -305,8 +305,7 @@ def _read_columns(columns: Any, width: int, names: Any, label: str) -> np.ndarra
             known = shown(list(places)) if places else "without names, which data frames have"
             raise ValueError(f"{label} takes the column {missing[0]!r}; those of X are {known}.")
         return np.array([places[name] for name in listed])
-    chosen = positions(listed, width, "column", label)
-    if not len(chosen):
+    if not len(chosen := positions(listed, width, "column", label)):
         raise ValueError(f"{label} must have at least one column, got {shown(columns)}.")
     return chosen
 

@@ -191,8 +191,7 @@ def check_cross(
     the fit that was `known` to the source. Messages call these samples by their `numbers`.
     """
     check_values(source.values, label, signed)
-    lost = np.flatnonzero(~source.columns & known)
-    if len(lost):
+    if len(lost := np.flatnonzero(~source.columns & known)):
         told = f"{label} holds NaN in column {numbers[lost].min()}"
         raise ValueError(f"{told}, the similarities to a sample that it had seen in fit.")
 
