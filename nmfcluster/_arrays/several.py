@@ -113,8 +113,8 @@ def union_of(indices: list[Any], names: list[str], noun: str = "sample") -> Any:
         if others and all(set(index).isdisjoint(other) for other in others):
             got = f"{shown(list(index[:3]))} in it, {shown(list(others[0][:3]))} in another"
             told = f"{name} has no {noun} in common with the others, by their index: {got}"
-            cure = f"Tables with different {noun}s belong together by names that they share"
-            raise ValueError(f"{told}. {cure}.")
+            cure = f"different names of {noun}s belong together by those that they share"
+            raise ValueError(f"{told}. Tables with {cure}.")
     union = indices[0]
     for index in indices[1:]:
         union = union.append(index[~index.isin(union)])
