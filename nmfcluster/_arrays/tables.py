@@ -209,10 +209,8 @@ def check_columns_differ(X: Any, name: str) -> None:
         none = f"0 feature(s) (shape={X.shape})"
         raise ValueError(f"{name} has {none} while a minimum of 1 is required.")
     if twice := [column for column, times in Counter(X.columns).items() if times > 1]:
-        told = (
-            f"{name} must have columns whose names differ, but {twice[0]!r} occurs more than once"
-        )
-        raise ValueError(f"{told}: rename it, or give X.to_numpy().")
+        told = f"{twice[0]!r} occurs more than once: rename it, or give X.to_numpy()"
+        raise ValueError(f"{name} must have columns whose names differ, but {told}.")
 
 
 def _is_number(value: Any) -> bool:
