@@ -9,11 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn import base
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nmfcluster._arrays import storage, tables
-from nmfcluster._arrays.arguments import counted, warn
+from nmfcluster._arrays.arguments import counted, generator_of, warn
 from nmfcluster._arrays.blocks import shared_blocks
 from nmfcluster._arrays.jobs import one_blas_thread
 from nmfcluster._arrays.places import negative_entries
@@ -39,7 +38,7 @@ def fitting(estimator: Any) -> Iterator[np.random.RandomState]:
                 delattr(estimator, name)
         jobs = shared_blocks(getattr(estimator, "n_jobs", None))
         with reported(estimator), one_blas_thread(), np.errstate(under="ignore"), jobs:
-            yield check_random_state(getattr(estimator, "random_state", None))
+            yield generator_of(getattr(estimator, "random_state", None))
     except BaseException:
         own = {name: value for name, value in vars(estimator).items() if name in CALLBACKS}
         estimator.__dict__.clear()

@@ -67,7 +67,8 @@ class Interval(_Interval):
 #: what the parameters may be that are the same everywhere
 COUNT = Interval(Integral, 1, None, closed="left")
 SHARE = Interval(Real, 0, 1, closed="neither")
-RANDOM_STATE = [Interval(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None]
+_SEEDS = Interval(Integral, 0, 2**32 - 1, closed="both")
+RANDOM_STATE = [_SEEDS, np.random.RandomState, np.random.Generator, None]
 _JOBS = 2**16  # threads or processes: more than any machine starts
 N_JOBS = [*(Interval(Integral, *ends, closed="both") for ends in ((1, _JOBS), (-_JOBS, -1))), None]
 

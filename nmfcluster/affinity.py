@@ -128,7 +128,7 @@ def make_affinity(
     n_clusters : int, default=None
         Number of clusters that are wanted: where "nearest_neighbors" or "landmarks" fall into more
         parts that nothing connects, these are linked to what is nearest to them. None: never.
-    random_state : int, RandomState instance or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         Determines the landmarks, where not all samples are.
     n_jobs : int, default=None
         Number of jobs that look for neighbours.

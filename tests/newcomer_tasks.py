@@ -87,20 +87,22 @@ def run_in_parallel():
 
 
 def repeat_with_a_seed():
-    """Get the same clusters again by `random_state`, an int or a RandomState."""
+    """Get the same clusters again by `random_state`, an int, a RandomState or a Generator."""
     import numpy as np
     from sklearn.datasets import load_wine
 
     from nmfcluster import NMFConsensus
 
     X = load_wine().data
-    first, again, other = (
+    draws = np.random.default_rng(7)  # every fit draws from it
+    first, again, other, one, two = (
         NMFConsensus(3, n_estimators=10, random_state=seed).fit(X)
-        for seed in (7, np.random.RandomState(7), 8)
+        for seed in (7, np.random.RandomState(7), 8, draws, draws)
     )
     assert (first.labels_ == again.labels_).all()
     assert (first.partitions_ == again.partitions_).all()
     assert (first.partitions_ != other.partitions_).any()
+    assert (one.partitions_ != two.partitions_).any()
 
 
 def watch_progress():

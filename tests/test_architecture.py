@@ -170,6 +170,7 @@ def test_there_is_one_of_each():
         return {module for module in used if name in used[module]}
 
     assert owners("send") == {"_engine/loop"}  # the loop that resumes solvers
+    assert owners("check_random_state") == {"_arrays/arguments"}  # seeds: `generator_of`
     assert owners("stacklevel") == {"_arrays/arguments"}  # the function that warns
     assert owners("catch_warnings") == {"model_selection/by_stability"}  # of fits to parts
 

@@ -11,6 +11,8 @@ import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -23,9 +25,12 @@ from nmfcluster import (
     SimilarityFusionNMF,
     SimilarityStack,
     SSNMFClusterer,
+    datasets,
 )
+from nmfcluster.affinity import make_affinity
 from nmfcluster.consensus import estimator
 from nmfcluster.datasets import make_partitions
+from nmfcluster.partitions import base_partitions
 
 # A few updates are enough to compare.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -172,6 +177,36 @@ def test_same_seed_same_result_with_other_threads(problem, expected):
     with threadpool_limits(2):
         assert {pool["num_threads"] for pool in threadpool_info()} == {2}
         assert_same(result(problem, random_state=np.random.RandomState(7)), expected(problem))
+
+
+def test_every_fit_draws_its_seed_from_a_generator(public_estimator, make_input):
+    X, draws = make_input(public_estimator)[0], np.random.default_rng(7)
+    model = clone(public_estimator).set_params(random_state=np.random.default_rng(7))
+    for _ in range(2):
+        copy = clone(model)
+        seeded = clone(public_estimator).set_params(random_state=int(draws.integers(2**32)))
+        expected = seeded.fit(X)
+        for found in (copy.fit(X), model.fit(X)):
+            assert_array_equal(found.membership_, expected.membership_)
+            assert [*map(list, found.loss_curves_)] == [*map(list, expected.loss_curves_)]
+
+
+def test_functions_draw_from_a_generator():
+    X = FEATURES[:60]
+    for draw in [
+        lambda **seed: make_partitions(40, **seed)[0],
+        lambda **seed: datasets.make_nested_rings(40, **seed)[0],
+        lambda **seed: datasets.make_biclusters(**seed)[0],
+        lambda **seed: datasets.make_programs(**seed)[0],
+        lambda **seed: datasets.make_signatures(n_signatures=3, **seed)[0],
+        lambda **seed: PairwiseConstraints.from_labels(CLASSES, 20, **seed).must_link,
+        lambda **seed: base_partitions(X, n_estimators=3, max_samples=0.5, **seed).labels,
+        lambda **seed: make_affinity(X, "landmarks", n_landmarks=9, **seed).similarity.toarray(),
+    ]:
+        rng = np.random.default_rng(1)
+        first, second = (draw(random_state=rng) for _ in range(2))
+        assert_array_equal(draw(random_state=np.random.default_rng(1)), first)
+        assert not np.array_equal(first, second)
 
 
 def test_other_seed_other_partitions(expected):

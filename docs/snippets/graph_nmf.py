@@ -67,7 +67,7 @@ class GraphNMF(NMFClusterer):
     tol : float, default=1e-6
         A start has converged when ten updates lower its loss by less than `tol` times the loss
         of H = 0.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Determines the random starts.
     n_jobs : int, default=None
         Number of threads.

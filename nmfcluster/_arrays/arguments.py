@@ -22,6 +22,9 @@ _NOT_THE_USER = tuple(f"{folder}/" for folder in _FOLDERS)
 
 _LARGEST = 1e8  # of what data are made by: their counts, of up to three such, are 64-bit integers
 
+#: what determines all that is drawn, see `generator_of`
+Seed = int | np.random.RandomState | np.random.Generator | None
+
 #: what is said of pairs where one of these parameters is "precomputed"
 _PAIRS = {
     **dict.fromkeys(("metric", "dissimilarity"), "distances"),
@@ -81,11 +84,16 @@ def check_number(
 
 
 def generator_of(random_state: Any) -> np.random.RandomState:
-    """Return the generator of a seed; raise an error that names the parameter."""
+    """Return the generator of a seed; raise an error that names the parameter.
+
+    That of a Generator, which scikit-learn does not take, is made of a number drawn from it.
+    """
+    if isinstance(random_state, np.random.Generator):
+        random_state = int(random_state.integers(2**32))
     try:
         return check_random_state(random_state)
     except (TypeError, ValueError) as error:
-        allowed = "an int from 0 to 2**32 - 1, a RandomState or None"
+        allowed = "an int from 0 to 2**32 - 1, a RandomState, a Generator or None"
         raise ValueError(f"random_state must be {allowed}, got {shown(random_state)}.") from error
 
 

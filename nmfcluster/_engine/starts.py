@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
-from sklearn.utils import check_random_state
 
 from nmfcluster._arrays import storage
+from nmfcluster._arrays.arguments import generator_of
 from nmfcluster.similarity import Explicit, Similarity
 
 _DENSE = 300  # rows of an eigenproblem up to which a dense solver is faster
@@ -44,7 +44,7 @@ def random_start(mass: np.ndarray, n_clusters: int, seed: Any, dtype: np.dtype) 
     -------
     ndarray of shape (n, n_clusters)
     """
-    H = check_random_state(seed).uniform(size=(len(mass), n_clusters)) * np.sqrt(mass)[:, None]
+    H = generator_of(seed).uniform(size=(len(mass), n_clusters)) * np.sqrt(mass)[:, None]
     return H.astype(dtype)
 
 

@@ -64,7 +64,7 @@ def next_pairs(
     exclude : array-like of shape (n_excluded, 2), default=None
         Pairs that nobody can tell, in the form of what is returned: neither they nor pairs of
         samples that are linked to theirs are asked about.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Draws 3,000 samples where there are more: f is of these alone, and they are asked about.
 
     Returns

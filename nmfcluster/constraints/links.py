@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmfcluster._arrays.arguments import check_count, generator_of
+from nmfcluster._arrays.arguments import Seed, check_count, generator_of
 
 
 class Links(NamedTuple):
@@ -126,7 +126,7 @@ def _between(links: Links, group: np.ndarray) -> Links:
 
 
 def links_of_labels(
-    codes: np.ndarray, n_pairs: int | None, random_state: int | np.random.RandomState | None
+    codes: np.ndarray, n_pairs: int | None, random_state: Seed
 ) -> tuple[Links, Links]:
     """Return pairs of samples whose class is known, of weight 1: of equal classes, of others.
 
@@ -136,7 +136,7 @@ def links_of_labels(
         Numbers of the classes from 0; -1: not known.
     n_pairs : int or None
         Number of pairs to draw, all sets of pairs with the same chance; None: all pairs.
-    random_state : int, RandomState instance or None
+    random_state : int, RandomState, Generator or None
 
     Returns
     -------

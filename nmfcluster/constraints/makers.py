@@ -29,7 +29,7 @@ class Makers:
         n_pairs : int, default=None
             Number of pairs to draw from all pairs of samples of known class, all with the same
             chance. None takes all pairs, whose number grows with the square of `n_samples`.
-        random_state : int, RandomState instance or None, default=None
+        random_state : int, RandomState, Generator or None, default=None
             Source of the draws; an int makes them repeatable.
 
         Returns

@@ -66,7 +66,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         Largest number of updates of a start.
     tol : float, default=1e-6
         Decrease of the loss, relative to that of H = 0, at which a start has converged.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Determines the random starts, and the rows that are drawn.
     n_jobs : int, default=None
         Number of starts run at a time, here.

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import dask.array as da
 import numpy as np
 from sklearn.cluster import KMeans
-from sklearn.utils import check_random_state
 
+from nmfcluster._arrays.arguments import Seed, generator_of
 from nmfcluster._arrays.blocks import ROWS
 from nmfcluster._arrays.storage import row_blocks
 from nmfcluster._arrays.tables import read_table, require_size
@@ -82,7 +82,7 @@ def base_partitions(
     n_clusters: int | tuple[int, int] = 8,
     max_samples: int | float = 10_000,
     max_features: int | float = 1.0,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: Seed = None,
     n_jobs: int | None = None,
 ) -> BlockPartitions:
     """Cluster samples of a Dask array many times, and label all of its rows by every clustering.
@@ -107,7 +107,7 @@ def base_partitions(
         many as tell of clusters of a hundredth of all.
     max_features : int or float, default=1.0
         Number, or share, of the features drawn for a run.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Determines what is drawn, and seeds the runs.
     n_jobs : int, default=None
         Number of runs at a time, here or where joblib's backend runs them.
@@ -145,7 +145,7 @@ def base_partitions(
     """
     given = {name: value for name, value in locals().items() if name in making.ALLOWED}
     validate_parameter_constraints(making.ALLOWED, given, caller_name="base_partitions")
-    rng = check_random_state(random_state)
+    rng = generator_of(random_state)
     X = read_rows(X)
     if isinstance(max_samples, Integral):
         max_samples = min(int(max_samples), X.shape[0])

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from nmfcluster._arrays.arguments import check_count, check_number, generator_of, shown
+from nmfcluster._arrays.arguments import Seed, check_count, check_number, generator_of, shown
 
 
 def make_nested_rings(
@@ -12,7 +12,7 @@ def make_nested_rings(
     *,
     radii: tuple[float, ...] = (2.0, 3.5),
     noise: float = 0.1,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: Seed = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Make points on rings around one centre, the toy data of Lange and Buhmann [1]_.
 
@@ -27,7 +27,7 @@ def make_nested_rings(
         Radii of the rings.
     noise : float, default=0.1
         Standard deviation of a point's distance from its ring.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Determines the result.
 
     Returns
@@ -74,7 +74,7 @@ def make_partitions(
     n_partitions: int = 20,
     noise: float = 0.2,
     missing: float = 0.0,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: Seed = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Make noisy copies of one partition, with clusters renamed at random.
 
@@ -90,7 +90,7 @@ def make_partitions(
         Share of the labels of each copy that are replaced by a cluster drawn at random.
     missing : float, default=0.0
         Share of the labels that are then replaced by -1, "not seen". Every sample keeps one label.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Determines the result.
 
     Returns
@@ -143,7 +143,7 @@ def make_biclusters(
     overlap: float = 0.25,
     twins: bool = True,
     noise: float = 0.0,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: Seed = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     r"""Make nonnegative data of overlapping biclusters, after section 6 of Badea [1]_.
 
@@ -169,7 +169,7 @@ def make_biclusters(
     noise : float, default=0.0
         Standard deviation of the normal noise of a feature, as a multiple of the standard
         deviation of the feature without noise. Entries below 0 are then set to 0.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Determines the result. The same one gives the same W and H for every `noise`.
 
     Returns

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nmfcluster._arrays.arguments import check_count, check_number, generator_of
+from nmfcluster._arrays.arguments import Seed, check_count, check_number, generator_of
 
 _RAISED = 0.1  # share of the genes that a program raises, and of those that all have
 _FLAT = 2.0  # concentration over channels of signatures as flat as those of ageing
@@ -18,7 +18,7 @@ def make_programs(
     housekeeping: float = 0.3,
     dispersion: float = 0.1,
     doublets: float = 0.0,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: Seed = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     r"""Make counts of cells by genes that are mixtures of gene expression programs.
 
@@ -47,7 +47,7 @@ def make_programs(
         :math:`\phi`, by which counts vary more than Poisson numbers; 0: not at all.
     doublets : float, default=0.0
         Share of the cells that are two.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Determines the result.
 
     Returns
@@ -117,7 +117,7 @@ def make_signatures(
     *,
     burden: float = 2000.0,
     noise: float = 0.0,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: Seed = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Make counts of mutations by their kinds that signatures of their causes add up to.
 
@@ -138,7 +138,7 @@ def make_signatures(
     noise : float, default=0.0
         Standard deviation of a normal number added to every count, as a share of it; counts are
         rounded and at least 0.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Determines the result. The same one gives the same W and H for every `noise`.
 
     Returns

@@ -104,7 +104,7 @@ class SimilarityFusionNMF(FusionReports):
         A start has converged when ten updates lower its loss by less than `tol`; in nats, by less
         than `tol` times the mean divergence of the sources from independent objects. A negative
         value runs all updates of all starts.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Determines the objects of `max_samples`; nothing else is random. The result does not depend
         on `n_jobs`, the number of threads, or the order of the objects or of the sources.
     n_jobs : int, default=None

@@ -74,7 +74,7 @@ def assign(
     n_bootstraps : int, default=0
         Number of tables of Poisson counts with X as their means that are assigned anew, for
         intervals of the usages; 0 for none.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Determines these tables.
 
     Returns

@@ -96,7 +96,7 @@ class NMFMetaCluster(Programs):
     tol : float, default=1e-4
         Each has converged when ten updates lower its loss by less than `tol` times itself; a
         negative value runs all updates.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Determines the starts; the result depends neither on `n_jobs` nor on the number of threads
         or the order of the samples.
     n_jobs : int, default=None

@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 
 import nmfcluster.model_selection.copies as copies
 import nmfcluster.model_selection.results as results
-from nmfcluster._arrays.arguments import generator_of, warn
+from nmfcluster._arrays.arguments import Seed, generator_of, warn
 from nmfcluster._arrays.storage import as_float64
 from nmfcluster._arrays.tables import read_table
 from nmfcluster._compat import N_JOBS, StrOptions, validate_parameter_constraints
@@ -44,7 +44,7 @@ def choose_n_clusters(
     method: str = "auto",
     fit_params: dict[str, Any] | None = None,
     n_jobs: int | None = None,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: Seed = None,
 ) -> results.NumberOfClusters | results.ClusterSweep:
     r"""Say how many clusters the data have, and fit an estimator with that number.
 
@@ -74,7 +74,7 @@ def choose_n_clusters(
         What `fit` takes besides `X`, as ``{"constraints": pairs}``: one entry for each sample.
     n_jobs : int, default=None
         Number of fits at a time; the result does not depend on it.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Determines samples, parts, and the seeds of estimators that have none.
 
     Returns

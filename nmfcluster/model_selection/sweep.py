@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 import nmfcluster.model_selection.results as results
 from nmfcluster import _compat
-from nmfcluster._arrays.arguments import counted, generator_of, shown, warn
+from nmfcluster._arrays.arguments import Seed, counted, generator_of, shown, warn
 from nmfcluster._arrays.draws import n_not_whole, some_positions
 from nmfcluster._arrays.jobs import attempted, one_blas_thread, shared_out
 from nmfcluster._arrays.storage import largest
@@ -45,7 +45,7 @@ def sweep_n_clusters(
     dispersion: str | float = "auto",
     n_estimators: str | int | None = None,
     n_jobs: int | None = None,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: Seed = None,
 ) -> results.ClusterSweep:
     r"""Fit several numbers of clusters, and choose the one that the data speak for.
 
@@ -84,7 +84,7 @@ def sweep_n_clusters(
     n_jobs : int, default=None
         Number of fits at a time; the result does not depend on it. Use this or that of the
         estimator.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Determines the parts and the seeds of their fits; that of the fits to `X`, too, where the
         estimator has none.
 

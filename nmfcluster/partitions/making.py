@@ -10,13 +10,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.exceptions import FitFailedWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 
 import nmfcluster.partitions.handing as handing
 from nmfcluster import _compat
 from nmfcluster._arrays import storage, tables
-from nmfcluster._arrays.arguments import warn
+from nmfcluster._arrays.arguments import Seed, generator_of, warn
 from nmfcluster._arrays.jobs import attempted, shared_out
 from nmfcluster._arrays.labels import narrow
 from nmfcluster.partitions.spectral import GraphSpectral, LandmarkSpectral
@@ -138,7 +137,7 @@ def base_partitions(
     max_samples: int | float = 1.0,
     max_features: int | float = 1.0,
     predict_unseen: bool = False,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: Seed = None,
     n_jobs: int | None = None,
 ) -> BasePartitions:
     """Cluster the data many times, on random samples and features, with random numbers of clusters.
@@ -165,7 +164,7 @@ def base_partitions(
         Whether a run labels the samples that were not drawn for it, too: its clusterer predicts, or
         where it cannot, a sample takes the label of the nearest one that the run saw. A million
         samples are then partitioned at the price of clustering `max_samples` of them.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         All runs are seeded before the first begins: the result does not depend on `n_jobs`.
     n_jobs : int, default=None
         Number of runs at a time.
@@ -201,7 +200,7 @@ def base_partitions(
     """
     given = {name: value for name, value in locals().items() if name in ALLOWED}
     _compat.validate_parameter_constraints(ALLOWED, given, caller_name="base_partitions")
-    rng = check_random_state(random_state)
+    rng = generator_of(random_state)
     checks, X, pairs = handing.checks_for(clusterers(estimator), X)
     X = _read_for(checks, X)
     sizes = range_of_clusters(n_clusters, "n_clusters")

@@ -9,9 +9,9 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from nmfcluster._arrays.arguments import generator_of
 from nmfcluster._arrays.jobs import one_thread
 from nmfcluster._arrays.order import CanonicalOrder, canonical_order
 from nmfcluster._arrays.storage import divided, exponent_beyond, row_sums
@@ -72,7 +72,7 @@ class _Spectral(ClusterMixin, BaseEstimator):
             If there are fewer samples or landmarks than clusters, or a parameter is not as
             described.
         """
-        rng = check_random_state(self.random_state)
+        rng = generator_of(self.random_state)
         X = read_features(self, X)
         order = canonical_order(X)
         self._exponent = exponent_beyond(X, 2)
@@ -139,7 +139,7 @@ class LandmarkSpectral(_Spectral):
         samples. No more than one for four samples are taken, or two for a cluster.
     n_neighbors : int, default=5
         Number of nearest landmarks that a sample is similar to.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Determines the landmarks and the start of k-means; the order of the samples does not count.
 
     Attributes
@@ -236,7 +236,7 @@ class GraphSpectral(_Spectral):
     n_neighbors : int, default=10
         Number of nearest samples that a sample is joined to; of clusters of fewer than 14 samples
         three quarters of their number, but at least 3. At most a third of the samples.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Determines the samples of the graph and the start of k-means; the order of the samples does
         not count.
 

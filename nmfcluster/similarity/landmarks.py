@@ -10,9 +10,9 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils import check_random_state
 
 from nmfcluster._arrays import storage
+from nmfcluster._arrays.arguments import generator_of
 from nmfcluster._arrays.blocks import by_rows
 from nmfcluster._arrays.jobs import one_thread
 from nmfcluster.similarity.factored import Factored
@@ -42,7 +42,7 @@ class Landmarks:
         or all samples, if there are not more.
     n_neighbors : int
         K; at most all landmarks.
-    random_state : int, RandomState instance or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         Determines the landmarks, where not all samples are.
     max_parts : int, default=None
         Into how many parts that nothing connects the samples may fall. Where there are more, a
@@ -206,7 +206,7 @@ def _points(X: Any, n_landmarks: int, random_state: Any) -> tuple[Any, Any]:
     """Return samples, and the landmarks: all of them, or centres of a few steps of k-means."""
     if X.shape[0] <= n_landmarks:
         return X, X
-    order = check_random_state(random_state).permutation(X.shape[0])
+    order = generator_of(random_state).permutation(X.shape[0])
     drawn = X[np.sort(order[: 10 * n_landmarks])]  # more hardly move the landmarks
     points = X[np.sort(order[:n_landmarks])]
     for _ in range(_STEPS):

@@ -102,7 +102,7 @@ class SSNMFClusterer(NMFClusterer):
     tol : float, default=1e-6
         A start has converged when ten updates lower its loss by less than `tol` times the loss of
         H = 0. A negative value runs all updates.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Determines the random starts. The result depends on it alone, not on `n_jobs`, the number of
         threads or the order of the samples.
     n_jobs : int, default=None

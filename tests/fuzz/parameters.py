@@ -180,7 +180,8 @@ def values_of(name, kind):
         return st.none()
     if name == "random_state":
         seeds = st.sampled_from([0, 1, 2**32 - 1, np.int64(5), np.uint8(7)])
-        return usually(seeds, st.builds(np.random.RandomState, st.integers(0, 9)))
+        makers = st.sampled_from([np.random.RandomState, np.random.default_rng])
+        return usually(seeds, st.builds(lambda make, seed: make(seed), makers, st.integers(0, 9)))
     if name == JOBS:
         return st.sampled_from([1, 1, 1, 1, np.int64(1), 0, 1, 1, -(10**6)])
     if isinstance(kind, Interval):

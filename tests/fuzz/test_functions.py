@@ -154,8 +154,19 @@ def test_assign(table, catalogue, min_gain, n_bootstraps):
 SIZES = (10, 1, 0, -1, 2.5, None, True, "x", np.int8(100), np.uint8(7), [3, 4], (5, 0), (5, "a"))
 SIZES += ((5, 5, 5), np.array([3, 4]), [], [[1, 2], [3]], {3, 4}, 10**30, (10**30, 3))
 SHARES = (0.2, 0.0, 1.0, 0.49, 0.5, -0.1, *NUMBERS)
+GENERATOR = np.random.default_rng(0)
 ODD_SEEDS = mostly(
-    0, None, np.int64(1), "x", -1, 0.5, np.timedelta64(1, "s"), 2**40, True, weight=8
+    0,
+    None,
+    np.int64(1),
+    np.random.default_rng(0),
+    "x",
+    -1,
+    0.5,
+    np.timedelta64(1, "s"),
+    2**40,
+    True,
+    weight=8,
 )
 
 
