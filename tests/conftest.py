@@ -96,7 +96,7 @@ NOT_OF_THE_MODE = {
 # These compare results as arrays; with "rbf", whose stack is dense, all of them pass.
 SPARSE = "a stack with sparse sources is made an array by toarray() alone, not in passing"
 
-# Weights count in losses as repeated samples do: tests/meta/test_weights.py.
+# Weights count as repeated samples do: tests/meta/test_weights.py, tests/consensus/test_weights.py.
 STARTS = "starts are drawn for every row, so that runs on fewer or repeated rows have others"
 
 # (class, affinity or kernels): checks of scikit-learn that must fail, and why.
@@ -120,6 +120,10 @@ EXPECTED_FAILURES = {
         "check_sample_weight_equivalence_on_dense_data": STARTS,
         "check_sample_weight_equivalence_on_sparse_data": STARTS,
     },
+    ("NMFConsensus", "coassociation"): {
+        "check_sample_weight_equivalence_on_dense_data": STARTS,
+        "check_sample_weight_equivalence_on_sparse_data": STARTS,
+    },
     ("NMFConsensus", "precomputed"): {
         "check_clustering": "fits standardised features, which are no similarity, whatever the "
         "tags say",
@@ -128,6 +132,7 @@ EXPECTED_FAILURES = {
         "check_clustering": "fits standardised features, whose fractions are no labels",
         "check_positive_only_tag_during_fit": "fits normally distributed numbers, whose fractions "
         "are no labels; there is no tag for that, and negative labels are allowed (not seen)",
+        "check_sample_weight_equivalence_on_dense_data": "fits fractions, which are no labels",
     },
     ("SSNMFClusterer", "precomputed"): {
         "check_clustering": "fits standardised features, which are no similarity, whatever the "

@@ -310,6 +310,25 @@ def in_order_of(own: Any, table: Any, name: str) -> Any:
     return table if order is None else take_samples(table, order)
 
 
+def read_weights(given: Any, rows: Any, least: int, n_samples: int) -> np.ndarray | None:
+    """Return how much every sample counts, (n_samples,); None if all count alike.
+
+    `rows` are the names of the samples, if X is a data frame; `least` of them must count.
+    """
+    if given is None:
+        return None
+    name, given = "sample_weight", in_order_of(rows, given, "sample_weight")
+    # a number alone has no length, which is refused below
+    alone = {"ensure_2d": False, "ensure_min_samples": 0, "accept_sparse": False}
+    weights = read_table(given, name, dtype=np.float64, ensure_non_negative=True, **alone)
+    if weights.shape != (n_samples,):
+        raise ValueError(f"{name} must be of shape ({n_samples},), got {weights.shape}.")
+    if (counting := np.count_nonzero(weights)) < least:
+        needed = f"for at least {counted(least, 'sample')}"
+        raise ValueError(f"{name} must be above zero {needed}, it is for {counting}.")
+    return np.asarray(weights)
+
+
 def columns_in_order_of(own: Any, table: Any, name: str, owner: str) -> Any:
     """Return a data frame with its columns in the order of the names that `owner` has."""
     order = order_of(own, column_names(table), name, owner, "column")

@@ -248,7 +248,9 @@ class NMFConsensus(NMFClusterer):
         self.n_jobs = n_jobs
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any = None, y: Any = None, *, partitions: Any = None) -> NMFConsensus:
+    def fit(
+        self, X: Any = None, y: Any = None, *, partitions: Any = None, sample_weight: Any = None
+    ) -> NMFConsensus:
         """Find the consensus.
 
         Parameters
@@ -265,6 +267,12 @@ class NMFConsensus(NMFClusterer):
             An element of a list can also be a table of memberships, (n_samples, n_clusters_t), as
             `predict_proba` of a mixture returns: nonnegative, and scaled to sum to 1 by rows; a
             row of NaN or of zeros: not seen.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How many samples each counts as, 1 by default: 2 as if it was given twice. Fractions
+            will do; a sample that counts 0 times has no influence, and is labelled as a new one.
+            Base clusterers whose `fit_predict` takes `sample_weight`, as that of k-means does, are
+            given it; to the others, spectral ones among them, all that count count alike, so that
+            weights enter when partitions are combined. Needs features or labels.
 
         Returns
         -------
@@ -288,7 +296,7 @@ class NMFConsensus(NMFClusterer):
             If some base runs failed.
         """
         with fitting(self) as rng:
-            source = read_partitions(self, X, partitions, rng)
+            source = read_partitions(self, X, partitions, rng, sample_weight)
             self._check_n_clusters(len(source))
             problem: Any = source.problem(self.weights, self.normalize)
             _require_complete(self, problem.coverage)
@@ -308,8 +316,11 @@ class NMFConsensus(NMFClusterer):
             if source.estimators is not None:
                 self.estimators_ = source.estimators
             self.core_ = best.core[np.ix_(order, order)]
-            P, labels, lost = P[problem.groups], labels[problem.groups], problem.groups < 0
-            P[lost], labels[lost], self.confidence_[lost] = 1 / self.n_clusters, -1, 0
+            lost, told = np.flatnonzero(problem.groups < 0), (1 / self.n_clusters, -1, 0)
+            if sample_weight is not None and len(lost):
+                told = problem.beside(lost, labels, self._profile_)
+            P, labels = P[problem.groups], labels[problem.groups]
+            P[lost], labels[lost], self.confidence_[lost] = told
             self._keep_clusters(best, P, labels)
         return self
 

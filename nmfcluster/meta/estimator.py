@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 import nmfcluster.meta.parameters as parameters
 from nmfcluster import _base
 from nmfcluster._arrays.arguments import warn
-from nmfcluster._arrays.tables import column_names, in_order_of, row_names
+from nmfcluster._arrays.tables import column_names, in_order_of, read_weights, row_names
 from nmfcluster._base import NMFClusterer, fitting, hard_labels, membership
 from nmfcluster._compat import (
     COUNT,
@@ -300,7 +300,7 @@ class NMFMetaCluster(Programs):
             if n_known < k:
                 self._check_not_alone(X.shape[0])
             self._check_n_clusters(X.shape[0], n_known)
-            weights = parameters.read_weights(sample_weight, rows, X.shape[0], max(k - n_known, 1))
+            weights = read_weights(sample_weight, rows, max(k - n_known, 1), X.shape[0])
             if groups is not None:  # once their programs are found, all components are fixed
                 groups = in_order_of(rows, groups, "groups")
                 across = GroupFits.of(self, X, groups, weights, fixed, draw_seeds(rng, 1)[0])

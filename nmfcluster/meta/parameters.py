@@ -10,7 +10,7 @@ from nmfcluster._arrays.arguments import counted, warn
 from nmfcluster._arrays.order import CanonicalOrder, canonical_order
 from nmfcluster._arrays.places import split_missing
 from nmfcluster._arrays.storage import row_sums, scaled_columns, total
-from nmfcluster._arrays.tables import columns_in_order_of, in_order_of, read_table
+from nmfcluster._arrays.tables import columns_in_order_of, read_table
 from nmfcluster.meta.divergence import Divergence
 from nmfcluster.meta.squares import MatrixObjective
 
@@ -69,26 +69,6 @@ def strengths(objective: Objective, H: np.ndarray) -> np.ndarray:
     """Return the best W for H, to the last bit the same for rows in any order."""
     order = order_of(objective)
     return objective.taken(order.samples).rows(H)[order.back]
-
-
-def read_weights(given: Any, rows: Any, n_samples: int, least: int) -> np.ndarray | None:
-    """Return how much every sample counts, (n_samples,); None if all count alike.
-
-    `rows` are the names of the samples, if X is a data frame; `least` of them must count.
-    """
-    if given is None:
-        return None
-    name = "sample_weight"
-    values = given if rows is None else in_order_of(rows, given, name)
-    # a number alone has no length, which is refused below
-    alone = {"ensure_2d": False, "ensure_min_samples": 0, "accept_sparse": False}
-    weights = read_table(values, name, dtype=np.float64, ensure_non_negative=True, **alone)
-    if weights.shape != (n_samples,):
-        raise ValueError(f"{name} must be of shape ({n_samples},), got {weights.shape}.")
-    if (counting := np.count_nonzero(weights)) < least:
-        needed = f"for at least {counted(least, 'sample')}"
-        raise ValueError(f"{name} must be above zero {needed}, it is for {counting}.")
-    return np.asarray(weights)
 
 
 def read_fixed(model: Any, columns: Any, dtype: Any) -> np.ndarray | None:

@@ -25,8 +25,8 @@ class Ensemble:
     ----------
     table : ndarray of shape (n, T), int
         Encoded labels; -1: not seen.
-    counts : ndarray of shape (m,), int
-        Number of samples with each distinct row.
+    counts : ndarray of shape (m,)
+        Number of samples with each distinct row, or the sum of their weights.
     weights : ndarray of shape (T,)
         Weights of the partitions, which sum to 1.
     n_clusters : ndarray of shape (T,), int
@@ -35,6 +35,9 @@ class Ensemble:
         Where the distinct rows are in `table`; by default they are all of it.
     most : int, default=None
         See `tuple_indicator`: a number makes sums of a row independent of the rows beside it.
+    own : float, default=1
+        What a sample makes no pair with: itself, which counts as 1; in the mean, where some count
+        as less.
     """
 
     table: np.ndarray
@@ -43,6 +46,7 @@ class Ensemble:
     n_clusters: np.ndarray
     rows: np.ndarray | None = None
     most: int | None = None
+    own: float = 1.0
 
     @classmethod
     def from_table(cls, codes: np.ndarray, weights: np.ndarray) -> tuple[Ensemble, np.ndarray]:
@@ -210,8 +214,9 @@ class Ensemble:
         return self.cluster_weights[:, None] * self.contingency(P) / mass
 
     def sample(self, size: int, rng: np.random.RandomState) -> Ensemble:
-        """Return the ensemble of `size` samples drawn without replacement."""
-        owner = np.repeat(np.arange(len(self)), self.counts)
+        """Return the ensemble of `size` samples drawn without replacement; with, by weights."""
+        n = rng.multinomial(size, n / n.sum()) if (n := self.counts).dtype.kind == "f" else n
+        owner = np.repeat(np.arange(len(self)), n)
         drawn = np.bincount(owner[rng.permutation(len(owner))[:size]], minlength=len(self))
         kept = np.flatnonzero(drawn)
         rows = kept if self.rows is None else self.rows[kept]
@@ -227,13 +232,13 @@ class Ensemble:
         """
 
         def pairs(counts: np.ndarray) -> np.ndarray:
-            return counts * (counts - 1) / 2
+            return counts * (counts - self.own) / 2
 
         both = np.add.reduceat(pairs(contingency).sum(axis=1), self.offsets)
         ours = np.add.reduceat(pairs(contingency.sum(axis=1)), self.offsets)
         theirs = pairs(self.seen_sizes(contingency)).sum(axis=1)
         everything = pairs(self.seen_sizes(contingency).sum(axis=1))
-        return coded.adjusted_rand(both, ours, theirs, np.maximum(everything, 1))
+        return coded.adjusted_rand(both, ours, theirs, np.where(everything > 0, everything, 1))
 
     def item_consensus(self, contingency: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Return how often a sample shares a cluster with the others of its consensus cluster.
@@ -254,6 +259,7 @@ class Ensemble:
         sizes = self.weights[:, None] * self.seen_sizes(contingency)
         alike = self.most is None and self.is_complete
         seen = sizes.sum(axis=0)[labels] if alike else self.over_seen(sizes)[at]
-        others = seen - self.coverage
+        own = self.coverage * np.minimum(self.counts, self.own)
+        others = seen - own
         alone = others <= coded.NEVER
-        return np.where(alone, 1.0, (together - self.coverage) / np.where(alone, 1, others))
+        return np.where(alone, 1.0, (together - own) / np.where(alone, 1, others))

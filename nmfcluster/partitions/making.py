@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import signature
 from itertools import cycle
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -223,6 +224,7 @@ class RunPlan(NamedTuple):
     samples: Chosen
     features: Chosen
     seed: int
+    weights: np.ndarray | None = None  # of all samples, for clusterers that take them
 
 
 def drawn_of(
@@ -281,7 +283,7 @@ def run_plans(
     results = shared_out(attempted, (_run, X, pairs, predict_unseen), calls, n_jobs, each)
     kept = _kept_runs(bases, results)
     runs = [(*results[t], *plans[t]) for t in np.flatnonzero(kept)]
-    estimators, labels, _, samples, features, _ = map(list, zip(*runs, strict=True))
+    estimators, labels, _, samples, features, *_ = map(list, zip(*runs, strict=True))
     table, n_features = np.column_stack(labels).astype(np.int64), (*X.shape, 1)[1]
     if estimator is not None and table.max() == 0:
         found = "a single cluster in all of its runs, which say nothing then"
@@ -366,7 +368,10 @@ def _run(
     samples, features = plan.samples, plan.features
     part = handing.part_of(X, samples, features, pairs, estimator)
     estimator.set_params(**handing.seeded(estimator, plan.n_clusters, plan.seed))
-    of_part = np.asarray(estimator.fit_predict(part))
+    given = {}
+    if plan.weights is not None and "sample_weight" in signature(estimator.fit_predict).parameters:
+        given["sample_weight"] = plan.weights if samples is None else plan.weights[samples]
+    of_part = np.asarray(estimator.fit_predict(part, **given))
     if of_part.shape != (part.shape[0],) or of_part.dtype.kind not in "iu":
         got = f"{of_part.dtype} of shape {of_part.shape} for {part.shape[0]} samples"
         must = f"estimator {estimator!r} must return one integer label a sample"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from operator import itemgetter
 
 import numpy as np
 
 from nmfcluster._arrays.labels import one_hot
-from nmfcluster._base import membership
+from nmfcluster._base import hard_labels, membership
 from nmfcluster._engine.loop import Solution
 from nmfcluster._engine.symmetric import Factorization, Problem, SymmetricObjective, fitted_factor
 from nmfcluster.partitions.ensemble import Ensemble
@@ -51,7 +52,7 @@ class EnsembleProblem(Problem):
         self.polish_tol = 1e-4 if len(ensemble) <= 100_000 else 1e-3
         # by what the votes of base clusters are divided: one that no sample reaches has none
         sizes = ensemble.sizes
-        self._sizes = np.maximum(sizes, 1) if normalize else np.ones(len(sizes))
+        self._sizes = np.where(sizes > 0, sizes, 1) if normalize else np.ones(len(sizes))
         self._votes = ensemble.cluster_weights / self._sizes
         # the weight of a sample of each distinct row, whose root rows are divided by
         self._weight = self.coverage if normalize else np.ones(len(ensemble))
@@ -137,6 +138,21 @@ class EnsembleProblem(Problem):
         contingency = self.ensemble.contingency(one_hot(labels, n_clusters))
         confidence = self.ensemble.item_consensus(contingency, labels)[self.groups]
         return confidence, self.ensemble.agreement(contingency)
+
+    def beside(self, samples: np.ndarray, labels: np.ndarray, profile: np.ndarray) -> tuple:
+        """Return memberships, labels and confidence of samples that are in no row, as they are new.
+
+        Parameters
+        ----------
+        samples : ndarray of int
+        labels : ndarray of shape (m,), int
+            Clusters of the distinct rows.
+        profile : ndarray of shape (sum of n_clusters, k)
+        """
+        rest = replace(self.ensemble, counts=np.zeros(len(samples)), rows=samples)
+        own = hard_labels(similar := rest.spread(profile))
+        contingency = self.ensemble.contingency(one_hot(labels, profile.shape[1]))
+        return membership(similar), own, np.where(own < 0, 0, rest.item_consensus(contingency, own))
 
 
 def normalised_loss(

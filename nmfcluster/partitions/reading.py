@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache, partial
 from math import isqrt
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from nmfcluster._arrays import tables
+from nmfcluster._arrays import storage, tables
 from nmfcluster._arrays.arguments import counted, normalised_weights, warn
 from nmfcluster._arrays.labels import cluster_counts, encode, indicator
 from nmfcluster._arrays.order import canonical_order
@@ -32,7 +33,7 @@ MAKING: dict[str, list[Any]] = {
 
 
 def read_partitions(
-    estimator: Any, X: Any, partitions: Any, rng: np.random.RandomState
+    estimator: Any, X: Any, partitions: Any, rng: np.random.RandomState, sample_weight: Any = None
 ) -> LabelTable | PrecomputedSimilarity:
     """Return what the `affinity` of an estimator makes of X and of partitions given beside it.
 
@@ -44,6 +45,7 @@ def read_partitions(
         Features, a label table, or a similarity; also a `LabelTable`, which is returned.
     partitions : array-like of shape (n_samples, n_partitions), list of label vectors, or None
     rng : RandomState
+    sample_weight : array-like of shape (n_samples,), default=None
 
     Returns
     -------
@@ -57,12 +59,17 @@ def read_partitions(
     if estimator.affinity != "coassociation" and partitions is not None:
         reason = ": X is." if estimator.affinity == "partitions" else "."
         raise ValueError(f"partitions cannot be given with affinity={estimator.affinity!r}{reason}")
+    soft = is_soft(X if estimator.affinity == "partitions" else partitions)
+    if sample_weight is not None and (soft or estimator.affinity == "precomputed"):
+        raise ValueError("sample_weight needs features or labels: repeat rows, drop those of zero.")
+    names = tables.row_names(X)
+    weights_of = cache(partial(tables.read_weights, sample_weight, names, estimator.n_clusters))
     if estimator.affinity == "precomputed":
         return PrecomputedSimilarity(estimator, X)
     if estimator.affinity == "partitions":
-        if is_soft(X):
+        if soft:
             return Memberships(X, "X")
-        names, X = tables.row_names(X), _checked_table(estimator, X, reset=True)
+        X = _checked_table(estimator, X, reset=True)
         table = LabelTable(X, "X", np.dtype(np.float64), names)
         n_samples, n_partitions = table.codes.shape
         if n_samples < n_partitions:
@@ -72,22 +79,32 @@ def read_partitions(
                 raise ValueError(f"n_clusters={k} must be at most n_samples={n_samples}. {hint}")
             warn(hint)
         table.warn_of_single()
-        return table
-    names = tables.row_names(X)
-    if partitions is not None:
+    elif partitions is not None:
         partitions = tables.in_order_of(names, partitions, "partitions")
-        if is_soft(partitions):
+        if soft:
             return Memberships(partitions, "partitions", read_features(estimator, X))
         table = PartitionsOfFeatures(partitions, read_features(estimator, X), names)
         table.warn_of_single()
-        return table
-    checks, X, pairs = handing.checks_for(making.clusterers(estimator.estimator), X)
-    X = _read_for(checks, estimator, X)
-    return PartitionsOfFeatures(_made(estimator, X, pairs, rng), X, names)
+    else:
+        checks, X, pairs = handing.checks_for(making.clusterers(estimator.estimator), X)
+        X = _read_for(checks, estimator, X)
+        made = _made(estimator, X, pairs, rng, weights_of(X.shape[0]))
+        table = PartitionsOfFeatures(made, X, names)
+    table.sample_weight = weights_of(len(table))
+    return table
 
 
-def _made(estimator: Any, X: Any, pairs: Any, rng: np.random.RandomState) -> making.BasePartitions:
+def _made(estimator: Any, X: Any, pairs: Any, rng: Any, weights: Any) -> making.BasePartitions:
     """Make base partitions by the parameters of an estimator, of the samples in canonical order."""
+    if weights is not None and not weights.all():  # samples that do not count are labelled as new
+        some, others = np.flatnonzero(weights), np.flatnonzero(weights == 0)
+        part = handing.part_of(X, some, None, pairs, None)
+        made = _made(estimator, part, pairs, rng, weights[some])
+        labels = np.where(weights[:, None] > 0, made.labels[np.cumsum(weights > 0) - 1], -1)
+        samples = [s if s is None else some[s] for s in made.samples]
+        made = replace(made, labels=labels, samples=samples, n_features=(*X.shape, 1)[1])
+        labels[others] = made.predict(take_samples(X, others), X)
+        return made
     estimator._check_not_alone(X.shape[0])
     estimator._check_n_clusters(X.shape[0])
     by_rows = () if pairs else (handing.numbers_of(X),)
@@ -106,6 +123,10 @@ def _made(estimator: Any, X: Any, pairs: Any, rng: np.random.RandomState) -> mak
     drawn = estimator.n_estimators, size, estimator.max_features
     plans = making.draw_plans(rng, X.shape, (low, high), *drawn)
     X = order.of_both(X) if pairs else take_samples(X, order.samples)
+    if weights is not None:  # equal samples share them, in whatever order they come
+        same = order.among_distinct
+        weights = (np.bincount(same, weights) / order.counts)[same][order.samples]
+        plans = [plan._replace(weights=weights) for plan in plans]
     with stage(task, len(plans)) as told:
         made = making.run_plans(X, base, plans, pairs, unseen, jobs, told.heard)
     samples = [s if s is None else np.sort(order.samples[s]) for s in made.samples]
@@ -152,9 +173,12 @@ class LabelTable:
     n_clusters : ndarray of shape (n_partitions,), int
     estimators : list of estimator or None
         Fitted base clusterers, if there are any.
+    sample_weight : ndarray of shape (n_samples,) or None
+        How many samples each counts as; one by default.
     """
 
     estimators: list[Any] | None = None
+    sample_weight: np.ndarray | None = None
 
     def __init__(self, labels: Any, name: str, dtype: np.dtype, names: Any = None) -> None:
         self.codes, self.categories = encode(labels, name)
@@ -175,7 +199,7 @@ class LabelTable:
     def problem(self, weights: Any, normalize: bool) -> EnsembleProblem:
         """Return the factorization of the co-association under weights of the partitions."""
         ensemble, groups = self._ensemble(self._weights(weights))
-        say(f"{len(ensemble)} distinct label rows of {ensemble.counts.sum()} samples")
+        say(f"{len(ensemble)} distinct label rows of {len(self)} samples")
         return EnsembleProblem(ensemble, groups, self.dtype, normalize)
 
     def _weights(self, weights: Any) -> np.ndarray:
@@ -188,10 +212,15 @@ class LabelTable:
             negative = "a negative number says that a sample was not seen"
             which = f"partition {empty[0]} is: {negative}"
             raise ValueError(f"{self.name} must not hold an empty partition: {which}.")
-        ensemble, groups = labelled_rows(*Ensemble.from_table(self.codes, weights))
-        if len(lost := np.flatnonzero(groups < 0)):
+        ensemble, groups = Ensemble.from_table(self.codes, weights)
+        if len(lost := np.flatnonzero(ensemble.coverage[groups] <= 0)):
             self._warn_of_lost(lost)
-        return ensemble, groups
+        if self.sample_weight is not None:
+            exponent = storage.exponent_beyond(self.sample_weight[:, None], 10)
+            w = storage.divided(self.sample_weight, exponent)  # float32 has to hold their inverse
+            own = w @ np.minimum(w, 1) / w.sum()
+            ensemble = replace(ensemble, counts=np.bincount(groups, w), own=own)
+        return labelled_rows(ensemble, groups)
 
     def _warn_of_lost(self, lost: np.ndarray) -> None:
         """Warn of samples that no partition labels."""
@@ -262,7 +291,7 @@ class PartitionsOfFeatures(LabelTable):
 
 
 def labelled_rows(ensemble: Ensemble, groups: np.ndarray) -> tuple[Ensemble, np.ndarray]:
-    """Return the rows that a partition with a weight saw, and which of them samples have; -1: none.
+    """Return the rows that count and were seen with a weight, and which samples have; -1: none.
 
     Parameters
     ----------
@@ -270,7 +299,7 @@ def labelled_rows(ensemble: Ensemble, groups: np.ndarray) -> tuple[Ensemble, np.
     groups : ndarray of shape (n,), int
         Which of its rows every sample has.
     """
-    kept = np.flatnonzero(ensemble.coverage > 0)
+    kept = np.flatnonzero((ensemble.coverage > 0) & (ensemble.counts > 0))
     if len(kept) == len(ensemble):
         return ensemble, groups
     places = np.full(len(ensemble), -1)

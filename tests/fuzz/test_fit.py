@@ -46,6 +46,21 @@ def foreign(model):
     return getattr(model, "estimator", None) is not None or callable(model.affinity)
 
 
+def weights(draw, n):
+    """Draw how often each of n samples counts, as `fit` takes it; mostly not given."""
+    kinds = ["ones", "some", "parts", "none", "words"]
+    made = {
+        None: None,
+        "ones": np.ones(n),
+        "some": np.arange(n) % 3,
+        "parts": np.arange(n) / 7,
+        "none": np.zeros(n),
+        "words": ["a"] * n,
+    }
+    drawn = made[draw(usually(st.none(), st.sampled_from(kinds)))]
+    return {} if drawn is None else {"sample_weight": drawn}
+
+
 @fuzz(FEATURES, parameters(NMFConsensus, CONSENSUS, fixed=("affinity",)), st.data())
 def test_consensus_of_features(table, given, data):
     X, n, new = built(table, data.draw)
@@ -57,6 +72,7 @@ def test_consensus_of_features(table, given, data):
         arguments = {"partitions": partitions.build()}
     model = NMFConsensus(**given)
     descends = str(model.factorization) != "tri"
+    arguments |= weights(data.draw, n)
     judge_estimator(model, X, n, arguments, new, descends=descends, foreign=foreign(model))
     judge_storage(model, table, arguments)
 
@@ -69,8 +85,9 @@ def test_consensus_of_features(table, given, data):
 def test_consensus_of_label_tables(table, given, data):
     X, n, new = built(table, data.draw)
     model = NMFConsensus(**given)
-    judge_estimator(model, X, n, {}, new, descends=str(model.factorization) != "tri")
-    judge_storage(model, table)
+    arguments, descends = weights(data.draw, n), str(model.factorization) != "tri"
+    judge_estimator(model, X, n, arguments, new, descends=descends)
+    judge_storage(model, table, arguments)
 
 
 @fuzz(
@@ -81,7 +98,8 @@ def test_consensus_of_label_tables(table, given, data):
 def test_consensus_of_a_similarity(table, given, data):
     X, n, new = built(table, data.draw)
     model = NMFConsensus(**given)
-    judge_estimator(model, X, n, {}, new, descends=str(model.factorization) != "tri")
+    arguments = weights(data.draw, n) if n % 5 == 0 else {}
+    judge_estimator(model, X, n, arguments, new, descends=str(model.factorization) != "tri")
     judge_storage(model, table)
 
 
@@ -203,13 +221,5 @@ def numeric(array):
 def test_metaclustering(table, given, data):
     X, n, new = built(table, data.draw)
     model = NMFMetaCluster(**given)
-    weights = data.draw(usually(st.none(), st.sampled_from(["ones", "some", "none", "words"])))
-    made = {
-        "ones": np.ones(n),
-        "some": np.arange(n) % 3,
-        "none": np.zeros(n),
-        "words": ["a"] * n,
-    }
-    arguments = {} if weights is None else {"sample_weight": made[weights]}
-    judge_estimator(model, X, n, arguments, new, sums=False)
+    judge_estimator(model, X, n, weights(data.draw, n), new, sums=False)
     judge_storage(model, table)
