@@ -269,10 +269,11 @@ class NMFConsensus(NMFClusterer):
             row of NaN or of zeros: not seen.
         sample_weight : array-like of shape (n_samples,), default=None
             How many samples each counts as, 1 by default: 2 as if it was given twice. Fractions
-            will do; a sample that counts 0 times has no influence, and is labelled as a new one.
-            Base clusterers whose `fit_predict` takes `sample_weight`, as that of k-means does, are
-            given it; to the others, spectral ones among them, all that count count alike, so that
-            weights enter when partitions are combined. Needs features or labels.
+            will do; one that counts 0 times has no influence, and is labelled as a new one. Where
+            base partitions are made, clusterers whose `fit_predict` takes `sample_weight`, as that
+            of k-means does, are given it. The others, the two spectral ones among them, take all
+            that count alike; weights then enter where partitions are combined. Not for memberships
+            and similarities.
 
         Returns
         -------
@@ -282,7 +283,7 @@ class NMFConsensus(NMFClusterer):
         Raises
         ------
         ValueError
-            If `X`, `partitions` or a parameter is not as described.
+            If `X`, `partitions`, `sample_weight` or a parameter is not as described.
         TypeError
             If labels are neither integers nor strings.
         Exception
