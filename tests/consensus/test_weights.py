@@ -8,7 +8,7 @@ from consensus.cases import of_partitions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
@@ -97,7 +97,7 @@ def test_a_sample_without_labels_and_weight_is_in_no_cluster(noisy):
     assert_array_equal(model.confidence_[100:], 0)
 
 
-@pytest.mark.parametrize("scale", [1e-300, 0.3, 1e300])
+@pytest.mark.parametrize("scale", [1e-300, 1e-4, 1e300])
 def test_weights_have_no_unit(case, fit, scale):
     """But for the pairs that a sample makes with copies of itself."""
     weights = np.random.default_rng(1).uniform(0.5, 2, len(case[0]))
@@ -211,11 +211,21 @@ def test_weights_where_base_partitions_are_made(parameters):
 
 
 def test_equal_samples_share_their_weights():
-    rows, weights = np.vstack([X, X]), np.random.default_rng(2).uniform(0.1, 2, 180)
-    found = made(weights, rows, max_samples=0.5)
-    assert_array_equal(found.labels_[:90], found.labels_[90:])
-    swapped = made(np.roll(weights, 90), rows, max_samples=0.5)
+    rows, weights = np.vstack([X, X]), np.exp(np.random.default_rng(2).normal(0, 2, 180))
+    options = {"estimator": KMeans(n_init=1), "max_samples": 0.5, "predict_unseen": True}
+    found, swapped = (made(some, rows, **options) for some in (weights, np.roll(weights, 90)))
+    assert_array_equal(found.partitions_[:90], found.partitions_[90:])
+    assert_array_equal(swapped.partitions_, found.partitions_)
     assert_array_equal(swapped.labels_, found.labels_)
+
+
+def test_noise_is_told_from_samples_that_no_run_drew():
+    rows, weights = np.vstack([X, [[50, 50]]]), np.append(WEIGHTS, 1)
+    options = {"estimator": DBSCAN(eps=2), "max_samples": 0.9}
+    with pytest.warns(UserWarning, match=r"No partition labels .* 90\."):
+        assert made(weights, rows, **options).labels_[90] == -1
+    with pytest.raises(ValueError, match="none drew"):
+        made(weights, rows, estimator=KMeans(n_init=1), max_samples=0.1)
 
 
 def test_weights_of_a_series_are_matched_by_name():
