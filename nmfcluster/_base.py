@@ -204,7 +204,8 @@ class NMFClusterer(
         ndarray of shape (n_samples,), int
             `labels_`.
         """
-        return np.asarray(self.fit(X, y, **given).labels_)
+        labels: np.ndarray = self.fit(X, y, **given).labels_
+        return labels
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the memberships of samples, from their similarities to the training samples.

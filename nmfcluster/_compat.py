@@ -14,6 +14,7 @@ import sklearn
 from sklearn import get_config
 from sklearn.base import _fit_context
 from sklearn.utils import _safe_indexing as take_samples
+from sklearn.utils._array_api import _convert_to_numpy, get_namespace, get_namespace_and_device
 from sklearn.utils._param_validation import HasMethods as HasMethods
 from sklearn.utils._param_validation import Interval as _Interval
 from sklearn.utils._param_validation import RealNotInt as RealNotInt
@@ -42,6 +43,17 @@ MOST = 2**31 - 1  # of anything that is counted: more never ends
 def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[F], F]:
     """Return scikit-learn's decorator of `fit`, which has no types."""
     return _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
+
+
+def namespace_and_device(array: Any) -> tuple[Any, Any]:
+    """Return the functions of an array's library, by the array API standard, and its device."""
+    xp, _, device = get_namespace_and_device(array)
+    return xp, device
+
+
+def to_host(array: Any) -> np.ndarray:
+    """Return an array of another library as numpy's."""
+    return np.asarray(_convert_to_numpy(array, get_namespace(array)[0]))
 
 
 class Interval(_Interval):

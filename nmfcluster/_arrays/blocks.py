@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from joblib import effective_n_jobs
 
+from nmfcluster._arrays import device
 from nmfcluster._arrays.storage import is_sparse, row_blocks, rows_of
 
 T = TypeVar("T")
@@ -101,6 +102,8 @@ def gram(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
 
 def dots(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """Return <X_s, Y_s> for every start s, accumulated in float64."""
+    if not isinstance(X, np.ndarray):
+        return device.dots(X, Y)
     if X.shape[1] > ROWS:
         return summed(lambda block: dots(X[:, block], Y[:, block]), X.shape[1])
     if X.dtype == np.float64:

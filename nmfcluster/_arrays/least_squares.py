@@ -4,56 +4,76 @@ With the rows of a factor F as variables, all problems here read: minimise ``<G,
 over F >= 0, for ``X ~ A'F`` with ``G = AA'`` and ``N = AX``.
 """
 
+from typing import Any
+
 import numpy as np
 from scipy.optimize import nnls
 
+from nmfcluster._arrays.device import beside, namespace
 from nmfcluster._arrays.storage import row_blocks
 
+_CACHED = 2**21  # bytes of F and N that stay in a cache while starts side by side are swept
 _ENTRIES = 2**20  # of small systems that are solved at a time: 8 MiB
 _SURE = 1e-12  # times the largest |b| of a row: a slope below may be rounding
 _PATIENCE = 3  # rounds in which entries change sides before fewer of them are on the wrong one
 
 
-def descend(F: np.ndarray, N: np.ndarray, G: np.ndarray, sweeps: int, n_fixed: int = 0) -> None:
-    """Improve F by sweeps of exact coordinate descent over its rows, in place.
+def descend(
+    F: Any, N: Any, G: Any, sweeps: int, n_fixed: int = 0, column_by_column: bool = False
+) -> None:
+    """Improve F by sweeps of exact coordinate descent over its rows, in place, for every start.
 
     Parameters
     ----------
-    F : ndarray of shape (k, m)
+    F : array of shape (n_starts, k, m)
         Nonnegative.
-    N : ndarray of shape (k, m)
-    G : ndarray of shape (k, k) or (k, k, m)
-        Positive semidefinite: one for all columns, or one for each. A row of F with a 0 on the
-        diagonal for all columns is as good as any other, and stays as it is.
+    N : array of shape (n_starts, k, m)
+    G : array of shape (n_starts, k, k)
+        Positive semidefinite. A row of F with a 0 on the diagonal is as good as any other, and
+        stays as it is.
     sweeps : int
     n_fixed : int, default=0
         How many of the first rows stay as they are.
+    column_by_column : bool, default=False
+        Whether a column adds up the same whatever is beside it, as in no product of matrices.
     """
-    N, G, rows = _per_diagonal(N, G)
-    rows = rows[rows >= n_fixed]
-    for _ in range(sweeps):
-        _sweep(F, N, G, rows)
+    size = F.shape[0]
+    if isinstance(F, np.ndarray):
+        size = max(1, _CACHED // (2 * F[0].nbytes + 1))
+    for part in row_blocks(F.shape[0], size):
+        some = F[part, ...]
+        rows = _rows(some, *_per_diagonal(N[part, ...], G[part, ...]), n_fixed)
+        for _ in range(sweeps):
+            _sweep(some, rows, column_by_column)
 
 
-def _per_diagonal(N: np.ndarray, G: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Divide the rows of N and G by the diagonal of G.
+def _per_diagonal(N: Any, G: Any) -> tuple[Any, Any]:
+    """Return N and G with rows over the diagonal of G, which becomes 0.
 
-    Returned are N, G with a diagonal of 0, and the rows where the diagonal was above 0.
+    Where it was 0 it becomes -1, and the rest of the row 0: a sweep leaves such a row as it is.
     """
-    diagonal = np.einsum("cc...->c...", G)
-    usable = diagonal > np.finfo(G.dtype).tiny
-    inverse = np.divide(1, diagonal, out=np.zeros_like(diagonal), where=usable)
-    G = G * inverse[:, None]
-    np.einsum("cc...->c...", G)[...] = 0
-    scaled = N * (inverse if inverse.ndim == 2 else inverse[:, None])
-    return scaled, G, np.flatnonzero(usable.reshape(len(usable), -1).any(axis=1))
+    xp, k = namespace(G), G.shape[-1]
+    diagonal = xp.linalg.diagonal(G)
+    usable = diagonal > float(xp.finfo(G.dtype).smallest_normal)
+    inverse = xp.where(usable, 1 / xp.where(usable, diagonal, 1), 0)[..., None]
+    stay = xp.where(usable, 0 * diagonal, -1)[..., None]
+    return N * inverse, xp.where(beside(np.eye(k, dtype=bool), G), stay, G * inverse)
 
 
-def _sweep(F: np.ndarray, N: np.ndarray, G: np.ndarray, rows: np.ndarray) -> None:
-    for c in rows:
-        new = G[c] @ F if G.ndim == 2 else (G[c] * F).sum(axis=0)
-        np.subtract(N[c], new, out=new)
-        np.maximum(new, 0, out=F[c])
+def _rows(F: Any, N: Any, G: Any, n_fixed: int = 0) -> list[tuple[Any, ...]]:
+    """Return views of the rows of all starts that a sweep sets one after the other."""
+    return [tuple(A[:, c : c + 1, :] for A in (F, N, G)) for c in range(n_fixed, F.shape[1])]
+
+
+def _sweep(F: Any, rows: list[tuple[Any, ...]], column_by_column: bool = False) -> None:
+    xp = namespace(F)
+    for f, n, g in rows:
+        new = xp.sum(g.mT * F, axis=1, keepdims=True) if column_by_column else g @ F
+        if xp is np:
+            np.subtract(n, new, out=new)
+            np.maximum(new, 0, out=f)
+        else:
+            f[...] = xp.clip(n - new, min=0)
 
 
 def nonnegative_rows(
@@ -80,14 +100,15 @@ def nonnegative_rows(
     """
     H = np.empty_like(B)
     for block in row_blocks(len(B), 8192):  # so many columns of F and N stay in cache
-        N, unit, rows = _per_diagonal(B[block].T, G)
-        F = np.maximum(N, 0) / len(N)
+        N, unit = _per_diagonal(B[block].T[None], G[None])
+        F = np.maximum(N, 0) / len(G)
+        rows = _rows(F, N, unit)
         for _ in range(max_sweeps):
             before = F.copy()
-            _sweep(F, N, unit, rows)
+            _sweep(F, rows)
             if np.abs(F - before).max(initial=0) <= resolution * F.max(initial=0):
                 break
-        H[block] = F.T
+        H[block] = F[0].T
     return H
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from nmfcluster._arrays.device import Stored, namespace
 from nmfcluster._arrays.storage import filled_with, is_sparse, row_blocks
 
 _ENTRIES = 2**18  # of a product that are formed at a time: they stay in a cache of 2 MiB
@@ -30,6 +31,9 @@ def products_at(places: Any, W: np.ndarray, H: np.ndarray) -> Iterator[tuple[sli
     means : ndarray
         What WH has there.
     """
+    if isinstance(places, Stored):
+        yield from places.products_at(W, H)
+        return
     whole = places.nnz >= _BLAS_FROM * places.shape[0] * places.shape[1]
     across = None if whole else np.ascontiguousarray(H.T)
     for block in _blocks(places, whole):
@@ -56,7 +60,7 @@ def _blocks(places: Any, whole: bool) -> Iterator[slice]:
 
 def product_at(places: Any, W: np.ndarray, H: np.ndarray) -> Any:
     """Return the entries of WH where a CSR matrix stores one, as such a matrix."""
-    values = np.empty(places.nnz, dtype=np.result_type(W, H))
+    values = namespace(W).empty_like(places.data, dtype=W.dtype)
     for stored, means in products_at(places, W, H):
         values[stored] = means
     return holding(places, values)
@@ -64,6 +68,8 @@ def product_at(places: Any, W: np.ndarray, H: np.ndarray) -> Any:
 
 def holding(places: Any, values: np.ndarray) -> Any:
     """Return a CSR matrix with other values in the same places, zeros among them."""
+    if isinstance(places, Stored):
+        return places.holding(values)
     return type(places)((values, places.indices, places.indptr), shape=places.shape)
 
 

@@ -41,13 +41,11 @@ class Objective(Protocol):
 
 
 class PerStart(ABC):
-    """An objective of which every start sees data of its own; starts run one by one."""
-
-    wide = False  # starts that see different data share no product
+    """An objective of which every start sees data of its own."""
 
     @abstractmethod
-    def seen_by(self, start: Any) -> Any:
-        """Return what the solver is given with a start."""
+    def seen_by(self, starts: Sequence[Any]) -> Any:
+        """Return what the solver is given with a batch of starts."""
 
     @abstractmethod
     def of_all(self, start: Any, factors: loop.Factors) -> loop.Factors:
@@ -117,10 +115,10 @@ class Plan:
         list of Solution
         """
         # batches: side by side where one product serves several starts
-        size = 1
-        if objective.wide and len(starts) > 1:
+        size, apart = 1, isinstance(objective, PerStart)
+        if objective.wide and len(starts) > 1 and not (apart and self.memory):  # kept run by run
             first = starts[0]()  # made here for its size: it need not be made again
-            starts = [partial(np.asarray, first), *starts[1:]]
+            starts = starts if apart else [partial(np.asarray, first), *starts[1:]]
             most = _SHARED_OUT if self.stop.race_from is None else _BATCH
             size = int(np.clip(_BATCH_BYTES // max(first.nbytes, 1), 1, most))
         batches = [starts[i : i + size] for i in range(0, len(starts), size)]
@@ -196,15 +194,15 @@ class Executor:
         """Run the solver until all starts of a batch have ended, or another batch has failed."""
         objective = self.objective
         if isinstance(objective, PerStart):
-            objective = objective.seen_by(batch[0])
+            objective = objective.seen_by(batch)
         # one start alone is not copied: a factor can be large
         H = batch[0]()[None] if len(batch) == 1 else np.stack([start() for start in batch])
         steps = self.plan.solver(objective, H)
         ends = None if self.interrupted is None else self.interrupted.is_set
         solutions = loop.iterate(steps, self.plan.stop, self.objective.constant, ends, race)
         if isinstance(self.objective, PerStart):
-            [only] = solutions
-            only.factors = self.objective.of_all(batch[0], only.factors)
+            for start, solution in zip(batch, solutions, strict=True):
+                solution.factors = self.objective.of_all(start, solution.factors)
         if ends is not None and ends():
             raise InterruptedError("another batch of starts failed")  # not to be kept
         return solutions

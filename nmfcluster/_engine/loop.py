@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from nmfcluster._arrays.device import beside, namespace, of_starts, to_numpy
+
 Factors = tuple[np.ndarray, ...]
 Steps = Generator[tuple[Factors, np.ndarray], np.ndarray | None, None]
 
@@ -145,7 +147,7 @@ def iterate(
         If a loss is not finite.
     """
     factors, losses = next(steps)
-    resolution = float(np.finfo(factors[0].dtype).eps)
+    resolution = float(namespace(factors[0]).finfo(factors[0].dtype).eps)
     solutions = [Solution((), np.inf, [], False) for _ in losses]
     running = solutions
     for iteration in range(stop.max_iter + 1):
@@ -157,7 +159,7 @@ def iterate(
             loss = float(losses[row])
             start.history.append(loss)
             if loss < start.loss:
-                start.loss, start.factors = loss, tuple([factor[row] for factor in factors])
+                start.loss, start.factors = loss, tuple([F[row, ...] for F in factors])
             start.converged = stop.settled(start.history, scale, resolution)
             still[row] = not start.converged
         # give up those that will hardly win
@@ -172,17 +174,18 @@ def iterate(
     steps.close()
     for start in solutions:
         start.history = np.array(start.history)
+        start.factors = tuple(map(to_numpy, start.factors))
     return solutions
 
 
 def kept(keep: np.ndarray | None, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return the arrays restricted to the starts that go on."""
-    return arrays if keep is None else tuple(array[keep] for array in arrays)
+    return arrays if keep is None else tuple(of_starts(array, keep) for array in arrays)
 
 
 def per_start(values: np.ndarray, like: np.ndarray) -> np.ndarray:
     """Return one value a start so that it multiplies (n_starts, n, k) without promoting it."""
-    return values.astype(like.dtype)[:, None, None]
+    return beside(values[:, None, None], like, like.dtype)
 
 
 Rank = Callable[[Solution], float]  # by which solutions are compared: the smallest is best

@@ -111,19 +111,16 @@ class Target:
     def rows(self, rows: Ensemble, problem: BlockedProblem) -> np.ndarray:
         """Return the rows of the factor that fit best, (m, k)."""
         B = rows.spread(problem.votes[:, None] * self.links) * problem.scale(rows)[:, None]
-        return np.ascontiguousarray(_nonnegative(B.T, self.gram[:, :, None]).T)
+        return np.ascontiguousarray(_nonnegative(B.T, self.gram).T)
 
 
 def _nonnegative(N: np.ndarray, G: np.ndarray) -> np.ndarray:
-    """Return the columns f >= 0 that minimise ``f'Gf - 2 n'f``, each whatever is beside it.
-
-    G has a third axis, of length 1: a product of matrices would add up in the order of its size.
-    """
+    """Return the columns f >= 0 that minimise ``f'Gf - 2 n'f``, each whatever is beside it."""
     alone = N.shape[1] == 1
     N = np.repeat(N, 2, axis=1) if alone else N  # numpy sums a column by itself in another order
-    diagonal = np.einsum("cc...->c...", G)
+    diagonal = np.diagonal(G)[:, None]
     F = np.divide(np.maximum(N, 0), diagonal, out=np.zeros(N.shape), where=diagonal > 0) / len(N)
-    descend(F, N, G, _SWEEPS)
+    descend(F[None], N[None], G[None], _SWEEPS, column_by_column=True)
     return F[:, :1] if alone else F
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from nmfcluster._arrays import storage
+from nmfcluster._arrays.device import at_least, dots, into, namespace, put, sums_of, upright
 from nmfcluster._arrays.places import holding, product_at, products_at, sparse_if_few
 from nmfcluster._engine.loop import Steps, kept, per_start
 from nmfcluster.meta.squares import Table
 from nmfcluster.meta.usages import poisson_rows
 
 _ENTRIES = 2**16  # of WH that are formed at a time: they stay in a cache of 1 MiB
+_ENTRIES_THERE = 2**26  # the same on a device: 256 MiB in float32
 _COMPARED = 2**20  # of X that are compared with a product of rank 1 at a time: some 40 MiB
 _FEW = 0.15  # share of entries that are not 0, up to which sparse products are faster
 _WIDER = 4.0  # by which the longest step grows where it was right, and shrinks where it was not
@@ -76,6 +79,7 @@ def joint_em(objective: Divergence, F: np.ndarray) -> Steps:
     while True:
         keep = yield (W.mT, H), loss
         W, H, N, M, loss, longest = kept(keep, W, H, N, M, loss, longest)
+        objective = objective.kept(keep)
         W1, H1 = N, _most_likely(M, H, m)  # expected counts are the most likely W
         N, M, _ = objective.expected(W1, H1, of_loss=False)
         W2, H2 = N, _most_likely(M, H1, m)
@@ -84,8 +88,10 @@ def joint_em(objective: Divergence, F: np.ndarray) -> Steps:
         N, M, loss_new = objective.expected(W, H)
         rose = ~(loss_new <= loss)
         if rose.any():
-            W[rose], H[rose] = W2[rose], H2[rose]
-            N[rose], M[rose], loss_new[rose] = objective.expected(W[rose], H[rose])
+            W2, H2 = kept(rose, W2, H2)
+            back = (W2, H2, *objective.kept(rose).expected(W2, H2))
+            for F, values in zip((W, H, N, M, loss_new), back, strict=True):
+                put(F, rose, values)
         wider = np.where(length >= longest, longest * _WIDER, longest)
         longest = np.where(rose, np.maximum(longest / _WIDER, 1), wider)
         loss = loss_new
@@ -93,28 +99,30 @@ def joint_em(objective: Divergence, F: np.ndarray) -> Steps:
 
 def _in_probabilities(W: np.ndarray, H: np.ndarray, n_fixed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return W and H with rows of H that sum to 1, as fixed ones do; W has taken up the sums."""
-    sums = H.sum(axis=2, keepdims=True)
-    sums[:, :n_fixed] = 1  # but for rounding
-    return W * sums, H / np.where(sums > 0, sums, 1)
+    xp = namespace(H)
+    sums = xp.sum(H, axis=2, keepdims=True)
+    sums[:, :n_fixed, :] = 1  # but for rounding
+    return W * sums, H / xp.where(sums > 0, sums, 1)
 
 
 def _most_likely(M: np.ndarray, H: np.ndarray, n_fixed: int) -> np.ndarray:
     """Return the most likely H for expected counts; a cluster without any keeps its own."""
-    sums = M.sum(axis=2, keepdims=True)
-    new = np.where(sums > 0, M / np.where(sums > 0, sums, 1), H)
-    new[:, :n_fixed] = H[:, :n_fixed]
+    xp = namespace(H)
+    sums = xp.sum(M, axis=2, keepdims=True)
+    new = xp.where(sums > 0, M / xp.where(sums > 0, sums, 1), H)
+    new[:, :n_fixed, :] = H[:, :n_fixed, :]
     return new
 
 
 def _length(*paths: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
     """Return how far to go along two steps of every start, in steps; both factors count alike."""
-    first, turn = np.zeros(len(paths[0][0])), np.zeros(len(paths[0][0]))
+    first, turn = np.zeros(paths[0][0].shape[0]), np.zeros(paths[0][0].shape[0])
     for F, F1, F2 in paths:
-        scale = F.sum(axis=(1, 2), dtype=np.float64) ** 2 / F[0].size
+        scale = sums_of(F, (1, 2)) ** 2 / (F.shape[1] * F.shape[2])
         scale = np.where(scale > 0, scale, 1)
         step = F1 - F
         for sums, part in ((first, step), (turn, F2 - F1 - step)):
-            sums += np.einsum("skn,skn->s", part, part, dtype=np.float64) / scale
+            sums += dots(part, part) / scale
     return np.maximum(np.sqrt(first / np.maximum(turn, np.finfo(float).tiny)), 1)
 
 
@@ -127,7 +135,7 @@ def _ahead(length: np.ndarray, F: np.ndarray, F1: np.ndarray, F2: np.ndarray) ->
     step *= 2 * by
     further += step
     further += F
-    return np.maximum(further, F.dtype.type(0.1) * F2, out=further)  # EM does not leave a 0
+    return into(further, namespace(F).maximum, further, 0.1 * F2)  # EM does not leave a 0
 
 
 @dataclass(frozen=True)
@@ -167,10 +175,10 @@ class Divergence(Table):
     def for_runs(self) -> Divergence:
         """Return the objective as runs of an ensemble have it: in float32, four digits suffice.
 
-        A dense table that holds few entries becomes sparse.
+        A dense table of numpy that holds few entries becomes sparse.
         """
         brief = self.in_type(np.float32)
-        return replace(brief, X=sparse_if_few(brief.X, _FEW))
+        return replace(brief, X=brief.X if self.device else sparse_if_few(brief.X, _FEW))
 
     def has_room(self) -> bool:
         """Return whether float32, which runs have, can hold sums of X and their squares."""
@@ -201,7 +209,7 @@ class Divergence(Table):
         """Return the root of twice the loss of one pair of factors, W of shape (n, k)."""
         loss, H = 0.0, storage.as_float64(H)[None]
         for block in storage.row_blocks(len(W), max(1, _COMPARED // H.shape[2])):
-            some = self.taken(block).in_type(np.float64)
+            some = self.here.taken(block).in_type(np.float64)
             loss += some.expected(storage.as_float64(W[block]).T[None], H)[2][0]
         return float(np.sqrt(2 * loss))
 
@@ -227,27 +235,30 @@ class Divergence(Table):
         columns : ndarray of shape (n_starts, k, p)
         losses : ndarray of shape (n_starts,)
         """
-        rows, columns, losses = np.empty_like(W), np.zeros_like(H), np.zeros(len(W))
+        X, missing = self.there
+        xp, starts = namespace(W), range(W.shape[0])
+        rows, columns, losses = xp.empty_like(W), xp.zeros_like(H), np.zeros(W.shape[0])
         add = self._add_of_stored if storage.is_sparse(self.X) else self._add_of_all
-        for s in range(len(W)):
-            losses[s] = add(W[s], H[s], rows[s], columns[s], of_loss)
-            if self.missing is not None:  # the quotients of these entries are 1
-                lacking = (self.missing @ H[s].T).T
-                rows[s] += lacking
-                columns[s] += (self.missing.T @ W[s].T).T
-                losses[s] -= np.einsum("kn,kn->", W[s], lacking, dtype=np.float64)
+        for s in starts:
+            w, h = W[s, ...], H[s, ...]
+            losses[s] = add(X, w, h, rows[s, ...], columns[s, ...], of_loss)
+            if missing is not None:  # the quotients of these entries are 1
+                lacking = (missing @ h.T).T
+                rows[s, ...] += lacking
+                columns[s, ...] += (missing.T @ w.T).T
+                losses[s] -= dots(w[None], lacking[None])[0]
         if of_loss:
-            mass = [F.sum(axis=2, dtype=np.float64) for F in (W, H)]
-            losses += np.einsum("sk,sk->s", *mass) - float(self._sums[0].sum())
+            losses += np.einsum("sk,sk->s", sums_of(W, 2), sums_of(H, 2)) - float(
+                self._sums[0].sum()
+            )
         return W * rows, H * columns, np.maximum(losses, 0)
 
-    def _add_of_all(
-        self, W: np.ndarray, H: np.ndarray, rows: np.ndarray, columns: np.ndarray, of_loss: bool
-    ) -> float:
+    def _add_of_all(self, X: Any, W: Any, H: Any, rows: Any, columns: Any, of_loss: bool) -> float:
         """Set ``HQ'``, add ``W'Q``, and return the sum of ``x log q``, of a dense table."""
         logs = 0.0
-        for block in storage.row_blocks(len(self.X), max(1, _ENTRIES // H.shape[1])):
-            w, x = W[:, block], self.X[block]
+        entries = _ENTRIES if self.device is None else _ENTRIES_THERE
+        for block in storage.row_blocks(X.shape[0], max(1, entries // H.shape[1])):
+            w, x = W[:, block], X[block, :]
             Q = _quotients(x, w.T @ H)
             rows[:, block] = H @ Q.T
             columns += w @ Q
@@ -255,25 +266,29 @@ class Divergence(Table):
         return logs
 
     def _add_of_stored(
-        self, W: np.ndarray, H: np.ndarray, rows: np.ndarray, columns: np.ndarray, of_loss: bool
+        self, X: Any, W: Any, H: Any, rows: Any, columns: Any, of_loss: bool
     ) -> float:
         """Do the same for a sparse table, from its stored entries."""
-        X, logs = self.X, 0.0
-        upright, q = np.ascontiguousarray(W.T), np.empty_like(X.data)
-        for stored, means in products_at(X, upright, H):
+        logs, W, q = 0.0, upright(W), namespace(W).empty_like(X.data)
+        for stored, means in products_at(X, W, H):
             q[stored] = _quotients(X.data[stored], means)
             logs += _logs(X.data[stored], q[stored]) if of_loss else 0
         Q = holding(X, q)
-        rows[:], columns[:] = (Q @ H.T).T, (Q.T @ upright).T
+        rows[...], columns[...] = (Q @ H.T).T, (Q.T @ W).T
         return logs
 
 
-def _quotients(x: np.ndarray, means: np.ndarray) -> np.ndarray:
+def _quotients(x: Any, means: Any) -> Any:
     """Return x / means in the place of the means; a mean of 0 has no count."""
-    np.maximum(means, np.finfo(means.dtype).tiny, out=means)
-    return np.divide(x, means, out=means)
+    xp = namespace(means)
+    means = at_least(means, float(xp.finfo(means.dtype).smallest_normal))
+    return into(means, xp.divide, x, means)
 
 
-def _logs(x: np.ndarray, q: np.ndarray) -> float:
+def _logs(x: Any, q: Any) -> float:
     """Return the sum of ``x log q``; an entry of 0 adds nothing."""
-    return float(np.vdot(x, np.log(np.maximum(q, np.finfo(q.dtype).tiny))))
+    xp = namespace(q)
+    low = float(xp.finfo(q.dtype).smallest_normal)
+    if xp is np:
+        return float(np.vdot(x, np.log(np.maximum(q, low))))
+    return float(xp.sum(xp.astype(x * xp.log(xp.clip(q, min=low)), xp.float64)))

@@ -27,8 +27,9 @@ from nmfcluster._engine.memory import memory_of
 from nmfcluster._engine.report import stage
 from nmfcluster._engine.starts import draw_seeds
 from nmfcluster.meta.across import GroupFits
+from nmfcluster.meta.device import on_devices
 from nmfcluster.meta.metaclusters import WAYS, by_their_size, metaclustered, n_distinct, refine
-from nmfcluster.meta.programs import Programs
+from nmfcluster.meta.programs import ASKED, Programs
 from nmfcluster.meta.runs import draw_sizes, run_many
 from nmfcluster.meta.solvers import PENALTIES, known
 from nmfcluster.meta.squares import unit_rows
@@ -36,6 +37,7 @@ from nmfcluster.metrics.co_occurrence import confidence
 from nmfcluster.metrics.matching import members
 
 
+@on_devices("fit", "transform", "predict", *ASKED)
 class NMFMetaCluster(Programs):
     r"""Soft, overlapping clusters and biclusters that recur in many runs of NMF.
 
@@ -385,7 +387,7 @@ class NMFMetaCluster(Programs):
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = tags.input_tags.sparse = True
+        tags.input_tags.positive_only = tags.input_tags.sparse = tags.array_api_support = True
         tags.input_tags.allow_nan = not self.sparsity
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

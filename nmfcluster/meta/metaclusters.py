@@ -12,6 +12,7 @@ from nmfcluster._base import hard_labels
 from nmfcluster._engine.executor import Plan, Start
 from nmfcluster._engine.loop import Solution
 from nmfcluster._engine.symmetric import Factorization
+from nmfcluster.meta.device import current_device
 from nmfcluster.meta.parameters import Objective, strengths
 from nmfcluster.meta.runs import Runs
 from nmfcluster.meta.solvers import RunsObjective, hals, tensor_hals
@@ -68,7 +69,7 @@ def by_ptf(runs: Runs, plan: Plan) -> list[Metaclusters]:
     """
     chosen = runs.starts(plan.n_init, plan.n_clusters)
     starts = [lifted_start(runs.W[clusters], runs.H[clusters]) for clusters in chosen]
-    optima = _optima(RunsObjective(runs.W, runs.H), tensor_hals, plan, starts)
+    optima = _optima(RunsObjective(runs.W, runs.H, current_device.get()), tensor_hals, plan, starts)
     return [Metaclusters.of(s.factors[0], s.factors[2], len(runs)) for s in optima]
 
 
@@ -79,7 +80,7 @@ def by_nmf(runs: Runs, plan: Plan) -> list[Metaclusters]:
     """
     chosen = runs.starts(plan.n_init, plan.n_clusters)
     starts = [lifted_start(fitted_rows(runs.H, runs.H[c]).T, runs.H[c]) for c in chosen]
-    optima = _optima(MatrixObjective(runs.H), hals, plan, starts)
+    optima = _optima(MatrixObjective(runs.H, device=current_device.get()), hals, plan, starts)
     return [Metaclusters.of(s.factors[0], s.factors[1], len(runs)) for s in optima]
 
 

@@ -11,6 +11,7 @@ from nmfcluster._arrays.order import CanonicalOrder, canonical_order
 from nmfcluster._arrays.places import split_missing
 from nmfcluster._arrays.storage import row_sums, scaled_columns, total
 from nmfcluster._arrays.tables import columns_in_order_of, read_table
+from nmfcluster.meta.device import current_device
 from nmfcluster.meta.divergence import Divergence
 from nmfcluster.meta.squares import MatrixObjective
 
@@ -33,6 +34,8 @@ def objective_of_table(model: Any, X: Any, fixed: np.ndarray | None = None) -> O
     objective: Objective = Divergence(X, missing)
     if model.loss == "frobenius":
         objective = MatrixObjective(X, missing, sparsity=sparsity, penalty=model.penalty)
+    if not sparsity:  # with a penalty runs are numpy's
+        objective = replace(objective, device=current_device.get())
     # a penalty is known for squares of all entries, and of components that are all free
     if sparsity and model.loss != "frobenius":
         raise ValueError(f"sparsity={sparsity} needs loss='frobenius', got {model.loss!r}.")

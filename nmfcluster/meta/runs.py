@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,9 +15,11 @@ from nmfcluster._engine.executor import PerStart, Plan
 from nmfcluster._engine.loop import Factors, Solution, loss_of
 from nmfcluster._engine.starts import draw_seeds
 from nmfcluster.meta.parameters import Objective
+from nmfcluster.meta.side_by_side import SideBySide
 from nmfcluster.meta.squares import unit_rows
 from nmfcluster.partitions.making import range_of_clusters
 
+_SIDE_BY_SIDE = 2**18  # entries of X up to which runs on tables of their own share updates
 _SMALL = 2**16  # entries of X up to which threads wait for each other, and one is faster
 
 
@@ -194,8 +197,18 @@ class Resampled(PerStart):
         """Loss by which a decrease is measured."""
         return float(self.objective.constant)
 
-    def seen_by(self, start: Any) -> Objective:
-        """Return the objective of what a start sees."""
+    @property
+    def wide(self) -> bool:
+        """Whether starts run side by side: on small tables, where products are not all the work."""
+        penalised = getattr(self.objective, "sparsity", 0)
+        return bool(self.objective.X.size <= _SIDE_BY_SIDE and not penalised)
+
+    def seen_by(self, starts: Sequence[Any]) -> Objective | SideBySide:
+        """Return the objective of what every start of a batch sees."""
+        each = [self._seen(start) for start in starts]
+        return SideBySide(each) if len(each) > 1 else each[0]
+
+    def _seen(self, start: Any) -> Objective:
         objective, weights, rows = self.objective, self.weights, start.rows()
         if rows is None:
             counts = poisson_counts(objective.X, np.random.default_rng(start.table))

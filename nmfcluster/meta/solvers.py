@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nmfcluster._arrays.blocks import dots
+from nmfcluster._arrays.device import Device, at_least, namespace, of_starts, put
 from nmfcluster._arrays.least_squares import descend
 from nmfcluster._engine.loop import Steps, kept, per_start
 
@@ -36,9 +37,8 @@ def _improved(
     F: np.ndarray, N: np.ndarray, G: np.ndarray, sweeps: int = _SWEEPS, n_fixed: int = 0
 ) -> np.ndarray:
     """Return the factor of every start after coordinate descent, see `descend`."""
-    F = F.copy()
-    for problem in zip(F, N, G, strict=True):
-        descend(*problem, sweeps, n_fixed)
+    F = namespace(F).asarray(F, copy=True)
+    descend(F, N, G, sweeps, n_fixed)
     return F
 
 
@@ -78,7 +78,7 @@ def hals(objective: Any, F: np.ndarray) -> Steps:
     while True:
         keep = yield (W.mT, H), loss
         W, H, W_ahead, H_behind, loss, rose = kept(keep, W, H, W_ahead, H_behind, loss, rose)
-        push = _Push(*kept(keep, *push))
+        push, objective = _Push(*kept(keep, *push)), objective.kept(keep)
         # H is improved for the W ahead, then pushed; not where the step before was taken back
         N = objective.of_rows(W_ahead, objective.filling(W_ahead, H))
         H_swept = _improved(H, N, W_ahead @ W_ahead.mT, n_fixed=objective.n_fixed)
@@ -92,8 +92,8 @@ def hals(objective: Any, F: np.ndarray) -> Steps:
         # where the loss would rise, the step is taken back: these starts stay where they are
         rose = ~(loss_new <= loss)
         if rose.any():
-            W_new[rose] = W_ahead[rose] = W[rose]
-            H_new[rose] = H[rose]
+            for new, old in ((W_new, W), (W_ahead, W), (H_new, H)):
+                put(new, rose, of_starts(old, rose))
         W, H, loss, push = W_new, H_new, np.where(rose, loss, loss_new), push.adapted(rose)
 
 
@@ -118,10 +118,10 @@ def _pushed(F: np.ndarray, before: np.ndarray, share: np.ndarray) -> np.ndarray:
     further = F - before
     further *= per_start(share, F)
     further += F
-    np.maximum(further, 0, out=further)
-    vanished = ~further.any(axis=2)
-    further[vanished] = F[vanished]
-    return further
+    further = at_least(further, 0)
+    xp = namespace(F)
+    vanished = ~xp.any(further, axis=2)
+    return xp.where(vanished[..., None], F, further) if xp.any(vanished) else further
 
 
 def known(objective: Any, F: np.ndarray) -> Steps:
@@ -179,8 +179,8 @@ def sparse_hals(objective: Any, F: np.ndarray) -> Steps:
         keep = yield (W.mT, H), loss + objective.sparsity * penalty_of(H, objective.penalty)
         W, H = kept(keep, W, H)
         H, W = H.copy(), W.copy()
-        for row, N, G in zip(H, objective.of_rows(W), W @ W.mT, strict=True):
-            descend_penalised(row, N, G, objective.sparsity, objective.penalty, _SWEEPS)
+        N, G = objective.of_rows(W), W @ W.mT
+        descend_penalised(H, N, G, objective.sparsity, objective.penalty, _SWEEPS)
         M, K = objective.of_columns(H), H @ H.mT
         for row, N, G in zip(W, M, K, strict=True):
             descend_on_sphere(row, N, G, _SWEEPS)
@@ -199,15 +199,15 @@ def penalty_of(H: np.ndarray, penalty: str) -> np.ndarray:
 def descend_penalised(
     H: np.ndarray, N: np.ndarray, G: np.ndarray, sparsity: float, penalty: str, sweeps: int
 ) -> None:
-    """Improve the H of one start by sweeps of coordinate descent over its rows, in place.
+    """Improve the H of every start by sweeps of coordinate descent over its rows, in place.
 
     Parameters
     ----------
-    H : ndarray of shape (k, p)
+    H : ndarray of shape (n_starts, k, p)
         Nonnegative.
-    N : ndarray of shape (k, p)
+    N : ndarray of shape (n_starts, k, p)
         ``W'X``.
-    G : ndarray of shape (k, k)
+    G : ndarray of shape (n_starts, k, k)
         ``W'W``.
     sparsity : float
     penalty : str
@@ -220,7 +220,7 @@ def descend_penalised(
     elif penalty == "l1_columns":
         descend(H, N, G + weight, sweeps)
     else:
-        descend(H, N, G + weight * np.eye(len(G), dtype=G.dtype), sweeps)
+        descend(H, N, G + weight * np.eye(G.shape[1], dtype=G.dtype), sweeps)
 
 
 def descend_on_sphere(W: np.ndarray, N: np.ndarray, G: np.ndarray, sweeps: int) -> None:
@@ -265,6 +265,7 @@ class RunsObjective:
 
     W: np.ndarray
     H: np.ndarray
+    device: Device | None = None
     wide = False  # starts side by side would not share a product
 
     @cached_property
@@ -295,11 +296,14 @@ def tensor_hals(objective: RunsObjective, F: np.ndarray) -> Steps:
         Alpha, beta and gamma.
     loss : ndarray of shape (n_starts,)
     """
-    W, H = objective.W, objective.H
-    B, C = (np.ascontiguousarray(part) for part in np.split(F, [W.shape[1]], axis=2))
+    n, there = objective.W.shape[1], objective.device
+    parts = (objective.W, objective.H, *map(np.ascontiguousarray, (F[..., :n], F[..., n:])))
+    W, H, B, C = parts if there is None else map(there.moved, parts)
     along, across = B @ W.T, C @ H.T  # how much of every bicluster the prototypes hold
     N, G = along * across, (B @ B.mT) * (C @ C.mT)
-    A = _improved(np.zeros_like(N), N, G, 20)  # more sweeps than in an update: it starts at 0
+    A = _improved(
+        namespace(N).zeros_like(N), N, G, 20
+    )  # more sweeps than in an update: it starts at 0
     while True:
         keep = yield (A.mT, B.mT, C), half_squares(objective.constant, N, A, G)
         A, B, C, along, across = kept(keep, A, B, C, along, across)

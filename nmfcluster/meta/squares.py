@@ -10,6 +10,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from nmfcluster._arrays import storage
+from nmfcluster._arrays.blocks import dots
+from nmfcluster._arrays.device import Device, Stored, namespace, to_numpy, upright
 from nmfcluster._arrays.least_squares import exact_rows
 from nmfcluster._arrays.places import in_dtype, product_at, scaled
 from nmfcluster._engine.loop import Steps
@@ -35,15 +37,31 @@ class Table:
         The first rows of H, which stay as they are; None for none.
     row_scale : ndarray of shape (n,), default=None
         What rows have been multiplied by, so that they count by their weights; None for 1.
+    device : Device, default=None
+        Where products are made, and factors are; None for numpy.
     """
 
     X: Any
     missing: Any = None
     fixed: np.ndarray | None = None
     row_scale: np.ndarray | None = None
+    device: Device | None = None
 
     degree: ClassVar[int] = 1
     """By which power of t the loss grows where X and WH grow t times."""
+
+    @cached_property
+    def there(self) -> tuple[Any, Any]:
+        """X and what it misses, on their device."""
+        return self._moved(self.X), self._moved(self.missing)
+
+    def _moved(self, array: Any) -> Any:
+        return array if self.device is None or array is None else self.device.moved(array)
+
+    @property
+    def here(self) -> Self:
+        """The objective as numpy's."""
+        return replace(self, device=None) if self.device else self
 
     @property
     def wide(self) -> bool:
@@ -75,13 +93,18 @@ class Table:
         """Least squares of X over these roots: half of chi-square."""
         fixed = None if self.fixed is None else (self.fixed / self.scales[1]).astype(self.X.dtype)
         X = scaled(self.X, *(1 / scale for scale in self.scales))
-        return MatrixObjective(X, self.missing, fixed)
+        return MatrixObjective(X, self.missing, fixed, device=self.device)
 
     def ahead(self, F: np.ndarray, n_updates: int) -> tuple[np.ndarray, np.ndarray]:
         """Return where updates of the standardised table lead from a start, W transposed, and H."""
         (W, H), _ = next(islice(hals(self.standardised, F), n_updates, None))
-        rows, columns = (scale.astype(F.dtype) for scale in self.scales)
+        W, H = to_numpy(W), to_numpy(H)
+        rows, columns = (scale.astype(F.dtype)[..., None, :] for scale in self.scales)
         return W.mT * rows, H * columns
+
+    def kept(self, keep: np.ndarray | None) -> Self:
+        """Return the objective of the starts that go on: the table is that of all."""
+        return self
 
     def taken(self, rows: np.ndarray | slice) -> Self:
         """Return the objective of some rows."""
@@ -135,7 +158,7 @@ class Table:
         """Return a start (n_starts, k, n + p) as its two factors, fixed rows of H as they are."""
         n = self.X.shape[0]
         W, H = np.ascontiguousarray(F[..., :n]), np.array(F[..., n:], order="C")
-        return W, self.with_fixed(H)
+        return self._moved(W), self._moved(self.with_fixed(H))
 
     def with_fixed(self, H: np.ndarray) -> np.ndarray:
         """Return H (..., k, p) with the fixed rows as they are; it is written to."""
@@ -164,8 +187,10 @@ def standardised_first(objective: MatrixObjective, F: np.ndarray) -> Steps:
     loss : ndarray of shape (n_starts,)
     """
     # 10 updates: after 5 some runs miss a cluster of 3 % of the rows, and 15 only take longer
-    unit = np.sqrt((objective.scales[0] ** 2).mean())  # of F: the standardised table has none
-    start = objective.ahead((F / unit).astype(F.dtype), 10)
+    unit = np.sqrt(
+        (objective.scales[0] ** 2).mean(axis=-1)
+    )  # of F: once standardised, there is none
+    start = objective.ahead((F / unit[..., None, None]).astype(F.dtype), 10)
     yield from objective.solver(objective, np.concatenate(start, axis=2))
 
 
@@ -200,18 +225,19 @@ class MatrixObjective(Table):
 
     def filling(self, W: np.ndarray, H: np.ndarray) -> Filling:
         """Return what WH has of every start where X misses an entry; None where it has all."""
-        if self.missing is None:
+        _, missing = self.there
+        if missing is None:
             return None
-        pairs = zip(W, H, strict=True)
-        return [product_at(self.missing, np.ascontiguousarray(w.T), h) for w, h in pairs]
+        starts = range(W.shape[0])
+        return [product_at(missing, upright(W[s, ...]), H[s, ...]) for s in starts]
 
     def of_rows(self, W: np.ndarray, filling: Filling = None) -> np.ndarray:
         """Return ``W'X`` of every start, (n_starts, k, p)."""
-        return _products(W, self.X, filling or [])
+        return _products(W, self.there[0], filling or [])
 
     def of_columns(self, H: np.ndarray, filling: Filling = None) -> np.ndarray:
         """Return ``HX'`` of every start, (n_starts, k, n)."""
-        return _products(H, self.X.T, [S.T for S in filling or ()])
+        return _products(H, self.there[0].T, [S.T for S in filling or ()])
 
     def loss(
         self,
@@ -228,7 +254,7 @@ class MatrixObjective(Table):
         """
         pairs = zip(filling or (), now or (), strict=True)
         made_up = [
-            storage.as_float64(v.data) @ storage.as_float64(s.data - v.data / 2) for s, v in pairs
+            float(dots(v.data[None, None], (s.data - v.data / 2)[None, None])[0]) for s, v in pairs
         ]
         return half_squares(self.constant, N, F, G, np.array(made_up) if made_up else 0.0)
 
@@ -260,7 +286,8 @@ class MatrixObjective(Table):
     def error(self, W: np.ndarray, H: np.ndarray) -> float:
         """Return ``||X - WH||`` of one pair of factors, W of shape (n, k)."""
         if storage.is_sparse(self.X):
-            wide, H = self.in_type(np.float64), storage.as_float64(H)[None]
+            wide = self.here.in_type(np.float64)
+            H = storage.as_float64(H)[None]
             rows = storage.as_float64(W).T[None]
             filling = wide.filling(rows, H)
             N = wide.of_columns(H, filling)
@@ -280,12 +307,21 @@ class MatrixObjective(Table):
         return _ROOM * float(limits.tiny) < 2 * self.constant < float(limits.max) / _ROOM
 
 
-def _products(F: np.ndarray, X: Any, filling: list[Any]) -> np.ndarray:
+def _products(F: Any, X: Any, filling: list[Any]) -> Any:
     """Return the rows of every start times X, in which it has what fills missing entries."""
-    N = np.ascontiguousarray(F.reshape(-1, F.shape[-1]) @ X).reshape(*F.shape[:-1], X.shape[1])
+    xp = namespace(F)
+    N = xp.reshape(_times(xp.reshape(F, (-1, F.shape[2])), X), (*F.shape[:2], X.shape[1]))
     for s, S in enumerate(filling):
-        N[s] += F[s] @ S
+        N[s, ...] += _times(F[s, ...], S)
     return N
+
+
+def _times(F: Any, X: Any) -> Any:
+    """Return FX, numpy's in C order; a sparse table of torch is multiplied from the left alone."""
+    if isinstance(X, Stored):
+        return (X.T @ F.T).T
+    N = F @ X
+    return np.ascontiguousarray(N) if isinstance(N, np.ndarray) else N
 
 
 def unit_rows(H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

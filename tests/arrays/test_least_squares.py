@@ -64,24 +64,27 @@ def swept(F, N, G, sweeps):
 
 
 @given(seeds, st.integers(1, 5), st.integers(1, 6), st.integers(0, 3), st.booleans())
-def test_a_sweep_sets_entry_after_entry_to_its_minimum(seed, k, m, sweeps, one_for_all):
+def test_a_sweep_sets_entry_after_entry_to_its_minimum(seed, k, m, sweeps, column_by_column):
     rng = np.random.default_rng(seed)
-    A = rng.normal(size=(k, 6) if one_for_all else (k, 6, m))
-    A[rng.uniform(size=k) < 0.2] = 0  # such a row stays as it is
-    G = A @ A.T if one_for_all else np.einsum("cij,dij->cdj", A, A)
-    N, F = rng.normal(size=(k, m)), rng.uniform(size=(k, m))
+    A = rng.normal(size=(3, k, 6))  # of three starts
+    A[rng.uniform(size=(3, k)) < 0.2] = 0  # such a row stays as it is
+    G = A @ A.mT
+    N, F = rng.normal(size=(3, k, m)), rng.uniform(size=(3, k, m))
     read_only(N, G)
-    expected = swept(F, N, G, sweeps)
-    descend(F, N, G, sweeps)
+    expected = [swept(*start, sweeps) for start in zip(F, N, G, strict=True)]
+    descend(F, N, G, sweeps, column_by_column=column_by_column)
     assert_allclose(F, expected, rtol=1e-9, atol=1e-10)
 
 
-def test_a_row_that_one_column_can_use_is_used_there():
-    G = np.zeros((1, 1, 2))
-    G[0, 0, 1] = 2
-    F = np.array([[5.0, 5.0]])
-    descend(F, np.array([[1.0, 4.0]]), G, 1)
-    assert F[0, 1] == 2
+def test_starts_side_by_side_are_swept_as_each_alone_to_the_bit():
+    rng = np.random.default_rng(0)
+    A, N = rng.uniform(size=(7, 4, 9)), rng.normal(size=(7, 4, 20_000))  # more than a cache holds
+    F, alone = np.zeros_like(N), np.zeros_like(N)
+    descend(F, N, A @ A.mT, 2)
+    for start in range(7):
+        one = slice(start, start + 1)
+        descend(alone[one], N[one], A[one] @ A[one].mT, 2)
+    assert_array_equal(F, alone)
 
 
 @settings(max_examples=15)
@@ -91,7 +94,7 @@ def test_many_sweeps_end_at_the_least_squares_solution(seed, k):
     H = H + np.eye(*H.shape)
     B, G = products(X, H)
     F = np.ones((k, 5))
-    descend(F, B.T, G, 500)
+    descend(F[None], B.T[None], G[None], 500)
     assert_allclose(F.T, least_squares(X, H), atol=1e-8)
 
 
@@ -99,7 +102,7 @@ def test_sweeps_keep_float32():
     X, H = problem(np.random.default_rng(0), 5, 3, 12)
     B, G = products(X.astype(np.float32), H.astype(np.float32))
     F = np.ones((3, 5), dtype=np.float32)
-    descend(F, B.T, G, 7)
+    descend(F[None], B.T[None], G[None], 7)
     assert F.dtype == np.float32
     assert_allclose(F, swept(np.ones((3, 5)), B.T, G, 7), rtol=1e-4, atol=1e-5)
 

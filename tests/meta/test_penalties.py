@@ -51,7 +51,7 @@ def test_every_row_is_the_minimum_with_all_others_fixed(penalty):
         expected = H.copy()
         for _, c in product(range(SWEEPS), range(3)):
             expected[c] = row_by_nnls(X, W, expected, c, sparsity, penalty)
-        descend_penalised(H, W.T @ X, W.T @ W, sparsity, penalty, SWEEPS)
+        descend_penalised(H[None], (W.T @ X)[None], (W.T @ W)[None], sparsity, penalty, SWEEPS)
         assert_allclose(H, expected, atol=1e-10)
         assert sparsity == 0 or (H == 0).any() or penalty == "l2"
 
@@ -60,7 +60,7 @@ def test_row_of_the_squared_norm_is_the_closed_form():
     """s_c = [w_c'R_c]_+ / (1 + 2 lambda), of Badea's eq. 12; lambda in place of 2 is an erratum."""
     rng = np.random.default_rng(0)
     X, w, H = rng.normal(size=(6, 9)), unit_columns(rng, 6, 1), rng.uniform(size=(1, 9))
-    descend_penalised(H, w.T @ X, w.T @ w, 0.3, "l2", SWEEPS)
+    descend_penalised(H[None], (w.T @ X)[None], (w.T @ w)[None], 0.3, "l2", SWEEPS)
     assert_allclose(H, np.maximum(w.T @ X, 0) / 1.6, rtol=1e-12)
 
 

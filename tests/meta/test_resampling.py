@@ -52,7 +52,7 @@ def test_whole_numbers_are_told_from_others():
 def test_a_share_of_the_rows_is_seen_once_and_others_not(kind):
     half = start(0.5)
     assert len(np.unique(half.rows())) == 6
-    seen = Resampled(MatrixObjective(kind(COUNTS))).seen_by(half)
+    seen = Resampled(MatrixObjective(kind(COUNTS))).seen_by([half])
     assert_array_equal(dense(seen.X), COUNTS[half.rows()])
 
 
@@ -69,7 +69,7 @@ def test_a_bootstrap_draws_as_many_rows_with_replacement():
 def test_tables_differ_by_their_seed_alone():
     objective = Resampled(Divergence(COUNTS))
     first, again, other = (
-        objective.seen_by(start("poisson", seed, table)).X
+        objective.seen_by([start("poisson", seed, table)]).X
         for seed, table in ((0, 0), (1, 0), (0, 1))
     )
     assert_array_equal(first, again)
