@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 
 from nmfcluster._arrays.arguments import counted, shown, warn
+from nmfcluster._arrays.device import to_numpy
 from nmfcluster._arrays.storage import FLOATS
 from nmfcluster._compat import take_samples
 
@@ -40,7 +41,7 @@ def read_table(X: Any, name: str = "X", check: Any = None, **options: Any) -> An
         What checks it, with `options`; scikit-learn's `check_array` by default.
     **options : dict
     """
-    X = check_readable(X, name)
+    X = check_readable(to_numpy(X), name)
     check = partial(check_array, input_name=name) if check is None else check
     try:
         read = check(X, **{"accept_sparse": "csr", "dtype": FLOATS, **options})

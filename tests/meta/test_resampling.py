@@ -9,6 +9,8 @@ from sklearn.metrics import adjusted_rand_score, roc_auc_score
 
 from nmfcluster import NMFMetaCluster
 from nmfcluster._arrays.draws import n_not_whole, poisson_counts
+from nmfcluster._engine.executor import Plan
+from nmfcluster._engine.loop import StopRule, loss_of
 from nmfcluster.datasets import make_programs
 from nmfcluster.meta.divergence import Divergence
 from nmfcluster.meta.runs import RandomStart, Resampled
@@ -129,3 +131,25 @@ def test_rows_that_a_run_did_not_see_are_fitted():
     X = make_programs(40, 50, 3, depth=200, random_state=0)[0]
     model = NMFMetaCluster(3, resample=0.2, n_estimators=2, random_state=0).fit(X)
     assert (model.partitions_ >= 0).all()
+
+
+@stored
+@pytest.mark.parametrize("loss", [MatrixObjective, Divergence])
+@pytest.mark.parametrize("resample", ["poisson", "bootstrap", 0.7])
+def test_runs_side_by_side_are_those_of_each_alone_to_the_bit(loss, resample, kind):
+    missing = sp.csr_array(np.random.default_rng(1).uniform(size=COUNTS.shape) < 0.1, dtype=float)
+    known = kind(COUNTS * (1 - missing.toarray()))
+    fixed = np.full((1, COUNTS.shape[1]), 1 / COUNTS.shape[1])
+    for objective in (loss(known, missing), loss(kind(COUNTS), fixed=fixed)):
+        several = Resampled(objective)
+        starts = [start(resample, seed, table=seed) for seed in range(4)]
+        stop = StopRule(60, 1e-3, of_loss=True, min_iter=5, race_from=None)
+        plan = Plan(3, objective.run_solver, 1, stop, 1)
+        together = plan.run(several, starts, "runs")
+        alone = [plan.run(several, [one], "run")[0] for one in starts]
+        assert len({solution.n_iter for solution in alone}) > 1  # some end before others
+        alone.sort(key=loss_of)
+        for one, same in zip(together, alone, strict=True):
+            assert_array_equal(one.history, same.history)
+            assert_array_equal(one.factors[0], same.factors[0])
+            assert_array_equal(one.factors[1], same.factors[1])
