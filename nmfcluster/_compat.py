@@ -14,7 +14,7 @@ import sklearn
 from sklearn import get_config
 from sklearn.base import _fit_context
 from sklearn.utils import _safe_indexing as take_samples
-from sklearn.utils._array_api import _convert_to_numpy, get_namespace, get_namespace_and_device
+from sklearn.utils._array_api import _convert_to_numpy, get_namespace_and_device
 from sklearn.utils._param_validation import HasMethods as HasMethods
 from sklearn.utils._param_validation import Interval as _Interval
 from sklearn.utils._param_validation import RealNotInt as RealNotInt
@@ -52,8 +52,8 @@ def namespace_and_device(array: Any) -> tuple[Any, Any]:
 
 
 def to_host(array: Any) -> np.ndarray:
-    """Return an array of another library as numpy's."""
-    return np.asarray(_convert_to_numpy(array, get_namespace(array)[0]))
+    """Return an array of another library as numpy's, wherever it is."""
+    return np.asarray(_convert_to_numpy(array, sys.modules[type(array).__module__.split(".")[0]]))
 
 
 class Interval(_Interval):

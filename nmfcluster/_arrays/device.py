@@ -7,6 +7,7 @@ is numpy's everywhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
@@ -40,6 +41,20 @@ def to_numpy(array: Any) -> Any:
     stored = array.to_sparse_csr()
     parts = (stored.values(), stored.col_indices(), stored.crow_indices())
     return sp.csr_array(tuple(map(to_host, parts)), shape=tuple(array.shape))
+
+
+def on_host(model: Any) -> Any:
+    """Return a model with fitted arrays of numpy."""
+    twin = copy(model)
+    replace_arrays(twin, to_numpy)
+    return twin
+
+
+def replace_arrays(model: Any, function: Callable[[Any], Any]) -> None:
+    """Replace the fitted arrays of a model by a function of them."""
+    for name, value in vars(model).copy().items():
+        if name.endswith("_") and (isinstance(value, np.ndarray) or is_foreign(value)):
+            setattr(model, name, function(value))
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ class SideBySide:
     def _starts(self, *parts: Any) -> Iterator[tuple[Any, ...]]:
         """Yield objectives, each with its part of arrays, or of lists, as a batch of one."""
         for s, one in enumerate(self.each):
-            some = [[part[s]] if isinstance(part, list) else part for part in parts]
+            some: list[Any] = [[part[s]] if isinstance(part, list) else part for part in parts]
             yield one, *(F[s : s + 1, ...] if hasattr(F, "shape") else F for F in some)
 
 

@@ -7,6 +7,7 @@ which that one starts.
 import os
 import subprocess
 import sys
+from functools import partial
 from unittest import SkipTest
 
 import numpy as np
@@ -18,6 +19,7 @@ from sklearn.utils import estimator_checks
 
 from nmfcluster import NMFConsensus, NMFMetaCluster
 from nmfcluster._arrays.device import is_foreign, to_numpy
+from nmfcluster.display import BiclusterDisplay
 
 strict = pytest.importorskip("array_api_strict")
 
@@ -120,6 +122,21 @@ def test_what_is_asked_of_a_model_there_is_what_numpys_says():
         assert is_foreign(fewer.components_)
         assert fewer.components_.shape == (3, 25)
     assert not any(map(is_foreign, vars(here).values()))
+
+
+@there
+def test_a_model_on_a_device_answers_with_arrays_of_numpy_where_none_are_dispatched():
+    X, on_device = table("frobenius"), partial(strict.asarray, device=strict.Device("device1"))
+    with config_context(array_api_dispatch=True):
+        Y = on_device(X)
+        found = model().fit(Y)
+        expected = to_numpy(found.transform(Y))
+        assert found.components_.device == found.labels_.device == Y.device
+    assert_array_equal(found.transform(X), expected)
+    assert isinstance(found.top_features(2)[1], np.ndarray)
+    assert BiclusterDisplay.from_estimator(found, X).ax_.has_data()
+    with pytest.raises(TypeError, match="array_api_dispatch=True"):
+        found.transform(Y)
 
 
 @there
