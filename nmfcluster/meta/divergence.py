@@ -209,7 +209,7 @@ class Divergence(Table):
         """Return the root of twice the loss of one pair of factors, W of shape (n, k)."""
         loss, H = 0.0, storage.as_float64(H)[None]
         for block in storage.row_blocks(len(W), max(1, _COMPARED // H.shape[2])):
-            some = self.here.taken(block).in_type(np.float64)
+            some = replace(self.taken(block).in_type(np.float64), device=None)
             loss += some.expected(storage.as_float64(W[block]).T[None], H)[2][0]
         return float(np.sqrt(2 * loss))
 
@@ -236,10 +236,10 @@ class Divergence(Table):
         losses : ndarray of shape (n_starts,)
         """
         X, missing = self.there
-        xp, starts = namespace(W), range(W.shape[0])
+        xp = namespace(W)
         rows, columns, losses = xp.empty_like(W), xp.zeros_like(H), np.zeros(W.shape[0])
         add = self._add_of_stored if storage.is_sparse(self.X) else self._add_of_all
-        for s in starts:
+        for s in range(W.shape[0]):
             w, h = W[s, ...], H[s, ...]
             losses[s] = add(X, w, h, rows[s, ...], columns[s, ...], of_loss)
             if missing is not None:  # the quotients of these entries are 1
@@ -248,9 +248,8 @@ class Divergence(Table):
                 columns[s, ...] += (missing.T @ w.T).T
                 losses[s] -= dots(w[None], lacking[None])[0]
         if of_loss:
-            losses += np.einsum("sk,sk->s", sums_of(W, 2), sums_of(H, 2)) - float(
-                self._sums[0].sum()
-            )
+            total = float(self._sums[0].sum())
+            losses += np.einsum("sk,sk->s", sums_of(W, 2), sums_of(H, 2)) - total
         return W * rows, H * columns, np.maximum(losses, 0)
 
     def _add_of_all(self, X: Any, W: Any, H: Any, rows: Any, columns: Any, of_loss: bool) -> float:

@@ -301,9 +301,8 @@ def tensor_hals(objective: RunsObjective, F: np.ndarray) -> Steps:
     W, H, B, C = parts if there is None else map(there.moved, parts)
     along, across = B @ W.T, C @ H.T  # how much of every bicluster the prototypes hold
     N, G = along * across, (B @ B.mT) * (C @ C.mT)
-    A = _improved(
-        namespace(N).zeros_like(N), N, G, 20
-    )  # more sweeps than in an update: it starts at 0
+    A = namespace(N).zeros_like(N)
+    A = _improved(A, N, G, 20)  # more sweeps than in an update: it starts at 0
     while True:
         keep = yield (A.mT, B.mT, C), half_squares(objective.constant, N, A, G)
         A, B, C, along, across = kept(keep, A, B, C, along, across)

@@ -59,11 +59,6 @@ class Table:
         return array if self.device is None or array is None else self.device.moved(array)
 
     @property
-    def here(self) -> Self:
-        """The objective as numpy's."""
-        return replace(self, device=None) if self.device else self
-
-    @property
     def wide(self) -> bool:
         """Whether several starts in one product are faster than one after the other."""
         return not storage.is_sparse(self.X)
@@ -187,10 +182,8 @@ def standardised_first(objective: MatrixObjective, F: np.ndarray) -> Steps:
     loss : ndarray of shape (n_starts,)
     """
     # 10 updates: after 5 some runs miss a cluster of 3 % of the rows, and 15 only take longer
-    unit = np.sqrt(
-        (objective.scales[0] ** 2).mean(axis=-1)
-    )  # of F: once standardised, there is none
-    start = objective.ahead((F / unit[..., None, None]).astype(F.dtype), 10)
+    unit = np.sqrt((objective.scales[0] ** 2).mean(axis=-1)[..., None, None])
+    start = objective.ahead((F / unit).astype(F.dtype), 10)  # the standardised table has no unit
     yield from objective.solver(objective, np.concatenate(start, axis=2))
 
 
@@ -228,8 +221,7 @@ class MatrixObjective(Table):
         _, missing = self.there
         if missing is None:
             return None
-        starts = range(W.shape[0])
-        return [product_at(missing, upright(W[s, ...]), H[s, ...]) for s in starts]
+        return [product_at(missing, upright(W[s, ...]), H[s, ...]) for s in range(W.shape[0])]
 
     def of_rows(self, W: np.ndarray, filling: Filling = None) -> np.ndarray:
         """Return ``W'X`` of every start, (n_starts, k, p)."""
@@ -286,8 +278,7 @@ class MatrixObjective(Table):
     def error(self, W: np.ndarray, H: np.ndarray) -> float:
         """Return ``||X - WH||`` of one pair of factors, W of shape (n, k)."""
         if storage.is_sparse(self.X):
-            wide = self.here.in_type(np.float64)
-            H = storage.as_float64(H)[None]
+            wide, H = replace(self.in_type(np.float64), device=None), storage.as_float64(H)[None]
             rows = storage.as_float64(W).T[None]
             filling = wide.filling(rows, H)
             N = wide.of_columns(H, filling)
