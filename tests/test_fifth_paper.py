@@ -63,6 +63,7 @@ def laws(project, *selection):
     return int(re.search(r"(\d+) passed", said)[1])
 
 
+@pytest.mark.slow
 def test_a_new_paper_passes_the_checks_of_scikit_learn_and_the_rules_of_the_code(project):
     files = "tests/test_sklearn.py", "tests/test_architecture.py"
     assert laws(project, *files, "-k", "GraphNMF or test_architecture") >= 60

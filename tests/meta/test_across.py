@@ -38,6 +38,7 @@ def fitted(X, groups, loss="kullback-leibler", **parameters):
 few = partial(fitted, n_estimators=3)
 
 
+@pytest.mark.slow
 @losses
 @pytest.mark.parametrize("seed", range(3))
 def test_shared_programs_are_named_and_own_ones_are_told_as_own(loss, seed):
@@ -58,6 +59,7 @@ def test_shared_programs_are_named_and_own_ones_are_told_as_own(loss, seed):
     assert_array_equal((runs_of_a >= 0).any(axis=1), groups == "a")
 
 
+@pytest.mark.slow
 def test_programs_do_not_depend_on_names_order_storage_or_jobs():
     X, groups, _ = planted(0, p=120, sizes=(24, 30, 28, 26))
     model = few(X, groups)
@@ -86,6 +88,7 @@ def test_one_group_has_the_programs_that_it_has_alone():
     assert not model.shared_.any()  # no other group has them
 
 
+@pytest.mark.slow
 def test_the_number_of_groups_that_share_is_a_share_or_a_number():
     X, groups, _ = planted(0, sizes=(40, 40, 40, 40))
     n_groups = (few(X, groups, "frobenius").presence_ >= 0.5).sum(axis=0)
