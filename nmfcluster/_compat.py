@@ -4,17 +4,17 @@ import sys
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
 import sklearn
-from sklearn import get_config
+from sklearn import config_context, get_config
 from sklearn.base import _fit_context
 from sklearn.utils import _safe_indexing as take_samples
-from sklearn.utils._array_api import _convert_to_numpy, get_namespace_and_device
+from sklearn.utils._array_api import _convert_to_numpy, get_namespace
 from sklearn.utils._param_validation import HasMethods as HasMethods
 from sklearn.utils._param_validation import Interval as _Interval
 from sklearn.utils._param_validation import RealNotInt as RealNotInt
@@ -45,10 +45,11 @@ def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[F], F]:
     return _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
 
 
-def namespace_and_device(array: Any) -> tuple[Any, Any]:
-    """Return the functions of an array's library, by the array API standard, and its device."""
-    xp, _, device = get_namespace_and_device(array)
-    return xp, device
+@cache
+def functions_of(library: str) -> Any:
+    """Return the functions of a library by the array API standard; to look for them takes long."""
+    with config_context(array_api_dispatch=True):
+        return get_namespace(sys.modules[library].asarray(0.0))[0]
 
 
 def to_host(array: Any) -> np.ndarray:
@@ -142,7 +143,7 @@ def set_blas_threads(libraries: list[tuple[Any, int]], number: int | None = None
         set_number(own if number is None else number)
 
 
-_OPTIONAL = ("polars", "pyarrow", "dask", "anndata")  # that scikit-learn does not know of
+_OPTIONAL = ("polars", "pyarrow", "dask", "anndata", "torch")  # that scikit-learn does not know of
 
 
 def show_versions() -> None:

@@ -9,27 +9,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass, replace
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from nmfcluster._arrays.storage import row_blocks
-from nmfcluster._compat import namespace_and_device, to_host
+from nmfcluster._compat import functions_of, to_host
 
 _LIBRARIES = ("torch", "cupy", "array_api_strict")
-_GATHERED = 2**26  # numbers of the factors' rows that are gathered at a time: 256 MiB in float32
+_GATHERED = 2**20  # numbers of the factors' rows that are gathered at a time: a cache of 4 MiB
+_ON_DEVICES = 2**26  # entries that are formed at a time where there is no such cache: 256 MiB
 
 
 def is_foreign(array: Any) -> bool:
     """Return whether this is an array of another library than numpy."""
-    return type(array).__module__.partition(".")[0] in _LIBRARIES
+    return _library(array) in _LIBRARIES
+
+
+def _library(array: Any) -> str:
+    return type(array).__module__.partition(".")[0]
 
 
 def namespace(array: Any) -> Any:
     """Return the functions for an array: numpy, or those of its library by the standard."""
-    return np if isinstance(array, np.ndarray) else namespace_and_device(array)[0]
+    return np if isinstance(array, np.ndarray) else functions_of(_library(array))
 
 
 def to_numpy(array: Any) -> Any:
@@ -77,7 +81,7 @@ class Device:
         """Return where an array is; None if it is none of another library."""
         if not is_foreign(array):
             return None
-        return cls(type(array).__module__.partition(".")[0], namespace_and_device(array)[1])
+        return cls(_library(array), array.device)
 
     def __str__(self) -> str:
         return f"{self.library} on {self.device}"
@@ -86,8 +90,7 @@ class Device:
         """Return a copy of an array of numpy that is there, a CSR matrix as `Stored`."""
         if sp.issparse(array):
             return Stored.of(array, self)
-        xp = namespace(import_module(self.library).asarray(0.0))
-        return xp.asarray(array, device=self.device, copy=True)
+        return functions_of(self.library).asarray(array, device=self.device, copy=True)
 
 
 def beside(values: np.ndarray, F: Any, dtype: Any = None) -> Any:
@@ -95,6 +98,11 @@ def beside(values: np.ndarray, F: Any, dtype: Any = None) -> Any:
     if isinstance(F, np.ndarray):
         return values if dtype is None else values.astype(dtype, copy=False)
     return namespace(F).asarray(values, dtype=dtype, device=F.device)
+
+
+def at_a_time(F: Any, in_cache: int) -> int:
+    """Return how many entries are formed at a time where F is: as a cache holds, or many."""
+    return in_cache if isinstance(F, np.ndarray) or "cpu" in str(F.device).lower() else _ON_DEVICES
 
 
 def into(out: Any, function: Callable[..., Any], *arrays: Any) -> Any:
@@ -204,5 +212,5 @@ class Stored:
         """Yield the entries of WH where this stores one, some at a time, see `places`."""
         rows, columns = self.places
         across, W = H.T.contiguous(), W.contiguous()
-        for stored in row_blocks(len(rows), max(1, _GATHERED // H.shape[0])):
+        for stored in row_blocks(len(rows), max(1, at_a_time(W, _GATHERED) // H.shape[0])):
             yield stored, (W[rows[stored]] * across[columns[stored]]).sum(axis=1)

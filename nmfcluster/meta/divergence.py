@@ -9,14 +9,22 @@ from typing import Any
 import numpy as np
 
 from nmfcluster._arrays import storage
-from nmfcluster._arrays.device import at_least, dots, into, namespace, put, sums_of, upright
+from nmfcluster._arrays.device import (
+    at_a_time,
+    at_least,
+    dots,
+    into,
+    namespace,
+    put,
+    sums_of,
+    upright,
+)
 from nmfcluster._arrays.places import holding, product_at, products_at, sparse_if_few
 from nmfcluster._engine.loop import Steps, kept, per_start
 from nmfcluster.meta.squares import Table
 from nmfcluster.meta.usages import poisson_rows
 
 _ENTRIES = 2**16  # of WH that are formed at a time: they stay in a cache of 1 MiB
-_ENTRIES_THERE = 2**26  # the same on a device: 256 MiB in float32
 _COMPARED = 2**20  # of X that are compared with a product of rank 1 at a time: some 40 MiB
 _FEW = 0.15  # share of entries that are not 0, up to which sparse products are faster
 _WIDER = 4.0  # by which the longest step grows where it was right, and shrinks where it was not
@@ -255,8 +263,7 @@ class Divergence(Table):
     def _add_of_all(self, X: Any, W: Any, H: Any, rows: Any, columns: Any, of_loss: bool) -> float:
         """Set ``HQ'``, add ``W'Q``, and return the sum of ``x log q``, of a dense table."""
         logs = 0.0
-        entries = _ENTRIES if self.device is None else _ENTRIES_THERE
-        for block in storage.row_blocks(X.shape[0], max(1, entries // H.shape[1])):
+        for block in storage.row_blocks(X.shape[0], max(1, at_a_time(H, _ENTRIES) // H.shape[1])):
             w, x = W[:, block], X[block, :]
             Q = _quotients(x, w.T @ H)
             rows[:, block] = H @ Q.T
