@@ -4,8 +4,8 @@ everyday is about the seconds of every estimator; papers, regimes and scale are 
 clustering, scale about many samples under constraints, too; documents, pairs_everywhere,
 wrong_pairs and asked_pairs about clustering under constraints, and affinities about tables that are
 hard on its graph; fusion and fusion_noise about several similarities; meta, recurrence, programs,
-across, counts_scale and how_many_programs about the clusters that recur in many runs of NMF,
-assignments about known ones; how_many_clusters about the number of clusters of anything;
+across, counts_scale, devices and how_many_programs about the clusters that recur in many runs of
+NMF, assignments about known ones; how_many_clusters about the number of clusters of anything;
 distributed about tables that no machine holds. ``all`` asks every question in turn, in hours, and
 leaves out those whose results are of this commit.
 """

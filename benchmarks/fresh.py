@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -27,12 +28,22 @@ from nmfcluster.metrics import clustering_accuracy
 ROOT = Path(__file__).parents[1]
 
 
-def call(function: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
-    """Call a function with strings as arguments in a new process, and return its result."""
+def call(
+    function: Callable[..., dict[str, Any]], *arguments: Any, **environment: str
+) -> dict[str, Any]:
+    """Call a function with strings as arguments in a new process, and return its result.
+
+    Keywords are set in the environment of the process, before it imports anything.
+    """
     where = f"{function.__module__}:{function.__qualname__}"
     command = [sys.executable, "-W", "ignore", "-m", "benchmarks.fresh", where]
     done = subprocess.run(
-        [*command, *map(str, arguments)], cwd=ROOT, capture_output=True, text=True, check=False
+        [*command, *map(str, arguments)],
+        cwd=ROOT,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         raise RuntimeError(f"{where} failed on {arguments}:\n{done.stderr[-2000:]}")

@@ -19,6 +19,7 @@ NAMES = (
     "programs",
     "across",
     "counts_scale",
+    "devices",
     "assignments",
     "how_many_programs",
     "how_many_clusters",
