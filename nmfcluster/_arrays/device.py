@@ -83,9 +83,6 @@ class Device:
             return None
         return cls(_library(array), array.device)
 
-    def __str__(self) -> str:
-        return f"{self.library} on {self.device}"
-
     def moved(self, array: Any) -> Any:
         """Return a copy of an array of numpy that is there, a CSR matrix as `Stored`."""
         if sp.issparse(array):
@@ -108,13 +105,6 @@ def at_a_time(F: Any, in_cache: int) -> int:
 def into(out: Any, function: Callable[..., Any], *arrays: Any) -> Any:
     """Return a function of arrays, which numpy writes into one of them."""
     return function(*arrays, out=out) if isinstance(out, np.ndarray) else function(*arrays)
-
-
-def at_least(F: Any, low: float) -> Any:
-    """Return F with no entry below a number; numpy writes it into F."""
-    if isinstance(F, np.ndarray):
-        return np.maximum(F, low, out=F)
-    return namespace(F).clip(F, min=low)
 
 
 def of_starts(F: Any, mask: np.ndarray) -> Any:

@@ -9,16 +9,7 @@ from typing import Any
 import numpy as np
 
 from nmfcluster._arrays import storage
-from nmfcluster._arrays.device import (
-    at_a_time,
-    at_least,
-    dots,
-    into,
-    namespace,
-    put,
-    sums_of,
-    upright,
-)
+from nmfcluster._arrays.device import at_a_time, dots, into, namespace, put, sums_of, upright
 from nmfcluster._arrays.places import holding, product_at, products_at, sparse_if_few
 from nmfcluster._engine.loop import Steps, kept, per_start
 from nmfcluster.meta.squares import Table
@@ -287,14 +278,12 @@ class Divergence(Table):
 def _quotients(x: Any, means: Any) -> Any:
     """Return x / means in the place of the means; a mean of 0 has no count."""
     xp = namespace(means)
-    means = at_least(means, float(xp.finfo(means.dtype).smallest_normal))
+    means = into(means, xp.clip, means, float(xp.finfo(means.dtype).smallest_normal), None)
     return into(means, xp.divide, x, means)
 
 
 def _logs(x: Any, q: Any) -> float:
     """Return the sum of ``x log q``; an entry of 0 adds nothing."""
     xp = namespace(q)
-    low = float(xp.finfo(q.dtype).smallest_normal)
-    if xp is np:
-        return float(np.vdot(x, np.log(np.maximum(q, low))))
-    return float(xp.sum(xp.astype(x * xp.log(xp.clip(q, min=low)), xp.float64)))
+    logs = xp.log(xp.clip(q, float(xp.finfo(q.dtype).smallest_normal), None))
+    return float(np.vdot(x, logs) if xp is np else xp.sum(xp.astype(x * logs, xp.float64)))

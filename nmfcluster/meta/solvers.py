@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nmfcluster._arrays.blocks import dots
-from nmfcluster._arrays.device import Device, at_least, namespace, of_starts, put
+from nmfcluster._arrays.device import Device, into, namespace, of_starts, put
 from nmfcluster._arrays.least_squares import descend
 from nmfcluster._engine.loop import Steps, kept, per_start
 
@@ -118,8 +118,8 @@ def _pushed(F: np.ndarray, before: np.ndarray, share: np.ndarray) -> np.ndarray:
     further = F - before
     further *= per_start(share, F)
     further += F
-    further = at_least(further, 0)
     xp = namespace(F)
+    further = into(further, xp.clip, further, 0, None)
     vanished = ~xp.any(further, axis=2)
     return xp.where(vanished[..., None], F, further) if xp.any(vanished) else further
 
