@@ -89,20 +89,15 @@ def encode(
         ``categories[t][c]`` is the label that code c of partition t stands for.
     """
     columns = columns_of(table, name)
-    if categories is None and all(column.dtype.kind in "iu" for column in columns):
-        whole = isinstance(table, np.ndarray)
-        fast = _encode_integers(np.asarray(table) if whole else np.column_stack(columns))
-        if fast is not None:
-            return fast
     if categories is not None and len(categories) != len(columns):
         given = counted(len(columns), "partition")
         raise ValueError(f"{name} has {given}, in fit it had {len(categories)}.")
     codes = np.full((len(columns[0]), len(columns)), -1, dtype=np.int32)
     all_known = []
     for t, column in enumerate(columns):
-        values, seen = clean_labels(column, f"{name}[:, {t}]")
+        values, seen = clean_labels(np.ascontiguousarray(column), f"{name}[:, {t}]")
         if categories is None:
-            known, codes[seen, t] = np.unique(values, return_inverse=True)
+            known, codes[seen, t] = _numbered(values)
         else:
             known = categories[t]
             if len(known) and len(values) and (values.dtype == object) != (known.dtype == object):
@@ -112,29 +107,12 @@ def encode(
     return codes, all_known
 
 
-def _encode_integers(table: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]] | None:
-    """Encode an integer table by counting instead of sorting; None where that does not pay."""
-    width = int(table.max(initial=0)) + 1
-    if width * table.shape[1] > max(4 * table.size, 1_000_000):
-        return None
-    number_type: Any = np.int32 if (width + 1) * table.shape[1] < 2**31 else np.intp
-    offsets = np.arange(table.shape[1], dtype=number_type) * (width + 1) + 1
-    present = np.zeros((width + 1) * table.shape[1], dtype=bool)
-    codes = np.empty(table.shape, dtype=np.int32)
-    n_possible, n_present = int((table.max(axis=0).astype(np.int64) + 1).clip(0).sum()), 0
-    for block in row_blocks(len(table), ROWS):
-        codes[block] = table[block] if table.dtype.kind == "u" else np.maximum(table[block], -1)
-        if n_present < n_possible:  # mostly the first block has seen them all
-            present[codes[block] + offsets] = True
-            n_present = int(present.sum() - present[:: width + 1].sum())
-    present = present.reshape(table.shape[1], width + 1)
-    present[:, 0] = False
-    known = [np.flatnonzero(row[1:]) for row in present]
-    if n_present < n_possible:  # numbers are left out
-        translate = np.where(present, np.cumsum(present, axis=1) - 1, -1).astype(np.int32).ravel()
-        for block in row_blocks(len(table), ROWS):
-            codes[block] = translate[codes[block] + offsets]
-    return codes, known
+def _numbered(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct labels, in order, and the place of each label among them."""
+    if values.dtype == object or values.max(initial=0) > 4 * len(values):
+        return np.unique(values, return_inverse=True)
+    present = np.bincount(values) > 0  # small numbers are counted, which is sooner than to sort
+    return np.flatnonzero(present), (np.cumsum(present) - 1)[values]
 
 
 def clean_labels(column: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
