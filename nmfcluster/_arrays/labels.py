@@ -92,19 +92,19 @@ def encode(
     if categories is not None and len(categories) != len(columns):
         given = counted(len(columns), "partition")
         raise ValueError(f"{name} has {given}, in fit it had {len(categories)}.")
-    codes = np.full((len(columns[0]), len(columns)), -1, dtype=np.int32)
+    codes = np.full((len(columns), len(columns[0])), -1, dtype=np.int32)
     all_known = []
     for t, column in enumerate(columns):
         values, seen = clean_labels(np.ascontiguousarray(column), f"{name}[:, {t}]")
         if categories is None:
-            known, codes[seen, t] = _numbered(values)
+            known, codes[t, slice(None) if seen.all() else seen] = _numbered(values)
         else:
             known = categories[t]
             if len(known) and len(values) and (values.dtype == object) != (known.dtype == object):
                 raise TypeError(f"{name}[:, {t}] holds labels of another kind than those of fit.")
-            codes[seen, t] = places_of(values, known)
+            codes[t, seen] = places_of(values, known)
         all_known.append(known)
-    return codes, all_known
+    return np.ascontiguousarray(codes.T), all_known
 
 
 def _numbered(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
