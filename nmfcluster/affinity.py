@@ -176,7 +176,7 @@ def make_affinity(
         exponent = storage.exponent_beyond(X, _POWERS[name])
         if exponent and gamma:
             gamma = storage.divided_number(gamma, -2 * exponent)
-        X = storage.own_copy(X) if exponent == 0 else storage.divided(X, exponent)
+        X = X.copy() if exponent == 0 else storage.divided(X, exponent)
     # the similarity, and how that of new samples is made
     W: Similarity
     between: Callable[[Any], Any]

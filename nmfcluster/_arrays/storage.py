@@ -246,11 +246,6 @@ def stored_as_fits(array: Any) -> Any:
     return as_dense(array)
 
 
-def own_copy(array: Any) -> Any:
-    """Return a copy, in C order: what is kept of a fit does not change with the user's array."""
-    return array.copy() if sp.issparse(array) else np.array(array, order="C")
-
-
 def writable(array: Any) -> Any:
     """Return a sparse matrix whose parts can be written to; a dense array as it is."""
     parts = (array.data, array.indices, array.indptr) if sp.issparse(array) else ()

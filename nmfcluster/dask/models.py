@@ -91,7 +91,8 @@ def transform(model: Any, X: da.Array) -> da.Array:
     if of_one.dtype.kind not in "biuf" or of_one.ndim != 2:
         got = type(made).__name__
         raise TypeError(f"model must make a dense table of numbers of X, got {got}: {_ELSE}.")
-    return by_blocks(X, partial(_transformed, model), of_one.dtype, of_one.shape[1:])
+    of_rows = of_one.dtype, of_one.shape[1:]
+    return by_blocks(X, lambda block: np.asarray(model.transform(np.asarray(block))), *of_rows)
 
 
 def _checked(model: Any, X: Any, method: str) -> da.Array:
@@ -109,7 +110,3 @@ def _predicted(model: Any, block: Any) -> np.ndarray:
         got = f"{labels.dtype} of shape {labels.shape}: {_ELSE}"
         raise TypeError(f"model must predict one integer a row, as clusterers do, got {got}.")
     return labels.astype(np.int64)
-
-
-def _transformed(model: Any, block: Any) -> np.ndarray:
-    return np.asarray(model.transform(np.asarray(block)))

@@ -60,6 +60,9 @@ def on_block(function: Callable[..., Any], *args: Any) -> Any:
         return function(*args)
 
 
+_on_block = delayed(on_block, pure=False)
+
+
 def of_blocks(X: da.Array, function: Callable[..., Any], *args: Any, rows: bool = False) -> Any:
     """Return what a function makes of every block, as delayed objects.
 
@@ -72,10 +75,9 @@ def of_blocks(X: da.Array, function: Callable[..., Any], *args: Any, rows: bool 
         Delayed objects, or such as are small.
     rows : bool, default=False
     """
-    call = delayed(on_block, pure=False)
     firsts = [(first,) if rows else () for first in np.cumsum((0, *X.chunks[0][:-1])).tolist()]
     blocks = zip(X.to_delayed().ravel(), firsts, strict=True)
-    return [call(function, block, *first, *args) for block, first in blocks]
+    return [_on_block(function, block, *first, *args) for block, first in blocks]
 
 
 def by_blocks(
@@ -98,10 +100,9 @@ def by_blocks(
 
 def reduced(parts: Sequence[Any], merge: Callable[[list[Any]], Any], fan: int = 8) -> Any:
     """Compute what delayed parts come to, `fan` at a time, on whatever scheduler is set."""
-    call = delayed(on_block, pure=False)
     while len(parts) > 1:
         groups = [list(parts[i : i + fan]) for i in range(0, len(parts), fan)]
-        parts = [call(merge, group) for group in groups]
+        parts = [_on_block(merge, group) for group in groups]
     return compute(parts[0])[0]
 
 

@@ -77,11 +77,6 @@ def _together(sizes: np.ndarray) -> int:
     return int((sizes * (sizes - 1) // 2).sum())
 
 
-def shuffled(codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return random labellings whose clusters have the same sizes, (B, n_samples)."""
-    return np.stack([rng.permutation(labels) for labels in codes])
-
-
 def mean_of_pairs(D: np.ndarray) -> float:
     """Return the mean of the entries off the diagonal, which is 0."""
     return float(D.sum() / (len(D) * (len(D) - 1)))

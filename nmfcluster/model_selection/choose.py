@@ -21,7 +21,8 @@ from nmfcluster.model_selection.by_stability import agreement_of_parts, steadies
 from nmfcluster.model_selection.sweep import sweep_n_clusters
 from nmfcluster.model_selection.vote.clusters import LEAST
 from nmfcluster.model_selection.vote.poll import as_good_as, disagreement, poll_of, some_of, tally
-from nmfcluster.partitions.given import is_soft
+from nmfcluster.partitions.given import Memberships, is_soft
+from nmfcluster.partitions.reading import LabelTable
 
 _say = partial(say, speaker="choose_n_clusters")
 _DEFAULT = range(1, 16)
@@ -218,11 +219,14 @@ def _by_eigengap(
     if not copies.holds_labels(estimator):
         wanted = "labels of partitions, as NMFConsensus(affinity='partitions') takes"
         raise ValueError(f"method='eigengap' asks {wanted}: give method='auto'.")
+    table: Memberships | LabelTable
     if is_soft(X):
-        table, samples = X, X[0]
+        table, samples = Memberships(X, "X"), X[0]
     else:
-        table, samples = some_of(X, np.random.default_rng(seed)), X
-        table = table if hasattr(table, "columns") else np.asarray(table)
-    gaps = relative_gaps(table, getattr(estimator, "weights", None), numbers)
+        some, samples = some_of(X, np.random.default_rng(seed)), X
+        some = some if hasattr(some, "columns") else np.asarray(some)
+        table = LabelTable(some, "X", np.dtype(np.float64))
+    problem = table.problem(getattr(estimator, "weights", None), True)
+    gaps = relative_gaps(problem.objective.A, numbers)
     figures = {"eigengap": gaps, "n_found": np.zeros(len(numbers), dtype=int)}
     return steadiest(numbers, figures, [None] * len(numbers), fitted, samples, "eigengap")

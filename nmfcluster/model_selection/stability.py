@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from nmfcluster._compat import SHARE, Interval, StrOptions
-from nmfcluster.metrics import agreement
 from nmfcluster.metrics.agreement import disagreements, jackknife, mean_of_pairs
 from nmfcluster.model_selection.copies import Samples, labels_by_copy, n_entries
 from nmfcluster.model_selection.search import OF_COPIES, ClusterScorer
@@ -154,7 +153,9 @@ class StabilityScorer(ClusterScorer):
 
     def _of_subsamples(self, codes: np.ndarray) -> dict[str, float]:
         """Return the score and its details, from labellings (n_subsamples, n_samples)."""
-        D, C = disagreements(codes), disagreements(agreement.shuffled(codes, self._generator()))
+        rng = self._generator()
+        D = disagreements(codes)
+        C = disagreements(np.stack([rng.permutation(labels) for labels in codes]))
         stability, error = jackknife(self._adjusted, D, C)
         shares = _shares(codes)
         if shares[0] > _NEARLY_ALL:

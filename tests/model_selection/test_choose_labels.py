@@ -14,6 +14,7 @@ from nmfcluster.datasets import make_partitions
 from nmfcluster.model_selection import choose_n_clusters
 from nmfcluster.model_selection.by_gaps import relative_gaps
 from nmfcluster.partitions import base_partitions
+from nmfcluster.partitions.reading import LabelTable
 
 CONSENSUS = NMFConsensus(2, affinity="partitions", random_state=0)
 BLOBS, _ = make_blobs(300, centers=3, random_state=1)
@@ -37,7 +38,8 @@ def test_gaps_are_those_of_the_mean_projector(missing):
     table, _ = make_partitions((30, 20, 10), n_partitions=9, noise=0.3, missing=missing)
     weights, numbers = np.arange(1, 10), np.arange(2, 8)
     expected = literal_gaps(table, weights, numbers)
-    assert_allclose(relative_gaps(table, weights, numbers), expected, rtol=1e-6)
+    problem = LabelTable(table, "X", np.dtype(np.float64)).problem(weights, True)
+    assert_allclose(relative_gaps(problem.objective.A, numbers), expected, rtol=1e-6)
 
 
 def test_labels_have_the_number_of_clusters_that_partitions_mix_least():

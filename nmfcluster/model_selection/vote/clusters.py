@@ -1,7 +1,6 @@
 """Criteria that look at clusters: how far apart they are, and if they are found again."""
 
 from collections.abc import Iterable
-from functools import cached_property
 
 import numpy as np
 from scipy.cluster.hierarchy import complete, fcluster, single
@@ -93,15 +92,11 @@ class Split:
     def __init__(self, X: np.ndarray, most: int, rng: np.random.Generator) -> None:
         order, half = rng.permutation(len(X)), len(X) // 2
         self._halves = X[order[:half]], X[order[half:]]
-        self._most, self._seed = most, int(rng.integers(SEEDS))
-
-    @cached_property
-    def _starts(self) -> list[list[np.ndarray]]:
-        rng = np.random.RandomState(self._seed)
-        return [
-            [kmeans_plusplus(part, self._most, random_state=rng)[0] for _ in range(2)]
-            for part in self._halves
+        seeded = np.random.RandomState(int(rng.integers(SEEDS)))
+        starts = [
+            kmeans_plusplus(self._halves[i // 2], most, random_state=seeded) for i in range(4)
         ]
+        self._starts = [[centres for centres, _ in own] for own in (starts[:2], starts[2:])]
 
     def strength(self, k: int) -> float:
         """Return the prediction strength of k clusters in the second half."""

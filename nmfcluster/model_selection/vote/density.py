@@ -57,12 +57,11 @@ def n_bumps(mixture: GaussianMixture) -> int:
     .. [1] S. Ray, B. G. Lindsay. The topography of multivariate normal mixtures. Annals of
        Statistics 33, 2005.
     """
-    k = mixture.n_components
-    bump = np.arange(k)
-    for i, j in combinations(range(k), 2):
-        if bump[i] != bump[j] and lowest_between(mixture, i, j) > _ONE_BUMP:
-            bump[bump == bump[j]] = bump[i]
-    return len(np.unique(bump))
+    bumps = DisjointSet(range(mixture.n_components))
+    for i, j in combinations(bumps, 2):
+        if not bumps.connected(i, j) and lowest_between(mixture, i, j) > _ONE_BUMP:
+            bumps.merge(i, j)
+    return int(bumps.n_subsets)
 
 
 def lowest_between(mixture: GaussianMixture, i: int, j: int) -> float:
