@@ -298,12 +298,6 @@ def index_dtype(largest: int) -> Any:
     return np.int32 if largest < np.iinfo(np.int32).max else np.int64
 
 
-def nonzero_off_diagonal(array: Any) -> np.ndarray:
-    """Return the stored entries above the diagonal of a sparse symmetric matrix, in no order."""
-    found = sp.triu(array, 1).data
-    return found[found != 0]
-
-
 def stored_entries(array: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the rows, columns and values that a CSR matrix stores, in its order."""
     return np.repeat(np.arange(array.shape[0]), np.diff(array.indptr)), array.indices, array.data

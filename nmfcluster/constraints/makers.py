@@ -1,22 +1,19 @@
 """The ways to make constraints of what is known: labels, pairs of ids, groups."""
 
-from abc import abstractmethod
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
 
 import scipy.sparse as sp
 
 import nmfcluster.constraints.reading as reading
 from nmfcluster._arrays.tables import row_names
-from nmfcluster.constraints.links import Links, links_of_groups, links_of_labels
+from nmfcluster.constraints.links import links_of_groups, links_of_labels
 
 
 class Makers:
     """The class methods by which constraints are made of what is known."""
 
-    @classmethod
-    @abstractmethod
-    def _of_links(cls, n_samples: int, must: Links, cannot: Links, names: Any = None) -> Self:
-        """Return constraints of pairs in their form."""
+    _of_links: ClassVar[Callable[..., Any]]  # makes constraints of pairs in their form
 
     @classmethod
     def from_labels(cls, labels: Any, n_pairs: int | None = None, random_state: Any = None) -> Self:

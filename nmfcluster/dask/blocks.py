@@ -246,20 +246,26 @@ def changed(why: str) -> RuntimeError:
     return RuntimeError(f"{told}: something in what makes it is random. {cure}.")
 
 
-class RowIndex:
-    """Finds label rows among distinct ones, by their keys.
+class KnownRows:
+    """What was found of every distinct label row, to be told of the rows of any block.
 
     Parameters
     ----------
+    table : BlockedTable
     codes : ndarray of shape (n_distinct, n_partitions), int
-        Distinct rows; they are not kept.
+        The distinct rows, which are found by their keys; they are not kept.
+    values : dict of ndarray of shape (n_distinct, ...)
+        By what they are called.
     """
 
-    def __init__(self, codes: np.ndarray) -> None:
+    def __init__(
+        self, table: BlockedTable, codes: np.ndarray, values: dict[str, np.ndarray]
+    ) -> None:
         for seed in count():  # until no two rows have one key, which is at once
             keys, order = np.unique(row_keys(codes, seed), return_index=True)
             if len(keys) == len(codes):
                 break
+        self._table, self._values = table, values
         self._seed, self._keys, self._order = seed, keys, order.astype(np.int32)
 
     def positions(self, codes: np.ndarray) -> np.ndarray:
@@ -275,29 +281,11 @@ class RowIndex:
             raise changed("a label row is new")
         return self._order[places]
 
-
-@dataclass(frozen=True)
-class KnownRows:
-    """What was found of every distinct label row, to be told of the rows of any block.
-
-    Attributes
-    ----------
-    table : BlockedTable
-    index : RowIndex
-        Of the distinct rows.
-    values : dict of ndarray of shape (n_distinct, ...)
-        By what they are called.
-    """
-
-    table: BlockedTable
-    index: RowIndex
-    values: dict[str, np.ndarray]
-
     def of_block(self, block: Any, what: str) -> np.ndarray:
         """Return the values of the rows of a block."""
-        block, values = np.asarray(block), self.values[what]
-        parts = (self.table.codes(block[rows]) for rows in row_blocks(len(block), ROWS))
-        return np.concatenate([values[self.index.positions(codes)] for codes in parts])
+        block, values = np.asarray(block), self._values[what]
+        parts = (self._table.codes(block[rows]) for rows in row_blocks(len(block), ROWS))
+        return np.concatenate([values[self.positions(codes)] for codes in parts])
 
 
 class CountedRows(LabelTable):

@@ -224,7 +224,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         local.fit(source)
         local.random_state = self.random_state
         values = {name: getattr(local, f"{name}_") for name in _OF_ROWS}
-        return blocks.KnownRows(table, blocks.RowIndex(source.codes), values)
+        return blocks.KnownRows(table, source.codes, values)
 
     def _fit_drawn(
         self, X: da.Array, table: blocks.BlockedTable, rng: np.random.RandomState

@@ -33,8 +33,6 @@ _ALLOWED: dict[str, list[Any]] = {
     "n_jobs": N_JOBS,
 }
 _PER_CLUSTER = 20  # samples of a part, where a half of all has as many
-_NEEDED = "choose_n_clusters needs all samples"
-_VOTE = "the vote of choose_n_clusters"
 
 
 def choose_n_clusters(
@@ -176,7 +174,9 @@ def choose_n_clusters(
 
     # everything else: fits to parts of the samples, by which they agree
     else:
-        samples = copies.read_samples(estimator, X, None, {}, fit_params, _NEEDED)
+        samples = copies.read_samples(
+            estimator, X, None, {}, fit_params, "choose_n_clusters needs all samples"
+        )
         numbers = results.without_one(numbers, "stability")
         size = min(n_samples // 2, max(results.MOST_SAMPLES, _PER_CLUSTER * int(numbers[-1])))
         _say(f"fitting {len(numbers)} numbers of clusters to parts of {size} samples")
@@ -195,7 +195,7 @@ def _by_vote(
     if isinstance(estimator, Pipeline) and len(estimator) > 1:
         X = copies.seeded(clone(estimator[:-1]), np.random.default_rng(seed)).fit_transform(X)
     rng = np.random.default_rng(seed)
-    X = read_table(X, ensure_min_samples=2 * LEAST, estimator=_VOTE)
+    X = read_table(X, ensure_min_samples=2 * LEAST, estimator="the vote of choose_n_clusters")
     X = as_float64(some_of(X, rng))
     answers, certain_modes = poll_of(X, int(numbers[-1]), rng)
     k, agreed = tally(answers, certain_modes, numbers.tolist())

@@ -46,6 +46,7 @@ class Factored(Similarity):
         if self._U.ndim != 2:
             raise ValueError(f"U must have shape (n, r), got {self._U.shape}.")
         (n, rank), self.dtype = self._U.shape, self._U.dtype
+        self.rank = rank
         self.shape = n, n
         if not isinstance(C, Similarity):
             C = np.ones(rank) if C is None else C if sp.issparse(C) else np.asarray(C)
@@ -59,11 +60,6 @@ class Factored(Similarity):
     @cached_property
     def _rows(self) -> RowBlocks:
         return RowBlocks(self._U)
-
-    @property
-    def rank(self) -> int:
-        """Number of columns of U, which bounds the rank of A."""
-        return int(self._U.shape[1])
 
     @property
     def factors(self) -> tuple[Any, Any]:

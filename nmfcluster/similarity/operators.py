@@ -232,13 +232,13 @@ class Explicit(Similarity):
         return None if self.wide else connected_components(self._array, directed=False)[1]
 
     def stored_off_diagonal(self) -> np.ndarray | None:
-        return None if self.wide else storage.nonzero_off_diagonal(self._array)
+        if self.wide:
+            return None
+        found = sp.triu(self._array, 1).data
+        return found[found != 0]
 
     def scaled(self, factors: np.ndarray) -> Similarity:
         return Explicit(storage.scaled_rows(storage.scaled_rows(self._array, factors).T, factors).T)
-
-    def diagonal(self) -> np.ndarray:
-        return self._array.diagonal()
 
     def without_diagonal(self) -> Similarity:
         return Explicit(storage.without_diagonal(self._array))

@@ -16,7 +16,6 @@ from nmfcluster.dask import blocks
 from nmfcluster.dask.blocks import (
     BlockedTable,
     KnownRows,
-    RowIndex,
     TableSummary,
     clean_block,
 )
@@ -236,7 +235,7 @@ def test_a_label_that_is_new_is_said(pool):
 def test_rows_are_found_among_the_distinct_ones():
     rows = np.unique(np.random.default_rng(0).integers(-1, 5, size=(200, 4)), axis=0)
     wanted = np.random.default_rng(1).integers(len(rows), size=500)
-    assert_array_equal(RowIndex(rows.astype(np.int32)).positions(rows[wanted]), wanted)
+    assert_array_equal(KnownRows(None, rows.astype(np.int32), {}).positions(rows[wanted]), wanted)
 
 
 def test_rows_of_one_key_are_told_apart(monkeypatch):
@@ -249,7 +248,7 @@ def test_rows_of_one_key_are_told_apart(monkeypatch):
 
     monkeypatch.setattr(blocks, "row_keys", colliding)
     rows = np.array([[3, 1], [2, 1], [0, 4]])
-    index = RowIndex(rows)
+    index = KnownRows(None, rows, {})
     assert_array_equal(index.positions(rows[[2, 0, 1, 1]]), [2, 0, 1, 1])
     assert asked == [0, 1, 2, 2]
 
@@ -258,7 +257,7 @@ def test_a_row_that_is_new_is_said():
     rows = np.array([[0, 1], [1, 1], [2, 0]])
     for known in (rows, rows[:1]):
         with pytest.raises(RuntimeError, match=r"same labels .* read, but a label row is"):
-            RowIndex(known).positions(np.array([[0, 1], [0, 0]]))
+            KnownRows(None, known, {}).positions(np.array([[0, 1], [0, 0]]))
 
 
 def test_known_values_are_told_of_any_block(monkeypatch):
@@ -268,7 +267,7 @@ def test_known_values_are_told_of_any_block(monkeypatch):
     draws = np.random.default_rng(0).normal(size=(len(codes), 3)).astype(np.float32)
     values = {"labels": np.arange(len(codes)), "membership": draws}
     monkeypatch.setattr(blocks, "ROWS", 8)
-    rows = KnownRows(known, RowIndex(codes), values)
+    rows = KnownRows(known, codes, values)
     for name, wanted in values.items():
         found = rows.of_block(table[11:50], name)
         assert found.dtype == wanted.dtype
