@@ -179,14 +179,17 @@ class NMFClusterer(
         "n_jobs": N_JOBS,
     }
 
-    # declared for the type checker; a subclass sets them in __init__
-    n_clusters: int
-    n_init: Any  # an int, or what a subclass makes one of
-    max_iter: int
-    tol: float
-    n_jobs: int | None
-
     loss_curves_: list[np.ndarray]  # what mypy would not infer of a fit
+
+    def __init__(
+        self, n_clusters: int, n_init: Any, max_iter: int, tol: Any, random_state: Any, n_jobs: Any
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_init = n_init  # an int, or what a subclass makes one of
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def _extend(self, X: Any) -> np.ndarray:
         """Return the similarity of new samples to every cluster, (n_new, n_clusters), >= 0."""

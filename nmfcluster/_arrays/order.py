@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from nmfcluster._arrays.storage import is_sparse, row_blocks, rows_of, without_diagonal
+from nmfcluster._arrays.storage import cut, is_sparse, row_blocks, rows_of, without_diagonal
 
 _ENTRIES = 2**15  # of a table that are mixed at a time: 256 KiB, which stay in cache
 
@@ -171,11 +171,7 @@ class CanonicalOrder:
 
     def of_both(self, S: Any) -> Any:
         """Return a matrix with its rows and its columns, the same samples, in canonical order."""
-        if not is_sparse(S):
-            return S[np.ix_(self.samples, self.samples)]
-        S = S[self.samples][:, self.samples]
-        S.sort_indices()  # sums are made in the order of what is stored
-        return S
+        return cut(S, self.samples, self.samples)
 
 
 def canonical_order(

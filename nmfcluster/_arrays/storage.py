@@ -72,6 +72,15 @@ def rows_of(array: Any, rows: slice) -> Any:
     return part
 
 
+def cut(array: Any, rows: np.ndarray, columns: np.ndarray | None = None) -> Any:
+    """Return some rows and columns of a matrix, or all columns, in a new matrix of its kind."""
+    if not sp.issparse(array):
+        return array[rows] if columns is None else array[np.ix_(rows, columns)]
+    part = array[rows] if columns is None else array[rows][:, columns]
+    part.sort_indices()  # sums are made in the order of what is stored
+    return part
+
+
 def row_dots(a: Any, b: Any) -> np.ndarray:
     """Return the inner product of every row of a with the same row of b."""
     if sp.issparse(b):

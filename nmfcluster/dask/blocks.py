@@ -20,7 +20,6 @@ from nmfcluster._arrays.storage import row_blocks
 from nmfcluster.partitions.ensemble import Ensemble
 from nmfcluster.partitions.reading import LabelTable, labelled_rows
 
-_DENSE = 2**20  # labels up to which those of a partition are counted, and not sorted
 _TUPLES = 5_000  # of a group of partitions: the same for all blocks, see `Ensemble.most`
 
 
@@ -159,10 +158,6 @@ def _sums(groups: np.ndarray, numbers: np.ndarray, n_groups: int) -> np.ndarray:
 
 def _counted(labels: np.ndarray, counts: np.ndarray) -> Counted:
     """Return the labels of a partition that occur, those of so many samples each."""
-    if labels.max(initial=0) < _DENSE:  # of an unsigned type, it may be, which has no -1
-        sizes = _sums(labels.astype(np.int64) + 1, counts, 1)[1:]
-        known = np.flatnonzero(sizes)
-        return Counted(known, sizes[known])
     known, sizes = _added([Counted(labels, counts)])
     return Counted(known[known >= 0].astype(np.int64), sizes[known >= 0])
 

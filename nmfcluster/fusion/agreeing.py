@@ -75,13 +75,15 @@ class Agreeing(FittedSources):
         self._same = copies(residuals, self.found)
 
     def fit_to(self, plan: Plan, eta: float, given: np.ndarray | None) -> None:
-        prior = self._that_tell(self._votes() if given is None else given)
+        prior = self._votes() if given is None else given
+        prior = np.where([R.size > 0 for R in self._residuals], prior, 0)  # of those that tell
+        prior = np.asarray(prior / fsum(prior)) if prior.any() else prior
         self.counted, used = prior > 0, np.flatnonzero(prior)
-        self._own, single = list(map(self._own_graph, self._residuals)), []
+        self.own, single = list(map(self._own_graph, self._residuals)), []
         few = len(self._residuals[0].rows) <= _FEW
         if few and self._kind(prior)[1] is None and len(used) > 1:  # each is a start, too
             counting = [i for i in self._order if prior[i] > 0]
-            single = [self._own[i] for i in counting]
+            single = [self.own[i] for i in counting]
             if self._sample is not None:  # their own are of landmarks alone
                 alone = np.eye(len(prior))[counting]
                 single = [graph.A for graph in self._graphs(self._blocks(), alone)]
@@ -99,7 +101,7 @@ class Agreeing(FittedSources):
     def losses_of(self, W: np.ndarray) -> np.ndarray:
         own, H = self.halves(W)
         W = W[-self.n_compared :] if self._square else own
-        return np.array([left_unexplained(A, W[: A.shape[0]], H[: A.shape[1]]) for A in self._own])
+        return np.array([left_unexplained(A, W[: A.shape[0]], H[: A.shape[1]]) for A in self.own])
 
     def joined(self, sources: list[Any]) -> Any:
         new = [self._residuals[i].of_new(sources[i]) for i in self._order]
@@ -111,9 +113,6 @@ class Agreeing(FittedSources):
         used = [i for i in self._order if self.weights[i] > 0 and self._residuals[i].size > 0]
         found = {i: filled_with(A, next(told)) for i in used}
         return [found.get(i) for i in range(len(self.weights))]
-
-    def alone(self, number: int) -> Any:
-        return self._own[number]
 
     def _votes(self) -> np.ndarray:
         """Return the weights of sources that agree; in doubt, of those whose clusters stand out."""
@@ -129,11 +128,6 @@ class Agreeing(FittedSources):
             chosen = options[int(np.argmax(gaps))]
         warn_of_votes(self.found, self._same, options, chosen, self._names)
         return chosen * shares_of_votes(self._same)
-
-    def _that_tell(self, weights: np.ndarray) -> np.ndarray:
-        """Return weights, which sum to 1, without those of sources that say nothing."""
-        weights = np.where([R.size > 0 for R in self._residuals], weights, 0)
-        return np.asarray(weights / fsum(weights)) if weights.any() else weights
 
     def _gap(self, graph: FusedGraph) -> float:
         """Return how far k eigenvalues are above the next: how far k clusters stand out."""

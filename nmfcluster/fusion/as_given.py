@@ -41,10 +41,10 @@ class AsGiven(FittedSources):
             missing = f"samples are missing from {reader.labels[int(seen.all(axis=0).argmin())]}"
             raise ValueError(f'{missing}: only criterion="agreement" can leave any out.')
         self.dtype = np.result_type(*(source.dtype for source in sources))
-        self._sources = [source.astype(self.dtype, copy=False) for source in sources]
-        _check_sums(self._sources, reader.labels)
-        self._sizes = np.array(list(map(total, self._sources)))
-        values = (source.data if sp.issparse(source) else source for source in self._sources)
+        self.own = [source.astype(self.dtype, copy=False) for source in sources]
+        _check_sums(self.own, reader.labels)
+        self._sizes = np.array(list(map(total, self.own)))
+        values = (source.data if sp.issparse(source) else source for source in self.own)
         self._entropies = np.array(list(map(entropy_of, values, self._sizes)))
         # in an order of their own: sums round alike in any order of the sources
         self._order = np.lexsort((self._sizes, self._entropies))
@@ -52,16 +52,16 @@ class AsGiven(FittedSources):
         self.judged = sample.fitted
 
     def fit_to(self, plan: Plan, eta: float, given: np.ndarray | None) -> None:
-        L = len(self._sources)
+        L = len(self.own)
         self.fit(plan, eta, np.full(L, 1 / L) if given is None else given)
 
     def mix(self, weights: np.ndarray) -> Mixture:
-        return Mixture(self._sum(self._sources, weights))
+        return Mixture(self._sum(self.own, weights))
 
     def losses_of(self, W: np.ndarray) -> np.ndarray:
         W, H = self.halves(W)
         mass = np.log(float(W.sum(axis=0) @ H.sum(axis=0)))
-        losses = np.array([cross_entropy(source, W, H) + mass for source in self._sources])
+        losses = np.array([cross_entropy(source, W, H) + mass for source in self.own])
         return losses - self._entropies if self._divergence else losses
 
     def joined(self, sources: list[Any]) -> Any:
@@ -69,10 +69,7 @@ class AsGiven(FittedSources):
 
     def parts(self) -> list[Any]:
         scales = self.weights / self._sizes
-        return [w * sp.csr_array(S) for w, S in zip(scales, self._sources, strict=True)]
-
-    def alone(self, number: int) -> Any:
-        return self._sources[number]
+        return [w * sp.csr_array(S) for w, S in zip(scales, self.own, strict=True)]
 
     def _sum(self, sources: list[Any], weights: np.ndarray) -> Any:
         """Return the mixture of sources: sparse if all of those with a weight are."""

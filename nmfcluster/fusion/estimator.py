@@ -236,7 +236,7 @@ class SimilarityFusionNMF(FusionReports):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, n_init, max_iter, tol, random_state, n_jobs)
         self.criterion = criterion
         self.eta = eta
         self.weights = weights
@@ -244,11 +244,6 @@ class SimilarityFusionNMF(FusionReports):
         self.affinity = affinity
         self.normalize = normalize
         self.max_samples = max_samples
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(

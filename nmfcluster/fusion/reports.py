@@ -8,12 +8,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from nmfcluster._arrays.arguments import positions
 from nmfcluster._arrays.jobs import one_blas_thread
-from nmfcluster._arrays.storage import total
+from nmfcluster._arrays.storage import cut, total
 from nmfcluster._base import NMFClusterer
 from nmfcluster.fusion.model import fusion_nmf
 from nmfcluster.fusion.pairs import told_of_clusters
 from nmfcluster.fusion.sources import FittedSources
-from nmfcluster.stack.sources import cut
 
 
 class RankedSource(NamedTuple):

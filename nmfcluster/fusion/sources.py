@@ -90,8 +90,10 @@ class FittedSources(ABC):
     n_compared : int
         Number of those that objects are compared with.
     judged : ndarray of int
-        The objects, the first of which `alone` compares.
+        The objects, the first of which `own` compares.
     dtype : dtype
+    own : list of {ndarray, csr_array}
+        The matrix of each source alone, of some of the objects at least.
         Of the similarities.
     """
 
@@ -99,6 +101,7 @@ class FittedSources(ABC):
     n_compared: int
     judged: np.ndarray
     dtype: np.dtype
+    own: list[Any]
     relative: bool  # whether losses are shares, or in nats
     n_rounds: int  # of weights and models, at most
 
@@ -121,10 +124,6 @@ class FittedSources(ABC):
     @abstractmethod
     def parts(self) -> list[Any]:
         """Return what every source adds to what is explained, (n, p) each; None: nothing."""
-
-    @abstractmethod
-    def alone(self, number: int) -> Any:
-        """Return the matrix of one source alone, of some of the objects at least."""
 
     def fit(self, plan: Plan, eta: float, prior: np.ndarray, alone: Sequence[Any] = ()) -> None:
         """Find the model and the weights, in turn: the nested alternation of the paper, section 3.
@@ -167,7 +166,7 @@ class FittedSources(ABC):
 
     def labels_alone(self, number: int, plan: Plan) -> np.ndarray:
         """Return the clusters of the first objects by one source alone; -1: it did not see one."""
-        matrix = self.alone(number)
+        matrix = self.own[number]
         posterior = self._fused(matrix, plan).posterior(self.dtype)[: matrix.shape[0]]
         return np.where(np.asarray(matrix.sum(axis=1)).ravel() > 0, hard_labels(posterior), -1)
 

@@ -5,16 +5,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import BaseEstimator
-from sklearn.utils.metadata_routing import MetadataRequest
 
 from nmfcluster._arrays.arguments import last_step
 from nmfcluster._arrays.tables import in_order_of, row_names
-from nmfcluster._compat import Documented, Interval
+from nmfcluster._compat import Interval
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.constraints.graph import folds_of_pairs
 from nmfcluster.model_selection.copies import Samples, fitted_copy, labels_of_fit, takes
-from nmfcluster.model_selection.search import OF_COPIES, ClusterScorer, score_request
+from nmfcluster.model_selection.search import OF_COPIES, ClusterScorer, RoutedScorer
 
 _NAME = "constraints"  # the argument of fit
 _NEEDED = (
@@ -23,7 +21,7 @@ _NEEDED = (
 )
 
 
-class ConstraintScorer(Documented, BaseEstimator):
+class ConstraintScorer(RoutedScorer):
     """Score a clusterer by the constraints among samples that it was not fitted on.
 
     For ``scoring=`` of scikit-learn's searches: `predict` is called on the test part of a split,
@@ -109,15 +107,6 @@ class ConstraintScorer(Documented, BaseEstimator):
             none = f"no constraint has both of its samples among these {len(pairs)}"
             raise ValueError(f"{none}: {cure}.")
         return float(np.mean([part.mean() for part in parts]))
-
-    def get_metadata_routing(self) -> MetadataRequest:
-        """Return what the scorer asks of scikit-learn's metadata routing: the constraints.
-
-        Returns
-        -------
-        MetadataRequest
-        """
-        return score_request(self, "constraints")
 
 
 class HeldOutPairsScorer(ClusterScorer):
@@ -221,10 +210,7 @@ class HeldOutPairsScorer(ClusterScorer):
         random_state: int = 0,
     ) -> None:
         self.n_splits = n_splits
-        self.details = details
-        self.fit_params = fit_params
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        super().__init__(details, fit_params, n_jobs, random_state)
 
     def _scored(self, estimator: Any, samples: Samples) -> dict[str, float]:
         name, pairs, samples = _without_pairs(estimator, samples)

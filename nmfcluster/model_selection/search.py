@@ -92,7 +92,27 @@ class CopyFailedError(Exception):
     """Says which copy cannot be fitted, or does not predict; its cause says why."""
 
 
-class ClusterScorer(Documented, BaseEstimator):
+class RoutedScorer(Documented, BaseEstimator):
+    """A scorer that asks scikit-learn's metadata routing for what it takes, by name."""
+
+    _asked: ClassVar[tuple[str, ...]] = ("constraints",)
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """Return what the scorer asks of scikit-learn's metadata routing.
+
+        Returns
+        -------
+        MetadataRequest
+            Constraints, and sample weights where the scorer fits copies; whether a copy is given
+            them is decided by what the estimator requests for `fit`.
+        """
+        request = MetadataRequest(owner=type(self).__name__)
+        for name in self._asked:
+            request.score.add_request(param=name, alias=True)
+        return request
+
+
+class ClusterScorer(RoutedScorer):
     """A scorer for ``scoring=`` of scikit-learn's searches that fits copies of a clusterer.
 
     A class names what it returns in `_names`, the score first, and computes that in `_scored`.
@@ -101,10 +121,19 @@ class ClusterScorer(Documented, BaseEstimator):
     _names: ClassVar[tuple[str, ...]]
     _asks_pairs: ClassVar[bool] = False  # refuses to score without constraints
 
-    details: bool
-    fit_params: dict[str, Any] | None
-    n_jobs: int | None
-    random_state: int
+    _asked = ("constraints", "sample_weight")
+
+    def __init__(
+        self,
+        details: bool,
+        fit_params: dict[str, Any] | None,
+        n_jobs: int | None,
+        random_state: int,
+    ) -> None:
+        self.details = details
+        self.fit_params = fit_params
+        self.n_jobs = n_jobs
+        self.random_state = random_state
 
     def __call__(
         self,
@@ -212,24 +241,5 @@ class ClusterScorer(Documented, BaseEstimator):
             cure = "give them as fit_params={'constraints': pairs}, or enable metadata routing"
             warn(f"{type(self).__name__} scores copies without {lost}: {cure}.")
 
-    def get_metadata_routing(self) -> MetadataRequest:
-        """Return what the scorer asks of scikit-learn's metadata routing.
-
-        Returns
-        -------
-        MetadataRequest
-            Constraints and sample weights; whether a copy is given them is decided by what the
-            estimator requests for `fit`.
-        """
-        return score_request(self, "constraints", "sample_weight")
-
     def _accept_sample_weight(self) -> bool:
         return True  # searches of scikit-learn >= 1.7 call this
-
-
-def score_request(scorer: Any, *names: str) -> MetadataRequest:
-    """Return what a scorer asks of scikit-learn's metadata routing."""
-    request = MetadataRequest(owner=type(scorer).__name__)
-    for name in names:
-        request.score.add_request(param=name, alias=True)
-    return request

@@ -135,10 +135,7 @@ class StabilityScorer(ClusterScorer):
         self.n_subsamples = n_subsamples
         self.subsample_size = subsample_size
         self.adjust = adjust
-        self.details = details
-        self.fit_params = fit_params
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        super().__init__(details, fit_params, n_jobs, random_state)
 
     def _scored(self, estimator: Any, samples: Samples) -> dict[str, float]:
         n_samples, calls = n_entries(samples.X), [()] * self.n_subsamples

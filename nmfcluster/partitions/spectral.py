@@ -38,9 +38,12 @@ class _Spectral(ClusterMixin, BaseEstimator):
         "random_state": RANDOM_STATE,
     }
 
-    n_clusters: int
-    random_state: Any
     labels_: np.ndarray
+
+    def __init__(self, n_clusters: int, n_neighbors: int, random_state: Any) -> None:
+        self.n_clusters = n_clusters
+        self.n_neighbors = n_neighbors
+        self.random_state = random_state
 
     def _embedding(
         self, X: Any, order: CanonicalOrder, rng: np.random.RandomState
@@ -188,10 +191,8 @@ class LandmarkSpectral(_Spectral):
         n_neighbors: int = 5,
         random_state: Any = None,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, n_neighbors, random_state)
         self.n_landmarks = n_landmarks
-        self.n_neighbors = n_neighbors
-        self.random_state = random_state
 
     def _embedding(
         self, X: Any, order: CanonicalOrder, rng: np.random.RandomState
@@ -273,9 +274,7 @@ class GraphSpectral(_Spectral):
     def __init__(
         self, n_clusters: int = 8, *, n_neighbors: int = 10, random_state: Any = None
     ) -> None:
-        self.n_clusters = n_clusters
-        self.n_neighbors = n_neighbors
-        self.random_state = random_state
+        super().__init__(n_clusters, n_neighbors, random_state)
 
     def _embedding(
         self, X: Any, order: CanonicalOrder, rng: np.random.RandomState

@@ -235,7 +235,7 @@ class SSNMFClusterer(NMFClusterer):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, n_init, max_iter, tol, random_state, n_jobs)
         self.alpha = alpha
         self.beta = beta
         self.hard_must_link = hard_must_link
@@ -246,11 +246,6 @@ class SSNMFClusterer(NMFClusterer):
         self.n_neighbors = n_neighbors
         self.normalize = normalize
         self.factorization = factorization
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(

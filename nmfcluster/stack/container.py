@@ -5,9 +5,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from nmfcluster._arrays.arguments import counted, positions, shown
-from nmfcluster._arrays.storage import is_sparse
+from nmfcluster._arrays.storage import cut, is_sparse
 from nmfcluster._compat import take_samples
-from nmfcluster.stack.sources import Source, cut, read_names, read_sources, read_tables, with_nan
+from nmfcluster.stack.sources import Source, read_names, read_sources, read_tables, with_nan
 
 
 class _Stack:

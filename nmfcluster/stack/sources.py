@@ -85,7 +85,7 @@ def _read_nan(array: Any, label: str) -> Source:
         return Source(array, *(np.ones(length, dtype=bool) for length in array.shape))
     rows, columns = held(array)
     numbers = np.flatnonzero(rows), np.flatnonzero(columns)
-    if (stray := first_nan(cut(array, *numbers))) is not None:
+    if (stray := first_nan(storage.cut(array, *numbers))) is not None:
         row, column = (named[place] for named, place in zip(numbers, stray, strict=True))
         told = f"{label} holds NaN in row {row}, column {column}, and numbers beside it"
         must = "all of its row, or its column, must be NaN"
@@ -205,7 +205,7 @@ def is_similarity(view: Any) -> bool:
     names = tables.sample_names(view)
     if names is not None and set(names[rows]) == set(view.columns[columns]):
         return True
-    table = cut(table, np.flatnonzero(rows), np.flatnonzero(columns))
+    table = storage.cut(table, np.flatnonzero(rows), np.flatnonzero(columns))
     return table.shape[0] == table.shape[1] > 1 and storage.asymmetry(storage.as_float(table)) == 0
 
 
@@ -261,15 +261,6 @@ def with_nan(source: Source, mark: bool = False) -> Any:
 
 
 # --- parts of a matrix ---------------------------------------------------------------------------
-
-
-def cut(array: Any, rows: np.ndarray, columns: np.ndarray | None = None) -> Any:
-    """Return some rows and columns of a matrix, or all columns, in a new matrix of its kind."""
-    if not sp.issparse(array):
-        return array[rows] if columns is None else array[np.ix_(rows, columns)]
-    part = array[rows] if columns is None else array[rows][:, columns]
-    part.sort_indices()
-    return part
 
 
 def embedded(array: Any, rows: np.ndarray, columns: np.ndarray) -> Any:

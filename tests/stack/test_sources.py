@@ -20,10 +20,10 @@ from stack.shared import (
 )
 
 from nmfcluster import SimilarityStack
+from nmfcluster._arrays.storage import cut
 from nmfcluster.stack.sources import (
     check_cross,
     check_square,
-    cut,
     embedded,
     first_nan,
     held,

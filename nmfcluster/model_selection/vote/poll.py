@@ -27,10 +27,7 @@ _LARGER = 1.1  # times the largest variance that noise has along an axis
 
 def some_of(X: Any, rng: np.random.Generator) -> Any:
     """Return 2,000 samples, drawn at random, in their order; all where there are no more."""
-    n_samples = n_entries(X)
-    if n_samples <= _SAMPLES:
-        return X
-    return take_samples(X, some_positions(n_samples, _SAMPLES, rng))
+    return take_samples(X, some_positions(n_entries(X), _SAMPLES, rng))
 
 
 def poll_of(X: Any, most: int, rng: np.random.Generator) -> tuple[dict[str, int], int]:
