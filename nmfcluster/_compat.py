@@ -99,6 +99,16 @@ class Documented:
         return {"name": f"{package}.{name}" if public else f"{package}.{folder}.{name}"}
 
 
+class TakesSparse:
+    """Tells scikit-learn that an estimator takes sparse matrices."""
+
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags."""
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.sparse = True
+        return tags
+
+
 def with_settings(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that another process calls with scikit-learn's settings of this one.
 

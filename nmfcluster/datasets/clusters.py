@@ -260,7 +260,11 @@ def _blocks_of(
     columns = _intervals(n_features, n_clusters - twins, overlap)
     if twins:
         rows = rows[[0, n_clusters - 1, *range(1, n_clusters - 1)]]
-        columns = _with_twin(columns)
+        # the first block becomes twins, each without some features that no other block has
+        alone = np.flatnonzero(columns[0] & ~columns[1:].any(axis=0))
+        apart = max(1, round(0.1 * int(columns[0].sum())))  # which the paper does not print
+        columns = np.concatenate([columns[:1], columns])
+        columns[0, alone[-apart:]] = columns[1, alone[:apart]] = False
     common = not twins or (columns[0] & columns[1]).any()
     for members, enough, things in ((rows, True, "samples"), (columns, common, "features")):
         own = members & (members.sum(axis=0) == 1)
@@ -279,13 +283,3 @@ def _intervals(n: int, n_intervals: int, overlap: float) -> np.ndarray:
     position = np.arange(n)
     first, end = np.rint(starts)[:, None], np.rint(starts + length)[:, None]
     return (first <= position) & (position < end)
-
-
-def _with_twin(columns: np.ndarray) -> np.ndarray:
-    """Replace the first block by twins, each without some features that no other block has."""
-    alone = np.flatnonzero(columns[0] & ~columns[1:].any(axis=0))
-    apart = max(1, round(0.1 * int(columns[0].sum())))  # which the paper does not print
-    twins = np.stack([columns[0], columns[0]])
-    twins[0, alone[-apart:]] = False
-    twins[1, alone[:apart]] = False
-    return np.concatenate([twins, columns[1:]])

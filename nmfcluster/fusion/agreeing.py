@@ -126,8 +126,30 @@ class Agreeing(FittedSources):
         if len(options) > 1:
             gaps = list(map(self._gap, self._graphs([self._in_order()], options)))
             chosen = options[int(np.argmax(gaps))]
-        warn_of_votes(self.found, self._same, options, chosen, self._names)
+        self._warn_of_votes(options, chosen)
         return chosen * shares_of_votes(self._same)
+
+    def _warn_of_votes(self, options: list[np.ndarray], chosen: np.ndarray) -> None:
+        """Warn of sources that are next to equal, and where it was in doubt which count."""
+        if len(pairs := np.argwhere(np.triu(self._same, 1))):
+            one, other = (self._names[i] for i in pairs[0])
+            told = f"{counted(len(pairs), 'pair')} of sources are next to equal"
+            why = "what is said twice is no evidence. weights= lets each of them count"
+            warn(f"{told}, such as {one!r} and {other!r}, and share one vote: {why}.")
+        if len(options) == 1:
+            return
+        kept = [name for name, counts in zip(self._names, chosen, strict=True) if counts]
+        if max(np.round(shares_of_votes(self._same)[mask].sum()) for mask in options[:-1]) > 1:
+            why = (
+                "The sources fall into groups that do not agree with each other, and none is larger"
+            )
+        else:
+            most = float(self.found.scores[~self._same].max())
+            why = "No two sources agree in more than what chance would make of independent ones"
+            why += f": the largest of agreement_.scores is {most:.2f}, {AGREE:.0f} is asked"
+        told = f"The clusters are those of {kept}, which stand out most, and may be noise"
+        few = "so few sources cannot outvote each other. weights= says which to trust"
+        warn(f"{why}. {told}: {few}.")
 
     def _gap(self, graph: FusedGraph) -> float:
         """Return how far k eigenvalues are above the next: how far k clusters stand out."""
@@ -229,33 +251,6 @@ def candidates(found: Agreement, same: np.ndarray, told: np.ndarray) -> list[np.
 
 def _parts(joined: np.ndarray) -> np.ndarray:
     return np.asarray(connected_components(sp.csr_array(joined), directed=False)[1])
-
-
-def warn_of_votes(
-    found: Agreement,
-    same: np.ndarray,
-    options: list[np.ndarray],
-    chosen: np.ndarray,
-    names: tuple[str, ...],
-) -> None:
-    """Warn of sources that are next to equal, and where it was in doubt which count."""
-    if len(pairs := np.argwhere(np.triu(same, 1))):
-        one, other = (names[i] for i in pairs[0])
-        told = f"{counted(len(pairs), 'pair')} of sources are next to equal"
-        why = "what is said twice is no evidence. weights= lets each of them count"
-        warn(f"{told}, such as {one!r} and {other!r}, and share one vote: {why}.")
-    if len(options) == 1:
-        return
-    kept = [name for name, counts in zip(names, chosen, strict=True) if counts]
-    if max(np.round(shares_of_votes(same)[mask].sum()) for mask in options[:-1]) > 1:
-        why = "The sources fall into groups that do not agree with each other, and none is larger"
-    else:
-        most = float(found.scores[~same].max())
-        why = "No two sources agree in more than what chance would make of independent ones"
-        why += f": the largest of agreement_.scores is {most:.2f}, {AGREE:.0f} is asked"
-    told = f"The clusters are those of {kept}, which stand out most, and may be noise"
-    few = "so few sources cannot outvote each other. weights= says which to trust"
-    warn(f"{why}. {told}: {few}.")
 
 
 def weights_of(given: Any, names: tuple[str, ...]) -> np.ndarray | None:

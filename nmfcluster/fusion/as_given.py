@@ -42,8 +42,13 @@ class AsGiven(FittedSources):
             raise ValueError(f'{missing}: only criterion="agreement" can leave any out.')
         self.dtype = np.result_type(*(source.dtype for source in sources))
         self.own = [source.astype(self.dtype, copy=False) for source in sources]
-        _check_sums(self.own, reader.labels)
-        self._sizes = np.array(list(map(total, self.own)))
+        with np.errstate(over="ignore"):  # a sum that is too large is refused
+            self._sizes = np.array(list(map(total, self.own)))
+        most = float(np.finfo(self.dtype).max) / _ROOM
+        for size, label in zip(self._sizes, reader.labels, strict=True):
+            if not 1 / most < size < most:
+                told = f"{label} must have a sum that {self.dtype} can hold with some room"
+                raise ValueError(f"{told}, got {size:.3g}; scale it.")
         values = (source.data if sp.issparse(source) else source for source in self.own)
         self._entropies = np.array(list(map(entropy_of, values, self._sizes)))
         # in an order of their own: sums round alike in any order of the sources
@@ -82,15 +87,3 @@ class AsGiven(FittedSources):
         for s, S in used[1:]:
             mixed += s * as_dense(S)
         return mixed
-
-
-def _check_sums(sources: list[Any], labels: list[str]) -> None:
-    """Raise unless every source has a sum that its dtype can hold, and can be divided by."""
-    dtype = sources[0].dtype
-    most = float(np.finfo(dtype).max) / _ROOM
-    for source, label in zip(sources, labels, strict=True):
-        with np.errstate(over="ignore"):  # a sum that is too large is refused
-            size = total(source)
-        if not 1 / most < size < most:
-            told = f"{label} must have a sum that {dtype} can hold with some room"
-            raise ValueError(f"{told}, got {size:.3g}; scale it.")

@@ -201,15 +201,9 @@ def _by_vote(
     k, agreed = tally(answers, certain_modes, numbers.tolist())
     if agreed != k:
         warn(disagreement(answers, agreed, k, numbers))
-    return results.NumberOfClusters(
-        candidates=numbers,
-        n_clusters_=k,
-        as_good=as_good_as(k, agreed == k, answers, numbers),
-        method="vote",
-        agreed=agreed == k,
-        votes=answers,
-        best_estimator_=fitted(k),
-    )
+    as_good = as_good_as(k, agreed == k, answers, numbers)
+    told: dict[str, Any] = {"method": "vote", "agreed": agreed == k, "votes": answers}
+    return results.NumberOfClusters(numbers, k, as_good, best_estimator_=fitted(k), **told)
 
 
 def _by_eigengap(

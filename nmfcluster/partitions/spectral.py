@@ -16,7 +16,7 @@ from nmfcluster._arrays.jobs import one_thread
 from nmfcluster._arrays.order import CanonicalOrder, canonical_order
 from nmfcluster._arrays.storage import divided, exponent_beyond, row_sums
 from nmfcluster._base import read_features
-from nmfcluster._compat import COUNT, RANDOM_STATE, fit_context
+from nmfcluster._compat import COUNT, RANDOM_STATE, TakesSparse, fit_context
 from nmfcluster._engine.starts import leading_eigenpairs
 from nmfcluster.similarity import Explicit
 from nmfcluster.similarity.landmarks import Landmarks
@@ -29,7 +29,7 @@ _LEAST = 1e-3  # of the largest eigenvalue, which is 1: vectors of smaller ones 
 Onto = Callable[[Any], np.ndarray]
 
 
-class _Spectral(ClusterMixin, BaseEstimator):
+class _Spectral(TakesSparse, ClusterMixin, BaseEstimator):
     """K-means on rows of eigenvectors, scaled to length 1; a subclass says which eigenvectors."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -112,12 +112,6 @@ class _Spectral(ClusterMixin, BaseEstimator):
 
     def _nearest(self, X: Any) -> np.ndarray:
         return np.asarray(self._kmeans.predict(normalize(self._onto(X))))
-
-    def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 class LandmarkSpectral(_Spectral):

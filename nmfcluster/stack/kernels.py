@@ -12,7 +12,7 @@ from nmfcluster._arrays.arguments import positions, shown
 from nmfcluster._arrays.jobs import one_blas_thread
 from nmfcluster._arrays.storage import as_matrix, largest, minimum
 from nmfcluster._base import fitting, read_features
-from nmfcluster._compat import N_JOBS, Documented, StrOptions, fit_context
+from nmfcluster._compat import N_JOBS, Documented, StrOptions, TakesSparse, fit_context
 from nmfcluster.affinity import MAKING, NAMES, make_affinity
 from nmfcluster.stack.container import SimilarityStack
 from nmfcluster.stack.sources import Source, first_nan, held, holds_nan, named_in_errors, read_names
@@ -32,7 +32,7 @@ class _FittedView(NamedTuple):
     empty: Any  # similarities of 0 samples to these, stored as those of others
 
 
-class KernelStack(Documented, TransformerMixin, BaseEstimator):
+class KernelStack(Documented, TakesSparse, TransformerMixin, BaseEstimator):
     r"""Similarities of samples by several kernels, or of several views of their features.
 
     A transformer from features to a `SimilarityStack`, to stand before an estimator that takes
@@ -242,12 +242,6 @@ class KernelStack(Documented, TransformerMixin, BaseEstimator):
         least = 2 if reset else 1
         options = {"order": "C", "ensure_all_finite": "allow-nan", "ensure_min_samples": least}
         return read_features(self, X, reset, **options)
-
-    def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags; NaN is not allowed as such, for it must fill a view."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def _read_block(block: Any) -> Any:
