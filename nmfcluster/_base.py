@@ -207,8 +207,7 @@ class NMFClusterer(
         ndarray of shape (n_samples,), int
             `labels_`.
         """
-        labels: np.ndarray = self.fit(X, y, **given).labels_
-        return labels
+        return np.asarray(self.fit(X, y, **given).labels_)
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the memberships of samples, from their similarities to the training samples.

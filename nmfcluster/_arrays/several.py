@@ -39,11 +39,8 @@ def in_one_order(tables: list[Any], names: list[str]) -> tuple[list[Any], list[A
             order = own[i].get_indexer(union[held[i]])
             ordered[i] = table.iloc[order, order] if (np.diff(order) < 0).any() else table
         return ordered, held, union, union
-    frames = [
-        i
-        for i, T in enumerate(tables)
-        if hasattr(T, "columns") and by_index.row_names(T) is not None
-    ]
+    rows = [by_index.row_names(T) if hasattr(T, "columns") else None for T in tables]
+    frames = [i for i, index in enumerate(rows) if index is not None]
     if not frames:
         return ordered, held, None, None
     frames.sort(key=lambda i: own[i] is None)  # what has no names is taken by position
@@ -54,7 +51,7 @@ def in_one_order(tables: list[Any], names: list[str]) -> tuple[list[Any], list[A
             told = f"{names[i]} has the index 0, 1, 2, ..., and is taken by position"
             beside = f"beside the numbers that name the samples of {owner}"
             warn(f"{told} {beside}: text, S.index.astype(str), is a name.")
-        order = by_index.order_of(first.index, tables[i].index, names[i], owner)
+        order = by_index.order_of(first.index, rows[i], names[i], owner)
         table = tables[i] if order is None else tables[i].iloc[order]
         ordered[i] = by_index.columns_in_order_of(first.columns, table, names[i], owner)
     return ordered, held, own[frames[0]], first.columns

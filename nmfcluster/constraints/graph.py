@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -165,14 +165,7 @@ def _enumerated(samples: Any, between: str = ", ") -> str:
     return between.join(names)
 
 
-class Fold(NamedTuple):
-    """A part of the pairs that is kept, and what is asked about."""
-
-    kept: Any  # PairwiseConstraints, which is built on this module
-    asked: tuple[np.ndarray, np.ndarray]  # bool, of all must-links and of all cannot-links
-
-
-def folds_of_pairs(pairs: Any, n_splits: int, rng: np.random.Generator) -> Iterator[Fold]:
+def folds_of_pairs(pairs: Any, n_splits: int, rng: np.random.Generator) -> Iterator[Any]:
     """Yield the folds of pairs in which any are asked.
 
     Must-links that join what others join too are held out with them: the links of a random
@@ -190,7 +183,10 @@ def folds_of_pairs(pairs: Any, n_splits: int, rng: np.random.Generator) -> Itera
 
     Yields
     ------
-    Fold
+    kept : PairwiseConstraints
+        The part of the pairs that is kept.
+    asked : tuple of ndarray, bool
+        Which of all must-links, and which of all cannot-links, are asked about.
     """
     n_samples, must, cannot = len(pairs), pairs.must_link, pairs.cannot_link
     forest = _spanning_forest(n_samples, must, rng)
@@ -206,13 +202,11 @@ def folds_of_pairs(pairs: Any, n_splits: int, rng: np.random.Generator) -> Itera
         # a cannot-link within a piece is contradicted by pairs that are kept
         open_cannot &= piece[cannot[:, 0]] != piece[cannot[:, 1]]
         if open_must.any() or open_cannot.any():
-            yield Fold(kept, (open_must, open_cannot))
+            yield kept, (open_must, open_cannot)
 
 
 def _spanning_forest(n_samples: int, links: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return some of the links that join what all of them join, with no cycle among them."""
-    if not len(links):
-        return links
     order = rng.permutation(len(links)) + 1.0
     ends = links.T.astype(index_dtype(n_samples))  # SciPy 1.13 makes trees of no others
     forest = minimum_spanning_tree(sp.csr_array((order, tuple(ends)), shape=(n_samples, n_samples)))

@@ -128,7 +128,7 @@ class NumberDisplay:
         lowest.set(xlabel="number of clusters", xlim=(candidates[0] - 0.6, candidates[-1] + 0.6))
         look.count_along(lowest.xaxis, 12)
         for panel in {self.ax_, lowest}:
-            look.mark_chosen(panel, n_clusters)
+            panel.axvline(n_clusters, **look.CHOSEN)
         title = f"chosen: {counted(n_clusters, 'cluster')}"
         self.ax_.set_title(title + ("" if self.agreed else ", no agreement"), fontsize="medium")
         return self

@@ -228,7 +228,9 @@ class ConsensusMatrixDisplay:
             frame = Rectangle((a, a), b - a, b - a, fill=False, edgecolor=look.LINE, linewidth=0.7)
             if len(begin) <= 100:  # more frames would hide what they frame
                 self.ax_.add_patch(frame)
-        line = 1.25 * look.FONT * end[-1] / look.height_in_points(self.ax_)  # in samples
+        box = self.ax_.get_window_extent()  # the axes are square
+        points = min(box.width, box.height) * 72 / self.figure_.dpi
+        line = 1.25 * look.FONT * end[-1] / points  # in samples
         centres = (begin + end) / 2
         named: list[int] = []
         for i in np.argsort(begin - end, kind="stable"):

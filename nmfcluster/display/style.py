@@ -16,6 +16,7 @@ EMPHASIS, CONTEXT = COLOURS[0], "0.6"  # of what the picture is about, and of wh
 LINE = "0.25"  # of frames and of lines that lead to a name
 UNKNOWN: dict[str, Any] = {"facecolor": "0.78", "edgecolor": "0.55", "hatch": "//////"}
 DASHED: dict[str, Any] = {"color": CONTEXT, "linewidth": 1.0, "linestyle": (0, (4, 3)), "zorder": 1}
+CHOSEN = DASHED | {"color": LINE}  # the line through the value that was chosen
 FONT = 9.0  # points
 LONGEST = 30  # letters of the name of a source, or of a value
 LEGEND: dict[str, Any] = {"frameon": False, "fontsize": FONT}
@@ -115,11 +116,6 @@ def draw_curve(
     return ax.plot(x, heights, **options)[0]
 
 
-def mark_chosen(ax: Any, place: float) -> None:
-    """Draw a line through the value that was chosen."""
-    ax.axvline(place, **DASHED | {"color": LINE})
-
-
 def place_values(ax: Any, name: str, values: Sequence[Any]) -> np.ndarray:
     """Put the values of a parameter side by side, and name them; return where they stand."""
     places = np.arange(len(values))
@@ -140,7 +136,7 @@ def name_of(value: Any) -> str:
 def mark_value(ax: Any, values: Sequence[Any], chosen: Any) -> None:
     """Draw a line through a value, and name it; None: through none."""
     if chosen is not None:
-        mark_chosen(ax, list(map(str, values)).index(str(chosen)))
+        ax.axvline(list(map(str, values)).index(str(chosen)), **CHOSEN)
         ax.set_title(f"chosen: {ax.get_xlabel()} = {name_of(chosen)}", fontsize="medium")
 
 
@@ -182,12 +178,6 @@ def points_outside(ax: Any) -> tuple[Any, Any]:
     corner = ScaledTranslation(0, 0, ax.transAxes)
     points = Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans + corner
     return blended(points, ax.transData), blended(ax.transData, points)
-
-
-def height_in_points(ax: Any) -> float:
-    """Return the height that square axes have now."""
-    box = ax.get_window_extent()
-    return float(min(box.width, box.height)) * 72 / ax.figure.dpi
 
 
 def colour_of(i: int) -> str:

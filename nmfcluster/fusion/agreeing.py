@@ -124,7 +124,8 @@ class Agreeing(FittedSources):
         options = candidates(self.found, self._same, told)
         chosen = options[0]
         if len(options) > 1:
-            gaps = list(map(self._gap, self._graphs([self._in_order()], options)))
+            residuals = [self._residuals[i] for i in self._order]
+            gaps = list(map(self._gap, self._graphs([residuals], options)))
             chosen = options[int(np.argmax(gaps))]
         self._warn_of_votes(options, chosen)
         return chosen * shares_of_votes(self._same)
@@ -178,13 +179,10 @@ class Agreeing(FittedSources):
         weights = np.asarray(weights, dtype=np.float64)
         return weights[self._order], n_to_keep(self._residuals, weights, self._k, self._distinct)
 
-    def _in_order(self) -> list[Residual]:
-        return [self._residuals[i] for i in self._order]
-
     def _blocks(self) -> Iterator[list[Residual]]:
         """Yield the residuals of the fitted objects: all at once, or by and by to landmarks."""
         if (sample := self._sample) is None:
-            yield self._in_order()
+            yield [self._residuals[i] for i in self._order]
             return
         for sources, _ in sample.reader.blocks(sample.objects, sample.fitted):
             yield [self._residuals[i].of_new(sources[i]) for i in self._order]

@@ -1,6 +1,7 @@
 """Sources as they are given: the model of Lange and Buhmann (2005), whose losses are in nats."""
 
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,12 +12,6 @@ from nmfcluster.fusion.pairs import cross_entropy, entropy_of
 from nmfcluster.fusion.sources import FittedSources, Sample
 
 _ROOM = 1e3  # times the sum of a source, or over it, must not overflow: sums grow in the products
-
-
-class Mixture(NamedTuple):
-    """Sources in one."""
-
-    A: Any
 
 
 class AsGiven(FittedSources):
@@ -60,8 +55,8 @@ class AsGiven(FittedSources):
         L = len(self.own)
         self.fit(plan, eta, np.full(L, 1 / L) if given is None else given)
 
-    def mix(self, weights: np.ndarray) -> Mixture:
-        return Mixture(self._sum(self.own, weights))
+    def mix(self, weights: np.ndarray) -> SimpleNamespace:
+        return SimpleNamespace(A=self._sum(self.own, weights))
 
     def losses_of(self, W: np.ndarray) -> np.ndarray:
         W, H = self.halves(W)

@@ -361,6 +361,5 @@ class SimilarityFusionNMF(FusionReports):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = takes_similarities(self.affinity)
-        signed = self.criterion == "agreement"
-        tags.input_tags.positive_only = tags.input_tags.pairwise and not signed
+        tags.input_tags.positive_only = tags.input_tags.pairwise and self.criterion != "agreement"
         return tags

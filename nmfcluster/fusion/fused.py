@@ -127,8 +127,12 @@ def told_alike(
     used = _used(residuals, weights)
     if not used:
         return sp.csr_array(residuals[0].stored.shape, dtype=np.float32)
-    if n_nearest is None:
-        return _on_pairs(used)
+    if n_nearest is None:  # pairs that some source stores are all that it can call alike
+        pairs = sum((R.stored != 0).astype(np.float32) for R, _ in used).tocoo()
+        told = _parts_of(used, *pairs.coords).sum(axis=0)
+        A = sp.csr_array((np.maximum(told, 0), pairs.coords), shape=pairs.shape)
+        A.eliminate_zeros()
+        return A
     blocks = storage.row_blocks(residuals[0].stored.shape[0], _ROWS)
     return stacked([_of_rows(used, rows, n_nearest, among) for rows in blocks])
 
@@ -147,15 +151,6 @@ def _parts_of(
         part[:] = w / R.size * R.entries(rows, columns)
         by += w * (R.seen[rows] & (R.columns[columns] > 0))
     return parts / np.sqrt(np.maximum(by, np.finfo(float).tiny)).astype(np.float32)
-
-
-def _on_pairs(used: list[tuple[Residual, float]]) -> sp.csr_array:
-    """Return what is above 0 of the pairs that one source has."""
-    pairs = sum((R.stored != 0).astype(np.float32) for R, _ in used).tocoo()
-    told = _parts_of(used, *pairs.coords).sum(axis=0)
-    A = sp.csr_array((np.maximum(told, 0), pairs.coords), shape=pairs.shape)
-    A.eliminate_zeros()
-    return A
 
 
 def _of_rows(

@@ -66,7 +66,17 @@ def drawn(
     They are fitted in the order of `place`.
     """
     n_objects, n_columns = objects.shape[:2]
-    chosen = draw_samples(n_columns, estimator.max_samples, int(estimator.n_clusters), rng)
+    most, k = estimator.max_samples, int(estimator.n_clusters)
+    size: Any = n_columns if most is None else most
+    if not isinstance(size, Integral):
+        size = max(round(size * n_columns), 2)
+    if not k <= size <= n_columns:
+        allowed = f"at least n_clusters={k} objects, and at most all {n_columns} that there are"
+        got = f"or columns of similarities, got {size}"
+        raise ValueError(f"max_samples={most} must leave {allowed}, {got}.")
+    chosen = np.arange(n_columns)
+    if size < n_columns:  # else it is a full fit, and the same one
+        chosen = np.sort(rng.permutation(n_columns)[: int(size)])
     distinct: Any = slice(None)
     if n_columns == n_objects:  # columns that are no objects stay as they are
         _, firsts = np.unique(place.first[chosen], return_index=True)
@@ -175,19 +185,3 @@ class FittedSources(ABC):
             A, alone = both_ways(A), list(map(both_ways, alone))
         shift = 0.0 if self.symmetric else log(2)
         return fuse(FusionObjective(make_pairs(A), self.relative, shift), A, plan, alone, before)
-
-
-def draw_samples(
-    n_samples: int, max_samples: Any, n_clusters: int, rng: np.random.RandomState
-) -> np.ndarray:
-    """Return the objects to fit to, in their order; `max_samples` is that of the estimator."""
-    size: Any = n_samples if max_samples is None else max_samples
-    if not isinstance(size, Integral):
-        size = max(round(size * n_samples), 2)
-    if not n_clusters <= size <= n_samples:
-        least = f"at least n_clusters={n_clusters} objects"
-        most = f"at most all {n_samples} that there are, or columns of similarities"
-        raise ValueError(f"max_samples={max_samples} must leave {least}, and {most}, got {size}.")
-    if size == n_samples:  # a full fit, and the same one
-        return np.arange(n_samples)
-    return np.sort(rng.permutation(n_samples)[: int(size)])

@@ -15,14 +15,15 @@ from nmfcluster._arrays.storage import as_float64
 from nmfcluster._arrays.tables import read_table
 from nmfcluster._compat import N_JOBS, StrOptions, validate_parameter_constraints
 from nmfcluster._engine.report import say
+from nmfcluster._engine.starts import leading_eigenpairs
 from nmfcluster.meta import NMFMetaCluster
-from nmfcluster.model_selection.by_gaps import relative_gaps
 from nmfcluster.model_selection.by_stability import agreement_of_parts, steadiest
 from nmfcluster.model_selection.sweep import sweep_n_clusters
 from nmfcluster.model_selection.vote.clusters import LEAST
 from nmfcluster.model_selection.vote.poll import as_good_as, disagreement, poll_of, some_of, tally
 from nmfcluster.partitions.given import Memberships, is_soft
 from nmfcluster.partitions.reading import LabelTable
+from nmfcluster.similarity import Similarity
 
 _say = partial(say, speaker="choose_n_clusters")
 _DEFAULT = range(1, 16)
@@ -32,6 +33,7 @@ _ALLOWED: dict[str, list[Any]] = {
     "fit_params": [dict, None],
     "n_jobs": N_JOBS,
 }
+_WHOLE = 0.05  # below 1: an eigenvalue that is less than that is of a cluster that is whole
 _PER_CLUSTER = 20  # samples of a part, where a half of all has as many
 
 
@@ -224,3 +226,31 @@ def _by_eigengap(
     gaps = relative_gaps(problem.objective.A, numbers)
     figures = {"eigengap": gaps, "n_found": np.zeros(len(numbers), dtype=int)}
     return steadiest(numbers, figures, [None] * len(numbers), fitted, samples, "eigengap")
+
+
+def relative_gaps(A: Similarity, numbers: np.ndarray) -> np.ndarray:
+    r"""Return how far the eigenvalues of the mean projector fall behind each number of clusters.
+
+    Eigenvalues of the normalised mean projector are 1 for clusters that no partition mixes, and
+    less the more these are mixed. With k clusters, :math:`\lambda_k` is the last one near 1, and
+
+    .. math:: 1 - \frac{1 + \epsilon - \lambda_k}{1 + \epsilon - \lambda_{k+1}}
+
+    is large. It compares how much is mixed, and not eigenvalues: where partitions have at least m
+    clusters, these fall most behind m, whatever the clusters are.
+
+    Parameters
+    ----------
+    A : Similarity of shape (n, n)
+        The normalised mean projector of partitions.
+    numbers : ndarray of shape (n_candidates,), int
+
+    Returns
+    -------
+    ndarray of shape (n_candidates,)
+        From 0 to 1.
+    """
+    most = int(numbers[-1]) + 1
+    values, _ = leading_eigenpairs(A, min(most, A.shape[0]))
+    mixed = 1 + _WHOLE - np.pad(values, (0, most - len(values)))
+    return 1 - mixed[numbers - 1] / mixed[numbers]

@@ -218,12 +218,12 @@ class HeldOutPairsScorer(ClusterScorer):
             raise ValueError("constraints must hold at least one pair, got none.")
         pairs = in_order_of(row_names(samples.X), pairs, _NAME)  # whose numbers are those of labels
         folds = list(folds_of_pairs(pairs, int(self.n_splits), self._generator()))
-        common, calls = (estimator, samples, name, pairs), [(fold.kept,) for fold in folds]
+        common, calls = (estimator, samples, name, pairs), [(kept,) for kept, _ in folds]
         satisfied = self._of_copies(_satisfied_by_copy, common, calls, "fold")
 
         # shares of must-links and of cannot-links, which count alike
         weights = pairs.must_link_weights, pairs.cannot_link_weights
-        kinds = zip(*(fold.asked for fold in folds), strict=True), zip(*satisfied, strict=True)
+        kinds = zip(*(asked for _, asked in folds), strict=True), zip(*satisfied, strict=True)
         of_kinds = map(_share, map(np.stack, kinds[0]), map(np.stack, kinds[1]), weights)
         shares, variances, n_pairs = np.array(list(of_kinds)).T
         asked = n_pairs > 0

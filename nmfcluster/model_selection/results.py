@@ -202,9 +202,8 @@ class NumberOfClusters(_Chosen):
 
     def _figures(self) -> dict[str, Any]:
         if self.votes is None:
-            of_fits = ("stability", "stability_se", "n_fits")
-            names = ("eigengap",) if self.method == "eigengap" else of_fits
-            return {name: getattr(self, name) for name in (*names, "n_found")}
+            names = ("eigengap", "stability", "stability_se", "n_fits", "n_found")
+            return {name: one for name in names if (one := getattr(self, name)) is not None}
         return {"n_votes": np.array([list(self.votes.values()).count(k) for k in self.candidates])}
 
 

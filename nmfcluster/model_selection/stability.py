@@ -166,10 +166,8 @@ class StabilityScorer(ClusterScorer):
         return c - d if self.adjust == "difference" or c == 0 else 1 - d / c
 
 
-def _shares(labellings: np.ndarray) -> tuple[float, float, float]:
+def _shares(labellings: np.ndarray) -> tuple[float, ...]:
     """Return the shares of the largest and the smallest cluster, and their number: means."""
     shares = [np.bincount(labels[labels >= 0]) / len(labels) for labels in labellings]
-    largest = [share.max(initial=0) for share in shares]
-    smallest = [share.min(initial=1) if len(share) else 0 for share in shares]
-    n_clusters = [len(share) for share in shares]
-    return float(np.mean(largest)), float(np.mean(smallest)), float(np.mean(n_clusters))
+    told = [(s.max(initial=0), s.min(initial=1) if len(s) else 0, len(s)) for s in shares]
+    return tuple(float(np.mean(figures)) for figures in zip(*told, strict=True))

@@ -24,6 +24,7 @@ from nmfcluster.similarity.neighbors import FEWEST, of_a_cluster
 
 #: share of the samples that a graph is made of, so that two differ, and how many at most
 _SHARE, _MOST = 0.7, 500
+_ALONE = 0.99  # of a walk from a sample to a landmark and back: it leads to nobody else
 _LEAST = 1e-3  # of the largest eigenvalue, which is 1: vectors of smaller ones are not extended
 
 Onto = Callable[[Any], np.ndarray]
@@ -201,7 +202,8 @@ class LandmarkSpectral(_Spectral):
         n_landmarks = min(self.n_landmarks, most, X.shape[0])
         made = partial(Landmarks, max_parts=1, common_width=True)
         graph = made(X, n_landmarks, self.n_neighbors, rng)
-        if (alone := graph.alone).any() and n_landmarks <= (~alone).sum():
+        alone = graph.similarity.diagonal() > _ALONE
+        if alone.any() and n_landmarks <= (~alone).sum():
             graph = made(X[~alone], n_landmarks, self.n_neighbors, rng)
         values, vectors = leading_eigenpairs(graph.similarity, self.n_clusters)
         told = values > 1e-12  # the largest is 1; 0 has no vector: fewer landmarks are in use

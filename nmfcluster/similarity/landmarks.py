@@ -20,7 +20,6 @@ from nmfcluster.similarity.neighbors import nearest_outside
 
 _STEPS = 5  # of k-means: landmarks need not have converged
 _FAR = 50.0  # times the median distance to the nearest landmark: no such sample has a say in widths
-_ALONE = 0.99  # of a walk from a sample to a landmark and back: it leads to nobody else
 _MEASURED = 2_000  # samples whose distances make the common width: a mean of 10,000 distances
 
 
@@ -127,11 +126,6 @@ class Landmarks:
     def similarity(self) -> Factored:
         """The similarity of the samples to each other."""
         return Factored(self._B, self._weights)
-
-    @property
-    def alone(self) -> np.ndarray:
-        """Which samples of the fit share their landmarks with nobody, (n_samples,), bool."""
-        return np.asarray(self.similarity.diagonal() > _ALONE)
 
     def onto(self, P: np.ndarray) -> Callable[[Any], np.ndarray]:
         """Return a function of new samples: their similarities to those of the fit, times P.

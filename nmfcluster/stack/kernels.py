@@ -107,9 +107,6 @@ class KernelStack(Documented, TakesSparse, TransformerMixin, BaseEstimator):
         "n_jobs": N_JOBS,
     }
 
-    n_features_in_: int
-    feature_names_in_: np.ndarray
-
     def __init__(
         self,
         kernels: Any = "nearest_neighbors",

@@ -114,8 +114,8 @@ def test_what_is_hard_stays_so():
     assert known.closure().must_link.tolist() == [[0, 1], [0, 2], [1, 2]]
     assert_array_equal(known.components(), [0, 0, 1, 2])
     assert known != from_table([(0, 1, 1), (1, 2, 1), (2, 3, -1), (0, 3, -3)], n_samples=4)
-    for fold in folds_of_pairs(known, 2, np.random.default_rng(0)):
-        for kept, all_hard in zip(hard_pairs(fold.kept), hard_pairs(known), strict=True):
+    for part, _ in folds_of_pairs(known, 2, np.random.default_rng(0)):
+        for kept, all_hard in zip(hard_pairs(part), hard_pairs(known), strict=True):
             assert set(kept) <= set(all_hard)
     assert all(np.isfinite(matrix.data).all() for matrix in known.as_matrices())
 

@@ -12,7 +12,7 @@ import nmfcluster.dask
 from nmfcluster import NMFConsensus
 from nmfcluster.datasets import make_partitions
 from nmfcluster.model_selection import choose_n_clusters
-from nmfcluster.model_selection.by_gaps import relative_gaps
+from nmfcluster.model_selection.choose import relative_gaps
 from nmfcluster.partitions import base_partitions
 from nmfcluster.partitions.reading import LabelTable
 

@@ -45,11 +45,11 @@ def literal_details(pairs, labels_of, n_splits):
     """Compute the score with loops: each pair counts by the share of times it is satisfied."""
     rng = np.random.default_rng(0)
     told = [{}, {}]
-    for fold in folds_of_pairs(pairs, n_splits, rng):
-        labels = labels_of(fold.kept)
+    for kept, asked in folds_of_pairs(pairs, n_splits, rng):
+        labels = labels_of(kept)
         for kind, links in enumerate((pairs.must_link, pairs.cannot_link)):
             for number, (i, j) in enumerate(links):
-                if fold.asked[kind][number]:
+                if asked[kind][number]:
                     right = (labels[i] == labels[j]) == (kind == 0)
                     told[kind].setdefault(number, []).append(right)
     shares, errors, n_pairs = [], [], 0
