@@ -32,6 +32,7 @@ class _FittedView(NamedTuple):
     empty: Any  # similarities of 0 samples to these, stored as those of others
 
 
+# NaN is not allowed by a tag: it must fill a view
 class KernelStack(Documented, TakesSparse, TransformerMixin, BaseEstimator):
     r"""Similarities of samples by several kernels, or of several views of their features.
 
