@@ -207,7 +207,8 @@ class NMFClusterer(
         ndarray of shape (n_samples,), int
             `labels_`.
         """
-        return np.asarray(self.fit(X, y, **given).labels_)
+        labels: np.ndarray = self.fit(X, y, **given).labels_  # of another library where X is
+        return labels
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the memberships of samples, from their similarities to the training samples.

@@ -172,8 +172,8 @@ class Stored:
     def of(cls, X: Any, there: Device) -> Stored:
         """Return a CSR matrix as a table of torch."""
         if there.library != "torch":
-            had = f"X must be dense, and hold no NaN, on a device of {there.library}"
-            raise TypeError(f"{had}: give numpy's or SciPy's table, or a tensor of torch.")
+            told = f"X must be dense and hold no NaN where it is an array of {there.library}"
+            raise TypeError(f"{told}: torch has sparse ones.")
         numbers = type(X)((np.arange(X.nnz), X.indices, X.indptr), shape=X.shape).tocsc()
         rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
         parts = (X.data, rows, X.indices, X.indptr, numbers.indptr, numbers.data)
@@ -193,9 +193,8 @@ class Stored:
         """Return the product with F of shape (p, k)."""
         data = self.data[self.by_column] if self.turned else self.data
         columns = self.places[0][self.by_column] if self.turned else self.places[1]
-        matrix = namespace(F).sparse_csr_tensor(
-            self.ends[self.turned], columns, data, self.shape, check_invariants=False
-        )
+        parts = (self.ends[self.turned], columns, data, self.shape)
+        matrix = namespace(F).sparse_csr_tensor(*parts, check_invariants=False)
         return matrix @ F
 
     def products_at(self, W: Any, H: Any) -> Iterator[tuple[slice, Any]]:

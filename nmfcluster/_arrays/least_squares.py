@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
-from nmfcluster._arrays.device import beside, namespace
+from nmfcluster._arrays.device import at_a_time, beside, namespace
 from nmfcluster._arrays.storage import row_blocks
 
-_CACHED = 2**21  # bytes of F and N that stay in a cache while starts side by side are swept
+_CACHED = 2**18  # entries of F and N, of starts that are swept side by side: a cache of 2 MiB
 _ENTRIES = 2**20  # of small systems that are solved at a time: 8 MiB
 _SURE = 1e-12  # times the largest |b| of a row: a slope below may be rounding
 _PATIENCE = 3  # rounds in which entries change sides before fewer of them are on the wrong one
@@ -37,9 +37,7 @@ def descend(
     column_by_column : bool, default=False
         Whether a column adds up the same whatever is beside it, as in no product of matrices.
     """
-    size = F.shape[0]
-    if isinstance(F, np.ndarray):
-        size = max(1, _CACHED // (2 * F[0].nbytes + 1))
+    size = max(1, at_a_time(F, _CACHED) // max(1, 2 * F.shape[1] * F.shape[2]))
     for part in row_blocks(F.shape[0], size):
         some = F[part, ...]
         rows = _rows(some, *_per_diagonal(N[part, ...], G[part, ...]), n_fixed)

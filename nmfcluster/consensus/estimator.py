@@ -230,7 +230,7 @@ class NMFConsensus(NMFClusterer):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, n_init, max_iter, tol, random_state, n_jobs)
         self.affinity = affinity
         self.estimator = estimator
         self.n_estimators = n_estimators
@@ -241,11 +241,6 @@ class NMFConsensus(NMFClusterer):
         self.weights = weights
         self.normalize = normalize
         self.factorization = factorization
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(

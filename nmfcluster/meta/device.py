@@ -19,30 +19,29 @@ C = TypeVar("C", bound=type)
 
 _ADVICE = "call sklearn.set_config(array_api_dispatch=True), and it is fitted where it is"
 
+_METHODS = (
+    *("fit", "predict", "transform", "inverse_transform", "top_features", "feature_profiles"),
+    *("feature_scores", "to_frames", "without", "merged", "consensus_matrix", "get_indices"),
+)
+
 current_device: ContextVar[Device | None] = ContextVar("current_device", default=None)
 """Where the table is that is fitted; None for numpy."""
 
 
-def on_devices(*methods: str) -> Callable[[C], C]:
-    """Return a decorator of estimators whose methods take arrays on a device, and return such."""
-
-    def decorated(estimator: C) -> C:
-        for name in methods:
-            setattr(estimator, name, _on_device(getattr(estimator, name)))
-        return estimator
-
-    return decorated
+def on_devices(estimator: C) -> C:
+    """Let methods of an estimator take arrays on a device, and return such."""
+    for name in _METHODS:
+        setattr(estimator, name, _on_device(getattr(estimator, name)))
+    return estimator
 
 
 def _on_device(method: Callable[..., Any]) -> Callable[..., Any]:
-    signature = inspect.signature(method)
-
     @wraps(method)
     def called(self: Any, *args: Any, **kwargs: Any) -> Any:
         model = None if method.__name__ == "fit" else getattr(self, "components_", None)
         if not any(map(is_foreign, (model, *args, *kwargs.values()))):
             return method(self, *args, **kwargs)
-        bound = signature.bind(self, *args, **kwargs)
+        bound = inspect.signature(method).bind(self, *args, **kwargs)
         given, dispatched = bound.arguments, get_config()["array_api_dispatch"]
         X = given.get("X")
         there = Device.of(X) if dispatched else _not_dispatched(X)

@@ -29,7 +29,7 @@ from nmfcluster._engine.starts import draw_seeds
 from nmfcluster.meta.across import GroupFits
 from nmfcluster.meta.device import on_devices
 from nmfcluster.meta.metaclusters import WAYS, by_their_size, metaclustered, n_distinct, refine
-from nmfcluster.meta.programs import ASKED, Programs
+from nmfcluster.meta.programs import Programs
 from nmfcluster.meta.runs import draw_sizes, run_many
 from nmfcluster.meta.solvers import PENALTIES, known
 from nmfcluster.meta.squares import unit_rows
@@ -37,7 +37,7 @@ from nmfcluster.metrics.co_occurrence import confidence
 from nmfcluster.metrics.matching import members
 
 
-@on_devices("fit", "transform", "predict", *ASKED)
+@on_devices
 class NMFMetaCluster(Programs):
     r"""Soft, overlapping clusters and biclusters that recur in many runs of NMF.
 
@@ -242,7 +242,7 @@ class NMFMetaCluster(Programs):
         n_jobs: int | None = None,
         memory: Any = None,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, n_init, max_iter, tol, random_state, n_jobs)
         self.loss = loss
         self.n_estimators = n_estimators
         self.base_n_clusters = base_n_clusters
@@ -253,11 +253,6 @@ class NMFMetaCluster(Programs):
         self.penalty = penalty
         self.threshold = threshold
         self.min_groups = min_groups
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
         self.memory = memory
 
     @fit_context(prefer_skip_nested_validation=True)

@@ -19,13 +19,6 @@ _OF_RUNS = {"base_runs_", "run_losses_", "partitions_", "groups_", "n_features_i
 _OF_RUNS |= {"feature_names_in_", "_row_names_", "_column_names_"}
 
 
-#: the methods that ask it
-ASKED = (
-    *("inverse_transform", "top_features", "feature_profiles", "feature_scores", "to_frames"),
-    *("without", "merged", "consensus_matrix", "get_indices"),
-)
-
-
 class Programs(BiclusterMixin, NMFClusterer):
     """What can be asked of a fit; not an estimator itself.
 

@@ -245,10 +245,8 @@ class MatrixObjective(Table):
         the factors have there.
         """
         pairs = zip(filling or (), now or (), strict=True)
-        made_up = [
-            float(dots(v.data[None, None], (s.data - v.data / 2)[None, None])[0]) for s, v in pairs
-        ]
-        return half_squares(self.constant, N, F, G, np.array(made_up) if made_up else 0.0)
+        made_up = [dots(v.data[None, None], (s.data - v.data / 2)[None, None]) for s, v in pairs]
+        return half_squares(self.constant, N, F, G, np.concatenate(made_up) if made_up else 0.0)
 
     @property
     def solver(self) -> Any:
