@@ -52,9 +52,9 @@ def functions_of(library: str) -> Any:
         return get_namespace(sys.modules[library].asarray(0.0))[0]
 
 
-def to_host(array: Any) -> np.ndarray:
-    """Return an array of another library as numpy's, wherever it is."""
-    return np.asarray(_convert_to_numpy(array, sys.modules[type(array).__module__.split(".")[0]]))
+def to_host(array: Any, library: str) -> np.ndarray:
+    """Return an array of a library as numpy's, wherever it is."""
+    return np.asarray(_convert_to_numpy(array, sys.modules[library]))
 
 
 class Interval(_Interval):

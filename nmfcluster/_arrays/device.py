@@ -22,29 +22,33 @@ _GATHERED = 2**20  # numbers of the factors' rows that are gathered at a time: a
 _ON_DEVICES = 2**26  # entries that are formed at a time where there is no such cache: 256 MiB
 
 
-def is_foreign(array: Any) -> bool:
-    """Return whether this is an array of another library than numpy."""
-    return _library(array) in _LIBRARIES
-
-
-def _library(array: Any) -> str:
-    return type(array).__module__.partition(".")[0]
+def library_of(array: Any) -> str:
+    """Return the name of the library that an array is of; "" for numpy and others."""
+    modules = [kind.__module__.partition(".")[0] for kind in type(array).__mro__]
+    return next((module for module in modules if module in _LIBRARIES), "")
 
 
 def namespace(array: Any) -> Any:
     """Return the functions for an array: numpy, or those of its library by the standard."""
-    return np if isinstance(array, np.ndarray) else functions_of(_library(array))
+    return np if isinstance(array, np.ndarray) else functions_of(library_of(array))
 
 
 def to_numpy(array: Any) -> Any:
     """Return an array as numpy's, a sparse one of torch as CSR; anything else as it is."""
-    if not is_foreign(array):
+    if not library_of(array):
         return array
-    if "sparse" not in str(getattr(array, "layout", "")):
-        return to_host(array)
-    stored = array.to_sparse_csr()
-    parts = (stored.values(), stored.col_indices(), stored.crow_indices())
-    return sp.csr_array(tuple(map(to_host, parts)), shape=tuple(array.shape))
+    try:
+        array = array.detach() if hasattr(array, "detach") else array  # torch's, of its gradient
+        if "sparse" not in str(getattr(array, "layout", "")):
+            return to_host(array, library_of(array))
+        stored = array.to_sparse_csr()
+        parts = (stored.values(), stored.col_indices(), stored.crow_indices())
+        return sp.csr_array(tuple(to_host(p, "torch") for p in parts), shape=tuple(array.shape))
+    except (TypeError, RuntimeError) as error:
+        cure = "give float32 or float64, dense or sparse with two dimensions"
+        raise TypeError(
+            f"An array of {library_of(array)} cannot be read, {error}; {cure}."
+        ) from error
 
 
 def on_host(model: Any) -> Any:
@@ -57,7 +61,7 @@ def on_host(model: Any) -> Any:
 def replace_arrays(model: Any, function: Callable[[Any], Any]) -> None:
     """Replace the fitted arrays of a model by a function of them."""
     for name, value in vars(model).copy().items():
-        if name.endswith("_") and (isinstance(value, np.ndarray) or is_foreign(value)):
+        if name.endswith("_") and (isinstance(value, np.ndarray) or library_of(value)):
             setattr(model, name, function(value))
 
 
@@ -79,9 +83,9 @@ class Device:
     @classmethod
     def of(cls, array: Any) -> Device | None:
         """Return where an array is; None if it is none of another library."""
-        if not is_foreign(array):
+        if not library_of(array):
             return None
-        return cls(_library(array), array.device)
+        return cls(library_of(array), array.device)
 
     def moved(self, array: Any) -> Any:
         """Return a copy of an array of numpy that is there, a CSR matrix as `Stored`."""
@@ -184,10 +188,6 @@ class Stored:
     def T(self) -> Stored:  # noqa: N802 - as arrays have it
         """The transpose."""
         return replace(self, shape=self.shape[::-1], turned=not self.turned)
-
-    def holding(self, values: Any) -> Stored:
-        """Return a table with other values in the same places."""
-        return replace(self, data=values)
 
     def __matmul__(self, F: Any) -> Any:
         """Return the product with F of shape (p, k)."""

@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from nmfcluster._arrays.arguments import counted
+from nmfcluster._arrays.device import to_numpy
 from nmfcluster._arrays.storage import equal_rows, index_dtype, row_blocks
 from nmfcluster._arrays.tables import check_opened
 
@@ -59,7 +60,7 @@ def columns_of(table: Any, name: str) -> list[np.ndarray]:
 
 def as_vector(vector: Any) -> np.ndarray:
     """Return labels as an array; strings beside numbers or NaN stay what they are."""
-    array = np.asarray(vector)
+    array = np.asarray(to_numpy(vector))
     if array.dtype.kind in "US" and not hasattr(vector, "dtype"):
         return np.array(vector, dtype=object)  # numpy would make strings of all
     return array

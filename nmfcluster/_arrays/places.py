@@ -1,6 +1,7 @@
 """Products of two factors where a sparse matrix stores an entry, and entries that are missing."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -69,7 +70,7 @@ def product_at(places: Any, W: np.ndarray, H: np.ndarray) -> Any:
 def holding(places: Any, values: np.ndarray) -> Any:
     """Return a CSR matrix with other values in the same places, zeros among them."""
     if isinstance(places, Stored):
-        return places.holding(values)
+        return replace(places, data=values)
     return type(places)((values, places.indices, places.indptr), shape=places.shape)
 
 

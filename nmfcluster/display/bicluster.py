@@ -9,7 +9,6 @@ import numpy as np
 
 import nmfcluster.display.style as look
 from nmfcluster._arrays.arguments import shown
-from nmfcluster._arrays.device import on_host
 from nmfcluster._arrays.tables import read_table
 from nmfcluster.display.cells import arrange_table
 
@@ -124,8 +123,7 @@ class BiclusterDisplay:
             The picture, drawn.
         """
         cure = "from_biclusters takes the rows and columns of clusters that others found"
-        look.check_fitted(estimator, "factor_", "an NMFMetaCluster", cure)
-        estimator = on_host(estimator)
+        estimator = look.check_fitted(estimator, "factor_", "an NMFMetaCluster", cure)
         W, H = estimator.factor_, estimator.components_
         table = _check_table(X, (len(W), H.shape[1]))
         rows = estimator.rows_, W.T * np.linalg.norm(H, axis=1)[:, None]

@@ -109,7 +109,7 @@ class ConsensusMatrixDisplay:
         """
         similarity = "NMFConsensus(affinity='precomputed') a similarity"
         cure = f"from_partitions takes clusterings of others, {similarity}"
-        look.check_fitted(estimator, "membership_", "an estimator of nmfcluster", cure)
+        estimator = look.check_fitted(estimator, "membership_", "an estimator of nmfcluster", cure)
         # samples in no cluster are a last one
         n_clusters = estimator.membership_.shape[1]
         labels = np.where(estimator.labels_ < 0, n_clusters, estimator.labels_)

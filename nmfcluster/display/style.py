@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from nmfcluster._arrays.arguments import kind_of, shown
+from nmfcluster._arrays.device import on_host
 
 # Colours of clusters, by Okabe and Ito: colour-blind readers can tell them apart. Neighbouring
 # clusters never share one, and each is named beside it.
@@ -23,8 +24,8 @@ LEGEND: dict[str, Any] = {"frameon": False, "fontsize": FONT}
 BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0}
 
 
-def check_fitted(estimator: Any, attribute: str, who: str, cure: str) -> None:
-    """Raise unless an object has what a picture shows, an attribute of fitted estimators.
+def check_fitted(estimator: Any, attribute: str, who: str, cure: str) -> Any:
+    """Return an estimator with arrays of numpy; raise unless it has what a picture shows.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ def check_fitted(estimator: Any, attribute: str, who: str, cure: str) -> None:
         What to do with others.
     """
     if hasattr(estimator, attribute) and not isinstance(estimator, type):
-        return
+        return on_host(estimator)
     if hasattr(type(estimator), "fit"):
         check_is_fitted(estimator)
     raise TypeError(f"estimator must be {who}, got {kind_of(estimator)}: {cure}.")

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from functools import wraps
 from typing import Any, TypeVar
 
 import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from nmfcluster._arrays.arguments import warn
-from nmfcluster._arrays.device import Device, is_foreign, on_host, replace_arrays, to_numpy
+from nmfcluster._arrays.device import Device, library_of, on_host, replace_arrays, to_numpy
 
 C = TypeVar("C", bound=type)
 
@@ -39,22 +40,26 @@ def _on_device(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def called(self: Any, *args: Any, **kwargs: Any) -> Any:
         model = None if method.__name__ == "fit" else getattr(self, "components_", None)
-        if not any(map(is_foreign, (model, *args, *kwargs.values()))):
+        if not any(map(library_of, (model, *args, *kwargs.values()))):
             return method(self, *args, **kwargs)
+        if method.__name__ != "fit":
+            check_is_fitted(self)
         bound = inspect.signature(method).bind(self, *args, **kwargs)
         given, dispatched = bound.arguments, get_config()["array_api_dispatch"]
-        X = given.get("X")
-        there = Device.of(X) if dispatched else _not_dispatched(X)
+        X: Any = given.get("X")
+        there = Device.of(X) if dispatched else None
+        if library_of(X) and not dispatched:
+            if "cpu" not in str(X.device).lower():
+                raise TypeError(f"X must be numpy's, or on the CPU, got {X.device}: {_ADVICE}.")
+            warn(f"X becomes an array of numpy: {_ADVICE}.")
         given.update((name, to_numpy(value)) for name, value in given.items() if name != "self")
         if method.__name__ == "fit":
-            before = current_device.set(there)
-            try:
-                method(*bound.args, **bound.kwargs)
-            finally:
-                current_device.reset(before)
+            context = copy_context()
+            context.run(current_device.set, there)
+            context.run(method, *bound.args, **bound.kwargs)
             return _moved(self, there)
         home = Device.of(model) if dispatched else None
-        if dispatched and "X" in given and there != home:
+        if X is not None and there != home:
             told = f"Inputs passed to {type(self).__name__}.{method.__name__}() must use the same"
             ends = f"{home or 'numpy'} and {there or 'numpy'}"
             raise ValueError(f"{told} namespace and device as those of fit(), got {ends}: move X.")
@@ -62,16 +67,6 @@ def _on_device(method: Callable[..., Any]) -> Callable[..., Any]:
         return _moved(method(*bound.args, **bound.kwargs), home)
 
     return called
-
-
-def _not_dispatched(X: Any) -> Device | None:
-    """Return None, for numpy: warn if a table is to become numpy's; refuse one on a device."""
-    if not is_foreign(X):
-        return None
-    if "cpu" not in str(X.device).lower():
-        raise TypeError(f"X must be numpy's, or on the CPU, got one on {X.device}: {_ADVICE}.")
-    warn(f"X becomes an array of numpy: {_ADVICE}.")
-    return None
 
 
 def _moved(result: Any, there: Device | None) -> Any:

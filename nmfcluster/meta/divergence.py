@@ -262,9 +262,7 @@ class Divergence(Table):
             logs += _logs(x, Q) if of_loss else 0
         return logs
 
-    def _add_of_stored(
-        self, X: Any, W: Any, H: Any, rows: Any, columns: Any, of_loss: bool
-    ) -> float:
+    def _add_of_stored(self, X: Any, W: Any, H: Any, rows: Any, columns: Any, of_loss: bool) -> Any:
         """Do the same for a sparse table, from its stored entries."""
         logs, W, q = 0.0, upright(W), namespace(W).empty_like(X.data)
         for stored, means in products_at(X, W, H):

@@ -34,7 +34,8 @@ def objective_of_table(model: Any, X: Any, fixed: np.ndarray | None = None) -> O
     objective: Objective = Divergence(X, missing)
     if model.loss == "frobenius":
         objective = MatrixObjective(X, missing, sparsity=sparsity, penalty=model.penalty)
-    if not sparsity:  # with a penalty runs are numpy's
+    known = fixed is not None and len(fixed) == model.n_clusters
+    if not sparsity and not known:  # with a penalty runs are numpy's, and usages alone are, too
         objective = replace(objective, device=current_device.get())
     # a penalty is known for squares of all entries, and of components that are all free
     if sparsity and model.loss != "frobenius":
@@ -46,7 +47,7 @@ def objective_of_table(model: Any, X: Any, fixed: np.ndarray | None = None) -> O
     if fixed is None:
         return objective
     objective = replace(objective, fixed=objective.scaled_columns(fixed))
-    return explained(model, objective, fixed) if len(fixed) == model.n_clusters else objective
+    return explained(model, objective, fixed) if known else objective
 
 
 def explained(model: Any, objective: Objective, H: np.ndarray) -> Objective:

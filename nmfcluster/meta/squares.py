@@ -306,11 +306,8 @@ def _products(F: Any, X: Any, filling: list[Any]) -> Any:
 
 
 def _times(F: Any, X: Any) -> Any:
-    """Return FX, numpy's in C order; a sparse table of torch is multiplied from the left alone."""
-    if isinstance(X, Stored):
-        return (X.T @ F.T).T
-    N = F @ X
-    return np.ascontiguousarray(N) if isinstance(N, np.ndarray) else N
+    """Return FX, numpy's in C order; a sparse table is multiplied from the left alone."""
+    return upright(X.T @ F.T) if isinstance(X, Stored) or storage.is_sparse(X) else F @ X
 
 
 def unit_rows(H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -8,6 +8,7 @@ from scipy.spatial.distance import squareform
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import check_consistent_length, column_or_1d
 
+from nmfcluster._arrays.device import to_numpy
 from nmfcluster._arrays.labels import is_missing
 from nmfcluster._arrays.tables import read_table
 from nmfcluster.metrics.agreement import matched
@@ -57,7 +58,7 @@ def _read_labels(labels: Any, name: str) -> Any:
     """Return labels as a vector, none of them missing."""
     if np.ndim(labels) != 1:
         raise ValueError(f"{name} must have shape (n_samples,), got shape {np.shape(labels)}.")
-    labels = column_or_1d(labels)
+    labels = column_or_1d(to_numpy(labels))
     if not len(labels):
         raise ValueError(f"{name} holds 0 samples; at least one is needed.")
     if labels.dtype.kind in "Of" and any(map(is_missing, labels)):

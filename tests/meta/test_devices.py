@@ -15,11 +15,14 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_checks
 
 from nmfcluster import NMFConsensus, NMFMetaCluster
-from nmfcluster._arrays.device import is_foreign, to_numpy
-from nmfcluster.display import BiclusterDisplay
+from nmfcluster._arrays.device import library_of, to_numpy
+from nmfcluster.display import BiclusterDisplay, ConsensusMatrixDisplay
+from nmfcluster.metrics import clustering_accuracy
+from nmfcluster.model_selection import choose_n_clusters
 
 strict = pytest.importorskip("array_api_strict")
 
@@ -71,6 +74,11 @@ KINDS = {
     "one by one": (strict.asarray, {"memory": "runs"}),
     "columns": (strict.asarray, {"meta": "nmf"}),
     "penalty": (strict.asarray, {"sparsity": 0.05}),
+    "known": (strict.asarray, {"fixed_components": table("frobenius")[::10]}),
+    "known, sparse": (
+        lambda X: torch_of(sp.csr_array(X)),
+        {"fixed_components": table("frobenius")[::10]},
+    ),
 }
 
 
@@ -87,7 +95,7 @@ def test_a_fit_there_is_that_of_numpy(kind, loss, dtype, tmp_path, monkeypatch):
     X = table(loss, dtype)
     if kind == "missing":
         X[::7, ::5] = np.nan
-    expected = model(loss=loss, **parameters).fit(sp.csr_array(X) if kind == "sparse" else X)
+    expected = model(loss=loss, **parameters).fit(sp.csr_array(X) if "sparse" in kind else X)
     Y = to_library(X)
     with config_context(array_api_dispatch=True):
         found = model(loss=loss, **parameters).fit(Y)
@@ -114,14 +122,46 @@ def test_what_is_asked_of_a_model_there_is_what_numpys_says():
         found = model().fit(Y)
         assert found.fit_predict(Y).device == Y.device
         names, weights = found.top_features(3)
-        assert is_foreign(weights)
+        assert library_of(weights)
         assert_array_equal(to_numpy(names), here.top_features(3)[0])
         assert_allclose(to_numpy(found.feature_scores(Y)), here.feature_scores(X), atol=1e-5)
         assert_allclose(found.to_frames()[0], here.to_frames()[0], rtol=1e-3)
         fewer = found.without([0], Y)
-        assert is_foreign(fewer.components_)
+        assert library_of(fewer.components_)
         assert fewer.components_.shape == (3, 25)
-    assert not any(map(is_foreign, vars(here).values()))
+    assert not any(map(library_of, vars(here).values()))
+
+
+@there
+def test_groups_weights_and_fixed_components_may_be_of_the_library_too():
+    X, groups, weights = table("frobenius"), np.arange(40) % 2, np.arange(40.0) % 3 + 1
+    known = {"fixed_components": X[:1], "base_n_clusters": 4}
+    expected = model(**known).fit(X, sample_weight=weights, groups=groups)
+    known["fixed_components"] = strict.asarray(X[:1])
+    with config_context(array_api_dispatch=True):
+        Y, parts = strict.asarray(X), map(strict.asarray, (weights, groups))
+        found = model(**known).fit(Y, None, *parts)
+    assert_allclose(to_numpy(found.presence_), expected.presence_, rtol=1e-4)
+    assert_array_equal(to_numpy(found.labels_), expected.labels_)
+
+
+@there
+def test_tensors_that_are_odd_are_read_or_refused_by_name():
+    torch = pytest.importorskip("torch")
+    X = table("frobenius")
+    expected, T = model().fit(X), torch.tensor(X)
+    with config_context(array_api_dispatch=True):
+        for odd in (T.clone().requires_grad_(), torch.nn.Parameter(T), T.T.contiguous().T):
+            assert_array_equal(to_numpy(model().fit(odd).labels_), expected.labels_)
+        for odd in (T.bfloat16(), T.to_sparse_bsr((1, 1)), T.to("meta")):
+            with pytest.raises(TypeError, match="cannot be read"):
+                model().fit(odd)
+        with pytest.raises(NotFittedError):
+            model().transform(T)
+        found = model().fit(T)
+        assert ConsensusMatrixDisplay.from_estimator(found).ax_.has_data()
+        assert clustering_accuracy(expected.labels_, found.labels_) == 1
+        assert choose_n_clusters(NMFConsensus(3, n_estimators=3), X, [2, 3]).n_clusters_
 
 
 @there

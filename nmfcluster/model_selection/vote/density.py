@@ -7,6 +7,7 @@ from statistics import multimode
 
 import numpy as np
 from scipy.cluster.hierarchy import DisjointSet
+from sklearn import config_context
 from sklearn.cluster import HDBSCAN
 from sklearn.mixture import GaussianMixture
 from sklearn.neighbors import NearestNeighbors
@@ -31,7 +32,8 @@ def best_mixture(X: np.ndarray, numbers: Iterable[int], seed: int) -> GaussianMi
         for k in numbers:
             # so many iterations that EM ends by its tolerance
             mixture = GaussianMixture(k, covariance_type=kind, tol=tol, max_iter=1000)
-            with suppress(ValueError):  # a covariance that is singular in spite of what is added
+            # a covariance may be singular in spite of what is added
+            with suppress(ValueError), config_context(array_api_dispatch=False):
                 fits.append(mixture.set_params(random_state=seed).fit(X))
     return min(fits, key=lambda mixture: float(mixture.bic(X)))
 
