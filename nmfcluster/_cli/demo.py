@@ -1,4 +1,4 @@
-"""The library at work: a consensus of k-means runs on the handwritten digits of scikit-learn.
+"""The library at work: a consensus of fifty runs on the handwritten digits of scikit-learn.
 
 ``nmfcluster demo [picture.png]`` prints what came out and saves the consensus matrix, where there
 is no file yet.
@@ -37,7 +37,7 @@ def main(picture: str = "consensus-digits.png") -> None:
     for name, runs in (
         ("k-means, mean of 20 single runs", plain),
         ("k-means, best of 10 starts", [best]),
-        ("NMFConsensus of 50 k-means runs", [model.labels_]),
+        ("NMFConsensus of 50 runs", [model.labels_]),
     ):
         scores = [(clustering_accuracy(y, run), adjusted_rand_score(y, run)) for run in runs]
         accuracy, rand = np.mean(scores, axis=0)
@@ -52,7 +52,7 @@ def main(picture: str = "consensus-digits.png") -> None:
     )
     try:
         display = ConsensusMatrixDisplay.from_estimator(model)
-        display.ax_.set_title("Consensus of 50 k-means runs on the digits")
+        display.ax_.set_title("Consensus of 50 runs on the digits")
         with Path(picture).open("xb") as file:
             display.figure_.savefig(file, format="png", dpi=150, bbox_inches="tight")
         print(f"saved {Path(picture).resolve()}")
