@@ -2,6 +2,7 @@
 
 import re
 import sys
+from pathlib import Path
 
 import pytest
 from sklearn.datasets import load_digits
@@ -9,6 +10,7 @@ from sklearn.datasets import load_digits
 from nmfcluster._cli.main import main
 
 PNG = b"\x89PNG\r\n\x1a\n"
+SHOWN = re.compile(r"nmfcluster demo\n```\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture
@@ -40,3 +42,27 @@ def test_without_matplotlib_the_rest_is_printed(few_digits, monkeypatch, capsys)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     main(["demo"])
     assert "no picture: Drawing needs matplotlib, which is not installed" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_readme_shows_what_the_demo_prints(tmp_path, capsys):
+    readme = Path(__file__).parent.parent / "README.md"
+    if not readme.exists():
+        pytest.skip("README.md is not here: an installed package")
+    main(["demo", str(tmp_path / "picture.png")])
+    printed = {in_words(line): line for line in capsys.readouterr().out.splitlines()}
+    (shown,) = SHOWN.findall(readme.read_text("utf-8"))
+    for line in shown.splitlines():
+        assert in_words(line) in printed
+        for one, other in zip(figures(line), figures(printed[in_words(line)]), strict=True):
+            assert one == pytest.approx(other, abs=0.005)
+
+
+def in_words(line):
+    """Return a line without its numbers."""
+    return re.sub(r"[\d.]+", "0", line)
+
+
+def figures(line):
+    """Return the numbers of a line that do not differ from run to run: all but seconds."""
+    return [float(n) for n in re.findall(r"(?<![\d.])\d+(?:\.\d+)?(?![\d.]| s;)", line)]
