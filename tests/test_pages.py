@@ -31,7 +31,7 @@ CLASSES = {
     if inspect.isclass(thing)
 }
 # What a command belongs to where its name is not that of the package.
-PACKAGE_OF = {"lint-imports": "import-linter"}
+PACKAGE_OF = {"lint-imports": "import-linter", "sphinx-build": "sphinx"}
 WIDTH = 100  # columns, as in pyproject.toml
 
 pytestmark = pytest.mark.skipif(
@@ -170,6 +170,16 @@ def test_commands_to_contributors_are_installed_by_the_first_of_them():
     assert {PACKAGE_OF.get(tool, tool) for tool in tools} <= installed_by(block)
     if "-n auto" in block:
         assert "pytest-xdist" in installed_by(block)
+
+
+def test_pages_install_from_the_repository():
+    source = tomllib.loads(read("pyproject.toml"))["project"]["urls"]["Source"]
+    places = {
+        name: re.findall(r'pip\s+install\s+"?nmfcluster\S*((?: @ \S+")?)', read(name))
+        for name in [*guide(), "docs/api.rst"]
+    }
+    assert places["README.md"]
+    assert {place for found in places.values() for place in found} == {f' @ git+{source}"'}
 
 
 def test_linked_files_exist():

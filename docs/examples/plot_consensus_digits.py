@@ -1,10 +1,10 @@
 """
-Consensus of k-means runs on handwritten digits
-===============================================
+Consensus of fifty runs on handwritten digits
+=============================================
 
 k-means finds other clusters of the same data for every seed. This example takes the 1,797 digits of
 scikit-learn, and shows how far single runs are from each other and from the truth. A consensus of
-fifty runs then gives one partition that is closer to the digits than the runs are, a picture of
+fifty runs then gives one partition that is closer to the digits than k-means is, a picture of
 what the runs agree on, and a list of samples they do not agree on.
 """
 
@@ -24,8 +24,8 @@ X, y = load_digits(return_X_y=True)
 # %%
 # Single runs, the best of ten, and consensus
 # -------------------------------------------
-# Each method runs with six seeds. A fit of the consensus makes its own fifty k-means runs, with 10
-# to 42 clusters each.
+# Each method runs with six seeds. A fit of the consensus makes its own fifty runs, of k-means and
+# two spectral clusterers in turn, with 10 to 42 clusters each.
 
 seeds = range(6)
 answers = {

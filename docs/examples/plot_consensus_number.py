@@ -2,7 +2,7 @@
 How many clusters? Follow the samples
 =====================================
 
-The number of clusters is not known, so several are tried: for each, k-means clusters the data fifty
+The number of clusters is not known, so several are tried: for each, the data are clustered fifty
 times, every time another 80 % of the samples, and a consensus is made. Pictures compare the numbers
 by where samples go. None of them needs a matrix of all pairs of samples.
 """
