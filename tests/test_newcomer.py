@@ -12,24 +12,13 @@ LONGEST = 19  # lines of a task, its name and its docstring among them
 
 # What other tests do as well, on other data, and what takes half a second or more.
 SLOW = {
-    "cluster_a_polars_frame",
     "choose_the_number_by_features",
-    "choose_the_number_by_similarities",
-    "choose_the_number_under_constraints",
-    "draw_choices",
     "draw_fits",
     "fit_to_a_part_of_many_samples",
     "know_some_labels",
-    "make_features_of_a_classifier",
-    "predict_many_samples",
     "predict_new_samples",
-    "run_in_parallel",
     "save_and_load",
-    "search_alpha",
-    "search_eta",
-    "search_the_number_of_clusters",
     "sweep_the_number_of_programs",
-    "watch_progress",
 }
 
 
@@ -46,8 +35,8 @@ def test_a_newcomer_can(name):
         pytest.skip(f"{wanted} is not installed")
 
 
-def test_there_are_forty_short_tasks_that_stand_alone():
-    assert len(TASKS) == 40
+def test_there_are_twenty_short_tasks_that_stand_alone():
+    assert len(TASKS) == 20
     assert TASKS.keys() >= SLOW
     shared = set(vars(newcomer_tasks)) & set(newcomer_tasks.main.__code__.co_names) | set(TASKS)
     for name, task in TASKS.items():
