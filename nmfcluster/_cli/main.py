@@ -17,7 +17,7 @@ _LABELS = ("labels", "memberships")
 _OF_COUNTS = "programs that counts add up, also called signatures or topics"
 #: what each command finds, and the tables that it writes
 COMMANDS = {
-    "consensus": ("one partition out of many, of runs of k-means or given", _LABELS),
+    "consensus": ("one partition out of many, of runs or given", _LABELS),
     "cluster": ("clusters that respect pairs of rows, together or apart", _LABELS),
     "fuse": ("clusters by several tables, and their weights", (*_LABELS, "weights")),
     "programs": (_OF_COUNTS, (*_LABELS, "usages", "components", "recurrence")),
