@@ -58,6 +58,7 @@ def read_page(text):
         cells=cells,
         metadata={
             "kernelspec": {"name": "python3", "display_name": "Python 3"},
+            "language_info": {"name": "python"},  # for colours, where a page is not run
             "source_map": first_lines,
         },
     )

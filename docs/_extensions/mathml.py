@@ -1,7 +1,12 @@
 """Formulas as MathML, which browsers show without a script or a network.
 
-docutils converts them; a formula that it cannot convert is a warning.
+docutils converts them; a formula that it cannot convert is a warning. Two things are mended.
+Browsers would take every bar for an opening one, and stretch it as high as what stands beside it.
+And docutils reads the 12 of ``\\frac12`` as one number, for which it takes what follows as divisor.
 """
+
+import re
+from itertools import cycle
 
 from docutils import nodes
 from docutils.utils.math import MathError
@@ -10,10 +15,31 @@ from sphinx.locale import _
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 
+SPACE = r"<mspace[^>]*></mspace>\s*"
+BAR = re.compile(rf"(?P<before>{SPACE})?<mo[^>]*>(?P<bar>[|‖])</mo>(?P<after>\s*{SPACE})?")
+
+
+def brace_halves(formula):
+    r"""Write ``\frac{1}{2}`` for ``\frac12``."""
+    return re.sub(r"(\\[td]?frac)\s*(\d)\s*(\d)", r"\1{\2}{\3}", formula)
+
+
+def mend_bars(formula):
+    """Make bars open and close in turn, as high as they are; with space around it one divides."""
+    forms = {bar: cycle(["prefix", "postfix"]) for bar in "|‖"}
+
+    def mended(found):
+        before, bar, after = found["before"] or "", found["bar"], found["after"] or ""
+        place = 'form="infix"' if before and after else ""
+        place = place or f'form="{next(forms[bar])}" lspace="0" rspace="0"'
+        return f'{before}<mo stretchy="false" {place}>{bar}</mo>{after}'
+
+    return BAR.sub(mended, formula)
+
 
 def convert(formula, node, as_block):
     try:
-        return tex2mathml(formula, as_block=as_block)
+        return mend_bars(tex2mathml(brace_halves(formula), as_block=as_block))
     except MathError as error:
         logging.getLogger(__name__).warning(
             "no MathML for %r: %s", formula, error, location=node, type="mathml"
