@@ -4,6 +4,7 @@ import os
 import re
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -13,6 +14,9 @@ _importable = [str(Path(__file__).parent / "snippets"), os.environ.get("PYTHONPA
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, _importable))
 
 import nmfcluster
+
+_pyproject = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text("utf-8"))
+_urls = _pyproject["project"]["urls"]
 
 project = "nmfcluster"
 author = "The nmfcluster developers"
@@ -55,6 +59,8 @@ sphinx_gallery_conf = {
     "backreferences_dir": "generated/examples",  # what the pages of objects list
     "show_signature": False,
     "remove_config_comments": True,
+    "within_subsection_order": "FileNameSortKey",  # names begin with the topic
+    "thumbnail_size": (560, 350),  # pixels: cards are up to half as wide
     "min_reported_time": 3600,
     "write_computation_times": False,  # their table loads scripts from the network
     "parallel": 2,  # processes: the examples are most of the time of a build
@@ -66,12 +72,17 @@ html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
 _no_sidebar = ["getting_started", "auto_examples/*", "equations", "adding_an_estimator"]
-html_sidebars = {page: [] for page in [*_no_sidebar, "references", "changelog"]}
+_no_sidebar += ["references", "changelog", "contributing", "licence"]
+html_sidebars = {page: [] for page in _no_sidebar}
 html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": False,
     "secondary_sidebar_items": ["page-toc"],
     "navbar_align": "left",
+    "icon_links": [
+        {"name": "Repository", "url": _urls["Source"], "icon": "fa-brands fa-github"},
+        {"name": "Issues", "url": _urls["Issues"], "icon": "fa-regular fa-circle-dot"},
+    ],
     "footer_start": ["copyright"],
     "footer_end": [],
 }
