@@ -7,6 +7,7 @@ a window, as wide as a laptop's and as a telephone's; what a reader could not re
 - a pair of bars of which one is higher,
 - a command that is cut off, and on the wide screen code that is,
 - a page that is wider than the window,
+- pages of one name in the list at the left,
 - a picture that is not there.
 
 Pictures of all pages, light and dark, are saved in the folder PICTURES, if there is one. Where
@@ -64,6 +65,10 @@ FAULTS = """
   for (const code of document.querySelectorAll(wide ? ".highlight pre" : ".highlight-bash pre"))
     if (!code.closest(".output, .cell_output") && code.scrollWidth > code.clientWidth + slack)
       say(`code is cut off by ${code.scrollWidth - code.clientWidth} pixels`, code);
+  const names = [...document.querySelectorAll("#pst-primary-sidebar .bd-links a")]
+    .map((link) => link.textContent.trim());
+  for (const name of new Set(names.filter((name, i) => names.indexOf(name) < i)))
+    faults.push("several pages are called " + name);
   for (const picture of document.querySelectorAll("article img"))
     if (picture.complete && !picture.naturalWidth) faults.push("no picture " + picture.src);
   return faults;

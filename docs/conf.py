@@ -47,6 +47,7 @@ nb_merge_streams = True
 nb_output_stderr = "remove-warn"  # a page that warns is an error of the build
 
 autosummary_generate = False  # _write_object_pages does it, with the estimators in the list
+toc_object_entries_show_parents = "hide"  # at the right there is room for names of methods alone
 autodoc_typehints = "none"  # the docstrings have them, with shapes
 numpydoc_show_class_members = False  # the template of the class lists them
 # Other libraries' objects are named in inherited docstrings; their inventories need a network.
