@@ -319,4 +319,5 @@ def test_formulas_have_the_fractions_and_bars_of_tex(monkeypatch):
     bars = re.findall(r'<mo stretchy="false" form="(\w+)"[^>]*>([|‖])', shown(r"\|x|C|\|_F |D|"))
     turns = [("prefix", "‖"), ("prefix", "|"), ("postfix", "|"), ("postfix", "‖")]
     assert bars == [*turns, *turns[1:3]]
-    assert 'form="infix"' in shown(r"D(P \,\|\, Q)")
+    for divided in (r"D(P \,\|\, Q) = |P|", r"D(P \| Q)"):
+        assert 'form="infix"' in shown(divided)

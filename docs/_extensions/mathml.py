@@ -25,12 +25,13 @@ def brace_halves(formula):
 
 
 def mend_bars(formula):
-    """Make bars open and close in turn, as high as they are; with space around it one divides."""
+    """Make bars open and close in turn, none of them stretched; a lone or a spaced one divides."""
     forms = {bar: cycle(["prefix", "postfix"]) for bar in "|‖"}
 
     def mended(found):
         before, bar, after = found["before"] or "", found["bar"], found["after"] or ""
-        place = 'form="infix"' if before and after else ""
+        divides = (before and after) or formula.count(f">{bar}<") == 1
+        place = 'form="infix"' if divides else ""
         place = place or f'form="{next(forms[bar])}" lspace="0" rspace="0"'
         return f'{before}<mo stretchy="false" {place}>{bar}</mo>{after}'
 
