@@ -38,7 +38,7 @@ for model in models[1:]:
     rows.append(name[model.labels_])
 fig, ax = plt.subplots(figsize=(7.5, 3.4), layout="constrained")
 ax.imshow(np.array(rows)[:, np.lexsort(rows[::-1])], "tab10", aspect="auto", interpolation="none")
-ax.set(xlabel="samples", ylabel="clusters", yticks=range(6), yticklabels=range(2, 8))
+texts = ax.set(xlabel="samples", ylabel="clusters", yticks=range(6), yticklabels=range(2, 8))
 
 # %%
 # Which clusters, and which samples?

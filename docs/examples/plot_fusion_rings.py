@@ -141,6 +141,7 @@ figure_1(search, models)
 # ``affinity`` computes the kernels from the subsample alone. A fifth is then too small: a ring of
 # 40 points has gaps as wide as the distance between the rings. Halves are enough.
 
+warnings.filterwarnings("ignore", message=".* next to equal")  # two kernels, in some subsamples
 for size in (0.2, 0.5):
     model = SimilarityFusionNMF(2, eta=0.1, affinity=kernels)
     figures = StabilityScorer(20, subsample_size=size, details=True)(model, X)
