@@ -4,7 +4,7 @@ FOLDER is the built documentation, docs/_build/html else. Every page is opened i
 a window, as wide as a laptop's and as a telephone's; what a reader could not read is an error:
 
 - a formula that is neither in the middle of its line nor begins where the line does,
-- a pair of bars of which one is higher,
+- a pair of bars of which one is higher, or stands lower,
 - a command that is cut off, and on the wide screen code that is,
 - a page that is wider than the window,
 - pages of one name in the list at the left,
@@ -54,14 +54,14 @@ FAULTS = """
         say(`a formula is ${Math.round(before - after) / 2} pixels off the middle`, formula);
     }
   }
-  for (const formula of document.querySelectorAll("math")) {
-    const heights = {};
-    for (const bar of formula.querySelectorAll("mo"))
-      if ("|‖".includes(bar.textContent) && bar.closest("mfrac, math") === formula)
-        (heights[bar.textContent] ??= []).push(bar.getBoundingClientRect().height);
-    for (const all of Object.values(heights))
-      if (Math.max(...all) > 1.5 * Math.min(...all)) say("bars of different heights", formula);
-  }
+  for (const formula of document.querySelectorAll("math"))
+    for (const bar of "|‖") {
+      const all = [...formula.querySelectorAll("mo:not([form=infix])")]
+        .filter((one) => one.textContent === bar).map((one) => one.getBoundingClientRect());
+      for (let i = 0; i + 1 < all.length; i += 2)
+        if (["top", "bottom"].some((side) => Math.abs(all[i][side] - all[i + 1][side]) > slack))
+          say("a pair of bars is uneven", formula);
+    }
   for (const code of document.querySelectorAll(wide ? ".highlight pre" : ".highlight-bash pre"))
     if (!code.closest(".output, .cell_output") && code.scrollWidth > code.clientWidth + slack)
       say(`code is cut off by ${code.scrollWidth - code.clientWidth} pixels`, code);
