@@ -37,13 +37,17 @@ def on_devices(estimator: C) -> C:
 
 
 def _on_device(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method that is given arrays of numpy, and whose answer is moved to where X is."""
+
     @wraps(method)
     def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+        # with nothing of another library, neither handed in nor fitted, it is the method itself
         model = None if method.__name__ == "fit" else getattr(self, "components_", None)
         if not any(map(library_of, (model, *args, *kwargs.values()))):
             return method(self, *args, **kwargs)
         if method.__name__ != "fit":
             check_is_fitted(self)
+        # what was handed in becomes numpy's, but it is noted where the table was
         bound = inspect.signature(method).bind(self, *args, **kwargs)
         given, dispatched = bound.arguments, get_config()["array_api_dispatch"]
         X: Any = given.get("X")
@@ -53,6 +57,7 @@ def _on_device(method: Callable[..., Any]) -> Callable[..., Any]:
                 raise TypeError(f"X must be numpy's, or on the CPU, got {X.device}: {_ADVICE}.")
             warn(f"X becomes an array of numpy: {_ADVICE}.")
         given.update((name, to_numpy(value)) for name, value in given.items() if name != "self")
+        # a fit makes its runs there, and what it found is moved; another answer is of the model
         if method.__name__ == "fit":
             context = copy_context()
             context.run(current_device.set, there)

@@ -265,7 +265,8 @@ class NMFMetaCluster(Programs):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Nonnegative, and not 0 throughout. A sparse one stays sparse. NaN stands for an entry
-            that was not observed, which the loss leaves out.
+            that was not observed, which the loss leaves out. An array of torch or CuPy is fitted
+            on its device if scikit-learn dispatches arrays, see the :ref:`User Guide <meta>`.
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), default=None
