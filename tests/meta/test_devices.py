@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from functools import partial
+from importlib.util import find_spec
 from unittest import SkipTest
 
 import numpy as np
@@ -193,7 +194,8 @@ def test_scikit_learns_checks_of_arrays(check):
             n_made += 1
         except SkipTest:
             pass
-    assert n_made
+    mixed_alone = check == "check_array_api_mixed_inputs" and find_spec("torch") is None
+    assert n_made or mixed_alone  # which mixes several libraries
 
 
 @there
