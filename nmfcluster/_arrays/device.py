@@ -45,10 +45,8 @@ def to_numpy(array: Any) -> Any:
         parts = (stored.values(), stored.col_indices(), stored.crow_indices())
         return sp.csr_array(tuple(to_host(p, "torch") for p in parts), shape=tuple(array.shape))
     except (TypeError, RuntimeError) as error:
-        cure = "give float32 or float64, dense or sparse with two dimensions"
-        raise TypeError(
-            f"An array of {library_of(array)} cannot be read, {error}; {cure}."
-        ) from error
+        told = f"An array of {library_of(array)} cannot be read, {error}; give float32 or float64"
+        raise TypeError(f"{told}, dense or sparse with two dimensions.") from error
 
 
 def on_host(model: Any) -> Any:
@@ -83,15 +81,19 @@ class Device:
     @classmethod
     def of(cls, array: Any) -> Device | None:
         """Return where an array is; None if it is none of another library."""
-        if not library_of(array):
-            return None
-        return cls(library_of(array), array.device)
+        library = library_of(array)
+        return cls(library, array.device) if library else None
 
     def moved(self, array: Any) -> Any:
         """Return a copy of an array of numpy that is there, a CSR matrix as `Stored`."""
         if sp.issparse(array):
             return Stored.of(array, self)
         return functions_of(self.library).asarray(array, device=self.device, copy=True)
+
+
+def moved(array: Any, there: Device | None) -> Any:
+    """Return an array that is there; as it is for numpy, which has no device, and None as None."""
+    return array if there is None or array is None else there.moved(array)
 
 
 def beside(values: np.ndarray, F: Any, dtype: Any = None) -> Any:
@@ -139,7 +141,11 @@ def sums_of(F: Any, axis: int | tuple[int, ...]) -> np.ndarray:
 
 
 def dots(X: Any, Y: Any) -> np.ndarray:
-    """Return <X_s, Y_s> for every start s, accumulated in float64."""
+    """Return <X_s, Y_s> for every start s, accumulated in float64.
+
+    That of `blocks` shares long arrays out to threads, and sums float64 by BLAS: its last bit is
+    another.
+    """
     xp = namespace(X)
     if xp is np:
         return np.einsum("skn,skn->s", X, Y, dtype=np.float64)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nmfcluster._arrays.blocks import dots
-from nmfcluster._arrays.device import Device, into, namespace, of_starts, put
+from nmfcluster._arrays.device import Device, beside, into, moved, namespace, of_starts, put
 from nmfcluster._arrays.least_squares import descend
 from nmfcluster._engine.loop import Steps, kept, per_start
 
@@ -269,6 +269,11 @@ class RunsObjective:
     wide = False  # starts side by side would not share a product
 
     @cached_property
+    def there(self) -> tuple[Any, Any]:
+        """W and H on the device, for all starts."""
+        return moved(self.W, self.device), moved(self.H, self.device)
+
+    @cached_property
     def constant(self) -> float:
         """Loss of the zero factors."""
         squares = [np.einsum("ij,ij->i", F, F, dtype=np.float64) for F in (self.W, self.H)]
@@ -296,9 +301,8 @@ def tensor_hals(objective: RunsObjective, F: np.ndarray) -> Steps:
         Alpha, beta and gamma.
     loss : ndarray of shape (n_starts,)
     """
-    n, there = objective.W.shape[1], objective.device
-    parts = (objective.W, objective.H, *map(np.ascontiguousarray, (F[..., :n], F[..., n:])))
-    W, H, B, C = parts if there is None else map(there.moved, parts)
+    W, H = objective.there
+    B, C = (beside(np.ascontiguousarray(part), W) for part in np.split(F, [W.shape[1]], axis=2))
     along, across = B @ W.T, C @ H.T  # how much of every bicluster the prototypes hold
     N, G = along * across, (B @ B.mT) * (C @ C.mT)
     A = namespace(N).zeros_like(N)

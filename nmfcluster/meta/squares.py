@@ -11,7 +11,7 @@ import numpy as np
 
 from nmfcluster._arrays import storage
 from nmfcluster._arrays.blocks import dots
-from nmfcluster._arrays.device import Device, Stored, namespace, to_numpy, upright
+from nmfcluster._arrays.device import Device, Stored, moved, namespace, to_numpy, upright
 from nmfcluster._arrays.least_squares import exact_rows
 from nmfcluster._arrays.places import in_dtype, product_at, scaled
 from nmfcluster._engine.loop import Steps
@@ -53,10 +53,7 @@ class Table:
     @cached_property
     def there(self) -> tuple[Any, Any]:
         """X and what it misses, on their device."""
-        return self._moved(self.X), self._moved(self.missing)
-
-    def _moved(self, array: Any) -> Any:
-        return array if self.device is None or array is None else self.device.moved(array)
+        return moved(self.X, self.device), moved(self.missing, self.device)
 
     @property
     def wide(self) -> bool:
@@ -153,7 +150,7 @@ class Table:
         """Return a start (n_starts, k, n + p) as its two factors, fixed rows of H as they are."""
         n = self.X.shape[0]
         W, H = np.ascontiguousarray(F[..., :n]), np.array(F[..., n:], order="C")
-        return self._moved(W), self._moved(self.with_fixed(H))
+        return moved(W, self.device), moved(self.with_fixed(H), self.device)
 
     def with_fixed(self, H: np.ndarray) -> np.ndarray:
         """Return H (..., k, p) with the fixed rows as they are; it is written to."""

@@ -215,7 +215,8 @@ class Ensemble:
 
     def sample(self, size: int, rng: np.random.RandomState) -> Ensemble:
         """Return the ensemble of `size` samples drawn without replacement; with, by weights."""
-        n = rng.multinomial(size, n / n.sum()) if (n := self.counts).dtype.kind == "f" else n
+        n = self.counts
+        n = rng.multinomial(size, n / n.sum()) if n.dtype.kind == "f" else n
         owner = np.repeat(np.arange(len(self)), n)
         drawn = np.bincount(owner[rng.permutation(len(owner))[:size]], minlength=len(self))
         kept = np.flatnonzero(drawn)
