@@ -348,6 +348,34 @@ class SimilarityFusionNMF(FusionReports):
         (objects,) = (given for given in (X, similarities, views) if given is not None)
         return self.transform(objects)
 
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the memberships of objects, from their similarities to those of the fit.
+
+        Parameters
+        ----------
+        X : as for `fit`
+            Similarities to all objects of the fit, features or views; of one object or more.
+
+        Returns
+        -------
+        ndarray of shape (n_new, n_clusters)
+            Rows sum to 1; that of an object that is similar to no other is uniform. They are in the
+            order of `X`, and where data frames in it have names, in that in which these occur:
+            ``ViewStack(X).index``. With ``set_output(transform="pandas")`` names are the index.
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` has not been called.
+        ValueError
+            If `X` is not of the kind or width that `fit` was given.
+        """
+        memberships = super().transform(X)
+        if not hasattr(memberships, "set_axis"):  # no data frame of pandas
+            return memberships
+        names = self._reader_.read_new(self, X).index
+        return memberships if names is None else memberships.set_axis(names)
+
     def _extend(self, X: Any) -> np.ndarray:
         objects = self._reader_.read_new(self, X)
         return self._extended(objects, np.arange(objects.shape[0]), self._profile_)

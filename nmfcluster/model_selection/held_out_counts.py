@@ -15,7 +15,7 @@ from nmfcluster.model_selection.results import tell_failures
 
 _MIXED = 0.1  # share of the held-out means that knows no clusters
 _PRIOR = 0.5  # counts that every column has more than were seen: unseen ones are not impossible
-_FOLLOWED = 0.5  # share of the entries that a fit which tells the dispersion follows at most
+_FOLLOWED = 0.5  # share of the entries that a fit which tells of the others follows at most
 
 #: parameters of the fits to parts: a single run, as nothing is asked about runs, and the way to
 #: metacluster that sees soonest that its clusters are the metaclusters
@@ -60,8 +60,7 @@ def held_out_losses(
     """
     fitted = np.array([fit is not None for fit in fits])
     if dispersion == "auto":
-        free = numbers * (sum(table.shape) - numbers)  # what such factors can follow
-        usable = np.flatnonzero(fitted & (free <= _FOLLOWED * np.prod(table.shape)))
+        usable = np.flatnonzero(fitted & leave_enough(numbers, table.shape))
         last = fits[usable[-1] if len(usable) else np.flatnonzero(fitted)[0]]
         rng = np.random.default_rng(seeds[0])
         with one_blas_thread():
@@ -80,6 +79,11 @@ def held_out_losses(
     values = [np.nan if isinstance(r, Exception) else r for r in found]
     losses[fitted] = np.reshape(values, (-1, len(parts)))
     return float(dispersion), losses
+
+
+def leave_enough(numbers: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """Return of which numbers of clusters factors follow half of a table's entries at most."""
+    return numbers * (sum(shape) - numbers) <= _FOLLOWED * np.prod(shape)
 
 
 def held_out_loss(

@@ -223,14 +223,14 @@ class ClusterSweep(_Chosen):
     as_good : ndarray of shape (n_candidates,), bool
         Numbers that the rule cannot tell from it: within one standard error of the least held-out
         loss, or of nearly the largest recurrence.
-    method : {"held-out", "recurrence"}
-        What it was chosen by.
+    method : {"held-out", "exact", "recurrence"}
+        What it was chosen by; "exact": it is the smallest that leaves nothing of the table.
     held_out_losses : ndarray of shape (n_candidates, n_folds) or None
-        Loss of every held-out part; None where it was chosen by recurrence.
+        Loss of every held-out part; None where counts were not held out.
     held_out_se : ndarray of shape (n_candidates,) or None
         Standard error of the mean difference from the least held-out loss.
     dispersion : float or None
-        By how much counts vary more than Poisson numbers; None where it was chosen by recurrence.
+        By how much counts vary more than Poisson numbers; None where none were held out.
     recurrence : ndarray of shape (n_candidates,)
         Mean of `recurrence_`, how surely clusters come back in the runs.
     smallest_recurrence : ndarray of shape (n_candidates,)

@@ -13,18 +13,23 @@ from nmfcluster import _compat
 from nmfcluster._arrays.arguments import Seed, counted, generator_of, shown, warn
 from nmfcluster._arrays.draws import n_not_whole, some_positions
 from nmfcluster._arrays.jobs import attempted, one_blas_thread, shared_out
-from nmfcluster._arrays.storage import largest
+from nmfcluster._arrays.storage import largest, row_sums
 from nmfcluster._arrays.tables import column_names
 from nmfcluster._engine.report import say
 from nmfcluster._engine.starts import draw_seeds
 from nmfcluster.meta import NMFMetaCluster
-from nmfcluster.meta.parameters import read_fixed
+from nmfcluster.meta.parameters import objective_of_table, read_fixed
 from nmfcluster.metrics import cophenetic_correlation
 from nmfcluster.model_selection.copies import SEEDS
-from nmfcluster.model_selection.held_out_counts import held_out_losses, least_held_out
+from nmfcluster.model_selection.held_out_counts import (
+    held_out_losses,
+    least_held_out,
+    leave_enough,
+)
 
 _say = partial(say, speaker="sweep_n_clusters")
 _AS_SURE = 0.15  # of the smallest recurrence, by which a number may lie below the largest one
+_EXACT = 1e-3  # share of the error that is left where a fit ends near an exact factorization
 _LARGEST = 2**62  # of a count: numpy draws counts of 64 bits
 _ALLOWED: dict[str, list[Any]] = {
     "method": [_compat.StrOptions({"auto", "held-out", "recurrence"})],
@@ -58,8 +63,11 @@ def sweep_n_clusters(
     variance of :math:`\mu + \phi \mu^2`, are shared out so that parts are independent, too [2]_;
     :math:`\phi` is estimated from the fit with the most clusters.
 
-    Other tables have no such parts. Then the largest number is taken of which all clusters come
-    back in the runs: the smallest `recurrence_` is at most 0.15 below that of any candidate.
+    Other tables have no such parts. If clusters leave a thousandth of one at most, relative to
+    what sums of rows and columns leave, with factors of fewer numbers than half of its entries, it
+    is of that rank but for rounding: the smallest number that does so is taken. Otherwise it is the
+    largest number of which all clusters come back in the runs: the smallest `recurrence_` is at
+    most 0.15 below that of any candidate.
 
     Parameters
     ----------
@@ -72,7 +80,7 @@ def sweep_n_clusters(
         and leaves it out.
     method : {"auto", "held-out", "recurrence"}, default="auto"
         What to choose by: "held-out", for whole numbers alone, or "recurrence". "auto": "held-out"
-        if `X` holds whole numbers.
+        if `X` holds whole numbers; otherwise "recurrence", unless clusters leave nothing of `X`.
     n_folds : int, default=5
         Number of parts, with as many fits of a single run for every candidate.
     dispersion : "auto" or float, default="auto"
@@ -163,13 +171,13 @@ def sweep_n_clusters(
 
     # and of counts, to all parts but one, which says how well the others foretell it
     smallest, losses, errors, phi = told(lambda fit: fit.recurrence_.min()), None, None, None
+    left = told(lambda fit: fit.reconstruction_err_)
     if by_counts:
         phi, losses = held_out_losses(model, table, dispersion, numbers, fits, seeds, n_jobs)
         as_good, errors = least_held_out(losses)
-        best = np.flatnonzero(as_good)[0]
-    else:  # the largest of which all clusters recur about as surely as they ever do
-        as_good = smallest >= np.nanmax(smallest) - _AS_SURE  # False for NaN
-        best = np.flatnonzero(as_good)[-1]
+        by, best = "held-out", int(np.flatnonzero(as_good)[0])
+    else:
+        by, as_good, best = _by_runs(method, _exact(model, table, numbers, left), smallest)
 
     # one is chosen, and has all runs
     k, estimators = int(numbers[best]), list(fits)
@@ -182,13 +190,13 @@ def sweep_n_clusters(
         candidates=numbers,
         n_clusters_=k,
         as_good=as_good,
-        method="held-out" if by_counts else "recurrence",
+        method=by,
         held_out_losses=losses,
         held_out_se=errors,
         dispersion=phi,
         recurrence=told(lambda fit: fit.recurrence_.mean()),
         smallest_recurrence=smallest,
-        reconstruction_err=told(lambda fit: fit.reconstruction_err_),
+        reconstruction_err=left,
         cophenetic=told(lambda fit: _cophenetic(fit, drawn)),
         estimators=tuple(estimators),
     )
@@ -219,6 +227,31 @@ def _holds_counts(model: NMFMetaCluster, table: Any, method: str) -> bool:
         must = f"X must hold whole numbers, below {_LARGEST:.0e}. method='recurrence' takes any"
         raise ValueError(f"method='held-out' shares out counts: {must}.")
     return whole and method != "recurrence"
+
+
+def _exact(
+    model: NMFMetaCluster, table: Any, numbers: np.ndarray, errors: np.ndarray
+) -> np.ndarray:
+    """Return which numbers of clusters leave nothing of a table that has more entries to explain.
+
+    What they leave is measured by what the sums of rows and columns alone do.
+    """
+    rows, columns = row_sums(table)[:, None], row_sums(table.T)[None, :]
+    unexplained = objective_of_table(model, table).error(rows, columns / rows.sum())
+    return leave_enough(numbers, table.shape) & (errors <= _EXACT * unexplained)  # False for NaN
+
+
+def _by_runs(method: str, exact: np.ndarray, smallest: np.ndarray) -> tuple[str, np.ndarray, int]:
+    """Return by what the fits to all entries decide, which numbers are as good, and the best.
+
+    `exact` says which numbers leave nothing, `smallest` how surely all clusters of each recur.
+    """
+    if method == "auto" and exact.any():  # fewer leave something, more follow nothing
+        best = int(exact.argmax())
+        return "exact", np.arange(len(exact)) == best, best
+    # the largest of which all clusters recur about as surely as they ever do
+    as_good = smallest >= np.nanmax(smallest) - _AS_SURE  # False for NaN
+    return "recurrence", as_good, int(np.flatnonzero(as_good)[-1])
 
 
 def _fits(model: NMFMetaCluster, X: Any, numbers: np.ndarray, n_jobs: int | None) -> list[Any]:

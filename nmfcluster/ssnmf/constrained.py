@@ -201,6 +201,14 @@ def kept_links(estimator: Any, pairs: PairwiseConstraints) -> np.ndarray:
     return pairs.must_link[np.broadcast_to(hard, len(pairs.must_link))]
 
 
+def warn_of_alpha(estimator: Any, pairs: PairwiseConstraints) -> None:
+    """Warn of an `alpha` that somebody chose where it weighs nothing: all must-links are hard."""
+    chosen = estimator.alpha != type(estimator)(n_clusters=1).alpha
+    if chosen and 0 < len(pairs.must_link) == len(kept_links(estimator, pairs)):
+        told = f"alpha={estimator.alpha:g} changes nothing: it weighs soft must-links, all are hard"
+        warn(f"{told}. Give hard_must_link=False, or weights below 1, to weigh them.")
+
+
 def between(links: Any, groups: np.ndarray) -> Any:
     """Return the matrix of pairs without those that are inside a group."""
     rows, columns, weights = stored_entries(links)

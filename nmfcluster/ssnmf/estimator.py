@@ -49,8 +49,9 @@ class SSNMFClusterer(NMFClusterer):
     n_clusters : int
         Number of clusters.
     alpha : float, default=0.25
-        Weight of must-link pairs that are soft. It counts in u, the 0.999-quantile of the nonzero
-        entries of W off its diagonal (of 100,000 drawn entries where W is not sparse and has more).
+        Weight of must-link pairs that are soft; hard ones have none. It counts in u, the
+        0.999-quantile of the nonzero entries of W off its diagonal (of 100,000 drawn entries where
+        W is not sparse and has more).
     beta : float, default=3.0
         Weight of cannot-link pairs, in u.
     hard_must_link : bool or "auto", default="auto"
@@ -294,6 +295,7 @@ class SSNMFClusterer(NMFClusterer):
             pairs = fitted.read_constraints(names, X, y, constraints, must_link, cannot_link)
             feasible = fitted.check_constraints(pairs, self.n_clusters, self.contradictions)
             rows = fitted.rows_to_fit(self, X, pairs)
+            constrained.warn_of_alpha(self, pairs)
             affinity = fitted.affinity_of(self, X, rows, rng)
             self.propagation_ = constrained.width_of(self, affinity, rows.pairs)
             W = constrained.spread(self, affinity, rows.pairs, self.propagation_, rng)

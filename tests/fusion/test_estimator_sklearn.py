@@ -25,6 +25,7 @@ from sklearn.utils import get_tags
 
 from nmfcluster import KernelStack, SimilarityFusionNMF, SimilarityStack
 from nmfcluster.model_selection import FullSampleSplit, StabilityScorer
+from nmfcluster.stack import ViewStack
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
@@ -55,6 +56,25 @@ def test_names_and_index_of_a_data_frame_are_kept():
     assert list(fitted.transform(frame[:2]).index) == [100, 101]
     with pytest.raises(ValueError, match="feature names should match"):
         fitted.predict(frame.iloc[:, ::-1])
+
+
+@pytest.mark.parametrize("kind", ["views", "container", "similarities", "arrays"])
+def test_frames_of_several_sources_keep_the_names_of_objects(kind):
+    sources, _ = problem()
+    names = [f"object {i}" for i in range(43)]
+    one, two = (pd.DataFrame(source, index=names, columns=names) for source in sources[:2])
+    given = {
+        "views": {"one": one, "two": two.iloc[::-1]},  # rows are matched by name
+        "container": ViewStack([one, two]),
+        "similarities": SimilarityStack({"one": one, "two": two}),
+        "arrays": {"one": sources[0], "two": sources[1]},
+    }[kind]
+    affinity = "precomputed" if kind == "similarities" else "rbf"
+    fitted = model(affinity=affinity).set_output(transform="pandas")
+    for framed in (fitted.fit_transform(given), fitted.transform(given)):
+        assert list(framed.index) == (list(range(43)) if kind == "arrays" else names)
+        assert list(framed.columns) == list(fitted.get_feature_names_out())
+        assert_array_equal(framed.to_numpy().argmax(axis=1), fitted.predict(given))
 
 
 def test_a_fit_that_fails_leaves_the_earlier_one():

@@ -186,7 +186,7 @@ def test_runs_are_decided_by_a_sweep():
 
 
 def test_recurrence_leaves_out_one():
-    table = make_biclusters((40, 30), 3, random_state=0)[0]
+    table = make_biclusters((40, 30), 3, noise=0.1, random_state=0)[0]
     runs = NMFMetaCluster(2, n_estimators=4)
     found = chosen(runs, table, [1, 2, 3, 4])
     assert found.method == "recurrence"

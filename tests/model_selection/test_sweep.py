@@ -305,3 +305,27 @@ def test_stages_are_told_before_they_start(caplog):
         "fitting 3 numbers of clusters to 3 parts of the counts",
         "fitting n_clusters=4, 4 runs",
     ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "storage"),  # with seeds whose twins do not recur in all runs
+    [
+        ({"random_state": 2}, np.asarray),
+        ({"random_state": 3, "noise": 1e-5}, sp.csr_array),
+        ({"random_state": 5, "n_clusters": 5, "shape": (40, 60)}, np.float32),
+    ],
+)
+def test_a_table_that_is_the_product_of_factors_has_as_many_clusters(kind, storage):
+    X, W, _ = make_biclusters(**kind)
+    numbers, k = np.arange(W.shape[1] - 2, W.shape[1] + 3), W.shape[1]
+    found = swept(NMFMetaCluster(2, n_estimators=8, random_state=0), storage(X), numbers)
+    assert (found.method, found.n_clusters_) == ("exact", k)
+    assert_array_equal(found.as_good, numbers == k)
+
+
+def test_recurrence_is_asked_by_name_and_where_fits_leave_something_or_follow_all():
+    X = make_biclusters(random_state=0)[0]
+    assert swept(model("frobenius"), X, (3, 5), method="recurrence").method == "recurrence"
+    noise = np.random.default_rng(0).exponential(size=(30, 4))  # of which 4 clusters leave nothing
+    with pytest.warns(UserWarning, match="largest of the candidates"):
+        assert swept(model("frobenius"), noise, (2, 4)).method == "recurrence"

@@ -253,6 +253,25 @@ def test_parts_that_must_links_leave_apart_are_warned_of(hard):
     assert not any("parts that nothing connects" in str(warning.message) for warning in caught)
 
 
+def test_a_weight_of_soft_must_links_is_warned_of_where_none_is_soft():
+    """A search over it would try the same fit again and again."""
+    soft = PairwiseConstraints(len(X), [(*pair, 0.5) for pair in KNOWN.must_link])
+    for pairs, hard, n_warnings in [
+        (KNOWN, "auto", 1),
+        (soft, True, 1),
+        (soft, "auto", 0),
+        (KNOWN, False, 0),
+        (PairwiseConstraints(len(X), None, KNOWN.cannot_link), "auto", 0),
+    ]:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            clusterer(hard_must_link=hard).fit(X, constraints=pairs)
+            clusterer(hard_must_link=hard, alpha=1).fit(X, constraints=pairs)
+        told = [str(one.message) for one in caught if "alpha" in str(one.message)]
+        assert len(told) == n_warnings
+        assert all("alpha=1 changes nothing" in one for one in told)
+
+
 @pytest.mark.parametrize("affinity", ["nearest_neighbors", "landmarks"])
 def test_parts_of_a_graph_of_features_are_linked(affinity):
     X, y = make_blobs([26, 18, 16], centers=[[0, 0], [50, 0], [80, 0]], random_state=0)
