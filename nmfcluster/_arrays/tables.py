@@ -267,9 +267,9 @@ def order_of(
     ValueError
         If both have an index, and do not have the same names.
     """
-    if own is None or other is None or len(own) != len(other) or own.equals(other):
+    if own is None or other is None or own.equals(other):
         return None
-    if own.is_unique and other.is_unique:
+    if len(own) == len(other) and own.is_unique and other.is_unique:
         order = np.asarray(other.get_indexer(own))
         if (order >= 0).all():
             told = f"{name} has the {noun}s of {owner} in another order, by the index"
@@ -278,12 +278,13 @@ def order_of(
             return order
     if _is_default(own) or _is_default(other):
         return None
-    lacking = own[~own.isin(other)]
-    some = f", such as {shown(list(lacking[:3]))} of {owner}" if len(lacking) else ""
-    told = f"{name} and {owner} have different names of {noun}s{some}, or names that occur twice"
-    why = "so that it is not known which belong together"
-    cure = "give both the same names, or arrays, which are taken by position"
-    raise ValueError(f"{told}, {why}: {cure}.")
+    told = f"{name} and {owner} have different names of {noun}s"
+    for one, those, its in ((own, other, owner), (other, own, name)):
+        if len(alone := one[~one.isin(those)]):
+            told += f"; {its} alone has {len(alone)}, such as {alone[:3].tolist()}"
+        told += "" if one.is_unique else f"; some of {its} occur twice"
+    cure = f"give both the same, as the {own.isin(other).sum()} that both have"
+    raise ValueError(f"{told}: {cure}, or arrays, which are taken by position.")
 
 
 def _is_default(index: Any) -> bool:

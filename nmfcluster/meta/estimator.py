@@ -305,7 +305,7 @@ class NMFMetaCluster(Programs):
                 fixed = across.columns
             m = 0 if fixed is None else len(fixed)
             whole = parameters.objective_of_table(self, X, fixed)
-            whole.check_observed()
+            whole.check_observed(of_columns=m < k)  # known components have their own entries there
             place = parameters.order_of(whole, weights)
             whole = whole.taken(place.samples)
             weights = None if weights is None else weights[place.samples]

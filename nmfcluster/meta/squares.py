@@ -136,11 +136,11 @@ class Table:
             held = f"sums, and sums of squares, that {self.X.dtype} holds with some room"
             raise ValueError(f"X must have {held}, got entries up to {high:.3g}; scale it.")
 
-    def check_observed(self) -> None:
-        """Raise a ValueError if nothing is observed of a row, or of a column."""
+    def check_observed(self, of_columns: bool) -> None:
+        """Raise a ValueError if nothing is observed of a row, or of a column if that is wanted."""
         if self.missing is None:
             return
-        for kind, axis in (("row", 1), ("column", 0)):
+        for kind, axis in (("row", 1), ("column", 0))[: 1 + of_columns]:
             empty = self.missing.sum(axis=axis) == self.X.shape[axis]
             if empty.any():
                 which = f"{kind} {empty.argmax()} is NaN throughout"

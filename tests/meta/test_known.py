@@ -203,3 +203,37 @@ def test_names_of_features_are_read_of_both_libraries(library, other):
         _, [said] = told(lambda pair=pair: match_components(*pair))
         assert "has no names: features are taken by position" in said
     assert told(lambda: match_components(X, X))[1] == []
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_tables_of_other_features_say_which_these_are(library):
+    module = pytest.importorskip(library)
+    names = [f"c{j}" for j in range(24)]
+    title = "columns" if library == "pandas" else "schema"
+    table, catalogue = (module.DataFrame(F, **{title: names}) for F in (X, H))
+    fewer = catalogue[names[:20]]
+    more = module.DataFrame(np.hstack([H, H[:, :1]]), **{title: [*names, "old"]})
+    of_table = r"X alone has 4, such as \['c20', 'c21', 'c22'\]: .* the 20 that both have"
+    with pytest.raises(ValueError, match=f"fixed_components and X .* columns; {of_table}"):
+        known(components=fewer).fit(table)
+    with pytest.raises(
+        ValueError, match=r"; fixed_components alone has 1, such as \['old'\]: .* 24"
+    ):
+        known(components=more).fit(table)
+    with pytest.raises(ValueError, match="components_b alone has 4, such as .* the 20 that both"):
+        match_components(fewer, catalogue)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
+def test_features_that_were_not_measured_are_left_out_of_usages(loss, dtype, storage):
+    holey = X.astype(dtype)
+    holey[:, 20:] = np.nan
+    norm = np.linalg.norm if loss == "frobenius" else np.sum
+    share = norm(H[:, :20], axis=1) / norm(H, axis=1)  # of a row of the catalogue that is left
+    found = known(loss=loss).fit(storage(holey)).factor_ * share
+    left = known(loss=loss, components=H[:, :20]).fit(X[:, :20].astype(dtype)).factor_
+    assert_allclose(found, left, atol=1e-5 * left.max())
+    with pytest.raises(ValueError, match="column 20 is NaN throughout"):
+        known(loss=loss, components=H[:3]).fit(holey)
