@@ -52,6 +52,8 @@ def test_open_files_layers_views_and_masks_are_read(adata, tmp_path, monkeypatch
     for mode in ("r", "r+"):
         backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed=mode)
         assert_array_equal(programs(backed, 3, mask_var=None, **few).components_, whole)
+        with pytest.raises(TypeError, match=r"X must be .*: give X.to_memory\(\)"):
+            NMFMetaCluster(3).fit(backed.X)
         half = programs(backed, 3, mask_var=np.arange(50) < 20, **few)
         assert half.components_.shape == (3, 20)
         backed.file.close()

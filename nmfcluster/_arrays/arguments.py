@@ -17,7 +17,7 @@ from nmfcluster._arrays import storage
 from nmfcluster._compat import MOST, Interval
 
 # Folders whose frames are no user's: the package, and what calls its methods for the user.
-_FOLDERS = (Path(__file__).parents[1], *sklearn.__path__, *joblib.__path__)
+_FOLDERS = (Path(__file__).parents[1], *sklearn.__path__, *joblib.__path__, *np.__path__)
 _NOT_THE_USER = tuple(f"{folder}/" for folder in _FOLDERS)
 
 _LARGEST = 1e8  # of what data are made by: their counts, of up to three such, are 64-bit integers

@@ -167,9 +167,10 @@ def check_opened(X: Any, name: str, wanted: str) -> None:
         raise TypeError(f"{name} must be {wanted}, got {shown(X)}.")
     annotated = hasattr(X, "obs") and hasattr(X, "to_df")
     closed = (isinstance(X, dict) and not sp.issparse(X)) or type(X).__name__ == "LazyFrame"
-    if annotated or closed or type(X).__module__.startswith("pyarrow"):
-        matrix = "adata.X or adata.to_df(), or see nmfcluster.anndata"
-        cure = matrix if annotated else "an array or a data frame"
+    on_disk = hasattr(X, "to_memory") and not annotated  # as X of an AnnData that is backed
+    if annotated or on_disk or closed or type(X).__module__.startswith("pyarrow"):
+        cure = "X.to_memory()" if on_disk else "an array or a data frame"
+        cure = "adata.X or adata.to_df(), or see nmfcluster.anndata" if annotated else cure
         raise TypeError(f"{name} must be {wanted}, got {_called(X)}: give {cure}. {_SEVERAL}.")
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise ValueError(

@@ -1,6 +1,7 @@
 """Solutions that are kept on disk, so that a fit that was stopped goes on where it was."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import partial
 from importlib.metadata import version
@@ -42,11 +43,15 @@ class Recall:
 
     def __call__(self, asked: Sequence[Any], compute: Callable[[], Any]) -> Any:
         """Return the solutions that were computed for `asked`, or compute them."""
-        found = self._kept(joblib.hash((self._given, asked)), compute)
-        if isinstance(found, list) and [type(one) for one in found] == [Solution] * len(asked):
-            return found
-        warn("The folder of memory holds what is no run: it is made again. Clear the folder.")
-        return compute()
+        key = joblib.hash((self._given, asked))
+        shelved = self._kept.call_and_shelve(key, compute)
+        with suppress(Exception):  # whatever it is that reading a damaged file raises
+            found = shelved.get()
+            if isinstance(found, list) and [type(one) for one in found] == [Solution] * len(asked):
+                return found
+        warn("The folder of memory holds what is no run: it is made again, and kept instead.")
+        shelved.clear()
+        return self._kept(key, compute)
 
 
 def _computed(key: str, compute: Callable[[], Any]) -> Any:

@@ -1,5 +1,7 @@
 """Runs that are kept on disk: a fit that was stopped goes on where it was."""
 
+import warnings
+
 import joblib
 import numpy as np
 import pytest
@@ -112,11 +114,19 @@ def test_what_is_no_folder_is_refused_by_name(tmp_path):
             model(wrong).fit(X)
 
 
-def test_what_is_kept_and_no_run_is_made_again_with_a_warning(tmp_path):
+def test_what_is_kept_and_no_run_is_made_again_with_a_warning(tmp_path, caplog, capfd):
     expected = model(str(tmp_path)).fit(X).components_
-    for number, wrong in enumerate((42, [], ["run"], None)):
-        kept = sorted(tmp_path.rglob("output.pkl"))
-        joblib.dump(wrong, kept[number])
-        with pytest.warns(UserWarning, match="memory holds what is no run: it is made again"):
+    kept = sorted(tmp_path.rglob("output.pkl"))
+    for number, wrong in enumerate((42, [], ["run"], None, b"damaged", b"")):
+        if isinstance(wrong, bytes):
+            kept[number % len(kept)].write_bytes(wrong)
+        else:
+            joblib.dump(wrong, kept[number % len(kept)])
+        with pytest.warns(UserWarning, match="holds what is no run: it is made again") as caught:
             assert_array_equal(model(str(tmp_path)).fit(X).components_, expected)
-        kept[number].unlink()
+        assert {warning.filename for warning in caught} == {__file__}
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # it was kept instead
+            assert_array_equal(model(str(tmp_path)).fit(X).components_, expected)
+    assert not caplog.records  # joblib would log a traceback
+    assert capfd.readouterr() == ("", "")

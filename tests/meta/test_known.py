@@ -220,7 +220,7 @@ def test_tables_of_other_features_say_which_these_are(library):
         ValueError, match=r"; fixed_components alone has 1, such as \['old'\]: .* 24"
     ):
         known(components=more).fit(table)
-    with pytest.raises(ValueError, match="components_b alone has 4, such as .* the 20 that both"):
+    with pytest.raises(ValueError, match=r"components_b alone has 4, such as .* the 20 that both"):
         match_components(fewer, catalogue)
 
 
