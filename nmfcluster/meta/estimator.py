@@ -308,6 +308,7 @@ class NMFMetaCluster(Programs):
             whole.check_observed(of_columns=m < k)  # known components have their own entries there
             place = parameters.order_of(whole, weights)
             whole = whole.taken(place.samples)
+            del X  # what was read of the user's table is not held beside its rows in order
             weights = None if weights is None else weights[place.samples]
             objective = whole.weighted(weights)
             objective.check_range()
@@ -321,7 +322,7 @@ class NMFMetaCluster(Programs):
             runs = run_many(whole.for_runs(), remembering, sizes, rng, resample, weights)
             candidates = metaclustered(self.meta, runs, plan, whole.fixed)
             metaclusters, end = refine(objective, plan, candidates)
-            with stage(f"strengths of the clusters in {X.shape[0]} samples"):
+            with stage(f"strengths of the clusters in {len(place.places)} samples"):
                 W, H, order = by_their_size(whole, end.best, n_known, weights)
             # what it found, clusters in their final order, and samples in that of the user
             own, weighted, labels = place.places, objective.weighted_rows(W), hard_labels(W)
