@@ -1,28 +1,30 @@
 """Tables that lie in files, read with the names of their rows and columns."""
 
+import csv
 import gzip
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
+from itertools import chain, count, islice
 from math import inf, prod
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 from zipfile import ZipFile
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.io import mmread
 
-from nmfcluster._arrays.arguments import warn
+from nmfcluster._arrays.arguments import counted, warn
 from nmfcluster._arrays.storage import is_sparse
 from nmfcluster._arrays.tables import check_stored
 from nmfcluster._base import warn_of_distances
 
 # what pip installs for a module
-_CURES = {"pandas": "nmfcluster[cli]", "anndata": "anndata", "h5py": "anndata"}
-_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+_CURES = {"pandas": '"nmfcluster[cli]"', "anndata": "anndata", "h5py": "anndata"}
+_SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}  # of entries, if it is in all lines
 _HEAD = 100  # lines that tell how the others are laid out
-_BLANK = "Unnamed: "  # how pandas' titles of columns without one begin
+_BLANK = "Unnamed: "  # how titles of columns without one begin, as of pandas
 _TEXT = {"dtype": str, "keep_default_na": False}  # entries as they are written; NaN: there is none
 
 
@@ -32,6 +34,33 @@ class FileTable(NamedTuple):
     X: Any
     rows: Sequence[str] | None = None
     columns: Sequence[str] | None = None
+    origins: tuple[str, str] = ("", "")  # where the names of rows and of columns are from
+    title: str | None = None  # of the column that names the rows
+    layers: Sequence[str] = ()  # that the file has besides
+
+    def __str__(self) -> str:
+        n_rows, n_columns = self.X.shape
+        told = "rows without names" if self.rows is None else f"names from {self.origins[0]}"
+        return f"{counted(n_rows, 'row')}, {counted(n_columns, 'column')}, {told}"
+
+    def transposed(self) -> Self:
+        """Return the table whose rows are the columns of this one."""
+        names = self._replace(rows=self.columns, columns=self.rows, origins=self.origins[::-1])
+        return names._replace(X=self.X.T, title=None)
+
+    def apart(self, file: str) -> Self:
+        """Return the table with names of columns that differ; warn if they did not."""
+        new: dict[str, str] = {}
+        for name in self.columns or ():
+            numbered = chain([name], (f"{name}.{i}" for i in count(1)))
+            new[next(one for one in numbered if one not in new)] = name
+        again = [one for one, name in new.items() if one != name]
+        if not again:
+            return self
+        told = f"{', '.join(again[:3])}{', ...' if len(again) > 3 else ''}"
+        warn(f"{file}: columns that have the name of another one are called {told} here.")
+        X = self.X.set_axis(list(new), axis=1) if hasattr(self.X, "columns") else self.X
+        return self._replace(X=X, columns=list(new))
 
     def require_all(self, file: str) -> None:
         """Raise if an entry is missing; of sparse tables none is."""
@@ -73,25 +102,30 @@ def imported(name: str) -> Any:
 
 
 def read_table(
-    path: Path, names: str | None = None, text: bool = False, titles: bool = True, most: float = inf
+    path: Path, text: bool = False, most: float = inf, layer: str | None = None, **how: Any
 ) -> FileTable:
-    """Return the table of a csv, tsv, npy, npz, mtx or h5ad file; raise if there is none.
+    """Return the table of a csv, tsv, txt, npy, npz, mtx or h5ad file; raise if there is none.
 
     Warns where it may be meant in another way.
 
     Parameters
     ----------
     path : Path
-        Of the file; csv, tsv and mtx also as packed by gzip.
-    names : str, default=None
-        Title of the column of a csv or tsv file that names the rows. By default the first, if its
-        title is blank or it holds text alone, no two entries of which are the same.
+        Of the file; csv, tsv, txt and mtx also as packed by gzip.
     text : bool, default=False
-        Whether other columns may hold text.
-    titles : bool, default=True
-        Whether the first line of a csv or tsv file holds titles, unless it holds numbers alone.
+        Whether columns of a text file, besides the one that names the rows, may hold text.
     most : float, default=inf
         Bytes that are read, unpacked; what holds more is refused.
+    layer : str, default=None
+        The layer of an h5ad file that is read, instead of its X.
+    **how : dict
+        How a text file is read:
+
+        - names : str, default=None
+            Title of the column that names the rows. By default the first, if its title is blank or
+            it holds text alone, no two entries of which are the same.
+        - titles : bool, default=True
+            Whether the first line holds titles, unless it holds numbers alone.
 
     Returns
     -------
@@ -102,9 +136,11 @@ def read_table(
         raise FileNotFoundError(f"There is no file {path}.")
     if reader is None:
         raise ValueError(f"{path} must end in one of {', '.join(_READERS)}; got {_kind(path)!r}.")
+    if layer is not None and reader is not _annotated:
+        raise ValueError(f"--layer is of .h5ad files: {path} has none.")
     try:
         _check_unpacked(path, most)
-        table = reader(path, names, titles)
+        table = reader(path, most=most, layer=layer, **how)
         if is_sparse(X := table.X):
             check_stored(X, "it")
             # ends of rows, values and their places, once they are stored by rows
@@ -136,7 +172,8 @@ def _check_numbers(path: Path, table: FileTable) -> None:
             column = wrong.iloc[:, 0].dropna()
             numbers = imported("pandas").to_numeric(column, errors="coerce").to_numpy()
             told = f"its column {column.name!r} has {column.iloc[np.isnan(numbers).argmax()]!r}"
-            raise ValueError(f"{path} must hold numbers, but {told}; --names says what is a name.")
+            cure = f"numbers have points; --names {column.name!r} names the rows by it"
+            raise ValueError(f"{path} must hold numbers, but {told}; {cure}.")
     if not is_sparse(table.X) and table.X.shape[0] == table.X.shape[1]:
         warn_of_distances(np.asarray(table.X), f"{path}, which is taken for features,")
 
@@ -172,9 +209,30 @@ def _check_unpacked(path: Path, most: float) -> None:
     _check_size(size, most)
 
 
-def _delimited(separator: str, path: Path, names: str | None, titles: bool) -> FileTable:
-    read_csv = partial(imported("pandas").read_csv, path, sep=separator, encoding="utf-8-sig")
-    titled, heads = _titles(read_csv, separator, titles)
+def _opened(path: Path) -> tuple[Callable[..., Any], list[list[str]]]:
+    """Return pandas' reader of a text, and the entries of its first lines.
+
+    They are separated by what its ending says, if this is in all first lines, or by what is.
+    """
+    unpacked = gzip.open if path.suffix.lower() == ".gz" else open
+    with unpacked(path, "rt", encoding="utf-8-sig") as file:
+        lines = [line.strip(" \n") for line in islice(file, _HEAD) if line.strip()]
+    if not lines:
+        raise ValueError("it is empty.")
+    own, heads = _SEPARATORS[_kind(path)], {}
+    for some in (own, "\t", ";", ",", " "):
+        heads[some] = list(csv.reader(lines, delimiter=some, skipinitialspace=some == " "))
+    if not any(map(is_number, heads[" "][-1][1:])):  # words of a text
+        del heads[" "]
+    found = (some for some, head in heads.items() if min(map(len, head)) > 1)
+    separator = next(found, own)
+    how = {"sep": r"\s+" if separator == " " else separator, "encoding": "utf-8-sig"}
+    return partial(imported("pandas").read_csv, path, **how), heads[separator]
+
+
+def _delimited(path: Path, names: str | None = None, titles: bool = True, **_: Any) -> FileTable:
+    read_csv, head = _opened(path)
+    titled, heads = _titles(head, titles)
     if names is not None and names not in heads:
         raise ValueError(f"--names must be one of {', '.join(heads)}; got {names!r}.")
     if names is not None and heads[0] == _BLANK:
@@ -194,7 +252,9 @@ def _delimited(separator: str, path: Path, names: str | None, titles: bool) -> F
     frame.columns = [heads[i] for i in frame]
     if titled and names is None and not heads[0].startswith(_BLANK):
         _warn_of_titles(path, frame)
-    return FileTable(frame, rows if named else None, list(frame))
+    title = heads[place] if titled and named and not heads[place].startswith(_BLANK) else None
+    origins = repr(names or title) if names or title else "the first column", "the first line"
+    return FileTable(frame, rows if named else None, list(frame), origins, title)
 
 
 def _warn_of_titles(path: Path, frame: Any) -> None:
@@ -207,27 +267,21 @@ def _warn_of_titles(path: Path, frame: Any) -> None:
         warn(f"{path}: its first line is taken for titles ({told}); --no-titles takes it as a row.")
 
 
-def _titles(read_csv: Callable[..., Any], separator: str, titles: bool) -> tuple[bool, list[str]]:
+def _titles(head: list[list[str]], titles: bool) -> tuple[bool, list[str]]:
     """Return whether the first line holds titles, and those of all columns, blank ones too.
 
     Separators may end all lines, or all but the first one, which may also lack the title of the
     first column, as R writes. A line that is shorter lacks values at its end.
     """
-    first = read_csv(header=None, nrows=1, **_TEXT).iloc[0].tolist()
-    _check_separator(first, separator)
-    if len(first) == 1:
-        lines = read_csv(header=None, nrows=2, on_bad_lines="skip", **_TEXT)[0].str.split()
-        lacking, parts = len(lines.iloc[-1]) - len(lines[0]), lines.iloc[-1][1:]
-        if lacking in (0, 1) and parts and all(map(is_number, parts)):
-            raise ValueError("its entries must be separated by commas or tabs, not by spaces.")
+    first = head[0]
     titled = titles and not all(map(is_number, first[: len(first) - _n_blank(first)]))
-    body = read_csv(header=0 if titled else None, nrows=_HEAD, **_TEXT)
-    heads = [str(title) for title in body]
-    lacking = 0 if isinstance(body.index, imported("pandas").RangeIndex) else body.index.nlevels
-    body = body.reset_index() if lacking else body
-    n_blank = _n_blank(["".join(body[column].fillna("-")) for column in body])
+    body = head[titled:]
+    width = len(body[0]) if body else len(first)
+    n_blank = min((max(width - len(line), 0) + _n_blank(line) for line in body), default=0)
     if not titled:
-        return False, heads[: len(heads) - n_blank] + [_BLANK] * n_blank
+        return False, [str(i) for i in range(width - n_blank)] + [_BLANK] * n_blank
+    heads = [title or f"{_BLANK}{i}" for i, title in enumerate(first)]
+    lacking = max(width - len(first), 0)
     # separators that end all lines but the first one, and are no entries that lack a title
     at_ends = min(lacking, n_blank - min(n_blank, _n_blank(first)))
     lacking -= at_ends
@@ -262,29 +316,17 @@ def _are_names(entries: list[str]) -> bool:
     return differ and not any(is_number(entry.replace(",", "")) for entry in entries)
 
 
-def _check_separator(first: list[str], separator: str) -> None:
-    """Raise where it is something else that separates the entries of the first line."""
-    line = separator.join(first)
-    for other, name in _SEPARATORS.items():
-        parts = line.split(other)
-        apart = len(first) == 1 or all(is_number(part.replace(",", ".")) for part in parts)
-        if other != separator and len(parts) > 1 and apart:
-            wanted = f"its entries must be separated by {_SEPARATORS[separator]}, not by {name}"
-            raise ValueError(f"{wanted}; numbers have points, not commas.")
-
-
 def read_pairs(path: Path, most: float) -> Any:
-    """Return the table of a csv or tsv file of pairs, rows as they are named there."""
-    separator, text = "\t" if _kind(path) == ".tsv" else ",", dict.fromkeys(("a", "b", "kind"), str)
+    """Return the table of a text file of pairs, rows as they are named there."""
+    text = dict.fromkeys(("a", "b", "kind"), str)
     _check_unpacked(path, most)
-    how = {"dtype": text, "keep_default_na": False, "encoding": "utf-8-sig", "sep": separator}
-    frame = imported("pandas").read_csv(path, **how)
+    frame = _opened(path)[0](dtype=text, keep_default_na=False)
     if not set(text) <= set(frame.columns):
         raise ValueError(f"the columns must be a, b and kind, got {', '.join(frame.columns)}.")
     return frame[[*text, *frame.columns.intersection(["weight"])]]
 
 
-def _arrays(path: Path, *_: Any) -> FileTable:
+def _arrays(path: Path, **_: Any) -> FileTable:
     # np.load would take what is no archive for a pickle
     with path.open("rb") as file, np.lib.npyio.NpzFile(file) as held:
         if "format" in held:
@@ -294,24 +336,32 @@ def _arrays(path: Path, *_: Any) -> FileTable:
         return FileTable(held[held.files[0]])
 
 
-def _array(path: Path, *_: Any) -> FileTable:
+def _array(path: Path, **_: Any) -> FileTable:
     with path.open("rb") as file:
         return FileTable(np.lib.format.read_array(file, allow_pickle=False))
 
 
-def _annotated(path: Path, *_: Any) -> FileTable:
+def of_layers(layers: Sequence[str]) -> str:
+    """Return how to read one of the layers of a file, if there are any."""
+    return f"--layer takes one of its layers: {', '.join(layers)}" if layers else ""
+
+
+def _annotated(path: Path, layer: str | None, **_: Any) -> FileTable:
     data = imported("anndata").read_h5ad(path)
-    if data.X is None:
-        raise ValueError("it has no X.")
-    X = data.X if is_sparse(data.X) else data.to_df()
-    return FileTable(X, data.obs_names.tolist(), data.var_names.tolist())
+    layers = list(data.layers)
+    X = data.X if layer is None else data.layers.get(layer)
+    if X is None:
+        lacking = "X" if layer is None else f"layer {layer!r}"
+        raise ValueError(f"it has no {lacking}: {of_layers(layers) or 'nor any other'}.")
+    X = X if is_sparse(X) else data.to_df(layer)
+    names = data.obs_names.tolist(), data.var_names.tolist()
+    return FileTable(X, *names, ("obs_names", "var_names"), layers=layers)
 
 
-_READERS: dict[str, Callable[[Path, str | None, bool], FileTable]] = {
-    ".csv": partial(_delimited, ","),
-    ".tsv": partial(_delimited, "\t"),
+_READERS: dict[str, Callable[..., FileTable]] = {
+    **dict.fromkeys(_SEPARATORS, _delimited),
     ".npy": _array,
     ".npz": _arrays,
-    ".mtx": lambda path, *_: FileTable(mmread(path)),
+    ".mtx": lambda path, **_: FileTable(mmread(path)),
     ".h5ad": _annotated,
 }

@@ -13,6 +13,7 @@ from nmfcluster._arrays.arguments import counted
 from nmfcluster._cli.files import FileTable, is_number
 
 Columns = Iterable[tuple[Any, Any]]  # titles, two of which may be the same, and values
+_PLOT = '"nmfcluster[plot]"'  # in quotes, for shells that read brackets
 _DPI = 150  # of pictures: sharp on a page
 
 
@@ -71,7 +72,7 @@ class Place:
             result.annotate(*self.annotated)
         written = ", ".join(map(str, (*self.annotated, *self.tables.values())))
         if find_spec("matplotlib") is None:
-            return f"{written}; no picture without matplotlib: pip install nmfcluster[plot]"
+            return f"{written}; no picture without matplotlib: pip install {_PLOT}"
         figure = result.draw(result.model).figure_
         with self.picture.open(f"{self.mode}b") as file:
             figure.savefig(file, format="png", dpi=_DPI, bbox_inches="tight")
@@ -92,7 +93,8 @@ def stem(file: str) -> str:
 def of_rows(table: FileTable, columns: Columns) -> Columns:
     """Return columns with an entry for every row of a table, behind the names of these."""
     names = range(table.X.shape[0]) if table.rows is None else table.rows
-    return [("row", names), *columns]
+    title = "row" if table.title in (None, *(title for title, _ in columns)) else table.title
+    return [(title, names), *columns]
 
 
 def of_clusters(F: np.ndarray) -> Columns:

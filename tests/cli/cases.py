@@ -1,10 +1,13 @@
 """Tables that the tests of the command line write, and how they read what it has written."""
 
+import re
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.datasets import make_blobs
 
+from nmfcluster._cli.main import main
 from nmfcluster.datasets import make_programs
 
 pd = pytest.importorskip("pandas")
@@ -32,7 +35,28 @@ def assert_of_rows(name, titles, values, rows=NAMES):
     assert_array_equal(written.to_numpy(), values)  # all digits
 
 
-def says(capsys):
+READ = r".*: \d+ rows?, \d+ columns?, (names from .+|rows without names)"
+
+
+def told(capsys):
+    """Return what is printed, and the lines beside it but those that say what was read."""
     printed = capsys.readouterr()
-    assert printed.err == ""
-    return printed.out
+    lines = printed.err.splitlines()
+    return printed.out, [line for line in lines if not re.fullmatch(READ, line)]
+
+
+def says(capsys):
+    printed, others = told(capsys)
+    assert others == []
+    return printed
+
+
+def refused(arguments, capsys):
+    """Return the one line that says what is wrong."""
+    with pytest.raises(SystemExit) as left:
+        main(arguments)
+    printed, (line,) = told(capsys)
+    assert left.value.code == 2
+    assert printed == ""
+    assert line.startswith("nmfcluster: error: ")
+    return line

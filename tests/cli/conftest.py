@@ -4,6 +4,12 @@ import numpy as np
 import pytest
 
 
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """Let no work be so long that its progress is told, however slow the machine."""
+    monkeypatch.setattr("nmfcluster._cli.main._PAUSE", np.inf)
+
+
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     """Work in an empty folder, with a few files for the command line."""

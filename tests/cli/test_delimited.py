@@ -1,5 +1,6 @@
 """Tables as text, clean or not: they are read as they are meant, or refused by file and column."""
 
+import csv
 import gzip
 import re
 import warnings
@@ -34,7 +35,7 @@ READ = {
     "lines of Windows": ("x,y\r\n1,2\r\n3,4\r\n", None, XY),
     "lines of old Macs": ("x,y\r1,2\r3,4\r", None, XY),
     "titles that are years": (",2019,2020\na,1,2\nb,3,4\n", AB, ["2019", "2020"]),
-    "a title twice": ("x,x\n1,2\n3,4\n", None, ["x", "x.1"]),
+    "a title twice": ("x,x\n1,2\n3,4\n", None, ["x", "x"]),
     "a title that is NA": ("NA,y\n1,2\n3,4\n", None, ["NA", "y"]),
     "a title that is blank": (",,y\na,1,2\nb,3,4\n", AB, ["Unnamed: 1", "y"]),
     "numbers with exponents": ("x,y\n1e0,.2E1\n+3,4.\n", None, XY),
@@ -46,7 +47,8 @@ READ = {
 @pytest.mark.parametrize("name", READ)
 def test_tables_are_read_as_they_are_meant(name, tmp_path):
     text, rows, columns = READ[name]
-    for ending, written in ((".csv", text), (".tsv.gz", re.sub(",(?! |2-)", "\t", text))):
+    tabs = re.sub(",(?! |2-)", "\t", text)
+    for ending, written in ((".csv", text), (".tsv.gz", tabs), (".txt", tabs), (".txt.gz", text)):
         path = tmp_path / f"t{ending}"
         packed = ending.endswith("gz")
         path.write_bytes(gzip.compress(written.encode()) if packed else written.encode())
@@ -57,6 +59,43 @@ def test_tables_are_read_as_they_are_meant(name, tmp_path):
         assert (table.rows, table.columns) == (rows, columns)
 
 
+SEPARATED = {  # by what, and how this is written beside titles of columns alone
+    "tabs": ("\t", {}),
+    "semicolons": (";", {}),
+    "commas": (",", {}),
+    "spaces": (" ", {}),
+    "quotes": (" ", {"quoting": csv.QUOTE_ALL}),
+    "quotes of text": ("\t", {"quoting": csv.QUOTE_NONNUMERIC}),
+}
+
+
+@pytest.mark.parametrize("named", ["blank", "titled", "as R writes", "not"])
+@pytest.mark.parametrize("ending", [".txt", ".csv", ".tsv", ".txt.gz", ".TXT"])
+@pytest.mark.parametrize("how", SEPARATED)
+def test_what_separates_entries_is_found(how, ending, named, tmp_path):
+    separator, more = SEPARATED[how]
+    names = ["a 'b' c", "d e", "07-x"]
+    frame = pd.DataFrame([[1.5, 2.5], [3, -4e-3], [5, 6]], columns=["p q", "r"])
+    if named != "not":
+        frame = frame.set_axis(names).rename_axis("gene id" if named == "titled" else None)
+    text = frame.to_csv(sep=separator, index=named != "not", **more)
+    if named == "as R writes":
+        text = text.removeprefix('""').removeprefix(separator)
+    path = tmp_path / f"t{ending}"
+    path.write_bytes(gzip.compress(text.encode()) if ending.endswith("gz") else text.encode())
+    table = read_table(path)
+    assert_array_equal(table.X.to_numpy(), frame.to_numpy())
+    assert table.columns == ["p q", "r"]
+    assert table.rows == (None if named == "not" else names)
+    assert table.title == ("gene id" if named == "titled" else None)
+
+
+def test_numbers_aligned_by_spaces_are_read(tmp_path):
+    path = tmp_path / "t.txt"
+    np.savetxt(path, [[1.5, 20.5], [300, 4]], fmt="%8.1f")
+    assert_array_equal(read_table(path).X, [[1.5, 20.5], [300, 4]])
+
+
 def test_entries_that_are_missing_are_so(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("x,y,z\n1,NA,\n2,,\n3\n")
@@ -64,18 +103,18 @@ def test_entries_that_are_missing_are_so(tmp_path):
     assert_array_equal(X, [[k, np.nan, np.nan] for k in (1, 2, 3)])
 
 
-SEMICOLONS = "separated by commas, not by semicolons; numbers have points"
 REFUSED = {
-    "semicolons": ("x;y\n1;2\n3;4\n", SEMICOLONS),
-    "semicolons and decimal commas": ("x;y\n1,5;2,5\n3,5;4,5\n", SEMICOLONS),
-    "semicolons without titles": ("1,5;2,5\n3,5;4,5\n", SEMICOLONS),
-    "what Excel says of them": ("sep=;\nx;y\n1;2\n", SEMICOLONS),
-    "tabs": ("x\ty\n1\t2\n", "by commas, not by tabs"),
-    "spaces": ("x y\n1 2\n3 4\n", "by commas or tabs, not by spaces"),
-    "spaces without titles": ("1.5  2\n3  4\n", "by commas or tabs, not by spaces"),
-    "spaces as R writes": ('"x" "y"\n"a" 1 2\n"b" 3 4\n', "by commas or tabs, not by spaces"),
-    "decimal commas": ('x,y\n"1,5",2\n"3,5",4\n', "its column 'x' has '1,5'; --names"),
-    "text among numbers": ("x,y\n1,2\n?,4\n", "its column 'x' has '?'; --names"),
+    "semicolons and decimal commas": (
+        "x;y\n1,5;2,5\n3,5;4,5\n",
+        "'x' has '1,5'; numbers have points",
+    ),
+    "these without titles": ("1,5;2,5\n3,5;4,5\n", "column '5;2' has '5;4'; numbers"),
+    "tabs and decimal commas": ("x\ty\n1,5\t2,5\n", "'x' has '1,5'; numbers have points"),
+    "spaces and decimal commas": ("x y\n1,5 2,5\n3 4\n", "'x' has '1,5'; numbers have points"),
+    "what Excel says of separators": ("sep=;\nx;y\n1;2\n", "column 'sep=' has 'x'"),
+    "decimal commas": ('x,y\n"1,5",2\n"3,5",4\n', "column 'x' has '1,5'; numbers have points"),
+    "text among numbers": ("x,y\n1,2\n?,4\n", "its column 'x' has '?'; numbers have"),
+    "text by spaces": ("kind of cell\nT cell\nB cell\n", "must hold a table"),
     "a line of units": ("x,y\n1,kg\n3,4\n", "its column 'y' has 'kg'"),
     "text in the middle": ("id,kind,x\na,red,1\nb,blue,2\n", "its column 'kind' has 'red'"),
     "a name twice": ("gene,x\na,1\na,2\n", "its column 'gene' has 'a'"),
@@ -86,7 +125,7 @@ REFUSED = {
         "first line, of titles, must",
     ),
     "a comment": ("# by me\nx,y\n1,2\n", "first line, of titles, must"),
-    "nothing": ("\n\n", "No columns to parse"),
+    "nothing": ("\n\n", "it is empty"),
     "another encoding": ("\xe9,x\n1,2\n".encode("latin-1"), "it must be text in UTF-8"),
     "yet another": ("x,y\n1,2\n".encode("utf-16"), "it must be text in UTF-8"),
 }
@@ -103,7 +142,7 @@ def test_what_cannot_be_read_for_sure_is_refused(tmp_path):
 
 TITLES = {  # what may be the first row, and what the warning names
     "names and numbers": ("a,1,2\nb,3,4\nc,3,5\n", "(1, 2)"),
-    "nothing but what is missing": ("NA,NA,NA\n1,2,3\n4,5,6\n", "(NA, NA.1, NA.2)"),
+    "nothing but what is missing": ("NA,NA,NA\n1,2,3\n4,5,6\n", "(NA, NA, NA)"),
     "a value that is missing": ("NA,.5,1\n1,2,3\n4,2,3\n", "(NA, .5, 1)"),
     "a value below what is seen": ("<1,2,3\n1,2,3\n1,5,6\n", "(<1, 2, 3)"),
     "labels": ("a,x,u\nb,x,v\nc,y,v\n", "(x, u)"),
@@ -155,7 +194,7 @@ def test_numbers_that_look_like_names_are_told(name, tmp_path):
     if title is not None:
         assert f"its first column, {title}, has whole" in told[0]
         assert f"--names {title} names the rows by it." in told[0]
-        assert read_table(path, title.strip("'"), text=True).rows[0] in ("7", "70", "7.0")
+        assert read_table(path, names=title.strip("'"), text=True).rows[0] in ("7", "70", "7.0")
 
 
 @pytest.mark.parametrize("rows", [True, False])
@@ -172,4 +211,4 @@ def test_names_are_not_looked_for_where_the_first_column_has_them(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("x,y\na,1,2\nb,3,4\n")
     with pytest.raises(ValueError, match="--names cannot be given: the first column"):
-        read_table(path, "x")
+        read_table(path, names="x")

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from cli.cases import COUNTS, POINTS, assert_of_rows, back, frame, says
+from cli.cases import COUNTS, POINTS, assert_of_rows, back, frame, refused, says
 from numpy.testing import assert_array_equal
 from scipy.io import mmwrite
 
@@ -71,7 +71,7 @@ def test_packed_matrices_are_read(tmp_path):
 )
 def test_names_of_rows_and_columns(text, names, rows, columns, tmp_path):
     (tmp_path / "t.csv").write_text(text)
-    table = read_table(tmp_path / "t.csv", names)
+    table = read_table(tmp_path / "t.csv", names=names)
     assert_array_equal(table.X.to_numpy(), [[1, 2], [3, 4]])
     assert (table.rows, table.columns) == (rows, columns)
 
@@ -111,8 +111,9 @@ def test_names_of_annotated_data(kind, here):
 def test_annotated_data_as_its_library_hands_them_over(kind, here, monkeypatch):
     table = pd.DataFrame(COUNTS).rename(index="cell{}".format, columns="gene{}".format)
     adata = SimpleNamespace(
-        X=kind(COUNTS), obs_names=table.index, var_names=table.columns, to_df=lambda: table
+        X=kind(COUNTS), obs_names=table.index, var_names=table.columns, layers={}
     )
+    adata.to_df = lambda layer: table
     monkeypatch.setitem(sys.modules, "anndata", SimpleNamespace(read_h5ad=lambda path: adata))
     held = nullcontext(SimpleNamespace(visititems=lambda visit: None))
     monkeypatch.setitem(sys.modules, "h5py", SimpleNamespace(File=lambda path: held))
@@ -162,7 +163,7 @@ def test_without_matplotlib_the_tables_are_written(here, monkeypatch, capsys):
     monkeypatch.setattr("nmfcluster._cli.output.find_spec", lambda name: None)
     main(["consensus", "points.csv", "--clusters", "2"])
     line = says(capsys)
-    assert line.endswith("no picture without matplotlib: pip install nmfcluster[plot]\n")
+    assert line.endswith('no picture without matplotlib: pip install "nmfcluster[plot]"\n')
     assert (here / "points-consensus-labels.csv").exists()
     assert not (here / "points-consensus.png").exists()
 
@@ -194,18 +195,6 @@ def test_no_spreadsheet_runs_what_is_written(here):
 # --- what is refused --------------------------------------------------------------------------
 
 
-def refused(arguments, capsys):
-    """Return the one line that says what is wrong."""
-    with pytest.raises(SystemExit) as left:
-        main(arguments)
-    printed = capsys.readouterr()
-    assert left.value.code == 2
-    assert printed.out == ""
-    assert printed.err.startswith("nmfcluster: error: ")
-    assert printed.err.count("\n") == 1
-    return printed.err
-
-
 BAD = {
     "text.csv": "x,y\n1,\n2,3\n2,a\n",
     "nan.csv": "x,y\n1,\n2,3\n",
@@ -223,7 +212,7 @@ BAD = {
     "stranger.csv": "a,b,kind\n00,99,must\n",
     "kind.csv": "a,b,kind\n00,01,maybe\n",
     "columns.csv": "a,b\n00,01\n",
-    "semicolons.csv": "a;b;kind\n00;01;must\n",
+    "semicolons.csv": "a;b;kinds\n00;01;must\n",
     "weights.csv": "a,b,kind,weight\n00,01,must,\n",
     "against.csv": "a,b,kind\n00,01,must\n00,01,cannot\n",
 }
@@ -232,7 +221,7 @@ BAD = {
 FAULTS = [
     ("consensus none.csv", "There is no file none.csv"),
     ("consensus .", "There is no file ."),
-    ("consensus table.xlsx", "must end in one of .csv, .tsv, .npy, .npz, .mtx, .h5ad"),
+    ("consensus table.xlsx", "must end in one of .csv, .tsv, .txt, .npy, .npz, .mtx, .h5ad"),
     ("consensus text.csv", "its column 'y' has 'a'"),
     (
         "consensus nan.csv --clusters 2",
@@ -250,10 +239,25 @@ FAULTS = [
     ("consensus vector.npy", "must hold a table of rows and columns"),
     ("consensus pickled.npy", "Object arrays cannot be loaded"),
     ("consensus points.csv --names z", "--names must be one of Unnamed: 0, x0, x1; got 'z'"),
-    ("consensus points.csv --clusters 41", "n_clusters=41 must be at most n_samples=40"),
-    ("consensus points.csv --clusters 0", "'n_clusters' parameter of NMFConsensus must be"),
+    ("consensus points.csv --clusters 41", "error: --clusters 41 must be at most the 40 rows"),
+    ("consensus points.csv --clusters 0", "error: --clusters must be an int .* Got 0 instead"),
+    (
+        "how-many points.csv --clusters 1-99",
+        "error: --clusters must be at most the 40 rows, got 99",
+    ),
+    ("cluster points.csv --clusters 2 --jobs 0", r"error: --jobs must be .*, -1\]. Got 0 instead"),
+    (
+        "fuse points.csv short.csv --clusters 2 --random-state -1",
+        r"error: --random-state must be an int in the range \[0, 4294967295\]. Got -1 instead",
+    ),
+    ("consensus points.csv --clusters 2 --max-samples 41", "--max-samples must be at most 40"),
+    ("consensus points.csv --clusters 2 --max-samples 1.5", r"--max-samples must .*\(0.0, 1.0\]"),
+    ("consensus points.csv --max-samples half", "argument --max-samples: invalid"),
+    ("how-many points.csv --max-samples 9 --partitions", "not allowed with argument"),
+    ("programs points.csv --layer counts", "--layer is of .h5ad files: points.csv has none"),
+    ("consensus candidates.csv", "There is no file candidates.csv"),
     ("consensus points.csv --clusters two", "--clusters: must be such as 5, or 2-20"),
-    ("consensus points.csv --clusters 5-2", "candidates must hold a number of clusters"),
+    ("consensus points.csv --clusters 5-2", "--clusters must hold a number of clusters"),
     ("consensus points.csv few.csv", "unrecognized arguments: few.csv"),
     ("consensus few.csv", "a minimum of 6 is required by the vote"),
     ("consensus points.csv --clusters 2 --output few.csv/out", "not in few.csv"),
@@ -263,19 +267,22 @@ FAULTS = [
     ("cluster points.csv --constraints columns.csv", "columns must be a, b and kind"),
     (
         "cluster points.csv --constraints semicolons.csv",
-        "kind, got a;b;kind",
+        "a, b and kind, got a, b, kinds",
     ),
     ("cluster points.csv --constraints weights.csv --clusters 2", "weights.csv: .*got ''"),
     (
         "cluster points.csv --constraints against.csv --clusters 2",
         "samples 00 and 01 cannot be .* them: 00 - 01. .* give --contradictions ignore",
     ),
-    ("cluster points.csv --contradictions fix --clusters 2", "'contradictions' parameter of SSNMF"),
+    (
+        "cluster points.csv --contradictions fix --clusters 2",
+        "error: --contradictions must be a str among",
+    ),
     ("fuse ids.csv shuffled.csv --clusters 2", "same numbers in their first .* --names TITLE"),
     ("fuse ids.csv part.csv --clusters 2", "same numbers in their first .* --names TITLE"),
     ("fuse points.csv few.csv --clusters 2", "view 'few' of views has 3 rows"),
     ("fuse points.csv twice.csv --names id", "--names must be one of"),
-    ("programs negative.csv --clusters 2", "Negative values"),
+    ("programs negative.csv --clusters 2", "but 1 of 4 entries are negative, down to -1; give"),
     ("how-many points.csv --clusters 3", "--clusters must be a range such as 1-15, got 3"),
     ("how-many points.csv --counts --partitions", "not allowed with argument --counts"),
     ("count points.csv", "invalid choice: 'count'"),
@@ -288,6 +295,7 @@ def test_faults_of_users_are_one_line(here, capsys):
     np.savez("two.npz", a=POINTS, b=POINTS)
     np.save("vector.npy", POINTS[:, 0])
     save_pickled("pickled.npy")
+    frame(POINTS)[:20].to_csv("short.csv")
     ids = pd.DataFrame({"id": range(140, 100, -1), "x": POINTS[:, 0]})
     ids.to_csv("ids.csv", index=False)
     ids[::-1].to_csv("shuffled.csv", index=False)
@@ -323,10 +331,10 @@ def test_faults_in_the_work_are_one_line(error, here, monkeypatch, capsys):
 
 @pytest.mark.parametrize(
     ("module", "name", "cure"),
-    [("pandas", "points.csv", "nmfcluster[cli]"), ("anndata", "cells.h5ad", "anndata")],
+    [("pandas", "points.csv", '"nmfcluster[cli]"'), ("anndata", "cells.h5ad", "anndata")],
 )
 def test_a_missing_library_is_named(module, name, cure, here, monkeypatch, capsys):
     Path("cells.h5ad").touch()
     monkeypatch.setitem(sys.modules, module, None)
     line = refused(["consensus", name, "--clusters", "2"], capsys)
-    assert line.endswith(f"needs {module}: pip install {cure}.\n")
+    assert line.endswith(f"needs {module}: pip install {cure}.")
