@@ -5,7 +5,7 @@ import gzip
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
-from itertools import chain, count, islice
+from itertools import chain, count, islice, product
 from math import inf, prod
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -341,6 +341,35 @@ def _array(path: Path, **_: Any) -> FileTable:
         return FileTable(np.lib.format.read_array(file, allow_pickle=False))
 
 
+def _matrix(path: Path, most: float, **_: Any) -> FileTable:
+    """Return a matrix; of 10x Genomics the cells are its rows, with the names that lie beside."""
+    X = mmread(path)
+    genes_from, genes = _beside(path, most, ("features", "genes"), 1)
+    cells_from, cells = _beside(path, most, ("barcodes",), 0)
+    for A in (X.T, X):  # theirs has a column for every cell
+        both = list(zip((cells, genes), A.shape, strict=True))
+        # a line more has titles
+        if (cells or genes) and all(not names or len(names) - n in (0, 1) for names, n in both):
+            rows, columns = (names[-n:] or None for names, n in both)
+            return FileTable(A, rows, columns, (cells_from, genes_from))
+    if cells or genes:
+        told = " and ".join(file for file in (genes_from, cells_from) if file)
+        warn(f"{path} is of shape {X.shape}: names in {told} do not fit, and are not used.")
+    return FileTable(X)
+
+
+def _beside(path: Path, most: float, kinds: tuple[str, ...], column: int) -> tuple[str, list[str]]:
+    """Return the file of names of a kind that lies beside a matrix, if any, and what it holds."""
+    starts = path.name.partition("matrix.mtx")[0], ""  # as of GSM1_matrix.mtx
+    for start, kind, packed in product(starts, kinds, ("", ".gz")):
+        file = path.with_name(f"{start}{kind}.tsv{packed}")
+        if file.is_file():
+            _check_unpacked(file, most)
+            frame = imported("pandas").read_csv(file, sep="\t", header=None, **_TEXT)
+            return file.name, frame.iloc[:, min(column, frame.shape[1] - 1)].tolist()
+    return "", []
+
+
 def of_layers(layers: Sequence[str]) -> str:
     """Return how to read one of the layers of a file, if there are any."""
     return f"--layer takes one of its layers: {', '.join(layers)}" if layers else ""
@@ -362,6 +391,6 @@ _READERS: dict[str, Callable[..., FileTable]] = {
     **dict.fromkeys(_SEPARATORS, _delimited),
     ".npy": _array,
     ".npz": _arrays,
-    ".mtx": lambda path, **_: FileTable(mmread(path)),
+    ".mtx": _matrix,
     ".h5ad": _annotated,
 }
