@@ -18,7 +18,7 @@ from nmfcluster.affinity import make_affinity
 from nmfcluster.anndata import programs
 from nmfcluster.meta import metacluster
 from nmfcluster.metrics import clustering_accuracy
-from nmfcluster.model_selection import ConstraintScorer, StabilityScorer
+from nmfcluster.model_selection import ConstraintScorer, StabilityScorer, choose_n_clusters
 from nmfcluster.partitions import BasePartitions, base_partitions
 
 X = np.random.default_rng(0).uniform(size=(30, 4))
@@ -59,6 +59,14 @@ def of_cells(adata: Any) -> NMFMetaCluster:
 score: float = StabilityScorer()(consensus, X)
 details: dict[str, float] = StabilityScorer(details=True)(consensus, X)
 assert_type(ConstraintScorer()(constrained, X, pairs), float)
+chosen = choose_n_clusters(consensus, X, range(1, 4), method="vote", random_state=0)
+assert_type(chosen.votes, dict[str, int])
+most: int = max(chosen.votes.values())
+for method in ("auto", "vote", "stability"):  # not known to a checker
+    found = choose_n_clusters(consensus, X, range(2, 4), method=method, random_state=0)
+    assert_type((found.n_clusters_, found.method), tuple[int, str])
+    assert_type((found.as_good, found.votes.get("modes")), tuple[np.ndarray, int | None])
+    assert_type(found.best_estimator_, Any)
 assert_type(clustering_accuracy(labels, labels), float)
 assert_type(base_partitions(X), BasePartitions)
 assert_type(make_affinity(X).block(), Any)

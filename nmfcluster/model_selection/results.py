@@ -1,7 +1,7 @@
 """Numbers of clusters: which ones are compared, which one fails, and what is said of them."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from numbers import Integral
 from typing import Any
@@ -87,13 +87,18 @@ class _Chosen:
     n_clusters_: int
     as_good: np.ndarray
     method: str
+    votes: dict[str, int] = field(default_factory=dict, kw_only=True)
+    agreed: bool = field(default=True, kw_only=True)
 
     def __repr__(self) -> str:
         tried = told(self.candidates)
         return f"{type(self).__name__}({self.n_clusters_} of {tried}, by {self._by()})"
 
     def _by(self) -> str:
-        return self.method
+        if not self.votes:
+            return self.method
+        for_it = list(self.votes.values()).count(self.n_clusters_)
+        return f"{for_it} of {len(self.votes)} votes" + ": no agreement" * (not self.agreed)
 
     def _figures(self) -> dict[str, np.ndarray]:
         """Return what was found out of every candidate, by names of columns."""
@@ -146,8 +151,8 @@ class NumberOfClusters(_Chosen):
         What it was chosen by.
     agreed : bool
         False if there was a vote, and too few criteria agree on the number.
-    votes : dict of str to int or None
-        The answer of every criterion that can tell; None if there was no vote.
+    votes : dict of str to int
+        The answer of every criterion that can tell; empty if there was no vote.
     stability : ndarray of shape (n_candidates,) or None
         Mean adjusted Rand index of two fits to parts of the samples, NaN where one failed, or where
         most of them, or the fit to all, found fewer clusters; None if there was a vote.
@@ -185,8 +190,6 @@ class NumberOfClusters(_Chosen):
     ['n_clusters', 'stability', 'stability_se', 'n_fits', 'n_found', 'as_good', 'chosen']
     """
 
-    agreed: bool = True
-    votes: dict[str, int] | None = None
     stability: np.ndarray | None = None
     stability_se: np.ndarray | None = None
     n_fits: np.ndarray | None = None
@@ -194,14 +197,8 @@ class NumberOfClusters(_Chosen):
     eigengap: np.ndarray | None = None
     best_estimator_: Any = None
 
-    def _by(self) -> str:
-        if self.votes is None:
-            return self.method
-        for_it = list(self.votes.values()).count(self.n_clusters_)
-        return f"{for_it} of {len(self.votes)} votes" + ": no agreement" * (not self.agreed)
-
     def _figures(self) -> dict[str, Any]:
-        if self.votes is None:
+        if not self.votes:
             names = ("eigengap", "stability", "stability_se", "n_fits", "n_found")
             return {name: one for name in names if (one := getattr(self, name)) is not None}
         return {"n_votes": np.array([list(self.votes.values()).count(k) for k in self.candidates])}

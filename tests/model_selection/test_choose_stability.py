@@ -35,7 +35,7 @@ pytestmark = pytest.mark.filterwarnings("error::UserWarning")
 
 def test_fits_to_halves_decide(stability):
     assert (stability.method, stability.n_clusters_) == ("stability", 3)
-    assert stability.votes is None
+    assert stability.votes == {}
     assert_array_equal(stability.candidates, range(2, 7))
     assert stability.stability.argmax() == 1
     assert_array_equal(stability.as_good, stability.stability >= stability.stability[1] - 0.025)
