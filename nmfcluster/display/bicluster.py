@@ -12,8 +12,8 @@ from nmfcluster._arrays.arguments import shown
 from nmfcluster._arrays.tables import read_table
 from nmfcluster.display.cells import arrange_table
 
-# points: from a strip to the next at most, of all strips at most, and of the names' font
-_PITCH, _ALL_STRIPS, _SMALL = 9.0, 81.0, 8.0
+_PITCH, _SMALL = 9.0, 8.0  # points: from a strip to the next at most, and of the names' font
+_ALL_STRIPS = 0.28  # of the shorter side of the axes, at most
 
 _Cluster = tuple[str, np.ndarray, np.ndarray]  # its colour, and shares of cells that are in it
 
@@ -187,14 +187,17 @@ class BiclusterDisplay:
         BiclusterDisplay
             Itself.
         """
-        self.figure_, self.ax_ = look.axes_for(ax, figsize=(6.8, 5.2))
+        self.figure_, self.ax_ = look.axes_for(ax, (6.8, 5.2), crowded=True)
         x, y = (np.append(0, np.cumsum(sizes)) for sizes in (self.column_sizes, self.row_sizes))
         # the darkest colour is that of the largest entries but a hundredth: outliers do not count
         sizes = np.abs(self.matrix[np.isfinite(self.matrix) & (self.matrix != 0)])
         high = float(np.quantile(sizes, 0.99, method="higher")) if sizes.size else 1.0
         signed = bool((self.matrix < 0).any())
         colours = {"cmap": "PuOr", "vmin": -high} if signed else {"cmap": "Greys", "vmin": 0}
-        self.mesh_ = look.draw_cells(self.ax_, x, y, self.matrix, vmax=high, **colours)
+        averaged = max(self.row_sizes.max(), self.column_sizes.max()) > 1
+        scale = "mean of the table" if averaged else "table", "both" if signed else "max"
+        drawn = look.draw_cells(self.ax_, (x, y), self.matrix, scale, vmax=high, **colours)
+        self.mesh_, self.colorbar_ = drawn
         self.ax_.set(xlabel="columns", ylabel="rows")
         look.count_along(self.ax_.yaxis)
         order = np.arange(len(self.row_shares)) if self.clusters is None else self.clusters
@@ -203,28 +206,23 @@ class BiclusterDisplay:
         # more frames would hide the table
         self.outlines_ = _draw_outlines(self.ax_, x, y, clusters) if len(clusters) <= 24 else []
         self.strips_ = _draw_strips(self.ax_, x, y, clusters, order)
-        averaged = max(self.row_sizes.max(), self.column_sizes.max()) > 1
-        label = "mean of the table" if averaged else "table"
-        self.colorbar_ = look.add_colorbar(self.mesh_, label, "both" if signed else "max")
         return self
 
 
 def _draw_outlines(ax: Any, x: np.ndarray, y: np.ndarray, clusters: list[_Cluster]) -> list[Any]:
     """Frame the blocks of every cluster, the largest ones; x and y are edges of cells."""
-    from matplotlib.patches import Rectangle
     from matplotlib.patheffects import withStroke
 
     outlines: list[Any] = []
-    around = withStroke(linewidth=3.2, foreground="white")
+    around = [withStroke(linewidth=3.2, foreground="white")]
+    # at the edge of the table half of the line would be cut
+    style = {"fill": False, "linewidth": 1.6, "zorder": 2.6, "path_effects": around}
     for colour, rows, columns in clusters:
         runs = product(_runs(y, rows), _runs(x, columns))
-        sizes = [(right - left, bottom - top, (left, top)) for (top, bottom), (left, right) in runs]
-        sizes.sort(key=lambda size: -size[0] * size[1])
-        for width, height, corner in sizes[:4]:  # more pieces tell less than the strips
-            frame = Rectangle(corner, width, height, fill=False, linewidth=1.6, zorder=2.6)
-            # at the edge of the table half of the line would be cut
-            frame.set(edgecolor=colour, path_effects=[around], clip_on=False)
-            outlines.append(ax.add_patch(frame))
+        blocks = [(left, bottom - top, right - left, top) for (top, bottom), (left, right) in runs]
+        blocks.sort(key=lambda block: -block[1] * block[2])
+        for block in blocks[:4]:  # more pieces tell less than the strips
+            outlines += ax.bar(*block, align="edge", edgecolor=colour, clip_on=False, **style)
     return outlines
 
 
@@ -240,9 +238,9 @@ def _draw_strips(
     """Mark rows and columns of every cluster, and name it where its two strips meet."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    gap, pitch = 3.0, min(_PITCH, _ALL_STRIPS / len(clusters))  # points
+    gap, pitch = 3.0, min(_PITCH, _ALL_STRIPS * look.side_of(ax) / len(clusters))  # points
     every = int(np.ceil(1.1 * _SMALL / pitch))  # names that would overlap are left out
-    beside, below = look.points_outside(ax)
+    beside, below, _ = look.points_outside(ax)
     strips = []
     for i, (name, (colour, rows, columns)) in enumerate(zip(names, clusters, strict=True)):
         near = -gap - i * pitch
@@ -253,9 +251,8 @@ def _draw_strips(
         of_columns = ax.pcolormesh(x, across, columns[None], transform=below, **style)
         strips.append((of_rows, of_columns))
         if i % every == 0:
-            place = {"xycoords": "axes fraction", "textcoords": "offset points"}
-            text = ax.annotate(str(name), (0, 0), (near, sum(across) / 2), **place)
-            text.set(ha="right", va="center_baseline", fontsize=_SMALL, color=look.LINE)
+            place = {"xycoords": "axes fraction", "va": "center_baseline", "fontsize": _SMALL}
+            ax.annotate(str(name), (0, 0), (near, sum(across) / 2), **look.NOTE | place)
     ax.tick_params(length=0, pad=gap + pitch * len(clusters) + 1)
     return strips
 

@@ -16,7 +16,7 @@ Side = tuple[np.ndarray, np.ndarray]  # of a table: members of the clusters, and
 
 def divide_into_cells(
     labels: np.ndarray, confidence: np.ndarray, max_cells: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, dict[str, Any]]:
     """Divide samples into cells that hold one cluster each.
 
     Parameters
@@ -29,12 +29,10 @@ def divide_into_cells(
 
     Returns
     -------
-    order : ndarray of shape (n_samples,), int
-        Samples in the order of the picture.
     cells : ndarray of shape (n_samples,), int
         Cell of every sample: 0, 1, ... without gaps, in the order of the picture.
-    cell_labels : ndarray of shape (n_cells,), int
-        Cluster of every cell.
+    kept : dict
+        What a display keeps: the order of the samples, and the size and the cluster of every cell.
     """
     check_count(max_cells, "max_cells", 1)
     order = np.lexsort((-np.round(confidence, 9), labels))  # rounding errors break no ties
@@ -45,7 +43,8 @@ def divide_into_cells(
     parts = zip(sizes, n_cells, np.cumsum(n_cells) - n_cells, strict=True)
     cells = np.empty(len(order), dtype=np.intp)
     cells[order] = np.concatenate([np.arange(size) * k // size + first for size, k, first in parts])
-    return order, cells, np.repeat(clusters, n_cells)
+    kept = {"cell_sizes": np.bincount(cells), "cell_labels": np.repeat(clusters, n_cells)}
+    return cells, {"order": order, **kept}
 
 
 def means_of_rows(rows: np.ndarray, cells: np.ndarray) -> np.ndarray:
@@ -120,8 +119,7 @@ def _arrange_side(
     """
     belongs, strength = members[clusters], strength[clusters]
     loose = ~belongs.any(axis=0)  # in no cluster: the last block
-    strongest = np.where(belongs, strength, -1).argmax(axis=0)
-    strongest = np.where(loose, strength.argmax(axis=0), strongest)
+    strongest = np.where(belongs | loose, strength, -1).argmax(axis=0)
     block = np.where(loose, len(clusters), strongest)
     # Within a block a row lies towards the blocks of its other clusters: their mean place says
     # where. Ties are broken by the number of clusters, then by the strength.
@@ -129,9 +127,7 @@ def _arrange_side(
     place = np.arange(len(clusters)) @ belongs / np.maximum(number, 1)
     place = np.where(loose, strongest, place)
     height = strength[strongest, np.arange(len(block))].astype(np.float64)
-    rank = np.empty(len(block))
-    rank[np.lexsort((-height, -number, place, block))] = np.arange(len(block))
-    order, cells, _ = divide_into_cells(block, -rank, max_cells)
-    sizes = np.bincount(cells)
-    shares = np.stack([np.bincount(cells, one) for one in members]) / sizes
-    return cells, {"order": order, "sizes": sizes, "shares": shares}
+    rank = np.argsort(np.lexsort((-height, -number, place, block)))
+    cells, kept = divide_into_cells(block, -rank, max_cells)
+    shares = np.stack([np.bincount(cells, one) for one in members]) / kept["cell_sizes"]
+    return cells, {"order": kept["order"], "sizes": kept["cell_sizes"], "shares": shares}

@@ -91,8 +91,7 @@ class NumberDisplay:
         """
         who = "what choose_n_clusters or sweep_n_clusters returned"
         look.check_fitted(estimator, "table", who, "ask choose_n_clusters(estimator, X)")
-        votes, agreed = getattr(estimator, "votes", None), getattr(estimator, "agreed", True)
-        return cls(table=estimator.table, votes=votes, agreed=agreed).plot(ax)
+        return cls(table=estimator.table, votes=estimator.votes, agreed=estimator.agreed).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the picture.
@@ -117,7 +116,8 @@ class NumberDisplay:
         if self.votes:
             self._draw_votes(self.votes, candidates, n_clusters)
         elif criterion := next((name for name in _LABELS if name in table), None):
-            self._draw_criterion(self.ax_, table, criterion, f"{criterion}_se")
+            curve = candidates, table[criterion], table.get(f"{criterion}_se")
+            self.lines_[criterion] = look.draw_curve(self.ax_, *curve, as_good=table["as_good"])
             self.ax_.set_ylabel(_LABELS[criterion])
         else:
             self._draw_recurrence(table)
@@ -125,7 +125,7 @@ class NumberDisplay:
             self.ax_.tick_params(axis="x", labelbottom=False)
             self._draw_losses(self.loss_ax_, table)
         lowest = self.loss_ax_ or self.ax_
-        lowest.set(xlabel="number of clusters", xlim=(candidates[0] - 0.6, candidates[-1] + 0.6))
+        lowest.set(xlabel="number of clusters", xlim=(candidates[0] - 0.7, candidates[-1] + 0.7))
         look.count_along(lowest.xaxis, 12)
         for panel in {self.ax_, lowest}:
             panel.axvline(n_clusters, **look.CHOSEN)
@@ -138,21 +138,12 @@ class NumberDisplay:
         low, high = candidates[0], candidates[-1]
         for row, (name, answer) in enumerate(votes.items()):
             at = np.clip([answer], low - 0.5, high + 0.5), [row]
-            marker = ">" if answer > high else "<" if answer < low else "o"
-            style: dict[str, Any] = {"as_good": np.array([answer == n_clusters]), "clip_on": False}
-            self.lines_[name] = look.draw_curve(self.ax_, *at, marker=marker, **style)
+            style = {} if answer == n_clusters else look.HOLLOW
+            style = style | {"marker": ">" if answer > high else "<" if answer < low else "o"}
+            self.lines_[name] = look.draw_curve(self.ax_, *at, clip_on=False, **style)
         ends = len(votes) - 0.5, -0.5
         self.ax_.set(yticks=range(len(votes)), yticklabels=list(votes), ylim=ends)
-        self.ax_.grid(axis="y", color="0.9", linewidth=0.8)
-
-    def _draw_criterion(
-        self, ax: Any, table: dict[str, np.ndarray], name: str, error: str, **style: Any
-    ) -> None:
-        """Draw what the choice was made by."""
-        curve = table["n_clusters"], table[name], table.get(error)
-        self.lines_[name] = look.draw_curve(ax, *curve, as_good=table["as_good"], **style)
-        if error in table:
-            ax.legend(loc="best", **look.LEGEND)
+        self.ax_.grid(axis="y", color="0.5", alpha=0.2, linewidth=0.8)
 
     def _draw_recurrence(self, table: dict[str, np.ndarray]) -> None:
         """Draw recurrence and error, each scale in the colour of its curves."""
@@ -175,11 +166,11 @@ class NumberDisplay:
 
     def _draw_losses(self, ax: Any, table: dict[str, np.ndarray]) -> None:
         """Draw the held-out losses over the least one: linear near it, and a logarithm above."""
-        losses = table["held_out_loss"]
-        table = table | {"held_out_loss": losses - np.nanmin(losses)}
-        style = {"colour": look.COLOURS[2], "clip_on": False}
-        self._draw_criterion(ax, table, "held_out_loss", "held_out_se", **style)
-        scale = float(np.nanmax(table["held_out_se"]))
+        losses, errors, as_good = table["held_out_loss"], table["held_out_se"], table["as_good"]
+        curve = table["n_clusters"], losses - np.nanmin(losses), errors
+        line = look.draw_curve(ax, *curve, as_good=as_good, colour=look.COLOURS[2], clip_on=False)
+        self.lines_["held_out_loss"] = line
+        scale = float(np.nanmax(errors))
         if scale > 0:  # few losses are near the least, and these are what is looked at
             linear = 10 ** np.ceil(np.log10(scale))
             ax.set_yscale("symlog", linthresh=linear)
@@ -315,11 +306,9 @@ class StabilityDisplay:
         best = int(np.nanargmax(scores))
         error = 0.0 if self.errors is None else np.nan_to_num(self.errors[best])
         self.as_good_ = scores >= scores[best] - error
-        places = look.place_values(self.ax_, self.param_name, self.values)
+        places = look.place_values(self.ax_, self.param_name, self.values, self.chosen)
         self.line_ = look.draw_curve(self.ax_, places, scores, self.errors, as_good=self.as_good_)
         self.ax_.set(ylabel=self.metric, ymargin=0.12)
-        look.mark_value(self.ax_, self.values, self.chosen)
-        self.ax_.legend(loc="best", **look.LEGEND)
         return self
 
 

@@ -14,8 +14,8 @@ from nmfcluster.display.cells import divide_into_cells, means_of_rows
 from nmfcluster.metrics.co_occurrence import confidence, consensus_matrix
 
 _SHARE = "co-association"  # whose colours run from 0 to 1
-_STRIP = (-11.0, -3.0)  # points from the axes: edges of the strip of colours
-_ABOVE = {"loc": "lower right", "bbox_to_anchor": (1, 1), "borderaxespad": 0.3, "borderpad": 0}
+_PLACE, _WIDTH = -11.0, 8.0  # points: of the strip of colours, from the edge of the axes
+_ABOVE = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.3, "borderpad": 0}
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -116,9 +116,9 @@ class ConsensusMatrixDisplay:
         names = [*map(str, range(n_clusters)), "none"]
         certain = getattr(estimator, "confidence_", None)
         certain = estimator.membership_.max(axis=1) if certain is None else certain
-        order, cells, kept = _cells_of(labels, certain, max_cells)
+        cells, kept = divide_into_cells(labels, certain, max_cells)
         if not hasattr(estimator, "partitions_"):
-            means = means_of_rows(estimator.membership_[order], cells[order])
+            means = means_of_rows(estimator.membership_, cells)
             matrix, value_name = means @ means.T, "co-membership"
         elif estimator.partitions_ is None:
             collapsed = estimator._source_.collapsed(cells)
@@ -176,7 +176,7 @@ class ConsensusMatrixDisplay:
         weights = normalised_weights(weights, codes.shape[1])
         certain, names = confidence(codes, labels, weights), [*map(str, values), "none"]
         labels = np.where(labels < 0, len(values), labels)  # as those of an estimator
-        _, cells, kept = _cells_of(labels, certain, max_cells)
+        cells, kept = divide_into_cells(labels, certain, max_cells)
         matrix = consensus_matrix(codes, weights, cells)
         return cls(matrix=matrix, names=names[: labels.max() + 1], **kept).plot(ax)
 
@@ -193,15 +193,17 @@ class ConsensusMatrixDisplay:
         ConsensusMatrixDisplay
             Itself.
         """
-        self.figure_, self.ax_ = look.axes_for(ax, figsize=(6.4, 5.4))
+        self.figure_, self.ax_ = look.axes_for(ax, (6.4, 5.4), crowded=True)
         edges = np.concatenate([[0], np.cumsum(self.cell_sizes)])
         values = np.ma.masked_invalid(self.matrix)
         largest, beyond = 1.0, "neither"
         if self.value_name != _SHARE:  # a sample's similarity to itself may be far above all others
             beside = values.filled(0) * ~np.eye(len(values), dtype=bool)
             largest, beyond = float(beside.max() or values.max()), "max"
-        colours = {"cmap": "Blues", "vmin": 0, "vmax": largest}
-        self.mesh_ = look.draw_cells(self.ax_, edges, edges, values, **colours)
+        scale = ("mean " if self.cell_sizes.max() > 1 else "") + self.value_name, beyond
+        colours: dict[str, Any] = {"cmap": "Blues", "vmin": 0, "vmax": largest}
+        drawn = look.draw_cells(self.ax_, (edges, edges), values, scale, **colours)
+        self.mesh_, self.colorbar_ = drawn
         self.ax_.set(aspect="equal", xlabel="samples", ylabel="cluster")
         self.ax_.patch.set(**look.UNKNOWN, linewidth=0)
         clusters, first = np.unique(self.cell_labels, return_index=True)
@@ -209,8 +211,6 @@ class ConsensusMatrixDisplay:
         end = np.append(begin[1:], edges[-1])
         names = [str(c) if self.names is None else self.names[c] for c in clusters]
         self._mark_clusters(names, begin, end)
-        label = ("mean " if self.cell_sizes.max() > 1 else "") + self.value_name
-        self.colorbar_ = look.add_colorbar(self.mesh_, label, beyond)
         if np.isnan(self.matrix).any():
             unknown = self.ax_.fill_between([], [], **look.UNKNOWN, linewidth=0)
             self.ax_.legend([unknown], ["never seen together"], **_ABOVE, **look.LEGEND)
@@ -218,31 +218,18 @@ class ConsensusMatrixDisplay:
 
     def _mark_clusters(self, names: list[str], begin: np.ndarray, end: np.ndarray) -> None:
         """Frame clusters, mark them at the side, and name those for which there is room."""
-        from matplotlib.patches import Rectangle
-
-        beside, _ = look.points_outside(self.ax_)
-        for i, (a, b) in enumerate(zip(begin, end, strict=True)):
-            box = Rectangle((_STRIP[0], a), _STRIP[1] - _STRIP[0], b - a, transform=beside)
-            box.set(facecolor=look.colour_of(i), linewidth=0, clip_on=False)
-            self.ax_.add_patch(box)
-            frame = Rectangle((a, a), b - a, b - a, fill=False, edgecolor=look.LINE, linewidth=0.7)
-            if len(begin) <= 100:  # more frames would hide what they frame
-                self.ax_.add_patch(frame)
-        box = self.ax_.get_window_extent()  # the axes are square
-        points = min(box.width, box.height) * 72 / self.figure_.dpi
-        line = 1.25 * look.FONT * end[-1] / points  # in samples
+        beside, *_ = look.points_outside(self.ax_)
+        sizes, colours = end - begin, [look.colour_of(i) for i in range(len(begin))]
+        strip = {"color": colours, "linewidth": 0, "transform": beside, "clip_on": False}
+        self.ax_.barh(begin, _WIDTH, sizes, _PLACE, align="edge", **strip)
+        if len(begin) <= 100:  # more frames would hide what they frame
+            frames = {"fill": False, "edgecolor": look.LINE, "linewidth": 0.7}
+            self.ax_.bar(begin, sizes, sizes, begin, align="edge", **frames)
+        line = 1.25 * look.FONT * end[-1] / look.side_of(self.ax_)  # in samples
         centres = (begin + end) / 2
         named: list[int] = []
         for i in np.argsort(begin - end, kind="stable"):
             if (np.abs(centres[named] - centres[i]) >= line).all():
                 named.append(i)
         self.ax_.set_yticks(centres[named], [names[i] for i in named])
-        self.ax_.tick_params(axis="y", length=0, pad=3 - _STRIP[0], labelsize=look.FONT)
-
-
-def _cells_of(
-    labels: np.ndarray, confidences: np.ndarray, max_cells: int
-) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
-    """Return the order of samples, the cell of each, and what a display keeps of them."""
-    order, cells, clusters = divide_into_cells(labels, confidences, max_cells)
-    return order, cells, {"cell_sizes": np.bincount(cells), "cell_labels": clusters, "order": order}
+        self.ax_.tick_params(axis="y", length=0, pad=3 - _PLACE, labelsize=look.FONT)

@@ -1,6 +1,7 @@
 """How all pictures look, and where their parts go; matplotlib is imported when one is drawn."""
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -14,14 +15,16 @@ from nmfcluster._arrays.device import on_host
 # clusters never share one, and each is named beside it.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 EMPHASIS, CONTEXT = COLOURS[0], "0.6"  # of what the picture is about, and of what is beside it
-LINE = "0.25"  # of frames and of lines that lead to a name
+LINE = "0.4"  # of frames and lines, on light ground and on dark
 UNKNOWN: dict[str, Any] = {"facecolor": "0.78", "edgecolor": "0.55", "hatch": "//////"}
 DASHED: dict[str, Any] = {"color": CONTEXT, "linewidth": 1.0, "linestyle": (0, (4, 3)), "zorder": 1}
+HOLLOW: dict[str, Any] = {"markerfacecolor": "white", "markeredgewidth": 1.5}  # dots
 CHOSEN = DASHED | {"color": LINE}  # the line through the value that was chosen
 FONT = 9.0  # points
+_SURROUNDINGS = 0.45  # of the room of axes, which what stands at a side takes at most
 LONGEST = 30  # letters of the name of a source, or of a value
+NOTE: dict[str, Any] = {"textcoords": "offset points", "ha": "right"}  # that stands outside
 LEGEND: dict[str, Any] = {"frameon": False, "fontsize": FONT}
-BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0}
 
 
 def check_fitted(estimator: Any, attribute: str, who: str, cure: str) -> Any:
@@ -51,8 +54,11 @@ def listed(values: Any, name: str) -> list[Any]:
     return found
 
 
-def axes_for(ax: Any, figsize: tuple[float, float]) -> tuple[Any, Any]:
-    """Return the figure of some axes and these; without axes, a new figure and its own."""
+def axes_for(ax: Any, figsize: tuple[float, float], crowded: bool = False) -> tuple[Any, Any]:
+    """Return the figure of some axes and these; without axes, a new figure and its own.
+
+    Given axes are crowded if what stands around them is to be in their room.
+    """
     try:
         import matplotlib.pyplot as plt
         from matplotlib.axes import Axes
@@ -61,9 +67,36 @@ def axes_for(ax: Any, figsize: tuple[float, float]) -> tuple[Any, Any]:
         raise ImportError(f"Drawing needs matplotlib, which is not installed: {cure}") from error
     if ax is None:
         _, ax = plt.subplots(figsize=figsize, layout="compressed")
-    if not isinstance(ax, Axes):
+    elif not isinstance(ax, Axes):
         raise TypeError(f"ax must be one matplotlib Axes, or None, got {shown(ax)}.")
+    elif crowded:
+        ax.set_axes_locator(_Inside(ax))
     return ax.figure, ax
+
+
+class _Inside:
+    """Where axes are in their room, of which what stands around them leaves them a part.
+
+    Only their ticks, labels and titles reach out, as those of all axes do. Matplotlib asks whenever
+    it draws, and when a layout has changed the room.
+    """
+
+    def __init__(self, ax: Any) -> None:
+        locator = ax.get_axes_locator()
+        self.before = getattr(locator, "before", locator)  # not twice, if drawn in again
+        self.get_subplotspec = getattr(self.before, "get_subplotspec", ax.get_subplotspec)
+
+    def __call__(self, ax: Any, renderer: Any) -> Any:
+        own = [*ax.spines.values(), *ax.child_axes]
+        others = [artist for artist in ax.get_default_bbox_extra_artists() if artist not in own]
+        boxes = [artist.get_tightbbox(renderer) for artist in others]
+        # without the height of their labels, for which smaller axes would be no help
+        boxes += [child.get_tightbbox(renderer, for_layout_only=True) for child in ax.child_axes]
+        room = self.before(ax, renderer) if self.before else ax.get_position(original=True)
+        around = room.union([ax.bbox, *filter(None, boxes)])
+        beyond = around.get_points() - ax.bbox.get_points()
+        most = _SURROUNDINGS * room.size
+        return room.frozen().from_extents(room - np.clip(beyond / ax.figure.bbox.size, -most, most))
 
 
 def panel_below(ax: Any) -> Any:
@@ -99,7 +132,8 @@ def draw_curve(
     errors : array-like of shape (n,), default=None
         Standard errors.
     as_good : ndarray of shape (n,), bool, default=None
-        Values that are as good as the best: their dots are filled, those of others are hollow.
+        Values that are as good as the best, at least one: their dots are filled, those of others
+        are hollow, which a legend tells.
     colour : str
     **style : dict
         Of the line and the dots.
@@ -110,21 +144,28 @@ def draw_curve(
         band = {"color": colour, "alpha": 0.2, "label": "\N{PLUS-MINUS SIGN} 1 standard error"}
         ax.fill_between(x, heights - errors, heights + errors, linewidth=0, **band)
     if as_good is not None:
-        options |= {"markerfacecolor": "white", "markeredgewidth": 1.5}
+        options |= HOLLOW
         filled = {"linestyle": "none", "markerfacecolor": colour, "label": "as good as the best"}
         ax.plot(x[as_good], heights[as_good], zorder=3, **options | filled)
+        ax.legend(loc="best", **LEGEND)
     ax.spines[["top", "right"]].set_visible(False)
     return ax.plot(x, heights, **options)[0]
 
 
-def place_values(ax: Any, name: str, values: Sequence[Any]) -> np.ndarray:
-    """Put the values of a parameter side by side, and name them; return where they stand."""
+def place_values(ax: Any, name: str, values: Sequence[Any], chosen: Any) -> np.ndarray:
+    """Put the values of a parameter side by side, and name them; return where they stand.
+
+    A line marks the one that was chosen; None: none was.
+    """
     places = np.arange(len(values))
     every = int(np.ceil(len(values) / 12))  # more names would overlap
     names = [name_of(value) for value in values[::every]]
     turned = {"rotation": 30, "ha": "right"} if len(" ".join(names)) > 52 else {}
     ax.set_xticks(places[::every], names, **turned)
     ax.set(xlabel=name, xlim=(-0.5, len(values) - 0.5))
+    if chosen is not None:
+        ax.axvline(list(map(str, values)).index(str(chosen)), **CHOSEN)
+        ax.set_title(f"chosen: {name} = {name_of(chosen)}", fontsize="medium")
     return places
 
 
@@ -134,51 +175,61 @@ def name_of(value: Any) -> str:
     return f"{value:.4g}" if number else cut(" ".join(str(value).split()))
 
 
-def mark_value(ax: Any, values: Sequence[Any], chosen: Any) -> None:
-    """Draw a line through a value, and name it; None: through none."""
-    if chosen is not None:
-        ax.axvline(list(map(str, values)).index(str(chosen)), **CHOSEN)
-        ax.set_title(f"chosen: {ax.get_xlabel()} = {name_of(chosen)}", fontsize="medium")
+def draw_cells(
+    ax: Any, edges: Sequence[Any], values: np.ndarray, scale: tuple[str, str], **colours: Any
+) -> tuple[Any, Any]:
+    """Draw a matrix, its first row on top, and a scale of its colours; return both.
 
-
-def draw_cells(ax: Any, x: np.ndarray, y: np.ndarray, values: np.ndarray, **colours: Any) -> Any:
-    """Draw a matrix, its first row on top, and return the mesh; x and y are edges of the cells.
-
-    The columns are counted below it.
+    Columns are counted below it; the edges of cells are those along x and along y. The scale has a
+    name, and is pointed as matplotlib's `extend` says.
     """
-    mesh = ax.pcolormesh(x, y, values, **colours)
+    mesh = ax.pcolormesh(*edges, values, **colours)
     mesh.set_rasterized(True)  # in a PDF, too: thousands of cells are slow to show one by one
-    ax.set(xlim=(0, x[-1]), ylim=(y[-1], 0))
+    ax.set(xlim=(0, edges[0][-1]), ylim=(edges[1][-1], 0))
     count_along(ax.xaxis)
     ax.grid(False)
-    return mesh
+    beside = ax.inset_axes((8, 0.1, 9, 0.8), transform=points_outside(ax)[2])
+    bar = ax.figure.colorbar(mesh, cax=beside, extend=scale[1])
+    bar.set_label(scale[0], fontsize=FONT)
+    bar.formatter.set_powerlimits((-3, 4))  # digits of large numbers are wide
+    return mesh, bar
 
 
-def add_colorbar(mesh: Any, label: str, extend: str = "neither") -> Any:
-    """Draw the scale of colours beside a mesh, pointed where `extend` says, and return it."""
-    return mesh.axes.figure.colorbar(mesh, ax=mesh.axes, extend=extend, shrink=0.8, label=label)
+def add_legend(ax: Any, title: str) -> None:
+    """Name lines at the right of axes, in letters so small that a part of their room is enough."""
+    place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0}
+    legend = partial(ax.legend, title=title, alignment="left", frameon=False, **place)
+    room = ax.get_position(original=True).size * ax.figure.bbox.size * (_SURROUNDINGS, 1)
+    size = legend(fontsize=FONT, title_fontsize=FONT).get_window_extent().size
+    font = FONT * min(1, *(0.9 * room / size))  # small letters do not shrink in proportion
+    legend(fontsize=font, title_fontsize=font, markerscale=font / FONT)
 
 
 def count_along(axis: Any, most: int = 5) -> None:
     """Put a few round numbers on an axis that counts samples, clusters or updates."""
-    from matplotlib.ticker import MaxNLocator
-
-    axis.set_major_locator(MaxNLocator(most, integer=True, steps=(1, 2, 5, 10)))
+    axis.get_major_locator().set_params(nbins=most, integer=True, steps=(1, 2, 5, 10))
     axis.set_major_formatter("{x:,.0f}")
 
 
-def points_outside(ax: Any) -> tuple[Any, Any]:
-    """Return two transforms that count points from an edge of the axes.
+def points_outside(ax: Any) -> tuple[Any, Any, Any]:
+    """Return transforms that count points from an edge of the axes.
 
     For what stands at the left, points from the left edge (x) and data (y); for what stands below,
-    data (x) and points from the bottom edge (y).
+    data (x) and points from the bottom edge (y); for what stands at the right, points from the
+    right edge (x) and shares of the height (y).
     """
     from matplotlib.transforms import Affine2D, ScaledTranslation
     from matplotlib.transforms import blended_transform_factory as blended
 
-    corner = ScaledTranslation(0, 0, ax.transAxes)
-    points = Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans + corner
-    return blended(points, ax.transData), blended(ax.transData, points)
+    points = Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans
+    left, right = (points + ScaledTranslation(x, 0, ax.transAxes) for x in (0, 1))
+    return blended(left, ax.transData), blended(ax.transData, left), blended(right, ax.transAxes)
+
+
+def side_of(ax: Any) -> float:
+    """Return the shorter side of axes in points, once what stands around them by now has room."""
+    ax.get_tightbbox()  # which lets them shrink
+    return float(min(ax.bbox.size)) * 72 / ax.figure.dpi
 
 
 def colour_of(i: int) -> str:

@@ -10,8 +10,7 @@ import numpy as np
 
 import nmfcluster.display.style as look
 
-_CURE = "the constructor takes names and weights of others"
-_FUSED = ("source_names_", "a SimilarityFusionNMF", _CURE)
+_FUSED = "source_names_", "a SimilarityFusionNMF", "the constructor takes weights of others"
 _AGREE = 5.0  # score from which on two sources agree: that of `SimilarityFusionNMF`
 _LEGIBLE = 12  # sources whose correlations are written into their cells: there is no room for more
 
@@ -112,10 +111,9 @@ class SourceWeightsDisplay:
         SourceWeightsDisplay
             The picture, drawn.
         """
-        look.check_fitted(estimator, *_FUSED)
-        names, agreement = estimator.source_names_, getattr(estimator, "agreement_", None)
-        told = {"weights": estimator.weights_, "losses": estimator.source_losses_}
-        return cls(names=names, agreement=agreement, **told).plot(ax)
+        model = look.check_fitted(estimator, *_FUSED)
+        told = {"losses": model.source_losses_, "agreement": getattr(model, "agreement_", None)}
+        return cls(names=model.source_names_, weights=model.weights_, **told).plot(ax)
 
     @classmethod
     def from_estimators(
@@ -143,13 +141,10 @@ class SourceWeightsDisplay:
             If `estimators` is empty, their sources have different names, or `chosen` is not the
             `eta` of one of them.
         """
-        models = look.listed(estimators, "estimators")
-        for model in models:
-            look.check_fitted(model, *_FUSED)
+        models = [look.check_fitted(one, *_FUSED) for one in look.listed(estimators, "estimators")]
         names = [model.source_names_ for model in models]
         if len(set(names)) != 1:
-            wanted = "be at least one, and have the same sources"
-            raise ValueError(f"estimators must {wanted}, got {names}.")
+            raise ValueError(f"estimators must have the same sources, got {names}.")
         models.sort(key=lambda model: model.eta)
         values = [model.eta for model in models]
         if chosen is not None and chosen not in values:
@@ -172,30 +167,28 @@ class SourceWeightsDisplay:
         """
         self.bars_ = self.cells_ = None
         self.lines_: list[Any] = []
-        if self.values is not None:
+        if self.values is None:
+            self._plot_bars(ax)
+        else:
             self._plot_lines(self.values, ax)
-            return self
-        self._plot_bars(ax)
         if ax is None and self.agreement is not None and len(self.names) > 1:
             self._plot_agreement(*self.agreement)
         return self
 
     def _plot_bars(self, ax: Any) -> None:
         n_sources = len(self.names)
-        self.figure_, self.ax_ = look.axes_for(ax, figsize=(6.4, 0.3 * n_sources + 1.0))
+        self.figure_, self.ax_ = look.axes_for(ax, (6.4, 0.3 * n_sources + 1.0), crowded=True)
         ax, places = self.ax_, np.arange(n_sources)
         self.bars_ = ax.barh(places, self.weights, height=0.66, color=look.EMPHASIS)
         ax.axvline(1 / n_sources, **look.DASHED | {"zorder": 3})
         ax.set_yticks(places, [look.cut(name) for name in self.names])
-        highest = float(np.max(self.weights) or 1)  # all are 0 if none says anything
-        ax.set(xlabel="weight", xlim=(0, 1.06 * highest), ylim=(n_sources - 0.4, -0.6))
+        ax.set(xlabel="weight", xlim=(0, None), ylim=(n_sources - 0.4, -0.6))
         ax.tick_params(axis="y", length=0)
         ax.spines[["top", "right"]].set_visible(False)
         if self.losses is not None:
-            beside: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "va": "center"}
-            beside |= {"xycoords": ax.get_yaxis_transform(), "fontsize": look.FONT}
+            right = {"xycoords": ax.get_yaxis_transform(), "va": "center", "fontsize": look.FONT}
             for place, text in [*enumerate(f"{loss:.3g}" for loss in self.losses), (-1, "loss")]:
-                ax.annotate(text, (1, place), (34, 0), **beside)
+                ax.annotate(text, (1, place), (34, 0), **look.NOTE | right)
 
     def _plot_agreement(self, correlations: np.ndarray, scores: np.ndarray) -> None:
         """Draw a cell for every two sources at the left of the bars, in the same rows."""
@@ -216,15 +209,12 @@ class SourceWeightsDisplay:
         self.ax_.tick_params(labelleft=False)
 
     def _plot_lines(self, values: Sequence[float], ax: Any) -> None:
-        self.figure_, self.ax_ = look.axes_for(ax, figsize=(7.8, 4.2))
-        places = look.place_values(self.ax_, "eta", values)
+        self.figure_, self.ax_ = look.axes_for(ax, (7.8, 4.2), crowded=True)
+        places = look.place_values(self.ax_, "eta", values, self.chosen)
         for i, (name, weights) in enumerate(zip(self.names, self.weights.T, strict=True)):
-            colour, label = look.colour_of(i), look.cut(name)
-            line = look.draw_curve(self.ax_, places, weights, colour=colour, label=label)
-            self.lines_.append(line)
+            style: dict[str, Any] = {"colour": look.colour_of(i), "label": look.cut(name)}
+            self.lines_.append(look.draw_curve(self.ax_, places, weights, **style))
         self.ax_.axhline(1 / len(self.names), **look.DASHED)
-        highest = float(np.max(self.weights) or 1)
+        highest = float(np.max(self.weights) or 1)  # all are 0 if none says anything
         self.ax_.set(ylim=(-0.02 * highest, 1.06 * highest), ylabel="weight")
-        look.mark_value(self.ax_, values, self.chosen)
-        title = {"title": "source", "title_fontsize": look.FONT, "alignment": "left"}
-        self.ax_.legend(**title, **look.LEGEND, **look.BESIDE)
+        look.add_legend(self.ax_, "source")

@@ -12,12 +12,14 @@ def test_cells_respect_clusters(sizes):
     labels = rng.permutation(np.repeat(np.arange(len(sizes)) * 2, sizes))  # numbers with gaps
     confidence = rng.uniform(size=len(labels))
     for max_cells in (1, 3, 5, 17, 50, 400, 2000):
-        order, cells, cell_labels = divide_into_cells(labels, confidence, max_cells)
+        cells, kept = divide_into_cells(labels, confidence, max_cells)
+        order, cell_labels = kept["order"], kept["cell_labels"]
         n_cells = len(cell_labels)
         assert sorted(order) == list(range(len(labels)))
         assert len(sizes) <= n_cells <= min(max_cells + len(sizes) - 1, len(labels))
         assert n_cells >= min(max_cells, len(labels)) - len(sizes) + 1
-        assert np.array_equal(np.unique(cells), np.arange(n_cells))
+        assert np.array_equal(np.bincount(cells), kept["cell_sizes"])
+        assert kept["cell_sizes"].min() > 0
         assert (np.diff(cells[order]) >= 0).all()
         np.testing.assert_array_equal(labels, cell_labels[cells])  # none straddles two
         assert set(cell_labels) == set(labels)  # every cluster has one
@@ -36,5 +38,5 @@ def test_max_cells_is_a_positive_int():
 
 def test_cells_are_shared_out_by_size():
     labels = np.repeat([0, 1, 2], [6000, 3000, 1000])
-    _, _, cell_labels = divide_into_cells(labels, np.zeros(10_000), 100)
-    assert np.abs(np.bincount(cell_labels) - [60, 30, 10]).max() <= 1
+    _, kept = divide_into_cells(labels, np.zeros(10_000), 100)
+    assert np.abs(np.bincount(kept["cell_labels"]) - [60, 30, 10]).max() <= 1

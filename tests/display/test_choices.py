@@ -46,8 +46,8 @@ def test_every_criterion_has_a_dot_at_its_answer():
     assert [float(line.get_xdata()[0]) for line in display.lines_.values()] == [3, 3, 2, 6.5]
     assert [line.get_marker() for line in display.lines_.values()] == ["o", "o", "o", ">"]
     assert [line.get_ydata()[0] for line in display.lines_.values()] == [0, 1, 2, 3]
-    dots = [line for line in display.ax_.lines if line.get_label() == "as good as the best"]
-    assert [line.get_xdata().tolist() for line in dots] == [[3], [3], [], []]  # filled
+    hollow = [line.get_markerfacecolor() == "white" for line in display.lines_.values()]
+    assert hollow == [False, False, True, True]
     assert [label.get_text() for label in display.ax_.get_yticklabels()] == list(VOTES)
     low, high = display.ax_.get_ylim()
     assert low > high  # the first is at the top
@@ -219,7 +219,8 @@ def test_of_several_parameters_the_best_candidates_are_shown():
     assert display.param_name == "eta"  # the one with the most values
     assert display.scores.tolist() == [0.3, 0.5, 0.2]
     assert display.chosen == 1
-    assert [line.get_xdata()[0] for line in display.ax_.get_lines()[2:]] == [1]  # its place
+    marked = [line for line in display.ax_.get_lines() if list(line.get_ydata()) == [0, 1]]
+    assert [line.get_xdata()[0] for line in marked] == [1]  # its place
 
 
 def test_values_without_a_score_are_left_out():
