@@ -37,6 +37,7 @@ _WHOLE = 0.05  # below 1: an eigenvalue that is less than that is of a cluster t
 _PER_CLUSTER = 20  # samples of a part, where a half of all has as many
 
 
+@np.errstate(under="ignore")  # what underflows in criteria and fits is 0
 def choose_n_clusters(
     estimator: Any,
     X: Any,

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from model_selection import choices
 from model_selection.choices import BLOBS, chosen
 from model_selection.clusterers import STACK, X, Y, kmeans
 from numpy.testing import assert_array_equal
@@ -48,6 +49,38 @@ def test_a_vote_decides_on_features(vote):
     assert vote.best_estimator_.n_clusters == 3
     assert adjusted_rand_score(vote.best_estimator_.labels_, Y) > 0.95
     assert repr(vote) == f"NumberOfClusters(3 of 1 to 6, by {answers.count(3)} of 4 votes)"
+
+
+@pytest.mark.parametrize(
+    ("estimator", "method"),
+    [
+        (KMeans(3, n_init=1), "vote"),
+        (GaussianMixture(), "vote"),
+        (KMeans(3, n_init=1), "stability"),
+        (NMFConsensus(3, affinity="partitions"), "eigengap"),
+        (RUNS, "held-out"),
+        (RUNS, "recurrence"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_what_underflows_is_0_where_numpy_was_told_to_raise(estimator, method):
+    narrow = X + 1e3 * np.eye(3)[Y]
+    tables = [narrow, X * 1e-160, X * 1e140]
+    if estimator is RUNS:
+        tables = [np.round(10 * BLOBS)]
+    if method == "eigengap":
+        labels = np.random.default_rng(0).integers(3, size=(120, 9))
+        labels[:, :4] = Y[:, None]
+        tables = [labels]
+    for table in tables:
+        arguments = {"samples": table, "candidates": range(2, 6), "method": method}
+        expected = chosen(estimator, **arguments)
+        with np.errstate(all="raise"):
+            found = chosen(estimator, **arguments)
+            assert set(np.geterr().values()) == {"raise"}
+        assert repr(found) == repr(expected)
+        for name, column in expected.table.items():
+            assert_array_equal(found.table[name], column)
 
 
 def test_there_may_be_no_clusters():
@@ -127,8 +160,9 @@ def test_few_samples_are_told_apart_or_not_without_a_word():
 
 
 def test_the_largest_candidate_is_told():
-    with pytest.warns(UserWarning, match="largest of the candidates was chosen, 3"):
+    with pytest.warns(UserWarning, match="largest of the candidates was chosen, 3") as warned:
         assert chosen(candidates=range(1, 4)).n_clusters_ == 3
+    assert warned[0].filename == choices.__file__  # the line that called
 
 
 def test_default_candidates_end_with_the_samples():
