@@ -222,6 +222,10 @@ class ClusterSweep(_Chosen):
         loss, or of nearly the largest recurrence.
     method : {"held-out", "exact", "recurrence"}
         What it was chosen by; "exact": it is the smallest that leaves nothing of the table.
+    votes : dict of str to int
+        Empty, as there is no vote.
+    agreed : bool
+        True.
     held_out_losses : ndarray of shape (n_candidates, n_folds) or None
         Loss of every held-out part; None where counts were not held out.
     held_out_se : ndarray of shape (n_candidates,) or None
