@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 import nmfcluster.model_selection.copies as copies
 import nmfcluster.model_selection.results as results
 from nmfcluster._arrays.arguments import Seed, generator_of, warn
-from nmfcluster._arrays.storage import as_float64
+from nmfcluster._arrays.storage import as_float64, divided, exponent_beyond
 from nmfcluster._arrays.tables import read_table
 from nmfcluster._compat import N_JOBS, StrOptions, validate_parameter_constraints
 from nmfcluster._engine.report import say
@@ -200,6 +200,7 @@ def _by_vote(
     rng = np.random.default_rng(seed)
     X = read_table(X, ensure_min_samples=2 * LEAST, estimator="the vote of choose_n_clusters")
     X = as_float64(some_of(X, rng))
+    X = divided(X, exponent_beyond(X, 2))  # what is seen has no unit
     answers, certain_modes = poll_of(X, int(numbers[-1]), rng)
     k, agreed = tally(answers, certain_modes, numbers.tolist())
     if agreed != k:

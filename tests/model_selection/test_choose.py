@@ -1,6 +1,7 @@
 """The choice of a number of clusters: what decides, what is fitted, and what is refused."""
 
 import re
+import warnings
 from dataclasses import FrozenInstanceError
 
 import numpy as np
@@ -13,6 +14,7 @@ from model_selection.clusterers import STACK, X, Y, kmeans
 from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
@@ -81,6 +83,16 @@ def test_what_underflows_is_0_where_numpy_was_told_to_raise(estimator, method):
         assert repr(found) == repr(expected)
         for name, column in expected.table.items():
             assert_array_equal(found.table[name], column)
+
+
+@pytest.mark.parametrize("exponent", [-900, -600, 505])
+def test_a_vote_has_no_unit(exponent):
+    expected = choose_n_clusters(KMeans(n_init=1), X, range(1, 6), random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of the last fit
+        samples = X * 2.0**exponent
+        found = choose_n_clusters(KMeans(n_init=1), samples, range(1, 6), random_state=0)
+    assert found.votes == expected.votes
 
 
 def test_there_may_be_no_clusters():
