@@ -28,11 +28,10 @@ class Result(NamedTuple):
     annotate: Callable[[Path], None] | None = None  # write an h5ad file with what was found
 
     def __str__(self) -> str:
-        k, told = self.model.n_clusters, ""
-        sizes = np.bincount(self.model.labels_[self.model.labels_ >= 0])
+        told, sizes = "", np.bincount(self.model.labels_[self.model.labels_ >= 0])
         if self.chosen is not None:  # its text, without its name
             told = f" (choose_n_clusters: {str(self.chosen).partition('(')[2]}"
-        return f"{counted(k, 'cluster')} of {', '.join(map(str, sizes))} rows{told}{self.told}"
+        return f"{counted(len(sizes), 'cluster')} of {', '.join(map(str, sizes))} rows{told}{self.told}"
 
 
 class Place:
