@@ -196,7 +196,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
                 least = f"n_clusters={self.n_clusters}: so many rows are fitted"
                 raise ValueError(f"max_distinct={self.max_distinct} must be at least {least}.")
             summary = _summarised(X, weights, self.max_distinct)
-            table = blocks.BlockedTable(summary.clusters, weights, X.shape[0], summary.least)
+            table = passes.BlockedProblem(summary.clusters, weights, X.shape[0], summary.least)
             self._local_, self.is_exact_ = local, summary.distinct is not None
             self.n_samples_, self.n_features_in_ = X.shape
             rows: blocks.KnownRows | passes.BlockedConsensus
@@ -227,7 +227,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         return blocks.KnownRows(table, source.codes, values)
 
     def _fit_drawn(
-        self, X: da.Array, table: blocks.BlockedTable, rng: np.random.RandomState
+        self, X: da.Array, table: passes.BlockedProblem, rng: np.random.RandomState
     ) -> passes.BlockedConsensus:
         """Fit some rows, and improve the fit by passes over all."""
         local = self._local_
@@ -237,14 +237,13 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         problem = source.problem(self.weights, True)
         best = factorize(problem, local._plan(bregman_nmf), rng, coarse_size=consensus.COARSE)
         # is improved by passes, which need one function that sums over all blocks
-        blocked = passes.BlockedProblem(table)
-        node = shared(blocked)
+        node = shared(table)
 
         def everywhere(function: Any, *args: Any) -> Any:
             return reduced(of_blocks(X, function, node, *map(shared, args)), passes.all_added)
 
-        first = passes.first_target(problem.ensemble, best.H, blocked)
-        found, losses = passes.improved(everywhere, blocked, first, self.n_passes)
+        first = passes.first_target(problem.ensemble, best.H, table)
+        found, losses = passes.improved(everywhere, table, first, self.n_passes)
         n_found = int((found.contingency.sum(axis=0) > 0).sum())
         if n_found < self.n_clusters:
             few = f"fewer than n_clusters={self.n_clusters}"

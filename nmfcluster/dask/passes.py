@@ -36,21 +36,13 @@ _SHARE_BITS = 20  # of a share
 _REST_BITS = 32  # of what is left of a number that was rounded to a whole one
 
 
-@dataclass(frozen=True)
-class BlockedProblem:
-    """What `EnsembleProblem` says of an ensemble, of a table of which there are only blocks.
-
-    Attributes
-    ----------
-    table : BlockedTable
-    """
-
-    table: BlockedTable
+class BlockedProblem(BlockedTable):
+    """What `EnsembleProblem` says of an ensemble, of a table of which there are only blocks."""
 
     @cached_property
     def sizes(self) -> np.ndarray:
         """Number of samples of every base cluster, (C,)."""
-        return np.concatenate([sizes for _, sizes in self.table.clusters])
+        return np.concatenate([sizes for _, sizes in self.clusters])
 
     @cached_property
     def shares(self) -> np.ndarray:
@@ -58,31 +50,31 @@ class BlockedProblem:
         return 1 / np.maximum(self.sizes, 1)
 
     @cached_property
-    def weights(self) -> np.ndarray:
+    def cluster_weights(self) -> np.ndarray:
         """Weight of its partition for every base cluster, (C,)."""
-        return np.repeat(self.table.weights, self.table.n_clusters)
+        return np.repeat(self.weights, self.n_clusters)
 
     @cached_property
     def votes(self) -> np.ndarray:
         """What each base cluster adds to every pair that it holds, (C,)."""
-        return self.weights * self.shares
+        return self.cluster_weights * self.shares
 
     @cached_property
     def step(self) -> float:
         """A power of two in which the scales of samples are counted, see `scale`."""
-        highest = 1.0 if self.table.is_complete else 1 / np.sqrt(self.table.least)
+        highest = 1.0 if self.is_complete else 1 / np.sqrt(self.least)
         return float(np.exp2(np.ceil(np.log2(highest)) - _BITS))
 
     def scale(self, rows: Ensemble) -> np.ndarray:
         """Return by what the rows of a similarity are multiplied, (m,)."""
-        if self.table.is_complete:
+        if self.is_complete:
             return np.ones(len(rows))
         return 1 / np.sqrt(np.where(rows.coverage > 0, rows.coverage, 1))
 
     def constant(self, sums: Sums) -> float:
         """Return the loss of the zero factor."""
         held = (sums["inverse"] + sums["rest"] * 2.0**-_REST_BITS) * self.step**2
-        return float(self.weights @ (held * self.shares) ** 2)
+        return float(self.cluster_weights @ (held * self.shares) ** 2)
 
 
 @dataclass(frozen=True)
@@ -102,7 +94,7 @@ class Target:
 
     def grid(self, problem: BlockedProblem) -> np.ndarray:
         """Return steps, powers of two, by which all entries of a column can be counted, (k,)."""
-        links, told = self.links * problem.shares[:, None], problem.weights[:, None] > 0
+        links, told = self.links * problem.shares[:, None], problem.cluster_weights[:, None] > 0
         lengths = np.diagonal(self.gram)  # an entry is at most b / g
         ratios = np.divide(links, lengths, out=np.zeros(links.shape), where=told & (lengths > 0))
         highest = np.maximum(ratios.max(axis=0), np.finfo(float).tiny)
@@ -135,7 +127,7 @@ def first_target(rows: Ensemble, H: np.ndarray, problem: BlockedProblem) -> Targ
         Their factor, rows as long as the root of how many samples they stand for.
     problem : BlockedProblem
     """
-    times = problem.table.n_samples / rows.counts.sum()
+    times = problem.n_samples / rows.counts.sum()
     # votes are 1 / size: rows of more samples are shorter
     alone = H / np.sqrt(rows.counts)[:, None] / np.sqrt(times)
     links = rows.collect(alone * (problem.scale(rows) * rows.counts)[:, None]) * times
@@ -165,7 +157,7 @@ def sums_of_block(block: Any, problem: BlockedProblem, target: Target, grid: np.
         `BlockedProblem.step`, and rest (C,) : what these leave, in 2^-32 of them. All int64.
     """
     several = []
-    for rows, _ in problem.table.distinct(np.asarray(block)):
+    for rows, _ in problem.distinct(np.asarray(block)):
         H, counts = target.rows(rows, problem), rows.counts[:, None]
         # entries, scales and shares become whole numbers of their steps
         steps = np.minimum(np.rint(H / grid), 2.0**_BITS)
@@ -190,7 +182,7 @@ def sums_of_block(block: Any, problem: BlockedProblem, target: Target, grid: np.
 def counts_of_block(block: Any, problem: BlockedProblem, profiles: np.ndarray) -> Sums:
     """Return the labels (n_readings, C, k) and members (n_readings, k) that profiles lead to."""
     several = []
-    for rows, _ in problem.table.distinct(np.asarray(block)):
+    for rows, _ in problem.distinct(np.asarray(block)):
         indicators = [one_hot(rows.spread(p).argmax(axis=1), p.shape[1]) for p in profiles]
         labels = np.stack([rows.contingency(E) for E in indicators])
         members = np.stack([(rows.counts * (rows.coverage > 0)) @ E for E in indicators])
@@ -279,7 +271,7 @@ def improved(
     """
     every, losses = [], np.empty(n_passes)
     for number in range(n_passes):
-        with stage(f"pass {number + 1} over {problem.table.n_samples} rows") as told:
+        with stage(f"pass {number + 1} over {problem.n_samples} rows") as told:
             grid = target.grid(problem)
             every.append(everywhere(sums_of_block, target, grid))
             target, losses[number] = next_target(every[-1], problem, grid)
@@ -287,14 +279,14 @@ def improved(
     # the best pass is kept, the first of equal ones: losses were never seen to rise
     best = every[int(np.argmin(losses))]
     # the mean co-association of a member of every base cluster with every cluster
-    profile = problem.weights[:, None] * best["contingency"] / np.maximum(best["mass"], 1)
+    profile = problem.cluster_weights[:, None] * best["contingency"] / np.maximum(best["mass"], 1)
     # labels are those of the reading with the smallest hard loss
     sizes = np.maximum(problem.sizes, 1)[:, None]
     profiles = np.stack([profile / sizes**power for power in POWERS])
     sums, constant = everywhere(counts_of_block, profiles), problem.constant(best)
     held = sums["labels"].astype(np.float64)
-    hard = [normalised_loss(constant, problem.votes, N, problem.weights @ N) for N in held]
+    hard = [normalised_loss(constant, problem.votes, N, problem.cluster_weights @ N) for N in held]
     reading = int(np.argmin(hard))
     order = np.argsort(-sums["members"][reading], kind="stable")
     contingency, profile = held[reading][:, order], profiles[reading][:, order]
-    return BlockedConsensus(problem.table, order, contingency, profile), losses
+    return BlockedConsensus(problem, order, contingency, profile), losses

@@ -18,7 +18,7 @@ from nmfcluster.partitions.problem import EnsembleProblem
 pytest.importorskip("nmfcluster.dask")
 
 from nmfcluster.dask import blocks, passes
-from nmfcluster.dask.blocks import BlockedTable, TableSummary
+from nmfcluster.dask.blocks import TableSummary
 from nmfcluster.dask.passes import (
     BlockedProblem,
     all_added,
@@ -55,8 +55,8 @@ class Blocks:
 
     def __init__(self, codes, weights, n_blocks=3):
         whole = TableSummary.of_block(codes, 0, weights, 10**6)
-        table = BlockedTable(whole.clusters, weights, len(codes), whole.least)
-        self.problem, self.codes = BlockedProblem(table), codes
+        self.problem = BlockedProblem(whole.clusters, weights, len(codes), whole.least)
+        self.codes = codes
         self.parts = np.array_split(codes, n_blocks)
         self.calls = []
 
@@ -69,12 +69,12 @@ class Blocks:
         rng = np.random.default_rng(seed)
         codes = self.codes[rng.permutation(len(self.codes))[:size]]
         codes, counts = np.unique(codes, axis=0, return_counts=True)
-        rows = self.problem.table.ensemble(self.problem.table.codes(codes), counts)
+        rows = self.problem.ensemble(self.problem.codes(codes), counts)
         return rows, rng.uniform(0.5, 1, size=(len(rows), k)) * np.sqrt(counts)[:, None]
 
     def factor(self, target):
-        codes = self.problem.table.codes(self.codes)
-        rows = self.problem.table.ensemble(codes, np.ones(len(codes), dtype=int))
+        codes = self.problem.codes(self.codes)
+        rows = self.problem.ensemble(codes, np.ones(len(codes), dtype=int))
         return target.rows(rows, self.problem)
 
     def passed(self, target):
@@ -174,7 +174,7 @@ def test_the_best_pass_is_kept(monkeypatch):
     profiles = []
     for _ in range(3):
         sums, target, *_ = held.passed(target)
-        profiles.append(held.problem.weights[:, None] * sums["contingency"] / sums["mass"])
+        profiles.append(held.problem.cluster_weights[:, None] * sums["contingency"] / sums["mass"])
     assert len({profile.tobytes() for profile in profiles}) == 3
     for losses in ([3.0, 1.0, 2.0], [1.0, 2.0, 3.0], [3.0, 2.0, 1.0], [2.0, 1.0, 1.0]):
         held.calls = []

@@ -13,7 +13,7 @@ from nmfcluster.partitions.problem import EnsembleProblem
 pytest.importorskip("nmfcluster.dask")
 
 from nmfcluster.dask import blocks, passes
-from nmfcluster.dask.blocks import BlockedTable, TableSummary
+from nmfcluster.dask.blocks import TableSummary
 from nmfcluster.dask.passes import (
     BlockedProblem,
     Target,
@@ -37,16 +37,16 @@ def planted(missing, n_partitions=5, sizes=(30, 20, 15), seed=0, least=0.3):
 
 def problem_of(codes, weights):
     whole = TableSummary.of_block(codes, 0, weights, 10**6)
-    return BlockedProblem(BlockedTable(whole.clusters, weights, len(codes), whole.least))
+    return BlockedProblem(whole.clusters, weights, len(codes), whole.least)
 
 
 def target_of(codes, problem, seed=0, k=3):
     """Return what rows are fitted to: a factor of a part of the samples."""
     rng = np.random.default_rng(seed)
     some = np.sort(rng.permutation(len(codes))[: len(codes) // 2])
-    rows, counts = np.unique(problem.table.codes(codes[some]), axis=0, return_counts=True)
+    rows, counts = np.unique(problem.codes(codes[some]), axis=0, return_counts=True)
     H = rng.uniform(size=(len(rows), k)) * np.sqrt(counts)[:, None]
-    return first_target(problem.table.ensemble(rows, counts), H, problem)
+    return first_target(problem.ensemble(rows, counts), H, problem)
 
 
 def clusters(codes):
@@ -78,7 +78,7 @@ def links_and_gram(codes, weights, factor):
 
 
 def all_rows(codes, problem):
-    return problem.table.ensemble(problem.table.codes(codes), np.ones(len(codes), dtype=int))
+    return problem.ensemble(problem.codes(codes), np.ones(len(codes), dtype=int))
 
 
 # --- rows -----------------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ def test_the_factor_of_a_sample_stands_for_all(missing):
     problem = problem_of(twice, weights)
     rows, groups, counts = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
     H = np.random.default_rng(0).uniform(size=(len(rows), 3)) * np.sqrt(counts)[:, None]
-    found = first_target(problem.table.ensemble(problem.table.codes(rows), counts), H, problem)
+    found = first_target(problem.ensemble(problem.codes(rows), counts), H, problem)
     alone = (H / np.sqrt(counts)[:, None])[groups.ravel()]
     factor = np.concatenate([alone, alone]) / np.sqrt(2)
     links, gram = links_and_gram(twice, weights, factor)
