@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from numbers import Integral
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import dask.array as da
@@ -145,22 +146,22 @@ def base_partitions(
     """
     given = {name: value for name, value in locals().items() if name in making.ALLOWED}
     validate_parameter_constraints(making.ALLOWED, given, caller_name="base_partitions")
-    rng = generator_of(random_state)
+    asked, rng = SimpleNamespace(**given, predict_unseen=False), generator_of(random_state)
     X = read_rows(X)
     if isinstance(max_samples, Integral):
-        max_samples = min(int(max_samples), X.shape[0])
+        asked.max_samples = min(int(max_samples), X.shape[0])
     # what is drawn of all samples is what would be drawn in memory
-    estimator = KMeans(n_init=1) if estimator is None else estimator
+    asked.estimator = KMeans(n_init=1) if estimator is None else estimator
     sizes = making.range_of_clusters(n_clusters, "n_clusters")
-    plans = making.draw_plans(rng, X.shape, sizes, n_estimators, max_samples, max_features)
+    plans = making.draw_plans(rng, X.shape, sizes, asked)
     chosen = [np.arange(X.shape[0]) if plan.samples is None else plan.samples for plan in plans]
     # only samples that some run is fitted to are held here: runs take their places among these
     drawn = np.unique(np.concatenate(chosen))
     rows = read_table(rows_at(X, drawn), accept_sparse=False)
     places = [np.searchsorted(drawn, samples) for samples in chosen]
     plans = [plan._replace(samples=own) for plan, own in zip(plans, places, strict=True)]
-    pairs = pairs_of(making.clusterers(estimator), rows)
-    runs = making.run_plans(rows, estimator, plans, pairs, False, n_jobs)
+    pairs = pairs_of(making.clusterers(asked.estimator), rows)
+    runs = making.run_plans(rows, asked, plans, pairs)
     # labels of all samples follow from the clusterers, a block at a time
     largest = max(int(runs.labels.max()), *(plan.n_clusters - 1 for plan in plans))
     dtype = np.result_type(np.int8, np.min_scalar_type(-largest - 1))

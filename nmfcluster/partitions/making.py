@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from inspect import signature
 from itertools import cycle
 from numbers import Integral
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -201,13 +202,11 @@ def base_partitions(
     """
     given = {name: value for name, value in locals().items() if name in ALLOWED}
     _compat.validate_parameter_constraints(ALLOWED, given, caller_name="base_partitions")
-    rng = generator_of(random_state)
+    asked, rng = SimpleNamespace(**given), generator_of(random_state)
     checks, X, pairs = handing.checks_for(clusterers(estimator), X)
     X = _read_for(checks, X)
     sizes = range_of_clusters(n_clusters, "n_clusters")
-    max_samples, unseen = drawn_of(estimator, X.shape[0], max_samples, predict_unseen)
-    plans = draw_plans(rng, X.shape, sizes, n_estimators, max_samples, max_features)
-    return run_plans(X, estimator, plans, pairs, unseen, n_jobs)
+    return run_plans(X, asked, draw_plans(rng, X.shape, sizes, asked), pairs)
 
 
 def _read_for(checks: dict[str, Any] | None, X: Any, name: str = "X") -> Any:
@@ -224,53 +223,46 @@ class RunPlan(NamedTuple):
     samples: Chosen
     features: Chosen
     seed: int
+    unseen: bool  # whether samples that are not drawn are labelled, too
     weights: np.ndarray | None = None  # of all samples, for clusterers that take them
 
 
-def drawn_of(
-    estimator: Any, n_samples: int, max_samples: int | float, predict_unseen: bool
-) -> tuple[int | float, bool]:
-    """Return how many samples a run is fitted to, and whether it labels the others."""
-    everything = isinstance(max_samples, float) and max_samples == 1
-    many = estimator is None and everything and n_samples > _MANY
-    return (_MANY, True) if many else (max_samples, predict_unseen)
-
-
 def draw_plans(
-    rng: np.random.RandomState,
-    shape: tuple[int, ...],
-    n_clusters: tuple[int, int],
-    n_estimators: int,
-    max_samples: int | float,
-    max_features: int | float,
+    rng: np.random.RandomState, shape: tuple[int, ...], n_clusters: tuple[int, int], asked: Any
 ) -> list[RunPlan]:
-    """Draw what every run of a base clusterer differs by, see `base_partitions`."""
+    """Draw what every run of a base clusterer differs by.
+
+    `asked` has the parameters of `base_partitions` as attributes, as estimators do.
+    """
     n_samples, n_features = (*shape, 1)[:2]  # texts by themselves are one feature
-    n_drawn = _how_many(max_samples, n_samples, "max_samples", least=min(2, n_samples))
-    n_columns = _how_many(max_features, n_features, "max_features", least=1)
+    size, unseen = asked.max_samples, asked.predict_unseen
+    everything = isinstance(size, float) and size == 1
+    if asked.estimator is None and everything and n_samples > _MANY:
+        size, unseen = _MANY, True
+    n_drawn = _how_many(size, n_samples, "max_samples", least=min(2, n_samples))
+    n_columns = _how_many(asked.max_features, n_features, "max_features", least=1)
     fewest, most = n_clusters
     plans = []
-    for _ in range(n_estimators):
+    for _ in range(asked.n_estimators):
         k = int(min(rng.randint(fewest, most + 1), n_drawn))
         samples, features = _draw(rng, n_samples, n_drawn), _draw(rng, n_features, n_columns)
-        plans.append(RunPlan(k, samples, features, int(rng.randint(np.iinfo(np.int32).max))))
+        seed = int(rng.randint(np.iinfo(np.int32).max))
+        plans.append(RunPlan(k, samples, features, seed, unseen))
     return plans
 
 
 def run_plans(
     X: Any,
-    estimator: Any,
+    asked: Any,
     plans: list[RunPlan],
     pairs: str | None,
-    predict_unseen: bool,
-    n_jobs: int | None,
     each: Callable[[], None] | None = None,
 ) -> BasePartitions:
-    """Run base clusterers as planned, on X as `handing.checks_for` has it, see `base_partitions`.
+    """Run base clusterers as planned, on X as `handing.checks_for` has it, see `draw_plans`.
 
     `each` is called as often as there are runs, see `shared_out`.
     """
-    bases = clusterers(estimator)
+    estimator, bases = asked.estimator, clusterers(asked.estimator)
     if pairs is not None and any(plan.features is not None for plan in plans):
         cure = "these have no features to draw from: leave it at 1.0, and lower max_samples"
         raise ValueError(f"max_features must be 1.0, or all, where X holds {pairs}: {cure}.")
@@ -280,7 +272,7 @@ def run_plans(
         raise ValueError(f"X must hold values whose squares {X.dtype} can sum, got {got}.")
     X = storage.divided(X, exponent)
     calls = [(clone(base), plan) for base, plan in zip(cycle(bases), plans, strict=False)]
-    results = shared_out(attempted, (_run, X, pairs, predict_unseen), calls, n_jobs, each)
+    results = shared_out(attempted, (_run, X, pairs), calls, asked.n_jobs, each)
     kept = _kept_runs(bases, results)
     runs = [(*results[t], *plans[t]) for t in np.flatnonzero(kept)]
     estimators, labels, _, samples, features, *_ = map(list, zip(*runs, strict=True))
@@ -361,9 +353,7 @@ def _draw(rng: np.random.RandomState, total: int, size: int) -> Chosen:
     return np.sort(sample_without_replacement(total, size, random_state=rng))
 
 
-def _run(
-    X: Any, pairs: str | None, predict_unseen: bool, estimator: Any, plan: RunPlan
-) -> tuple[Any, np.ndarray]:
+def _run(X: Any, pairs: str | None, estimator: Any, plan: RunPlan) -> tuple[Any, np.ndarray]:
     """Return the fitted clusterer and its labels, -1 for samples that it did not see."""
     samples, features = plan.samples, plan.features
     part = handing.part_of(X, samples, features, pairs, estimator)
@@ -378,7 +368,7 @@ def _run(
         raise ValueError(f"{must}, got {got}.")
     labels = np.full(X.shape[0], -1, dtype=np.int64)
     labels[slice(None) if samples is None else samples] = of_part
-    if predict_unseen and samples is not None and of_part.max() >= 0:
+    if plan.unseen and samples is not None and of_part.max() >= 0:
         unseen = np.setdiff1d(np.arange(len(labels)), samples, assume_unique=True)
         new = _compat.take_samples(X, unseen)
         labels[unseen] = handing.labels_of(estimator, new, X, pairs, features, labels)

@@ -117,18 +117,14 @@ def _made(estimator: Any, X: Any, pairs: Any, rng: Any, weights: Any) -> making.
     low, high = making.range_of_clusters(sizes, "base_n_clusters")
     clusters = low if low == high else f"{low} to {high}"
     task = f"{counted(estimator.n_estimators, 'base partition')} of {clusters} clusters"
-    base, jobs = estimator.estimator, estimator.n_jobs
-    asked = base, X.shape[0], estimator.max_samples, estimator.predict_unseen
-    size, unseen = making.drawn_of(*asked)
-    drawn = estimator.n_estimators, size, estimator.max_features
-    plans = making.draw_plans(rng, X.shape, (low, high), *drawn)
+    plans = making.draw_plans(rng, X.shape, (low, high), estimator)
     X = order.of_both(X) if pairs else take_samples(X, order.samples)
     if weights is not None:  # equal samples share them, in whatever order they come
         same = order.among_distinct
         weights = (np.bincount(same, weights) / order.counts)[same][order.samples]
         plans = [plan._replace(weights=weights) for plan in plans]
     with stage(task, len(plans)) as told:
-        made = making.run_plans(X, base, plans, pairs, unseen, jobs, told.heard)
+        made = making.run_plans(X, estimator, plans, pairs, told.heard)
     samples = [s if s is None else np.sort(order.samples[s]) for s in made.samples]
     for column in made.labels.T:  # in place, as there can be many; copies have the label of one
         column[order.samples] = order.largest(column)
