@@ -1,5 +1,7 @@
 """Similarities as products of thin matrices, as the co-association of partitions is."""
 
+from __future__ import annotations
+
 from functools import cached_property
 from typing import Any
 
@@ -48,7 +50,8 @@ class Factored(Similarity):
         (n, rank), self.dtype = self._U.shape, self._U.dtype
         self.rank = rank
         self.shape = n, n
-        if not isinstance(C, Similarity):
+        if not isinstance(C, Factored):
+            C = C.toarray() if isinstance(C, Similarity) else C
             C = np.ones(rank) if C is None else C if sp.issparse(C) else np.asarray(C)
             C = sp.diags_array(C) if C.ndim == 1 else C
             C = (sp.csr_array(C) if sp.issparse(C) else C).astype(self.dtype)
@@ -62,30 +65,28 @@ class Factored(Similarity):
         return RowBlocks(self._U)
 
     @property
+    def _levels(self) -> list[Factored]:
+        """Itself, and what a factored core is made of; the core of the last is an array."""
+        return [self, *self._C._levels] if isinstance(self._C, Factored) else [self]
+
+    @property
     def factors(self) -> tuple[Any, Any]:
         """DU of shape (n, r) and C of shape (r, r), both arrays."""
-        U, C = self._U, self._C
-        while isinstance(C, Factored):
-            U, C = U @ (C._U if C._scale is None else C._U * C._scale), C._C
-        if isinstance(C, Similarity):
-            C = C.toarray()
+        U, (_, *inner_levels) = self._U, self._levels
+        for level in inner_levels:
+            U = U @ (level._U if level._scale is None else level._U * level._scale)
         if self._scale is not None:
             U = U * self._scale
-        return (U.tocsr() if sp.issparse(U) else U), C
+        return (U.tocsr() if sp.issparse(U) else U), self._levels[-1]._C
 
     @property
     def has_root(self) -> bool:
-        innermost = self
-        while isinstance(innermost._C, Factored):
-            innermost = innermost._C
-        return innermost._is_square and 2 * innermost.rank <= self.shape[0]
+        return self._is_square and 2 * self._levels[-1].rank <= self.shape[0]
 
     @property
     def _is_square(self) -> bool:
         """Whether C is diagonal and nonnegative, so that A is VV' for some V."""
-        C = self._C
-        if isinstance(C, Similarity):
-            return isinstance(C, Factored) and C._is_square
+        C = self._levels[-1]._C
         diagonal = C.diagonal()
         return diagonal.min(initial=0) >= 0 and storage.total(abs(C)) == diagonal.sum()
 
@@ -106,10 +107,7 @@ class Factored(Similarity):
         return storage.scaled_columns(U, np.sqrt(C.diagonal()))
 
     def __matmul__(self, H: np.ndarray) -> np.ndarray:
-        levels = [self]  # a core that is factored is multiplied with here, too
-        while isinstance(levels[-1]._C, Factored):
-            levels.append(levels[-1]._C)
-        products = []
+        levels, products = self._levels, []
         for product in H.reshape(-1, *H.shape[-2:]):
             for level in levels:
                 product = level._rows.transposed_product(product, level._scale)
@@ -139,7 +137,7 @@ class Factored(Similarity):
         if sp.issparse(U) and U.shape[1] > len(indices):  # part of the columns will do
             used = np.unique(U.indices)
             U = U[:, used]
-            C = C.take(used) if isinstance(C, Similarity) else C[used][:, used]
+            C = C.take(used) if isinstance(C, Factored) else C[used][:, used]
             if isinstance(C, Factored):
                 V, C = C.factors
                 U = U @ V
@@ -155,7 +153,7 @@ class Factored(Similarity):
 
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         U, C, scale = self._U, self._C, self._scale
-        if isinstance(C, Similarity):
+        if isinstance(C, Factored):
             (U, C), scale = self.factors, None
         values = np.empty(len(rows), dtype=self.dtype)
         for block in storage.row_blocks(len(rows), _PAIRS):
