@@ -54,8 +54,7 @@ class Agreeing(FittedSources):
             if sample.symmetric or square:
                 residuals, _ = reader.fitted(objects, sample.compared, read)
             else:  # similarities to what are no objects
-                reader.compare_with(objects, sample.compared)
-                sources, _ = reader.cross(objects, sample.fitted)
+                sources, _ = reader.to_chosen(objects, sample.fitted, sample.compared)
                 for source, label in zip(sources, reader.labels, strict=True):
                     check_above_0(source, label)
                 residuals = list(map(read, _without_self(sources)))

@@ -30,8 +30,7 @@ class AsGiven(FittedSources):
         if sample.symmetric:
             sources, seen = reader.fitted(sample.objects, sample.compared, lambda source: source)
         else:
-            reader.compare_with(sample.objects, sample.compared)
-            sources, seen = reader.cross(sample.objects, sample.fitted)
+            sources, seen = reader.to_chosen(sample.objects, sample.fitted, sample.compared)
         if not seen.all():
             missing = f"samples are missing from {reader.labels[int(seen.all(axis=0).argmin())]}"
             raise ValueError(f'{missing}: only criterion="agreement" can leave any out.')

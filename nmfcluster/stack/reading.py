@@ -17,6 +17,8 @@ from nmfcluster.stack.container import SimilarityStack, ViewStack
 from nmfcluster.stack.kernels import KernelStack
 from nmfcluster.stack.sources import check_cross, check_square, cure_of_negative, is_similarity
 
+Read = tuple[list[Any], np.ndarray]  # of every source, and which objects each has seen
+
 _FEW = 3_000  # objects up to which views that name no kernel have a dense one: 72 MB each
 _ROWS = 2048  # objects whose similarities are made at a time: their memory is bounded
 
@@ -162,9 +164,7 @@ class StackReader:
             kernel._check_missing(table, getattr(view, "columns", None))
         return canonical_order(*read)
 
-    def fitted(
-        self, objects: Any, chosen: np.ndarray, reading: Callable[[Any], Any]
-    ) -> tuple[list[Any], np.ndarray]:
+    def fitted(self, objects: Any, chosen: np.ndarray, reading: Callable[[Any], Any]) -> Read:
         """Return what is read of the similarities of the objects that the model is fitted to.
 
         `chosen` holds their positions in what `read` returned. A matrix a source, with 0 for NaN,
@@ -184,18 +184,18 @@ class StackReader:
         self._seen = np.hstack(seen)
         return read, self._seen
 
-    def compare_with(self, objects: Any, chosen: np.ndarray) -> None:
-        """Prepare for `cross`, without the similarities of the chosen objects to each other."""
+    def to_chosen(self, objects: Any, numbers: np.ndarray, chosen: np.ndarray) -> Read:
+        """Return what `cross` does, without a look at how similar the chosen are to each other."""
         if self._kernels:
             stacks = list(self._squares(objects, chosen))
             self.names = sum((stack.names for stack in stacks), ())
             self._seen = np.hstack([stack.seen() for stack in stacks])
         else:  # the chosen objects are columns
-            self.names = objects.names
             self._seen = np.ones((len(chosen), objects.shape[2]), dtype=bool)
         self._chosen = chosen
+        return self.cross(objects, numbers)
 
-    def cross(self, objects: Any, numbers: np.ndarray) -> tuple[list[Any], np.ndarray]:
+    def cross(self, objects: Any, numbers: np.ndarray) -> Read:
         """Return the similarities of some objects to those that the model is fitted to.
 
         `numbers` holds their positions. There is a matrix a source, with 0 for NaN, and which of
@@ -211,7 +211,7 @@ class StackReader:
             check_cross(source, known, label, self._chosen, self.signed)
         return list(stack.filled()), stack.seen()
 
-    def blocks(self, objects: Any, numbers: np.ndarray) -> Iterator[tuple[list[Any], np.ndarray]]:
+    def blocks(self, objects: Any, numbers: np.ndarray) -> Iterator[Read]:
         """Yield what `cross` returns, of some objects at a time."""
         for start in range(0, len(numbers), _ROWS):
             yield self.cross(objects, numbers[start : start + _ROWS])
