@@ -17,6 +17,8 @@ from nmfcluster._arrays.order import canonical_order
 from nmfcluster._compat import take_samples
 from nmfcluster.partitions.spectral import GraphSpectral, LandmarkSpectral
 
+Chosen = np.ndarray | None  # positions that were drawn; None: all
+
 _ENTRIES = 2**20  # of pairs that are searched at a time: 8 MiB
 
 
@@ -114,13 +116,7 @@ def seeded(estimator: Any, n_clusters: int, seed: int) -> dict[str, int]:
     return own
 
 
-def part_of(
-    X: Any,
-    samples: np.ndarray | None,
-    features: np.ndarray | None,
-    pairs: str | None,
-    for_whom: Any,
-) -> Any:
+def part_of(X: Any, samples: Chosen, features: Chosen, pairs: str | None, for_whom: Any) -> Any:
     """Return some samples and features of X, of pairs these of the samples; None: all.
 
     A clusterer that may write to it gets a copy.
@@ -133,12 +129,7 @@ def part_of(
 
 
 def labels_of(
-    estimator: Any,
-    X: Any,
-    X_train: Any,
-    pairs: str | None,
-    features: np.ndarray | None,
-    labels: np.ndarray,
+    estimator: Any, X: Any, X_train: Any, pairs: str | None, features: Chosen, labels: np.ndarray
 ) -> np.ndarray:
     """Return the labels of new samples: as predicted, or of the nearest that the run saw."""
     if pairs is not None:

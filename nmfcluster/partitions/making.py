@@ -22,8 +22,6 @@ from nmfcluster._arrays.jobs import attempted, shared_out
 from nmfcluster._arrays.labels import narrow
 from nmfcluster.partitions.spectral import GraphSpectral, LandmarkSpectral
 
-Chosen = np.ndarray | None  # positions that were drawn; None: all
-
 _LANDMARKS = 250  # of the clusterers that take turns by default: time of k-means allows no more
 _MANY = 10_000  # samples, of more of which these are fitted to as many, and label the others
 
@@ -69,8 +67,8 @@ class BasePartitions:
 
     labels: np.ndarray
     estimators: list[Any]
-    samples: list[Chosen]
-    features: list[Chosen]
+    samples: list[handing.Chosen]
+    features: list[handing.Chosen]
     kept: np.ndarray
     exponent: int
     dtype: np.dtype | None
@@ -220,8 +218,8 @@ class RunPlan(NamedTuple):
     """What a base clusterer is run with, all of its randomness drawn."""
 
     n_clusters: int
-    samples: Chosen
-    features: Chosen
+    samples: handing.Chosen
+    features: handing.Chosen
     seed: int
     unseen: bool  # whether samples that are not drawn are labelled, too
     weights: np.ndarray | None = None  # of all samples, for clusterers that take them
@@ -346,7 +344,7 @@ def _how_many(value: int | float, total: int, name: str, least: int) -> int:
     return max(int(value), least)
 
 
-def _draw(rng: np.random.RandomState, total: int, size: int) -> Chosen:
+def _draw(rng: np.random.RandomState, total: int, size: int) -> handing.Chosen:
     if size == total:
         return None
     # unlike a permutation it takes no time for those that are not drawn
