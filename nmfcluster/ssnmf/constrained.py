@@ -42,42 +42,37 @@ def width_of(estimator: Any, affinity: Affinity, pairs: PairwiseConstraints) -> 
 
 
 def spread(
-    estimator: Any,
-    affinity: Affinity,
-    pairs: PairwiseConstraints,
-    width: float | None,
-    rng: np.random.RandomState,
-) -> Similarity:
-    """Return the similarity with what pairs raise, normalised again unless that is unwanted."""
+    estimator: Any, affinity: Affinity, pairs: PairwiseConstraints, rng: np.random.RandomState
+) -> Affinity:
+    """Return the affinity with what pairs raise, normalised again unless that is unwanted."""
+    W, width = affinity.similarity, estimator.propagation_
     if width is None:
-        return affinity.similarity
-    must_link, cannot_link = pairs.as_matrices(affinity.similarity.dtype)
+        return affinity
+    must_link, cannot_link = pairs.as_matrices(W.dtype)
     links = must_link - cannot_link if estimator.beta > 0 else must_link
     with stage(f"spread of {counted(pairs.n_pairs, 'pair')} to samples near theirs"):
-        W = raised(affinity.similarity, links, width, rng, affinity.name == "landmarks")
+        W = raised(W, links, width, rng, affinity.name == "landmarks")
         few = are_few(len(pairs), estimator.n_clusters)  # or what pairs raise counts for more
-        return W if estimator.normalize is False else normalized(W, affinity.counts, few)[0]
+        W = W if estimator.normalize is False else normalized(W, affinity.counts, few)[0]
+    return replace(affinity, similarity=W)
 
 
 def part_of(
-    estimator: Any,
-    affinity: Affinity,
-    W: Similarity,
-    pairs: PairwiseConstraints,
-    samples: np.ndarray,
+    estimator: Any, affinity: Affinity, pairs: PairwiseConstraints, samples: np.ndarray
 ) -> ConstrainedProblem:
-    """Return the problem of some samples, a mask, as if there were no others; W is spread.
+    """Return the problem of some samples, a mask, as if there were no others.
 
     Where all rows weighed the same they do again: or else those that were similar to samples that
     are gone would be worth less than others, and the cut would go through their clusters.
     """
     pairs, counts = pairs[samples], None if affinity.counts is None else affinity.counts[samples]
-    W = W.take(np.flatnonzero(samples))
+    W = affinity.similarity.take(np.flatnonzero(samples))
     if affinity.is_even:
         # what fails is left as it is: nothing is similar, or what is negative outweighs the rest
         with suppress(ValueError):
             W = normalized(W, counts, affinity.to_itself)[0]
-    return constrain(estimator, replace(affinity, counts=counts), W, pairs, may_be_empty=True)
+    affinity = replace(affinity, similarity=W, counts=counts)
+    return constrain(estimator, affinity, pairs, may_be_empty=True)
 
 
 class ConstrainedProblem(SimilarityProblem):
@@ -129,19 +124,15 @@ class ConstrainedProblem(SimilarityProblem):
 
 
 def constrain(
-    estimator: Any,
-    affinity: Affinity,
-    W: Similarity,
-    pairs: PairwiseConstraints,
-    may_be_empty: bool = False,
+    estimator: Any, affinity: Affinity, pairs: PairwiseConstraints, may_be_empty: bool = False
 ) -> ConstrainedProblem:
     r"""Reward must-link pairs and penalise cannot-link pairs in a similarity.
 
-    :math:`\tilde A = W + \alpha u A - \beta u B` with the weights of the pairs in A and B: eq.
-    24 of Li et al. (2007), and eq. 3 of Chen et al. (2007) with the signs of a similarity. u is the
-    0.999-quantile of the entries of W off its diagonal, so that the same weights mean the same for
-    all data. Samples that must-links join share their row of the factor where these are hard: eq.
-    34 of Li et al.
+    :math:`\tilde A = W + \alpha u A - \beta u B` with W the similarity of the affinity, and the
+    weights of the pairs in A and B: eq. 24 of Li et al. (2007), and eq. 3 of Chen et al. (2007)
+    with the signs of a similarity. u is the 0.999-quantile of the entries of W off its diagonal, so
+    that the same weights mean the same for all data. Samples that must-links join share their row
+    of the factor where these are hard: eq. 34 of Li et al.
 
     Parameters
     ----------
@@ -149,8 +140,6 @@ def constrain(
     affinity : Affinity
         Its `counts` say how many equal samples, all of them in no pair, each row stands for. By
         landmarks one start, from eigenvectors, will do for many samples.
-    W : Similarity of shape (n, n)
-        What the affinity has become.
     pairs : PairwiseConstraints
     may_be_empty : bool, default=False
         Whether all similarities may be 0, which is an error otherwise.
@@ -159,7 +148,8 @@ def constrain(
     -------
     ConstrainedProblem
     """
-    groups, counts = components(len(pairs), kept_links(estimator, pairs)), affinity.counts
+    W, counts = affinity.similarity, affinity.counts
+    groups = components(len(pairs), kept_links(estimator, pairs))
     # inside a group nothing is left to be had
     must_link, cannot_link = (between(links, groups) for links in pairs.as_matrices(W.dtype))
     unit = large_entry(W)

@@ -298,9 +298,9 @@ class SSNMFClusterer(NMFClusterer):
             constrained.warn_of_alpha(self, pairs)
             affinity = fitted.affinity_of(self, X, rows, rng)
             self.propagation_ = constrained.width_of(self, affinity, rows.pairs)
-            W = constrained.spread(self, affinity, rows.pairs, self.propagation_, rng)
+            spread = constrained.spread(self, affinity, rows.pairs, rng)
             with stage(f"similarities under {counted(pairs.n_pairs, 'constraint')}"):
-                problem = constrained.constrain(self, affinity, W, rows.pairs)
+                problem = constrained.constrain(self, spread, rows.pairs)
             constrained.warn_of_parts(problem, self.n_clusters)
             tri, coarse = self.factorization == "tri", max(_COARSE, self.n_clusters)
             plan = self._plan(multiplicative_gsg if tri else bregman_nmf)
@@ -309,7 +309,7 @@ class SSNMFClusterer(NMFClusterer):
             def of(some: constrained.ConstrainedProblem, k: int) -> Factorization:
                 return factorize(some, replace(plan, n_clusters=k), rng, form, coarse)
 
-            part = partial(constrained.part_of, self, affinity, W, rows.pairs)
+            part = partial(constrained.part_of, self, spread, rows.pairs)
             best, P = settled(problem, rows.pairs, plan.n_clusters, of, part)
             F, M = best.parts
             P = P[rows.row]

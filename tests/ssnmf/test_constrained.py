@@ -70,7 +70,8 @@ def inside(groups, B):
 
 def of(operator, known, *, hard=False, alpha=2.0, beta=1.0):
     asked = SimpleNamespace(alpha=alpha, beta=beta, contradictions="raise", hard_must_link=hard)
-    return constrain(asked, SimpleNamespace(name="linear", counts=None), operator, known)
+    affinity = SimpleNamespace(name="linear", counts=None, similarity=operator)
+    return constrain(asked, affinity, known)
 
 
 anything = given(
