@@ -317,7 +317,9 @@ class SSNMFClusterer(NMFClusterer):
             self.affinity_, self.weight_unit_ = affinity.name, problem.unit
             FM = problem.expand(F)[:, order] @ M[np.ix_(order, order)]
             summed = FM if affinity.counts is None else FM * affinity.counts[:, None]
-            self._products_, self._gram_ = fitted.onto(affinity, summed, rows), FM.T @ summed
+            self._products_, self._gram_ = affinity.onto(summed), FM.T @ summed
+            # of similarities that are handed in, those to the samples, in the order of the fit
+            self._columns_ = rows.samples if affinity.name == "precomputed" else slice(None)
             self._roots_ = np.sqrt(np.diagonal(M)[order])
             self.core_ = best.core[np.ix_(order, order)]
             self._keep_clusters(best, P, labels, cure=fitted.CURES.get(affinity.name, ""))
@@ -326,8 +328,8 @@ class SSNMFClusterer(NMFClusterer):
         return self
 
     def _extend(self, X: Any) -> np.ndarray:
-        products = self._products_(read_features(self, X, reset=False))
-        return exact_rows(products, self._gram_) * self._roots_
+        X = read_features(self, X, reset=False)[:, self._columns_]
+        return exact_rows(self._products_(X), self._gram_) * self._roots_
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags, which depend on `affinity`."""

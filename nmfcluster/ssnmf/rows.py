@@ -1,7 +1,5 @@
 """What a fit is made of: rows that stand for equal samples, with the pairs of these, checked."""
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -114,20 +112,6 @@ def affinity_of(estimator: Any, X: Any, rows: Fitted, rng: np.random.RandomState
         if estimator.affinity == "precomputed":
             return make_affinity(rows.order.of_both(X), **options)
         return make_affinity(X[rows.samples], **options)  # which it alone holds, and can let go
-
-
-def onto(affinity: Affinity, P: np.ndarray, rows: Fitted) -> Callable[[Any], np.ndarray]:
-    """Return a function of new samples: their similarities to those of a fit, times P.
-
-    Where they are given, they are in the order of the user.
-    """
-    if affinity.name == "precomputed":
-        return partial(_of_columns, affinity.onto(P), rows.samples)
-    return affinity.onto(P)
-
-
-def _of_columns(product: Callable[[Any], np.ndarray], samples: np.ndarray, X: Any) -> np.ndarray:
-    return product(X[:, samples])
 
 
 def keep_pairs(estimator: Any, pairs: PairwiseConstraints, feasible: bool) -> None:

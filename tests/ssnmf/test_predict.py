@@ -101,7 +101,7 @@ def test_new_samples_of_clusters_that_are_linked_to_each_other():
     model = clusterer(2, affinity="precomputed", factorization="tri", n_init=3).fit(W)
     assert same_partition(model.labels_, np.repeat([0, 1], 10))
     assert_array_equal(model.predict(W), model.labels_)
-    GS = model._products_(np.eye(20))
+    GS = model._products_(np.eye(20)[:, model._columns_])
     fitted_rows = np.array([nnls(GS, w)[0] for w in W]) * model._roots_
     expected = fitted_rows / fitted_rows.sum(axis=1, keepdims=True)
     assert_allclose(model.transform(W), expected, atol=1e-4)
