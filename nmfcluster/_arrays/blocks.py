@@ -53,9 +53,12 @@ def by_rows(work: Callable[[slice], T], n_rows: int) -> Iterator[T]:
     blocks, pool = row_blocks(n_rows, ROWS), _pool.get()
     if pool is None:
         return map(work, blocks)
-    # numpy's handling of errors is the caller's: threads do not know of it
-    handling: dict[str, Any] = {"call": np.geterrcall(), **np.geterr()}
-    return pool.map(np.errstate(**handling)(work), blocks)
+    return pool.map(np.errstate(**handling_of_errors())(work), blocks)
+
+
+def handling_of_errors() -> dict[str, Any]:
+    """Return how numpy handles errors in this thread: others do not know of it."""
+    return {"call": np.geterrcall(), **np.geterr()}
 
 
 def summed(work: Callable[[slice], np.ndarray], n_rows: int) -> np.ndarray:

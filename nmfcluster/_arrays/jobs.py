@@ -166,8 +166,8 @@ def shared_out(
             if each is not None:
                 each()
         return results
-    shared, is_last = Parcel((with_settings(function), *common)), False
-    while True:
+    shared = Parcel((with_settings(function), *common))
+    for is_last in (False, True):
         try:
             results = _by_client(backend, shared, calls)
             break
@@ -180,7 +180,6 @@ def shared_out(
                 raise _lost(error) from error
             told = "The cluster lost a worker with what it held, and is sent all again"
             warn(f"{told}: {_said(error)}")
-            is_last = True
     if each is not None:
         for _ in results:
             each()

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
 from nmfcluster._arrays.arguments import counted
+from nmfcluster._arrays.blocks import handling_of_errors
 from nmfcluster._arrays.jobs import on_cluster, one_blas_thread, shared_out
 from nmfcluster._engine import loop
 from nmfcluster._engine.memory import Recall
@@ -174,7 +175,7 @@ class Executor:
             runs = self._on_cluster(batches)
         else:  # in threads: processes would be sent the data with every batch
             self.interrupted = Event()
-            work = np.errstate(**_handling())(self.solutions)  # threads do not know of it
+            work = np.errstate(**handling_of_errors())(self.solutions)
             calls = (delayed(work)(batch, copy(self.race)) for batch in batches)
             try:
                 runs = Parallel(n_jobs=self.plan.n_jobs, require="sharedmem")(calls)
@@ -212,15 +213,8 @@ class Executor:
         sent.done = _nothing  # nobody listens there
         numbers = [(number,) for number in range(len(batches))]
         # batches are sent with the objective, once: starts hold its similarity
-        runs = shared_out(_ended, (sent, batches, _handling()), numbers, self.plan.n_jobs)
-        for _ in batches:
-            self.done()
-        return runs
-
-
-def _handling() -> dict[str, Any]:
-    """Return how numpy handles errors in this thread."""
-    return {"call": np.geterrcall(), **np.geterr()}
+        common = sent, batches, handling_of_errors()
+        return shared_out(_ended, common, numbers, self.plan.n_jobs, self.done)
 
 
 def _nothing() -> None:
