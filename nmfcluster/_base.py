@@ -18,7 +18,7 @@ from nmfcluster._arrays.jobs import one_blas_thread
 from nmfcluster._arrays.places import negative_entries
 from nmfcluster._compat import COUNT, N_JOBS, RANDOM_STATE, CallbackSupport, Documented, Interval
 from nmfcluster._engine.executor import Plan
-from nmfcluster._engine.loop import WINDOW, StopRule
+from nmfcluster._engine.loop import WINDOW, StopRule, recent_decrease
 from nmfcluster._engine.report import CALLBACKS, reported
 from nmfcluster._engine.symmetric import Factorization
 
@@ -302,7 +302,7 @@ class NMFClusterer(
         """
         best, scale, name = factorization.best, factorization.scale, type(self).__name__
         if not best.converged and self.tol >= 0:  # a negative one asks for all updates
-            fell = best.last_decrease / (scale or 1)
+            fell = recent_decrease(best.history) / (scale or 1)
             why = f"the loss still fell by {fell:.1e} of its scale over the last {WINDOW}"
             why = why if fell > self.tol else "they are too few to tell"
             told = f"{name} did not converge within max_iter={self.max_iter} updates: {why}."

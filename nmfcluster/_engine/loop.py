@@ -74,8 +74,14 @@ class StopRule:
         if self.tol < 0 or n_iter < max(self.min_iter, 1):
             return False
         least = max(resolution, _FLOOR if self.of_loss else 0) * scale
-        decrease = history[-1 - min(WINDOW, n_iter)] - history[-1]
-        return decrease <= max(self.tol * (history[-1] if self.of_loss else scale), least)
+        return recent_decrease(history) <= max(
+            self.tol * (history[-1] if self.of_loss else scale), least
+        )
+
+
+def recent_decrease(history: Sequence[float]) -> float:
+    """Return by how much the loss fell over the last ten updates."""
+    return history[-1 - min(WINDOW, len(history) - 1)] - history[-1]
 
 
 @dataclass
@@ -106,11 +112,6 @@ class Solution:
     def n_iter(self) -> int:
         """Number of updates made."""
         return len(self.history) - 1
-
-    @property
-    def last_decrease(self) -> float:
-        """By how much the loss fell over the last ten updates."""
-        return float(self.history[-1 - min(WINDOW, self.n_iter)] - self.history[-1])
 
 
 def iterate(
