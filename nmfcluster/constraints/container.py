@@ -295,8 +295,7 @@ class PairwiseConstraints(Makers):
         >>> PairwiseConstraints(4, [(0, 1), (1, 2)], [(2, 3)]).satisfied([0, 0, 1, 2])
         (array([ True, False]), array([ True]))
         """
-        coded = type(labels) is np.ndarray and labels.ndim == 1 and labels.dtype.kind == "i"
-        codes = labels if coded else read_labels(labels)
+        codes = read_labels(labels)
         if len(codes) != len(self):
             raise ValueError(f"labels must have n_samples={len(self)} entries, got {len(codes)}.")
         (a, b), (c, d) = codes[self.must_link].T, codes[self.cannot_link].T
