@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.metrics import euclidean_distances
-from sklearn.utils import check_array
 
 from nmfcluster import _compat
 from nmfcluster._arrays import places, storage
@@ -200,7 +199,7 @@ def make_affinity(
         if X.shape[0] != X.shape[1]:
             raise ValueError(f"X must be square with affinity='precomputed', got shape {X.shape}.")
         storage.require_symmetric(X, "X with affinity='precomputed'")
-        W, between = Explicit(X), _itself
+        W, between = Explicit(X), storage.as_float  # they are read as such: as they are
     elif callable(affinity) and not isinstance(affinity, type):
         called = _called(affinity, X, X)
         storage.require_symmetric(called, "what affinity returns for X and X")
@@ -264,10 +263,6 @@ def normalized(
     return W.scaled(scale), scale
 
 
-def _itself(X: Any) -> Any:
-    return X
-
-
 def _linear(X_fit: Any, scale: np.ndarray | None, X: Any) -> np.ndarray:
     """Return the inner products, or with the inverse lengths of samples their cosines."""
     products = storage.as_dense(X @ X_fit.T)
@@ -311,7 +306,4 @@ def _called(affinity: Callable[[Any, Any], Any], X_fit: Any, X: Any) -> Any:
         got = getattr(W, "shape", type(W).__name__)
         wanted = f"a dense or sparse array of shape {shape}"
         raise ValueError(f"affinity must return {wanted}, got {got}.")
-    if W.dtype.kind not in "fiub":
-        raise ValueError(f"affinity must return real numbers, got dtype {W.dtype}.")
-    name = "returned by affinity"
-    return check_array(W, accept_sparse="csr", dtype=storage.FLOATS, input_name=name)
+    return read_table(W, "what affinity returns")
