@@ -14,7 +14,7 @@ from nmfcluster._arrays.nearest import both_ways
 from nmfcluster._arrays.storage import filled_with
 from nmfcluster._engine.executor import Plan
 from nmfcluster._engine.starts import leading_eigenpairs
-from nmfcluster.fusion.fused import FusedGraph, graphs_of, n_to_keep, over_roots, told_alike
+from nmfcluster.fusion.fused import FusedGraph, Kind, graphs_of, n_to_keep, over_roots, told_alike
 from nmfcluster.fusion.pairs import left_unexplained
 from nmfcluster.fusion.residuals import AGREE, Agreement, Residual, agreement, copies, residual
 from nmfcluster.fusion.sources import FittedSources, Sample
@@ -41,8 +41,8 @@ class Agreeing(FittedSources):
 
     relative, n_rounds = True, 5
 
-    def __init__(self, sample: Sample, n_clusters: int) -> None:
-        reader, objects, self._k = sample.reader, sample.objects, n_clusters
+    def __init__(self, sample: Sample, estimator: Any) -> None:
+        reader, objects, self._k = sample.reader, sample.objects, int(estimator.n_clusters)
         self.symmetric, square = sample.symmetric, objects.shape[0] == objects.shape[1]
         dtypes: list[np.dtype] = []
 
@@ -173,7 +173,7 @@ class Agreeing(FittedSources):
         """Return the graphs that sources make with several weights."""
         return graphs_of(blocks, list(map(self._kind, options)), self._distinct)
 
-    def _kind(self, weights: np.ndarray) -> tuple[np.ndarray, int | None]:
+    def _kind(self, weights: np.ndarray) -> Kind:
         """Return weights in the order of sums, and how many neighbours an object has by them."""
         weights = np.asarray(weights, dtype=np.float64)
         return weights[self._order], n_to_keep(self._residuals, weights, self._k, self._distinct)
@@ -287,8 +287,7 @@ def check_joined(seen: np.ndarray, names: tuple[str, ...]) -> None:
         Of the sources.
     """
     n = len(seen)
-    pairs: Any = sp.block_array([[None, sp.csr_array(seen)], [sp.csr_array(seen.T), None]])
-    part = connected_components(pairs, directed=False)[1]
+    part = connected_components(both_ways(sp.csr_array(seen)), directed=False)[1]
     of_sources, sizes = part[n:], np.bincount(part[:n], minlength=part.max() + 1)
     groups = [group for group in np.unique(of_sources) if sizes[group]]
     if len(groups) > 1:

@@ -25,7 +25,7 @@ class AsGiven(FittedSources):
 
     relative, n_rounds = False, 100
 
-    def __init__(self, sample: Sample, criterion: str) -> None:
+    def __init__(self, sample: Sample, estimator: Any) -> None:
         reader, self.symmetric = sample.reader, sample.symmetric
         if sample.symmetric:
             sources, seen = reader.fitted(sample.objects, sample.compared, lambda source: source)
@@ -47,7 +47,7 @@ class AsGiven(FittedSources):
         self._entropies = np.array(list(map(entropy_of, values, self._sizes)))
         # in an order of their own: sums round alike in any order of the sources
         self._order = np.lexsort((self._sizes, self._entropies))
-        self.n_compared, self._divergence = len(sample.compared), criterion == "kl"
+        self.n_compared, self._divergence = len(sample.compared), estimator.criterion == "kl"
         self.judged = sample.fitted
 
     def fit_to(self, plan: Plan, eta: float, given: np.ndarray | None) -> None:

@@ -290,11 +290,8 @@ class SimilarityFusionNMF(FusionReports):
             with stage(f"similarities of {counted(n_samples, 'object')}"):
                 place = reader.order_of(objects)
                 sample = drawn(reader, objects, place, self, rng)
-                sources: FittedSources
-                if self.criterion == "agreement":
-                    sources = Agreeing(sample, int(self.n_clusters))
-                else:
-                    sources = AsGiven(sample, self.criterion)
+                kind = Agreeing if self.criterion == "agreement" else AsGiven
+                sources: FittedSources = kind(sample, self)
             # the factor and the weights
             L, given = len(reader.names), weights_of(self.weights, reader.names)
             plan = self._plan(fusion_nmf, n_init=2 + L if self.n_init == "auto" else self.n_init)

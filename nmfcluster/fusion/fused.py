@@ -14,6 +14,9 @@ from nmfcluster._arrays import storage
 from nmfcluster._arrays.nearest import near, stacked
 from nmfcluster.fusion.residuals import Residual, sums_of
 
+Kind = tuple[np.ndarray, int | None]  # weights of sources, and how many neighbours an object has
+Counted = list[tuple[Residual, float]]  # sources, and their weights
+
 _ROWS = 256  # of a dense graph that are summed at a time
 _OF_A_CLUSTER = 0.75  # of its mean size: those of an object in a small cluster are not all others
 
@@ -63,9 +66,7 @@ def n_to_keep(
 
 
 def graphs_of(
-    blocks: Iterable[list[Residual]],
-    kinds: list[tuple[np.ndarray, int | None]],
-    among: Any = slice(None),
+    blocks: Iterable[list[Residual]], kinds: list[Kind], among: Any = slice(None)
 ) -> list[FusedGraph]:
     """Return the graphs that sources make with several weights.
 
@@ -137,14 +138,12 @@ def told_alike(
     return stacked([_of_rows(used, rows, n_nearest, among) for rows in blocks])
 
 
-def _used(residuals: list[Residual], weights: np.ndarray) -> list[tuple[Residual, float]]:
+def _used(residuals: list[Residual], weights: np.ndarray) -> Counted:
     """Return the sources that count, and their weights."""
     return [(R, float(w)) for R, w in zip(residuals, weights, strict=True) if w > 0 and R.size > 0]
 
 
-def _parts_of(
-    used: list[tuple[Residual, float]], rows: np.ndarray, columns: np.ndarray
-) -> np.ndarray:
+def _parts_of(used: Counted, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Return what every source adds to some entries of R, (n_used, n_pairs), in float32."""
     parts, by = np.zeros((len(used), len(rows)), dtype=np.float32), np.zeros(len(rows))
     for part, (R, w) in zip(parts, used, strict=True):
@@ -153,9 +152,7 @@ def _parts_of(
     return parts / np.sqrt(np.maximum(by, np.finfo(float).tiny)).astype(np.float32)
 
 
-def _of_rows(
-    used: list[tuple[Residual, float]], rows: slice, n_nearest: int, among: Any
-) -> sp.csr_array:
+def _of_rows(used: Counted, rows: slice, n_nearest: int, among: Any) -> sp.csr_array:
     """Return the largest of some rows."""
     told = np.zeros((rows.stop - rows.start, used[0][0].stored.shape[1]), dtype=np.float32)
     for R, w in used:

@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from nmfcluster._arrays import storage
 from nmfcluster._arrays.blocks import RowBlocks
+from nmfcluster._arrays.nearest import both_ways
 from nmfcluster.similarity.operators import Explicit, Similarity, inner
 
 _PAIRS = 4096  # entries computed at a time, so that their rows of U stay in cache
@@ -97,9 +98,8 @@ class Factored(Similarity):
         V = self.root()
         if not sp.issparse(V) or V.data.min(initial=0) < 0:  # entries of VV' can cancel
             return None
-        edges = V > 0  # a stored 0 connects nothing
-        both = sp.block_array([[None, edges], [edges.T, None]])
-        _, labels = connected_components(both, directed=False)
+        # a stored 0 connects nothing
+        _, labels = connected_components(both_ways(V > 0), directed=False)
         return np.unique(labels[: self.shape[0]], return_inverse=True)[1]
 
     def root(self) -> Any:
