@@ -14,7 +14,6 @@ from nmfcluster._arrays.storage import dot
 from nmfcluster._engine.symmetric import Factorization
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.constraints.graph import weight_matrix
-from nmfcluster.similarity import Similarity
 from nmfcluster.ssnmf.constrained import ConstrainedProblem
 
 Fit = Callable[[ConstrainedProblem, int], Factorization]
@@ -57,7 +56,7 @@ def settled(
     tuple of Factorization and ndarray of shape (n_samples, n_clusters)
         What is kept, and the memberships of the samples.
     """
-    links, found, best = Links(problem.groups, pairs), fit(problem, n_clusters), None
+    links, found, best = Links(problem, pairs), fit(problem, n_clusters), None
     own, n_own = np.zeros(len(problem), dtype=bool), 0  # rows in clusters of their own
     while True:
         P = problem.memberships(*found.parts)
@@ -72,12 +71,12 @@ def settled(
         if not (n_own or free.any()):
             break
         left = np.where(free, -1, labels)
-        here = links.placed(problem.A, left, drawn, n_clusters)
+        here = links.placed(left, drawn, n_clusters)
         if (cost := links.cost(here)) < best.cost * (_WORTH if n_own else 1):
             P[free] = np.eye(n_clusters, dtype=P.dtype)[here[free]]
             best = Reading(found, P, cost)
         # with new clusters, of which the others give up as many: they keep one at least
-        there = links.placed(problem.A, left, drawn, 2 * n_clusters - 1 - n_own)
+        there = links.placed(left, drawn, 2 * n_clusters - 1 - n_own)
         own, n_more = own | (there >= n_clusters), int(there.max()) + 1 - n_clusters
         if best.cost == 0 or n_more <= 0 or own.all():
             break
@@ -93,11 +92,13 @@ class Links:
 
     Parameters
     ----------
-    groups : ndarray of shape (n_samples,), int
+    problem : ConstrainedProblem
+        Whose rows are the groups.
     pairs : PairwiseConstraints
     """
 
-    def __init__(self, groups: np.ndarray, pairs: PairwiseConstraints) -> None:
+    def __init__(self, problem: ConstrainedProblem, pairs: PairwiseConstraints) -> None:
+        self.A, groups = problem.A, problem.groups
         self.ends = groups[np.concatenate([pairs.must_link, pairs.cannot_link])].T
         self.weights = np.concatenate([pairs.must_link_weights, pairs.cannot_link_weights])
         self.apart = np.arange(len(self.weights)) >= len(pairs.must_link)
@@ -114,9 +115,7 @@ class Links:
         """Tell which groups are in pairs that labels violate."""
         return np.isin(np.arange(self.n_groups), self.ends[:, self._violated(labels)])
 
-    def placed(
-        self, A: Similarity, labels: np.ndarray, drawn: np.ndarray, n_most: int
-    ) -> np.ndarray:
+    def placed(self, labels: np.ndarray, drawn: np.ndarray, n_most: int) -> np.ndarray:
         """Return labels of all groups: those without a cluster get one, by the pairs they violate.
 
         One after another, those that violate pairs in most clusters first, goes where it
@@ -124,7 +123,6 @@ class Links:
 
         Parameters
         ----------
-        A : Similarity of shape (n, n)
         labels : ndarray of shape (n,), int
             -1 for rows that look for a cluster.
         drawn : ndarray of shape (n, n_clusters)
@@ -153,7 +151,7 @@ class Links:
                 c, n_open = n_open, n_open + 1
             labels[rows[i]] = c
             cost[:, c] += among[[i]].toarray()[0]  # symmetric
-            drawn[:, c] += A.entries(rows, np.full(len(rows), rows[i]))
+            drawn[:, c] += self.A.entries(rows, np.full(len(rows), rows[i]))
         return labels
 
 
