@@ -27,7 +27,8 @@ _SHARE, _MOST = 0.7, 500
 _ALONE = 0.99  # of a walk from a sample to a landmark and back: it leads to nobody else
 _LEAST = 1e-3  # of the largest eigenvalue, which is 1: vectors of smaller ones are not extended
 
-Onto = Callable[[Any], np.ndarray]
+# rows of eigenvectors to run k-means on, and a function that finds any row
+Embedding = tuple[Any, Callable[[Any], np.ndarray]]
 
 
 class _Spectral(TakesSparse, ClusterMixin, BaseEstimator):
@@ -46,9 +47,7 @@ class _Spectral(TakesSparse, ClusterMixin, BaseEstimator):
         self.n_neighbors = n_neighbors
         self.random_state = random_state
 
-    def _embedding(
-        self, X: Any, order: CanonicalOrder, rng: np.random.RandomState
-    ) -> tuple[Any, Onto]:
+    def _embedding(self, X: Any, order: CanonicalOrder, rng: np.random.RandomState) -> Embedding:
         """Return rows of eigenvectors to run k-means on, and a function that finds any row.
 
         The first are those of all samples, in canonical order, or of some.
@@ -189,9 +188,7 @@ class LandmarkSpectral(_Spectral):
         super().__init__(n_clusters, n_neighbors, random_state)
         self.n_landmarks = n_landmarks
 
-    def _embedding(
-        self, X: Any, order: CanonicalOrder, rng: np.random.RandomState
-    ) -> tuple[Any, Onto]:
+    def _embedding(self, X: Any, order: CanonicalOrder, rng: np.random.RandomState) -> Embedding:
         X = X[order.samples]
         if self.n_clusters > min(self.n_landmarks, X.shape[0]):
             wanted = "at most the number of samples and of landmarks"
@@ -272,9 +269,7 @@ class GraphSpectral(_Spectral):
     ) -> None:
         super().__init__(n_clusters, n_neighbors, random_state)
 
-    def _embedding(
-        self, X: Any, order: CanonicalOrder, rng: np.random.RandomState
-    ) -> tuple[Any, Onto]:
+    def _embedding(self, X: Any, order: CanonicalOrder, rng: np.random.RandomState) -> Embedding:
         n = len(order.distinct)
         least = min(max(self.n_clusters, self.n_neighbors + 1), n)
         size = max(least, min(int(_SHARE * n), _MOST))
