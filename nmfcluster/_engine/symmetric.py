@@ -228,8 +228,8 @@ class Problem(ABC):
     polish_min_iter: int  # the smallest number of updates
     sure_start: bool = False  # whether other starts of many rows were never seen to win
 
-    @abstractmethod
-    def __len__(self) -> int: ...
+    def __len__(self) -> int:
+        return len(self.mass)
 
     def starts(self, plan: Plan, rng: np.random.RandomState) -> list[Start]:
         """Return one start from eigenvectors, the others random."""
@@ -335,9 +335,6 @@ class SimilarityProblem(Problem):
         self.mass = np.ones(A.shape[0]) if mass is None else mass
         self.wanted = np.zeros(len(self), dtype=bool) if wanted is None else wanted
         self.rows, self.sure_start = rows, sure_start
-
-    def __len__(self) -> int:
-        return len(self.mass)
 
     def part(self, size: int, rng: np.random.RandomState) -> SimilarityProblem | None:
         """Return the problem of `size` rows; None for a sparse graph, which would fall apart."""

@@ -42,7 +42,7 @@ class PrecomputedSimilarity:
         self.similarity, self.diagonal = Explicit(X), X.diagonal()
 
     def __len__(self) -> int:
-        return self.similarity.shape[0]
+        return len(self.order.samples)
 
     def problem(self, weights: Any, normalize: bool) -> PrecomputedProblem:
         """Return the factorization of the similarity."""
@@ -148,9 +148,6 @@ class Memberships(PrecomputedSimilarity):
         if X is not None:
             check_length(self._Z, X)
         self.order = canonical_order(self._Z)
-
-    def __len__(self) -> int:
-        return len(self._Z)
 
     def _blocks(self, partitions: Any) -> list[np.ndarray]:
         """Return the memberships in the clusters of every partition."""

@@ -63,9 +63,6 @@ class EnsembleProblem(Problem):
         self.friendly, self.mass = A, self.counts * self._weight
         self.objective = SymmetricObjective(A, constant)
 
-    def __len__(self) -> int:
-        return len(self.ensemble)
-
     def rank(self, form: type[Factorization]) -> Callable[[Solution], float]:
         """Return the hard loss of what is read off a factor."""
         ranking = copy(self)
