@@ -181,9 +181,8 @@ def require_symmetric(array: Any, name: str) -> None:
         difference, size = asymmetry(array), largest(array)
     if difference > _ASYMMETRY * size:
         must = f"{name} must be symmetric: two entries that should be equal differ"
-        by = f"by {difference:.3g}, the largest entry is {size:.3g}"
         cure = "A directed graph of neighbours S becomes symmetric as 0.5 * (S + S.T)"
-        raise ValueError(f"{must} {by}. {cure}.")
+        raise ValueError(f"{must} by {difference:.3g}, the largest entry is {size:.3g}. {cure}.")
 
 
 def missing_pairs(array: Any) -> int:

@@ -273,9 +273,8 @@ def order_of(
     if len(own) == len(other) and own.is_unique and other.is_unique:
         order = np.asarray(other.get_indexer(own))
         if (order >= 0).all():
-            told = f"{name} has the {noun}s of {owner} in another order, by the index"
             done = f"they are put into that of {owner}. Without an index they are taken by position"
-            warn(f"{told}: {done}.")
+            warn(f"{name} has the {noun}s of {owner} in another order, by the index: {done}.")
             return order
     if _is_default(own) or _is_default(other):
         return None

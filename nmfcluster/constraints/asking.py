@@ -167,8 +167,7 @@ def _read(model: Any, X: Any) -> tuple[PairwiseConstraints, Any]:
         raise ValueError(f"X must be {wanted}, got shape {X.shape}: give what model.fit was given.")
     if own is not None and names is not None and not own.equals(names):
         told = "X must have the samples of the fit in the order of the fit"
-        cure = "take X.loc[model.constraints_.index]"
-        raise ValueError(f"{told}, but its index is another; {cure}.")
+        raise ValueError(f"{told}, but its index is another; take X.loc[model.constraints_.index].")
     return known, X
 
 

@@ -205,8 +205,7 @@ class LabelTable:
     def _ensemble(self, weights: np.ndarray) -> tuple[Ensemble, np.ndarray]:
         """Return the distinct rows, and which of them every sample has, see `labelled_rows`."""
         if len(empty := np.flatnonzero((self.n_clusters == 0) & (weights > 0))):
-            negative = "a negative number says that a sample was not seen"
-            which = f"partition {empty[0]} is: {negative}"
+            which = f"partition {empty[0]} is: a negative number says that a sample was not seen"
             raise ValueError(f"{self.name} must not hold an empty partition: {which}.")
         ensemble, groups = Ensemble.from_table(self.codes, weights)
         if len(lost := np.flatnonzero(ensemble.coverage[groups] <= 0)):

@@ -79,8 +79,7 @@ def raised(
     if is_dense and n > MOST:
         must = f"propagation must be None for more than {MOST:,} samples"
         needed = "unless the similarity is a sparse graph or by way of landmarks"
-        cure = "take affinity='nearest_neighbors' or 'landmarks'"
-        raise ValueError(f"{must} {needed}: {cure}.")
+        raise ValueError(f"{must} {needed}: take affinity='nearest_neighbors' or 'landmarks'.")
     # samples, or landmarks, along which links spread, and how near samples are to them
     B = W.factors[0] if isinstance(W, Factored) and by_landmarks else storage.identity(n, W.dtype)
     V = W.toarray() if is_dense else sp.csr_array((B.T if by_landmarks else W) @ B)
