@@ -155,11 +155,7 @@ class StackReader:
             if objects.shape[0] != objects.shape[1]:  # columns are others
                 return canonical_order(*values, seen)
             return canonical_order(seen, similarities=values)
-        try:
-            read = [tables.read_table(view, ensure_all_finite=False) for view in objects.views]
-        except (TypeError, ValueError):  # kernels refuse it, too, and say why
-            samples = np.arange(len(objects))
-            return CanonicalOrder(samples, samples)
+        read = [tables.read_table(view, ensure_all_finite=False) for view in objects.views]
         for kernel, table, view in zip(self._kernels, read, objects.views, strict=True):
             kernel._check_missing(table, getattr(view, "columns", None))
         return canonical_order(*read)
