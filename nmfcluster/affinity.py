@@ -16,7 +16,7 @@ from nmfcluster._compat import COUNT, N_JOBS, RANDOM_STATE, Interval, StrOptions
 from nmfcluster.similarity import Explicit, Factored, Similarity
 from nmfcluster.similarity.landmarks import Landmarks
 from nmfcluster.similarity.neighbors import NeighborGraph, are_few, few_enough
-from nmfcluster.similarity.new_samples import NewSamples, Products, inverse_root
+from nmfcluster.similarity.new_samples import NewSamples, Products, inverse_root, like_fit
 from nmfcluster.similarity.operators import SAMPLED
 from nmfcluster.similarity.paths import path_kernel
 
@@ -209,7 +209,7 @@ def make_affinity(
         raise ValueError(f"affinity must be {kinds}, got {affinity!r}.")
     wanted = _is_to_normalize(name, X, W, n_clusters) if normalize == "auto" else bool(normalize)
     rows = _ROWS if name == "rbf" else None
-    new = NewSamples(between, onto, exponent, None, counts, rows, X.shape[1])
+    new = NewSamples(between, onto, None, counts, rows, partial(like_fit, exponent, X.shape[1]))
     # the diagonal of a graph counts where clusters are looked for, of which one row can be one
     return _evened(W, new, name, wanted, name == "nearest_neighbors" and n_clusters is not None)
 

@@ -23,29 +23,26 @@ class NewSamples:
         Returns their similarities, where they are divided as those of the fit.
     product_of : callable or None
         ``product_of(P)`` is a function that returns them times P; None: they are made for that.
-    exponent : int or None
-        Features are divided by this power of 2; None: they are no features of a known kind.
     scale : ndarray of shape (n_samples,) or None
         Roots of the inverse row sums of the fit; None: nothing is normalised.
     counts : ndarray of shape (n_samples,), int, or None
         How many samples each row of the fit stands for; None: one.
     rows : int or None
         New samples of which similarities are made at a time for a product; None: all.
-    width : int
-        Number of columns of X.
+    read : callable
+        Returns new samples like those of the fit, see `like_fit`.
     """
 
     block_of: Callable[[Any], Any]
     product_of: Callable[[np.ndarray], Products] | None
-    exponent: int | None
     scale: np.ndarray | None
     counts: np.ndarray | None
     rows: int | None
-    width: int
+    read: Callable[[Any], Any]
 
     def between(self, X: Any) -> Any:
         """Return the similarities of new samples."""
-        block = self.block_of(_like_fit(self.exponent, self.width, X))
+        block = self.block_of(self.read(X))
         if self.scale is None:
             return block
         sums = storage.row_sums(block) if self.counts is None else block @ self.counts
@@ -57,8 +54,7 @@ class NewSamples:
             ones = np.ones(len(P)) if self.counts is None else self.counts
             P = np.column_stack([P * self.scale[:, None], ones.astype(P.dtype)])
         product_of = self.product_of or partial(partial, _block_product, self.block_of, self.rows)
-        read = partial(_like_fit, self.exponent, self.width)
-        return partial(_product, product_of(P), read, self.scale is not None)
+        return partial(_product, product_of(P), self.read, self.scale is not None)
 
 
 def _product(product: Products, read: Any, is_normalized: bool, X: Any) -> np.ndarray:
@@ -66,8 +62,11 @@ def _product(product: Products, read: Any, is_normalized: bool, X: Any) -> np.nd
     return made[:, :-1] * inverse_root(made[:, -1])[:, None] if is_normalized else made
 
 
-def _like_fit(exponent: int | None, width: int, X: Any) -> Any:
-    """Return new samples, divided by the power of 2 that those of the fit were."""
+def like_fit(exponent: int | None, width: int, X: Any) -> Any:
+    """Return new samples, divided by the power of 2 that those of the fit were.
+
+    None: they are no features of a known kind. There must be as many columns, the `width`.
+    """
     X = read_table(X)
     require_size(X, "X", width)
     if exponent is None:
