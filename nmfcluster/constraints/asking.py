@@ -189,8 +189,7 @@ def _similarity(model: Any, X: Any, drawn: np.ndarray) -> np.ndarray:
         by_name = "nearest_neighbors"
     names = ("gamma", "n_neighbors", "n_clusters", "n_jobs")
     made = make_affinity(X, by_name, **{name: getattr(model, name) for name in names})
-    W = storage.as_dense(made.similarity.toarray())
-    return np.maximum(W, 0).astype(np.float64)
+    return np.maximum(made.similarity.toarray(), 0).astype(np.float64)
 
 
 def covariance(W: np.ndarray) -> np.ndarray:

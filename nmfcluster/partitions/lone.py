@@ -43,9 +43,8 @@ def warn_of_lone(problem: Any, labels: np.ndarray, n_clusters: int, names: Any) 
 
     `names` is the index of the samples, or None; a similarity that was handed in has no partitions.
     """
-    if not isinstance(problem, EnsembleProblem):
-        return
-    if not len(samples := lone_samples(problem, labels, n_clusters)):
+    of_partitions = isinstance(problem, EnsembleProblem)
+    if not of_partitions or not len(samples := lone_samples(problem, labels, n_clusters)):
         return
     warn(
         f"{counted(len(samples), 'cluster')} of one sample, alone in most base partitions, too: "

@@ -26,10 +26,7 @@ from nmfcluster.partitions.problem import EnsembleProblem
 
 _FINEST = 60  # clusters of a base partition, unless more are wanted: as many tell of 20,000 samples
 #: what the parameters may be by which an estimator has base partitions made
-MAKING: dict[str, list[Any]] = {
-    **making.OPTIONS,
-    "base_n_clusters": [COUNT, tuple, list, None],
-}
+MAKING: dict[str, list[Any]] = making.OPTIONS | {"base_n_clusters": [COUNT, tuple, list, None]}
 
 
 def read_partitions(
