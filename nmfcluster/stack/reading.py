@@ -169,8 +169,6 @@ class StackReader:
         """
         self.names, self._chosen, read, seen = (), chosen, [], []
         for stack in self._squares(objects, chosen):
-            if stack.shape[0] != stack.shape[1] or not len(stack):
-                raise _not_square(objects if isinstance(objects, SimilarityStack) else stack)
             self.names += stack.names
             seen.append(stack.seen())
             labels = self.labels[-len(stack.names) :]
