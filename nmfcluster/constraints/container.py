@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from nmfcluster._arrays.arguments import check_count, counted, positions
 from nmfcluster.constraints.graph import check_pairs, components, weight_matrix
-from nmfcluster.constraints.links import Links, closed_links, links_among
+from nmfcluster.constraints.links import Both, Links, closed_links, links_among
 from nmfcluster.constraints.makers import Makers
 from nmfcluster.constraints.reading import read_labels, read_pairs
 
@@ -74,7 +74,7 @@ class PairwiseConstraints(Makers):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._n_samples: int = state["_n_samples"]
-        self._links: tuple[Links, Links] = state["_links"]  # must-links, cannot-links
+        self._links: Both = state["_links"]
         self.index: Any = state.get("index")  # names of the samples, an Index, an array or None
         for links in self._links:
             for part in links:

@@ -19,6 +19,8 @@ class Links(NamedTuple):
         return Links(*(part[mask] for part in self))
 
 
+Both = tuple[Links, Links]  # must-links, cannot-links
+
 NO_LINKS = Links(np.empty((0, 2), dtype=np.intp), np.empty(0), np.empty(0, dtype=bool))
 
 
@@ -88,7 +90,7 @@ def links_among(samples: np.ndarray, links: Links) -> Links:
     return distinct_pairs(pairs, links.weights[source], links.hard[source])
 
 
-def closed_links(must: Links, cannot: Links, group: np.ndarray) -> tuple[Links, Links]:
+def closed_links(must: Links, cannot: Links, group: np.ndarray) -> Both:
     """Return all pairs that follow from pairs, hard ones of which do not contradict each other.
 
     Parameters
@@ -125,9 +127,7 @@ def _between(links: Links, group: np.ndarray) -> Links:
     return distinct_pairs(pairs[once], shares[source[once]], hard[source[once]])
 
 
-def links_of_labels(
-    codes: np.ndarray, n_pairs: int | None, random_state: Seed
-) -> tuple[Links, Links]:
+def links_of_labels(codes: np.ndarray, n_pairs: int | None, random_state: Seed) -> Both:
     """Return pairs of samples whose class is known, of weight 1: of equal classes, of others.
 
     Parameters
@@ -159,7 +159,7 @@ def links_of_labels(
     return distinct_pairs(pairs[same]), distinct_pairs(pairs[~same])
 
 
-def links_of_groups(codes: np.ndarray, apart: bool) -> tuple[Links, Links]:
+def links_of_groups(codes: np.ndarray, apart: bool) -> Both:
     """Return all pairs within groups, and where they are `apart` all pairs between them.
 
     Parameters

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from nmfcluster._arrays.arguments import check_count, counted, shown
 from nmfcluster._arrays.labels import as_vector, clean_labels
 from nmfcluster._arrays.tables import check_stored, row_names
-from nmfcluster.constraints.links import NO_LINKS, Links, distinct_pairs
+from nmfcluster.constraints.links import NO_LINKS, Both, Links, distinct_pairs
 
 _CURE = " PairwiseConstraints.from_table and from_ids read names of samples, with ids=X.index."
 _BOOLS, _NO_ROWS = {bool, np.bool_}, str | bytes | Mapping
@@ -46,7 +46,7 @@ def read_pairs(value: Any, name: str, samples: Samples) -> Links:
     return _checked(Links(ends, weights, _are_hard(weights)), name, samples)
 
 
-def read_table(value: Any, samples: Samples, hard: Any) -> tuple[Links, Links]:
+def read_table(value: Any, samples: Samples, hard: Any) -> Both:
     """Return the must-links and the cannot-links of one table, checked and in one form.
 
     Parameters
