@@ -140,9 +140,8 @@ class Agreeing(FittedSources):
             return
         kept = [name for name, counts in zip(self._names, chosen, strict=True) if counts]
         if max(np.round(shares_of_votes(self._same)[mask].sum()) for mask in options[:-1]) > 1:
-            why = (
-                "The sources fall into groups that do not agree with each other, and none is larger"
-            )
+            why = "The sources fall into groups that do not agree with each other"
+            why += ", and none is larger"
         else:
             most = float(self.found.scores[~self._same].max())
             why = "No two sources agree in more than what chance would make of independent ones"
