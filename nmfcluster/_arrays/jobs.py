@@ -20,6 +20,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from nmfcluster._arrays.arguments import warn
 from nmfcluster._compat import blas_threads, one_openmp_thread, set_blas_threads, with_settings
 
+Each = Callable[[], None]  # is called whenever a call has ended
+
 _CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 
 # Threads of BLAS are set for the whole process: the first who wants one sets it, the last puts
@@ -113,7 +115,7 @@ def shared_out(
     common: Sequence[Any],
     calls: Sequence[tuple[Any, ...]],
     n_jobs: int | None,
-    each: Callable[[], None] | None = None,
+    each: Each | None = None,
 ) -> list[Any]:
     """Return ``function(*common, *call)`` for every call, in their order.
 

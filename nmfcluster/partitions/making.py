@@ -1,6 +1,5 @@
 """Base partitions: many clusterings of one data set, made to differ."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import signature
 from itertools import cycle
@@ -18,7 +17,7 @@ import nmfcluster.partitions.handing as handing
 from nmfcluster import _compat
 from nmfcluster._arrays import storage, tables
 from nmfcluster._arrays.arguments import Seed, generator_of, warn
-from nmfcluster._arrays.jobs import attempted, shared_out
+from nmfcluster._arrays.jobs import Each, attempted, shared_out
 from nmfcluster._arrays.labels import narrow
 from nmfcluster.partitions.spectral import GraphSpectral, LandmarkSpectral
 
@@ -250,11 +249,7 @@ def draw_plans(
 
 
 def run_plans(
-    X: Any,
-    asked: Any,
-    plans: list[RunPlan],
-    pairs: str | None,
-    each: Callable[[], None] | None = None,
+    X: Any, asked: Any, plans: list[RunPlan], pairs: str | None, each: Each | None = None
 ) -> BasePartitions:
     """Run base clusterers as planned, on X as `handing.checks_for` has it, see `draw_plans`.
 
