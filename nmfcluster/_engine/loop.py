@@ -18,6 +18,7 @@ from nmfcluster._arrays.device import beside, namespace, of_starts, to_numpy
 
 Factors = tuple[np.ndarray, ...]
 Steps = Generator[tuple[Factors, np.ndarray], np.ndarray | None, None]
+Ends = Callable[[], bool]  # tells that nobody waits for a run any more
 
 WINDOW = 10  # updates over which the loss must have fallen by tol
 _NEAR = 1e-3  # of the loss of zero factors: starts that are so near can change places late
@@ -74,9 +75,8 @@ class StopRule:
         if self.tol < 0 or n_iter < max(self.min_iter, 1):
             return False
         least = max(resolution, _FLOOR if self.of_loss else 0) * scale
-        return recent_decrease(history) <= max(
-            self.tol * (history[-1] if self.of_loss else scale), least
-        )
+        wanted = self.tol * (history[-1] if self.of_loss else scale)
+        return recent_decrease(history) <= max(wanted, least)
 
 
 def recent_decrease(history: Sequence[float]) -> float:
@@ -115,11 +115,7 @@ class Solution:
 
 
 def iterate(
-    steps: Steps,
-    stop: StopRule,
-    scale: float,
-    ends: Callable[[], bool] | None = None,
-    race: Race | None = None,
+    steps: Steps, stop: StopRule, scale: float, ends: Ends | None = None, race: Race | None = None
 ) -> list[Solution]:
     """Run a solver until every start has converged, is given up, or had its updates.
 
