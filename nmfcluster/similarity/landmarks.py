@@ -58,6 +58,8 @@ class Landmarks:
     ----------
     points : {ndarray, sparse matrix} of shape (n_landmarks, n_features)
         The landmarks.
+    similarity : Factored
+        That of the samples to each other.
     rows : callable
         ``rows(X_new)`` returns the weights of samples, csr_array of shape (n_new, n_landmarks).
 
@@ -109,6 +111,7 @@ class Landmarks:
             self._link(X, int(max_parts))
         ones = np.ones(X.shape[0]) if counts is None else counts
         self._weights = storage.inverse(self._B.T @ ones.astype(X.dtype))
+        self.similarity = Factored(self._B, self._weights)
 
     def _link(self, X: Any, max_parts: int) -> None:
         while True:
@@ -121,11 +124,6 @@ class Landmarks:
             links = sp.csr_array((weights, (rows, columns[first])), self._B.shape)
             grown = sp.csr_array(self._B + links)
             self._B = storage.scaled_rows(grown, 1 / storage.row_sums(grown))
-
-    @property
-    def similarity(self) -> Factored:
-        """The similarity of the samples to each other."""
-        return Factored(self._B, self._weights)
 
     def onto(self, P: np.ndarray) -> Callable[[Any], np.ndarray]:
         """Return a function of new samples: their similarities to those of the fit, times P.
