@@ -306,8 +306,7 @@ def in_order_of(own: Any, table: Any, name: str) -> Any:
         What a message calls it.
     """
     if isinstance(table, list | tuple):
-        parts = [(part, row_names(part) is not None) for part in table]
-        return [in_order_of(own, part, name) if has else part for part, has in parts]
+        return [part if row_names(part) is None else in_order_of(own, part, name) for part in table]
     order = order_of(own, row_names(table), name)
     return table if order is None else take_samples(table, order)
 

@@ -116,9 +116,8 @@ class PrecomputedProblem(SimilarityProblem):
 
 def is_soft(partitions: Any) -> bool:
     """Return whether a list of partitions holds tables of memberships, and not labels alone."""
-    if not isinstance(partitions, list | tuple):
-        return False
-    shapes: list[Any] = [getattr(partition, "shape", ()) for partition in partitions]
+    several = partitions if isinstance(partitions, list | tuple) else ()
+    shapes: list[Any] = [getattr(partition, "shape", ()) for partition in several]
     return any(len(shape) == 2 and shape[1] > 1 for shape in shapes)
 
 
