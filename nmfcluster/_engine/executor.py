@@ -172,7 +172,12 @@ class Executor:
         if len(batches) <= 1:  # in this thread, which has others to share its blocks with
             runs = [self.solutions(batches[0], self.race)] if batches else []
         elif on_cluster():
-            runs = self._on_cluster(batches)
+            sent = copy(self)
+            sent.done = _nothing  # nobody listens there
+            numbers = [(number,) for number in range(len(batches))]
+            # batches are sent with the objective, once: starts hold its similarity
+            common = sent, batches, handling_of_errors()
+            runs = shared_out(_ended, common, numbers, self.plan.n_jobs, self.done)
         else:  # in threads: processes would be sent the data with every batch
             self.interrupted = Event()
             work = np.errstate(**handling_of_errors())(self.solutions)
@@ -207,14 +212,6 @@ class Executor:
         if ends is not None and ends():
             raise InterruptedError("another batch of starts failed")  # not to be kept
         return solutions
-
-    def _on_cluster(self, batches: list[Sequence[Start]]) -> list[list[loop.Solution]]:
-        sent = copy(self)
-        sent.done = _nothing  # nobody listens there
-        numbers = [(number,) for number in range(len(batches))]
-        # batches are sent with the objective, once: starts hold its similarity
-        common = sent, batches, handling_of_errors()
-        return shared_out(_ended, common, numbers, self.plan.n_jobs, self.done)
 
 
 def _nothing() -> None:
