@@ -219,7 +219,7 @@ def _is_number(value: Any) -> bool:
     """Return whether an entry can be made a number; None is one that is missing."""
     try:
         float(np.nan if value is None else value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return True
 

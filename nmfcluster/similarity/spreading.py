@@ -73,17 +73,19 @@ def raised(
        constraint propagation. ECCV 2010.
     """
     n = W.shape[0]
-    by_landmarks = by_landmarks and n > MOST  # of fewer samples an array says more, as soon
+    # by landmarks, alone or less its diagonal; of fewer samples an array says more, as soon
+    terms = getattr(W, "terms", [(W, 1.0)]) if by_landmarks and n > MOST else []
+    near = next((one for one, _ in terms if isinstance(one, Factored)), None)
     is_small = n <= _ALL
-    is_dense = not by_landmarks and (is_small or W.stored_off_diagonal() is None)
+    is_dense = near is None and (is_small or W.stored_off_diagonal() is None)
     if is_dense and n > MOST:
         must = f"propagation must be None for more than {MOST:,} samples"
         needed = "unless the similarity is a sparse graph or by way of landmarks"
         raise ValueError(f"{must} {needed}: take affinity='nearest_neighbors' or 'landmarks'.")
     # samples, or landmarks, along which links spread, and how near samples are to them
-    B = W.factors[0] if isinstance(W, Factored) and by_landmarks else storage.identity(n, W.dtype)
-    V = W.toarray() if is_dense else sp.csr_array((B.T if by_landmarks else W) @ B)
-    V, width = storage.without_diagonal(V), width**0.5 if by_landmarks else width
+    B = storage.identity(n, W.dtype) if near is None else near.factors[0]
+    V = W.toarray() if is_dense else sp.csr_array((W if near is None else B.T) @ B)
+    V, width = storage.without_diagonal(V), width if near is None else width**0.5
     if (low := float(V.min())) < 0:
         raise ValueError(f"propagation must be None where similarities are below 0, got {low:.3g}.")
     largest = max(float(V.max()), np.finfo(V.dtype).tiny)
@@ -104,9 +106,12 @@ def raised(
         M = all_of(K, Z) if is_small else drawn_of(K, Z, kept, rng)
         root = np.sqrt(np.minimum(1, bounds * storage.inverse(storage.row_sums(M))))
         M = storage.scaled_columns(storage.scaled_rows(M, root), root).astype(V.dtype)
-    if isinstance(W, Factored) and by_landmarks:
-        return Factored(B, W.factors[1] * (1 / float(W.diagonal().max())) + M)
-    return W.scaled(np.full(n, largest**-0.5)) + Explicit(M)
+    if near is None:
+        return W.scaled(np.full(n, largest**-0.5)) + Explicit(M)
+    scale = 1 / float(near.diagonal().max())
+    if near is W:
+        return Factored(B, near.factors[1] * scale + M)
+    return W.scaled(np.full(n, scale**0.5, W.dtype)) + Factored(B, M)
 
 
 def walks(V: Any, starts: np.ndarray, width: float) -> np.ndarray:
