@@ -31,7 +31,8 @@ class Result(NamedTuple):
         told, sizes = "", np.bincount(self.model.labels_[self.model.labels_ >= 0])
         if self.chosen is not None:  # its text, without its name
             told = f" (choose_n_clusters: {str(self.chosen).partition('(')[2]}"
-        return f"{counted(len(sizes), 'cluster')} of {', '.join(map(str, sizes))} rows{told}{self.told}"
+        counts = ", ".join(map(str, sizes))
+        return f"{counted(len(sizes), 'cluster')} of {counts} rows{told}{self.told}"
 
 
 class Place:
