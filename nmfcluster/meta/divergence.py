@@ -10,13 +10,13 @@ import numpy as np
 
 from nmfcluster._arrays import storage
 from nmfcluster._arrays.device import at_a_time, dots, into, namespace, put, sums_of, upright
-from nmfcluster._arrays.places import holding, product_at, products_at, sparse_if_few
+from nmfcluster._arrays.places import holding, products_at, sparse_if_few
 from nmfcluster._engine.loop import Steps, kept, per_start
 from nmfcluster.meta.squares import Table
 from nmfcluster.meta.usages import poisson_rows
 
 _ENTRIES = 2**16  # of WH that are formed at a time: they stay in a cache of 1 MiB
-_COMPARED = 2**20  # of X that are compared with a product of rank 1 at a time: some 40 MiB
+_COMPARED = 2**20  # of X that are compared with WH at a time: some 40 MiB
 _FEW = 0.15  # share of entries that are not 0, up to which sparse products are faster
 _WIDER = 4.0  # by which the longest step grows where it was right, and shrinks where it was not
 _RANGE = 1e15  # sums of X beyond, or below its inverse, leave float32 no room for squares
@@ -160,16 +160,7 @@ class Divergence(Table):
     def constant(self) -> float:
         """Loss of the best product of rank 1, which knows no clusters."""
         rows, columns = self._sums
-        size, loss = rows.sum(), 0.0
-        for block in storage.row_blocks(len(rows), max(1, _COMPARED // len(columns))):
-            x = storage.as_float64(storage.rows_of(self.X, block))
-            at, across = x.nonzero()
-            values = x.data[x.data > 0] if storage.is_sparse(x) else x[at, across]
-            expected = np.log(rows[block][at]) + np.log(columns[across]) - np.log(size)
-            loss += values @ (np.log(values) - expected)
-        if self.missing is not None:
-            loss -= storage.total(product_at(self.missing, rows[:, None] / size, columns[None]))
-        return float(loss)
+        return self.error(rows[:, None], columns[None] / (rows.sum() or 1)) ** 2 / 2
 
     def for_runs(self) -> Divergence:
         """Return the objective as runs of an ensemble have it: in float32, four digits suffice.
