@@ -93,10 +93,10 @@ class Split:
         order, half = rng.permutation(len(X)), len(X) // 2
         self._halves = X[order[:half]], X[order[half:]]
         seeded = np.random.RandomState(int(rng.integers(SEEDS)))
-        starts = [
-            kmeans_plusplus(self._halves[i // 2], most, random_state=seeded) for i in range(4)
+        self._starts = [
+            [kmeans_plusplus(half, most, random_state=seeded)[0] for _ in range(2)]
+            for half in self._halves
         ]
-        self._starts = [[centres for centres, _ in own] for own in (starts[:2], starts[2:])]
 
     def strength(self, k: int) -> float:
         """Return the prediction strength of k clusters in the second half."""
