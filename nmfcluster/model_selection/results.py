@@ -91,14 +91,11 @@ class _Chosen:
     agreed: bool = field(default=True, kw_only=True)
 
     def __repr__(self) -> str:
-        tried = told(self.candidates)
-        return f"{type(self).__name__}({self.n_clusters_} of {tried}, by {self._by()})"
-
-    def _by(self) -> str:
-        if not self.votes:
-            return self.method
-        for_it = list(self.votes.values()).count(self.n_clusters_)
-        return f"{for_it} of {len(self.votes)} votes" + ": no agreement" * (not self.agreed)
+        by = self.method
+        if self.votes:
+            for_it = list(self.votes.values()).count(self.n_clusters_)
+            by = f"{for_it} of {len(self.votes)} votes" + ": no agreement" * (not self.agreed)
+        return f"{type(self).__name__}({self.n_clusters_} of {told(self.candidates)}, by {by})"
 
     def _figures(self) -> dict[str, np.ndarray]:
         """Return what was found out of every candidate, by names of columns."""
