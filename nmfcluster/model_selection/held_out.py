@@ -198,7 +198,6 @@ class HeldOutPairsScorer(ClusterScorer):
         **OF_COPIES,
     }
     _names = ("satisfaction", "satisfaction_se", "must_link", "cannot_link", "n_pairs")
-    _asks_pairs = True
 
     def __init__(
         self,

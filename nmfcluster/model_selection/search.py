@@ -11,7 +11,7 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from nmfcluster._arrays.arguments import last_step, warn
+from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.jobs import attempted, shared_out
 from nmfcluster._compat import N_JOBS, Documented, Interval
 from nmfcluster.constraints import PairwiseConstraints
@@ -119,7 +119,6 @@ class ClusterScorer(RoutedScorer):
     """
 
     _names: ClassVar[tuple[str, ...]]
-    _asks_pairs: ClassVar[bool] = False  # refuses to score without constraints
 
     _asked = ("constraints", "sample_weight")
 
@@ -191,8 +190,6 @@ class ClusterScorer(RoutedScorer):
         samples = read_samples(estimator, X, y, handed, self.fit_params or {}, advice)
         if samples.pairs:
             check_whole(samples, f"X ({advice})")
-        if not self._asks_pairs:
-            self._warn_of_lost_constraints(estimator, samples)
         try:
             details = self._scored(estimator, samples)
         except CopyFailedError as failure:
@@ -230,16 +227,6 @@ class ClusterScorer(RoutedScorer):
             if isinstance(result, Exception):
                 raise CopyFailedError(f"{what} {b} of {len(results)}{rest}") from result
         return results
-
-    def _warn_of_lost_constraints(self, estimator: Any, samples: Samples) -> None:
-        """Warn where the estimator was fitted under constraints that its copies are not given."""
-        pairs = getattr(last_step(estimator)[1], "constraints_", None)
-        known = isinstance(pairs, PairwiseConstraints) and pairs.n_pairs
-        told = any(name.endswith("constraints") for name in samples.arguments)
-        if known and not told:
-            lost = "the constraints that the estimator was fitted under"
-            cure = "give them as fit_params={'constraints': pairs}, or enable metadata routing"
-            warn(f"{type(self).__name__} scores copies without {lost}: {cure}.")
 
     def _accept_sample_weight(self) -> bool:
         return True  # searches of scikit-learn >= 1.7 call this

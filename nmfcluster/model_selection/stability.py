@@ -5,7 +5,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from nmfcluster._arrays.arguments import last_step, warn
 from nmfcluster._compat import SHARE, Interval, StrOptions
+from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.metrics.agreement import disagreements, jackknife, mean_of_pairs
 from nmfcluster.model_selection.copies import Samples, labels_by_copy, n_entries
 from nmfcluster.model_selection.search import OF_COPIES, ClusterScorer
@@ -138,6 +140,7 @@ class StabilityScorer(ClusterScorer):
         super().__init__(details, fit_params, n_jobs, random_state)
 
     def _scored(self, estimator: Any, samples: Samples) -> dict[str, float]:
+        _warn_of_lost_constraints(type(self).__name__, estimator, samples)
         n_samples, calls = n_entries(samples.X), [()] * self.n_subsamples
         size = self.subsample_size
         count = int(size) if isinstance(size, Integral) else round(size * n_samples)
@@ -146,11 +149,8 @@ class StabilityScorer(ClusterScorer):
             raise ValueError(f"{told}; it must take at least 2, and fewer than all.")
         common, rest = (samples, count, None, estimator), f", with {count} of {n_samples} samples"
         fits = self._of_copies(labels_by_copy, common, calls, "subsample", rest)
-        return self._of_subsamples(np.stack([labels for labels, _ in fits]))
-
-    def _of_subsamples(self, codes: np.ndarray) -> dict[str, float]:
-        """Return the score and its details, from labellings (n_subsamples, n_samples)."""
-        rng = self._generator()
+        # the score and its details, from labellings (n_subsamples, n_samples)
+        codes, rng = np.stack([labels for labels, _ in fits]), self._generator()
         D = disagreements(codes)
         C = disagreements(np.stack([rng.permutation(labels) for labels in codes]))
         stability, error = jackknife(self._adjusted, D, C)
@@ -164,6 +164,16 @@ class StabilityScorer(ClusterScorer):
         """Return the score, of the disagreements of all pairs of copies, and those by chance."""
         d, c = mean_of_pairs(D), mean_of_pairs(C)
         return c - d if self.adjust == "difference" or c == 0 else 1 - d / c
+
+
+def _warn_of_lost_constraints(name: str, estimator: Any, samples: Samples) -> None:
+    """Warn where the estimator was fitted under constraints that its copies are not given."""
+    pairs = getattr(last_step(estimator)[1], "constraints_", None)
+    told = any(key.endswith("constraints") for key in samples.arguments)
+    if isinstance(pairs, PairwiseConstraints) and pairs.n_pairs and not told:
+        lost = "the constraints that the estimator was fitted under"
+        cure = "give them as fit_params={'constraints': pairs}, or enable metadata routing"
+        warn(f"{name} scores copies without {lost}: {cure}.")
 
 
 def _shares(labellings: np.ndarray) -> tuple[float, ...]:
