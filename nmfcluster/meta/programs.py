@@ -187,11 +187,10 @@ class Programs(BiclusterMixin, NMFClusterer):
         known = {"fixed_components": H, "n_clusters": len(A), "base_n_clusters": None}
         other = clone(self).set_params(**known, sparsity=0.0).fit(X)
         # what runs and groups found; a sum is as sure as the surest of its parts
-        kept = {name: value for name, value in vars(self).items() if name in _OF_RUNS}
-        vars(other).update(kept)
-        for name in ("recurrence_", "presence_", "shared_"):
-            if hasattr(self, name):
-                was = getattr(self, name)
+        for name, was in vars(self).items():
+            if name in _OF_RUNS:
+                setattr(other, name, was)
+            elif name in ("recurrence_", "presence_", "shared_"):
                 setattr(other, name, (was[..., None, :] * A).max(axis=-1).astype(was.dtype))
         other.correspondence_ = self.correspondence_ @ A.T
         other.confidence_ = confidence(self.partitions_, other.labels_)
