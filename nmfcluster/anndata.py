@@ -192,8 +192,7 @@ def _table(adata: Any, layer: str | None, used: np.ndarray) -> Any:
     if source is None:
         raise ValueError("adata has no X: name a layer.")
     rows = row_blocks(adata.n_obs, _ROWS) if adata.isbacked else [slice(None)]
-    parts = [source[its] if used.all() else source[its][:, used] for its in rows]
-    return stacked(parts)
+    return stacked([source[its] if used.all() else source[its][:, used] for its in rows])
 
 
 def _told(how: dict[str, Any]) -> dict[str, Any]:
