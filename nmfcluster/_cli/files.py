@@ -45,8 +45,7 @@ class FileTable(NamedTuple):
 
     def transposed(self) -> Self:
         """Return the table whose rows are the columns of this one."""
-        names = self._replace(rows=self.columns, columns=self.rows, origins=self.origins[::-1])
-        return names._replace(X=self.X.T, title=None)
+        return type(self)(self.X.T, self.columns, self.rows, self.origins[::-1], None, self.layers)
 
     def apart(self, file: str) -> Self:
         """Return the table with names of columns that differ; warn if they did not."""
@@ -224,8 +223,7 @@ def _opened(path: Path) -> tuple[Callable[..., Any], list[list[str]]]:
         heads[some] = list(csv.reader(lines, delimiter=some, skipinitialspace=some == " "))
     if not any(map(is_number, heads[" "][-1][1:])):  # words of a text
         del heads[" "]
-    found = (some for some, head in heads.items() if min(map(len, head)) > 1)
-    separator = next(found, own)
+    separator = next((some for some, head in heads.items() if min(map(len, head)) > 1), own)
     how = {"sep": r"\s+" if separator == " " else separator, "encoding": "utf-8-sig"}
     return partial(imported("pandas").read_csv, path, **how), heads[separator]
 
