@@ -42,11 +42,9 @@ class Samples(NamedTuple):
 
     def compared_with(self, rows: np.ndarray, asked: np.ndarray | None) -> Any:
         """Return what `predict` is given for some samples, or all, after a fit on `rows`."""
-        if asked is None and self.pairs is None:
-            return self.X
-        asked = np.arange(n_entries(self.X)) if asked is None else asked
         if self.pairs is None:
-            return take_samples(self.X, asked)
+            return self.X if asked is None else take_samples(self.X, asked)
+        asked = np.arange(n_entries(self.X)) if asked is None else asked
         # a data frame keeps its names
         return self.X.iloc[asked, rows] if hasattr(self.X, "iloc") else self.X[np.ix_(asked, rows)]
 
@@ -71,7 +69,11 @@ def read_samples(
     advice : str
         Who needs all samples, and how they are given.
     """
-    n_samples, pairs = n_samples_of(X), pairs_of(estimator, X)
+    n_samples = n_samples_of(X)
+    if not all(hasattr(type(estimator), name) for name in ("fit", "get_params")):
+        wanted = "fit and get_params, as scikit-learn's do"
+        raise TypeError(f"estimator must have {wanted}, got {kind_of(estimator)}.")
+    pairs = pairwise_input(estimator, X)
     if is_soft(X) and holds_labels(estimator):
         whole = "choose_n_clusters(method='auto') takes it whole"
         raise ValueError(f"X is a list of memberships, which cannot be cut by samples: {whole}.")
@@ -128,21 +130,13 @@ def check_fit_params(estimator: Any, given: dict[str, Any]) -> None:
         raise TypeError(f"fit_params must hold {wanted}, got {shown(unknown[0])}.")
 
 
-def pairs_of(estimator: Any, X: Any) -> str | None:
-    """Return whether X holds "distances" or "similarities" for an estimator, or neither."""
-    if not all(hasattr(type(estimator), name) for name in ("fit", "get_params")):
-        wanted = "fit and get_params, as scikit-learn's do"
-        raise TypeError(f"estimator must have {wanted}, got {kind_of(estimator)}.")
-    return pairwise_input(estimator, X)
-
-
 def holds_features(estimator: Any, X: Any) -> bool:
     """Return whether an estimator finds clusters in one table of features, by what it takes.
 
     Neither pairs of samples are, nor labels of partitions, nor several sources.
     """
     step = last_step(estimator)[1]
-    if holds_labels(step) or pairs_of(estimator, X) or pairwise_input(step):
+    if holds_labels(step) or pairwise_input(estimator, X) or pairwise_input(step):
         return False
     encoded = isinstance(estimator, Pipeline) and len(estimator) > 1  # from texts, say
     return encoded or isinstance(X, list | tuple) or len(getattr(X, "shape", ())) == 2

@@ -22,7 +22,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from nmfcluster import NMFConsensus
-from nmfcluster.model_selection.copies import Samples, holds_features, labels_by_copy, pairs_of
+from nmfcluster._arrays.arguments import pairwise_input
+from nmfcluster.model_selection.copies import Samples, holds_features, labels_by_copy
 
 pytestmark = pytest.mark.filterwarnings("error::UserWarning")
 
@@ -103,7 +104,7 @@ def test_who_does_not_predict_has_the_cluster_of_the_nearest(kind, sparse):
     table = sp.csr_array(pairs) if sparse else pairs
     model = Parity() if kind == "tag" else Parity(**{kind: "precomputed"})
     similar = kind == "affinity" or (kind == "tag" and sparse)  # what a graph is not told to be
-    samples = Samples(table, None, {}, pairs_of(model, table))
+    samples = Samples(table, None, {}, pairwise_input(model, table))
     assert samples.pairs == ("similarities" if similar else "distances")
     labels, n_found = labels_by_copy(samples, 30, None, model, np.random.default_rng(0))
     rows = np.sort(np.random.default_rng(0).choice(120, 30, replace=False, shuffle=False))
