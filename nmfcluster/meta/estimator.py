@@ -10,19 +10,10 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 import nmfcluster.meta.parameters as parameters
-from nmfcluster import _base
+from nmfcluster import _base, _compat
 from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.tables import column_names, in_order_of, read_weights, row_names
 from nmfcluster._base import NMFClusterer, fitting, hard_labels, membership
-from nmfcluster._compat import (
-    COUNT,
-    SHARE,
-    HasMethods,
-    Interval,
-    RealNotInt,
-    StrOptions,
-    fit_context,
-)
 from nmfcluster._engine.memory import memory_of
 from nmfcluster._engine.report import stage
 from nmfcluster._engine.starts import draw_seeds
@@ -208,17 +199,17 @@ class NMFMetaCluster(Programs):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **NMFClusterer._parameter_constraints,
-        "loss": [StrOptions(set(parameters.LOSSES))],
-        "n_estimators": [COUNT],
-        "base_n_clusters": [COUNT, tuple, list, None],
-        "resample": [StrOptions({"poisson", "bootstrap"}), SHARE, None],
+        "loss": [_compat.StrOptions(set(parameters.LOSSES))],
+        "n_estimators": [_compat.COUNT],
+        "base_n_clusters": [_compat.COUNT, tuple, list, None],
+        "resample": [_compat.StrOptions({"poisson", "bootstrap"}), _compat.SHARE, None],
         "fixed_components": ["array-like", None],
-        "meta": [StrOptions(set(WAYS))],
-        "sparsity": [Interval(Real, 0, None, closed="left")],
-        "penalty": [StrOptions(set(PENALTIES))],
-        "threshold": [Interval(Real, 0, 1, closed="right")],
-        "min_groups": [COUNT, Interval(RealNotInt, 0, 1, closed="right")],
-        "memory": [str, HasMethods("cache"), None],
+        "meta": [_compat.StrOptions(set(WAYS))],
+        "sparsity": [_compat.Interval(Real, 0, None, closed="left")],
+        "penalty": [_compat.StrOptions(set(PENALTIES))],
+        "threshold": [_compat.Interval(Real, 0, 1, closed="right")],
+        "min_groups": [_compat.COUNT, _compat.Interval(_compat.RealNotInt, 0, 1, closed="right")],
+        "memory": [str, _compat.HasMethods("cache"), None],
     }
 
     def __init__(
@@ -255,7 +246,7 @@ class NMFMetaCluster(Programs):
         self.min_groups = min_groups
         self.memory = memory
 
-    @fit_context(prefer_skip_nested_validation=True)
+    @_compat.fit_context(prefer_skip_nested_validation=True)
     def fit(
         self, X: Any = None, y: Any = None, sample_weight: Any = None, groups: Any = None
     ) -> NMFMetaCluster:
