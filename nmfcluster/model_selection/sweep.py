@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+import nmfcluster.model_selection.held_out_counts as counts
 import nmfcluster.model_selection.results as results
 from nmfcluster import _compat
 from nmfcluster._arrays.arguments import Seed, counted, generator_of, shown, warn
@@ -21,11 +22,6 @@ from nmfcluster.meta import NMFMetaCluster
 from nmfcluster.meta.parameters import objective_of_table, read_fixed
 from nmfcluster.metrics import cophenetic_correlation
 from nmfcluster.model_selection.copies import SEEDS
-from nmfcluster.model_selection.held_out_counts import (
-    held_out_losses,
-    least_held_out,
-    leave_enough,
-)
 
 _say = partial(say, speaker="sweep_n_clusters")
 _AS_SURE = 0.15  # of the smallest recurrence, by which a number may lie below the largest one
@@ -169,15 +165,23 @@ def sweep_n_clusters(
     def told(figure: Callable[[Any], float]) -> np.ndarray:
         return np.array([np.nan if fit is None else figure(fit) for fit in fits])
 
+    drawn = some_positions(table.shape[0], results.MOST_SAMPLES, np.random.default_rng(seeds[0]))
+    of_runs: dict[str, Any] = {
+        "recurrence": told(lambda fit: fit.recurrence_.mean()),
+        "smallest_recurrence": told(lambda fit: fit.recurrence_.min()),
+        "reconstruction_err": told(lambda fit: fit.reconstruction_err_),
+        "cophenetic": told(lambda fit: _cophenetic(fit, drawn)),
+    }
+
     # and of counts, to all parts but one, which says how well the others foretell it
-    smallest, losses, errors, phi = told(lambda fit: fit.recurrence_.min()), None, None, None
-    left = told(lambda fit: fit.reconstruction_err_)
+    losses, errors, phi = None, None, None
     if by_counts:
-        phi, losses = held_out_losses(model, table, dispersion, numbers, fits, seeds, n_jobs)
-        as_good, errors = least_held_out(losses)
+        phi, losses = counts.held_out_losses(model, table, dispersion, numbers, fits, seeds, n_jobs)
+        as_good, errors = counts.least_held_out(losses)
         by, best = "held-out", int(np.flatnonzero(as_good)[0])
     else:
-        by, as_good, best = _by_runs(method, _exact(model, table, numbers, left), smallest)
+        exact = _exact(model, table, numbers, of_runs["reconstruction_err"])
+        by, as_good, best = _by_runs(method, exact, of_runs["smallest_recurrence"])
 
     # one is chosen, and has all runs
     k, estimators = int(numbers[best]), list(fits)
@@ -185,21 +189,9 @@ def sweep_n_clusters(
     if n_runs < model.n_estimators:
         _say(f"fitting n_clusters={k}, {counted(model.n_estimators, 'run')}")
         estimators[best] = clone(model).set_params(n_clusters=k).fit(samples)
-    drawn = some_positions(table.shape[0], results.MOST_SAMPLES, np.random.default_rng(seeds[0]))
-    return results.ClusterSweep(
-        candidates=numbers,
-        n_clusters_=k,
-        as_good=as_good,
-        method=by,
-        held_out_losses=losses,
-        held_out_se=errors,
-        dispersion=phi,
-        recurrence=told(lambda fit: fit.recurrence_.mean()),
-        smallest_recurrence=smallest,
-        reconstruction_err=left,
-        cophenetic=told(lambda fit: _cophenetic(fit, drawn)),
-        estimators=tuple(estimators),
-    )
+    of_parts = {"held_out_losses": losses, "held_out_se": errors, "dispersion": phi}
+    figures = {**of_parts, **of_runs, "estimators": tuple(estimators)}
+    return results.ClusterSweep(numbers, k, as_good, by, **figures)
 
 
 def _read(estimator: NMFMetaCluster, X: Any) -> tuple[Any, Any]:
@@ -238,7 +230,8 @@ def _exact(
     """
     rows, columns = row_sums(table)[:, None], row_sums(table.T)[None, :]
     unexplained = objective_of_table(model, table).error(rows, columns / rows.sum())
-    return leave_enough(numbers, table.shape) & (errors <= _EXACT * unexplained)  # False for NaN
+    # NaN is not small
+    return counts.leave_enough(numbers, table.shape) & (errors <= _EXACT * unexplained)
 
 
 def _by_runs(method: str, exact: np.ndarray, smallest: np.ndarray) -> tuple[str, np.ndarray, int]:
@@ -258,9 +251,8 @@ def _fits(model: NMFMetaCluster, X: Any, numbers: np.ndarray, n_jobs: int | None
     """Return the fits of all numbers of clusters, None where one failed."""
     runs = counted(model.n_estimators, "run")
     _say(f"fitting {len(numbers)} numbers of clusters, {runs} of each")
-    calls = [(int(k),) for k in numbers]
     with one_blas_thread():
-        fits = shared_out(attempted, (_fit, model, X), calls, n_jobs)
+        fits = shared_out(attempted, (_fit, model, X), [(int(k),) for k in numbers], n_jobs)
     results.tell_failures(numbers, fits, "sweep_n_clusters")
     return [None if isinstance(fit, Exception) else fit for fit in fits]
 
