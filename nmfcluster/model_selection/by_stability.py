@@ -124,8 +124,7 @@ def steadiest(
         raise ValueError(f"candidates must hold a number of clusters that fits find: {why}.")
     if method == "stability":
         figures["stability_se"] = np.where(np.isnan(means), np.nan, figures["stability_se"])
-    found = {"candidates": numbers, "n_clusters_": k, "as_good": as_good, "method": method}
-    return NumberOfClusters(**found, **figures, best_estimator_=fit)
+    return NumberOfClusters(numbers, k, as_good, method, **figures, best_estimator_=fit)
 
 
 def _undecided(means: np.ndarray, errors: np.ndarray, n_fits: np.ndarray) -> list[int]:
