@@ -1,10 +1,8 @@
 """Picture of what the sources of a fusion weigh."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -96,7 +94,7 @@ class SourceWeightsDisplay:
     chosen: float | None = None
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> SourceWeightsDisplay:
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
         """Show the weights and the losses of a model, and how far its sources agree.
 
         Parameters
@@ -118,7 +116,7 @@ class SourceWeightsDisplay:
     @classmethod
     def from_estimators(
         cls, estimators: Iterable[Any], *, chosen: float | None = None, ax: Any = None
-    ) -> SourceWeightsDisplay:
+    ) -> Self:
         """Show how the weights change with `eta`.
 
         Parameters
@@ -152,7 +150,7 @@ class SourceWeightsDisplay:
         weights = np.array([model.weights_ for model in models])
         return cls(names=names[0], weights=weights, values=values, chosen=chosen).plot(ax)
 
-    def plot(self, ax: Any = None) -> SourceWeightsDisplay:
+    def plot(self, ax: Any = None) -> Self:
         """Draw the picture.
 
         Parameters

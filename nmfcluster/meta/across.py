@@ -1,11 +1,9 @@
 """Which programs of several tables are the same, and the programs of the groups of one table."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -191,7 +189,7 @@ class GroupFits:
     @classmethod
     def of(
         cls, model: Any, X: Any, groups: Any, weights: Any, fixed: np.ndarray | None, seed: int
-    ) -> GroupFits:
+    ) -> Self:
         """Fit a model like `model` to the rows of every group, and metacluster their programs."""
         names, group = read_groups(groups, "groups", X.shape[0], "sample")
         if model.sparsity:  # usages alone are fitted at the end

@@ -1,7 +1,5 @@
 """Fits of tables on a device: arrays are numpy's outside of runs, and come back where X is."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from contextvars import ContextVar, copy_context

@@ -1,10 +1,8 @@
 """What recurs in runs: metaclusters, and the last factorization from them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -39,7 +37,7 @@ class Metaclusters:
     columns: np.ndarray
 
     @classmethod
-    def of(cls, correspondence: np.ndarray, columns: np.ndarray, n_runs: int) -> Metaclusters:
+    def of(cls, correspondence: np.ndarray, columns: np.ndarray, n_runs: int) -> Self:
         """Scale columns of alpha to sum to the number of runs, and rows of gamma to length 1."""
         total = correspondence.sum(axis=0)
         return cls(correspondence * (n_runs / np.where(total > 0, total, 1)), unit_rows(columns)[0])

@@ -1,10 +1,8 @@
 """Many NMF runs, each on a table of its own, and their clusters side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -46,7 +44,7 @@ class Runs:
     converged: np.ndarray
 
     @classmethod
-    def of(cls, solutions: list[Solution]) -> Runs:
+    def of(cls, solutions: list[Solution]) -> Self:
         """Put the clusters of solutions together; the list is emptied, so that W is held once."""
         sizes = np.array([len(solution.factors[1]) for solution in solutions])
         losses = np.array([solution.loss for solution in solutions])

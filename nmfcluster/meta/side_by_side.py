@@ -1,11 +1,9 @@
 """Runs on small tables of their own, side by side: what is the same for all is done at once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import compress
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -43,15 +41,15 @@ class SideBySide:
         return tuple(map(np.stack, zip(*(one.scales for one in self.each), strict=True)))
 
     @property
-    def standardised(self) -> SideBySide:
+    def standardised(self) -> Self:
         """Least squares of the tables over these roots."""
-        return SideBySide([one.standardised for one in self.each])
+        return type(self)([one.standardised for one in self.each])
 
-    def kept(self, keep: np.ndarray | None) -> SideBySide:
+    def kept(self, keep: np.ndarray | None) -> Self:
         """Return the objectives of the starts that go on."""
         if keep is None:
             return self
-        return SideBySide(list(compress(self.each, keep)))
+        return type(self)(list(compress(self.each, keep)))
 
     def split(self, F: np.ndarray) -> tuple[Any, ...]:
         """Return starts as their two factors."""

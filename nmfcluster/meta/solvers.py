@@ -4,11 +4,9 @@ Each is a generator, see `nmfcluster._engine.loop`. Factors are handled as rows,
 one start (k, n) and (k, p), so that all starts share one product with the data.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -104,13 +102,13 @@ class _Push(NamedTuple):
     before: np.ndarray  # that of the last step that was taken
     limit: np.ndarray  # the largest that is allowed
 
-    def adapted(self, rose: np.ndarray) -> _Push:
+    def adapted(self, rose: np.ndarray) -> Self:
         """Return the next shares: smaller ones where the loss would have risen."""
         # after a step that was taken it grows by gamma, 1.05, up to the limit, which grows by 1.01;
         # after another it is divided by eta, 1.5, and may not grow above the last one taken
         limit = np.where(rose, self.before, np.minimum(1, 1.01 * self.limit))
         share = np.where(rose, self.share / 1.5, np.minimum(limit, 1.05 * self.share))
-        return _Push(share, np.where(rose, self.before, self.share), limit)
+        return type(self)(share, np.where(rose, self.before, self.share), limit)
 
 
 def _pushed(F: np.ndarray, before: np.ndarray, share: np.ndarray) -> np.ndarray:

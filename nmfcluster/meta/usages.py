@@ -1,8 +1,6 @@
 """Rows of W for fixed components under the Kullback-Leibler loss, exact: Newton's method."""
 
-from __future__ import annotations
-
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -88,9 +86,9 @@ class _Rows:
         self.X, self.components, self.costs = X, components, costs
         self.counts = X.data if is_sparse(X) else X
 
-    def taken(self, rows: np.ndarray) -> _Rows:
+    def taken(self, rows: np.ndarray) -> Self:
         """Return some of the rows."""
-        return _Rows(self.X[rows], self.components, self.costs[rows])
+        return type(self)(self.X[rows], self.components, self.costs[rows])
 
     def means(self, U: np.ndarray) -> np.ndarray:
         """Return the entries of UH where those are that count."""
@@ -114,9 +112,9 @@ class _Rows:
 class OwnRows(_Rows):
     """Rows of a dense table, each with components of its own, (n, k, p); some may be 0."""
 
-    def taken(self, rows: np.ndarray) -> OwnRows:
+    def taken(self, rows: np.ndarray) -> Self:
         """Return some of the rows."""
-        return OwnRows(self.X[rows], self.components[rows], self.costs[rows])
+        return type(self)(self.X[rows], self.components[rows], self.costs[rows])
 
     def means(self, U: np.ndarray) -> np.ndarray:
         """Return UH, every row by its own H."""
@@ -141,14 +139,14 @@ class _State(NamedTuple):
     residual: np.ndarray  # by how much the conditions of a minimum are missed, in shares of counts
 
     @classmethod
-    def at(cls, rows: _Rows, U: np.ndarray, totals: np.ndarray) -> _State:
+    def at(cls, rows: _Rows, U: np.ndarray, totals: np.ndarray) -> Self:
         means, costs = rows.means(U), rows.costs
         slope = costs - rows.products(quotients(rows.counts, means))
         missed = np.abs(np.minimum(U * costs / totals, quotients(slope, costs))).max(axis=1)
         return cls(U, totals, value(rows, U, means), slope, missed)
 
-    def taken(self, rows: np.ndarray) -> _State:
-        return _State(*(array[rows] for array in self))
+    def taken(self, rows: np.ndarray) -> Self:
+        return type(self)(*(array[rows] for array in self))
 
 
 def minima(rows: _Rows, start: np.ndarray | None = None) -> np.ndarray:
