@@ -114,8 +114,7 @@ class ConsensusMatrixDisplay:
         n_clusters = estimator.membership_.shape[1]
         labels = np.where(estimator.labels_ < 0, n_clusters, estimator.labels_)
         names = [*map(str, range(n_clusters)), "none"]
-        certain = getattr(estimator, "confidence_", None)
-        certain = estimator.membership_.max(axis=1) if certain is None else certain
+        certain = getattr(estimator, "confidence_", estimator.membership_.max(axis=1))
         cells, kept = divide_into_cells(labels, certain, max_cells)
         if not hasattr(estimator, "partitions_"):
             means = means_of_rows(estimator.membership_, cells)
