@@ -13,7 +13,6 @@ import nmfcluster.meta.parameters as parameters
 from nmfcluster import _base, _compat
 from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.tables import column_names, in_order_of, read_weights, row_names
-from nmfcluster._base import NMFClusterer, fitting, hard_labels, membership
 from nmfcluster._engine.memory import memory_of
 from nmfcluster._engine.report import stage
 from nmfcluster._engine.starts import draw_seeds
@@ -198,7 +197,7 @@ class NMFMetaCluster(Programs):
     shared_: np.ndarray
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **NMFClusterer._parameter_constraints,
+        **_base.NMFClusterer._parameter_constraints,
         "loss": [_compat.StrOptions(set(parameters.LOSSES))],
         "n_estimators": [_compat.COUNT],
         "base_n_clusters": [_compat.COUNT, tuple, list, None],
@@ -280,7 +279,7 @@ class NMFMetaCluster(Programs):
         TypeError
             If `X` does not hold numbers.
         """
-        with fitting(self) as rng:
+        with _base.fitting(self) as rng:
             # the table and its names, and the objective: of the samples alike, and by their weights
             rows, columns = self._row_names_, self._column_names_ = row_names(X), column_names(X)
             X = self._read(X)
@@ -316,7 +315,7 @@ class NMFMetaCluster(Programs):
             with stage(f"strengths of the clusters in {len(place.places)} samples"):
                 W, H, order = by_their_size(whole, end.best, n_known, weights)
             # what it found, clusters in their final order, and samples in that of the user
-            own, weighted, labels = place.places, objective.weighted_rows(W), hard_labels(W)
+            own, weighted, labels = place.places, objective.weighted_rows(W), _base.hard_labels(W)
             self.components_, self.factor_ = H, W[own]
             self.rows_, self.columns_ = (members(F, self.threshold) for F in (self.factor_.T, H))
             if across:
@@ -330,7 +329,7 @@ class NMFMetaCluster(Programs):
             self.confidence_ = confidence(partitions, labels)[own]
             self.reconstruction_err_ = objective.error(weighted, H)
             n_found = n_distinct(W, unit_rows(H)[0], n_known)
-            self._keep_clusters(end, membership(W)[own], labels[own], n_found)
+            self._keep_clusters(end, _base.membership(W)[own], labels[own], n_found)
             if n_lost := np.count_nonzero(~runs.converged):
                 told = f"{n_lost} of the {len(runs)} runs did not converge within "
                 told += f"max_iter={self.max_iter} updates. Increase max_iter or tol."
