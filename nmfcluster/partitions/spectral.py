@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from nmfcluster._arrays.arguments import generator_of
 from nmfcluster._arrays.jobs import one_thread
 from nmfcluster._arrays.order import CanonicalOrder, canonical_order
-from nmfcluster._arrays.storage import divided, exponent_beyond, row_sums
+from nmfcluster._arrays.storage import divided, exponent_beyond, row_sums, stored_like
 from nmfcluster._base import read_features
 from nmfcluster._compat import COUNT, RANDOM_STATE, TakesSparse, fit_context
 from nmfcluster._engine.starts import leading_eigenpairs
@@ -283,9 +283,10 @@ class GraphSpectral(_Spectral):
         values, vectors = leading_eigenpairs(Explicit(W).scaled(scale), min(self.n_clusters, size))
         told = values > _LEAST
         basis = vectors[:, told] / values[told]
-        return vectors[:, told], partial(_sums_of_near, search, scale[:, None] * basis)
+        return vectors[:, told], partial(_sums_of_near, search, points[:0], scale[:, None] * basis)
 
 
-def _sums_of_near(search: NearestNeighbors, basis: np.ndarray, X: Any) -> np.ndarray:
+def _sums_of_near(search: NearestNeighbors, like: Any, basis: np.ndarray, X: Any) -> np.ndarray:
     """Return the sums over the nearest samples of rows of a basis, (n_new, r)."""
-    return np.asarray(search.kneighbors_graph(X) @ basis)
+    near = search.kneighbors_graph(stored_like(X, like))  # whose trees of dense samples want such
+    return np.asarray(near @ basis)

@@ -57,8 +57,10 @@ def test_rows_are_those_of_the_formula(n_clusters, n_neighbors, seed):
 def test_clusters_that_are_not_round(shapes):
     X, y = shapes
     for storage in (np.asarray, sp.csr_array):
-        labels = GraphSpectral(2, random_state=0).fit(storage(X)).labels_
-        assert adjusted_rand_score(y, labels) == 1
+        model = GraphSpectral(2, random_state=0).fit(storage(X))
+        assert adjusted_rand_score(y, model.labels_) == 1
+        for new in (X, sp.coo_array(X)):  # however the samples of the fit were stored
+            assert adjusted_rand_score(y, model.predict(new)) == 1
 
 
 def test_copies_are_one_place_of_the_graph():
