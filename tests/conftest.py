@@ -8,6 +8,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("MKL_NUM_THREADS", "1")
 
 import builtins
+import gc
 import inspect
 import sys
 from collections import defaultdict
@@ -190,7 +191,7 @@ def pytest_generate_tests(metafunc):
     """
     asked = set(metafunc.fixturenames)
     if {"public_estimator", "check"} <= asked:
-        few = QUICK | {"max_iter": 5}  # no check asks for a good fit
+        few = QUICK | {"max_iter": 5, "n_estimators": 2}  # no check asks for a good fit
         defaults = [*estimators({}, **few), LandmarkSpectral(3), GraphSpectral(3)]
         others = estimators(OTHER_MODES, with_defaults=False, **few)
         of_all = parametrize_with_checks(
@@ -209,6 +210,18 @@ def pytest_generate_tests(metafunc):
 def pytest_addoption(parser):
     about = "of the cases of a test run every N-th, in other tests from another one on"
     parser.addoption("--every", type=int, default=1, metavar="N", help=about)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Look for garbage rarely, and not among what stays: modules, tests, what imports made."""
+    gc.disable()
+    gc.set_threshold(20_000)  # objects; a fit makes a few thousand, and most of them are no garbage
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(trylast=True)  # of the cases that -m and -k leave
