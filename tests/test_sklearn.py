@@ -66,8 +66,13 @@ def routing(request):
 @pytest.mark.filterwarnings("ignore:The graph of similarities and must-links falls into")
 @pytest.mark.filterwarnings("ignore:.*(similar|have no similarity) to (no|any) other")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_scikit_learns_checks(public_estimator, check):
-    check(public_estimator)
+def test_scikit_learns_checks(public_estimator, check, request):
+    try:
+        check(public_estimator)
+    except Exception as error:
+        if request.node.get_closest_marker("xfail"):  # to format what nobody reads takes longer
+            raise error.with_traceback(None) from None
+        raise
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -144,7 +149,7 @@ def test_grid_search_over_the_number_of_clusters(public_estimator, make_input):
         clone(public_estimator).set_params(random_state=0),
         {"n_clusters": [2, 3]},
         scoring=rand_index,
-        cv=KFold(3, shuffle=True, random_state=0),
+        cv=KFold(2, shuffle=True, random_state=0),
         error_score="raise",
     ).fit(X, y)
     assert search.best_params_ == {"n_clusters": 3}
