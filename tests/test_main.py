@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from sklearn.datasets import load_digits
 
+from nmfcluster import NMFConsensus
 from nmfcluster._cli.main import main
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -15,8 +16,9 @@ SHOWN = re.compile(r"nmfcluster demo\n```\n\n```text\n(.*?)^```$", re.MULTILINE 
 
 @pytest.fixture
 def few_digits(monkeypatch):
-    """Leave out most digits: what is printed of them is not looked at."""
+    """Leave out most digits and runs: what is printed of them is not looked at."""
     X, y = load_digits(return_X_y=True)
+    monkeypatch.setitem(NMFConsensus.__init__.__kwdefaults__, "n_estimators", 5)
     monkeypatch.setattr("nmfcluster._cli.demo.load_digits", lambda return_X_y: (X[:99], y[:99]))
 
 

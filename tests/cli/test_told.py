@@ -137,8 +137,12 @@ def test_runs_of_some_rows_label_all(share, here, capsys):
     model = NMFConsensus(3, max_samples=some, predict_unseen=True, random_state=0).fit(POINTS)
     assert (model.partitions_ >= 0).all()
     assert_array_equal(back("points-consensus-memberships.csv"), model.membership_)
-    main(["how-many", "points.csv", "--clusters", "2-4", "--max-samples", share])
     says(capsys)
+
+
+def test_how_many_takes_a_share_of_rows(here, capsys):
+    main(["how-many", "points.csv", "--clusters", "2-4", "--max-samples", "20"])
+    assert says(capsys).startswith("3\n")
 
 
 # --- of long work -----------------------------------------------------------------------------
@@ -147,12 +151,12 @@ def test_runs_of_some_rows_label_all(share, here, capsys):
 def test_progress_is_told_on_stderr_now_and_then(here, monkeypatch, capsys):
     log = logging.getLogger("nmfcluster")
     before = log.level, list(log.handlers)
-    for pause, n in ((-1, 50), (10**9, 0)):
+    for pause, n in ((-1, 12), (10**9, 0)):
         monkeypatch.setattr("nmfcluster._cli.main._PAUSE", pause)
         main(["consensus", "points.csv", "--clusters", "3", "--force"])
         printed, lines = told(capsys)
         assert printed.count("\n") == 1
-        assert sum(bool(re.fullmatch(".* partitions.*: [0-9]+ of 50", line)) for line in lines) == n
+        assert sum(bool(re.fullmatch(".* partitions.*: [0-9]+ of 12", line)) for line in lines) == n
         assert all(line.startswith("nmfcluster: NMFConsensus: ") for line in lines)
         assert (log.level, log.handlers) == before
 
