@@ -74,7 +74,7 @@ def test_jobs_change_no_bit_of_a_fit(affinity, monkeypatch):
         SSNMFClusterer(3, affinity=affinity, random_state=0, n_jobs=n_jobs).fit(
             X, must_link=[(0, 5), (1, 9)], cannot_link=[(0, 1)]
         )
-        for n_jobs in (1, 2, 3)
+        for n_jobs in (1, 3)
     ]
     for other in fits[1:]:
         assert_array_equal(fits[0].membership_, other.membership_)

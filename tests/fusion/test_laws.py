@@ -176,8 +176,10 @@ def two_of_three(symmetric):
     return (sources if symmetric else [S[:, ::2] for S in sources]), y
 
 
-@pytest.mark.parametrize("symmetric", [True, False])
-@pytest.mark.parametrize("eta", [0.03, 0.1, 0.3, 1.0, 30.0])
+@pytest.mark.parametrize(
+    ("eta", "symmetric"),
+    [(0.03, True), (0.03, False), (0.1, True), (0.3, False), (1.0, True), (30.0, False)],
+)
 def test_weights_follow_the_losses_at_every_eta(eta, symmetric):
     sources, y = two_of_three(symmetric)
     fitted = default_model(eta=eta, symmetric=symmetric).fit(SimilarityStack(sources))

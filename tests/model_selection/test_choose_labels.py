@@ -17,8 +17,12 @@ from nmfcluster.partitions import base_partitions
 from nmfcluster.partitions.reading import LabelTable
 
 CONSENSUS = NMFConsensus(2, affinity="partitions", random_state=0)
-BLOBS, _ = make_blobs(300, centers=3, random_state=1)
-LABELS = base_partitions(BLOBS, n_estimators=20, n_clusters=(6, 14), random_state=0).labels
+BLOBS, _ = make_blobs(150, centers=3, random_state=1)
+
+
+@pytest.fixture(scope="module")
+def labels():
+    return base_partitions(BLOBS, n_estimators=20, n_clusters=(6, 14), random_state=0).labels
 
 
 def literal_gaps(table, weights, numbers):
@@ -42,23 +46,23 @@ def test_gaps_are_those_of_the_mean_projector(missing):
     assert_allclose(relative_gaps(problem.objective.A, numbers), expected, rtol=1e-6)
 
 
-def test_labels_have_the_number_of_clusters_that_partitions_mix_least():
-    found = choose_n_clusters(CONSENSUS, LABELS, range(2, 9), random_state=0)
+def test_labels_have_the_number_of_clusters_that_partitions_mix_least(labels):
+    found = choose_n_clusters(CONSENSUS, labels, range(2, 9), random_state=0)
     assert (found.method, found.n_clusters_) == ("eigengap", 3)
     assert_array_equal(found.as_good, found.candidates == 3)
     assert list(found.table) == ["n_clusters", "eigengap", "n_found", "as_good", "chosen"]
     assert len(np.unique(found.best_estimator_.labels_)) == 3
 
 
-def test_it_is_the_same_in_any_container():
-    expected = choose_n_clusters(CONSENSUS, LABELS, range(2, 9), random_state=0)
+def test_it_is_the_same_in_any_container(labels):
+    expected = choose_n_clusters(CONSENSUS, labels, range(2, 9), random_state=0)
     lazy = nmfcluster.dask.NMFConsensus(2, random_state=0)
-    text = pd.DataFrame(LABELS.astype(str))
+    text = pd.DataFrame(labels.astype(str))
     for model, table in [
-        (lazy, da.from_array(LABELS, chunks=(100, 20))),
+        (lazy, da.from_array(labels, chunks=(50, 20))),
         (CONSENSUS, text),
-        (CONSENSUS, LABELS.tolist()),
-        (CONSENSUS, LABELS[::-1]),
+        (CONSENSUS, labels.tolist()),
+        (CONSENSUS, labels[::-1]),
     ]:
         found = choose_n_clusters(model, table, range(2, 9), random_state=0)
         assert_allclose(found.eigengap, expected.eigengap, rtol=1e-6)

@@ -317,7 +317,7 @@ def test_stages_are_told_before_they_start(caplog):
 )
 def test_a_table_that_is_the_product_of_factors_has_as_many_clusters(kind, storage):
     X, W, _ = make_biclusters(**kind)
-    numbers, k = np.arange(W.shape[1] - 2, W.shape[1] + 3), W.shape[1]
+    numbers, k = np.arange(W.shape[1] - 1, W.shape[1] + 2), W.shape[1]
     found = swept(NMFMetaCluster(2, n_estimators=8, random_state=0), storage(X), numbers)
     assert (found.method, found.n_clusters_) == ("exact", k)
     assert_array_equal(found.as_good, numbers == k)
