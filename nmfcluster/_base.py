@@ -16,7 +16,7 @@ from nmfcluster._arrays.arguments import counted, generator_of, warn
 from nmfcluster._arrays.blocks import shared_blocks
 from nmfcluster._arrays.jobs import one_blas_thread
 from nmfcluster._arrays.places import negative_entries
-from nmfcluster._compat import COUNT, N_JOBS, RANDOM_STATE, CallbackSupport, Documented, Interval
+from nmfcluster._compat import COUNT, N_JOBS, RANDOM_STATE, CallbackSupport, Interval
 from nmfcluster._engine.executor import Plan
 from nmfcluster._engine.loop import WINDOW, StopRule, recent_decrease
 from nmfcluster._engine.report import CALLBACKS, reported
@@ -147,7 +147,6 @@ def numbered(
 
 
 class NMFClusterer(
-    Documented,
     CallbackSupport,
     base.ClassNamePrefixFeaturesOutMixin,
     base.TransformerMixin,

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import cache, lru_cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
@@ -36,7 +36,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 # with the names imported as themselves, what is handed on as it is; the rest is made here
 __all__ = ["CallbackSupport", "take_samples", "validate_parameter_constraints"]
 
-DOCS = "https://nmfcluster.readthedocs.io/en/latest/"
 MOST = 2**31 - 1  # of anything that is counted: more never ends
 
 
@@ -84,19 +83,6 @@ _SEEDS = Interval(Integral, 0, 2**32 - 1, closed="both")
 RANDOM_STATE = [_SEEDS, np.random.RandomState, np.random.Generator, None]
 _JOBS = 2**16  # threads or processes: more than any machine starts
 N_JOBS = [*(Interval(Integral, *ends, closed="both") for ends in ((1, _JOBS), (-_JOBS, -1))), None]
-
-
-class Documented:
-    """Tells scikit-learn's drawing of an estimator where its documentation is."""
-
-    _doc_link_module = "nmfcluster"
-    _doc_link_template = f"{DOCS}generated/{{name}}.html"
-
-    def _doc_link_url_param_generator(self) -> dict[str, str]:
-        package, folder = type(self).__module__.split(".")[:2]
-        name = type(self).__name__
-        public = hasattr(sys.modules[package], name)
-        return {"name": f"{package}.{name}" if public else f"{package}.{folder}.{name}"}
 
 
 class TakesSparse:
@@ -153,9 +139,6 @@ def set_blas_threads(libraries: list[tuple[Any, int]], number: int | None = None
         set_number(own if number is None else number)
 
 
-_OPTIONAL = ("polars", "pyarrow", "dask", "anndata", "torch")  # that scikit-learn does not know of
-
-
 def show_versions() -> None:
     """Print the versions of this package, of Python and of the libraries, and their threads.
 
@@ -165,13 +148,8 @@ def show_versions() -> None:
     >>> nmfcluster.show_versions()  # doctest: +ELLIPSIS
     nmfcluster: ...
     """
-    for library in ("nmfcluster", *_OPTIONAL):
-        print(f"{library}: {_version(library)}")
+    installed = {found.name: found.version for found in distributions()}
+    # and those which scikit-learn does not know of
+    for library in ("nmfcluster", "polars", "pyarrow", "dask", "anndata", "torch"):
+        print(f"{library}: {installed.get(library, 'not installed')}")
     sklearn.show_versions()
-
-
-def _version(library: str) -> str:
-    try:
-        return version(library)
-    except PackageNotFoundError:
-        return "not installed"

@@ -367,10 +367,9 @@ class SimilarityFusionNMF(FusionReports):
         ValueError
             If `X` is not of the kind or width that `fit` was given.
         """
-        memberships = super().transform(X)
-        if not hasattr(memberships, "set_axis"):  # no data frame of pandas
-            return memberships
-        names = self._reader_.read_new(self, X).index
+        memberships: Any = super().transform(X)
+        is_frame = hasattr(memberships, "set_axis")  # of pandas
+        names = self._reader_.read_new(self, X).index if is_frame else None
         return memberships if names is None else memberships.set_axis(names)
 
     def _extend(self, X: Any) -> np.ndarray:

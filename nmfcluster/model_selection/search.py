@@ -13,7 +13,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 
 from nmfcluster._arrays.arguments import warn
 from nmfcluster._arrays.jobs import attempted, shared_out
-from nmfcluster._compat import N_JOBS, Documented, Interval
+from nmfcluster._compat import N_JOBS, Interval
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.model_selection.copies import Samples, check_whole, n_samples_of, read_samples
 
@@ -92,7 +92,7 @@ class CopyFailedError(Exception):
     """Says which copy cannot be fitted, or does not predict; its cause says why."""
 
 
-class RoutedScorer(Documented, BaseEstimator):
+class RoutedScorer(BaseEstimator):
     """A scorer that asks scikit-learn's metadata routing for what it takes, by name."""
 
     _asked: ClassVar[tuple[str, ...]] = ("constraints",)

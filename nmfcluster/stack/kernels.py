@@ -12,7 +12,7 @@ from nmfcluster._arrays.arguments import positions, shown
 from nmfcluster._arrays.jobs import one_blas_thread
 from nmfcluster._arrays.storage import as_matrix, largest, minimum
 from nmfcluster._base import fitting, read_features
-from nmfcluster._compat import N_JOBS, Documented, StrOptions, TakesSparse, fit_context
+from nmfcluster._compat import N_JOBS, StrOptions, TakesSparse, fit_context
 from nmfcluster.affinity import MAKING, NAMES, make_affinity
 from nmfcluster.stack.container import SimilarityStack
 from nmfcluster.stack.sources import Source, first_nan, held, holds_nan, named_in_errors, read_names
@@ -33,7 +33,7 @@ class _FittedView(NamedTuple):
 
 
 # NaN is not allowed by a tag: it must fill a view
-class KernelStack(Documented, TakesSparse, TransformerMixin, BaseEstimator):
+class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
     r"""Similarities of samples by several kernels, or of several views of their features.
 
     A transformer from features to a `SimilarityStack`, to stand before an estimator that takes
