@@ -100,7 +100,7 @@ def test_consensus_of_a_similarity(table, given, data):
     model = NMFConsensus(**given)
     arguments = weights(data.draw, n) if n % 5 == 0 else {}
     judge_estimator(model, X, n, arguments, new, descends=str(model.factorization) != "tri")
-    judge_storage(model, table)
+    judge_storage(model, table, arguments)
 
 
 def judge_storage(model, table, arguments=()):
@@ -221,5 +221,6 @@ def numeric(array):
 def test_metaclustering(table, given, data):
     X, n, new = built(table, data.draw)
     model = NMFMetaCluster(**given)
-    judge_estimator(model, X, n, weights(data.draw, n), new, sums=False)
-    judge_storage(model, table)
+    arguments = weights(data.draw, n)
+    judge_estimator(model, X, n, arguments, new, sums=False)
+    judge_storage(model, table, arguments)
