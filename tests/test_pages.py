@@ -307,7 +307,7 @@ def test_pages_of_the_guide_show_a_figure_before_any_formula():
             assert "$$" not in before, name
 
 
-def test_formulas_have_the_fractions_and_bars_of_tex(monkeypatch):
+def test_formulas_have_the_fractions_indices_and_bars_of_tex(monkeypatch):
     pytest.importorskip("sphinx", reason="docs are built with it")
     monkeypatch.syspath_prepend(DOCS / "_extensions")
     convert = partial(importlib.import_module("mathml").convert, node=None, as_block=False)
@@ -316,6 +316,9 @@ def test_formulas_have_the_fractions_and_bars_of_tex(monkeypatch):
         return re.sub(r"\n *", "", convert(formula))
 
     assert shown(r"\tfrac12 x") == shown(r"\tfrac{1}{2} x") != shown(r"\tfrac{12}{x}")
+    for letter in (r"\hat p", r"\bar{A}"):
+        assert "<msub>" in shown(letter + "_{oi}")
+        assert "<munder" not in shown(letter + "_{oi}")
     bars = re.findall(r'<mo stretchy="false" form="(\w+)"[^>]*>([|‖])', shown(r"\|x|C|\|_F |D|"))
     turns = [("prefix", "‖"), ("prefix", "|"), ("postfix", "|"), ("postfix", "‖")]
     assert bars == [*turns, *turns[1:3]]

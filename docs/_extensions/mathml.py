@@ -1,8 +1,9 @@
 """Formulas as MathML, which browsers show without a script or a network.
 
-docutils converts them; a formula that it cannot convert is a warning. Two things are mended.
+docutils converts them; a formula that it cannot convert is a warning. Three things are mended.
 Browsers would take every bar for an opening one, and stretch it as high as what stands beside it.
-And docutils reads the 12 of ``\\frac12`` as one number, for which it takes what follows as divisor.
+docutils reads the 12 of ``\\frac12`` as one number, for which it takes what follows as divisor. And
+it would set the index of a letter with a hat under the letter, where limits of sums go.
 """
 
 import re
@@ -15,6 +16,7 @@ from sphinx.locale import _
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 
+ACCENT = re.compile(r"(\\(?:hat|bar|tilde|dot|vec)\s*(?:[A-Za-z]|\{[^{}]*\}))(?=\s*[_^])")
 SPACE = r"<mspace[^>]*></mspace>\s*"
 BAR = re.compile(rf"(?P<before>{SPACE})?<mo[^>]*>(?P<bar>[|‖])</mo>(?P<after>\s*{SPACE})?")
 
@@ -22,6 +24,11 @@ BAR = re.compile(rf"(?P<before>{SPACE})?<mo[^>]*>(?P<bar>[|‖])</mo>(?P<after>\
 def brace_halves(formula):
     r"""Write ``\frac{1}{2}`` for ``\frac12``."""
     return re.sub(r"(\\[td]?frac)\s*(\d)\s*(\d)", r"\1{\2}{\3}", formula)
+
+
+def end_accents(formula):
+    r"""Write ``\hat p{}_i`` for ``\hat p_i``."""
+    return ACCENT.sub(r"\1{}", formula)
 
 
 def mend_bars(formula):
@@ -40,7 +47,8 @@ def mend_bars(formula):
 
 def convert(formula, node, as_block):
     try:
-        return mend_bars(tex2mathml(brace_halves(formula), as_block=as_block))
+        written = end_accents(brace_halves(formula))
+        return mend_bars(tex2mathml(written, as_block=as_block))
     except MathError as error:
         logging.getLogger(__name__).warning(
             "no MathML for %r: %s", formula, error, location=node, type="mathml"
