@@ -6,7 +6,7 @@ a window, as wide as a laptop's and as a telephone's; what a reader could not re
 - a formula that is neither in the middle of its line nor begins where the line does,
 - a pair of bars of which one is higher, or stands lower,
 - a command that is cut off, and on the wide screen code that is,
-- a page that is wider than the window,
+- a page that is wider than the window, and a name that runs out of it or of its place,
 - pages of one name in the list at the left,
 - a picture that is not there.
 
@@ -43,6 +43,11 @@ FAULTS = """
   const wide = whole.clientWidth > 1000;
   if (whole.scrollWidth > whole.clientWidth + slack)
     faults.push(`the page is ${whole.scrollWidth} pixels wide`);
+  for (const text of document.querySelectorAll("article :is(h1, h2, h3, dt, p, li), .page-toc a"))
+    if (!text.closest("table") && text.scrollWidth > text.clientWidth + slack && text.clientWidth)
+      say("a name runs out of its place", text);
+    else if (text.getBoundingClientRect().right > whole.clientWidth + slack
+        && !text.closest("table, .skip-link")) say("a name runs out of the window", text);
   for (const line of document.querySelectorAll("div.math")) {
     if (!line.getClientRects().length) continue;
     for (const formula of line.querySelectorAll(":scope > math")) {
