@@ -118,9 +118,13 @@ def _list_estimators(app, docname, source):
         source[0] = with_estimators(source[0])
 
 
-def _quote_attributes(app, what, name, obj, options, lines):
-    """Keep docutils from reading ``shape (n_iter_ + 1,)`` as a reference to "n_iter"."""
+def _quote_what_is_no_markup(app, what, name, obj, options, lines):
+    """Keep docutils from reading too much into docstrings.
+
+    ``shape (n_iter_ + 1,)`` is no reference to "n_iter", and ``T. Lange`` does not begin a list.
+    """
     for i, line in enumerate(lines):
+        lines[i] = line = re.sub(r"^(\s*\.\. \[\w+\] )(?=[A-Z]\. )", r"\1\\", line)
         if " of shape (" in line:
             lines[i] = re.sub(r"(?<![`\w])(\w+_)(?![`\w])(?= [-+*]|[,)])", r"``\1``", line)
 
@@ -137,4 +141,6 @@ def setup(app):
     app.connect("builder-inited", _write_object_pages)
     app.connect("source-read", _list_estimators)
     app.connect("missing-reference", _lead_to_shortest_path)
-    app.connect("autodoc-process-docstring", _quote_attributes, priority=1)  # before numpydoc
+    app.connect(
+        "autodoc-process-docstring", _quote_what_is_no_markup, priority=1
+    )  # before numpydoc

@@ -14,10 +14,10 @@ def make_nested_rings(
     noise: float = 0.1,
     random_state: Seed = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Make points on rings around one centre, the toy data of Lange and Buhmann [1]_.
+    """Make points on rings around one centre, the toy data of Lange and Buhmann.
 
-    A method that compares points by their distance alone finds halves of both rings. The paper does
-    not print its radii and noise.
+    A method that compares points by their distance alone finds halves of both rings. The
+    paper [1]_ does not print its radii and noise.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def make_biclusters(
     noise: float = 0.0,
     random_state: Seed = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    r"""Make nonnegative data of overlapping biclusters, after section 6 of Badea [1]_.
+    r"""Make nonnegative data of overlapping biclusters, after section 6 of Badea.
 
     A bicluster is a set of samples and a set of features. Where biclusters meet, they add up:
 
@@ -205,7 +205,7 @@ def make_biclusters(
     of it. But a single run of NMF often misses it, most of all with `twins`.
 
     Samples and features are in the order of the biclusters, so that a picture of X shows them,
-    but the second twin has the last samples. The paper does not print sizes, overlaps and
+    but the second twin has the last samples. The paper [1]_ does not print sizes, overlaps and
     coefficients; those here are our choice.
 
     References

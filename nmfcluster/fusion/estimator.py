@@ -258,7 +258,7 @@ class SimilarityFusionNMF(FusionReports):
             With ``affinity="precomputed"`` the similarities: a stack, an array of shape
             (n_samples, n_samples, n_sources), or one matrix of shape (n_samples, n_samples); else
             features, of shape (n_samples, n_features). A dict, or a
-            `~nmfcluster.stack.ViewStack`, holds views: see `views`.
+            :class:`~nmfcluster.stack.ViewStack`, holds views: see `views`.
         y : None
             Ignored.
         similarities : list of {array-like, sparse matrix}, or SimilarityStack, default=None
@@ -266,8 +266,8 @@ class SimilarityFusionNMF(FusionReports):
             cannot split a list: give it a `SimilarityStack` as `X`.
         views : dict or list of {array-like, sparse matrix}, or ViewStack, default=None
             Tables of features, of different widths, one a source; instead of `X`.
-            Rows of data frames are matched by their index, see `~nmfcluster.stack.ViewStack`,
-            which is also what cross-validation can split.
+            Rows of data frames are matched by their index, see
+            :class:`~nmfcluster.stack.ViewStack`, which is also what cross-validation can split.
 
         Returns
         -------
