@@ -15,8 +15,6 @@ from nmfcluster._engine.loop import Steps
 from nmfcluster._engine.symmetric import SimilarityProblem, SymmetricObjective, factorize
 from nmfcluster.similarity import Explicit
 
-# [solver]
-
 
 def damped_nmf(objective: SymmetricObjective, H: np.ndarray) -> Steps:
     r"""Minimise :math:`\|A - HH'\|^2` over H >= 0 by the damped multiplicative rule.
@@ -43,9 +41,6 @@ def damped_nmf(objective: SymmetricObjective, H: np.ndarray) -> Steps:
         now = now.kept(keep)
         ratio = now.AH / np.maximum(now.C, tiny)  # C is HH'H
         now = objective.evaluate(now.H * (0.5 + 0.5 * ratio))
-
-
-# [estimator]
 
 
 class GraphNMF(NMFClusterer):
