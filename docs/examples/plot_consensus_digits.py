@@ -135,7 +135,7 @@ plt.show()
 # problem.
 
 for i, curve in reversed(list(enumerate(model.loss_curves_))):
-    plt.semilogy(curve, color="0.7" if i else "C0", label=None if i else "kept")
+    plt.plot(curve, color="0.7" if i else "C0", label=None if i else "kept")
 plt.xlabel("update")
 plt.ylabel("loss")
 plt.legend()
