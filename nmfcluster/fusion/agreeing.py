@@ -31,7 +31,8 @@ class Agreeing(FittedSources):
     Parameters
     ----------
     sample : Sample
-    n_clusters : int
+    estimator : SimilarityFusionNMF
+        Whose `n_clusters` they are to show.
 
     Attributes
     ----------

@@ -20,7 +20,8 @@ class AsGiven(FittedSources):
     Parameters
     ----------
     sample : Sample
-    criterion : {"kl", "cross_entropy"}
+    estimator : SimilarityFusionNMF
+        Whose `criterion` is "kl" or "cross_entropy".
     """
 
     relative, n_rounds = False, 100
