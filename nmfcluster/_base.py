@@ -11,16 +11,15 @@ from sklearn import base
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from nmfcluster._arrays import storage, tables
-from nmfcluster._arrays.arguments import counted, generator_of, warn
-from nmfcluster._arrays.blocks import shared_blocks
-from nmfcluster._arrays.jobs import one_blas_thread
-from nmfcluster._arrays.places import negative_entries
 from nmfcluster._compat import COUNT, N_JOBS, RANDOM_STATE, CallbackSupport, Interval
-from nmfcluster._engine.executor import Plan
-from nmfcluster._engine.loop import WINDOW, StopRule, recent_decrease
-from nmfcluster._engine.report import CALLBACKS, reported
-from nmfcluster._engine.symmetric import Factorization
+from nmfcluster._optim.run import WINDOW, Plan, StopRule, recent_decrease
+from nmfcluster._optim.symmetric import Factorization
+from nmfcluster._utils import storage, validation
+from nmfcluster._utils.linalg import shared_blocks
+from nmfcluster._utils.parallel import one_blas_thread
+from nmfcluster._utils.progress import CALLBACKS, reported
+from nmfcluster._utils.sparse_products import negative_entries
+from nmfcluster._utils.validation import counted, generator_of, warn
 
 
 @contextmanager
@@ -49,8 +48,10 @@ def fitting(estimator: Any) -> Iterator[np.random.RandomState]:
 def read_features(estimator: Any, X: Any, reset: bool = True, **checks: Any) -> Any:
     """Return X as floats, dense or CSR; `checks` are further options of `validate_data`."""
     if not reset and not hasattr(estimator, "feature_names_in_"):  # scikit-learn compares those
-        X = tables.columns_in_order_of(getattr(estimator, "_names_", None), X, "X", "fit's samples")
-    return tables.read_table(X, check=partial(validate_data, estimator, reset=reset), **checks)
+        X = validation.columns_in_order_of(
+            getattr(estimator, "_names_", None), X, "X", "fit's samples"
+        )
+    return validation.read_table(X, check=partial(validate_data, estimator, reset=reset), **checks)
 
 
 def require_nonnegative(estimator: Any, X: Any, cure: str) -> None:
@@ -67,8 +68,8 @@ def read_similarity(estimator: Any, X: Any, signed: bool = False) -> Any:
     It is divided by a power of two where its largest entry is too large, or too small, for sums
     of fourth powers: similarities have no unit.
     """
-    X = tables.in_own_order(X, "X")
-    estimator._names_ = tables.row_names(getattr(X, "columns", None))
+    X = validation.in_own_order(X, "X")
+    estimator._names_ = validation.row_names(getattr(X, "columns", None))
     X = read_features(estimator, X, ensure_all_finite="allow-nan")
     if not signed:
         require_nonnegative(estimator, X, "similarities are at least 0")

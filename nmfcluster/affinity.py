@@ -1,4 +1,9 @@
-"""From features to similarities, and from new samples to those that a model was fitted on."""
+"""Connectedness as a similarity: how long the longest step between two samples must be.
+
+Similarities of new samples to those of a fit, times a matrix, without all that a fit had.
+
+From features to similarities, and from new samples to those that a model was fitted on.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -7,18 +12,168 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from scipy.cluster.hierarchy import cophenet, single
+from scipy.spatial.distance import pdist, squareform
 from sklearn.metrics import euclidean_distances
 
 from nmfcluster import _compat
-from nmfcluster._arrays import places, storage
-from nmfcluster._arrays.tables import in_own_order, read_table
 from nmfcluster._compat import COUNT, N_JOBS, RANDOM_STATE, Interval, StrOptions
+from nmfcluster._utils import sparse_products, storage
+from nmfcluster._utils.storage import divided, divided_number, exponent_beyond
+from nmfcluster._utils.validation import check_number, in_own_order, read_table, require_size
 from nmfcluster.similarity import Explicit, Factored, Similarity
 from nmfcluster.similarity.landmarks import Landmarks
 from nmfcluster.similarity.neighbors import NeighborGraph, are_few, few_enough
-from nmfcluster.similarity.new_samples import NewSamples, Products, inverse_root, like_fit
 from nmfcluster.similarity.operators import SAMPLED
-from nmfcluster.similarity.paths import path_kernel
+
+
+def path_kernel(X: Any, Y: Any = None, *, scale: float | None = None) -> np.ndarray:
+    r"""Return how well samples are connected: :math:`\exp(-e_{ij} / \text{scale})`.
+
+    :math:`e_{ij}` is the longest step on the path from i to j whose longest step is shortest, with
+    all steps from one sample to another: the effective dissimilarity of [1]_. Two ends of
+    one ring are near by it, and two rings are not, however close. For ``affinity=`` and for
+    `nmfcluster.stack.KernelStack`.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Samples.
+    Y : array-like of shape (n_others, n_features), default=None
+        The samples that paths go through, and lead to; X by default.
+    scale : float, default=None
+        The median of e between samples of Y by default.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_others)
+
+    Raises
+    ------
+    ValueError
+        If Y has fewer than two samples, X and Y have not the same number of features, or
+        `scale` is no number above 0.
+
+    Notes
+    -----
+    O(m^2) for m samples in Y, and O(m^2) more for every sample that is not in Y.
+
+    References
+    ----------
+    .. [1] B. Fischer, V. Roth, J. M. Buhmann. Clustering with the connectivity kernel. NIPS 2003.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nmfcluster.affinity import path_kernel
+    >>> X = np.array([[0.0], [1.0], [2.0], [5.0]])
+    >>> -np.log(path_kernel(X, scale=1.0)).round(6) + 0.0
+    array([[0., 1., 1., 3.],
+           [1., 0., 1., 3.],
+           [1., 1., 0., 3.],
+           [3., 3., 3., 0.]])
+    """
+    X = read_table(X, accept_sparse=False)
+    Y = X if Y is None else read_table(Y, "Y", accept_sparse=False)
+    if scale is not None:
+        check_number(scale, "scale", 0, np.inf, closed="neither")
+    if X.shape[1] != Y.shape[1] or len(Y) < 2:
+        got = f"got shape {Y.shape} for X of shape {X.shape}"
+        raise ValueError(f"Y must hold at least 2 samples, with as many features as X; {got}.")
+    exponent = max(exponent_beyond(X, 2), exponent_beyond(Y, 2), key=abs)
+    near, far = divided(X, exponent), divided(Y, exponent)
+    # the heights of single linkage are the longest steps of shortest trees
+    steps = squareform(cophenet(single(pdist(far))))
+    usual = float(np.median(steps[np.triu_indices(len(Y), 1)])) or 1.0
+    unit = usual if scale is None else divided_number(scale, exponent)
+    if X is not Y and not np.array_equal(X, Y):
+        first = euclidean_distances(near, far)  # then on from the sample that was reached
+        steps = np.array([np.maximum(row[:, None], steps).min(axis=0) for row in first])
+    with np.errstate(over="ignore"):  # exp(-inf) is 0
+        return np.exp(-steps / unit).astype(X.dtype)
+
+
+Products = Callable[[Any], np.ndarray]  # of new samples: their similarities, times a matrix
+
+
+@dataclass(frozen=True)
+class NewSamples:
+    """How similar new samples are to those of a fit; it can be pickled without their similarity.
+
+    Attributes
+    ----------
+    block_of : callable
+        Returns their similarities, where they are divided as those of the fit.
+    product_of : callable or None
+        ``product_of(P)`` is a function that returns them times P; None: they are made for that.
+    scale : ndarray of shape (n_samples,) or None
+        Roots of the inverse row sums of the fit; None: nothing is normalised.
+    counts : ndarray of shape (n_samples,), int, or None
+        How many samples each row of the fit stands for; None: one.
+    rows : int or None
+        New samples of which similarities are made at a time for a product; None: all.
+    read : callable
+        Returns new samples like those of the fit, see `like_fit`.
+    """
+
+    block_of: Callable[[Any], Any]
+    product_of: Callable[[np.ndarray], Products] | None
+    scale: np.ndarray | None
+    counts: np.ndarray | None
+    rows: int | None
+    read: Callable[[Any], Any]
+
+    def between(self, X: Any) -> Any:
+        """Return the similarities of new samples."""
+        block = self.block_of(self.read(X))
+        if self.scale is None:
+            return block
+        sums = storage.row_sums(block) if self.counts is None else block @ self.counts
+        return sparse_products.scaled(block, inverse_root(sums.astype(block.dtype)), self.scale)
+
+    def onto(self, P: np.ndarray) -> Products:
+        """Return a function of new samples: their similarities times P."""
+        if self.scale is not None:  # a column more becomes their row sums
+            ones = np.ones(len(P)) if self.counts is None else self.counts
+            P = np.column_stack([P * self.scale[:, None], ones.astype(P.dtype)])
+        product_of = self.product_of or partial(partial, _block_product, self.block_of, self.rows)
+        return partial(_product, product_of(P), self.read, self.scale is not None)
+
+
+def _product(product: Products, read: Any, is_normalized: bool, X: Any) -> np.ndarray:
+    made = product(read(X))
+    return made[:, :-1] * inverse_root(made[:, -1])[:, None] if is_normalized else made
+
+
+def like_fit(exponent: int | None, width: int, X: Any) -> Any:
+    """Return new samples, divided by the power of 2 that those of the fit were.
+
+    None: they are no features of a known kind. There must be as many columns, the `width`.
+    """
+    X = read_table(X)
+    require_size(X, "X", width)
+    if exponent is None:
+        return X
+    divided = storage.divided(X, exponent)
+    if storage.exponent_beyond(divided, 2) > 0:
+        why = "so far from those of fit that distances to them cannot be held"
+        raise ValueError(f"X must not hold values as large as {storage.largest(X):.3g}, {why}.")
+    return divided
+
+
+def _block_product(
+    block_of: Callable[[Any], Any], rows: int | None, P: np.ndarray, X: Any
+) -> np.ndarray:
+    if rows is None:
+        return block_of(X) @ P
+    blocks = storage.row_blocks(X.shape[0], rows)
+    return np.concatenate([block_of(X[block]) @ P for block in blocks])
+
+
+def inverse_root(values: np.ndarray) -> np.ndarray:
+    """Return 1 / sqrt(values), and 0 where a value is not above 0."""
+    return storage.inverse(np.sqrt(values.clip(0)))
+
 
 __all__ = ["make_affinity", "path_kernel"]
 
@@ -268,7 +423,7 @@ def _linear(X_fit: Any, scale: np.ndarray | None, X: Any) -> np.ndarray:
     products = storage.as_dense(X @ X_fit.T)
     if scale is None:
         return products
-    return places.scaled(products, inverse_root(Factored(X).diagonal()), scale)
+    return sparse_products.scaled(products, inverse_root(Factored(X).diagonal()), scale)
 
 
 def _linear_onto(X_fit: Any, scale: np.ndarray | None, P: np.ndarray) -> Products:

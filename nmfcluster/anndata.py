@@ -4,10 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from nmfcluster._arrays.arguments import shown
-from nmfcluster._arrays.draws import n_not_whole
-from nmfcluster._arrays.nearest import stacked
-from nmfcluster._arrays.storage import row_blocks
+from nmfcluster._utils.sampling import n_not_whole
+from nmfcluster._utils.storage import row_blocks, stacked
+from nmfcluster._utils.validation import shown
 from nmfcluster.consensus import NMFConsensus
 from nmfcluster.meta import NMFMetaCluster
 

@@ -134,7 +134,7 @@ def test_private_names_of_scikit_learn_are_imported_in_compat_alone():
 
 def test_storage_is_asked_for_where_matrices_are_defined_or_checked():
     askers = {"issparse", "is_sparse", "isspmatrix", "isspmatrix_csr"}
-    matrices = {"_arrays", "similarity", "stack", "constraints", "_cli"}  # that one reads files
+    matrices = {"_utils", "similarity", "stack", "constraints", "_cli"}  # that one reads files
     products = {"fusion", "meta"}  # of tables and cubes that are no similarities
     for module, tree in trees().items():
         asked = askers & set(names_used(tree))
@@ -143,7 +143,7 @@ def test_storage_is_asked_for_where_matrices_are_defined_or_checked():
 
 
 def test_sparse_matrices_are_made_below_the_estimators():
-    makers = {"_arrays", "similarity", "stack", "constraints", "partitions", "_engine", "fusion"}
+    makers = {"_utils", "similarity", "stack", "constraints", "partitions", "_optim", "fusion"}
     makers |= {"_cli"}  # which reads files
     for module, tree in trees().items():
         makes = any(source.startswith("scipy.sparse") for source, _ in imported(tree))
@@ -169,9 +169,9 @@ def test_there_is_one_of_each():
     def owners(name):
         return {module for module in used if name in used[module]}
 
-    assert owners("send") == {"_engine/loop"}  # the loop that resumes solvers
-    assert owners("check_random_state") == {"_arrays/arguments"}  # seeds: `generator_of`
-    assert owners("stacklevel") == {"_arrays/arguments"}  # the function that warns
+    assert owners("send") == {"_optim/run"}  # the loop that resumes solvers
+    assert owners("check_random_state") == {"_utils/validation"}  # seeds: `generator_of`
+    assert owners("stacklevel") == {"_utils/validation"}  # the function that warns
     assert owners("catch_warnings") == {"model_selection/by_stability"}  # of fits to parts
 
 

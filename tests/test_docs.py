@@ -295,7 +295,7 @@ def test_the_example_estimator_finds_clusters():
 
 
 def test_the_example_solver_is_the_printed_rule():
-    from nmfcluster._engine.symmetric import SymmetricObjective
+    from nmfcluster._optim.symmetric import SymmetricObjective
     from nmfcluster.similarity import Explicit
 
     rng = np.random.RandomState(0)

@@ -1,6 +1,6 @@
 """What the pages say of the project, held against the project: names, parameters, paths, tools.
 
-A place in the code is written as its dotted name inside the package, `_engine.loop.iterate` say.
+A place in the code is written as its dotted name inside the package, `_optim.run.iterate` say.
 """
 
 import importlib
@@ -114,8 +114,8 @@ def test_code_in_the_table_of_equations_is_in_the_package():
 
 
 def test_faults_are_seen():
-    assert fault("_engine.loop.iterate") is fault('meta="nmf"') is fault("loss_") is None
-    wrong = ["_engine.loop.loop", 'meta="fast"', "speed=1", "gain_", '"fast"']
+    assert fault("_optim.run.iterate") is fault('meta="nmf"') is fault("loss_") is None
+    wrong = ["_optim.run.loop", 'meta="fast"', "speed=1", "gain_", '"fast"']
     assert None not in map(fault, [*wrong, "StabilityScorer(speed=1)"])
 
 

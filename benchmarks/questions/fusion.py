@@ -83,7 +83,7 @@ def _measure(
         if kernel == own.first:
             weights = fusion.fit(stack, data.n_clusters, 0).weights_
             own.weights = dict(zip(stack.names, weights.tolist(), strict=True))
-            for source, matrix in zip(stack.names, stack.sources, strict=True):
+            for source, matrix in zip(stack.names, stack.parsing, strict=True):
                 one = SimilarityStack([matrix], names=[source])
                 asked |= {(source + ALONE, name): one for name in SINGLE}
         for (place, name), given in asked.items():

@@ -89,7 +89,7 @@ def with_noise(stack: SimilarityStack, case: Case, seed: int) -> SimilarityStack
     if not made:
         return stack
     added = [graph(S) if kind == GRAPHS else S for S in made.values()]
-    return SimilarityStack([*stack.sources, *added], names=[*stack.names, *made])
+    return SimilarityStack([*stack.parsing, *added], names=[*stack.names, *made])
 
 
 def noise(n: int, rng: np.random.Generator) -> np.ndarray:
@@ -176,7 +176,7 @@ def _alone(data: Views, stack: SimilarityStack, seeds: Iterable[int]) -> list[Ru
     case = (DENSE, CLEAN)  # nothing is added
     results = [
         _measure(data, SimilarityStack([source]), case, taker, seeds, {})[ORACLE]
-        for source in stack.sources
+        for source in stack.parsing
     ]
     return max(results, key=lambda own: mean_of(own, "ari"))
 

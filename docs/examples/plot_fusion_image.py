@@ -127,7 +127,7 @@ def search_eta(stack, n_clusters, etas):
 def normalised_cut(stack, to_all, n_clusters):
     """Return clusters of all sites by spectral clustering of the fitted ones."""
     cut = SpectralClustering(n_clusters, affinity="precomputed", random_state=0)
-    members = np.eye(n_clusters)[cut.fit_predict(np.mean(stack.sources, axis=0))]
+    members = np.eye(n_clusters)[cut.fit_predict(np.mean(stack.parsing, axis=0))]
     return (np.mean(to_all.sources, axis=0) @ (members / members.sum(axis=0))).argmax(axis=1)
 
 

@@ -51,7 +51,7 @@ def errors(labels):
     return round((1 - clustering_accuracy(y, labels)) * len(y))
 
 
-for name, source in zip(stack.names[3:], stack.sources[3:], strict=True):
+for name, source in zip(stack.names[3:], stack.parsing[3:], strict=True):
     alone = [SimilarityFusionNMF(2, criterion=c) for c in ("agreement", "kl")]
     told = [errors(model.fit(similarities=[source]).labels_) for model in alone]
     print(f"{name:13} alone: {told[0]:3} errors as a graph of neighbours, {told[1]:3} as it is")
@@ -179,7 +179,7 @@ for eta in (3, 1, 0.3, 0.1, 0.03):
 # Spectral clustering (normalised cut) and scikit-learn's NMF with the Kullback-Leibler divergence
 # get the mean of the six similarities, each scaled to sum to 1.
 
-mixture = np.mean([source / source.sum() for source in stack.sources], axis=0)
+mixture = np.mean([source / source.sum() for source in stack.parsing], axis=0)
 cut = SpectralClustering(2, affinity="precomputed", random_state=0).fit_predict(mixture)
 nmf = NMF(2, solver="mu", beta_loss="kullback-leibler", max_iter=500, random_state=0)
 factor = nmf.fit_transform(mixture)

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.neighbors import NearestNeighbors, kneighbors_graph
 
-from nmfcluster._arrays.order import canonical_order
 from nmfcluster._base import NMFClusterer, fitting, membership, numbered, read_features
 from nmfcluster._compat import Interval, fit_context
-from nmfcluster._engine.loop import Steps
-from nmfcluster._engine.symmetric import SimilarityProblem, SymmetricObjective, factorize
+from nmfcluster._optim.run import Steps
+from nmfcluster._optim.symmetric import SimilarityProblem, SymmetricObjective, factorize
+from nmfcluster._utils.order import canonical_order
 from nmfcluster.similarity import Explicit
 
 

@@ -10,12 +10,12 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from nmfcluster import consensus, constraints, display, fusion, meta, ssnmf, stack
-from nmfcluster._arrays.arguments import counted, warn
-from nmfcluster._arrays.storage import is_sparse
 from nmfcluster._cli import demo
 from nmfcluster._cli.files import FileTable, imported, of_layers, read_pairs, read_table
 from nmfcluster._cli.main import COMMANDS
 from nmfcluster._cli.output import Columns, Place, Result, of_clusters, of_rows, stem
+from nmfcluster._utils.storage import is_sparse
+from nmfcluster._utils.validation import counted, warn
 from nmfcluster.anndata import keep_programs
 from nmfcluster.model_selection import choose_n_clusters
 

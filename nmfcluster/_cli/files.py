@@ -15,10 +15,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.io import mmread
 
-from nmfcluster._arrays.arguments import counted, warn
-from nmfcluster._arrays.storage import is_sparse
-from nmfcluster._arrays.tables import check_stored
 from nmfcluster._base import warn_of_distances
+from nmfcluster._utils.storage import is_sparse
+from nmfcluster._utils.validation import check_stored, counted, warn
 
 # what pip installs for a module
 _CURES = {"pandas": '"nmfcluster[cli]"', "anndata": "anndata", "h5py": "anndata"}
@@ -324,7 +323,7 @@ def read_pairs(path: Path, most: float) -> Any:
     return frame[[*text, *frame.columns.intersection(["weight"])]]
 
 
-def _arrays(path: Path, **_: Any) -> FileTable:
+def _utils(path: Path, **_: Any) -> FileTable:
     # np.load would take what is no archive for a pickle
     with path.open("rb") as file, np.lib.npyio.NpzFile(file) as held:
         if "format" in held:
@@ -388,7 +387,7 @@ def _annotated(path: Path, layer: str | None, **_: Any) -> FileTable:
 _READERS: dict[str, Callable[..., FileTable]] = {
     **dict.fromkeys(_SEPARATORS, _delimited),
     ".npy": _array,
-    ".npz": _arrays,
+    ".npz": _utils,
     ".mtx": _matrix,
     ".h5ad": _annotated,
 }

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmfcluster._arrays.arguments import counted
 from nmfcluster._cli.files import FileTable, is_number
+from nmfcluster._utils.validation import counted
 
 Columns = Iterable[tuple[Any, Any]]  # titles, two of which may be the same, and values
 _PLOT = '"nmfcluster[plot]"'  # in quotes, for shells that read brackets

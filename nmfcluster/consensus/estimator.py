@@ -7,14 +7,13 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from nmfcluster._arrays.arguments import pairwise_input, positions
-from nmfcluster._arrays.tables import row_names
 from nmfcluster._base import NMFClusterer, fitting, membership, numbered
 from nmfcluster._compat import StrOptions, fit_context
-from nmfcluster._engine.multiplicative import TriFactorization, multiplicative_trinmf
-from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
-from nmfcluster.partitions.lone import warn_of_lone
-from nmfcluster.partitions.reading import MAKING, read_partitions
+from nmfcluster._optim.multiplicative import TriFactorization, multiplicative_trinmf
+from nmfcluster._optim.symmetric import Factorization, bregman_nmf, factorize
+from nmfcluster._utils.validation import pairwise_input, positions, row_names
+from nmfcluster.partitions.ensemble import warn_of_lone
+from nmfcluster.partitions.inputs import MAKING, read_partitions
 from nmfcluster.similarity.balance import warn_of_split
 
 COARSE = 10_000  # distinct rows, of more of which a part is fitted first

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components, dijkstra, minimum_spanning_tree
 
-from nmfcluster._arrays.storage import index_dtype
+from nmfcluster._utils.storage import index_dtype
 
 _N_SHOWN = 20  # samples that a message names before it leaves some out
 

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmfcluster._arrays.arguments import Seed, check_count, generator_of
+from nmfcluster._utils.validation import Seed, check_count, generator_of
 
 
 class Links(NamedTuple):

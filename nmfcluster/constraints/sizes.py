@@ -6,8 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
-from nmfcluster._arrays.arguments import check_count
-from nmfcluster._arrays.tables import read_table
+from nmfcluster._utils.validation import check_count, read_table
 
 
 def labels_of_sizes(membership: Any, min_size: int = 0, max_size: int | None = None) -> np.ndarray:

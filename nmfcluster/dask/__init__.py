@@ -7,8 +7,8 @@ except ImportError as error:
     cure = 'pip install "nmfcluster[distributed]"'
     raise ModuleNotFoundError(f"nmfcluster.dask needs Dask: {cure}.") from error
 
+from nmfcluster.dask.base_runs import base_partitions
 from nmfcluster.dask.consensus import NMFConsensus
-from nmfcluster.dask.making import base_partitions
 from nmfcluster.dask.models import predict, transform
 
 del _array, _distributed

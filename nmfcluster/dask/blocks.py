@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmfcluster._arrays.arguments import shown
-from nmfcluster._arrays.labels import ROWS, distinct_rows, narrow, places_of, row_keys
-from nmfcluster._arrays.storage import row_blocks
+from nmfcluster._utils.labels import ROWS, distinct_rows, narrow, places_of, row_keys
+from nmfcluster._utils.storage import row_blocks
+from nmfcluster._utils.validation import shown
 from nmfcluster.partitions.ensemble import Ensemble
-from nmfcluster.partitions.reading import LabelTable, labelled_rows
+from nmfcluster.partitions.inputs import LabelTable, labelled_rows
 
 _TUPLES = 5_000  # of a group of partitions: the same for all blocks, see `Ensemble.most`
 

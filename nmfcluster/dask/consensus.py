@@ -16,14 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 import nmfcluster.consensus.estimator as consensus
 import nmfcluster.dask.blocks as blocks
 import nmfcluster.dask.passes as passes
-from nmfcluster._arrays.arguments import counted, normalised_weights, warn
 from nmfcluster._base import fitting
 from nmfcluster._compat import COUNT, fit_context
-from nmfcluster._engine.symmetric import bregman_nmf, factorize
+from nmfcluster._optim.symmetric import bregman_nmf, factorize
+from nmfcluster._utils.validation import counted, normalised_weights, warn
 from nmfcluster.dask.models import predict, transform
 from nmfcluster.dask.tables import by_blocks, of_blocks, read_rows, reduced, rows_at, shared
-from nmfcluster.partitions.lone import NO_LABEL
-from nmfcluster.partitions.reading import MAKING
+from nmfcluster.partitions.ensemble import NO_LABEL
+from nmfcluster.partitions.inputs import MAKING
 
 _IN_MEMORY = consensus.NMFConsensus._parameter_constraints
 #: parameters that the estimator in memory has, too: all but those of other inputs and losses

@@ -7,8 +7,7 @@ import dask.array as da
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from nmfcluster._arrays.arguments import shown
-from nmfcluster._arrays.tables import require_size
+from nmfcluster._utils.validation import require_size, shown
 from nmfcluster.dask.tables import by_blocks, read_rows
 
 _ELSE = "X.map_blocks calls anything else"

@@ -18,13 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from nmfcluster._arrays.labels import one_hot
-from nmfcluster._arrays.least_squares import descend, exact_rows
 from nmfcluster._base import membership
-from nmfcluster._engine.report import stage
+from nmfcluster._utils.labels import one_hot
+from nmfcluster._utils.linalg import descend, exact_rows
+from nmfcluster._utils.progress import stage
 from nmfcluster.dask.blocks import BlockedTable, changed
-from nmfcluster.partitions.ensemble import Ensemble
-from nmfcluster.partitions.problem import POWERS, normalised_loss
+from nmfcluster.partitions.ensemble import POWERS, Ensemble, normalised_loss
 
 Sums = dict[str, np.ndarray]  # of whole numbers: those of blocks are added
 

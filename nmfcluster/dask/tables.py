@@ -9,7 +9,7 @@ import numpy as np
 from dask.base import compute
 from dask.delayed import delayed
 
-from nmfcluster._arrays.jobs import one_blas_thread
+from nmfcluster._utils.parallel import one_blas_thread
 
 
 def read_rows(X: Any, name: str = "X") -> da.Array:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from nmfcluster._arrays.arguments import Seed, check_count, check_number, generator_of, shown
+from nmfcluster._utils.validation import Seed, check_count, check_number, generator_of, shown
 
 
 def make_nested_rings(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nmfcluster._arrays.arguments import Seed, check_count, check_number, generator_of
+from nmfcluster._utils.validation import Seed, check_count, check_number, generator_of
 
 _RAISED = 0.1  # share of the genes that a program raises, and of those that all have
 _FLAT = 2.0  # concentration over channels of signatures as flat as those of ageing

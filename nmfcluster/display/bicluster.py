@@ -8,8 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 import nmfcluster.display.style as look
-from nmfcluster._arrays.arguments import shown
-from nmfcluster._arrays.tables import read_table
+from nmfcluster._utils.validation import read_table, shown
 from nmfcluster.display.cells import arrange_table
 
 _PITCH, _SMALL = 9.0, 8.0  # points: from a strip to the next at most, and of the names' font

@@ -6,10 +6,10 @@ import numpy as np
 from scipy.cluster.hierarchy import average, leaves_list, optimal_leaf_ordering
 from scipy.spatial.distance import pdist
 
-from nmfcluster._arrays.arguments import check_count
-from nmfcluster._arrays.labels import over_seen
-from nmfcluster._arrays.places import split_missing
-from nmfcluster._arrays.storage import as_dense, group_indicator
+from nmfcluster._utils.labels import over_seen
+from nmfcluster._utils.sparse_products import split_missing
+from nmfcluster._utils.storage import as_dense, group_indicator
+from nmfcluster._utils.validation import check_count
 
 Side = tuple[np.ndarray, np.ndarray]  # of a table: members of the clusters, and their strength
 

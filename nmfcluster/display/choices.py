@@ -8,8 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 import nmfcluster.display.style as look
-from nmfcluster._arrays.arguments import counted, shown
-from nmfcluster._arrays.tables import read_table
+from nmfcluster._utils.validation import counted, read_table, shown
 
 _ERROR = look.COLOURS[5]  # of reconstruction errors and their scale
 _LABELS = {"stability": "agreement of parts", "eigengap": "gap between eigenvalues"}

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.utils import check_consistent_length
 
 import nmfcluster.display.style as look
-from nmfcluster._arrays.arguments import normalised_weights
-from nmfcluster._arrays.labels import encode
+from nmfcluster._utils.labels import encode
+from nmfcluster._utils.validation import normalised_weights
 from nmfcluster.display.cells import divide_into_cells, means_of_rows
 from nmfcluster.metrics.co_occurrence import confidence, consensus_matrix
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from nmfcluster._arrays.arguments import kind_of, shown
-from nmfcluster._arrays.device import on_host
+from nmfcluster._utils.array_api import on_host
+from nmfcluster._utils.validation import kind_of, shown
 
 # Colours of clusters, by Okabe and Ito: colour-blind readers can tell them apart. Neighbouring
 # clusters never share one, and each is named beside it.

@@ -8,17 +8,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from nmfcluster._arrays.arguments import counted, warn
 from nmfcluster._base import NMFClusterer, fitting, hard_labels, membership, numbered
 from nmfcluster._compat import Interval, RealNotInt, StrOptions, fit_context
-from nmfcluster._engine.report import stage
+from nmfcluster._utils.progress import stage
+from nmfcluster._utils.validation import counted, warn
 from nmfcluster.affinity import MAKING, NAMES
-from nmfcluster.fusion.agreeing import Agreeing, weights_of
-from nmfcluster.fusion.as_given import AsGiven
+from nmfcluster.fusion.agreement_graph import Agreeing, weights_of
+from nmfcluster.fusion.kl_fusion import AsGiven
 from nmfcluster.fusion.model import fusion_nmf
 from nmfcluster.fusion.reports import FusionReports
 from nmfcluster.fusion.sources import FittedSources, drawn
-from nmfcluster.stack.reading import read_objects, takes_similarities
+from nmfcluster.stack.readers import read_objects, takes_similarities
 
 
 class SimilarityFusionNMF(FusionReports):

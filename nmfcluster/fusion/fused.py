@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from nmfcluster._arrays import storage
-from nmfcluster._arrays.nearest import near, stacked
+from nmfcluster._utils import storage
+from nmfcluster._utils.storage import near, stacked
 from nmfcluster.fusion.residuals import Residual, sums_of
 
 Kind = tuple[np.ndarray, int | None]  # weights of sources, and how many neighbours an object has

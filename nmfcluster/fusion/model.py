@@ -9,14 +9,13 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.preprocessing import normalize
 
-from nmfcluster._arrays import storage
-from nmfcluster._arrays.jobs import one_thread
 from nmfcluster._base import membership
-from nmfcluster._engine.executor import Plan, Start
-from nmfcluster._engine.loop import Steps, kept
-from nmfcluster._engine.starts import leading_eigenpairs, turned
-from nmfcluster._engine.symmetric import Factorization
-from nmfcluster.fusion.objective import FusionObjective
+from nmfcluster._optim.initialization import leading_eigenpairs, turned
+from nmfcluster._optim.run import Plan, Start, Steps, kept
+from nmfcluster._optim.symmetric import Factorization
+from nmfcluster._utils import storage
+from nmfcluster._utils.parallel import one_thread
+from nmfcluster.fusion.kl_loss import FusionObjective
 from nmfcluster.similarity import Explicit, Similarity
 
 # entry of a factor that sums to 1, by bytes a number: 0 would be final; products of two are above 0

@@ -6,12 +6,12 @@ import numpy as np
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.utils.validation import check_is_fitted
 
-from nmfcluster._arrays.arguments import positions
-from nmfcluster._arrays.jobs import one_blas_thread
-from nmfcluster._arrays.storage import cut, total
 from nmfcluster._base import NMFClusterer
+from nmfcluster._utils.parallel import one_blas_thread
+from nmfcluster._utils.storage import cut, total
+from nmfcluster._utils.validation import positions
+from nmfcluster.fusion.kl_loss import told_of_clusters
 from nmfcluster.fusion.model import fusion_nmf
-from nmfcluster.fusion.pairs import told_of_clusters
 from nmfcluster.fusion.sources import FittedSources
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from nmfcluster._arrays import storage
+from nmfcluster._utils import storage
 
 _LEAST = 1e-12  # of the largest entry: less is no similarity
 _ALONE = 2  # objects: a sparse source says nothing of those in a part as small, a pair at most

@@ -15,14 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from nmfcluster._arrays.nearest import both_ways
-from nmfcluster._arrays.order import CanonicalOrder
 from nmfcluster._base import hard_labels
-from nmfcluster._engine.executor import Plan
+from nmfcluster._optim.run import Plan
+from nmfcluster._utils.order import CanonicalOrder
+from nmfcluster._utils.storage import both_ways
+from nmfcluster.fusion.kl_loss import FusionObjective, gibbs_weights, make_pairs, smallest_objective
 from nmfcluster.fusion.model import Fusion, fuse
-from nmfcluster.fusion.objective import FusionObjective, gibbs_weights, smallest_objective
-from nmfcluster.fusion.pairs import make_pairs
-from nmfcluster.stack.reading import StackReader
+from nmfcluster.stack.readers import StackReader
 
 _SETTLED = 1e-3  # a change of weights that moves nobody
 

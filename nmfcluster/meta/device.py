@@ -11,8 +11,8 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from nmfcluster._arrays.arguments import warn
-from nmfcluster._arrays.device import Device, library_of, on_host, replace_arrays, to_numpy
+from nmfcluster._utils.array_api import Device, library_of, on_host, replace_arrays, to_numpy
+from nmfcluster._utils.validation import warn
 
 C = TypeVar("C", bound=type)
 

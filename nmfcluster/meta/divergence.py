@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from nmfcluster._arrays import storage
-from nmfcluster._arrays.device import at_a_time, dots, into, namespace, put, sums_of, upright
-from nmfcluster._arrays.places import holding, products_at, sparse_if_few
-from nmfcluster._engine.loop import Steps, kept, per_start
+from nmfcluster._optim.run import Steps, kept, per_start
+from nmfcluster._utils import storage
+from nmfcluster._utils.array_api import at_a_time, dots, into, namespace, put, sums_of, upright
+from nmfcluster._utils.sparse_products import holding, products_at, sparse_if_few
 from nmfcluster.meta.squares import Table
 from nmfcluster.meta.usages import poisson_rows
 

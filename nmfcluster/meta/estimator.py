@@ -11,13 +11,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 import nmfcluster.meta.parameters as parameters
 from nmfcluster import _base, _compat
-from nmfcluster._arrays.arguments import warn
-from nmfcluster._arrays.tables import column_names, in_order_of, read_weights, row_names
-from nmfcluster._engine.memory import memory_of
-from nmfcluster._engine.report import stage
-from nmfcluster._engine.starts import draw_seeds
-from nmfcluster.meta.across import GroupFits
+from nmfcluster._optim.initialization import draw_seeds
+from nmfcluster._optim.run import memory_of
+from nmfcluster._utils.progress import stage
+from nmfcluster._utils.validation import column_names, in_order_of, read_weights, row_names, warn
 from nmfcluster.meta.device import on_devices
+from nmfcluster.meta.groups import GroupFits
 from nmfcluster.meta.metaclusters import WAYS, by_their_size, metaclustered, n_distinct, refine
 from nmfcluster.meta.programs import Programs
 from nmfcluster.meta.runs import draw_sizes, run_many

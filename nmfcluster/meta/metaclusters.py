@@ -7,9 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from nmfcluster._base import hard_labels
-from nmfcluster._engine.executor import Plan, Start
-from nmfcluster._engine.loop import Solution
-from nmfcluster._engine.symmetric import Factorization
+from nmfcluster._optim.run import Plan, Solution, Start
+from nmfcluster._optim.symmetric import Factorization
 from nmfcluster.meta.device import current_device
 from nmfcluster.meta.parameters import Objective, strengths
 from nmfcluster.meta.runs import Runs

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from nmfcluster._arrays.arguments import counted, warn
-from nmfcluster._arrays.order import CanonicalOrder, canonical_order
-from nmfcluster._arrays.places import split_missing
-from nmfcluster._arrays.storage import row_sums, scaled_columns, total
-from nmfcluster._arrays.tables import columns_in_order_of, read_table
+from nmfcluster._utils.order import CanonicalOrder, canonical_order
+from nmfcluster._utils.sparse_products import split_missing
+from nmfcluster._utils.storage import row_sums, scaled_columns, total
+from nmfcluster._utils.validation import columns_in_order_of, counted, read_table, warn
 from nmfcluster.meta.device import current_device
 from nmfcluster.meta.divergence import Divergence
 from nmfcluster.meta.squares import MatrixObjective

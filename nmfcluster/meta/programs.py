@@ -7,11 +7,10 @@ import numpy as np
 from sklearn.base import BiclusterMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from nmfcluster._arrays.arguments import check_count, positions, shown
-from nmfcluster._arrays.least_squares import exact_rows
-from nmfcluster._arrays.storage import as_float64, row_dots
-from nmfcluster._arrays.tables import read_table, require_size
 from nmfcluster._base import NMFClusterer, membership
+from nmfcluster._utils.linalg import exact_rows
+from nmfcluster._utils.storage import as_float64, row_dots
+from nmfcluster._utils.validation import check_count, positions, read_table, require_size, shown
 from nmfcluster.metrics.co_occurrence import confidence, consensus_matrix
 
 # of a fit, and true of other clusters of the same samples, too

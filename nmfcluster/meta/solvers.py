@@ -1,6 +1,6 @@
 r"""Solvers for nonnegative data: NMF, sparse NMF and the positive tensor factorization of runs.
 
-Each is a generator, see `nmfcluster._engine.loop`. Factors are handled as rows, W transposed: of
+Each is a generator, see `nmfcluster._optim.run`. Factors are handled as rows, W transposed: of
 one start (k, n) and (k, p), so that all starts share one product with the data.
 """
 
@@ -10,10 +10,9 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from nmfcluster._arrays.blocks import dots
-from nmfcluster._arrays.device import Device, beside, into, moved, namespace, of_starts, put
-from nmfcluster._arrays.least_squares import descend
-from nmfcluster._engine.loop import Steps, kept, per_start
+from nmfcluster._optim.run import Steps, kept, per_start
+from nmfcluster._utils.array_api import Device, beside, into, moved, namespace, of_starts, put
+from nmfcluster._utils.linalg import descend, dots
 
 PENALTIES = ("l1_columns", "l1", "l2")
 

@@ -9,12 +9,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from nmfcluster._arrays import storage
-from nmfcluster._arrays.blocks import dots
-from nmfcluster._arrays.device import Device, Stored, moved, namespace, to_numpy, upright
-from nmfcluster._arrays.least_squares import exact_rows
-from nmfcluster._arrays.places import in_dtype, product_at, scaled
-from nmfcluster._engine.loop import Steps
+from nmfcluster._optim.run import Steps
+from nmfcluster._utils import storage
+from nmfcluster._utils.array_api import Device, Stored, moved, namespace, to_numpy, upright
+from nmfcluster._utils.linalg import dots, exact_rows
+from nmfcluster._utils.sparse_products import in_dtype, product_at, scaled
 from nmfcluster.meta.solvers import half_squares, hals, sparse_hals
 
 _ROOM = 1e3  # by which a sum of squares of X must stay within the range of its dtype

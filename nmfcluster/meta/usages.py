@@ -4,9 +4,9 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from nmfcluster._arrays.least_squares import exact_rows
-from nmfcluster._arrays.places import holding, product_at
-from nmfcluster._arrays.storage import as_float64, is_sparse, row_blocks, row_sums, rows_of
+from nmfcluster._utils.linalg import exact_rows
+from nmfcluster._utils.sparse_products import holding, product_at
+from nmfcluster._utils.storage import as_float64, is_sparse, row_blocks, row_sums, rows_of
 from nmfcluster.meta.squares import observed, pair_products
 
 _ENTRIES = 2**18  # of a block of X, or of the small systems of its rows: 2 MiB, as in a cache

@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from nmfcluster._arrays.labels import adjusted_rand
+from nmfcluster._utils.labels import adjusted_rand
 
 
 def matched(table: np.ndarray) -> int:

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from nmfcluster._arrays.arguments import normalised_weights
-from nmfcluster._arrays.labels import cluster_counts, encode, indicator, one_hot, over_seen
+from nmfcluster._utils.labels import cluster_counts, encode, indicator, one_hot, over_seen
+from nmfcluster._utils.validation import normalised_weights
 
 
 def consensus_matrix(

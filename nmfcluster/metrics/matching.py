@@ -5,8 +5,13 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from nmfcluster._arrays.arguments import warn
-from nmfcluster._arrays.tables import column_names, columns_in_order_of, read_table, sample_names
+from nmfcluster._utils.validation import (
+    column_names,
+    columns_in_order_of,
+    read_table,
+    sample_names,
+    warn,
+)
 
 _ROUNDING = 1e-12  # relative: sums of float64 that differ by less are equal
 

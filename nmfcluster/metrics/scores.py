@@ -8,9 +8,9 @@ from scipy.spatial.distance import squareform
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import check_consistent_length, column_or_1d
 
-from nmfcluster._arrays.device import to_numpy
-from nmfcluster._arrays.labels import is_missing
-from nmfcluster._arrays.tables import read_table
+from nmfcluster._utils.array_api import to_numpy
+from nmfcluster._utils.labels import is_missing
+from nmfcluster._utils.validation import read_table
 from nmfcluster.metrics.agreement import matched
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-import nmfcluster.model_selection.copies as copies
-from nmfcluster._arrays.draws import some_positions
-from nmfcluster._arrays.jobs import attempted, one_thread, shared_out
+import nmfcluster.model_selection.refits as copies
+from nmfcluster._utils.parallel import attempted, one_thread, shared_out
+from nmfcluster._utils.sampling import some_positions
 from nmfcluster.metrics.agreement import jackknife, mean_of_pairs, rand_indices
 from nmfcluster.model_selection.results import NumberOfClusters, tell_failures
 

@@ -8,21 +8,19 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-import nmfcluster.model_selection.copies as copies
+import nmfcluster.model_selection.refits as copies
 import nmfcluster.model_selection.results as results
-from nmfcluster._arrays.arguments import Seed, generator_of, warn
-from nmfcluster._arrays.storage import as_float64, divided, exponent_beyond
-from nmfcluster._arrays.tables import read_table
 from nmfcluster._compat import N_JOBS, StrOptions, validate_parameter_constraints
-from nmfcluster._engine.report import say
-from nmfcluster._engine.starts import leading_eigenpairs
+from nmfcluster._optim.initialization import leading_eigenpairs
+from nmfcluster._utils.progress import say
+from nmfcluster._utils.storage import as_float64, divided, exponent_beyond
+from nmfcluster._utils.validation import Seed, generator_of, read_table, warn
 from nmfcluster.meta import NMFMetaCluster
 from nmfcluster.model_selection.by_stability import agreement_of_parts, steadiest
 from nmfcluster.model_selection.sweep import sweep_n_clusters
 from nmfcluster.model_selection.vote.clusters import LEAST
 from nmfcluster.model_selection.vote.poll import as_good_as, disagreement, poll_of, some_of, tally
-from nmfcluster.partitions.given import Memberships, is_soft
-from nmfcluster.partitions.reading import LabelTable
+from nmfcluster.partitions.inputs import LabelTable, Memberships, is_soft
 from nmfcluster.similarity import Similarity
 
 _say = partial(say, speaker="choose_n_clusters")

@@ -6,12 +6,11 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn import get_config
 
-from nmfcluster._arrays.arguments import last_step
-from nmfcluster._arrays.tables import in_order_of, row_names
 from nmfcluster._compat import Interval
+from nmfcluster._utils.validation import in_order_of, last_step, row_names
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.constraints.graph import folds_of_pairs
-from nmfcluster.model_selection.copies import Samples, fitted_copy, labels_of_fit, takes
+from nmfcluster.model_selection.refits import Samples, fitted_copy, labels_of_fit, takes
 from nmfcluster.model_selection.search import OF_COPIES, ClusterScorer, RoutedScorer
 
 _NAME = "constraints"  # the argument of fit

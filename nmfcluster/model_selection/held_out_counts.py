@@ -5,11 +5,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from nmfcluster._arrays.dispersion import overdispersion
-from nmfcluster._arrays.draws import thinned
-from nmfcluster._arrays.jobs import attempted, one_blas_thread, shared_out
-from nmfcluster._arrays.storage import as_float64, row_sums
-from nmfcluster._engine.report import say
+from nmfcluster._utils.parallel import attempted, one_blas_thread, shared_out
+from nmfcluster._utils.progress import say
+from nmfcluster._utils.sampling import overdispersion, thinned
+from nmfcluster._utils.storage import as_float64, row_sums
 from nmfcluster.meta.parameters import objective_of_table
 from nmfcluster.model_selection.results import tell_failures
 
@@ -38,7 +37,7 @@ def held_out_losses(
     model : NMFMetaCluster
         Cloned, and set to a single run.
     table : ndarray or csr_array of shape (n, p)
-        Counts, which are shared out, see `nmfcluster._arrays.draws.thinned`.
+        Counts, which are shared out, see `nmfcluster._utils.sampling.thinned`.
     dispersion : "auto" or float
         "auto": that of the largest number that could be fitted, and leaves half of the table: more
         would follow noise, and hide it.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import FitFailedWarning
 
-from nmfcluster._arrays.arguments import check_count, last_step, shown, warn
+from nmfcluster._utils.validation import check_count, last_step, shown, warn
 from nmfcluster.display import NumberDisplay
 
 MOST_SAMPLES = 500  # where time grows with the square of their number

@@ -11,11 +11,11 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from nmfcluster._arrays.arguments import warn
-from nmfcluster._arrays.jobs import attempted, shared_out
 from nmfcluster._compat import N_JOBS, Interval
+from nmfcluster._utils.parallel import attempted, shared_out
+from nmfcluster._utils.validation import warn
 from nmfcluster.constraints import PairwiseConstraints
-from nmfcluster.model_selection.copies import Samples, check_whole, n_samples_of, read_samples
+from nmfcluster.model_selection.refits import Samples, check_whole, n_samples_of, read_samples
 
 #: the parameters that all scorers have which fit copies
 OF_COPIES: dict[str, list[Any]] = {

@@ -5,11 +5,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from nmfcluster._arrays.arguments import last_step, warn
 from nmfcluster._compat import SHARE, Interval, StrOptions
+from nmfcluster._utils.validation import last_step, warn
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.metrics.agreement import disagreements, jackknife, mean_of_pairs
-from nmfcluster.model_selection.copies import Samples, labels_by_copy, n_entries
+from nmfcluster.model_selection.refits import Samples, labels_by_copy, n_entries
 from nmfcluster.model_selection.search import OF_COPIES, ClusterScorer
 
 _NEARLY_ALL = 0.95  # of the samples, on average, in the largest cluster: worth nothing

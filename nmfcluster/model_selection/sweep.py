@@ -11,17 +11,16 @@ from sklearn.base import clone
 import nmfcluster.model_selection.held_out_counts as counts
 import nmfcluster.model_selection.results as results
 from nmfcluster import _compat
-from nmfcluster._arrays.arguments import Seed, counted, generator_of, shown, warn
-from nmfcluster._arrays.draws import n_not_whole, some_positions
-from nmfcluster._arrays.jobs import attempted, one_blas_thread, shared_out
-from nmfcluster._arrays.storage import largest, row_sums
-from nmfcluster._arrays.tables import column_names
-from nmfcluster._engine.report import say
-from nmfcluster._engine.starts import draw_seeds
+from nmfcluster._optim.initialization import draw_seeds
+from nmfcluster._utils.parallel import attempted, one_blas_thread, shared_out
+from nmfcluster._utils.progress import say
+from nmfcluster._utils.sampling import n_not_whole, some_positions
+from nmfcluster._utils.storage import largest, row_sums
+from nmfcluster._utils.validation import Seed, column_names, counted, generator_of, shown, warn
 from nmfcluster.meta import NMFMetaCluster
 from nmfcluster.meta.parameters import objective_of_table, read_fixed
 from nmfcluster.metrics import cophenetic_correlation
-from nmfcluster.model_selection.copies import SEEDS
+from nmfcluster.model_selection.refits import SEEDS
 
 _say = partial(say, speaker="sweep_n_clusters")
 _AS_SURE = 0.15  # of the smallest recurrence, by which a number may lie below the largest one

@@ -11,13 +11,13 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
-from nmfcluster._arrays.arguments import generator_of
-from nmfcluster._arrays.jobs import one_thread
-from nmfcluster._arrays.order import CanonicalOrder, canonical_order
-from nmfcluster._arrays.storage import divided, exponent_beyond, row_sums, stored_like
 from nmfcluster._base import read_features
 from nmfcluster._compat import COUNT, RANDOM_STATE, TakesSparse, fit_context
-from nmfcluster._engine.starts import leading_eigenpairs
+from nmfcluster._optim.initialization import leading_eigenpairs
+from nmfcluster._utils.order import CanonicalOrder, canonical_order
+from nmfcluster._utils.parallel import one_thread
+from nmfcluster._utils.storage import divided, exponent_beyond, row_sums, stored_like
+from nmfcluster._utils.validation import generator_of
 from nmfcluster.similarity import Explicit
 from nmfcluster.similarity.landmarks import Landmarks
 from nmfcluster.similarity.neighbors import FEWEST, of_a_cluster

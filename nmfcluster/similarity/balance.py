@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from nmfcluster._arrays.arguments import warn
-from nmfcluster._arrays.labels import one_hot
+from nmfcluster._utils.labels import one_hot
+from nmfcluster._utils.validation import warn
 from nmfcluster.similarity.operators import Similarity
 
 _EXTREMES = 0.02, 0.98  # quantiles of row sums: a few samples far from all others say nothing

@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from nmfcluster._arrays import storage
-from nmfcluster._arrays.blocks import RowBlocks
-from nmfcluster._arrays.nearest import both_ways
+from nmfcluster._utils import storage
+from nmfcluster._utils.linalg import RowBlocks
+from nmfcluster._utils.storage import both_ways
 from nmfcluster.similarity.operators import Explicit, Similarity, inner
 
 _PAIRS = 4096  # entries computed at a time, so that their rows of U stay in cache

@@ -11,10 +11,10 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.neighbors import NearestNeighbors
 
-from nmfcluster._arrays import storage
-from nmfcluster._arrays.arguments import generator_of
-from nmfcluster._arrays.blocks import by_rows
-from nmfcluster._arrays.jobs import one_thread
+from nmfcluster._utils import storage
+from nmfcluster._utils.linalg import by_rows
+from nmfcluster._utils.parallel import one_thread
+from nmfcluster._utils.validation import generator_of
 from nmfcluster.similarity.factored import Factored
 from nmfcluster.similarity.neighbors import nearest_outside
 

@@ -7,10 +7,10 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from sklearn.neighbors import NearestNeighbors
 
-from nmfcluster._arrays import storage
-from nmfcluster._arrays.arguments import warn
-from nmfcluster._arrays.jobs import one_thread
-from nmfcluster._arrays.order import canonical_order
+from nmfcluster._utils import storage
+from nmfcluster._utils.order import canonical_order
+from nmfcluster._utils.parallel import one_thread
+from nmfcluster._utils.validation import warn
 
 _SOME = 10  # neighbours of a row where there are rows enough
 FEWEST = 3  # neighbours: with two, rows of one cluster often fall into chains

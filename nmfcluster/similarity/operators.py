@@ -1,6 +1,6 @@
 """Similarities as operators: the form of all of them, arrays, and weighted sums.
 
-Sparse or dense, explicit or factored, float32 or float64 is decided here and in `_arrays`.
+Sparse or dense, explicit or factored, float32 or float64 is decided here and in `_utils`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from nmfcluster._arrays import storage
-from nmfcluster._arrays.blocks import RowBlocks
+from nmfcluster._utils import storage
+from nmfcluster._utils.linalg import RowBlocks
 
 SAMPLED = 100_000  # random entries of a similarity: enough for their median, and .999-quantile
 

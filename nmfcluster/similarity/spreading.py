@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from nmfcluster._arrays import storage
-from nmfcluster._arrays.draws import some_with
+from nmfcluster._utils import storage
+from nmfcluster._utils.sampling import some_with
 from nmfcluster.similarity.factored import Factored
 from nmfcluster.similarity.operators import Explicit, Similarity
 

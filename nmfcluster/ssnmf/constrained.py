@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from nmfcluster._arrays.arguments import counted, warn
-from nmfcluster._arrays.storage import filled_with, stored_entries
 from nmfcluster._base import membership
-from nmfcluster._engine.report import stage
-from nmfcluster._engine.symmetric import SimilarityProblem
+from nmfcluster._optim.symmetric import SimilarityProblem
+from nmfcluster._utils.progress import stage
+from nmfcluster._utils.storage import filled_with, stored_entries
+from nmfcluster._utils.validation import counted, warn
 from nmfcluster.affinity import Affinity, normalized
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.constraints.graph import components

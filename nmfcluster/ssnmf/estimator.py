@@ -12,17 +12,16 @@ import numpy as np
 
 import nmfcluster.ssnmf.constrained as constrained
 import nmfcluster.ssnmf.rows as fitted
-from nmfcluster._arrays.arguments import counted
-from nmfcluster._arrays.least_squares import exact_rows
-from nmfcluster._arrays.tables import row_names
 from nmfcluster._base import NMFClusterer, fitting, numbered, read_features, read_samples
 from nmfcluster._compat import SHARE, Interval, StrOptions, fit_context
-from nmfcluster._engine.multiplicative import TriFactorization, multiplicative_gsg
-from nmfcluster._engine.report import stage
-from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
+from nmfcluster._optim.multiplicative import TriFactorization, multiplicative_gsg
+from nmfcluster._optim.symmetric import Factorization, bregman_nmf, factorize
+from nmfcluster._utils.linalg import exact_rows
+from nmfcluster._utils.progress import stage
+from nmfcluster._utils.validation import counted, row_names
 from nmfcluster.affinity import MAKING, NAMES
 from nmfcluster.constraints import PairwiseConstraints
-from nmfcluster.ssnmf.apart import settled
+from nmfcluster.ssnmf.assignment import settled
 
 #: samples up to which all starts are run on all of them, where the similarity is no sparse graph
 _COARSE = 3_000

@@ -4,10 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmfcluster._arrays.arguments import counted, warn
-from nmfcluster._arrays.order import CanonicalOrder, canonical_order
-from nmfcluster._arrays.tables import in_order_of, sample_names
-from nmfcluster._engine.report import stage
+from nmfcluster._utils.order import CanonicalOrder, canonical_order
+from nmfcluster._utils.progress import stage
+from nmfcluster._utils.validation import counted, in_order_of, sample_names, warn
 from nmfcluster.affinity import Affinity, make_affinity
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.similarity.balance import warn_of_split

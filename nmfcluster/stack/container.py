@@ -4,10 +4,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from nmfcluster._arrays.arguments import counted, positions, shown
-from nmfcluster._arrays.storage import cut, is_sparse
 from nmfcluster._compat import take_samples
-from nmfcluster.stack.sources import Source, read_names, read_sources, read_tables, with_nan
+from nmfcluster._utils.storage import cut, is_sparse
+from nmfcluster._utils.validation import counted, positions, shown
+from nmfcluster.stack.parsing import Source, read_names, read_sources, read_tables, with_nan
 
 
 class _Stack:
@@ -122,7 +122,7 @@ class SimilarityStack(_Stack):
     (['a', 'b', 'c'], array([ True,  True, False]))
     """
 
-    _as_array = "its matrices are in stack.sources, and stack.toarray() makes one of them"
+    _as_array = "its matrices are in stack.parsing, and stack.toarray() makes one of them"
 
     def __init__(self, sources: Any, *, names: Any = None) -> None:
         if isinstance(sources, SimilarityStack):

@@ -8,14 +8,14 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from nmfcluster._arrays.arguments import positions, shown
-from nmfcluster._arrays.jobs import one_blas_thread
-from nmfcluster._arrays.storage import as_matrix, largest, minimum
 from nmfcluster._base import fitting, read_features
 from nmfcluster._compat import N_JOBS, StrOptions, TakesSparse, fit_context
+from nmfcluster._utils.parallel import one_blas_thread
+from nmfcluster._utils.storage import as_matrix, largest, minimum
+from nmfcluster._utils.validation import positions, shown
 from nmfcluster.affinity import MAKING, NAMES, make_affinity
 from nmfcluster.stack.container import SimilarityStack
-from nmfcluster.stack.sources import Source, first_nan, held, holds_nan, named_in_errors, read_names
+from nmfcluster.stack.parsing import Source, first_nan, held, holds_nan, named_in_errors, read_names
 
 _KERNELS = [name for name in NAMES if name not in ("auto", "precomputed")]
 _OPTIONS = ("gamma", "n_neighbors", "normalize")  # of `make_affinity`

@@ -5,7 +5,7 @@ import pytest
 
 from nmfcluster.consensus import estimator
 from nmfcluster.datasets import make_partitions
-from nmfcluster.partitions.problem import EnsembleProblem
+from nmfcluster.partitions.ensemble import EnsembleProblem
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster import NMFConsensus
-from nmfcluster._arrays.order import canonical_order
+from nmfcluster._utils.order import canonical_order
 from nmfcluster.datasets import make_partitions
 
 tables = st.tuples(st.integers(1, 12), st.integers(1, 5)).flatmap(

@@ -11,8 +11,8 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster import NMFConsensus
-from nmfcluster._engine.starts import spectral_start
-from nmfcluster._engine.symmetric import SymmetricObjective, bregman_nmf
+from nmfcluster._optim.initialization import spectral_start
+from nmfcluster._optim.symmetric import SymmetricObjective, bregman_nmf
 from nmfcluster.consensus import estimator
 from nmfcluster.datasets import make_partitions
 from nmfcluster.partitions.ensemble import Ensemble

@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 
 from nmfcluster import SSNMFClusterer
-from nmfcluster.constraints import PairwiseConstraints, asking, next_pairs
+from nmfcluster.constraints import PairwiseConstraints, next_pairs
 
 X, y = load_iris(return_X_y=True)
 
@@ -146,8 +146,8 @@ def test_the_literal_rule(known):
     W = rbf_kernel(rng.normal(size=(25, 3)), gamma=0.5)
     weights = rng.uniform(0.05, 1, size=25)
     fresh = ~np.isin(np.arange(25), known)
-    C = asking.covariance_given(asking.covariance(W), np.array(known, int))
-    found = asking.most_telling(C, weights, np.arange(25), fresh, 6)
+    C = next_pairs.covariance_given(next_pairs.covariance(W), np.array(known, int))
+    found = next_pairs.most_telling(C, weights, np.arange(25), fresh, 6)
     assert found == literal(W, weights, known, [[i] for i in range(25)], 6)
 
 
@@ -210,7 +210,7 @@ def test_nothing_is_drawn_and_nothing_changed_where_samples_are_few():
 
 @pytest.mark.parametrize("kind", ["nearest_neighbors", "precomputed", "landmarks"])
 def test_of_many_samples_some_are_drawn(monkeypatch, kind):
-    monkeypatch.setattr(asking, "MOST", 20)
+    monkeypatch.setattr(next_pairs, "MOST", 20)
     data = rbf_kernel(X) if kind == "precomputed" else X
     known = PairwiseConstraints.from_labels(y, n_pairs=10, random_state=0)
     model = fitted(data, known, affinity=kind)

@@ -8,17 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from nmfcluster._arrays.labels import encode
+from nmfcluster._utils.labels import encode
 
 pytest.importorskip("nmfcluster.dask")
 
 from nmfcluster.dask import blocks
-from nmfcluster.dask.blocks import (
-    BlockedTable,
-    KnownRows,
-    TableSummary,
-    clean_block,
-)
+from nmfcluster.dask.blocks import BlockedTable, KnownRows, TableSummary, clean_block
 
 TYPES = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
 FLOATS = [np.float32, np.float64]

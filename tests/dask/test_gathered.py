@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 from sklearn.datasets import make_blobs
 
 import nmfcluster
-from nmfcluster._arrays import tables
+from nmfcluster._utils import validation
 from nmfcluster.datasets import make_partitions
 
 da = pytest.importorskip("dask.array")
@@ -84,7 +84,7 @@ def test_large_partitions_beside_features_are_refused():
 
 
 def test_the_stated_size_is_the_largest_that_is_gathered(monkeypatch):
-    monkeypatch.setattr(tables, "_GATHERED", X.nbytes)
+    monkeypatch.setattr(validation, "_GATHERED", X.nbytes)
     model, _ = ESTIMATORS["metaclusters"]
     with pytest.warns(UserWarning, match="gathered"):
         model.fit(da.from_array(X))

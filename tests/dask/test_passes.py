@@ -9,11 +9,10 @@ from partitions.cases import complete_or_not
 from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster import NMFConsensus
-from nmfcluster._engine.executor import Plan
-from nmfcluster._engine.loop import StopRule
-from nmfcluster._engine.symmetric import Factorization, bregman_nmf, factorize
+from nmfcluster._optim.run import Plan, StopRule
+from nmfcluster._optim.symmetric import Factorization, bregman_nmf, factorize
 from nmfcluster.datasets import make_partitions
-from nmfcluster.partitions.problem import EnsembleProblem
+from nmfcluster.partitions.ensemble import EnsembleProblem
 
 pytest.importorskip("nmfcluster.dask")
 

@@ -7,8 +7,7 @@ from partitions.cases import complete_or_not
 from scipy.optimize import nnls
 
 from nmfcluster.datasets import make_partitions
-from nmfcluster.partitions.ensemble import Ensemble
-from nmfcluster.partitions.problem import EnsembleProblem
+from nmfcluster.partitions.ensemble import Ensemble, EnsembleProblem
 
 pytest.importorskip("nmfcluster.dask")
 

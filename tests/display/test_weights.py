@@ -67,7 +67,7 @@ def test_sources_that_agree_have_a_cell_of_their_own(models):
 
 
 def test_the_agreement_of_a_model_is_shown_beside_its_weights(stack):
-    telling, noise = stack.sources[:2]
+    telling, noise = stack.parsing[:2]
     model = SimilarityFusionNMF(2).fit(similarities=[telling, noise, telling + noise])
     display = SourceWeightsDisplay.from_estimator(model)
     agree = model.agreement_.scores > 5

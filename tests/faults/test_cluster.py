@@ -17,8 +17,8 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 
 from nmfcluster import NMFConsensus, NMFMetaCluster
-from nmfcluster._arrays import jobs
-from nmfcluster._engine import executor
+from nmfcluster._optim import run
+from nmfcluster._utils import parallel
 from nmfcluster.model_selection import StabilityScorer
 from nmfcluster.partitions import base_partitions
 
@@ -69,13 +69,13 @@ def fragile():
 @pytest.fixture
 def sent(monkeypatch):
     """Return a list of what is sent: the name of a function, and the number of its calls."""
-    names, by_client = [], jobs._by_client
+    names, by_client = [], parallel._by_client
 
     def recorded(backend, shared, calls):
         names.append((shared.values[0].__name__, len(calls)))
         return by_client(backend, shared, calls)
 
-    monkeypatch.setattr(jobs, "_by_client", recorded)
+    monkeypatch.setattr(parallel, "_by_client", recorded)
     return names
 
 
@@ -140,7 +140,7 @@ def n_bytes(X):
 @pytest.mark.parametrize("data", [COUNTS, SPARSE], ids=["dense", "sparse"])
 def test_the_data_are_sent_once(work, data, on_dask, sent, traffic, monkeypatch):
     """From the client to the scheduler, and from there to a worker, which hands them on."""
-    monkeypatch.setattr(executor, "_BATCH", 2)
+    monkeypatch.setattr(run, "_BATCH", 2)
     work(data)
     assert sent[0][1] >= 12  # calls that could each have taken them along
     assert len([size for size in traffic if size > n_bytes(data)]) == 2
@@ -239,7 +239,7 @@ def test_a_second_loss_is_an_error(error, n_times, on_dask, monkeypatch):
         tried.append(error)
         raise error
 
-    monkeypatch.setattr(jobs, "_by_client", lost)
+    monkeypatch.setattr(parallel, "_by_client", lost)
     with pytest.raises(RuntimeError, match=f"{type(error).__name__}: .*start the fit again"):
         base_partitions(X)
     assert len(tried) == n_times

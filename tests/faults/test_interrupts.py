@@ -15,9 +15,9 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from nmfcluster import SSNMFClusterer
-from nmfcluster._arrays import jobs as blas
 from nmfcluster._base import fitting
-from nmfcluster._engine import executor, loop
+from nmfcluster._optim import run
+from nmfcluster._utils import parallel as blas
 from nmfcluster.model_selection import StabilityScorer
 
 ENDLESS = {"tol": -1.0, "max_iter": 100_000}
@@ -61,9 +61,9 @@ class Watch:
 
 @pytest.fixture
 def watch(monkeypatch):
-    watch = Watch(loop.iterate)
-    monkeypatch.setattr(loop, "iterate", watch)
-    monkeypatch.setattr(executor, "_BATCH", 1)  # a batch a start, so that jobs have some to share
+    watch = Watch(run.iterate)
+    monkeypatch.setattr(run, "iterate", watch)
+    monkeypatch.setattr(run, "_BATCH", 1)  # a batch a start, so that jobs have some to share
     with heeding_interrupts():
         yield watch
         watch.over = True

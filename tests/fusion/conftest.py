@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import nmfcluster.fusion.sources
-from nmfcluster._arrays.order import CanonicalOrder
-from nmfcluster.stack.reading import StackReader
+from nmfcluster._utils.order import CanonicalOrder
+from nmfcluster.stack.readers import StackReader
 
 
 @pytest.fixture

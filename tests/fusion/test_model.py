@@ -13,11 +13,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from sklearn.metrics import adjusted_rand_score
 
-from nmfcluster._engine.executor import Plan
-from nmfcluster._engine.loop import StopRule
+from nmfcluster._optim.run import Plan, StopRule
+from nmfcluster.fusion.kl_loss import FusionObjective, make_pairs
 from nmfcluster.fusion.model import Origin, _extrapolated_and_plain, em_step, fuse, fusion_nmf
-from nmfcluster.fusion.objective import FusionObjective
-from nmfcluster.fusion.pairs import make_pairs
 
 KINDS = ["kernel", "graph", "bipartite", "blocks", "hollow", "narrow"]
 each_kind = pytest.mark.parametrize("kind", KINDS)
@@ -208,10 +206,10 @@ def test_the_smallest_loss_is_kept_whichever_start_has_it():
     assert len(set(ends)) > 1
     assert fusion.best.loss == ends[0] == min(ends)
     W = fusion.best.factors[0]
-    assert_allclose(fusion.objective.loss(W), fusion.best.loss, rtol=1e-12)
+    assert_allclose(fusion.kl_loss.loss(W), fusion.best.loss, rtol=1e-12)
     assert_array_equal(fusion.core, np.diag(W.sum(axis=0)))
     assert_allclose(fusion.posterior(W.dtype).sum(axis=1), 1)
-    assert fusion.scale == fusion.objective.constant == 1
+    assert fusion.scale == fusion.kl_loss.constant == 1
     again = fitted(A, 6, n_init=1, before=W)  # from where it ended
     assert len(again.curves) == 1
     assert again.curves[0][0] <= fusion.best.loss + 1e-12

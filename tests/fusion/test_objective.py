@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
-from nmfcluster._arrays.nearest import both_ways
-from nmfcluster.fusion.objective import FusionObjective, gibbs_weights, smallest_objective
-from nmfcluster.fusion.pairs import make_pairs
+from nmfcluster._utils.storage import both_ways
+from nmfcluster.fusion.kl_loss import FusionObjective, gibbs_weights, make_pairs, smallest_objective
 
 EQUAL = np.full(4, 0.25)
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from nmfcluster.fusion.pairs import (
+from nmfcluster.fusion.kl_loss import (
     DensePairs,
     SparsePairs,
     cross_entropy,

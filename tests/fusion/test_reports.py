@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from nmfcluster import SimilarityFusionNMF
-from nmfcluster.fusion.pairs import told_of_clusters
+from nmfcluster.fusion.kl_loss import told_of_clusters
 
 SOURCES, Y = problem()
 

@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 
 from nmfcluster import SimilarityFusionNMF, SimilarityStack
-from nmfcluster.fusion.agreeing import candidates, check_joined, shares_of_votes, weights_of
+from nmfcluster.fusion.agreement_graph import candidates, check_joined, shares_of_votes, weights_of
 from nmfcluster.fusion.residuals import Agreement
 
 NOBODY = "No two sources agree in more than what chance would make of independent ones"

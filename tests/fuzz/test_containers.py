@@ -216,7 +216,7 @@ def judge_stack(stack, keys):
     """Check a stack of similarities, and parts of it."""
     n, _, length = stack.shape
     assert len(stack) == n
-    assert len(stack.names) == len(stack.sources) == length
+    assert len(stack.names) == len(stack.parsing) == length
     assert stack.toarray().shape == stack.shape
     assert stack.toarray().dtype == stack.dtype in (np.float32, np.float64)
     assert stack.seen().shape == (n, length)

@@ -20,12 +20,9 @@ from nmfcluster.affinity import MAKING, make_affinity, path_kernel
 from nmfcluster.constraints import labels_of_sizes
 from nmfcluster.datasets import make_biclusters, make_nested_rings, make_partitions
 from nmfcluster.meta import assign
-from nmfcluster.metrics import (
-    clustering_accuracy,
-    cophenetic_correlation,
-)
+from nmfcluster.metrics import clustering_accuracy, cophenetic_correlation
 from nmfcluster.partitions import base_partitions
-from nmfcluster.partitions.reading import MAKING as PARTITIONS
+from nmfcluster.partitions.inputs import MAKING as PARTITIONS
 
 NUMBERS = (0, -1, 1e-300, 1e300, np.nan, np.inf, None, True, "x", 1j, 10**30, [1], np.float32(0.5))
 

@@ -17,7 +17,7 @@ from refusals import assert_in_our_words
 from sklearn.base import clone
 
 import nmfcluster
-from nmfcluster._arrays.jobs import one_blas_thread
+from nmfcluster._utils.parallel import one_blas_thread
 
 REFUSED = object()
 MARKS = [pytest.mark.fuzz, pytest.mark.slow]

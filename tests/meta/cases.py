@@ -5,8 +5,7 @@ from itertools import islice
 import numpy as np
 from scipy.special import kl_div
 
-from nmfcluster._engine.executor import Plan
-from nmfcluster._engine.loop import Solution, StopRule, iterate
+from nmfcluster._optim.run import Plan, Solution, StopRule, iterate
 from nmfcluster.meta.runs import Runs
 from nmfcluster.meta.solvers import hals
 

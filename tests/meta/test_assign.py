@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 from nmfcluster.datasets import make_signatures
 from nmfcluster.meta import assign
-from nmfcluster.meta.assigning import _fitted
+from nmfcluster.meta.assignment import _fitted
 
 
 @pytest.fixture(scope="module")

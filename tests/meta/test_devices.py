@@ -20,7 +20,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_checks
 
 from nmfcluster import NMFConsensus, NMFMetaCluster
-from nmfcluster._arrays.device import library_of, to_numpy
+from nmfcluster._utils.array_api import library_of, to_numpy
 from nmfcluster.display import BiclusterDisplay, ConsensusMatrixDisplay
 from nmfcluster.metrics import clustering_accuracy
 from nmfcluster.model_selection import choose_n_clusters

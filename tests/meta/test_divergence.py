@@ -9,7 +9,7 @@ from meta.cases import begin, ends, kullback_leibler
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.decomposition import NMF
 
-from nmfcluster._arrays import places
+from nmfcluster._utils import sparse_products
 from nmfcluster.meta import divergence
 from nmfcluster.meta.divergence import Divergence, em, joint_em
 
@@ -42,9 +42,9 @@ def test_expected_counts_and_loss_are_those_of_the_formulas(kind, seed, blas):
     objective = Divergence(kind(X))
     W, H = objective.split(F)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(places, "_BLAS_FROM", 0.0 if blas else 2.0)
+        patch.setattr(sparse_products, "_BLAS_FROM", 0.0 if blas else 2.0)
         patch.setattr(divergence, "_ENTRIES", 40)
-        patch.setattr(places, "_STORED", 20)
+        patch.setattr(sparse_products, "_STORED", 20)
         N, M, losses = objective.expected(W, H)
     for s in range(2):
         Z = W[s].T[:, :, None] * H[s][None]

@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 from nmfcluster import NMFConsensus, NMFMetaCluster
-from nmfcluster._arrays.order import canonical_order
+from nmfcluster._utils.order import canonical_order
 from nmfcluster.datasets import make_biclusters
 from nmfcluster.meta import estimator
 from nmfcluster.metrics import cophenetic_correlation, match_components

@@ -18,7 +18,7 @@ from meta.cases import (
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
 
-from nmfcluster._arrays.arguments import counted
+from nmfcluster._utils.validation import counted
 from nmfcluster.datasets import make_biclusters
 from nmfcluster.meta.metaclusters import (
     WAYS,

@@ -11,7 +11,7 @@ from meta.cases import begin, kullback_leibler
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nmfcluster import NMFMetaCluster
-from nmfcluster._arrays import places
+from nmfcluster._utils import sparse_products
 from nmfcluster.datasets import make_programs
 from nmfcluster.meta.divergence import Divergence, em
 from nmfcluster.meta.solvers import hals
@@ -51,9 +51,9 @@ def test_the_loss_is_of_what_is_observed_and_never_rises(
     rng = np.random.default_rng(seed)
     X, before = holes(rng), np.inf
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(places, "_BLAS_FROM", 0.0 if blas else 2.0)
-        patch.setattr(places, "_STORED", 7)
-        given_objective = objective(*places.split_missing(kind(X)))
+        patch.setattr(sparse_products, "_BLAS_FROM", 0.0 if blas else 2.0)
+        patch.setattr(sparse_products, "_STORED", 7)
+        given_objective = objective(*sparse_products.split_missing(kind(X)))
         assert_allclose(given_objective.X[~np.isnan(X)], X[~np.isnan(X)])
         for (W, H), found in islice(solver(given_objective, begin(rng, 2, 3, 11, 9)), 6):
             expected = [formula(X, w @ h) for w, h in zip(W, H, strict=True)]
@@ -69,7 +69,7 @@ def test_the_loss_is_of_what_is_observed_and_never_rises(
 def test_a_step_expects_what_the_factors_have_where_nothing_is_observed(kind, seed):
     rng = np.random.default_rng(seed)
     X, F = holes(rng), begin(rng, 1, 3, 11, 9)
-    holding_nothing = Divergence(*places.split_missing(kind(X)))
+    holding_nothing = Divergence(*sparse_products.split_missing(kind(X)))
     W, H = holding_nothing.split(F)
     filled = np.where(np.isnan(X), W[0].T @ H[0], X)
     whole = Divergence(filled)
@@ -87,12 +87,12 @@ def test_rows_meet_the_conditions_of_a_minimum_over_what_is_observed(kind, seed)
     X, H = holes(rng, share=0.4), rng.gamma(0.7, size=(3, 9)) + 1e-3
     seen, filled = ~np.isnan(X), np.nan_to_num(X)
 
-    W = MatrixObjective(*places.split_missing(kind(X))).rows(H)
+    W = MatrixObjective(*sparse_products.split_missing(kind(X))).rows(H)
     slope = np.where(seen, W @ H - filled, 0) @ H.T
     assert (W >= 0).all()
     assert_allclose(np.minimum(W, slope), 0, atol=1e-9 * (1 + filled.max() * H.max() ** 2))
 
-    W = Divergence(*places.split_missing(kind(X))).rows(H)
+    W = Divergence(*sparse_products.split_missing(kind(X))).rows(H)
     Y = W @ H
     quotients = np.divide(filled, Y, out=np.zeros_like(Y), where=seen & (Y > 0))
     slope = seen @ H.T - quotients @ H.T

@@ -8,9 +8,8 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score, roc_auc_score
 
 from nmfcluster import NMFMetaCluster
-from nmfcluster._arrays.draws import n_not_whole, poisson_counts
-from nmfcluster._engine.executor import Plan
-from nmfcluster._engine.loop import StopRule, loss_of
+from nmfcluster._optim.run import Plan, StopRule, loss_of
+from nmfcluster._utils.sampling import n_not_whole, poisson_counts
 from nmfcluster.datasets import make_programs
 from nmfcluster.meta.divergence import Divergence
 from nmfcluster.meta.runs import RandomStart, Resampled

@@ -9,7 +9,7 @@ from meta.cases import begin, ends
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nmfcluster import NMFMetaCluster
-from nmfcluster._arrays.order import canonical_order
+from nmfcluster._utils.order import canonical_order
 from nmfcluster.datasets import make_programs
 from nmfcluster.meta.divergence import Divergence, em
 from nmfcluster.meta.solvers import hals

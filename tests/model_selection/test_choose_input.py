@@ -22,8 +22,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from nmfcluster import NMFConsensus
-from nmfcluster._arrays.arguments import pairwise_input
-from nmfcluster.model_selection.copies import Samples, holds_features, labels_by_copy
+from nmfcluster._utils.validation import pairwise_input
+from nmfcluster.model_selection.refits import Samples, holds_features, labels_by_copy
 
 pytestmark = pytest.mark.filterwarnings("error::UserWarning")
 

@@ -14,7 +14,7 @@ from nmfcluster.datasets import make_partitions
 from nmfcluster.model_selection import choose_n_clusters
 from nmfcluster.model_selection.choose import relative_gaps
 from nmfcluster.partitions import base_partitions
-from nmfcluster.partitions.reading import LabelTable
+from nmfcluster.partitions.inputs import LabelTable
 
 CONSENSUS = NMFConsensus(2, affinity="partitions", random_state=0)
 BLOBS, _ = make_blobs(150, centers=3, random_state=1)

@@ -27,7 +27,7 @@ from nmfcluster.model_selection.by_stability import (
     agreement_of_parts,
     steadiest,
 )
-from nmfcluster.model_selection.copies import Samples
+from nmfcluster.model_selection.refits import Samples
 from nmfcluster.stack import ViewStack
 
 pytestmark = pytest.mark.filterwarnings("error::UserWarning")

@@ -15,7 +15,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import get_tags
 
 from nmfcluster import NMFMetaCluster
-from nmfcluster._arrays.draws import thinned
+from nmfcluster._utils.sampling import thinned
 from nmfcluster.datasets import make_biclusters, make_programs, make_signatures
 from nmfcluster.metrics import cophenetic_correlation
 from nmfcluster.model_selection import held_out_counts, sweep_n_clusters

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from nmfcluster._engine.symmetric import Factorization, factorize
+from nmfcluster._optim.symmetric import Factorization, factorize
 from nmfcluster.datasets import make_partitions
-from nmfcluster.partitions.problem import EnsembleProblem
+from nmfcluster.partitions.ensemble import EnsembleProblem
 
 float64 = np.dtype(np.float64)
 in_both_forms = pytest.mark.parametrize("normalize", [True, False], ids=["normalized", "paper"])

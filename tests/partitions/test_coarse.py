@@ -3,15 +3,14 @@
 from itertools import product
 
 import numpy as np
-from engine.recorded import Recorder, plan
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from optim.recorded import Recorder, plan
 from partitions.cases import factorize_ensemble, float64, hard_loss, in_two_ways, table
 from scipy.optimize import nnls
 
-from nmfcluster.partitions.ensemble import Ensemble
-from nmfcluster.partitions.problem import EnsembleProblem
+from nmfcluster.partitions.ensemble import Ensemble, EnsembleProblem
 
 
 def extended(coarse, H, ensemble, normalize):

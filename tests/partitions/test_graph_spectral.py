@@ -8,7 +8,7 @@ from sklearn.datasets import make_blobs, make_circles, make_moons
 from sklearn.metrics import adjusted_rand_score, pairwise_distances
 from sklearn.preprocessing import normalize
 
-from nmfcluster._arrays.order import canonical_order
+from nmfcluster._utils.order import canonical_order
 from nmfcluster.partitions import GraphSpectral, base_partitions
 
 BLOBS, OF_BLOBS = make_blobs(300, n_features=3, centers=5, cluster_std=3, random_state=1)

@@ -13,8 +13,8 @@ from sklearn.preprocessing import RobustScaler
 
 from nmfcluster import NMFConsensus, SimilarityFusionNMF, SSNMFClusterer
 from nmfcluster.partitions import LandmarkSpectral
-from nmfcluster.partitions.lone import lone_samples, warn_of_lone
-from nmfcluster.partitions.reading import LabelTable
+from nmfcluster.partitions.ensemble import lone_samples, warn_of_lone
+from nmfcluster.partitions.inputs import LabelTable
 
 Y = np.repeat([0, 1, 2], [150, 40, 20])
 

@@ -16,9 +16,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from nmfcluster import NMFConsensus
-from nmfcluster.partitions import GraphSpectral, LandmarkSpectral, base_partitions, making
-from nmfcluster.partitions.handing import nearest_samples
-from nmfcluster.partitions.making import range_of_clusters
+from nmfcluster.partitions import GraphSpectral, LandmarkSpectral, base_partitions, base_runs
+from nmfcluster.partitions.base_runs import nearest_samples, range_of_clusters
 
 X, Y = make_blobs(60, n_features=4, centers=3, random_state=0)
 
@@ -86,7 +85,7 @@ def test_a_partition_is_what_the_clusterer_finds_with_its_seed():
 
 
 def test_of_many_samples_some_are_drawn_for_a_run_and_the_others_predicted(monkeypatch):
-    monkeypatch.setattr(making, "_MANY", 50)
+    monkeypatch.setattr(base_runs, "_MANY", 50)
     found = base_partitions(X, n_estimators=3, n_clusters=3, random_state=0)
     assert [len(samples) for samples in found.samples] == [50, 50, 50]
     assert_array_equal(found.predict(X), found.labels)

@@ -4,10 +4,10 @@ from itertools import product
 
 import numpy as np
 from comparing import same_partition
-from engine.recorded import Recorder, plan
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from optim.recorded import Recorder, plan
 from partitions.cases import (
     factorize_ensemble,
     float64,
@@ -17,11 +17,10 @@ from partitions.cases import (
     table,
 )
 
-from nmfcluster._engine.loop import Solution
-from nmfcluster._engine.multiplicative import TriFactorization, multiplicative_trinmf
-from nmfcluster._engine.starts import spectral_start
-from nmfcluster.partitions.ensemble import Ensemble
-from nmfcluster.partitions.problem import EnsembleProblem
+from nmfcluster._optim.initialization import spectral_start
+from nmfcluster._optim.multiplicative import TriFactorization, multiplicative_trinmf
+from nmfcluster._optim.run import Solution
+from nmfcluster.partitions.ensemble import Ensemble, EnsembleProblem
 
 
 def projectors(codes):

@@ -14,7 +14,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster import NMFConsensus
-from nmfcluster._arrays.arguments import normalised_weights
+from nmfcluster._utils.validation import normalised_weights
 from nmfcluster.datasets import make_partitions
 from nmfcluster.display import ConsensusMatrixDisplay
 from nmfcluster.partitions import base_partitions

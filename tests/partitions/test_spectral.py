@@ -15,7 +15,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import estimator_checks, get_tags
 
 from nmfcluster import NMFConsensus
-from nmfcluster._arrays.order import canonical_order
+from nmfcluster._utils.order import canonical_order
 from nmfcluster.partitions import LandmarkSpectral, base_partitions
 from nmfcluster.similarity.landmarks import Landmarks
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from similarity.cases import KINDS, anything, exactly, make, symmetric
 
-from nmfcluster._arrays.storage import asymmetry
+from nmfcluster._utils.storage import asymmetry
 from nmfcluster.similarity import Explicit, Factored, inner
 
 

@@ -14,7 +14,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster import PairwiseConstraints, SSNMFClusterer
-from nmfcluster._engine.starts import leading_eigenpairs
+from nmfcluster._optim.initialization import leading_eigenpairs
 from nmfcluster.affinity import make_affinity
 from nmfcluster.similarity import Factored
 from nmfcluster.similarity import landmarks as module

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_blobs
 
 from nmfcluster import PairwiseConstraints, SSNMFClusterer
-from nmfcluster._arrays.order import canonical_order
+from nmfcluster._utils.order import canonical_order
 
 # many of these fits are stopped before they have converged
 unconverged = pytest.mark.filterwarnings(

@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from ssnmf.cases import KNOWN, SOLVERS, X, clusterer
 
 from nmfcluster import PairwiseConstraints, SSNMFClusterer
-from nmfcluster._arrays.order import canonical_order
+from nmfcluster._utils.order import canonical_order
 
 CENTERS = [[0, 0], [9, 0], [4, 8]]
 

@@ -26,8 +26,8 @@ def test_attributes():
     assert stack.names == ("source0", "source1", "source2")
     assert repr(stack).startswith("SimilarityStack(shape=(5, 4, 3), dtype=float64, names=(")
     assert_array_equal(stack.toarray(), whole)
-    assert [type(source) for source in stack.sources] == [np.ndarray, sp.csr_array, np.ndarray]
-    for source, expected in zip(stack.sources, whole.transpose(2, 0, 1), strict=True):
+    assert [type(source) for source in stack.parsing] == [np.ndarray, sp.csr_array, np.ndarray]
+    for source, expected in zip(stack.parsing, whole.transpose(2, 0, 1), strict=True):
         assert_array_equal(source.toarray() if sp.issparse(source) else source, expected)
 
 
@@ -40,7 +40,7 @@ def test_forms_of_several_sources(form):
     again = SimilarityStack(stack)
     assert again is not stack
     assert again.names == stack.names
-    assert again.sources[0] is stack.sources[0]  # one matrix, two stacks
+    assert again.sources[0] is stack.parsing[0]  # one matrix, two stacks
     assert SimilarityStack(stack, names=["u", "v", "w"]).names == ("u", "v", "w")
     assert SimilarityStack(dict(zip("uvw", drawn, strict=True))).names == ("u", "v", "w")
 
@@ -73,7 +73,7 @@ def test_the_type_of_all_sources_is_one(dtypes, expected):
     for storage in STORAGES.values():
         stack = SimilarityStack([first, storage(second) if object not in dtypes else second])
         assert stack.dtype == expected
-        assert all(source.dtype == expected for source in stack.sources)
+        assert all(source.dtype == expected for source in stack.parsing)
         assert stack[[1]].dtype == stack.toarray().dtype == expected
         assert_array_equal(stack.toarray(), np.stack([first, second], axis=-1).astype(expected))
 
@@ -91,7 +91,7 @@ def test_nothing_is_copied():
     S = matrices(5, 4, 1)[0]
     T = sp.csr_array(S)
     stack = SimilarityStack([S, T])
-    dense, sparse = stack.sources
+    dense, sparse = stack.parsing
     assert np.shares_memory(dense, S)
     assert np.shares_memory(sparse.data, T.data)
 

@@ -23,10 +23,10 @@ from stack.shared import (
     without,
 )
 
-import nmfcluster.stack.reading
+import nmfcluster.stack.readers
 from nmfcluster import KernelStack, SimilarityStack
 from nmfcluster.affinity import make_affinity
-from nmfcluster.stack.reading import read_objects, takes_similarities
+from nmfcluster.stack.readers import read_objects, takes_similarities
 
 # --- in scikit-learn -----------------------------------------------------------------------------
 
@@ -209,7 +209,7 @@ def test_views_are_read_one_after_the_other():
 
 
 def test_similarities_are_made_for_some_rows_at_a_time(monkeypatch):
-    monkeypatch.setattr(nmfcluster.stack.reading, "_ROWS", 6)
+    monkeypatch.setattr(nmfcluster.stack.readers, "_ROWS", 6)
     asked = []
 
     def kernel(A, B):

@@ -20,15 +20,8 @@ from stack.shared import (
 )
 
 from nmfcluster import SimilarityStack
-from nmfcluster._arrays.storage import cut
-from nmfcluster.stack.sources import (
-    check_cross,
-    check_square,
-    embedded,
-    first_nan,
-    held,
-    with_nan,
-)
+from nmfcluster._utils.storage import cut
+from nmfcluster.stack.parsing import check_cross, check_square, embedded, first_nan, held, with_nan
 
 
 @pytest.mark.parametrize("storage", STORAGES.values())
@@ -57,7 +50,7 @@ def test_missing_samples_of_a_square_source(missing):
     if sp.issparse(second):
         assert (second.data > 0).all()
     assert np.isnan(stack.toarray()[lost, :, 1]).all()
-    assert np.isnan(SimilarityStack(list(stack.sources)).toarray()[lost, :, 1]).all()
+    assert np.isnan(SimilarityStack(list(stack.parsing)).toarray()[lost, :, 1]).all()
 
 
 @pytest.mark.parametrize("missing", [without, marked, whole_nan])

@@ -8,7 +8,7 @@ from scipy.spatial.distance import pdist
 from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.metrics.cluster import contingency_matrix
 
-from nmfcluster.model_selection.copies import SEEDS
+from nmfcluster.model_selection.refits import SEEDS
 
 PER_CLUSTER = 8  # samples, at least, of a cluster that criteria can tell from others
 LEAST = 3  # samples of clusters that are far apart: two are near each other by chance

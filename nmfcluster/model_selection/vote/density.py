@@ -12,7 +12,7 @@ from sklearn.cluster import HDBSCAN
 from sklearn.mixture import GaussianMixture
 from sklearn.neighbors import NearestNeighbors
 
-from nmfcluster._arrays.nearest import highest_edges
+from nmfcluster._utils.storage import highest_edges
 
 _ONE_BUMP = 0.98  # of the lower of two peaks, which a density between them need not fall below
 _NEIGHBORS = (8, 12, 16, 24, 32, 48, 64, 96, 128)  # few see small clusters, many see overlaps

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from sklearn import config_context
 
-from nmfcluster._arrays.draws import some_positions
-from nmfcluster._arrays.jobs import one_thread
-from nmfcluster._arrays.places import centred
-from nmfcluster._arrays.storage import as_dense
 from nmfcluster._compat import take_samples
-from nmfcluster.model_selection.copies import SEEDS, n_entries
+from nmfcluster._utils.parallel import one_thread
+from nmfcluster._utils.sampling import some_positions
+from nmfcluster._utils.sparse_products import centred
+from nmfcluster._utils.storage import as_dense
+from nmfcluster.model_selection.refits import SEEDS, n_entries
 from nmfcluster.model_selection.results import told
 from nmfcluster.model_selection.vote import clusters, density
 

@@ -1,0 +1,211 @@
+"""Arrays of other libraries, as on a GPU, by the array API standard; numpy's are written in place.
+
+Factors of runs are where their table is. What is one number a start, as losses, shares and masks,
+is numpy's everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from nmfcluster._compat import functions_of, to_host
+from nmfcluster._utils.storage import row_blocks
+
+_LIBRARIES = ("torch", "cupy", "array_api_strict")
+_GATHERED = 2**20  # numbers of the factors' rows that are gathered at a time: a cache of 4 MiB
+_ON_DEVICES = 2**26  # entries that are formed at a time where there is no such cache: 256 MiB
+
+
+def library_of(array: Any) -> str:
+    """Return the name of the library that an array is of; "" for numpy and others."""
+    modules = [kind.__module__.partition(".")[0] for kind in type(array).__mro__]
+    return next((module for module in modules if module in _LIBRARIES), "")
+
+
+def namespace(array: Any) -> Any:
+    """Return the functions for an array: numpy, or those of its library by the standard."""
+    return np if isinstance(array, np.ndarray) else functions_of(library_of(array))
+
+
+def to_numpy(array: Any) -> Any:
+    """Return an array as numpy's, a sparse one of torch as CSR; anything else as it is."""
+    if not library_of(array):
+        return array
+    try:
+        array = array.detach() if hasattr(array, "detach") else array  # torch's, of its gradient
+        if "sparse" not in str(getattr(array, "layout", "")):
+            return to_host(array, library_of(array))
+        stored = array.to_sparse_csr()
+        parts = (stored.values(), stored.col_indices(), stored.crow_indices())
+        return sp.csr_array(tuple(to_host(p, "torch") for p in parts), shape=tuple(array.shape))
+    except (TypeError, RuntimeError) as error:
+        told = f"An array of {library_of(array)} cannot be read, {error}; give float32 or float64"
+        raise TypeError(f"{told}, dense or sparse with two dimensions.") from error
+
+
+def on_host(model: Any) -> Any:
+    """Return a model with fitted arrays of numpy."""
+    twin = copy(model)
+    replace_arrays(twin, to_numpy)
+    return twin
+
+
+def replace_arrays(model: Any, function: Callable[[Any], Any]) -> None:
+    """Replace the fitted arrays of a model by a function of them."""
+    for name, value in vars(model).copy().items():
+        if name.endswith("_") and (isinstance(value, np.ndarray) or library_of(value)):
+            setattr(model, name, function(value))
+
+
+@dataclass(frozen=True)
+class Device:
+    """Where a table is.
+
+    Attributes
+    ----------
+    library : str
+        Name of the module that its array is of.
+    device : object
+        What that has as a device.
+    """
+
+    library: str
+    device: Any
+
+    @classmethod
+    def of(cls, array: Any) -> Device | None:
+        """Return where an array is; None if it is none of another library."""
+        library = library_of(array)
+        return cls(library, array.device) if library else None
+
+    def moved(self, array: Any) -> Any:
+        """Return a copy of an array of numpy that is there, a CSR matrix as `Stored`."""
+        if sp.issparse(array):
+            return Stored.of(array, self)
+        return functions_of(self.library).asarray(array, device=self.device, copy=True)
+
+
+def moved(array: Any, there: Device | None) -> Any:
+    """Return an array that is there; as it is for numpy, which has no device, and None as None."""
+    return array if there is None or array is None else there.moved(array)
+
+
+def beside(values: np.ndarray, F: Any, dtype: Any = None) -> Any:
+    """Return values of numpy where F is, in their own type or another."""
+    if isinstance(F, np.ndarray):
+        return values if dtype is None else values.astype(dtype, copy=False)
+    return namespace(F).asarray(values, dtype=dtype, device=F.device)
+
+
+def at_a_time(F: Any, in_cache: int) -> int:
+    """Return how many entries are formed at a time where F is: as a cache holds, or many."""
+    return in_cache if isinstance(F, np.ndarray) or "cpu" in str(F.device).lower() else _ON_DEVICES
+
+
+def into(out: Any, function: Callable[..., Any], *arrays: Any) -> Any:
+    """Return a function of arrays, which numpy writes into one of them."""
+    return function(*arrays, out=out) if isinstance(out, np.ndarray) else function(*arrays)
+
+
+def of_starts(F: Any, mask: np.ndarray) -> Any:
+    """Return F for some of the starts, its first axis."""
+    if isinstance(F, np.ndarray):
+        return F[mask]
+    return namespace(F).take(F, beside(np.flatnonzero(mask), F), axis=0)
+
+
+def upright(F: Any) -> Any:
+    """Return the transpose of a matrix; numpy's in C order."""
+    return np.ascontiguousarray(F.T) if isinstance(F, np.ndarray) else F.T
+
+
+def put(F: Any, mask: np.ndarray, values: Any) -> None:
+    """Set F for some of the starts."""
+    if isinstance(F, np.ndarray):
+        F[mask] = values
+        return
+    for i, start in enumerate(np.flatnonzero(mask).tolist()):
+        F[start, ...] = values[i, ...]
+
+
+def sums_of(F: Any, axis: int | tuple[int, ...]) -> np.ndarray:
+    """Return sums over axes, numpy's in float64."""
+    xp = namespace(F)
+    return np.asarray(to_numpy(xp.sum(F, axis=axis, dtype=xp.float64)))
+
+
+def dots(X: Any, Y: Any) -> np.ndarray:
+    """Return <X_s, Y_s> for every start s, accumulated in float64.
+
+    That of `blocks` shares long arrays out to threads, and sums float64 by BLAS: its last bit is
+    another.
+    """
+    xp = namespace(X)
+    if xp is np:
+        return np.einsum("skn,skn->s", X, Y, dtype=np.float64)
+    return np.asarray(to_numpy(xp.sum(xp.astype(X * Y, xp.float64), axis=(1, 2))))
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A sparse table of torch, which knows its entries in the order of rows and of columns.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    data : tensor of shape (n_stored,)
+        Values, in the order of rows.
+    places : tuple of tensors of shape (n_stored,)
+        Their rows and columns.
+    ends : tuple of tensors of shapes (n + 1,) and (p + 1,)
+        Where the entries of every row, and of every column, begin and end.
+    by_column : tensor of shape (n_stored,)
+        Positions of the entries in the order of columns.
+    turned : bool
+        Whether this is the transpose.
+    """
+
+    shape: tuple[int, int]
+    data: Any
+    places: tuple[Any, Any]
+    ends: tuple[Any, Any]
+    by_column: Any
+    turned: bool = False
+
+    @classmethod
+    def of(cls, X: Any, there: Device) -> Stored:
+        """Return a CSR matrix as a table of torch."""
+        if there.library != "torch":
+            told = f"X must be dense and hold no NaN where it is an array of {there.library}"
+            raise TypeError(f"{told}: torch has sparse ones.")
+        numbers = type(X)((np.arange(X.nnz), X.indices, X.indptr), shape=X.shape).tocsc()
+        rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        parts = (X.data, rows, X.indices, X.indptr, numbers.indptr, numbers.data)
+        data, rows, columns, *ends, by_column = map(there.moved, parts)
+        return cls(X.shape, data, (rows, columns), tuple(ends), by_column)
+
+    @property
+    def T(self) -> Stored:  # noqa: N802 - as arrays have it
+        """The transpose."""
+        return replace(self, shape=self.shape[::-1], turned=not self.turned)
+
+    def __matmul__(self, F: Any) -> Any:
+        """Return the product with F of shape (p, k)."""
+        data = self.data[self.by_column] if self.turned else self.data
+        columns = self.places[0][self.by_column] if self.turned else self.places[1]
+        parts = (self.ends[self.turned], columns, data, self.shape)
+        matrix = namespace(F).sparse_csr_tensor(*parts, check_invariants=False)
+        return matrix @ F
+
+    def products_at(self, W: Any, H: Any) -> Iterator[tuple[slice, Any]]:
+        """Yield the entries of WH where this stores one, some at a time, see `places`."""
+        rows, columns = self.places
+        across, W = H.T.contiguous(), W.contiguous()
+        for stored in row_blocks(len(rows), max(1, at_a_time(W, _GATHERED) // H.shape[0])):
+            yield stored, (W[rows[stored]] * across[columns[stored]]).sum(axis=1)

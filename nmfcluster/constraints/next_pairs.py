@@ -1,0 +1,280 @@
+"""Which pairs of samples to ask somebody about, given a fit under the pairs known so far."""
+
+import copy
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg
+
+from nmfcluster._base import read_features, read_samples
+from nmfcluster._utils import storage
+from nmfcluster._utils.sampling import some_with
+from nmfcluster._utils.validation import check_count, counted, generator_of, row_names, shown
+from nmfcluster.affinity import make_affinity
+from nmfcluster.constraints.container import PairwiseConstraints
+from nmfcluster.constraints.graph import components
+from nmfcluster.constraints.parsing import read_pairs
+from nmfcluster.similarity.spreading import MOST, normalized
+
+_STEP = 0.95  # chance of a further step of a walk
+_FLOOR = 0.05  # weight of a sample that seems certain: its cluster may still be the wrong one
+_UNLIKELY = 1e-9  # of a chance or a mass: comes last, but before those that are 0
+
+
+class _Groups(NamedTuple):
+    """The groups of samples that must-links join."""
+
+    of: np.ndarray  # number of the group of every sample
+    size: np.ndarray
+    apart: list[set[int]]  # the groups that cannot be linked to each
+    known: np.ndarray  # bool: some pair holds one of its samples
+
+    def set_apart(self, pairs: np.ndarray) -> None:
+        """Note that the groups of pairs of samples cannot be linked."""
+        for one, other in self.of[pairs].tolist():
+            self.apart[one].add(other)
+            self.apart[other].add(one)
+
+
+def next_pairs(
+    model: Any, X: Any, n_pairs: int, *, exclude: Any = None, random_state: Any = None
+) -> np.ndarray:
+    r"""Choose the pairs of samples whose answers would tell most.
+
+    Known groups that exclude each other, and the middle of each cluster without one, stand for the
+    clusters: another sample is asked about with the most probable of those that are not excluded.
+    First come samples that are known to be apart from one group and not yet in another. Then come
+    those that tell most about uncertain ones: one after another, the x by which
+
+    .. math:: \sum_i (0.05 + u_i) \operatorname{var}(f_i)
+
+    falls most once :math:`f_x` is known [1]_. u is the entropy of where a sample belongs over its
+    largest value, and f a Gaussian field on the similarity of `model`, of covariance
+    :math:`(I - 0.95 D^{-1/2} W D^{-1/2})^{-1}`, given its values at the samples in known pairs.
+
+    Parameters
+    ----------
+    model : fitted SSNMFClusterer
+        It is not changed.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        The data of the fit, in the same order, or its similarity with ``affinity="precomputed"``.
+    n_pairs : int
+        Largest number of pairs.
+    exclude : array-like of shape (n_excluded, 2), default=None
+        Pairs that nobody can tell, in the form of what is returned: neither they nor pairs of
+        samples that are linked to theirs are asked about.
+    random_state : int, RandomState, Generator or None, default=None
+        Draws 3,000 samples where there are more: f is of these alone, and they are asked about.
+
+    Returns
+    -------
+    ndarray of shape (n_chosen, 2), int
+        Positions of samples, as in `PairwiseConstraints.must_link`. No pair follows from the known
+        ones, and a group of linked samples is asked about once, so that there may be fewer than
+        `n_pairs`; none only where all pairs of the drawn samples are known, or excluded.
+
+    Raises
+    ------
+    TypeError
+        If `model` is not a fitted SSNMFClusterer, or `n_pairs` is not an integer.
+    ValueError
+        If `n_pairs` is below 1, `X` is not the data of the fit, `exclude` holds no pairs of its
+        samples, or `random_state` is no seed.
+
+    See Also
+    --------
+    nmfcluster.constraints.PairwiseConstraints : Takes the answers; from_ids takes them by names.
+
+    Notes
+    -----
+    Groups that stand for clusters are the neighbourhoods of [2]_, entropies those of [3]_.
+
+    References
+    ----------
+    .. [1] M. Ji, J. Han. A variance minimization criterion to active learning on graphs.
+       AISTATS 2012.
+    .. [2] S. Basu, A. Banerjee, R. J. Mooney. Active semi-supervision for pairwise constrained
+       clustering. SDM 2004.
+    .. [3] S. Xiong, J. Azimi, X. Z. Fern. Active learning of constraints for semi-supervised
+       clustering. IEEE TKDE 26, 2014.
+
+    Examples
+    --------
+    Ask five pairs at a time; here the true classes answer:
+
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from nmfcluster import PairwiseConstraints, SSNMFClusterer
+    >>> from nmfcluster.constraints import next_pairs
+    >>> X, y = load_iris(return_X_y=True)
+    >>> must_link = cannot_link = np.empty((0, 2), int)
+    >>> model = SSNMFClusterer(n_clusters=3, random_state=0).fit(X)
+    >>> for _ in range(3):
+    ...     pairs = next_pairs(model, X, 5)
+    ...     same = y[pairs[:, 0]] == y[pairs[:, 1]]
+    ...     must_link = np.vstack([must_link, pairs[same]])
+    ...     cannot_link = np.vstack([cannot_link, pairs[~same]])
+    ...     known = PairwiseConstraints(len(X), must_link, cannot_link)
+    ...     model = model.fit(X, constraints=known)
+    >>> known.n_pairs
+    15
+    """
+    check_count(n_pairs, "n_pairs", 1)
+    rng = generator_of(random_state)
+    known, X = _read(model, X)
+    unknown = read_pairs(exclude, "exclude", range(len(known))).pairs
+    P, labels = model.membership_, model.labels_
+    groups = _groups_of(known)
+    # walks, of all samples or of some, and the groups that stand for clusters
+    drawn = np.sort(some_with(groups.known[groups.of], MOST, rng))
+    C = covariance(_similarity(model, X, drawn))
+    mass = _mass(C, labels, drawn, P)
+    anchors = _anchors(groups, P, labels, mass)
+    groups.set_apart(unknown)  # from here on: they do not stand for different clusters
+    # what an answer would tell, beside what is known
+    p = _probabilities(groups, P, anchors)
+    C = covariance_given(C, np.flatnonzero(groups.known[groups.of[drawn]]))
+    best = p.max(axis=1, initial=0)
+    entropy = -(p * np.log(np.where(p > 0, p, 1))).sum(axis=1) / np.log(max(len(anchors), 2))
+    # groups that await a further answer; the last key settles ties, whatever the samples' order
+    waits = groups.known & (best > 0)
+    waits[anchors] = False
+    order = np.lexsort((-np.bincount(groups.of, mass), -best, -groups.size))
+    asked: list[int] = order[waits[order]].tolist()
+    # then those that tell most
+    fresh = (best > 0) & ~waits
+    weights = np.where(best > 0, _FLOOR + entropy, 0)[groups.of[drawn]]
+    asked += most_telling(C, weights, groups.of[drawn], fresh, int(n_pairs) - len(asked))
+    asked = asked[: int(n_pairs)]
+    first = np.unique(groups.of, return_index=True)[1]
+    against = np.array(anchors)[p[asked].argmax(axis=1)]
+    return np.column_stack([first[asked], first[against]])
+
+
+def _read(model: Any, X: Any) -> tuple[PairwiseConstraints, Any]:
+    """Return the known pairs, and X as the fit read it."""
+    known = getattr(model, "constraints_", None)
+    if not isinstance(known, PairwiseConstraints):
+        raise TypeError(f"model must be a fitted SSNMFClusterer, got {shown(model)}: fit it first.")
+    own, names = row_names(known), row_names(X)
+    if model.affinity_ == "precomputed":
+        X = read_samples(copy.copy(model), X, signed=True)  # the copy notes what X is
+    else:
+        X = read_features(model, X, reset=False)
+    if X.shape[0] != len(known):
+        wanted = f"the data of the fit, of {counted(len(known), 'sample')}"
+        raise ValueError(f"X must be {wanted}, got shape {X.shape}: give what model.fit was given.")
+    if own is not None and names is not None and not own.equals(names):
+        told = "X must have the samples of the fit in the order of the fit"
+        raise ValueError(f"{told}, but its index is another; take X.loc[model.constraints_.index].")
+    return known, X
+
+
+def _groups_of(pairs: PairwiseConstraints) -> _Groups:
+    group = components(len(pairs), pairs.must_link)  # soft ones were answered, too
+    size = np.bincount(group)
+    known = (size > 1) | np.isin(np.arange(len(size)), group[pairs.cannot_link])
+    groups = _Groups(group, size, [set() for _ in size], known)
+    groups.set_apart(pairs.cannot_link)
+    return groups
+
+
+def _similarity(model: Any, X: Any, drawn: np.ndarray) -> np.ndarray:
+    """Return how similar the drawn samples are, at least 0, as the affinity of the model says."""
+    if len(drawn) < X.shape[0]:
+        X = X[drawn][:, drawn] if model.affinity_ == "precomputed" else X[drawn]
+    by_name = model.affinity_ if model.affinity_ != "callable" else model.affinity
+    if by_name == "landmarks":  # those of so few samples are the samples
+        by_name = "nearest_neighbors"
+    names = ("gamma", "n_neighbors", "n_clusters", "n_jobs")
+    made = make_affinity(X, by_name, **{name: getattr(model, name) for name in names})
+    return np.maximum(made.similarity.toarray(), 0).astype(np.float64)
+
+
+def covariance(W: np.ndarray) -> np.ndarray:
+    """Return ``(I - 0.95 D^-1/2 W D^-1/2)^-1``, W without its diagonal and D its row sums.
+
+    It says what is uncertain of each sample, and shared by two, where none is known.
+    """
+    S = W.copy()
+    np.fill_diagonal(S, 0)
+    S = normalized(S) * -_STEP
+    S[np.diag_indices(len(S))] = 1
+    return scipy.linalg.inv(S, overwrite_a=True)
+
+
+def covariance_given(C: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Return the covariance C of a Gaussian field, given its values at some samples: 0 there."""
+    left = C - C[:, known] @ scipy.linalg.solve(C[np.ix_(known, known)], C[known], assume_a="pos")
+    left[known] = left[:, known] = 0
+    return left
+
+
+def _mass(C: np.ndarray, labels: np.ndarray, drawn: np.ndarray, P: np.ndarray) -> np.ndarray:
+    """Return how much each sample is in the middle of its cluster; others have their membership."""
+    own = P[np.arange(len(P)), labels]
+    inside = labels[drawn][:, None] == labels[drawn]
+    mass = own * _UNLIKELY
+    mass[drawn] = own[drawn] * (C * inside).sum(axis=1)
+    return mass
+
+
+def _anchors(groups: _Groups, P: np.ndarray, labels: np.ndarray, mass: np.ndarray) -> list[int]:
+    """Return groups to ask against: those that exclude each other, and middles of clusters."""
+    anchors: list[int] = []
+    n_apart = np.array([len(others) for others in groups.apart])
+    order = np.lexsort((-np.bincount(groups.of, mass), -n_apart, -groups.size))
+    for one in order[groups.known[order]].tolist():
+        if groups.apart[one].issuperset(anchors):
+            anchors.append(one)
+    met = {int(P[groups.of == one].sum(axis=0).argmax()) for one in anchors}
+    for cluster in sorted(set(range(P.shape[1])) - met):
+        inside = np.flatnonzero((labels == cluster) & ~np.isin(groups.of, anchors))
+        if len(inside):
+            anchors.append(int(groups.of[inside[mass[inside].argmax()]]))
+    return anchors
+
+
+def _probabilities(groups: _Groups, P: np.ndarray, anchors: list[int]) -> np.ndarray:
+    """Return the chances that a group is one with an anchor, 0 where this is known."""
+    sums = np.stack([np.bincount(groups.of, column) for column in P.T], axis=1)
+    Q = sums / groups.size[:, None]
+    p = Q @ Q[anchors].T + _UNLIKELY  # so that an anchor of another cluster is asked about last
+    for j, anchor in enumerate(anchors):
+        p[list(groups.apart[anchor]), j] = 0
+        p[anchor, j:] = 0  # of two anchors the later is asked about
+    return p * storage.inverse(p.sum(axis=1))[:, None]
+
+
+def most_telling(
+    C: np.ndarray, weights: np.ndarray, group: np.ndarray, fresh: np.ndarray, count: int
+) -> list[int]:
+    r"""Return the groups with the samples whose answers lower uncertainty most, one after another.
+
+    A sample x that becomes known lowers :math:`\sum_i w_i C_{ii}` by
+    :math:`\sum_i w_i C_{ix}^2 / C_{xx}`; then C is that of what is left.
+
+    Parameters
+    ----------
+    C : ndarray of shape (n, n)
+        The covariance; it is changed.
+    weights : ndarray of shape (n,)
+        w.
+    group : ndarray of shape (n,), int
+        Group of every sample; one sample of a group is taken.
+    fresh : ndarray of shape (n_groups,), bool
+        Groups that may be taken.
+    count : int
+        Largest number of groups.
+    """
+    chosen: list[int] = []
+    open_ = fresh[group]
+    while len(chosen) < count and open_.any():
+        variances = np.maximum(C.diagonal(), 1e-12)  # rounding would leave none
+        falls = (C**2 @ weights) / variances
+        x = int(np.where(open_, falls, -1).argmax())
+        chosen.append(int(group[x]))
+        open_[group == group[x]] = False
+        column = C[:, x] / np.sqrt(variances[x])
+        C -= column[:, None] * column
+    return chosen

@@ -1,0 +1,193 @@
+"""Sparse assignment: the known components that a sample of counts cannot do without."""
+
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nmfcluster._utils import storage
+from nmfcluster._utils.sampling import n_not_whole, poisson_counts
+from nmfcluster._utils.validation import (
+    check_count,
+    check_number,
+    column_names,
+    generator_of,
+    read_table,
+    require_size,
+)
+from nmfcluster.meta.divergence import Divergence
+from nmfcluster.meta.parameters import explained, read_components, strengths
+from nmfcluster.meta.usages import OwnRows, minima, quotients, value
+
+_ENTRIES = 2**20  # of the components of rows that are fitted together: 8 MiB
+_SPREAD = 0.03  # of the counts of a row, added to each usage where a fit starts: none is 0
+
+
+class Assignment(NamedTuple):
+    """What `assign` returns.
+
+    Attributes
+    ----------
+    usages : ndarray of shape (n_samples, n_components)
+        How much of every component is in every sample, 0 for those that it does without: ``usages @
+        components`` is what is expected of X. Where rows of `components` sum to 1 they are counts.
+    low, high : ndarray of shape (n_samples, n_components) or None
+        Ends of intervals that hold 95 % of the usages of the bootstraps; None without any.
+
+    Examples
+    --------
+    >>> from nmfcluster.meta import assign
+    >>> usages, low, high = assign([[90, 0], [0, 40]], [[1.0, 0], [0, 1]])
+    >>> usages.round(), low
+    (array([[90.,  0.],
+           [ 0., 40.]]), None)
+    """
+
+    usages: np.ndarray
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+
+
+def assign(
+    X: Any, components: Any, *, min_gain: float = 8, n_bootstraps: int = 0, random_state: Any = None
+) -> Assignment:
+    r"""Write every sample of counts as a sum of few known components, such as signatures.
+
+    With :math:`L_S(x) = \min_{w \ge 0} \sum_j (wH)_j - x_j \log (wH)_j` for the components of a
+    set S, the negative log-likelihood of Poisson counts but for a constant, a sample keeps a set of
+    which none can be left out for less than `min_gain`:
+
+    .. math:: L_{S \setminus c}(x) - L_S(x) \ge g \quad \text{for all } c \in S.
+
+    It is found by backward elimination. From all components those go at once that the best fit does
+    not use, and then one at a time, the one that may cost least first, by a bound on the rise; the
+    exact loss decides.
+
+    Read more in the :ref:`User Guide <sparse-assignment>`.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        Counts, such as mutations by their kinds: nonnegative, without NaN. A row of zeros gets
+        usages of 0.
+    components : array-like of shape (n_components, n_features)
+        Nonnegative, one a row; a catalogue with a column for each has to be transposed. Of two data
+        frames, columns are matched by their names.
+    min_gain : float, default=8
+        By how many nats a component must raise the log-likelihood of a sample, whatever its number
+        of counts. It was chosen on planted signatures. Counts that vary more than Poisson numbers
+        need more; 0 keeps all that the best fit uses.
+    n_bootstraps : int, default=0
+        Number of tables of Poisson counts with X as their means that are assigned anew, for
+        intervals of the usages; 0 for none.
+    random_state : int, RandomState, Generator or None, default=None
+        Determines these tables.
+
+    Returns
+    -------
+    Assignment
+        A named tuple of `usages`, `low` and `high`, of shape (n_samples, n_components) each; the
+        last two are None without bootstraps.
+
+    Raises
+    ------
+    ValueError
+        If an entry is negative, NaN or infinite, X holds shares in the place of counts, a component
+        is 0 throughout, or features differ.
+    TypeError
+        If an argument is of the wrong type.
+
+    See Also
+    --------
+    nmfcluster.NMFMetaCluster : Fits all `fixed_components`, and finds others beside them.
+    nmfcluster.datasets.make_signatures : Counts with known signatures.
+
+    Notes
+    -----
+    Counts in a column that no component has are left out, with a warning. Where all components but
+    one are 0 in a column, a single count there makes that one indispensable: add a flat component,
+    or a little to all entries, for counts that are astray.
+
+    Examples
+    --------
+    >>> from nmfcluster.meta import assign
+    >>> signatures = [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.2, 0.3, 0.5]]
+    >>> assign([[81, 11, 10], [52, 49, 11]], signatures).usages.round()
+    array([[102.,   0.,   0.],
+           [ 58.,  54.,   0.]])
+    """
+    check_number(min_gain, "min_gain", 0)
+    check_count(n_bootstraps, "n_bootstraps", 0)
+    rng = np.random.default_rng(generator_of(random_state).randint(2**31))
+    names = column_names(X)
+    X = read_table(X, ensure_non_negative=True, order="C")
+    H = read_components(components, "components", names, X.dtype)
+    require_size(H, "components", X.shape[1])
+    if (most := storage.row_sums(X).max()) <= 1 and n_not_whole(X):
+        told = f"X must hold counts, got rows that sum to at most {most:.3g}"
+        raise ValueError(f"{told}: multiply shares by the number of counts of their row.")
+    named = {} if names is None else {"feature_names_in_": np.asarray(names)}
+    objective = Divergence(X)
+    if most:
+        objective.check_range()
+    X = explained(SimpleNamespace(loss="kullback-leibler", **named), objective, H).X
+    usages = _assigned(X, H, min_gain)
+    if not n_bootstraps:
+        return Assignment(usages)
+    drawn = [_assigned(poisson_counts(X, rng), H, min_gain) for _ in range(n_bootstraps)]
+    return Assignment(usages, *np.quantile(drawn, [0.025, 0.975], axis=0).astype(usages.dtype))
+
+
+def _assigned(X: Any, H: np.ndarray, min_gain: float) -> np.ndarray:
+    """Return the usages, (n, k), in the dtype of X."""
+    W, sums = strengths(Divergence(X), H), H.sum(axis=1, dtype=np.float64)
+    most = max(1, (W > 0).sum(axis=1).max())  # components in a row
+    for block in storage.row_blocks(len(W), max(1, _ENTRIES // (H.shape[1] * most))):
+        x = storage.as_float64(storage.as_dense(storage.rows_of(X, block)))
+        W[block] = _eliminated(x, H / sums[:, None], W[block] * sums, min_gain) / sums
+    return W
+
+
+def _eliminated(x: np.ndarray, H: np.ndarray, W: np.ndarray, min_gain: float) -> np.ndarray:
+    """Return the minima of rows over the components that are left of those in W, (n, k)."""
+    W, loss, rises = now = _fitted(x, H, W)
+    todo = np.arange(len(x))
+    while len(todo):
+        out = rises[todo].argmin(axis=1)
+        may_go = rises[todo, out] < min_gain
+        todo, out = todo[may_go], out[may_go]
+        rises[todo, out] = np.inf  # it is tried once, and again after another has gone
+        without = W[todo]
+        without[np.arange(len(todo)), out] = 0
+        found = _fitted(x[todo], H, without)
+        goes = found[1] - loss[todo] < min_gain
+        for values, new in zip(now, found, strict=True):
+            values[todo[goes]] = new[goes]
+    return W
+
+
+def _fitted(x: np.ndarray, H: np.ndarray, W: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return the minima over the components in W, their losses, and bounds of rises of these.
+
+    A sum of ``-x log m`` with x >= r, divided by r, is self-concordant [1]_. So a component cannot
+    be left out for less than ``r (t - log(1 + t))``, where half of ``r t^2`` is the rise of the
+    quadratic function that is nearest. The bound of one that is not used is infinite.
+
+    References
+    ----------
+    .. [1] Y. Nesterov. Introductory lectures on convex optimization. Springer, 2004. Section 4.1.
+    """
+    order = np.argsort(W <= 0, axis=1, kind="stable")[:, : (W > 0).sum(axis=1).max(initial=1)]
+    U = np.take_along_axis(W, order, axis=1)
+    rows = OwnRows(x, H[order] * (U > 0)[:, :, None], np.ones(U.shape))
+    U = minima(rows, U + _SPREAD * x.sum(axis=1, keepdims=True))
+    means = rows.means(U)
+    G = rows.pairs(quotients(quotients(x, means), means))
+    diagonal = np.einsum("nkk->nk", G)  # and a little more: equal components have an inverse
+    diagonal[...] = np.where(diagonal > 0, diagonal * (1 + 1e-12), 1)
+    r = x.min(axis=1, where=x > 0, initial=x.max(initial=1), keepdims=True)
+    t = U / np.sqrt(r * np.abs(np.einsum("nkk->nk", np.linalg.inv(G))))
+    W, rises = np.zeros_like(W), np.full(W.shape, np.inf)
+    np.put_along_axis(W, order, U, axis=1)
+    np.put_along_axis(rises, order, np.where(U > 0, r * (t - np.log1p(t)), np.inf), axis=1)
+    return W, value(rows, U, means), rises

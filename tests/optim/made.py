@@ -1,0 +1,36 @@
+"""A solver of made-up loss sequences, and runs of it."""
+
+import numpy as np
+
+from nmfcluster._optim.run import Plan, StopRule, iterate
+
+
+class Made:
+    """A solver that yields the given losses; its factor holds (start, number of updates)."""
+
+    def __init__(self, *losses, dtype=np.float64):
+        self.losses, self.dtype, self.masks, self.closed = losses, dtype, [], False
+
+    def steps(self):
+        running = np.arange(len(self.losses))
+        iteration = 0
+        try:
+            while True:
+                factor = np.array([[[s, iteration]] for s in running], dtype=self.dtype)
+                keep = yield (factor,), np.array([self.losses[s][iteration] for s in running])
+                self.masks.append(keep)
+                if keep is not None:
+                    running = running[keep]
+                iteration += 1
+        finally:
+            self.closed = True
+
+
+def run(made, scale=1.0, ends=None, **options):
+    stop = StopRule(**{"max_iter": 100, "tol": 0.1, "min_iter": 0} | options)
+    return iterate(made.steps(), stop, scale, ends)
+
+
+def plan(solver, n_jobs=None, **options):
+    stop = StopRule(**{"max_iter": 3, "tol": -1.0} | options)
+    return Plan(n_clusters=1, solver=solver, n_init=1, stop=stop, n_jobs=n_jobs)

@@ -1,0 +1,150 @@
+"""Numbers and indices that a user hands in, and the line that a warning points at."""
+
+import inspect
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans, SpectralClustering
+from sklearn.decomposition import KernelPCA
+from sklearn.metrics import pairwise_distances
+from sklearn.neighbors import KNeighborsTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from nmfcluster import NMFConsensus
+from nmfcluster._utils.validation import (
+    check_count,
+    check_number,
+    counted,
+    pairwise_input,
+    positions,
+    shown,
+)
+
+DISTANCES = pairwise_distances(np.random.default_rng(0).normal(size=(8, 3)))
+ON_PAIRS = SpectralClustering(affinity="precomputed")
+
+
+@pytest.mark.parametrize(
+    ("estimator", "X", "kind"),
+    [
+        (KMeans(), DISTANCES, None),
+        (AgglomerativeClustering(metric="precomputed", linkage="average"), None, "distances"),
+        (DBSCAN(metric="precomputed"), DISTANCES < 1, "distances"),
+        (ON_PAIRS, None, "similarities"),
+        (SpectralClustering(affinity="precomputed_nearest_neighbors"), None, "distances"),
+        (NMFConsensus(2, affinity="precomputed"), DISTANCES, "similarities"),
+        (make_pipeline("passthrough", ON_PAIRS), DISTANCES, "similarities"),
+        (make_pipeline(KernelPCA(kernel="precomputed"), KMeans()), None, "similarities"),
+        # pairs that earlier steps make of features, and of other pairs
+        (make_pipeline(KNeighborsTransformer(), ON_PAIRS), DISTANCES[:, :3], None),
+        (make_pipeline(KNeighborsTransformer(), ON_PAIRS), None, None),
+        (make_pipeline(FunctionTransformer(), ON_PAIRS), DISTANCES, "distances"),
+        (make_pipeline(FunctionTransformer(), ON_PAIRS), np.exp(-DISTANCES), "similarities"),
+        (make_pipeline(FunctionTransformer(), ON_PAIRS), np.triu(DISTANCES), None),
+        (make_pipeline(FunctionTransformer(), ON_PAIRS), np.full((4, 4), "a"), None),
+    ],
+)
+def test_estimators_of_pairs_are_known(estimator, X, kind):
+    assert pairwise_input(estimator, X) == kind
+
+
+def test_one_thing_is_not_several():
+    assert [counted(n, "sample") for n in (0, 1, 2)] == ["0 samples", "1 sample", "2 samples"]
+    assert [counted(n, "entry") for n in (1, 3)] == ["1 entry", "3 entries"]
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        (None, [0, 1, 2, 3]),
+        ([3, 0, 3], [3, 0, 3]),
+        ((-4, -1), [0, 3]),
+        (np.array([2], dtype=np.uint8), [2]),
+        ([], []),
+        (np.array([], dtype=int), []),
+        (slice(None, None, -2), [3, 1]),
+        (slice(9, 12), []),
+        ([True, False, False, True], [0, 3]),
+    ],
+    ids=str,
+)
+def test_positions_are_those_that_indexing_takes(key, expected):
+    chosen = positions(key, 4, "row", "a table")
+    assert chosen.dtype.kind == "i"
+    assert_array_equal(chosen, expected)
+    if key is not None and len(expected):
+        index = key if isinstance(key, slice) else np.asarray(key)
+        assert_array_equal(np.arange(4)[index], expected)
+
+
+BY_A_LIST = r"rows of a table must be named by a list or an array of integers, .*, got "
+
+
+@pytest.mark.parametrize(
+    ("key", "error", "says"),
+    [
+        ([4], ValueError, "row 4 is not there: a table has 4 rows"),
+        ([0, -5], ValueError, "row -5 is not there"),
+        ([True, False], ValueError, "a mask of the rows of a table must have 4 entries, got 2"),
+        (slice(0, 4, 0), ValueError, "a slice .* must be of integers, the step not 0"),
+        (slice(0.5), TypeError, "a slice .* must be of integers"),
+        ([0.0], TypeError, BY_A_LIST + r"\[0\.0\] \(list\)"),
+        ([[0]], TypeError, BY_A_LIST + r"\[\[0\]\] \(list\)"),
+        ([[0], [1, 2]], TypeError, BY_A_LIST),
+        (2, TypeError, BY_A_LIST + r"2 \(int\). For one row say \[2\]"),
+        ("0", TypeError, BY_A_LIST + r"'0' \(str\)"),
+        (["0"], TypeError, BY_A_LIST),
+        ([None], TypeError, BY_A_LIST),
+        ({1}, TypeError, BY_A_LIST + r"\{1\} \(set\)"),
+    ],
+    ids=str,
+)
+def test_positions_that_are_not_there_are_named(key, error, says):
+    with pytest.raises(error, match=says):
+        positions(key, 4, "row", "a table")
+
+
+@pytest.mark.parametrize("value", [1.0, "1", None, True, np.array([1])], ids=shown)
+def test_a_count_is_an_int(value):
+    with pytest.raises(TypeError, match="n must be an int, got ") as caught:
+        check_count(value, "n")
+    assert shown(value) in str(caught.value)
+
+
+def test_a_count_is_large_enough():
+    check_count(np.int8(3), "n", 3)
+    check_count(-3, "n")
+    with pytest.raises(ValueError, match="n must be at least 3, got 2"):
+        check_count(2, "n", 3)
+
+
+def test_a_number_is_one_of_its_range():
+    check_number(0, "x", 0)
+    check_number(np.float32(0.5), "x", 0, 1)
+    for value in ("1", None, True, 1j):
+        with pytest.raises(TypeError, match="x must be a number, got "):
+            check_number(value, "x", 0)
+    for value, closed in ((-1, "left"), (np.nan, "left"), (0, "neither"), (1, "left")):
+        with pytest.raises(ValueError, match="x must be a float in the range"):
+            check_number(value, "x", 0, 1, closed=closed)
+
+
+def test_long_values_are_shown_in_part():
+    assert len(shown(list(range(10**4)))) < 60
+
+
+@pytest.mark.parametrize("method", ["fit", "fit_predict", "fit_transform"])
+@pytest.mark.parametrize("wrapped", [False, True], ids=["alone", "in a pipeline"])
+def test_a_warning_points_at_the_line_of_the_user(method, wrapped):
+    X = np.repeat(np.eye(3), 4, axis=0)
+    model = NMFConsensus(3, n_estimators=5, base_n_clusters=3, max_iter=1, n_init=1)
+    model.set_params(random_state=0)
+    fit = getattr(make_pipeline(model) if wrapped else model, method)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        line = inspect.currentframe().f_lineno + 1
+        fit(X)
+    assert {(warning.filename, warning.lineno) for warning in caught} == {(__file__, line)}

@@ -1,0 +1,352 @@
+"""Label vectors of every kind, and what is made of them."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose, assert_array_equal
+
+from nmfcluster._utils import labels as labels_module
+from nmfcluster._utils.labels import (
+    cluster_counts,
+    columns_of,
+    distinct_rows,
+    encode,
+    indicator,
+    one_hot,
+    tuple_indicator,
+)
+from nmfcluster._utils.storage import group_indicator
+
+tables = st.tuples(st.integers(1, 8), st.integers(1, 4)).flatmap(
+    lambda shape: arrays(np.int64, shape, elements=st.integers(-2, 4))
+)
+
+
+def encoded(table):
+    """Number the labels of every column in sorted order; negative ones are not seen."""
+    codes, categories = [], []
+    for column in zip(*table, strict=True):
+        known = sorted({label for label in column if label >= 0})
+        codes.append([known.index(label) if label >= 0 else -1 for label in column])
+        categories.append(known)
+    return np.array(codes).T, categories
+
+
+def assert_encoded(found, codes, categories):
+    assert found[0].dtype == np.int32
+    assert_array_equal(found[0], codes)
+    assert [list(known) for known in found[1]] == [list(known) for known in categories]
+
+
+# --- encode ------------------------------------------------------------------------------------
+
+
+@given(tables)
+def test_integers_are_numbered_in_order_and_negative_ones_are_missing(table):
+    before = table.copy()
+    assert_encoded(encode(table, "P"), *encoded(table.tolist()))
+    assert_encoded(encode(list(table.T), "P"), *encoded(table.tolist()))  # one column at a time
+    assert_array_equal(table, before)
+
+
+@pytest.mark.parametrize("labels", [(0, 1, 2), (0, 3, 7), (5, 1000, 10**9), (2**33, 2**40, 2**60)])
+def test_tables_longer_than_a_block(labels):
+    rng = np.random.default_rng(0)
+    table = rng.choice([-1, *labels], size=(2 * 16_384 + 5, 2))
+    table[:16_384, 1] = labels[0]
+    table.flags.writeable = False
+    codes = np.searchsorted(labels, table)
+    codes[table < 0] = -1
+    assert_encoded(encode(table, "P"), codes, [labels, labels])
+
+
+def test_every_width_of_integers():
+    for dtype in (np.int8, np.int16, np.int32, np.int64):
+        table = np.array([[-128, 3], [2, 127], [5, -1]], dtype=dtype)
+        assert_encoded(encode(table, "P"), [[-1, 0], [0, 1], [1, -1]], [[2, 5], [3, 127]])
+    for dtype in (np.uint8, np.uint16, np.uint32, np.uint64):
+        table = np.array([[0, 3], [2, 200], [5, 3]], dtype=dtype)
+        assert_encoded(encode(table, "P"), [[0, 0], [1, 1], [2, 0]], [[0, 2, 5], [3, 200]])
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+def test_the_largest_number_of_a_type_is_a_label(dtype):
+    most = np.iinfo(dtype).max
+    table = np.array([[most], [3], [most]], dtype=dtype)
+    assert_encoded(encode(table, "P"), [[1], [0], [1]], [[3, most]])
+
+
+COLUMNS = {
+    "floats with nan": (np.array([2.0, np.nan, 7.0, 2.0, -1.0]), [2, 7]),
+    "float32": (np.array([2, np.nan, 7, 2, -1], dtype=np.float32), [2, 7]),
+    "objects": (np.array([2, None, 7.0, np.int64(2), np.nan], dtype=object), [2, 7]),
+    "list": ([2, None, 7, 2, -1], [2, 7]),
+    "strings": (np.array(["b", None, "c", "b", np.nan], dtype=object), ["b", "c"]),
+    "bytes": (np.array([b"b", None, np.bytes_(b"c"), b"b", np.nan], dtype=object), ["b", "c"]),
+    "numpy strings": (np.array([np.str_("b"), None, "c", "b", None], dtype=object), ["b", "c"]),
+    "pandas Int64": (pd.array([2, None, 7, 2, -3], dtype="Int64"), [2, 7]),
+    "pandas Float64": (pd.array([2, None, 7, 2, -3], dtype="Float64"), [2, 7]),
+    "pandas string": (pd.array(["b", None, "c", "b", None], dtype="string"), ["b", "c"]),
+    "pandas str": (pd.Series(["b", None, "c", "b", None], dtype="str"), ["b", "c"]),
+    "pandas object": (pd.Series(["b", None, "c", "b", pd.NA], dtype=object), ["b", "c"]),
+    "category": (pd.Categorical(["b", None, "c", "b", None], categories=list("cab")), ["b", "c"]),
+    "category of ints": (pd.Categorical([2, None, 7, 2, None]), [2, 7]),
+    "polars ints": (pl.Series([2, None, 7, 2, -1]), [2, 7]),
+    "polars strings": (pl.Series(["b", None, "c", "b", None]), ["b", "c"]),
+    "polars category": (
+        pl.Series(["b", None, "c", "b", None], dtype=pl.Categorical),
+        ["b", "c"],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_every_kind_of_column_with_missing_labels(kind):
+    column, categories = COLUMNS[kind]
+    assert_encoded(encode([column], "P"), [[0], [-1], [1], [0], [-1]], [categories])
+
+
+@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+def test_every_kind_of_frame(library):
+    of_library = ("pandas", "category") if library is pd else ("polars",)
+    for kind, (column, categories) in COLUMNS.items():
+        if kind.startswith(of_library):
+            frame = library.DataFrame({"one": column, "two": [1, 1, 0, 0, 1]})
+            codes = [[0, 1], [-1, 1], [1, 0], [0, 0], [-1, 1]]
+            assert_encoded(encode(frame, "P"), codes, [categories, [0, 1]])
+
+
+def test_booleans():
+    for table in (
+        np.array([[True], [False], [True]]),
+        np.array([[True], [False], [True]], dtype=object),
+        [[True, False, True]],
+        pd.DataFrame({"t": pd.array([True, False, True], dtype="boolean")}),
+    ):
+        assert_encoded(encode(table, "P"), [[1], [0], [1]], [[0, 1]])
+
+
+def test_strings_of_fixed_width_of_any_width_and_of_bytes():
+    table = np.array([["b", "x"], ["a", "x"]])
+    for kind in ("U", "S", "T")[: 3 if hasattr(np.dtypes, "StringDType") else 2]:
+        typed = table.astype(np.dtypes.StringDType() if kind == "T" else kind)
+        for form in (typed, list(typed.T), typed.astype(object)):
+            assert_encoded(encode(form, "P"), [[1, 0], [0, 0]], [["a", "b"], ["x"]])
+    assert_encoded(encode([[b"b", b"\xff"]], "P"), [[1], [0]], [["\\xff", "b"]])
+
+
+@pytest.mark.skipif(not hasattr(np.dtypes, "StringDType"), reason="needs NumPy 2")
+def test_missing_strings_of_any_width():
+    kind = np.dtypes.StringDType(na_object=np.nan)
+    column = np.array(["b", np.nan, "a"], dtype=kind)
+    assert_encoded(encode([column], "P"), [[1], [-1], [0]], [["a", "b"]])
+
+
+def test_a_list_holds_partitions_and_an_array_columns():
+    vectors = [[0, 1, 1], ["x", "x", "y"]]
+    codes = [[0, 0], [1, 0], [1, 1]]
+    assert_encoded(encode(vectors, "P"), codes, [[0, 1], ["x", "y"]])
+    assert_encoded(encode(tuple(vectors), "P"), codes, [[0, 1], ["x", "y"]])
+    assert_encoded(encode(np.array(vectors[:1]).T, "P"), [[0], [1], [1]], [[0, 1]])
+
+
+def test_a_column_without_any_label():
+    for missing in (np.array([[-1], [-5]]), [[None, None]], [[np.nan, np.nan]]):
+        assert_encoded(encode(missing, "P"), [[-1], [-1]], [[]])
+
+
+def test_labels_of_mixed_or_other_kinds_are_refused():
+    for column in (
+        np.array(["a", 1], dtype=object),
+        np.array([b"a", "a"], dtype=object),
+        np.array([(1,), (2,), None], dtype=object),
+        np.array([np.zeros(2), np.ones(3), None], dtype=object),
+        np.array([1 + 0j, 2]),
+        np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[D]"),
+        pd.Series([1, "a"], dtype=object),
+    ):
+        with pytest.raises(TypeError, match=r"P\[:, 1\] must hold"):
+            encode([np.zeros(len(column), dtype=int), column], "P")
+
+
+def test_floats_that_are_not_whole_are_refused():
+    for column, number in (([0.0, 1.5], "1.5"), ([0.0, np.inf], "inf"), ([-0.5, 1.0], "-0.5")):
+        with pytest.raises(ValueError, match=rf"P\[:, 0\] must hold .* got the number {number}"):
+            encode([np.array(column)], "P")
+
+
+def test_nan_among_the_strings_of_a_list_is_missing():
+    assert_encoded(encode([["a", float("nan"), "b"]], "P"), [[0], [-1], [1]], [["a", "b"]])
+
+
+def test_strings_and_numbers_in_a_list_are_refused():
+    with pytest.raises(TypeError, match="must hold labels of one kind"):
+        encode([["a", 1, "b"]], "P")
+
+
+def test_two_columns_of_a_frame_may_share_their_name():
+    frame = pd.DataFrame([[0, 1], [1, 1]], columns=["t", "t"])
+    assert_encoded(encode(frame, "P"), [[0, 0], [1, 0]], [[0, 1], [1]])
+
+
+def test_what_is_no_table_is_refused():
+    for table, message in (
+        (np.zeros(3), r"P must have shape \(n_samples, n_partitions\), got shape \(3,"),
+        (np.zeros((3, 0)), "P must hold at least one partition, .*got 0 partitions"),
+        ([], "P must hold at least one partition, .*got 0 partitions"),
+        (np.zeros((0, 2)), "P must hold .* partitions? of lengths .0."),
+        ([[], []], "P must hold .* partitions? of lengths .0."),
+        ([[0, 1], [0]], "one length"),
+        ([0, 1, 1], r"got one of shape \(\)"),
+        ([[0, 1], [[0], [1]]], r"got one of shape \(2, 1\)"),
+        ("abc", "P must be one table of labels, got 'abc'"),
+        (np.ndarray, "P must be one table of labels, got <class"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            columns_of(table, "P")
+    with pytest.raises(TypeError, match="got a sparse matrix"):
+        columns_of(indicator(np.zeros((2, 1), int), np.array([1])), "P")
+
+
+@given(tables, tables)
+def test_known_categories_number_new_labels_as_before(table, new):
+    new = new[:, np.arange(table.shape[1]) % new.shape[1]]
+    _, categories = encode(table, "P")
+    expected = [
+        [list(known).index(label) if label in known else -1 for label in column]
+        for column, known in zip(new.T, categories, strict=True)
+    ]
+    codes, found = encode(new, "P", categories)
+    assert_array_equal(codes.T, expected)
+    assert_array_equal(encode(new.astype(float), "P", categories)[0], codes)
+    assert all(one is other for one, other in zip(found, categories, strict=True))
+
+
+def test_known_categories_of_strings():
+    _, categories = encode([["b", "d"]], "P")
+    assert_array_equal(
+        encode([["a", "b", "c", "d", "e"]], "P", categories)[0].T, [[-1, 0, -1, 1, -1]]
+    )
+
+
+def test_known_categories_that_do_not_fit_are_refused():
+    _, categories = encode(np.array([[0], [1]]), "P")
+    with pytest.raises(ValueError, match="P has 2 partitions, in fit it had 1"):
+        encode(np.zeros((1, 2), dtype=int), "P", categories)
+    with pytest.raises(TypeError, match="another kind than those of fit"):
+        encode([["a"]], "P", categories)
+
+
+# --- indicators --------------------------------------------------------------------------------
+
+
+@given(tables)
+def test_indicator_has_a_one_for_every_label(table):
+    codes, categories = encode(table, "P")
+    sizes = np.array([len(known) for known in categories])
+    assert_array_equal(cluster_counts(codes), sizes)
+    expected = [
+        [float(codes[i, t] == c) for t in range(len(sizes)) for c in range(sizes[t] + 1)]
+        for i in range(len(codes))
+    ]  # with an empty last cluster in every partition
+    assert_array_equal(indicator(codes, sizes + 1).toarray(), expected)
+
+
+@given(st.integers(1, 9), st.integers(1, 12), st.integers(0, 10**6), st.booleans())
+def test_tuple_indicator_factors_the_indicator(n, T, seed, complete):
+    rng = np.random.default_rng(seed)  # so many tuples that they are taken in several groups
+    codes = rng.integers(0 if complete else -1, rng.integers(1, 5, size=T), size=(n, T))
+    sizes = cluster_counts(codes) + rng.integers(0, 2, size=T)
+    J, A = tuple_indicator(codes, sizes, None, None)
+    assert_array_equal((J @ A).toarray(), indicator(codes, sizes).toarray())
+    assert set(J.data) == {1}
+    assert len(set(np.diff(J.indptr))) == 1
+    assert (J.sum(axis=0) > 0).all()  # tuples that occur
+
+
+def test_tuple_indicator_of_more_rows_than_a_block_and_large_partitions():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(-1, [3, 2000, 300, 2], size=(2 * 16_384 + 3, 4))
+    sizes = np.array([4, 2000, 300, 2])
+    J, A = tuple_indicator(codes, sizes, None, None)
+    assert abs(J @ A - indicator(codes, sizes)).sum() == 0
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=9))
+def test_partitions_are_taken_together_up_to_a_limit(sizes):
+    codes = np.zeros((1, len(sizes)), dtype=np.int32)
+    J, _ = tuple_indicator(codes, np.array(sizes), None, 100)
+    n_groups, product = 1, 1
+    for t, size in enumerate(sizes):
+        product *= size + 1  # "not seen" is a symbol, too
+        if product > 100 and t:
+            n_groups, product = n_groups + 1, size + 1
+    assert J.nnz == n_groups  # an entry a row and group
+
+
+def test_one_hot():
+    E = one_hot(np.array([2, 0, 2]), 4, np.float32)
+    assert E.dtype == np.float32
+    assert_array_equal(E, [[0, 0, 1, 0], [1, 0, 0, 0], [0, 0, 1, 0]])
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=9))
+def test_group_indicator_is_orthonormal_and_marks_the_groups(labels):
+    groups = np.unique(labels, return_inverse=True)[1]
+    E = group_indicator(groups).toarray()
+    assert_allclose(E.T @ E, np.eye(max(groups) + 1), atol=1e-12)
+    assert_array_equal(E > 0, groups[:, None] == np.arange(max(groups) + 1))
+
+
+def test_group_indicator_keeps_float32():
+    assert group_indicator(np.array([0, 1, 1]), np.float32).dtype == np.float32
+
+
+# --- distinct rows -----------------------------------------------------------------------------
+
+
+def assert_distinct(codes, first, groups, counts):
+    rows = [tuple(row) for row in codes]
+    assert_array_equal(codes[first][groups], codes)
+    assert len({rows[i] for i in first}) == len(first) == len(set(rows))
+    assert_array_equal(counts, [rows.count(rows[i]) for i in first])
+    assert groups.shape == (len(codes),)
+
+
+@given(tables)
+def test_distinct_rows(codes):
+    assert_distinct(codes, *distinct_rows(codes))
+
+
+def test_distinct_rows_whose_keys_collide(monkeypatch):
+    codes = np.random.default_rng(0).integers(-1, 3, size=(60, 3))
+    for modulus in (1, 2):
+        keys = codes.sum(axis=1) % modulus
+        monkeypatch.setattr(labels_module, "row_keys", lambda codes, keys=keys: keys)
+        assert_distinct(codes, *distinct_rows(codes))
+
+
+def test_one_late_collision_is_noticed(monkeypatch):
+    codes = np.zeros((20_000, 2), dtype=np.int32)
+    codes[-1] = 1  # in another block than the first of its group
+    monkeypatch.setattr(
+        labels_module, "row_keys", lambda codes: np.zeros(len(codes), dtype=np.uint64)
+    )
+    first, groups, counts = distinct_rows(codes)
+    assert_array_equal(codes[first][groups], codes)
+    assert sorted(counts) == [1, 19_999]
+
+
+@given(tables, st.randoms(use_true_random=False))
+def test_the_order_of_distinct_rows_does_not_depend_on_that_of_the_rows(codes, random):
+    shuffled = codes[random.sample(range(len(codes)), len(codes))]
+    assert_array_equal(codes[distinct_rows(codes)[0]], shuffled[distinct_rows(shuffled)[0]])
+
+
+def test_keys_of_rows_differ():
+    codes = np.stack(np.meshgrid(*[np.arange(-1, 9)] * 4), axis=-1).reshape(-1, 4)
+    assert len(set(labels_module.row_keys(codes).tolist())) == len(codes)
